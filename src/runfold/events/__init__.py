@@ -1,0 +1,1 @@
+"""One event file: its bytes decoded into typed columns. Old and new formats meet here."""
