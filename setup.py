@@ -5,6 +5,7 @@ RUNFOLD_SANITIZE=address,undefined with gcc's sanitizers.
 """
 
 import os
+import sys
 from pathlib import Path
 
 import numpy
@@ -12,40 +13,58 @@ from Cython.Build import cythonize
 from setuptools import Extension, setup
 
 CORE = Path("src/runfold/core")
-checked = os.environ.get("RUNFOLD_CHECKED") == "1"
-sanitize = os.environ.get("RUNFOLD_SANITIZE", "")
+CHECKED = os.environ.get("RUNFOLD_CHECKED") == "1"
+SANITIZE = os.environ.get("RUNFOLD_SANITIZE", "")
+JOBS = os.cpu_count() or 1
 
-compile_args = ["-O1", "-g"] if sanitize else ["-O3"]
-link_args = []
-if sanitize:
-    compile_args += [f"-fsanitize={sanitize}", "-fno-omit-frame-pointer"]
-    link_args += [f"-fsanitize={sanitize}"]
 
-extensions = [
-    Extension(
-        f"runfold.core.{path.stem}",
-        [str(path)],
-        include_dirs=[numpy.get_include(), str(CORE)],
-        define_macros=[("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION")],
-        depends=[str(header) for pattern in ("*.h", "*.pxd") for header in sorted(CORE.glob(pattern))],
-        extra_compile_args=compile_args,
-        extra_link_args=link_args,
+def compile_and_link_args() -> tuple[list[str], list[str]]:
+    """The flags of this platform's compiler and linker."""
+    if sys.platform == "win32":
+        return ["/O2"], []
+    if not SANITIZE:
+        return ["-O3"], []
+    flags = [f"-fsanitize={SANITIZE}", "-fno-sanitize-recover=all"]
+    return ["-O1", "-g", "-fno-omit-frame-pointer", *flags], flags
+
+
+def extensions() -> list[Extension]:
+    """One extension for each .pyx of the core."""
+    compile_args, link_args = compile_and_link_args()
+    headers = sorted(str(path) for pattern in ("*.h", "*.pxd") for path in CORE.glob(pattern))
+    return [
+        Extension(
+            f"runfold.core.{path.stem}",
+            [str(path)],
+            include_dirs=[numpy.get_include(), str(CORE)],
+            define_macros=[("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION")],
+            depends=headers,
+            extra_compile_args=compile_args,
+            extra_link_args=link_args,
+        )
+        for path in sorted(CORE.glob("*.pyx"))
+    ]
+
+
+# Cython's worker processes import this file again where they are not forked.
+if __name__ == "__main__":
+    setup(
+        ext_modules=cythonize(
+            extensions(),
+            # Apart from the sources, and one folder for each set of directives:
+            # Cython compares times only and would take one for the other.
+            build_dir="build/cython-checked" if CHECKED else "build/cython",
+            include_path=["src"],
+            nthreads=JOBS,
+            compiler_directives={
+                "language_level": 3,
+                "boundscheck": CHECKED,
+                "wraparound": CHECKED,
+                "initializedcheck": CHECKED,
+                "overflowcheck": CHECKED,
+                "cdivision": not CHECKED,
+                "freethreading_compatible": True,
+            },
+        ),
+        options={"build_ext": {"parallel": JOBS}},
     )
-    for path in sorted(CORE.glob("*.pyx"))
-]
-
-setup(
-    ext_modules=cythonize(
-        extensions,
-        include_path=["src"],
-        compiler_directives={
-            "language_level": 3,
-            "boundscheck": checked,
-            "wraparound": checked,
-            "initializedcheck": checked,
-            "overflowcheck": checked,
-            "cdivision": not checked,
-            "freethreading_compatible": True,
-        },
-    ),
-)
