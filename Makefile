@@ -1,0 +1,88 @@
+# Every command of this repo. Set-up happens as needed: a target first brings
+# .venv up to date, and nothing is installed or compiled again without a cause.
+
+SHELL       := bash
+.SHELLFLAGS := -euo pipefail -c
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
+JOBS   ?= 2
+
+CORE      := $(wildcard src/runfold/core/*.pyx src/runfold/core/*.pxd src/runfold/core/*.h)
+SANITIZED := build/sanitized
+# Tests that need nothing but the compiled core and the package's own files.
+CORE_TESTS = $(wildcard tests/test_core_*.py) tests/test_package.py
+
+# Prints the requirements that pyproject.toml gives for the build, or for an extra.
+# Installing an extra by its requirements leaves the compiled package as it is.
+REQUIREMENTS := $(BIN)/python -c 'import sys, tomllib; \
+	project = tomllib.load(open("pyproject.toml", "rb")); \
+	extras = project["project"]["optional-dependencies"]; \
+	extras["build"] = project["build-system"]["requires"]; \
+	print(*extras[sys.argv[1]], sep="\n")'
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test lint types layers pytest sanitize bench format clean
+
+help: ## List these commands
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+demo: $(VENV)/.installed ## Train a small ensemble and show what Runfold makes of its logs
+	$(BIN)/runfold demo
+
+test: lint types layers sanitize pytest ## Run every check and all tests
+
+lint: $(VENV)/.test ## Check style: ruff and cython-lint
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	PATH="$(BIN):$$PATH" cython-lint src  # it calls pycodestyle by name
+
+types: $(VENV)/.test ## Check types, strictly
+	$(BIN)/mypy
+
+layers: $(VENV)/.test ## Check that imports point one way
+	$(BIN)/lint-imports
+
+pytest: $(VENV)/.test ## Run the tests alone
+	$(BIN)/python -m pytest -n $(JOBS)
+
+sanitize: $(VENV)/.test $(SANITIZED)/.built ## Run the core's tests with all checks and gcc's sanitizers
+	LD_PRELOAD=$$(gcc -print-file-name=libasan.so) \
+	ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc PYTHONPATH=$(SANITIZED)/lib \
+	$(BIN)/python -m pytest --capture=sys -p no:cacheprovider $(CORE_TESTS)
+
+bench: $(VENV)/.bench ## Measure Runfold and its peers on the same logs
+	$(BIN)/python -m benchmarks
+
+format: $(VENV)/.test ## Rewrite the sources in the house style
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+clean: ## Remove .venv and everything that was built
+	rm -rf $(VENV) build dist src/*.egg-info src/runfold/core/*.so
+	rm -rf .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+
+$(VENV)/.python: pyproject.toml
+	@echo "Setting up $(VENV)"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(REQUIREMENTS) build | $(PIP) install -r /dev/stdin
+	@touch $@
+
+# A change of the core alone recompiles what it touches, in place.
+$(VENV)/.installed: $(VENV)/.python setup.py $(CORE)
+	$(if $(filter-out $(CORE),$?), \
+		$(PIP) install --no-build-isolation --editable ., \
+		$(BIN)/python setup.py --quiet build_ext --inplace)
+	@touch $@
+
+$(VENV)/.test $(VENV)/.bench: $(VENV)/.%: $(VENV)/.installed pyproject.toml
+	@$(if $(filter pyproject.toml,$?),echo "Installing the $* tools"; $(REQUIREMENTS) $* | $(PIP) install -r /dev/stdin)
+	@touch $@
+
+$(SANITIZED)/.built: $(VENV)/.python setup.py $(CORE) $(shell find src -name '*.py')
+	RUNFOLD_CHECKED=1 RUNFOLD_SANITIZE=address,undefined $(BIN)/python setup.py --quiet \
+		build --build-base $(SANITIZED) --build-lib $(SANITIZED)/lib
+	@touch $@

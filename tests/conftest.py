@@ -1,0 +1,7 @@
+"""What holds for all tests. Warnings are errors by pyproject.toml."""
+
+from hypothesis import settings
+
+# A busy machine makes an example slow; that says nothing about the code.
+settings.register_profile("runfold", deadline=None)
+settings.load_profile("runfold")

@@ -1,0 +1,21 @@
+"""The imports of the core. Those of Python modules are import-linter's, which reads no Cython."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+SOURCES = Path(__file__).parent.parent / "src" / "runfold"
+CYTHON = sorted(path for suffix in ("pyx", "pxd") for path in SOURCES.rglob(f"*.{suffix}"))
+IMPORT = re.compile(r"^\s*(?:from|import|cimport)\s+(runfold[\w.]*)", re.MULTILINE)
+
+
+def test_only_the_core_is_cython() -> None:
+    assert {path.parent.name for path in CYTHON} == {"core"}
+
+
+@pytest.mark.parametrize("path", CYTHON, ids=lambda path: path.name)
+def test_core_imports_nothing_to_its_right(path: Path) -> None:
+    allowed = ("runfold.core", "runfold.select", "runfold.errors", "runfold.text")
+    imported = IMPORT.findall(path.read_text(encoding="utf-8"))
+    assert [name for name in imported if not name.startswith(allowed)] == []
