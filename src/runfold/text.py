@@ -1,0 +1,159 @@
+"""Names and quantities as people read them: escaped, ordered, guessed at, rounded."""
+
+import heapq
+import math
+import re
+from collections.abc import Iterable, Iterator
+
+_NUMBER = re.compile(r"([0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)")
+_BREAKS = str.maketrans({"/": "\0", "\\": "\0", "_": "\0"})
+_SHORT_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+# Beyond this nobody typed the name by hand, and comparing letters gets slow.
+_LONGEST_TYPED = 300
+# How many candidates get the slow, careful comparison.
+_SHORTLIST = 200
+
+
+def escape(text: str, limit: int = 200) -> str:
+    """Return text that is safe to show on one line, at most about `limit` characters.
+
+    Control characters, direction overrides, NUL and lone surrogates become
+    visible escapes, so that a tag can neither move the cursor nor pose as
+    another. What is too long loses its middle and tells its length:
+    `aaaa…zzzz (1,048,576 characters)`.
+    """
+    if len(text) <= limit:
+        shown = text if text.isprintable() else "".join(map(_visible, text))
+        if len(shown) <= limit:
+            return shown
+    tail_budget = limit // 3
+    head = "".join(_fit(text[:limit], limit - tail_budget))
+    tail = "".join(reversed(list(_fit(text[: -limit - 1 : -1], tail_budget))))
+    return f"{head}…{tail} ({len(text):,} characters)"
+
+
+def _visible(char: str) -> str:
+    if char.isprintable():
+        return char
+    code = ord(char)
+    if char in _SHORT_ESCAPES:
+        return _SHORT_ESCAPES[char]
+    if 0xDC80 <= code <= 0xDCFF:  # a byte of a file name that is not UTF-8
+        return f"\\x{code - 0xDC00:02x}"
+    if code <= 0xFF:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
+
+
+def _fit(chars: str, budget: int) -> Iterator[str]:
+    for char in chars:
+        shown = _visible(char)
+        budget -= len(shown)
+        if budget < 0:
+            return
+        yield shown
+
+
+def natural_key(name: str) -> tuple[list[str | float], str]:
+    """Return a sort key that orders names as TensorBoard's page does.
+
+    Numbers go by value, also `0.01` and `1e-3`, and a path separator or an
+    underscore comes before any letter: `seed-2` < `seed-10`, `a/b` < `a+/b`.
+    """
+    # The split alternates between text and number, so like meets like.
+    parts: list[str | float] = list(_NUMBER.split(name.translate(_BREAKS)))
+    parts[1::2] = map(float, parts[1::2])
+    return parts, name
+
+
+def near(name: str, candidates: Iterable[str], n: int = 3) -> list[str]:
+    """Return up to `n` candidates that `name` may have been meant to be, best first.
+
+    Different case and a forgotten folder (`loss` for `train/loss`) count as
+    near. Quick enough for an error message over 100,000 candidates: letter
+    pairs pick a shortlist, and only that is compared with care.
+    """
+    if not name or len(name) > _LONGEST_TYPED:
+        return []
+    folded = name.casefold()
+    pairs = _pairs(folded)
+    scored: list[tuple[float, str]] = []
+    for candidate in candidates:
+        if len(candidate) > _LONGEST_TYPED:
+            continue
+        other = candidate.casefold()
+        common = len(pairs & _pairs(other))
+        if common:
+            scored.append((common / (len(folded) + len(other)), candidate))
+    shortlist = heapq.nlargest(_SHORTLIST, scored)
+    ranked = sorted(
+        ((_likeness(folded, candidate.casefold()), candidate) for _, candidate in shortlist),
+        key=lambda pair: (-pair[0], natural_key(pair[1])),
+    )
+    return [candidate for likeness, candidate in ranked if likeness >= 0.6][:n]
+
+
+def _pairs(text: str) -> set[str]:
+    # The edges make one-letter names and equal beginnings count.
+    return set(map("".join, zip("^" + text, text + "$", strict=True)))
+
+
+def _likeness(name: str, candidate: str) -> float:
+    from difflib import SequenceMatcher
+
+    if name == candidate:
+        return 2.0
+    if candidate.endswith("/" + name) or candidate.startswith(name + "/"):
+        return 1.0
+    return SequenceMatcher(None, candidate, name, autojunk=False).ratio()
+
+
+def did_you_mean(name: str, candidates: Iterable[str]) -> str:
+    """Return `Did you mean 'loss'?`, or an empty string when nothing is near."""
+    quoted = [f"'{escape(candidate)}'" for candidate in near(name, candidates)]
+    if not quoted:
+        return ""
+    *others, last = quoted
+    return f"Did you mean {', '.join(others)} or {last}?" if others else f"Did you mean {last}?"
+
+
+def human_bytes(count: int) -> str:
+    """Return a size such as `812 B`, `4.1 kB` or `2.3 GB` (powers of 1,000)."""
+    if count < 1000:
+        return f"{count} B"
+    size = float(count)
+    for unit in ("kB", "MB", "GB", "TB"):
+        size /= 1000
+        if size < 999.5:
+            return f"{size:.1f} {unit}" if size < 99.95 else f"{size:.0f} {unit}"
+    return f"{size / 1000:,.1f} PB"
+
+
+def human_duration(seconds: float) -> str:
+    """Return a duration in its two largest units: `0.3 s`, `2 min 5 s`, `3 d 4 h`.
+
+    `unknown` for NaN and infinity, which a log can hold as wall times.
+    """
+    if not math.isfinite(seconds):
+        return "unknown"
+    if seconds < 0:
+        return "-" + human_duration(-seconds)
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    left = round(seconds)
+    shown: list[str] = []
+    for unit, size in (("d", 86400), ("h", 3600), ("min", 60), ("s", 1)):
+        amount, left = divmod(left, size)
+        if amount or shown:
+            shown.append(f"{amount:,} {unit}" if amount else "")
+        if len(shown) == 2:
+            break
+    return " ".join(filter(None, shown))
+
+
+def human_count(count: int, noun: str = "") -> str:
+    """Return an exact count, such as `12,345`, or `1 run` and `3 runs` with a noun."""
+    if not noun:
+        return f"{count:,}"
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
