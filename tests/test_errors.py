@@ -1,0 +1,97 @@
+"""Errors and problems say what they mean in plain words."""
+
+import pickle
+
+import pytest
+
+from runfold import errors
+from runfold.errors import (
+    AmbiguousTag,
+    BadLog,
+    FileChanged,
+    LogdirNotFound,
+    RunfoldError,
+    UnknownRun,
+    UnknownTag,
+)
+from runfold.events.problems import MESSAGES, Code, Problem
+
+PROBLEM = Problem.of(
+    "bad-payload-checksum", "/logs/seed-1/events.out.tfevents.17", offset=4096, run="seed-1"
+)
+
+
+@pytest.mark.parametrize(
+    ("kind", "builtin"),
+    [
+        (LogdirNotFound, FileNotFoundError),
+        (UnknownRun, KeyError),
+        (UnknownTag, KeyError),
+        (AmbiguousTag, LookupError),
+    ],
+)
+def test_errors_are_caught_as_the_builtin_they_resemble(kind, builtin):
+    error = kind("No such 'thing'.")
+    assert isinstance(error, RunfoldError)
+    assert isinstance(error, builtin)
+    assert str(error) == "No such 'thing'."
+
+
+def test_a_bad_log_carries_its_problem():
+    error = BadLog(PROBLEM)
+    assert error.problem is PROBLEM
+    assert str(error) == str(PROBLEM)
+
+
+def test_a_changed_file_tells_the_next_step():
+    assert str(FileChanged("runs/a\n")) == (
+        "runs/a\\n: the file has changed since it was indexed. Call runs.refresh() and ask again."
+    )
+
+
+@pytest.mark.parametrize("error", [UnknownTag("No."), BadLog(PROBLEM), FileChanged("a")])
+def test_errors_survive_the_way_back_from_another_process(error):
+    copy = pickle.loads(pickle.dumps(error))
+    assert (type(copy), str(copy), vars(copy)) == (type(error), str(error), vars(error))
+
+
+def test_every_public_error_is_in_the_drawn_tree():
+    assert all(name in errors.__doc__ for name in errors.__all__)
+
+
+def test_a_problem_gives_place_fact_and_effect():
+    assert str(PROBLEM) == (
+        "seed-1/events.out.tfevents.17: record at byte 4096 has a bad payload checksum. Skipped."
+    )
+    assert PROBLEM.code == "bad-payload-checksum"
+    assert (PROBLEM.offset, PROBLEM.run) == (4096, "seed-1")
+
+
+def test_the_place_of_a_problem_is_as_short_as_it_can_be():
+    def at(run):
+        return Problem.of(Code.COMPRESSED, "/logs/x/tfevents\x1b", run=run).place
+
+    assert at("x") == "x/tfevents\\x1b"
+    assert at(".") == "tfevents\\x1b"
+    assert at("") == "/logs/x/tfevents\\x1b"
+
+
+def test_a_detail_is_escaped_and_stands_with_the_fact():
+    problem = Problem.of(Code.TWO_KINDS, "f", detail="'a\n': scalar, image")
+    assert problem.message == (
+        "a tag holds two kinds of data ('a\\n': scalar, image). Both were kept, apart."
+    )
+
+
+@pytest.mark.parametrize("code", Code)
+def test_every_code_has_a_message_with_and_without_an_offset(code):
+    for offset in (None, 0):
+        message = Problem.of(code, "f", offset).message
+        assert message.endswith(".")
+        assert "{" not in message
+    assert set(MESSAGES) == set(Code)
+
+
+def test_an_unknown_code_is_refused():
+    with pytest.raises(ValueError, match="no-such-code"):
+        Problem.of("no-such-code", "f")
