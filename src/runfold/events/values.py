@@ -1,0 +1,252 @@
+"""Serialised `Summary.Value` messages of every kind but scalars, byte for byte as protobuf's.
+
+Each function returns one message for `EventBuffer.value` or `.summary`. Kinds that
+exist in two forms have two functions: the plain name is the form of torch and
+TensorFlow 1, `*_tensor` the form of TensorFlow 2.
+"""
+
+import struct
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+DT_STRING = 7
+DTYPES = {
+    "float32": 1,
+    "float64": 2,
+    "int32": 3,
+    "uint8": 4,
+    "int16": 5,
+    "int8": 6,
+    "complex64": 8,
+    "int64": 9,
+    "bool": 10,
+    "bfloat16": 14,
+    "uint16": 17,
+    "complex128": 18,
+    "float16": 19,
+    "uint32": 22,
+    "uint64": 23,
+}
+WAV = 11  # AudioPluginData.Encoding
+
+
+def histogram(
+    tag: str,
+    min: float,
+    max: float,
+    num: float,
+    sum: float,
+    sum_squares: float,
+    limits: ArrayLike,
+    counts: ArrayLike,
+    *,
+    display_name: str = "",
+    description: str = "",
+) -> bytes:
+    """A histogram of `counts[i]` values up to `limits[i]`, as a `HistogramProto`."""
+    edges, buckets = np.asarray(limits, "<f8"), np.asarray(counts, "<f8")
+    if edges.ndim != 1 or edges.shape != buckets.shape:
+        raise ValueError(
+            f"histogram {tag!r}: limits of shape {edges.shape} and counts of shape {buckets.shape}"
+            " must be two rows of the same length"
+        )
+    numbers = (min, max, num, sum, sum_squares)
+    content = b"".join(_double(number, value) for number, value in enumerate(numbers, start=1))
+    content += _bytes(6, edges.tobytes()) + _bytes(7, buckets.tobytes())
+    return _value(tag, _message(5, content), _metadata("", b"", display_name, description))
+
+
+def histogram_tensor(
+    tag: str, buckets: ArrayLike, *, display_name: str = "", description: str = ""
+) -> bytes:
+    """A histogram as a tensor with one row `left edge, right edge, count` for each bucket."""
+    rows = np.asarray(buckets, np.float64)
+    if rows.ndim != 2 or rows.shape[1] != 3:
+        raise ValueError(f"histogram {tag!r}: buckets must have shape (n, 3), not {rows.shape}")
+    return tensor(tag, rows, "histograms", display_name=display_name, description=description)
+
+
+def image(
+    tag: str,
+    height: int,
+    width: int,
+    colorspace: int,
+    encoded: bytes,
+    *,
+    display_name: str = "",
+    description: str = "",
+) -> bytes:
+    """An encoded image (PNG, JPEG, GIF); `colorspace` is its number of channels."""
+    content = _integer(1, height, 32) + _integer(2, width, 32) + _integer(3, colorspace, 32)
+    content += _bytes(4, encoded)
+    return _value(tag, _message(4, content), _metadata("", b"", display_name, description))
+
+
+def image_tensor(
+    tag: str,
+    width: int,
+    height: int,
+    images: Sequence[bytes],
+    *,
+    display_name: str = "",
+    description: str = "",
+) -> bytes:
+    """Encoded images of one size, as the strings width, height, image, image, ..."""
+    strings = [b"%d" % width, b"%d" % height, *images]
+    metadata = _metadata("images", b"", display_name, description)
+    return _value(tag, _string_tensor((len(strings),), strings), metadata)
+
+
+def audio(
+    tag: str,
+    sample_rate: float,
+    num_channels: int,
+    length_frames: int,
+    encoded: bytes,
+    content_type: str = "audio/wav",
+    *,
+    display_name: str = "",
+    description: str = "",
+) -> bytes:
+    """An encoded clip with its sample rate and length."""
+    content = _float(1, sample_rate) + _integer(2, num_channels) + _integer(3, length_frames)
+    content += _bytes(4, encoded) + _bytes(5, content_type.encode())
+    return _value(tag, _message(6, content), _metadata("", b"", display_name, description))
+
+
+def audio_tensor(
+    tag: str,
+    clips: Sequence[bytes],
+    labels: Sequence[str] | None = None,
+    *,
+    display_name: str = "",
+    description: str = "",
+) -> bytes:
+    """WAV clips, as a string tensor with one row `clip, label` for each; labels may be left out."""
+    names = [""] * len(clips) if labels is None else labels
+    strings = [part for row in zip(clips, names, strict=True) for part in row]
+    metadata = _metadata("audio", _integer(2, WAV), display_name, description)
+    return _value(tag, _string_tensor((len(clips), 2), strings), metadata)
+
+
+def text(
+    tag: str, content: str | ArrayLike, *, display_name: str = "", description: str = ""
+) -> bytes:
+    """A text, or nested lists or an array of texts, which TensorBoard shows as a table."""
+    strings = np.asarray(content, dtype=object)
+    return tensor(tag, strings, "text", display_name=display_name, description=description)
+
+
+def tensor(
+    tag: str,
+    array: NDArray[Any],
+    plugin_name: str = "",
+    plugin_content: bytes = b"",
+    *,
+    display_name: str = "",
+    description: str = "",
+    data_class: int = 0,
+) -> bytes:
+    """Any array: numbers as raw little-endian bytes, text as UTF-8 strings.
+
+    An array of objects may hold `str` and `bytes`; a dtype that TensorFlow does
+    not have raises TypeError.
+    """
+    array = np.asarray(array)
+    if array.dtype.kind in "OSUT":
+        content = _string_tensor(array.shape, array.ravel().tolist())
+    elif array.dtype.name in DTYPES:
+        data = array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
+        content = _tensor(DTYPES[array.dtype.name], array.shape, _bytes(4, data))
+    else:
+        raise TypeError(f"tensor {tag!r}: TensorFlow has no dtype {array.dtype}")
+    metadata = _metadata(plugin_name, plugin_content, display_name, description, data_class)
+    return _value(tag, content, metadata)
+
+
+def metadata_only(
+    tag: str,
+    plugin_name: str,
+    content: bytes,
+    *,
+    display_name: str = "",
+    description: str = "",
+) -> bytes:
+    """A value that says all in its metadata, as hparams do."""
+    return _value(tag, b"", _metadata(plugin_name, content, display_name, description))
+
+
+def _value(tag: str, content: bytes, metadata: bytes) -> bytes:
+    return _bytes(1, tag.encode()) + content + metadata
+
+
+def _metadata(
+    plugin_name: str, content: bytes, display_name: str, description: str, data_class: int = 0
+) -> bytes:
+    """The metadata field of a value; nothing when there is nothing to say."""
+    plugin = _bytes(1, plugin_name.encode()) + _bytes(2, content)
+    return _bytes(
+        9,
+        _bytes(1, plugin)
+        + _bytes(2, display_name.encode())
+        + _bytes(3, description.encode())
+        + _integer(4, data_class, 32),
+    )
+
+
+def _string_tensor(shape: tuple[int, ...], strings: Iterable[object]) -> bytes:
+    content = b"".join(_message(8, _encode(item)) for item in strings)
+    return _tensor(DT_STRING, shape, content)
+
+
+def _encode(item: object) -> bytes:
+    if isinstance(item, str):
+        return item.encode()
+    if isinstance(item, bytes):
+        return item
+    raise TypeError(f"a string tensor holds str and bytes, not {type(item).__name__}")
+
+
+def _tensor(dtype: int, shape: tuple[int, ...], content: bytes) -> bytes:
+    dims = b"".join(_message(2, _integer(1, size)) for size in shape)
+    return _message(8, _integer(1, dtype) + _message(2, dims) + content)
+
+
+# The protobuf wire. Like protobuf, fields with a default value are left out,
+# except for messages and items of lists, which `_message` always writes.
+
+
+def _varint(value: int) -> bytes:
+    out = bytearray()
+    while value >= 0x80:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def _message(number: int, content: bytes) -> bytes:
+    return _varint(number << 3 | 2) + _varint(len(content)) + content
+
+
+def _bytes(number: int, content: bytes) -> bytes:
+    return _message(number, content) if content else b""
+
+
+def _integer(number: int, value: int, bits: int = 64) -> bytes:
+    if not -(1 << bits - 1) <= value < 1 << bits - 1:
+        raise OverflowError(f"{value} does not fit in {bits} bits")
+    return _varint(number << 3) + _varint(value & 0xFFFF_FFFF_FFFF_FFFF) if value else b""
+
+
+def _double(number: int, value: float) -> bytes:
+    content = struct.pack("<d", value)
+    return _varint(number << 3 | 1) + content if any(content) else b""
+
+
+def _float(number: int, value: float) -> bytes:
+    content = struct.pack("<f", value)
+    return _varint(number << 3 | 5) + content if any(content) else b""
