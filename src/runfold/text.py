@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Iterator
 
 _NUMBER = re.compile(r"([0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)")
-_BREAKS = str.maketrans({"/": "\0", "\\": "\0", "_": "\0"})
 _SHORT_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 # Beyond this nobody typed the name by hand, and comparing letters gets slow.
@@ -62,7 +61,8 @@ def natural_key(name: str) -> tuple[list[str | float], str]:
     underscore comes before any letter: `seed-2` < `seed-10`, `a/b` < `a+/b`.
     """
     # The split alternates between text and number, so like meets like.
-    parts: list[str | float] = list(_NUMBER.split(name.translate(_BREAKS)))
+    breaks_first = name.replace("/", "\0").replace("\\", "\0").replace("_", "\0")
+    parts: list[str | float] = list(_NUMBER.split(breaks_first))
     parts[1::2] = map(float, parts[1::2])
     return parts, name
 
