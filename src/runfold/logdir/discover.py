@@ -1,0 +1,376 @@
+"""Which runs a path holds, and which event files make up each of them.
+
+A run is a directory with event files in it, as for TensorBoard: any regular
+file with `tfevents` in its name. Its name is its path below the logdir, and `.`
+for the logdir itself. With several paths, names start at the directory that all
+of them share; a file stands for its directory, and a glob for the part before
+its first `*`, `?` or `[`:
+
+    discover("runs")                   seed-1, seed-2
+    discover("runs/seed-1")            .
+    discover("runs/seed-1", "runs/x")  seed-1, x
+    discover("a/runs", "b/runs")       a/runs/seed-1, b/runs/seed-1
+    discover("runs/*/seed-?")          lr-1/seed-1, lr-1/seed-2, lr-2/seed-1
+
+Three rules are ours. Each real directory is listed once, under its own path
+rather than a link's, because a run that counts twice spoils every mean; a link
+out of the logdir is followed. A directory with nothing but a projector
+configuration is a run too, so that its embeddings are found. Pipes, sockets and
+devices are never opened.
+"""
+
+import errno
+import fnmatch
+import os
+import re
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+
+from runfold.errors import LogdirNotFound
+from runfold.events.problems import Code, Problem
+from runfold.select import is_glob
+from runfold.text import did_you_mean, escape, natural_key
+
+MAX_DEPTH = 64
+PROJECTOR_CONFIG = "projector_config.pbtxt"
+
+_MISSING = (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP)
+_TRANSIENT = (errno.ESTALE, errno.EINTR, errno.EIO)
+_TRIES = 3
+
+
+@dataclass(slots=True)
+class FoundRun:
+    """A run on disk: its event files in reading order, and its projector configuration."""
+
+    name: str
+    path: str
+    files: list[str] = field(default_factory=list)
+    config: str | None = None
+
+
+@dataclass(slots=True)
+class Discovery:
+    """The runs by name, in the order in which TensorBoard shows them, and the problems."""
+
+    runs: dict[str, FoundRun]
+    problems: list[Problem]
+
+
+def discover(*paths: str | os.PathLike[str]) -> Discovery:
+    """Return the runs at these paths: logdirs, run directories, event files or globs.
+
+    A path that leads nowhere raises LogdirNotFound; a directory without event
+    files gives no runs. What cannot be listed, or must not be opened, becomes a
+    problem, and the rest is found all the same.
+    """
+    if not paths:
+        raise ValueError("discover() needs at least one path.")
+    problems: list[Problem] = []
+    places = [_locate(os.fsdecode(path), problems) for path in paths]
+    base = os.path.commonpath([place.base for place in places])
+    walk = _Walk(base, problems)
+    for place in places:
+        for directory in place.directories:
+            walk.add_tree(directory)
+    walk.follow_links()
+    walk.add_files([file for place in places for file in place.files])
+    return Discovery(walk.named_runs(), sorted(problems, key=lambda p: (p.file, p.code)))
+
+
+# Paths as people give them
+
+
+@dataclass(slots=True)
+class _Place:
+    """What one argument stands for; names start at `base`."""
+
+    base: str
+    directories: list[str] = field(default_factory=list)
+    files: list[str] = field(default_factory=list)
+
+
+def _locate(given: str, problems: list[Problem]) -> _Place:
+    if not given:
+        raise LogdirNotFound("The path of the logdir is empty.")
+    expanded = os.path.expanduser(given)
+    path = _absolute(expanded)
+    try:
+        mode = os.stat(path).st_mode
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+        if isinstance(error, OSError) and error.errno not in _MISSING:
+            problems.append(Problem.of(Code.UNREADABLE_DIRECTORY, path, detail=_reason(error)))
+            return _Place(path)
+        if is_glob(expanded) and "\0" not in expanded:
+            return _locate_glob(given, expanded)
+        raise LogdirNotFound(_not_found(given, expanded)) from None
+    if stat.S_ISDIR(mode):
+        return _Place(path, directories=[path])
+    if stat.S_ISREG(mode):
+        return _Place(os.path.dirname(path), files=[path])
+    problems.append(Problem.of(Code.SPECIAL_FILE, path))
+    return _Place(os.path.dirname(path))
+
+
+def _absolute(path: str) -> str:
+    # abspath() drops `link/..` as if the link were a plain directory.
+    return os.path.realpath(path) if ".." in path.split(os.sep) else os.path.abspath(path)
+
+
+def _locate_glob(given: str, pattern: str) -> _Place:
+    parts = pattern.split(os.sep)
+    first = next(index for index, part in enumerate(parts) if is_glob(part))
+    prefix = os.sep.join(parts[:first]) or (os.sep if first else os.curdir)
+    place = _Place(_absolute(prefix))
+    found = [place.base]
+    for part in parts[first:]:
+        found = list(dict.fromkeys(match for path in found for match in _expand(path, part)))
+    for path in found:
+        if os.path.isdir(path):
+            place.directories.append(path)
+        elif _is_event_file(path) and os.path.isfile(path):
+            place.files.append(path)
+    if not found:
+        raise LogdirNotFound(f"Nothing matches '{escape(given)}'.")
+    return place
+
+
+def _expand(directory: str, part: str) -> list[str]:
+    """Return what one part of a glob matches in a directory, as a shell would."""
+    if part in ("", os.curdir):
+        return [directory] if os.path.isdir(directory) else []
+    if part == "**":
+        return list(_real_directories(directory))
+    if not is_glob(part):
+        path = os.path.join(directory, part)
+        return [path] if os.path.lexists(path) else []
+    matches = re.compile(fnmatch.translate(part)).match
+    return [
+        os.path.join(directory, name)
+        for name in sorted(_names(directory))
+        if matches(name) and (name[0] != "." or part[0] == ".")
+    ]
+
+
+def _real_directories(top: str) -> Iterator[str]:
+    """Yield `top` and what is below it without links: two links in a loop would not end."""
+    pending = [(top, 0)]
+    while pending:
+        directory, depth = pending.pop()
+        yield directory
+        if depth < MAX_DEPTH:
+            try:
+                with os.scandir(directory) as entries:
+                    pending += [
+                        (entry.path, depth + 1)
+                        for entry in entries
+                        if entry.name[0] != "." and entry.is_dir(follow_symlinks=False)
+                    ]
+            except OSError:  # noted when the walk comes here
+                continue
+
+
+def _names(directory: str, limit: int | None = None) -> list[str]:
+    try:
+        with os.scandir(directory) as entries:
+            return [entry.name for entry in islice(entries, limit)]
+    except OSError:
+        return []
+
+
+def _not_found(given: str, path: str) -> str:
+    """Return the message for a path that leads nowhere, with what is near where it broke off."""
+    fact = f"No logdir '{escape(given)}'"
+    if "\0" in path:
+        return f"{fact}."
+    missing = path.rstrip(os.sep) or path
+    parent = os.path.dirname(missing)
+    while parent and not os.path.lexists(parent):
+        missing, parent = parent, os.path.dirname(parent)
+    if missing != path.rstrip(os.sep):
+        fact += f": there is no '{escape(missing)}'"
+    nearby = _names(parent or os.curdir, limit=100_000)
+    return f"{fact}. {did_you_mean(os.path.basename(missing), nearby)}".rstrip()
+
+
+# The walk
+
+_Identity = tuple[int, int] | str  # device and inode
+
+
+class _Walk:
+    """Collects runs: first all real directories, then where links lead."""
+
+    def __init__(self, base: str, problems: list[Problem]) -> None:
+        self.prefix = os.path.join(base, "")
+        self.problems = problems
+        self.runs: dict[str, FoundRun] = {}  # by path
+        self.links: list[str] = []
+        self.visited: list[str] = []
+        # The path under which each real directory was visited. One tree without
+        # links cannot meet itself, so the stat calls wait until they are needed.
+        self.seen: dict[_Identity, str] | None = None
+
+    def add_tree(self, root: str) -> None:
+        """Visit a directory and all real directories below it."""
+        if self.visited:
+            self._index()
+        pending = [(root, 0)]
+        while pending:
+            path, depth = pending.pop()
+            if self.seen is not None:
+                identity = _identity(path)
+                if identity in self.seen:
+                    continue
+                self.seen[identity] = path
+            if depth > MAX_DEPTH:
+                self._note(Code.TOO_DEEP, path)
+                continue
+            self.visited.append(path)
+            pending += [(below, depth + 1) for below in self._visit(path)]
+
+    def follow_links(self) -> None:
+        """Visit the directories that links lead to, unless they were visited already."""
+        while self.links:
+            # Sorted, so that of two links to one directory always the same one names it.
+            links, self.links = sorted(self.links, key=natural_key), []
+            for link in links:
+                if _identity(link) not in self._index():
+                    self.add_tree(link)
+                elif _leads_up(link):
+                    self._note(Code.SYMLINK_LOOP, link)
+
+    def add_files(self, paths: list[str]) -> None:
+        """Add event files that were asked for by their own paths."""
+        by_directory: dict[str, set[str]] = {}
+        for path in paths:
+            directory, name = os.path.split(path)
+            by_directory.setdefault(directory, set()).add(name)
+        for directory, names in by_directory.items():
+            # A walk may have come to the same directory by another path.
+            known = self._index().get(_identity(directory), directory)
+            run = self._run(known)
+            run.files = sorted({*run.files, *(os.path.join(known, name) for name in names)})
+
+    def named_runs(self) -> dict[str, FoundRun]:
+        """Return the runs by name; names that look alike once escaped are numbered."""
+        named: dict[str, FoundRun] = {}
+        for run in sorted(self.runs.values(), key=lambda run: natural_key(run.name)):
+            name, copy = run.name, 1
+            while run.name in named:
+                copy += 1
+                run.name = f"{name} ({copy})"
+            named[run.name] = run
+        return named
+
+    def _visit(self, path: str) -> list[str]:
+        """Take in what one directory holds and return the real directories in it."""
+        for attempt in range(1, _TRIES + 1):
+            try:
+                return self._scan(path)
+            except (FileNotFoundError, NotADirectoryError):
+                self._note(Code.DIRECTORY_VANISHED, path)
+                break
+            except OSError as error:
+                if attempt == _TRIES or error.errno not in _TRANSIENT:
+                    self._note(Code.UNREADABLE_DIRECTORY, path, _reason(error))
+                    break
+        return []
+
+    def _scan(self, path: str) -> list[str]:
+        directories: list[str] = []
+        regular: list[str] = []
+        special: list[str] = []
+        links: list[str] = []
+        with os.scandir(path) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    directories.append(entry.path)
+                elif entry.is_symlink():
+                    links.append(entry.path)
+                elif _is_ours(entry.name):
+                    is_regular = entry.is_file(follow_symlinks=False)
+                    (regular if is_regular else special).append(entry.path)
+        # Only now, when the listing is whole: a failed one is tried again.
+        for link in links:
+            self._take_link(link, regular, special)
+        for odd in special:
+            self._note(Code.SPECIAL_FILE, odd)
+        if regular:
+            run = self._run(path)
+            run.files = sorted(filter(_is_event_file, regular))
+            if len(run.files) < len(regular):
+                config = os.path.join(path, PROJECTOR_CONFIG)
+                run.config = config if config in regular else None
+        return directories
+
+    def _take_link(self, path: str, regular: list[str], special: list[str]) -> None:
+        name = os.path.basename(path)
+        try:
+            mode = os.stat(path).st_mode
+        except OSError as error:
+            if error.errno == errno.ELOOP:
+                self._note(Code.SYMLINK_LOOP, path)
+            elif isinstance(error, PermissionError):
+                self._note(Code.PERMISSION_DENIED, path)
+            elif error.errno not in _MISSING:
+                self._note(Code.READ_ERROR, path, _reason(error))
+            elif _is_ours(name):
+                self._note(Code.DANGLING_LINK, path)
+            return
+        if stat.S_ISDIR(mode):
+            self.links.append(path)
+        elif _is_ours(name):
+            (regular if stat.S_ISREG(mode) else special).append(path)
+
+    def _run(self, path: str) -> FoundRun:
+        run = self.runs.get(path)
+        if run is None:
+            name = path[len(self.prefix) :] or os.curdir
+            run = self.runs[path] = FoundRun(_as_text(name), path)
+        return run
+
+    def _index(self) -> dict[_Identity, str]:
+        if self.seen is None:
+            self.seen = {_identity(path): path for path in self.visited}
+        return self.seen
+
+    def _note(self, code: Code, path: str, detail: str = "") -> None:
+        self.problems.append(Problem.of(code, path, detail=detail))
+
+
+def _is_ours(name: str) -> bool:
+    return "tfevents" in name or name == PROJECTOR_CONFIG
+
+
+def _is_event_file(path: str) -> bool:
+    # The profiler leaves `.profile-empty` files to make a run known; they hold no events.
+    return "tfevents" in path.rpartition(os.sep)[2] and not path.endswith(".profile-empty")
+
+
+def _as_text(name: str) -> str:
+    """Return the name as valid text, with bytes that are not UTF-8 as `\\xe9`."""
+    if name.isascii() or not any("\udc80" <= char <= "\udcff" for char in name):
+        return name
+    return os.fsencode(name).decode("utf-8", "backslashreplace")
+
+
+def _leads_up(link: str) -> bool:
+    """Whether a link leads to a directory that it stands in."""
+    target = os.path.join(os.path.realpath(link), "")
+    parent = os.path.join(os.path.realpath(os.path.dirname(link)), "")
+    return parent.startswith(target)
+
+
+def _identity(path: str) -> _Identity:
+    try:
+        status = os.stat(path)
+    except OSError:
+        return path  # listing it fails as well, and is noted there
+    return status.st_dev, status.st_ino
+
+
+def _reason(error: OSError) -> str:
+    return error.strerror or type(error).__name__
