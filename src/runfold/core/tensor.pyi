@@ -1,0 +1,13 @@
+from typing import Any
+
+from numpy.typing import NDArray
+from typing_extensions import Buffer
+
+MAX_RANK: int
+MAX_REPEATED: int
+
+class MalformedTensor(ValueError): ...
+
+def decode_tensor(data: Buffer) -> NDArray[Any]: ...
+def decode_number(data: Buffer) -> tuple[float, bool] | None: ...
+def fits_shape(data: Buffer) -> bool: ...
