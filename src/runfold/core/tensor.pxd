@@ -49,7 +49,7 @@ cpdef enum:
     # NumPy 1 allows no more dimensions than this.
     MAX_RANK = 32
     # A short list stands for a whole array by repeating its last value. That far it may grow.
-    MAX_REPEATED = 1 << 24
+    MAX_REPEATED = 0x1000000
 
 cdef enum TensorField:
     DTYPE = 1
