@@ -1,0 +1,122 @@
+"""Embeddings: the projector's configuration in a run's folder, and the files it names."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+CONFIG_NAME = "projector_config.pbtxt"
+
+
+@dataclass(frozen=True, slots=True)
+class Embedding:
+    """One embedding as configured; paths are relative to the configuration's folder, or empty."""
+
+    name: str
+    tensor_path: str
+    tensor_shape: tuple[int, ...]
+    metadata_path: str
+    bookmarks_path: str
+    sprite_path: str
+    sprite_size: tuple[int, ...]
+
+
+def parse_config(text: str) -> list[Embedding]:
+    """Give the embeddings of a projector_config.pbtxt, or raise ValueError for other text."""
+    from google.protobuf import text_format
+    from tensorboard.plugins.projector.projector_config_pb2 import ProjectorConfig
+
+    try:
+        config = text_format.Parse(text, ProjectorConfig(), allow_unknown_field=True)
+    except (text_format.ParseError, UnicodeError, RecursionError) as error:
+        raise ValueError(f"the projector configuration does not parse: {error}") from None
+    return [
+        Embedding(
+            info.tensor_name or Path(info.tensor_path).name,
+            info.tensor_path,
+            tuple(info.tensor_shape),
+            info.metadata_path,
+            info.bookmarks_path,
+            info.sprite.image_path,
+            tuple(info.sprite.single_image_dim),
+        )
+        for info in config.embeddings
+    ]
+
+
+def confine(folder: Path, path: str) -> Path:
+    """Give the file that a configuration names, or raise ValueError if it lies outside the folder.
+
+    A log may come from anyone: its configuration must not be a way to read
+    other files of this machine, neither by `..` nor by a symbolic link.
+    """
+    root = folder.resolve()
+    try:
+        file = (root / path).resolve()
+    except (OSError, RuntimeError) as error:
+        raise ValueError(f"the path {path!r} cannot be resolved: {error}") from None
+    if not file.is_relative_to(root):
+        raise ValueError(f"the path {path!r} leads out of the run's folder")
+    return file
+
+
+def load_tensor(folder: Path, embedding: Embedding) -> np.ndarray:
+    """Give the embedded points as float32, (points, dimensions)."""
+    raw = _read(folder, embedding.tensor_path)
+    if embedding.tensor_path.endswith(".bytes"):
+        return _parse_binary(raw, embedding.tensor_shape)
+    lines = [line for line in _lines(raw) if line]
+    rows = [line.split("\t") for line in lines]
+    if len({len(row) for row in rows}) > 1:
+        raise ValueError(f"the rows of {embedding.tensor_path!r} differ in length")
+    try:
+        return np.array(rows, dtype=np.float32).reshape(len(rows), -1 if rows else 0)
+    except ValueError:
+        raise ValueError(f"{embedding.tensor_path!r} holds more than numbers") from None
+
+
+def load_metadata(folder: Path, embedding: Embedding) -> dict[str, np.ndarray]:
+    """Give the points' labels, one object array of str a column.
+
+    A file of one column has no header, by the projector's rule; its column is
+    called "label". In others the first line names the columns.
+    """
+    lines = _lines(_read(folder, embedding.metadata_path))
+    rows = [line.split("\t") for line in lines]
+    width = len(rows[0]) if rows else 1
+    names = ["label"] if width == 1 else rows.pop(0)
+    if any(len(row) != width for row in rows) or len(set(names)) != width:
+        raise ValueError(f"{embedding.metadata_path!r} is not a table: its rows or names clash")
+    columns = np.empty((width, len(rows)), dtype=object)
+    for index, row in enumerate(rows):
+        columns[:, index] = row
+    return dict(zip(names, columns, strict=True))
+
+
+def load_sprite(folder: Path, embedding: Embedding) -> bytes:
+    """Give the encoded image that shows every point's picture."""
+    return _read(folder, embedding.sprite_path)
+
+
+def _parse_binary(raw: bytes, shape: tuple[int, ...]) -> np.ndarray:
+    if len(shape) != 2 or shape[0] * shape[1] * 4 != len(raw):
+        raise ValueError(f"the shape {shape} does not fit {len(raw)} bytes of float32")
+    return np.frombuffer(raw, "<f4").reshape(shape)
+
+
+def _read(folder: Path, path: str) -> bytes:
+    if not path:
+        raise ValueError("the projector configuration names no such file")
+    file = confine(folder, path)
+    try:
+        if not file.is_file():  # a pipe of that name would block for ever
+            raise ValueError(f"there is no file {path!r} in the run's folder")
+        return file.read_bytes()
+    except OSError as error:
+        raise ValueError(f"{path!r} cannot be read: {error.strerror}") from None
+
+
+def _lines(raw: bytes) -> list[str]:
+    """Split at newlines only: a label may hold other line separators."""
+    lines = raw.decode("utf-8", "backslashreplace").replace("\r\n", "\n").split("\n")
+    return lines[:-1] if lines[-1] == "" else lines

@@ -1,0 +1,185 @@
+"""Images: found by position in the file, and decoded only when someone looks."""
+
+import io
+from base64 import b64encode
+from collections.abc import Callable, Container
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from runfold.events.kinds import value as stored
+from runfold.events.wire import BYTES, VARINT, Data, fields, span
+
+if TYPE_CHECKING:
+    import PIL.Image
+
+# Only these, because PIL knows formats (EPS) whose decoding starts other programs.
+MAGIC = {
+    "png": b"\x89PNG\r\n\x1a\n",
+    "jpeg": b"\xff\xd8\xff",
+    "gif": b"GIF8",
+    "bmp": b"BM",
+    "webp": b"RIFF",
+}
+MAX_PIXELS = 100_000_000
+NOTEBOOK_FORMATS = ("png", "jpeg", "gif")
+
+
+@dataclass(frozen=True, slots=True)
+class ImageHead:
+    """What a value says of its images, and where they lie: (start, length) from its start.
+
+    `colorspace` is the number of channels, None where the value does not say.
+    """
+
+    width: int
+    height: int
+    colorspace: int | None
+    blobs: list[tuple[int, int]]
+
+
+def locate(prefix: Data, length: int) -> ImageHead:
+    """Give the head of a value of `length` bytes from its first bytes.
+
+    Raises NeedMore when the prefix ends before the last image starts, and
+    ValueError when the value holds no images.
+    """
+    form, start, stop = stored.locate_body(prefix, length, stored.IMAGE)
+    if form == stored.IMAGE:
+        return _locate_in_proto(prefix, start, stop)
+    return _locate_in_tensor(prefix, start, stop)
+
+
+def _locate_in_proto(prefix: Data, start: int, stop: int) -> ImageHead:
+    numbers = {1: 0, 2: 0, 3: 0}
+    blob = (start, 0)
+    for field in fields(prefix, start, stop):
+        if field.number in numbers and field.wire_type == VARINT:
+            numbers[field.number] = field.value
+        elif field.number == 4 and field.wire_type == BYTES:
+            blob = (field.start, field.stop - field.start)
+    height, width, colorspace = numbers.values()
+    return ImageHead(_size(width), _size(height), colorspace or None, [blob])
+
+
+def _locate_in_tensor(prefix: Data, start: int, stop: int) -> ImageHead:
+    _, spans = stored.locate_strings(prefix, start, stop)
+    if len(spans) < 2:
+        raise ValueError(f"images need a width and a height; the tensor has {len(spans)} strings")
+    width, height = (_parse_size(prefix, *place) for place in spans[:2])
+    return ImageHead(width, height, None, [(at, end - at) for at, end in spans[2:]])
+
+
+def _parse_size(prefix: Data, start: int, stop: int) -> int:
+    digits = span(prefix, start, min(stop, start + 12))
+    if not digits.isdigit():
+        raise ValueError(f"{stored.text(digits)!r} is not a width or height")
+    return _size(int(digits))
+
+
+def _size(pixels: int) -> int:
+    if pixels >= 1 << 31:
+        raise ValueError("the width or height of an image is negative or above 2^31")
+    return pixels
+
+
+class Image:
+    """One image: its size, and its bytes and pixels when asked for.
+
+    What cannot be decoded, or has more than MAX_PIXELS, becomes a grey
+    placeholder, and `problem` says why. Nothing is kept in memory.
+    """
+
+    __slots__ = ("_load", "height", "width")
+
+    def __init__(self, width: int, height: int, load: Callable[[], bytes]) -> None:
+        self.width = width
+        self.height = height
+        self._load = load
+
+    def __repr__(self) -> str:
+        return f"<Image {self.width}x{self.height}>"
+
+    @property
+    def data(self) -> bytes:
+        """The encoded image, as the writer stored it."""
+        return self._load()
+
+    @property
+    def format(self) -> str | None:
+        """png, jpeg, gif, bmp or webp by the first bytes, or None."""
+        return sniff(self.data)
+
+    @property
+    def problem(self) -> str | None:
+        """Why the image cannot be shown, or None when it can."""
+        return _open(self.data)[1]
+
+    def pil(self) -> "PIL.Image.Image":
+        """The image for PIL (of a GIF the first frame), or a placeholder."""
+        return _open(self.data)[0]
+
+    def numpy(self) -> np.ndarray:
+        """The pixels as an array, (height, width) or (height, width, channels)."""
+        image = self.pil()
+        if image.mode == "P":  # or the array would hold indices into the palette
+            image = image.convert("RGBA" if "transparency" in image.info else "RGB")
+        return np.asarray(image)
+
+    def _repr_mimebundle_(
+        self, include: Container[str] | None = None, exclude: Container[str] | None = None
+    ) -> dict[str, str]:
+        data = self.data
+        pil, problem = _open(data)
+        kind = sniff(data)
+        if problem is not None or kind not in NOTEBOOK_FORMATS:
+            kind, data = "png", _as_png(pil)
+        note = repr(self) if problem is None else f"{self!r}: {problem}"
+        return {f"image/{kind}": b64encode(data).decode("ascii"), "text/plain": note}
+
+
+def sniff(data: bytes) -> str | None:
+    """Tell the format of an encoded image by its first bytes, or None."""
+    for name, magic in MAGIC.items():
+        if data.startswith(magic) and (name != "webp" or data[8:12] == b"WEBP"):
+            return name
+    return None
+
+
+def _open(data: bytes) -> "tuple[PIL.Image.Image, str | None]":
+    import PIL.Image
+
+    kind = sniff(data)
+    if kind is None:
+        return _placeholder(), "the image is in none of the formats " + ", ".join(MAGIC)
+    try:
+        image = PIL.Image.open(io.BytesIO(data), formats=[kind])
+        width, height = image.size
+        if width * height > MAX_PIXELS:
+            return _placeholder(), f"the image claims {width} x {height} pixels"
+        image.load()
+    except (PIL.Image.DecompressionBombError, PIL.Image.DecompressionBombWarning):
+        return _placeholder(), "the image claims more pixels than are safe to decode"
+    except Exception as error:  # PIL's decoders raise a dozen types on bad data
+        return _placeholder(), f"the {kind} image cannot be decoded: {error}"
+    return image, None
+
+
+def _placeholder() -> "PIL.Image.Image":
+    import PIL.Image
+    import PIL.ImageDraw
+
+    image = PIL.Image.new("RGB", (64, 64), (224, 224, 224))
+    draw = PIL.ImageDraw.Draw(image)
+    draw.line((8, 8, 55, 55), fill=(160, 160, 160), width=2)
+    draw.line((8, 55, 55, 8), fill=(160, 160, 160), width=2)
+    return image
+
+
+def _as_png(image: "PIL.Image.Image") -> bytes:
+    out = io.BytesIO()
+    (image if image.mode in ("1", "L", "P", "RGB", "RGBA") else image.convert("RGB")).save(
+        out, format="PNG"
+    )
+    return out.getvalue()

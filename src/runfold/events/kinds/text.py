@@ -1,0 +1,21 @@
+"""Text: one string, or an array of them."""
+
+import numpy as np
+
+from runfold.events.kinds import value as stored
+
+
+def decode(value: bytes) -> str | np.ndarray:
+    """Give a str, or an object array of str where the writer stored several.
+
+    A single string of shape [1], as torch and tensorboardX write it, is one
+    string too. Bytes that are not UTF-8 become backslash escapes.
+    """
+    array = stored.tensor_of(stored.parse(value), "text")
+    if array.dtype != object:
+        raise ValueError(f"text is not a tensor of strings but {stored.describe(array)}")
+    if array.shape in ((), (1,)):
+        return stored.text(array.reshape(-1)[0])
+    strings = np.empty(array.shape, dtype=object)
+    strings.reshape(-1)[:] = [stored.text(element) for element in array.reshape(-1)]
+    return strings
