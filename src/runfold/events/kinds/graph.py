@@ -110,9 +110,9 @@ def _keras_config(data: bytes) -> dict[str, Any]:
         config = json.loads(data)
     except (ValueError, RecursionError):
         raise ValueError("the Keras model is not JSON") from None
-    if not isinstance(config, dict):
-        raise ValueError("the Keras model's JSON is not an object")
-    return config
+    if isinstance(config, dict):
+        return config
+    raise ValueError("the Keras model's JSON is not an object")
 
 
 def _keras_graph(data: bytes) -> "GraphDef":
@@ -121,6 +121,6 @@ def _keras_graph(data: bytes) -> "GraphDef":
     config = _keras_config(data)
     try:
         graph: GraphDef = keras_model_to_graph_def(config)
-    except Exception as error:  # it trusts the configuration, and fails where that is not as Keras
+    except Exception as error:  # noqa: BLE001 - it trusts what the log says, and fails anyhow
         raise ValueError(f"the Keras model's configuration is not understood: {error!r}") from None
     return graph
