@@ -90,7 +90,7 @@ def test_a_run_reached_by_a_symbolic_link_is_read(tmp_path):
 def test_what_is_no_file_is_a_value_error(path, tmp_path):
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match=r"path|file|read|null"):
         embedding.load_tensor(tmp_path, configured(tensor_path=path))
 
 

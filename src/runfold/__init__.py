@@ -1,3 +1,47 @@
-"""Runfold makes TensorBoard logs useful after training."""
+"""Runfold makes TensorBoard logs useful after training.
+
+    import runfold as rf
+
+    runs = rf.open("runs/")
+    runs["seed-1"]["train/loss"].values
+    runs.scalars(tags="train/*")
+
+The names below are imported when they are first used, so that `import runfold`
+costs next to nothing.
+"""
+
+from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
+
+__all__ = ["Run", "Runs", "Series", "errors", "open"]
+
+if TYPE_CHECKING:
+    from runfold import errors
+    from runfold.runs import Run, Runs, Series
+    from runfold.runs import open_runs as open
+
+_HOMES = {
+    "Run": ("runfold.runs", "Run"),
+    "Runs": ("runfold.runs", "Runs"),
+    "Series": ("runfold.runs", "Series"),
+    "errors": ("runfold.errors", None),
+    "open": ("runfold.runs", "open_runs"),
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'runfold' has no attribute {name!r}")
+    from importlib import import_module
+
+    module, attribute = _HOMES[name]
+    value: object = import_module(module)
+    if attribute is not None:
+        value = getattr(value, attribute)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOMES])

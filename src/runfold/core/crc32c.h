@@ -124,7 +124,7 @@ static rf_crc32c_fn rf_crc32c = rf_crc32c_by_table;
  * All state here is static: each module that includes this file has its own
  * and calls this once, when it is imported.
  */
-static const char *rf_crc32c_init(void) {
+static inline const char *rf_crc32c_init(void) {
     for (uint32_t i = 0; i < 256; i++) {
         uint32_t crc = i;
         for (int bit = 0; bit < 8; bit++)

@@ -1,7 +1,7 @@
 """Problems: what was wrong in a log, noted and survived."""
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from runfold.text import escape
@@ -136,6 +136,10 @@ class Problem:
         record = "a record" if offset is None else f"record at byte {offset}"
         more = f" ({escape(detail)})" if detail else ""
         return cls(code, f"{fact.format(record=record)}{more}. {effect}", file, offset, run)
+
+    def in_run(self, run: str) -> "Problem":
+        """The same problem, known to belong to a run."""
+        return replace(self, run=run)
 
     @property
     def place(self) -> str:

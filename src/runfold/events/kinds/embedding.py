@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +20,44 @@ class Embedding:
     bookmarks_path: str
     sprite_path: str
     sprite_size: tuple[int, ...]
+
+
+class StoredEmbedding:
+    """One embedding of a run; its files are read when they are asked for."""
+
+    __slots__ = ("_embedding", "_folder")
+
+    def __init__(self, folder: Path, embedding: Embedding) -> None:
+        self._folder = folder
+        self._embedding = embedding
+
+    def __getattr__(self, name: str) -> Any:
+        """What the configuration says."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._embedding, name)
+
+    def __repr__(self) -> str:
+        return f"<Embedding {self._embedding.name!r}>"
+
+    def tensor(self) -> np.ndarray:
+        """The embedded points as float32, (points, dimensions)."""
+        return load_tensor(self._folder, self._embedding)
+
+    def metadata(self) -> dict[str, np.ndarray]:
+        """The points' labels, one array of str a column."""
+        return load_metadata(self._folder, self._embedding)
+
+    def sprite(self) -> bytes:
+        """The encoded image that shows every point's picture."""
+        return load_sprite(self._folder, self._embedding)
+
+
+def read_config(path: str) -> list[StoredEmbedding]:
+    """Give the embeddings that a configuration file names, or raise ValueError."""
+    file = Path(path)
+    embeddings = parse_config("\n".join(_lines(_read(file.parent, file.name))))
+    return [StoredEmbedding(file.parent, one) for one in embeddings]
 
 
 def parse_config(text: str) -> list[Embedding]:

@@ -121,6 +121,6 @@ def _keras_graph(data: bytes) -> "GraphDef":
     config = _keras_config(data)
     try:
         graph: GraphDef = keras_model_to_graph_def(config)
-    except Exception as error:  # noqa: BLE001 - it trusts what the log says, and fails anyhow
+    except Exception as error:
         raise ValueError(f"the Keras model's configuration is not understood: {error!r}") from None
     return graph

@@ -161,7 +161,7 @@ def _open(data: bytes) -> "tuple[PIL.Image.Image, str | None]":
         image.load()
     except (PIL.Image.DecompressionBombError, PIL.Image.DecompressionBombWarning):
         return _placeholder(), "the image claims more pixels than are safe to decode"
-    except Exception as error:  # noqa: BLE001 - PIL raises a dozen types on bad data
+    except Exception as error:
         return _placeholder(), f"the {kind} image cannot be decoded: {error}"
     return image, None
 

@@ -53,6 +53,16 @@ def parse(value: bytes) -> Value:
     return Value(text(tag), form, b"".join(body), plugin, content)
 
 
+def plugin_of(metadata: bytes) -> str:
+    """The name of the plugin that a serialised SummaryMetadata names, or ''."""
+    return _plugin(metadata)[0]
+
+
+def plugin_content(metadata: bytes) -> bytes:
+    """The plugin's own data in a serialised SummaryMetadata."""
+    return _plugin(metadata)[1]
+
+
 def _plugin(metadata: bytes) -> tuple[str, bytes]:
     data = b"".join(messages(metadata, 1))
     name = b"".join(messages(data, 1)[-1:])
@@ -90,6 +100,7 @@ def string_of(value: Value, what: str) -> bytes:
 
 
 def held(form: int) -> str:
+    """What a value of a form holds, in words."""
     return FORMS.get(form, "nothing")
 
 

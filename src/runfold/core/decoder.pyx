@@ -1,0 +1,301 @@
+"""One event file decoded piece by piece, many files in one call.
+
+`decode` is handed a buffer with a stretch of each file in it and works through
+all of them without the GIL. What was collected is then taken over as NumPy
+arrays that own the decoder's memory: no point is copied.
+"""
+
+import numpy as np
+
+cimport numpy as cnp
+from libc.math cimport NAN
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memset
+
+from runfold.core.checksum cimport rf_crc32c_init
+from runfold.core.event cimport (
+    BAD_PAYLOAD_CHECKSUM,
+    MALFORMED,
+    MALFORMED_EVENT,
+    OUT_OF_MEMORY,
+    RECORD_TOO_LONG,
+    Collected,
+    Item,
+    Outcome,
+    Restart,
+    add_note,
+    collect_event,
+    free_collected,
+)
+from runfold.core.points cimport Points
+from runfold.core.record cimport (
+    BAD_LENGTH,
+    BAD_PAYLOAD,
+    FRAME_SIZE,
+    TORN,
+    WHOLE,
+    ZEROS,
+    Framing,
+    read_record,
+)
+from runfold.core.tags cimport Tags
+from runfold.core.wire cimport Cursor
+
+cnp.import_array()
+rf_crc32c_init()
+
+# Records above this are refused before anything is allocated for them.
+MAX_RECORD = 256 << 20
+
+ITEM = np.dtype(
+    [
+        ("step", np.int64),
+        ("wall_time", np.float64),
+        ("record", np.int64),
+        ("start", np.int64),
+        ("length", np.int64),
+        ("tag", np.int32),
+        ("form", np.int32),
+    ]
+)
+assert ITEM.itemsize == sizeof(Item)
+_NO_ITEMS = np.empty(0, ITEM)
+_NO_ITEMS.flags.writeable = False
+
+
+cpdef enum State:
+    """Why decoding stopped where it did."""
+    AT_END = 0              # every byte was read
+    IS_TORN = 1             # the file ends within a record: more may come
+    IS_ZEROS = 2            # space reserved by the writer, not yet written
+    HAS_BAD_LENGTH = 3      # no boundary from here on can be trusted
+    IS_TOO_LONG = 4         # a record above the limit
+
+
+cdef struct Progress:
+    Collected collected
+    int64_t offset          # of the next record in the file
+    uint64_t needed         # bytes from there on that the next record takes
+    uint64_t limit
+    int32_t state
+
+
+cdef bint decode_stretch(Progress* file, const uint8_t* data, size_t size) noexcept nogil:
+    """Read the records that lie whole in `data`; 0 when memory is out."""
+    cdef const uint8_t* at = data
+    cdef const uint8_t* end = data + size
+    cdef Cursor payload
+    cdef uint64_t length
+    cdef Framing framing
+    cdef Outcome outcome
+    while at < end:
+        length = 0
+        framing = read_record(at, end, file.limit, &payload, &length)
+        if framing == WHOLE:
+            outcome = collect_event(&file.collected, payload, file.offset)
+            if outcome == OUT_OF_MEMORY:
+                return 0
+            if outcome == MALFORMED:
+                if not add_note(&file.collected, file.offset, MALFORMED_EVENT, -1):
+                    return 0
+        elif framing == BAD_PAYLOAD:
+            if not add_note(&file.collected, file.offset, BAD_PAYLOAD_CHECKSUM, -1):
+                return 0
+        else:
+            if framing == TORN:
+                file.state = IS_TORN
+            elif framing == ZEROS:
+                file.state = IS_ZEROS
+            elif framing == BAD_LENGTH:
+                file.state = HAS_BAD_LENGTH
+            else:
+                file.state = IS_TOO_LONG
+            # A length near 2**64 must not wrap to a small need.
+            file.needed = length + FRAME_SIZE if length < <uint64_t> -1 - FRAME_SIZE else length
+            return 1
+        at += length + FRAME_SIZE
+        file.offset += length + FRAME_SIZE
+    file.state = AT_END
+    file.needed = 0
+    return 1
+
+
+cdef class Block:
+    """Keeps malloc'ed memory alive for the arrays that look into it."""
+
+    cdef void* data
+
+    def __dealloc__(self):
+        free(self.data)
+
+
+cdef object as_array(Block block, void* data, cnp.npy_intp size, int type_number):
+    array = cnp.PyArray_SimpleNewFromData(1, &size, type_number, data)
+    cnp.set_array_base(array, block)
+    return array
+
+
+cdef object take_points(Points* points):
+    """Three arrays that own the block of `points`, which is empty afterwards."""
+    cdef Block block = Block()
+    cdef cnp.npy_intp size = points.size
+    block.data = points.steps
+    taken = (
+        as_array(block, points.steps, size, cnp.NPY_INT64),
+        as_array(block, points.wall_times, size, cnp.NPY_FLOAT64),
+        as_array(block, points.values, size, cnp.NPY_FLOAT64),
+    )
+    memset(points, 0, sizeof(Points))
+    return taken
+
+
+cdef class Decoder:
+    """What one event file holds, as far as its bytes were given to `decode`.
+
+    Args:
+        tags: the tags of the run the file belongs to.
+        offset: where in the file the first byte to come stands.
+        limit: records longer than this many bytes are not read.
+    """
+
+    cdef Progress progress
+    cdef readonly Tags tags
+
+    def __cinit__(self, Tags tags not None, int64_t offset=0, uint64_t limit=MAX_RECORD):
+        self.tags = tags
+        self.progress.collected.tags = &tags.table
+        self.progress.collected.previous_tag = -1
+        self.progress.collected.first_wall_time = NAN
+        self.progress.collected.last_wall_time = NAN
+        self.progress.offset = offset
+        # A limit so high that a length plus its frame overflows limits nothing.
+        self.progress.limit = min(limit, <uint64_t> 1 << 62)
+
+    def __dealloc__(self):
+        free_collected(&self.progress.collected)
+
+    @property
+    def offset(self):
+        """Where in the file the next record starts."""
+        return self.progress.offset
+
+    @property
+    def needed(self):
+        """How many bytes from `offset` on the next record takes, as far as is known."""
+        return self.progress.needed
+
+    @property
+    def state(self):
+        """Why decoding stopped at `offset`: a `State`."""
+        return self.progress.state
+
+    @property
+    def events(self):
+        """How many sound events were read."""
+        return self.progress.collected.events
+
+    @property
+    def first_wall_time(self):
+        """The wall time of the first event, NaN before there is one."""
+        return self.progress.collected.first_wall_time
+
+    @property
+    def last_wall_time(self):
+        """The wall time of the last event, NaN before there is one."""
+        return self.progress.collected.last_wall_time
+
+    def skip(self):
+        """Step over the record at `offset`, which is above the limit, and note it."""
+        cdef uint64_t length = self.progress.needed
+        if self.progress.state != IS_TOO_LONG or length > <uint64_t> (
+            0x7FFFFFFFFFFFFFFF - self.progress.offset
+        ):
+            raise ValueError("there is no record to step over")
+        if not add_note(&self.progress.collected, self.progress.offset, RECORD_TOO_LONG, -1):
+            raise MemoryError
+        self.progress.offset += length
+        self.progress.state = AT_END
+        self.progress.needed = 0
+
+    def take(self):
+        """Hand over what was collected since the last call.
+
+        Returns:
+            scalars: tag number -> (steps, wall_times, values), arrays.
+            items: an array of `ITEM`, one for each value that is not a scalar.
+            notes: (offset, NoteCode, tag number or -1) for everything wrong.
+            restarts: (step, items before it, {tag number: points before it}).
+        """
+        cdef Collected* collected = &self.progress.collected
+        cdef const Restart* restart
+        cdef Block block
+        cdef cnp.npy_intp size
+        cdef size_t i, tag
+        scalars = {}
+        for tag in range(collected.points_room):
+            if collected.points[tag].size:
+                scalars[tag] = take_points(&collected.points[tag])
+        items = _NO_ITEMS
+        if collected.items_size:
+            block = Block()
+            block.data = collected.items
+            size = collected.items_size * sizeof(Item)
+            items = as_array(block, collected.items, size, cnp.NPY_UINT8).view(ITEM)
+            collected.items = NULL
+            collected.items_size = collected.items_room = 0
+        notes = []
+        for i in range(collected.notes_size):
+            notes.append((
+                collected.notes[i].offset, collected.notes[i].code, collected.notes[i].tag))
+        collected.notes_size = 0
+        restarts = []
+        for i in range(collected.restarts_size):
+            restart = &collected.restarts[i]
+            restarts.append((restart.step, restart.items, {
+                tag: restart.points[tag]
+                for tag in range(restart.tags) if restart.points[tag]
+            }))
+            free(restart.points)
+        collected.restarts_size = 0
+        return scalars, items, notes, restarts
+
+
+def decode(list decoders not None, const uint8_t[::1] buffer not None,
+           const int64_t[::1] starts not None, const int64_t[::1] ends not None):
+    """Decode a stretch of each of many files in one call without the GIL.
+
+    Args:
+        decoders: one for each file; the stretch begins at the decoder's offset.
+        buffer: the stretches, in any order.
+        starts, ends: where in the buffer each file's stretch lies.
+
+    Each decoder stands behind its last whole record afterwards, with the reason
+    in `state`. Files that share their tags are decoded in the order given.
+    """
+    cdef size_t count = len(decoders), i
+    cdef Progress** files
+    cdef bint has_memory = True
+    if <size_t> starts.shape[0] != count or <size_t> ends.shape[0] != count:
+        raise ValueError(f"{count} decoders need as many starts and ends")
+    for i in range(count):
+        if not 0 <= starts[i] <= ends[i] <= buffer.shape[0]:
+            raise ValueError(f"stretch {i} lies outside of the buffer")
+    if buffer.shape[0] == 0 or count == 0:
+        return
+    files = <Progress**> calloc(count, sizeof(Progress*))
+    if files == NULL:
+        raise MemoryError
+    try:
+        for i in range(count):
+            files[i] = &(<Decoder?> decoders[i]).progress
+        with nogil:
+            for i in range(count):
+                has_memory = decode_stretch(
+                    files[i], &buffer[0] + starts[i], ends[i] - starts[i])
+                if not has_memory:
+                    break
+    finally:
+        free(files)
+    if not has_memory:
+        raise MemoryError("no memory left for the columns of an event file")

@@ -1,0 +1,457 @@
+"""Event and Summary messages, read into columns.
+
+An event is read to its end before anything of it is kept, so a malformed one
+leaves nothing behind but its note.
+"""
+
+from libc.math cimport NAN, isfinite, isnan
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+from libc.stdlib cimport free, malloc, realloc
+from libc.string cimport memcmp, memcpy, memset
+
+from runfold.core.event cimport (
+    AUDIO,
+    BAD_HISTOGRAM,
+    BAD_TENSOR,
+    COLLECTED,
+    GRAPH,
+    HISTOGRAM,
+    IMAGE,
+    MALFORMED,
+    META_GRAPH,
+    NOTHING,
+    OUT_OF_MEMORY,
+    ROUNDED_INTEGER,
+    RUN_METADATA,
+    SCALAR,
+    TENSOR,
+    UNKNOWN_WALL_TIME,
+    Collected,
+    Item,
+    Note,
+    Outcome,
+    Restart,
+    Value,
+)
+from runfold.core.histogram cimport histogram_is_valid
+from runfold.core.points cimport Points, add_point
+from runfold.core.record cimport HEADER_SIZE
+from runfold.core.tags cimport (
+    OTHER_PLUGIN,
+    SCALARS_PLUGIN,
+    UNKNOWN_PLUGIN,
+    Tag,
+    TagTable,
+    keep_text,
+    next_tag,
+)
+from runfold.core.tensor cimport Tensor, parse_tensor, scalar_value, tensor_fits
+from runfold.core.wire cimport (
+    Cursor,
+    read_bytes,
+    read_fixed32,
+    read_fixed64,
+    read_key,
+    read_varint,
+    skip_field,
+)
+
+# A field's number and wire type as one number, the way they stand in the bytes.
+cdef enum:
+    EVENT_WALL_TIME = 1 << 3 | 1
+    EVENT_STEP = 2 << 3
+    EVENT_GRAPH = 4 << 3 | 2
+    EVENT_SUMMARY = 5 << 3 | 2
+    EVENT_SESSION_LOG = 7 << 3 | 2
+    EVENT_RUN_METADATA = 8 << 3 | 2
+    EVENT_META_GRAPH = 9 << 3 | 2
+    SUMMARY_VALUE = 1 << 3 | 2
+    VALUE_TAG = 1 << 3 | 2
+    VALUE_SIMPLE = 2 << 3 | 5
+    VALUE_IMAGE = 4 << 3 | 2
+    VALUE_HISTOGRAM = 5 << 3 | 2
+    VALUE_AUDIO = 6 << 3 | 2
+    VALUE_TENSOR = 8 << 3 | 2
+    VALUE_METADATA = 9 << 3 | 2
+    METADATA_PLUGIN_DATA = 1 << 3 | 2
+    PLUGIN_NAME = 1 << 3 | 2
+    SESSION_STATUS = 1 << 3
+    SESSION_STARTED = 1
+    RUN_METADATA_TAG = 1 << 3 | 2
+
+
+cdef bint make_room(void** data, size_t size, size_t* room, size_t item) noexcept nogil:
+    """See that there is room for one more item; 0 when memory is out."""
+    cdef size_t wanted
+    cdef void* grown
+    if size < room[0]:
+        return 1
+    wanted = room[0] * 2 if room[0] else 16
+    if wanted > (<size_t> -1) // (2 * item):
+        return 0
+    grown = realloc(data[0], wanted * item)
+    if grown == NULL:
+        return 0
+    data[0] = grown
+    room[0] = wanted
+    return 1
+
+
+cdef bint add_note(Collected* into, int64_t offset, int32_t code, int32_t tag) noexcept nogil:
+    if not make_room(<void**> &into.notes, into.notes_size, &into.notes_room, sizeof(Note)):
+        return 0
+    into.notes[into.notes_size] = Note(offset=offset, code=code, tag=tag)
+    into.notes_size += 1
+    return 1
+
+
+cdef Points* points_of(Collected* into, int32_t tag) noexcept nogil:
+    """The points of a tag, empty if it is new; NULL when memory is out."""
+    cdef size_t room
+    cdef void* grown
+    if <size_t> tag >= into.points_room:
+        room = into.tags.room
+        grown = realloc(into.points, room * sizeof(Points))
+        if grown == NULL:
+            return NULL
+        into.points = <Points*> grown
+        memset(into.points + into.points_room, 0, (room - into.points_room) * sizeof(Points))
+        into.points_room = room
+    return &into.points[tag]
+
+
+cdef bint add_item(Collected* into, const Value* value, int64_t step, double wall_time,
+                   int64_t record, int64_t start) noexcept nogil:
+    cdef Item* item
+    if not make_room(<void**> &into.items, into.items_size, &into.items_room, sizeof(Item)):
+        return 0
+    item = &into.items[into.items_size]
+    item.step = step
+    item.wall_time = wall_time
+    item.record = record
+    item.start = start
+    item.length = value.bytes.end - value.bytes.at
+    item.tag = value.tag
+    item.form = value.form
+    into.items_size += 1
+    return 1
+
+
+cdef bint add_restart(Collected* into, int64_t step) noexcept nogil:
+    cdef Restart* restart
+    cdef size_t i
+    if not make_room(
+        <void**> &into.restarts, into.restarts_size, &into.restarts_room, sizeof(Restart)
+    ):
+        return 0
+    restart = &into.restarts[into.restarts_size]
+    restart.points = <size_t*> malloc((into.points_room + 1) * sizeof(size_t))
+    if restart.points == NULL:
+        return 0
+    restart.step = step
+    restart.items = into.items_size
+    restart.tags = into.points_room
+    for i in range(into.points_room):
+        restart.points[i] = into.points[i].size
+    into.restarts_size += 1
+    return 1
+
+
+cdef bint read_plugin(Cursor metadata, Cursor* name) noexcept nogil:
+    """Find the plugin's name in a SummaryMetadata; empty if it has none."""
+    cdef uint32_t field, wire_type, key
+    cdef Cursor data
+    name.at = name.end = NULL
+    while metadata.at < metadata.end:
+        if not read_key(&metadata, &field, &wire_type):
+            return 0
+        key = field << 3 | wire_type
+        if key == METADATA_PLUGIN_DATA:
+            if not read_bytes(&metadata, &data):
+                return 0
+            while data.at < data.end:
+                if not read_key(&data, &field, &wire_type):
+                    return 0
+                if field << 3 | wire_type == PLUGIN_NAME:
+                    if not read_bytes(&data, name):
+                        return 0
+                elif not skip_field(&data, field, wire_type):
+                    return 0
+        elif not skip_field(&metadata, field, wire_type):
+            return 0
+    return 1
+
+
+cdef Outcome keep_metadata(TagTable* tags, int32_t number, Cursor metadata) noexcept nogil:
+    """Remember a tag's first metadata; later ones do not change it, as in TensorBoard."""
+    cdef Tag* tag = &tags.tags[number]
+    cdef Cursor name
+    if tag.plugin != UNKNOWN_PLUGIN:
+        return COLLECTED
+    if not read_plugin(metadata, &name):
+        return MALFORMED
+    if not keep_text(tags, metadata, &tag.metadata):
+        return OUT_OF_MEMORY
+    tag.metadata_length = metadata.end - metadata.at
+    if name.end - name.at == 7 and memcmp(name.at, <const char*> b"scalars", 7) == 0:
+        tag.plugin = SCALARS_PLUGIN
+    else:
+        tag.plugin = OTHER_PLUGIN
+    return COLLECTED
+
+
+cdef bint read_tensor(const TagTable* tags, Value* value, Cursor message) noexcept nogil:
+    """Take a tensor of one number as a scalar, unless another plugin owns the tag."""
+    cdef Tensor tensor
+    cdef int answer = 0
+    if not parse_tensor(message, &tensor):
+        return 0
+    if tags.tags[value.tag].plugin != OTHER_PLUGIN:
+        answer = scalar_value(&tensor, &value.scalar)
+    if answer > 0:
+        value.form = SCALAR
+        value.note = ROUNDED_INTEGER if answer == 2 else 0
+    elif answer < 0 or not tensor_fits(&tensor):
+        value.note = BAD_TENSOR
+        value.is_dropped = True
+    return 1
+
+
+cdef Outcome read_value(Collected* into, Cursor message) noexcept nogil:
+    """Read one Summary.Value into the values of the event."""
+    cdef Value* value
+    cdef Cursor at = message
+    cdef Cursor name, body, metadata
+    cdef uint32_t field, wire_type, key, bits
+    cdef float simple
+    cdef Outcome outcome
+    cdef bint has_metadata = False
+    if not make_room(<void**> &into.values, into.values_size, &into.values_room, sizeof(Value)):
+        return OUT_OF_MEMORY
+    value = &into.values[into.values_size]
+    value.bytes = message
+    value.form = NOTHING
+    value.note = 0
+    value.is_dropped = False
+    name.at = name.end = metadata.at = metadata.end = NULL
+    while at.at < at.end:
+        if not read_key(&at, &field, &wire_type):
+            return MALFORMED
+        key = field << 3 | wire_type
+        if key == VALUE_TAG:
+            if not read_bytes(&at, &name):
+                return MALFORMED
+        elif key == VALUE_SIMPLE:
+            if not read_fixed32(&at, &bits):
+                return MALFORMED
+            memcpy(&simple, &bits, 4)
+            value.scalar = simple
+            value.form = SCALAR
+        elif key == VALUE_TENSOR:
+            if not read_bytes(&at, &body):
+                return MALFORMED
+            value.form = TENSOR
+        elif key == VALUE_HISTOGRAM:
+            if not read_bytes(&at, &body):
+                return MALFORMED
+            value.form = HISTOGRAM
+        elif key == VALUE_IMAGE:
+            if not read_bytes(&at, &body):
+                return MALFORMED
+            value.form = IMAGE
+        elif key == VALUE_AUDIO:
+            if not read_bytes(&at, &body):
+                return MALFORMED
+            value.form = AUDIO
+        elif key == VALUE_METADATA:
+            if not read_bytes(&at, &metadata):
+                return MALFORMED
+            has_metadata = True
+        elif not skip_field(&at, field, wire_type):
+            return MALFORMED
+    if value.form == NOTHING and not has_metadata:
+        return COLLECTED
+    value.tag = next_tag(into.tags, into.previous_tag, name)
+    if value.tag < 0:
+        return OUT_OF_MEMORY
+    into.previous_tag = value.tag
+    if has_metadata:
+        outcome = keep_metadata(into.tags, value.tag, metadata)
+        if outcome != COLLECTED:
+            return outcome
+    if value.form == TENSOR:
+        if not read_tensor(into.tags, value, body):
+            return MALFORMED
+    elif value.form == HISTOGRAM and not histogram_is_valid(body):
+        value.note = BAD_HISTOGRAM
+        value.is_dropped = True
+    into.values_size += 1
+    return COLLECTED
+
+
+cdef Outcome read_summary(Collected* into, Cursor summary) noexcept nogil:
+    cdef uint32_t field, wire_type
+    cdef Cursor message
+    cdef Outcome outcome
+    while summary.at < summary.end:
+        if not read_key(&summary, &field, &wire_type):
+            return MALFORMED
+        if field << 3 | wire_type == SUMMARY_VALUE:
+            if not read_bytes(&summary, &message):
+                return MALFORMED
+            outcome = read_value(into, message)
+            if outcome != COLLECTED:
+                return outcome
+        elif not skip_field(&summary, field, wire_type):
+            return MALFORMED
+    return COLLECTED
+
+
+cdef bint read_session_log(Cursor log, bint* is_start) noexcept nogil:
+    cdef uint32_t field, wire_type
+    cdef uint64_t status
+    while log.at < log.end:
+        if not read_key(&log, &field, &wire_type):
+            return 0
+        if field << 3 | wire_type == SESSION_STATUS:
+            if not read_varint(&log, &status):
+                return 0
+            is_start[0] = status == SESSION_STARTED
+        elif not skip_field(&log, field, wire_type):
+            return 0
+    return 1
+
+
+cdef Outcome add_payload(Collected* into, int32_t form, Cursor bytes_, Cursor* tag) noexcept nogil:
+    """Keep a graph or run metadata of the event as one of its values."""
+    cdef Value* value
+    if not make_room(<void**> &into.values, into.values_size, &into.values_room, sizeof(Value)):
+        return OUT_OF_MEMORY
+    value = &into.values[into.values_size]
+    value.bytes = bytes_
+    value.form = form
+    value.note = 0
+    value.is_dropped = False
+    value.tag = -1
+    if tag != NULL:
+        value.tag = next_tag(into.tags, into.previous_tag, tag[0])
+        if value.tag < 0:
+            return OUT_OF_MEMORY
+        into.previous_tag = value.tag
+    into.values_size += 1
+    return COLLECTED
+
+
+cdef Outcome read_run_metadata(Collected* into, Cursor message) noexcept nogil:
+    cdef uint32_t field, wire_type
+    cdef Cursor whole = message
+    cdef Cursor tag
+    tag.at = tag.end = message.end
+    while message.at < message.end:
+        if not read_key(&message, &field, &wire_type):
+            return MALFORMED
+        if field << 3 | wire_type == RUN_METADATA_TAG:
+            if not read_bytes(&message, &tag):
+                return MALFORMED
+        elif not skip_field(&message, field, wire_type):
+            return MALFORMED
+    return add_payload(into, RUN_METADATA, whole, &tag)
+
+
+cdef bint keep_values(Collected* into, int64_t step, double wall_time, int64_t record,
+                      const unsigned char* payload) noexcept nogil:
+    """Add the values of a sound event to the columns; 0 when memory is out."""
+    cdef const Value* value
+    cdef Points* points
+    cdef size_t i
+    cdef int64_t start
+    for i in range(into.values_size):
+        value = &into.values[i]
+        if value.note and not add_note(into, record, value.note, value.tag):
+            return 0
+        if value.is_dropped:
+            continue
+        if value.form == SCALAR:
+            points = points_of(into, value.tag)
+            if points == NULL or not add_point(points, step, wall_time, value.scalar):
+                return 0
+        else:
+            start = record + HEADER_SIZE + (value.bytes.at - payload)
+            if not add_item(into, value, step, wall_time, record, start):
+                return 0
+    return 1
+
+
+cdef Outcome collect_event(Collected* into, Cursor event, int64_t record) noexcept nogil:
+    """Read one serialised Event whose record starts at byte `record` of the file."""
+    cdef const unsigned char* payload = event.at
+    cdef uint32_t field, wire_type, key
+    cdef uint64_t bits, step = 0
+    cdef double wall_time = 0
+    cdef Cursor body
+    cdef bint is_start = False
+    cdef bint has_wall_time = False
+    cdef Outcome outcome = COLLECTED
+    into.values_size = 0
+    while event.at < event.end:
+        if not read_key(&event, &field, &wire_type):
+            return MALFORMED
+        key = field << 3 | wire_type
+        if key == EVENT_WALL_TIME:
+            if not read_fixed64(&event, &bits):
+                return MALFORMED
+            memcpy(&wall_time, &bits, 8)
+            has_wall_time = True
+        elif key == EVENT_STEP:
+            if not read_varint(&event, &step):
+                return MALFORMED
+        elif key == EVENT_SUMMARY:
+            if not read_bytes(&event, &body):
+                return MALFORMED
+            outcome = read_summary(into, body)
+        elif key == EVENT_SESSION_LOG:
+            if not read_bytes(&event, &body) or not read_session_log(body, &is_start):
+                return MALFORMED
+        elif key == EVENT_GRAPH:
+            if not read_bytes(&event, &body):
+                return MALFORMED
+            outcome = add_payload(into, GRAPH, body, NULL)
+        elif key == EVENT_META_GRAPH:
+            if not read_bytes(&event, &body):
+                return MALFORMED
+            outcome = add_payload(into, META_GRAPH, body, NULL)
+        elif key == EVENT_RUN_METADATA:
+            if not read_bytes(&event, &body):
+                return MALFORMED
+            outcome = read_run_metadata(into, body)
+        elif not skip_field(&event, field, wire_type):
+            return MALFORMED
+        if outcome != COLLECTED:
+            return outcome
+    into.events += 1
+    if not isfinite(wall_time):
+        wall_time = NAN
+        if not add_note(into, record, UNKNOWN_WALL_TIME, -1):
+            return OUT_OF_MEMORY
+    elif has_wall_time:
+        if isnan(into.first_wall_time):
+            into.first_wall_time = wall_time
+        into.last_wall_time = wall_time
+    if is_start and not add_restart(into, <int64_t> step):
+        return OUT_OF_MEMORY
+    if not keep_values(into, <int64_t> step, wall_time, record, payload):
+        return OUT_OF_MEMORY
+    return COLLECTED
+
+
+cdef void free_collected(Collected* collected) noexcept nogil:
+    cdef size_t i
+    for i in range(collected.points_room):
+        free(collected.points[i].steps)
+    for i in range(collected.restarts_size):
+        free(collected.restarts[i].points)
+    free(collected.points)
+    free(collected.items)
+    free(collected.notes)
+    free(collected.restarts)
+    free(collected.values)

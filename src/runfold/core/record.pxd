@@ -1,0 +1,46 @@
+"""TFRecord framing: length (8 bytes), its checksum (4), payload, its checksum (4)."""
+
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.string cimport memcpy
+
+from runfold.core.checksum cimport rf_masked_crc32c
+from runfold.core.wire cimport Cursor
+
+cdef enum:
+    HEADER_SIZE = 12
+    FRAME_SIZE = 16         # what surrounds a payload: header and footer
+
+cdef enum Framing:
+    WHOLE                   # a record whose payload may be read
+    BAD_PAYLOAD             # a record whose payload fails its checksum
+    TORN                    # the bytes end within the record
+    ZEROS                   # a header of zeros: space reserved, not yet written
+    BAD_LENGTH              # the length fails its checksum: no boundary after it can be trusted
+    TOO_LONG                # a length above the limit
+
+
+cdef inline Framing read_record(
+    const uint8_t* at, const uint8_t* end, uint64_t limit, Cursor* payload, uint64_t* length
+) noexcept nogil:
+    """Say what stands at `at`. The length is known unless the header is torn or bad.
+
+    Nothing is computed from a length before it is known to fit, so lengths such
+    as 2**64 - 1 cannot overflow.
+    """
+    cdef uint32_t stored
+    if end - at < HEADER_SIZE:
+        return TORN
+    memcpy(length, at, 8)
+    memcpy(&stored, at + 8, 4)
+    if stored != rf_masked_crc32c(at, 8):
+        return ZEROS if length[0] == 0 and stored == 0 else BAD_LENGTH
+    if length[0] > limit:
+        return TOO_LONG
+    if <uint64_t> (end - at) < length[0] + FRAME_SIZE:
+        return TORN
+    payload.at = at + HEADER_SIZE
+    payload.end = payload.at + length[0]
+    memcpy(&stored, payload.end, 4)
+    if stored != rf_masked_crc32c(payload.at, length[0]):
+        return BAD_PAYLOAD
+    return WHOLE

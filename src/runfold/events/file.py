@@ -1,0 +1,247 @@
+"""One event file: what was read of it so far, and whether it is still the same file."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from runfold.core.checksum import masked_crc32c
+from runfold.core.decoder import Decoder, State
+from runfold.core.event import NoteCode
+from runfold.errors import FileChanged
+from runfold.events.problems import Code, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    import numpy as np
+
+    from runfold.core.decoder import Points, Restart
+    from runfold.core.tags import Tags
+
+HEADER_SIZE = 12
+FRAME_SIZE = 16
+
+# torch and tensorboardX hold written bytes back for up to 120 seconds, and may
+# cut a record in two on the way. A tail that is torn for longer will stay so.
+IDLE_SECONDS = 180
+
+# How many bytes at the start, and before the place reached, are compared to
+# tell a file that grew from one that was written anew under the same name.
+_MARK = 64
+
+# Two writes within one tick of the file system's clock leave the same time.
+_TICK = 50_000_000
+
+_NOTE_CODES = {
+    NoteCode.BAD_PAYLOAD_CHECKSUM: Code.BAD_PAYLOAD_CHECKSUM,
+    NoteCode.MALFORMED_EVENT: Code.MALFORMED_EVENT,
+    NoteCode.BAD_TENSOR: Code.BAD_TENSOR,
+    NoteCode.BAD_HISTOGRAM: Code.BAD_HISTOGRAM,
+    NoteCode.UNKNOWN_WALL_TIME: Code.UNKNOWN_WALL_TIME,
+    NoteCode.ROUNDED_INTEGER: Code.ROUNDED_INTEGER,
+    NoteCode.RECORD_TOO_LONG: Code.RECORD_TOO_LONG,
+}
+
+
+@dataclass(slots=True)
+class Part:
+    """What one reading of a file added, in the order of the file."""
+
+    scalars: dict[int, Points]
+    items: np.ndarray
+    restarts: list[Restart]
+
+
+class EventFile:
+    """One event file, read as far as it goes and again when it has grown.
+
+    Nothing raises here because of what the file holds: problems are listed.
+    """
+
+    __slots__ = (
+        "_before",
+        "_head",
+        "_is_young",
+        "_notes",
+        "_stat",
+        "decoder",
+        "parts",
+        "path",
+        "rereads",
+        "trouble",
+    )
+
+    def __init__(self, path: str, tags: Tags) -> None:
+        self.path = path
+        # How often the file turned out to be another one than before.
+        self.rereads = -1
+        self.reset(tags)
+
+    def reset(self, tags: Tags) -> None:
+        """Forget everything that was read: the file is another one now."""
+        self.rereads += 1
+        self.decoder = Decoder(tags)
+        self.parts: list[Part] = []
+        # Why the file could not be read at all, if so.
+        self.trouble: Problem | None = None
+        self._notes: list[tuple[int, int, int]] = []
+        self._stat: os.stat_result | None = None
+        self._is_young = False
+        self._head = b""
+        self._before = b""
+
+    @property
+    def size(self) -> int:
+        """The size of the file when it was last looked at, in bytes."""
+        return self._stat.st_size if self._stat else 0
+
+    def has_changed(self, stat: os.stat_result) -> bool:
+        """Whether the file is not as it was when last read."""
+        seen = self._stat
+        return (
+            seen is None
+            or self._is_young
+            or seen.st_size != stat.st_size
+            or seen.st_mtime_ns != stat.st_mtime_ns
+            or seen.st_ino != stat.st_ino
+            or seen.st_dev != stat.st_dev
+        )
+
+    def was_replaced(self, stat: os.stat_result, descriptor: int) -> bool:
+        """Whether other bytes stand now where this file was read before."""
+        seen = self._stat
+        if seen is None:
+            return False
+        if (seen.st_dev, seen.st_ino) != (stat.st_dev, stat.st_ino):
+            return True
+        offset = self.decoder.offset
+        return (
+            stat.st_size < offset
+            or os.pread(descriptor, len(self._head), 0) != self._head
+            or os.pread(descriptor, len(self._before), offset - len(self._before)) != self._before
+        )
+
+    def mark(self, stretch: memoryview, start: int) -> None:
+        """Remember bytes to know the file by, after a stretch from byte `start` was decoded."""
+        end = self.decoder.offset - start
+        if start == 0:
+            self._head = bytes(stretch[:_MARK])
+        if end > 0:
+            self._before = bytes(stretch[max(0, end - _MARK) : end])
+
+    def settle(self, stat: os.stat_result | None) -> None:
+        """Take over what the decoder collected in this reading.
+
+        Without `stat` the reading failed on the way, and the file counts as
+        not yet looked at.
+        """
+        if stat is not None:
+            self._stat = stat
+            self._is_young = stat.st_mtime_ns > time.time_ns() - _TICK
+        scalars, items, notes, restarts = self.decoder.take()
+        if scalars or len(items) or restarts:
+            self.parts.append(Part(scalars, items, restarts))
+        if notes:
+            self._notes += notes
+
+    def problems(self, tag_names: Sequence[str]) -> Iterator[Problem]:
+        """Everything wrong in this file, in the order of the file."""
+        if self.trouble is not None:
+            yield self.trouble
+        for offset, code, tag in self._notes:
+            detail = f"tag {tag_names[tag]!r}" if tag >= 0 else ""
+            yield Problem.of(_NOTE_CODES[NoteCode(code)], self.path, offset, detail=detail)
+        stopped = self._stopped()
+        if stopped is not None:
+            yield Problem.of(stopped, self.path, self.decoder.offset)
+
+    def _stopped(self) -> Code | None:
+        """Why the file could not be read to its end, if that is worth a note."""
+        state = self.decoder.state
+        if self._stat is None or state == State.AT_END:
+            return None
+        if state == State.IS_TOO_LONG:
+            return Code.RECORD_TOO_LONG
+        if state == State.HAS_BAD_LENGTH:
+            if self.decoder.offset > 0:
+                return Code.BAD_LENGTH_CHECKSUM
+            return Code.COMPRESSED if _is_compressed(self._head) else Code.NOT_AN_EVENT_FILE
+        if time.time() - self._stat.st_mtime < IDLE_SECONDS:
+            return None
+        return Code.ZERO_FILLED_TAIL if state == State.IS_ZEROS else Code.INCOMPLETE_TAIL
+
+    def fetch(self, items: Iterable[np.void]) -> Iterator[bytes]:
+        """Yield the bytes of indexed values, read from the file and checked again.
+
+        Raises FileChanged when the file no longer holds what was indexed.
+        """
+        at, payload = -1, b""
+        with self._open() as descriptor:
+            for item in items:
+                record = int(item["record"])
+                if record != at:
+                    at, payload = record, self._read_payload(descriptor, record)
+                start = int(item["start"]) - record - HEADER_SIZE
+                yield payload[start : start + int(item["length"])]
+
+    def fetch_head(self, items: Iterable[np.void], size: int) -> Iterator[bytes]:
+        """Yield at most the first `size` bytes of indexed values, without the rest.
+
+        For values whose bulk is wanted later or never: only the record's header
+        is checked.
+        """
+        with self._open() as descriptor:
+            for item in items:
+                record, start, length = int(item["record"]), int(item["start"]), int(item["length"])
+                if self._read_length(descriptor, record) < start + length - record - HEADER_SIZE:
+                    raise self._changed()
+                yield os.pread(descriptor, min(size, length), start)
+
+    def _open(self) -> _Descriptor:
+        try:
+            return _Descriptor(os.open(self.path, os.O_RDONLY | os.O_CLOEXEC))
+        except OSError as error:
+            raise self._changed() from error
+
+    def _read_length(self, descriptor: int, record: int) -> int:
+        header = os.pread(descriptor, HEADER_SIZE, record)
+        if len(header) < HEADER_SIZE or masked_crc32c(header[:8]) != _u32(header[8:]):
+            raise self._changed()
+        return int.from_bytes(header[:8], "little")
+
+    def _read_payload(self, descriptor: int, record: int) -> bytes:
+        length = self._read_length(descriptor, record)
+        body = os.pread(descriptor, length + 4, record + HEADER_SIZE)
+        if len(body) < length + 4 or masked_crc32c(body[:-4]) != _u32(body[-4:]):
+            raise self._changed()
+        return body[:-4]
+
+    def _changed(self) -> FileChanged:
+        return FileChanged(self.path)
+
+
+class _Descriptor:
+    """An open file descriptor, closed at the end of a `with` block."""
+
+    __slots__ = ("number",)
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __enter__(self) -> int:
+        return self.number
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self.number)
+
+
+def _u32(data: bytes) -> int:
+    return int.from_bytes(data, "little")
+
+
+def _is_compressed(head: bytes) -> bool:
+    """Whether a file starts as gzip or zlib data does, which TFRecord files may be."""
+    return head[:2] in (b"\x1f\x8b", b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda")

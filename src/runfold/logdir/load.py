@@ -1,0 +1,160 @@
+"""Runs found, read and kept up to date: many at a time, on all cores."""
+
+from __future__ import annotations
+
+import os
+import threading
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from runfold.errors import BadLog
+from runfold.logdir.discover import discover
+from runfold.logdir.log import RunLog
+from runfold.logdir.progress import progress_bar
+from runfold.logdir.read import Reader
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from runfold.events.problems import Problem
+
+_MAX_THREADS = 8
+
+# Below this a second thread costs more than it brings.
+_RUNS_PER_THREAD = 8
+
+
+@dataclass(slots=True)
+class Changes:
+    """What a refresh found: all empty when nothing was new."""
+
+    runs: list[str] = field(default_factory=list)
+    points: int = 0
+    reread: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        return bool(self.runs or self.points or self.reread or self.missing)
+
+
+class Logdir:
+    """The runs below some paths. Found at once; read when asked for."""
+
+    def __init__(
+        self,
+        *paths: str | os.PathLike[str],
+        restarts: str = "session",
+        strict: bool = False,
+        progress: bool | None = None,
+    ) -> None:
+        self.paths = paths
+        self.restarts = restarts
+        self.strict = strict
+        self.progress = progress
+        found = discover(*paths)
+        self.problems: list[Problem] = found.problems
+        self.logs = {name: RunLog(run, restarts, strict) for name, run in found.runs.items()}
+        if strict and found.problems:
+            raise BadLog(found.problems[0])
+
+    def load(self, logs: Iterable[RunLog] | None = None) -> None:
+        """Read those of the runs (by default all) that were not read yet."""
+        wanted = self.logs.values() if logs is None else logs
+        self._read([log for log in wanted if not log.is_loaded])
+
+    def refresh(self) -> Changes:
+        """Look for new runs and files, and read what is new in those that were read before.
+
+        A run that is gone stays, with a note: a network disk may lose sight of
+        it for a moment.
+        """
+        found = discover(*self.paths)
+        self.problems = found.problems
+        changes = Changes()
+        for name, run in found.runs.items():
+            if name in self.logs:
+                self.logs[name].update(run)
+            else:
+                self.logs[name] = RunLog(run, self.restarts, self.strict)
+                changes.runs.append(name)
+        # Back into the order in which TensorBoard lists them, those gone last.
+        order = {name: number for number, name in enumerate(found.runs)}
+        self.logs = dict(
+            sorted(self.logs.items(), key=lambda entry: order.get(entry[0], len(order)))
+        )
+        loaded = [log for log in self.logs.values() if log.is_loaded]
+        before = sum(log.points for log in loaded)
+        rereads = {file: file.rereads for log in loaded for file in log.files}
+        self._read(loaded)
+        changes.points = sum(log.points for log in loaded) - before
+        for log in loaded:
+            for file in log.files:
+                if file.rereads > rereads.get(file, 0):
+                    changes.reread.append(file.path)
+                if file.trouble is not None and not os.path.exists(file.path):
+                    changes.missing.append(file.path)
+        return changes
+
+    def list_problems(self) -> list[Problem]:
+        """Everything wrong: in the tree first, then run by run."""
+        self.load()
+        return self.problems + [
+            problem for log in self.logs.values() for problem in log.list_problems()
+        ]
+
+    def _read(self, logs: list[RunLog]) -> None:
+        threads = min(_MAX_THREADS, os.cpu_count() or 1, len(logs) // _RUNS_PER_THREAD)
+        with progress_bar(len(logs), "Reading", "run", self.progress) as advance:
+            if threads <= 1:
+                _read_runs(iter(logs), advance)
+            else:
+                _read_in_threads(logs, threads, advance)
+        if self.strict:
+            for log in logs:
+                for problem in log.list_problems():
+                    raise BadLog(problem)
+
+
+def _read_runs(logs: Iterator[RunLog], advance: Callable[[int], object]) -> None:
+    reader = Reader()
+    read = []
+    for log in logs:
+        log.read(reader)
+        read.append(log)
+        advance(1)
+    reader.finish()
+    for log in read:
+        log.settle()
+
+
+def _read_in_threads(logs: list[RunLog], threads: int, advance: Callable[[int], object]) -> None:
+    """Share the runs out among threads; the decoder lets go of the GIL."""
+    lock = threading.Lock()
+    rest = iter(logs)
+    errors: list[BaseException] = []
+
+    def take() -> Iterator[RunLog]:
+        while not errors:
+            with lock:
+                log = next(rest, None)
+            if log is None:
+                return
+            yield log
+
+    def advance_alone(count: int) -> None:
+        with lock:
+            advance(count)
+
+    def work() -> None:
+        try:
+            _read_runs(take(), advance_alone)
+        except BaseException as error:  # handed on to the caller below
+            errors.append(error)
+
+    workers = [threading.Thread(target=work, daemon=True) for _ in range(threads)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    if errors:
+        raise errors[0]

@@ -1,0 +1,32 @@
+"""Progress bars for long loads: on stderr, and only where a person is watching."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+# A load that is over before anyone could read the bar shows none.
+_DELAY = 0.5
+
+
+@contextmanager
+def progress_bar(
+    total: int, description: str, unit: str, wanted: bool | None = None
+) -> Iterator[Callable[[int], object]]:
+    """Give a function that moves the bar on by some units.
+
+    `wanted` None means: where stderr is a terminal, or in a notebook.
+    """
+    in_notebook = "ipykernel" in sys.modules
+    if wanted is False or (wanted is None and not in_notebook and not sys.stderr.isatty()):
+        yield lambda _: None
+        return
+    module = import_module("tqdm.notebook" if in_notebook else "tqdm")
+    delay = 0 if wanted else _DELAY
+    with module.tqdm(total=total, desc=description, unit=unit, delay=delay, leave=False) as bar:
+        yield bar.update

@@ -1,0 +1,328 @@
+"""What a user holds: Runs, Run and Series. Nothing is read before it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Literal
+
+from runfold.errors import UnknownRun
+from runfold.logdir.load import Changes, Logdir
+from runfold.logdir.restarts import POLICIES
+from runfold.logdir.series import Series
+from runfold.select import select
+from runfold.text import did_you_mean, escape
+
+if TYPE_CHECKING:
+    import os
+
+    import pandas as pd
+
+    from runfold.logdir.log import Payloads, RunLog
+
+__all__ = ["Changes", "Run", "Runs", "Series", "open_runs"]
+
+Names = str | Iterable[str] | None
+
+
+def open_runs(
+    *paths: str | os.PathLike[str],
+    restarts: Literal["session", "step", "keep"] = "session",
+    strict: bool = False,
+    progress: bool | None = None,
+) -> Runs:
+    """The runs below some paths: whatever one would pass to `tensorboard --logdir`.
+
+    Args:
+        paths: a tree of runs, one run, one event file, or a glob; several are fine.
+        restarts: what to do with points that a restarted job logged twice.
+            "session" hides what the writer's own restart marker says, "step"
+            hides a series' older branch when its step goes back, "keep" hides
+            nothing. `run.hidden` says how many points a policy hid.
+        strict: raise BadLog at the first problem instead of noting it.
+        progress: show a bar during long loads; by default where a person watches.
+
+    Example:
+        >>> runs = rf.open("runs/")
+        >>> runs["seed-1"]["train/loss"].values
+        array([0.93, 0.71, ...])
+        >>> runs.scalars(tags="train/*")
+    """
+    if restarts not in POLICIES:
+        raise ValueError(
+            f"restarts is one of {', '.join(map(repr, POLICIES))}, not {restarts!r}. "
+            f"{did_you_mean(str(restarts), POLICIES)}".rstrip()
+        )
+    if not paths:
+        raise TypeError("open() needs at least one path")
+    return Runs(Logdir(*paths, restarts=restarts, strict=strict, progress=progress))
+
+
+class Frames:
+    """The tables that both one run and many can give, as pandas DataFrames.
+
+    Each method takes filters: a name, a glob, or a list of them. All tables
+    have `run` and `tag` (categorical), `step` and `wall_time` columns, and
+    those of the kind.
+    """
+
+    def _logs(self, runs: Names) -> list[RunLog]:
+        """The logs that a filter selects, read."""
+        raise AssertionError("a subclass says which")
+
+    def scalars(
+        self, tags: Names = None, *, runs: Names = None, wide: bool = False
+    ) -> pd.DataFrame:
+        """Every scalar point: run, tag, step, wall_time, value.
+
+        With `wide`, one column a tag and one row a step, indexed by run and step.
+        """
+        from runfold.tables import scalars
+
+        logs = self._logs(runs)
+        names = list(dict.fromkeys(tag for log in logs for tag in log.scalars))
+        wanted = set(select(names, tags))
+        series = [one for log in logs for tag, one in log.scalars.items() if tag in wanted]
+        return scalars.wide_frame(series) if wide else scalars.long_frame(series)
+
+    def histograms(self, tags: Names = None, *, runs: Names = None) -> pd.DataFrame:
+        """Every histogram: left, right, counts (arrays), min, max, num, sum, sum_squares."""
+        from runfold.tables.histograms import histogram_frame
+
+        return histogram_frame(self._stored("histogram", tags, runs))
+
+    def images(self, tags: Names = None, *, runs: Names = None) -> pd.DataFrame:
+        """Every image: index, width, height, image (`.pil()`, `.numpy()`, `.data`)."""
+        from runfold.tables.kinds import image_frame
+
+        return image_frame(self._stored("image", tags, runs))
+
+    def audio(self, tags: Names = None, *, runs: Names = None) -> pd.DataFrame:
+        """Every audio clip, with its sample rate and more, and `.wave()` and `.data`."""
+        from runfold.tables.kinds import audio_frame
+
+        return audio_frame(self._stored("audio", tags, runs))
+
+    def text(self, tags: Names = None, *, runs: Names = None) -> pd.DataFrame:
+        """Every text: a str, or an array of str."""
+        from runfold.tables.kinds import text_frame
+
+        return text_frame(self._stored("text", tags, runs))
+
+    def tensors(self, tags: Names = None, *, runs: Names = None) -> pd.DataFrame:
+        """Every tensor that is no other kind of data."""
+        from runfold.tables.kinds import tensor_frame
+
+        return tensor_frame(self._stored("tensor", tags, runs))
+
+    def pr_curves(self, tags: Names = None, *, runs: Names = None) -> pd.DataFrame:
+        """Every precision-recall curve, with an array for each of its lines."""
+        from runfold.tables.kinds import pr_curve_frame
+
+        return pr_curve_frame(self._stored("pr_curve", tags, runs))
+
+    def meshes(self, tags: Names = None, *, runs: Names = None) -> pd.DataFrame:
+        """Every mesh: vertices, faces, colors (arrays or None), config."""
+        from runfold.tables.kinds import mesh_frame
+
+        return mesh_frame(self._stored("mesh", tags, runs))
+
+    def graphs(self, tags: Names = None, *, runs: Names = None) -> pd.DataFrame:
+        """Every graph: how many nodes, and the graph."""
+        from runfold.tables.kinds import graph_frame
+
+        return graph_frame(self._stored("graph", tags, runs))
+
+    def run_metadata(self, tags: Names = None, *, runs: Names = None) -> pd.DataFrame:
+        """Every RunMetadata of TensorFlow's profiler."""
+        from runfold.tables.kinds import run_metadata_frame
+
+        return run_metadata_frame(self._stored("run_metadata", tags, runs))
+
+    def layouts(self, tags: Names = None, *, runs: Names = None) -> pd.DataFrame:
+        """Every custom scalars layout: its categories of charts."""
+        from runfold.tables.kinds import layout_frame
+
+        return layout_frame(self._stored("layout", tags, runs))
+
+    def embeddings(self, *, runs: Names = None) -> pd.DataFrame:
+        """Every embedding that a projector configuration names; files are read when asked for."""
+        from runfold.tables.kinds import embedding_frame
+
+        return embedding_frame(self._logs(runs))
+
+    def hparams(self, *, runs: Names = None, wide: bool = False) -> pd.DataFrame:
+        """Every hparam: run, hparam, value. With `wide`, one row a run and one column an hparam."""
+        from runfold.tables import hparams
+
+        stored = self._stored("hparams", None, runs)
+        return hparams.wide_frame(stored) if wide else hparams.long_frame(stored)
+
+    def sessions(self, *, runs: Names = None) -> pd.DataFrame:
+        """Every session that hparams were logged for: group, status, start and end time."""
+        from runfold.tables import hparams
+
+        return hparams.session_frame(self._stored("hparams", None, runs))
+
+    def metrics(self, *, runs: Names = None) -> pd.DataFrame:
+        """Every metric that an hparams experiment names."""
+        from runfold.tables import hparams
+
+        return hparams.metric_frame(self._stored("hparams", None, runs))
+
+    def _stored(self, kind: str, tags: Names, runs: Names) -> list[tuple[RunLog, Payloads]]:
+        logs = self._logs(runs)
+        stored = [
+            (log, payloads)
+            for log in logs
+            for (found, _), payloads in log.payloads.items()
+            if found == kind
+        ]
+        names = list(dict.fromkeys(payloads.tag for _, payloads in stored))
+        wanted = set(select(names, tags))
+        return [(log, payloads) for log, payloads in stored if payloads.tag in wanted]
+
+
+class Run(Frames):
+    """One run: `run["train/loss"]` is a Series, and every kind has its table."""
+
+    def __init__(self, log: RunLog) -> None:
+        self._log = log
+
+    @property
+    def name(self) -> str:
+        """The run's path below the logdir, as TensorBoard shows it."""
+        return self._log.name
+
+    @property
+    def path(self) -> str:
+        """The run's folder."""
+        return self._log.path
+
+    @property
+    def tags(self) -> dict[str, list[str]]:
+        """The tags of each kind."""
+        tags: dict[str, list[str]] = {}
+        for tag, kinds in self._log.tag_kinds().items():
+            for kind in kinds:
+                tags.setdefault(kind, []).append(tag)
+        return tags
+
+    @property
+    def points(self) -> int:
+        """How many values of any kind the run shows."""
+        return self._log.points
+
+    @property
+    def hidden(self) -> int:
+        """How many values the restart policy hid."""
+        return self._log.hidden
+
+    def __getitem__(self, tag: str) -> Series:
+        """The scalar series of a tag."""
+        return self._log.series(tag)
+
+    def __contains__(self, tag: object) -> bool:
+        return tag in self._log.tag_kinds()
+
+    def __iter__(self) -> Iterator[str]:
+        """The tags that hold scalars."""
+        return iter(self._log.scalars)
+
+    def __len__(self) -> int:
+        """How many tags hold scalars."""
+        return len(self._log.scalars)
+
+    def problems(self) -> pd.DataFrame:
+        """Everything wrong in the run's files: file, offset, code, message."""
+        from runfold.tables.problems import problem_frame
+
+        return problem_frame(self._log.list_problems())
+
+    def _logs(self, runs: Names) -> list[RunLog]:
+        select([self.name], runs, noun="run")
+        self._log.load()
+        return [self._log]
+
+    def __repr__(self) -> str:
+        from runfold.tables.listing import describe_run
+
+        return describe_run(self._log)
+
+    def _repr_html_(self) -> str:
+        from runfold.tables.listing import tags_html
+
+        return tags_html(self._log)
+
+
+class Runs(Frames, Mapping[str, Run]):
+    """The runs of a logdir by name; every kind of data in all of them as one table."""
+
+    def __init__(self, logdir: Logdir) -> None:
+        self._logdir = logdir
+        self._runs: dict[str, Run] = {}
+
+    def __getitem__(self, name: str) -> Run:
+        """One run. Raises UnknownRun with the near names."""
+        log = self._logdir.logs.get(name)
+        if log is None:
+            hint = did_you_mean(str(name), list(self._logdir.logs))
+            raise UnknownRun(f"No run '{escape(str(name))}'. {hint}".rstrip())
+        return self._runs.setdefault(name, Run(log))
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._logdir.logs
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._logdir.logs)
+
+    def __len__(self) -> int:
+        return len(self._logdir.logs)
+
+    @property
+    def tags(self) -> dict[str, list[str]]:
+        """The tags of each kind in any of the runs."""
+        tags: dict[str, dict[str, None]] = {}
+        for log in self._logs(None):
+            for tag, kinds in log.tag_kinds().items():
+                for kind in kinds:
+                    tags.setdefault(kind, {})[tag] = None
+        return {kind: list(names) for kind, names in tags.items()}
+
+    @property
+    def hidden(self) -> int:
+        """How many values the restart policy hid."""
+        return sum(log.hidden for log in self._logs(None))
+
+    def load(self) -> Runs:
+        """Read all runs now, on all cores, and return self."""
+        self._logdir.load()
+        return self
+
+    def refresh(self) -> Changes:
+        """Find new runs and read what is new in those read before; says what changed.
+
+        Arrays and tables that were handed out before stay as they are.
+        """
+        return self._logdir.refresh()
+
+    def problems(self) -> pd.DataFrame:
+        """Everything wrong in the files: run, file, offset, code, message."""
+        from runfold.tables.problems import problem_frame
+
+        return problem_frame(self._logdir.list_problems())
+
+    def _logs(self, runs: Names) -> list[RunLog]:
+        names = select(list(self._logdir.logs), runs, noun="run")
+        logs = [self._logdir.logs[name] for name in names]
+        self._logdir.load(logs)
+        return logs
+
+    def __repr__(self) -> str:
+        from runfold.tables.listing import describe_runs
+
+        return describe_runs(self._logdir)
+
+    def _repr_html_(self) -> str:
+        from runfold.tables.listing import runs_html
+
+        return runs_html(self._logdir)

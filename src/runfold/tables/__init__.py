@@ -1,0 +1,1 @@
+"""DataFrames: the values of many runs as one table for each kind."""

@@ -1,0 +1,115 @@
+"""Hparams as DataFrames: the settings of each run, its session, and its metrics."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from runfold.events.kinds.hparams import Experiment, SessionEnd, SessionStart
+from runfold.events.kinds.hparams import decode as decode_hparams
+from runfold.tables.rows import decode_rows, fetched, objects
+from runfold.tables.scalars import categories
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    import pandas as pd
+
+    from runfold.events.kinds.hparams import HParams
+    from runfold.logdir.log import Payloads, RunLog
+
+    Selected = Iterable[tuple[RunLog, Payloads]]
+
+
+def by_run(selected: Selected) -> dict[str, list[HParams]]:
+    """What each run says of its hparams, in the order in which it says it."""
+    found: dict[str, list[HParams]] = {}
+    for row in decode_rows(fetched(selected), decode_hparams):
+        found.setdefault(row.run, []).append(row.value)
+    return found
+
+
+def settings(said: Iterable[HParams]) -> dict[str, Any]:
+    """The hparams of one run; where they were logged twice, the later value."""
+    merged: dict[str, Any] = {}
+    for one in said:
+        if isinstance(one, SessionStart):
+            merged.update(one.hparams)
+    return merged
+
+
+def long_frame(selected: Selected) -> pd.DataFrame:
+    """One row a setting: run, hparam, value (bool, float or str, as stored)."""
+    rows = [
+        (run, name, value)
+        for run, said in by_run(selected).items()
+        for name, value in settings(said).items()
+    ]
+    return _frame(rows, ("run", "hparam"), ("value",))
+
+
+def wide_frame(selected: Selected) -> pd.DataFrame:
+    """One row a run, one column an hparam; None where a run has no such hparam."""
+    import pandas as pd
+
+    found = {run: settings(said) for run, said in by_run(selected).items()}
+    names = list(dict.fromkeys(name for values in found.values() for name in values))
+    return pd.DataFrame(
+        {name: [values.get(name) for values in found.values()] for name in names},
+        index=pd.Index(list(found), name="run", dtype=object),
+        columns=pd.Index(names, name="hparam", dtype=object),
+    )
+
+
+def session_frame(selected: Selected) -> pd.DataFrame:
+    """One row a session: run, group, status, start and end time."""
+    rows = []
+    for run, said in by_run(selected).items():
+        starts = [one for one in said if isinstance(one, SessionStart)]
+        ends = [one for one in said if isinstance(one, SessionEnd)]
+        for number in range(max(len(starts), len(ends))):
+            start = starts[number] if number < len(starts) else None
+            end = ends[number] if number < len(ends) else None
+            rows.append(
+                (
+                    run,
+                    start.group_name if start else "",
+                    end.status if end else "",
+                    start.start_time if start else math.nan,
+                    end.end_time if end else math.nan,
+                )
+            )
+    return _frame(rows, ("run",), ("group", "status", "start_time", "end_time"))
+
+
+def metric_frame(selected: Selected) -> pd.DataFrame:
+    """One row a metric that a run's experiment names."""
+    names = ("tag", "group", "display_name", "description", "dataset")
+    rows = [
+        (run, *(getattr(metric, name) for name in names))
+        for run, said in by_run(selected).items()
+        for one in said
+        if isinstance(one, Experiment)
+        for metric in one.metrics
+    ]
+    return _frame(rows, ("run",), names)
+
+
+def _frame(
+    rows: Sequence[tuple[Any, ...]], named: Sequence[str], others: Sequence[str]
+) -> pd.DataFrame:
+    import pandas as pd
+
+    columns = list(zip(*rows, strict=True)) if rows else [()] * (len(named) + len(others))
+    ones = [1] * len(rows)
+    return pd.DataFrame(
+        {
+            **{
+                name: categories(column, ones) for name, column in zip(named, columns, strict=False)
+            },
+            **{
+                name: pd.Series(objects(column)).infer_objects()
+                for name, column in zip(others, columns[len(named) :], strict=True)
+            },
+        }
+    )

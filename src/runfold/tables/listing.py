@@ -1,0 +1,179 @@
+"""One line for each run: what it holds, at a glance."""
+
+from __future__ import annotations
+
+import html
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from runfold.text import escape, human_bytes, human_count, human_duration
+
+if TYPE_CHECKING:
+    from runfold.logdir.load import Logdir
+    from runfold.logdir.log import Payloads, RunLog
+    from runfold.logdir.series import Series
+
+
+@dataclass(frozen=True, slots=True)
+class TagLine:
+    """One tag of a run."""
+
+    tag: str
+    kind: str
+    points: int
+    first_step: int
+    last_step: int
+    hidden: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunLine:
+    """One run: how much it holds, over which steps and how long, and what is wrong."""
+
+    run: str
+    path: str
+    files: int
+    size: int
+    start: float
+    duration: float
+    points: int
+    hidden: int
+    steps: tuple[int, int] | None
+    tags: list[TagLine]
+    problems: int
+
+    @property
+    def kinds(self) -> dict[str, int]:
+        """How many tags there are of each kind."""
+        counts: dict[str, int] = {}
+        for line in self.tags:
+            counts[line.kind] = counts.get(line.kind, 0) + 1
+        return counts
+
+
+def list_run(log: RunLog) -> RunLine:
+    """The line of one run, which is read for it."""
+    entries: list[tuple[str, str, Series | Payloads]] = [
+        ("scalar", tag, series) for tag, series in log.scalars.items()
+    ]
+    entries += [(kind, tag, payloads) for (kind, tag), payloads in log.payloads.items()]
+    tags = [
+        TagLine(
+            tag,
+            kind,
+            len(entry),
+            int(entry.steps.min()) if len(entry) else 0,
+            int(entry.steps.max()) if len(entry) else 0,
+            entry.hidden,
+        )
+        for kind, tag, entry in entries
+    ]
+    shown = [line for line in tags if line.points]
+    start, end = log.wall_time_range
+    return RunLine(
+        run=log.name,
+        path=log.path,
+        files=len(log.files),
+        size=log.size,
+        start=start,
+        duration=end - start if not math.isnan(start) else math.nan,
+        points=sum(line.points for line in tags),
+        hidden=sum(line.hidden for line in tags),
+        steps=(min(one.first_step for one in shown), max(one.last_step for one in shown))
+        if shown
+        else None,
+        tags=tags,
+        problems=len(log.list_problems()),
+    )
+
+
+def describe_runs(logdir: Logdir) -> str:
+    """A table of the first runs for the terminal. Only those that are shown are read."""
+    count = len(logdir.logs)
+    paths = ", ".join(escape(str(path)) for path in logdir.paths)
+    head = f"{human_count(count, 'run')} in {paths}"
+    if not count:
+        return head
+    table = _align([_HEADINGS, *(_cells(list_run(log)) for log in _first(logdir))])
+    more = f"\n... and {count - _SHOWN} more" if count > _SHOWN else ""
+    return f"{head}\n{table}{more}"
+
+
+def runs_html(logdir: Logdir) -> str:
+    """The same table for a notebook."""
+    rows = "".join(_html_row(_cells(list_run(log)), "td") for log in _first(logdir))
+    count = len(logdir.logs)
+    more = f" (the first {_SHOWN} are shown)" if count > _SHOWN else ""
+    caption = f"<caption>{human_count(count, 'run')}{more}</caption>"
+    return f"<table>{caption}{_html_row(_HEADINGS, 'th')}{rows}</table>"
+
+
+def describe_run(log: RunLog) -> str:
+    """One run and its tags for the terminal."""
+    line = list_run(log)
+    head = f"Run {escape(line.run)}: {human_count(line.points, 'point')}"
+    if not line.tags:
+        return head
+    table = _align([_TAG_HEADINGS, *map(_tag_cells, line.tags[:_SHOWN])])
+    more = f"\n... and {len(line.tags) - _SHOWN} more" if len(line.tags) > _SHOWN else ""
+    return f"{head}\n{table}{more}"
+
+
+def tags_html(log: RunLog) -> str:
+    """The tags of one run as a table for a notebook."""
+    rows = "".join(_html_row(_tag_cells(line), "td") for line in list_run(log).tags)
+    caption = f"<caption>Run {html.escape(escape(log.name))}</caption>"
+    return f"<table>{caption}{_html_row(_TAG_HEADINGS, 'th')}{rows}</table>"
+
+
+_SHOWN = 20
+_HEADINGS = ["run", "tags", "points", "steps", "duration", "size", "problems"]
+_TAG_HEADINGS = ["tag", "kind", "points", "steps"]
+
+
+def _first(logdir: Logdir) -> list[RunLog]:
+    logs = list(logdir.logs.values())[:_SHOWN]
+    logdir.load(logs)
+    return logs
+
+
+def _cells(line: RunLine) -> list[str]:
+    return [
+        escape(line.run, 60),
+        human_count(len(line.tags)),
+        human_count(line.points),
+        _span(line.steps),
+        human_duration(line.duration),
+        human_bytes(line.size),
+        human_count(line.problems) if line.problems else "",
+    ]
+
+
+def _tag_cells(line: TagLine) -> list[str]:
+    return [
+        escape(line.tag, 60),
+        line.kind,
+        human_count(line.points),
+        _span((line.first_step, line.last_step)),
+    ]
+
+
+def _span(steps: tuple[int, int] | None) -> str:
+    return "" if steps is None else f"{steps[0]}..{steps[1]}"
+
+
+def _align(rows: list[list[str]]) -> str:
+    """Columns of text: names to the left, numbers to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(
+        "  ".join(
+            cell.ljust(width) if number == 0 else cell.rjust(width)
+            for number, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    )
+
+
+def _html_row(cells: list[str], element: str) -> str:
+    return "<tr>" + "".join(f"<{element}>{html.escape(c)}</{element}>" for c in cells) + "</tr>"

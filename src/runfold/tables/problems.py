@@ -1,0 +1,27 @@
+"""Problems as a DataFrame."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pandas as pd
+
+    from runfold.events.problems import Problem
+
+
+def problem_frame(problems: Sequence[Problem]) -> pd.DataFrame:
+    """One row a problem: run, file, offset (missing where it has no place), code, message."""
+    import pandas as pd
+
+    return pd.DataFrame(
+        {
+            "run": pd.Series([one.run for one in problems], dtype=object),
+            "file": pd.Series([one.file for one in problems], dtype=object),
+            "offset": pd.array([one.offset for one in problems], dtype="Int64"),
+            "code": pd.Series([str(one.code) for one in problems], dtype=object),
+            "message": pd.Series([one.message for one in problems], dtype=object),
+        }
+    )
