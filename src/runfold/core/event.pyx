@@ -382,6 +382,66 @@ cdef bint keep_values(Collected* into, int64_t step, double wall_time, int64_t r
     return 1
 
 
+cdef struct Plain:
+    double wall_time
+    uint64_t step
+    Cursor name
+    float scalar
+
+
+cdef bint read_plain(Cursor event, Plain* out) noexcept nogil:
+    """Read an event that is one simple value in the shape that every writer gives it.
+
+    Nearly all events are: wall time, step, and a summary of one value with a tag
+    and a number, each length a single byte. Knowing the shape saves the walk
+    through four levels of fields, a quarter of the time; 0 means: take the walk.
+    """
+    cdef size_t left = event.end - event.at
+    cdef const unsigned char* at = event.at
+    if left < 24 or at[0] != EVENT_WALL_TIME or at[9] != EVENT_STEP:
+        return 0
+    memcpy(&out.wall_time, at + 1, 8)
+    event.at = at + 10
+    if not read_varint(&event, &out.step):
+        return 0
+    at = event.at
+    left = event.end - at
+    if left < 11 or left > 0x7F or not isfinite(out.wall_time):
+        return 0
+    out.name.at = at + 6
+    out.name.end = event.end - 5
+    memcpy(&out.scalar, event.end - 4, 4)
+    return (
+        at[0] == EVENT_SUMMARY and at[1] == left - 2
+        and at[2] == SUMMARY_VALUE and at[3] == left - 4
+        and at[4] == VALUE_TAG and at[5] == left - 11
+        and out.name.end[0] == VALUE_SIMPLE
+    )
+
+
+cdef Outcome keep_plain(Collected* into, const Plain* plain) noexcept nogil:
+    cdef int32_t tag = next_tag(into.tags, into.previous_tag, plain.name)
+    cdef Points* points
+    if tag < 0:
+        return OUT_OF_MEMORY
+    into.previous_tag = tag
+    points = points_of(into, tag)
+    if points == NULL:
+        return OUT_OF_MEMORY
+    if not add_point(points, <int64_t> plain.step, plain.wall_time, plain.scalar):
+        return OUT_OF_MEMORY
+    count_event(into, plain.wall_time)
+    return COLLECTED
+
+
+cdef void count_event(Collected* into, double wall_time) noexcept nogil:
+    into.events += 1
+    if isnan(into.first_wall_time):
+        into.first_wall_time = wall_time
+    if not isnan(wall_time):
+        into.last_wall_time = wall_time
+
+
 cdef Outcome collect_event(Collected* into, Cursor event, int64_t record) noexcept nogil:
     """Read one serialised Event whose record starts at byte `record` of the file."""
     cdef const unsigned char* payload = event.at
@@ -392,6 +452,9 @@ cdef Outcome collect_event(Collected* into, Cursor event, int64_t record) noexce
     cdef bint is_start = False
     cdef bint has_wall_time = False
     cdef Outcome outcome = COLLECTED
+    cdef Plain plain
+    if read_plain(event, &plain):
+        return keep_plain(into, &plain)
     into.values_size = 0
     while event.at < event.end:
         if not read_key(&event, &field, &wire_type):
@@ -428,15 +491,11 @@ cdef Outcome collect_event(Collected* into, Cursor event, int64_t record) noexce
             return MALFORMED
         if outcome != COLLECTED:
             return outcome
-    into.events += 1
     if not isfinite(wall_time):
         wall_time = NAN
         if not add_note(into, record, UNKNOWN_WALL_TIME, -1):
             return OUT_OF_MEMORY
-    elif has_wall_time:
-        if isnan(into.first_wall_time):
-            into.first_wall_time = wall_time
-        into.last_wall_time = wall_time
+    count_event(into, wall_time if has_wall_time else NAN)
     if is_start and not add_restart(into, <int64_t> step):
         return OUT_OF_MEMORY
     if not keep_values(into, <int64_t> step, wall_time, record, payload):

@@ -26,6 +26,11 @@ cdef inline bint read_varint(Cursor* cursor, uint64_t* out) noexcept nogil:
     cdef uint64_t value = 0
     cdef uint8_t byte
     cdef int shift = 0
+    # Keys and most lengths are a single byte.
+    if cursor.at < cursor.end and cursor.at[0] < 0x80:
+        out[0] = cursor.at[0]
+        cursor.at += 1
+        return 1
     while cursor.at < cursor.end:
         byte = cursor.at[0]
         cursor.at += 1
