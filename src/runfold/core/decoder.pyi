@@ -13,6 +13,7 @@ Restart: TypeAlias = tuple[int, int, dict[int, int]]
 
 MAX_RECORD: int
 ITEM: np.dtype[np.void]
+NO_ITEMS: NDArray[np.void]
 
 class State(IntEnum):
     AT_END = 0

@@ -60,8 +60,8 @@ ITEM = np.dtype(
     ]
 )
 assert ITEM.itemsize == sizeof(Item)
-_NO_ITEMS = np.empty(0, ITEM)
-_NO_ITEMS.flags.writeable = False
+NO_ITEMS = np.empty(0, ITEM)
+NO_ITEMS.flags.writeable = False
 
 
 cpdef enum State:
@@ -236,7 +236,7 @@ cdef class Decoder:
         for tag in range(collected.points_room):
             if collected.points[tag].size:
                 scalars[tag] = take_points(&collected.points[tag])
-        items = _NO_ITEMS
+        items = NO_ITEMS
         if collected.items_size:
             block = Block()
             block.data = collected.items

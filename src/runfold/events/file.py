@@ -7,16 +7,16 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from runfold.core.checksum import masked_crc32c
-from runfold.core.decoder import Decoder, State
+from runfold.core.decoder import NO_ITEMS, Decoder, State
 from runfold.core.event import NoteCode
 from runfold.errors import FileChanged
 from runfold.events.problems import Code, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-
-    import numpy as np
 
     from runfold.core.decoder import Points, Restart
     from runfold.core.tags import Tags
@@ -47,12 +47,37 @@ _NOTE_CODES = {
 
 
 @dataclass(slots=True)
-class Part:
-    """What one reading of a file added, in the order of the file."""
+class Columns:
+    """What was read of a file, in the order of the file.
+
+    Arrays are never changed, only replaced: those handed out stay as they were.
+    """
 
     scalars: dict[int, Points]
     items: np.ndarray
     restarts: list[Restart]
+
+    def __bool__(self) -> bool:
+        return bool(self.scalars or len(self.items) or self.restarts)
+
+    def append(self, new: Columns) -> None:
+        """Add what a later reading of the file brought."""
+        before = {tag: len(points[0]) for tag, points in self.scalars.items()}
+        for step, items, counts in new.restarts:
+            shifted = {tag: before.get(tag, 0) + counts.get(tag, 0) for tag in {*before, *counts}}
+            self.restarts.append((step, len(self.items) + items, shifted))
+        for tag, points in new.scalars.items():
+            if tag in self.scalars:
+                points = join_points([self.scalars[tag], points])
+            self.scalars[tag] = points
+        if len(new.items):
+            self.items = np.concatenate([self.items, new.items])
+
+
+def join_points(pieces: Sequence[Points]) -> Points:
+    """Several stretches of one series as one."""
+    steps, wall_times, values = zip(*pieces, strict=True)
+    return np.concatenate(steps), np.concatenate(wall_times), np.concatenate(values)
 
 
 class EventFile:
@@ -67,24 +92,28 @@ class EventFile:
         "_is_young",
         "_notes",
         "_stat",
+        "columns",
         "decoder",
-        "parts",
         "path",
         "rereads",
         "trouble",
+        "version",
     )
 
     def __init__(self, path: str, tags: Tags) -> None:
         self.path = path
-        # How often the file turned out to be another one than before.
+        # How often the file turned out to be another one than before, and how
+        # often something new was found in it.
         self.rereads = -1
+        self.version = 0
         self.reset(tags)
 
     def reset(self, tags: Tags) -> None:
         """Forget everything that was read: the file is another one now."""
         self.rereads += 1
+        self.version += 1
         self.decoder = Decoder(tags)
-        self.parts: list[Part] = []
+        self.columns = Columns({}, NO_ITEMS, [])
         # Why the file could not be read at all, if so.
         self.trouble: Problem | None = None
         self._notes: list[tuple[int, int, int]] = []
@@ -142,8 +171,13 @@ class EventFile:
             self._stat = stat
             self._is_young = stat.st_mtime_ns > time.time_ns() - _TICK
         scalars, items, notes, restarts = self.decoder.take()
-        if scalars or len(items) or restarts:
-            self.parts.append(Part(scalars, items, restarts))
+        new = Columns(scalars, items, restarts)
+        if new:
+            self.version += 1
+            if self.columns:
+                self.columns.append(new)
+            else:
+                self.columns = new
         if notes:
             self._notes += notes
 

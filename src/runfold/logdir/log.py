@@ -11,7 +11,7 @@ import numpy as np
 from runfold.core.event import Form
 from runfold.core.tags import Tags
 from runfold.errors import AmbiguousTag, BadLog, UnknownTag
-from runfold.events.file import EventFile
+from runfold.events.file import EventFile, join_points
 from runfold.events.kinds import PLUGIN_KINDS
 from runfold.events.kinds.value import plugin_of
 from runfold.events.problems import Code, Problem
@@ -83,6 +83,7 @@ class RunLog:
         self._scalars: dict[str, Series] | None = None
         self._payloads: dict[tuple[str, str], Payloads] | None = None
         self._names: list[str] = []
+        self._versions: list[int] = []
         self.update(found)
 
     def note(self, problem: Problem) -> None:
@@ -110,9 +111,12 @@ class RunLog:
             reader.read(file)
 
     def settle(self) -> None:
-        """Let the next question see what was read."""
+        """Let the next question see what was read, if anything was new."""
+        versions = [file.version for file in self.files]
+        if not self.is_loaded or versions != self._versions:
+            self._scalars = self._payloads = None
+        self._versions = versions
         self.is_loaded = True
-        self._scalars = self._payloads = None
 
     def load(self) -> None:
         """Read the run if it was not read yet."""
@@ -246,16 +250,15 @@ class RunLog:
     def _assemble_scalars(self) -> dict[str, Series]:
         gathered: dict[int, list[Points]] = {}
         for file in self.files:
-            for part in file.parts:
-                for tag, points in part.scalars.items():
-                    gathered.setdefault(tag, []).append(points)
+            for tag, points in file.columns.scalars.items():
+                gathered.setdefault(tag, []).append(points)
         names = self.names
         needs_policy = self.restarts == "step" or (
             self.restarts == "session" and self._has_restarts()
         )
         assembled = {}
         for tag, pieces in gathered.items():
-            columns = pieces[0] if len(pieces) == 1 else _concatenate(pieces)
+            columns = pieces[0] if len(pieces) == 1 else join_points(pieces)
             hidden = 0
             if needs_policy:
                 mask = visible(columns[0], self._markers(tag), self.restarts)
@@ -266,27 +269,24 @@ class RunLog:
         return assembled
 
     def _has_restarts(self) -> bool:
-        return any(part.restarts for file in self.files for part in file.parts)
+        return any(file.columns.restarts for file in self.files)
 
     def _markers(self, tag: int) -> list[tuple[int, int]]:
         """(points of the tag before it, step) of every restart marker of the run."""
         markers = []
         before = 0
         for file in self.files:
-            for part in file.parts:
-                markers += [
-                    (before + points.get(tag, 0), step) for step, _, points in part.restarts
-                ]
-                if tag in part.scalars:
-                    before += len(part.scalars[tag][0])
+            columns = file.columns
+            markers += [(before + points.get(tag, 0), step) for step, _, points in columns.restarts]
+            if tag in columns.scalars:
+                before += len(columns.scalars[tag][0])
         return markers
 
     def _assemble_payloads(self) -> dict[tuple[str, str], Payloads]:
         pieces = [
-            (number, part.items)
+            (number, file.columns.items)
             for number, file in enumerate(self.files)
-            for part in file.parts
-            if len(part.items)
+            if len(file.columns.items)
         ]
         if not pieces:
             return {}
@@ -329,18 +329,12 @@ class RunLog:
         markers = []
         before = 0
         for file in self.files:
-            for part in file.parts:
-                markers += [
-                    (int(np.searchsorted(rows, before + items)), step)
-                    for step, items, _ in part.restarts
-                ]
-                before += len(part.items)
+            markers += [
+                (int(np.searchsorted(rows, before + items)), step)
+                for step, items, _ in file.columns.restarts
+            ]
+            before += len(file.columns.items)
         return visible(steps, markers, self.restarts)
-
-
-def _concatenate(pieces: list[Points]) -> Points:
-    steps, wall_times, values = zip(*pieces, strict=True)
-    return np.concatenate(steps), np.concatenate(wall_times), np.concatenate(values)
 
 
 def _make_distinct(names: list[str]) -> None:
