@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -104,7 +105,7 @@ class Logdir:
 
     def _read(self, logs: list[RunLog]) -> None:
         threads = min(_MAX_THREADS, os.cpu_count() or 1, len(logs) // _RUNS_PER_THREAD)
-        with progress_bar(len(logs), "Reading", "run", self.progress) as advance:
+        with progress_bar(lambda: _unread(logs), "Reading", self.progress) as advance:
             if threads <= 1:
                 _read_runs(iter(logs), advance)
             else:
@@ -116,15 +117,24 @@ class Logdir:
 
 
 def _read_runs(logs: Iterator[RunLog], advance: Callable[[int], object]) -> None:
-    reader = Reader()
+    reader = Reader(advance)
     read = []
     for log in logs:
         log.read(reader)
         read.append(log)
-        advance(1)
     reader.finish()
     for log in read:
         log.settle()
+
+
+def _unread(logs: Iterable[RunLog]) -> int:
+    """How many bytes there are to read, about."""
+    total = 0
+    for log in logs:
+        for file in log.files:
+            with suppress(OSError):
+                total += max(0, os.stat(file.path).st_size - file.decoder.offset)
+    return total
 
 
 def _read_in_threads(logs: list[RunLog], threads: int, advance: Callable[[int], object]) -> None:

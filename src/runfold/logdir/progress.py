@@ -16,11 +16,12 @@ _DELAY = 0.5
 
 @contextmanager
 def progress_bar(
-    total: int, description: str, unit: str, wanted: bool | None = None
+    total: Callable[[], int], description: str, wanted: bool | None = None
 ) -> Iterator[Callable[[int], object]]:
-    """Give a function that moves the bar on by some units.
+    """Give a function that moves the bar on by some bytes.
 
-    `wanted` None means: where stderr is a terminal, or in a notebook.
+    `total` is asked only where a bar is shown. `wanted` None means: where
+    stderr is a terminal, or in a notebook.
     """
     in_notebook = "ipykernel" in sys.modules
     if wanted is False or (wanted is None and not in_notebook and not sys.stderr.isatty()):
@@ -28,5 +29,7 @@ def progress_bar(
         return
     module = import_module("tqdm.notebook" if in_notebook else "tqdm")
     delay = 0 if wanted else _DELAY
-    with module.tqdm(total=total, desc=description, unit=unit, delay=delay, leave=False) as bar:
+    with module.tqdm(
+        total=total(), desc=description, unit="B", unit_scale=True, delay=delay, leave=False
+    ) as bar:
         yield bar.update

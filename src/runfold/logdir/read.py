@@ -14,6 +14,8 @@ from runfold.core.decoder import State, decode
 from runfold.events.problems import Code, Problem
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from runfold.events.file import EventFile
 
 # Large enough that a call's cost does not count, small enough to stay in the
@@ -37,7 +39,9 @@ class Reader:
     other, because they share their tags. At most one file is open at a time.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, advance: Callable[[int], object] | None = None) -> None:
+        # Called with the number of bytes after each read.
+        self._advance = advance
         self._buffer = bytearray(BUFFER_SIZE)
         self._view = memoryview(self._buffer)
         self._used = 0
@@ -99,6 +103,8 @@ class Reader:
             start = self._used
             end = start + min(wanted, room)
             count = _read_into(self._view[start:end], descriptor, offset)
+            if self._advance is not None:
+                self._advance(count)
             self._batch.append((file, start, start + count))
             self._used = start + count
             # The rest of the file is in the buffer, and no record is longer than
