@@ -112,7 +112,8 @@ class Reader:
             if count >= wanted and size <= len(self._buffer):
                 return
             self._decode()
-            if not self._can_go_on(file, offset, size):
+            # A short count: the file has become shorter in the meantime.
+            if start + count < end or not self._can_go_on(file, offset, size):
                 return
 
     def _can_go_on(self, file: EventFile, before: int, size: int) -> bool:
@@ -131,8 +132,8 @@ class Reader:
             return False
         if decoder.needed > len(self._buffer):
             self._grow(decoder.needed)
-            return True
-        return decoder.offset > before
+        # A record that did not fit behind other files has the buffer to itself now.
+        return decoder.needed > 0 or decoder.offset > before
 
     def _grow(self, size: int) -> None:
         # Never more than the file holds and the decoder's limit allows: both
