@@ -172,7 +172,7 @@ class Frames:
     def _stored(self, kind: str, tags: Names, runs: Names) -> list[tuple[RunLog, Payloads]]:
         logs = self._logs(runs)
         stored = [
-            (log, payloads)
+            (log, payloads.readable())
             for log in logs
             for (found, _), payloads in log.payloads.items()
             if found == kind

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from runfold.core.checksum import masked_crc32c
-from runfold.core.decoder import NO_ITEMS, Decoder, State
+from runfold.core.decoder import MAX_RECORD, NO_ITEMS, Decoder, State
 from runfold.core.event import NoteCode
 from runfold.errors import FileChanged
 from runfold.events.problems import Code, Problem
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 HEADER_SIZE = 12
 FRAME_SIZE = 16
+
+# O_NONBLOCK: a FIFO that took the place of a file must not be waited for.
+OPEN_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
 
 # torch and tensorboardX hold written bytes back for up to 120 seconds, and may
 # cut a record in two on the way. A tail that is torn for longer will stay so.
@@ -142,11 +145,12 @@ class EventFile:
     def was_replaced(self, stat: os.stat_result, descriptor: int) -> bool:
         """Whether other bytes stand now where this file was read before."""
         seen = self._stat
-        if seen is None:
-            return False
-        if (seen.st_dev, seen.st_ino) != (stat.st_dev, stat.st_ino):
-            return True
         offset = self.decoder.offset
+        if seen is None and offset == 0:
+            return False
+        # Without `seen` the first reading broke off: the bytes alone must tell.
+        if seen is not None and (seen.st_dev, seen.st_ino) != (stat.st_dev, stat.st_ino):
+            return True
         return (
             stat.st_size < offset
             or os.pread(descriptor, len(self._head), 0) != self._head
@@ -214,6 +218,7 @@ class EventFile:
         """
         at, payload = -1, b""
         with self._open() as descriptor:
+            self._check(descriptor)
             for item in items:
                 record = int(item["record"])
                 if record != at:
@@ -228,30 +233,53 @@ class EventFile:
         is checked.
         """
         with self._open() as descriptor:
+            self._check(descriptor)
             for item in items:
                 record, start, length = int(item["record"]), int(item["start"]), int(item["length"])
                 if self._read_length(descriptor, record) < start + length - record - HEADER_SIZE:
                     raise self._changed()
-                yield os.pread(descriptor, min(size, length), start)
+                yield self._read_at(descriptor, min(size, length), start)
 
     def _open(self) -> _Descriptor:
         try:
-            return _Descriptor(os.open(self.path, os.O_RDONLY | os.O_CLOEXEC))
+            return _Descriptor(os.open(self.path, OPEN_FLAGS))
         except OSError as error:
             raise self._changed() from error
 
-    def _read_length(self, descriptor: int, record: int) -> int:
-        header = os.pread(descriptor, HEADER_SIZE, record)
-        if len(header) < HEADER_SIZE or masked_crc32c(header[:8]) != _u32(header[8:]):
+    def _check(self, descriptor: int) -> None:
+        """Refuse a file that took the place of the one that was indexed.
+
+        Its records may well be sound, and yet be others.
+        """
+        try:
+            was_replaced = self.was_replaced(os.fstat(descriptor), descriptor)
+        except OSError as error:
+            raise self._changed() from error
+        if was_replaced:
             raise self._changed()
-        return int.from_bytes(header[:8], "little")
+
+    def _read_length(self, descriptor: int, record: int) -> int:
+        header = self._read_at(descriptor, HEADER_SIZE, record)
+        length = int.from_bytes(header[:8], "little")
+        if masked_crc32c(header[:8]) != _u32(header[8:]) or length > MAX_RECORD:
+            raise self._changed()
+        return length
 
     def _read_payload(self, descriptor: int, record: int) -> bytes:
         length = self._read_length(descriptor, record)
-        body = os.pread(descriptor, length + 4, record + HEADER_SIZE)
-        if len(body) < length + 4 or masked_crc32c(body[:-4]) != _u32(body[-4:]):
+        body = self._read_at(descriptor, length + 4, record + HEADER_SIZE)
+        if masked_crc32c(body[:-4]) != _u32(body[-4:]):
             raise self._changed()
         return body[:-4]
+
+    def _read_at(self, descriptor: int, size: int, offset: int) -> bytes:
+        try:
+            data = os.pread(descriptor, size, offset)
+        except OSError as error:
+            raise self._changed() from error
+        if len(data) < size:
+            raise self._changed()
+        return data
 
     def _changed(self) -> FileChanged:
         return FileChanged(self.path)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from runfold.core.event import Form
 from runfold.core.tags import Tags
-from runfold.errors import AmbiguousTag, BadLog, UnknownTag
+from runfold.errors import AmbiguousTag, BadLog, FileChanged, UnknownTag
 from runfold.events.file import EventFile, join_points
 from runfold.events.kinds import PLUGIN_KINDS
 from runfold.events.kinds.value import plugin_of
@@ -40,12 +40,17 @@ _FORM_KINDS = {
 
 @dataclass(slots=True)
 class Payloads:
-    """The stored values of one tag that are not scalars: where they lie in the run's files."""
+    """The stored values of one tag that are not scalars: where they lie in the run's files.
+
+    `files` says for each value which of `sources` holds it: the run's files
+    when they were indexed, and how often each had been read anew by then.
+    """
 
     kind: str
     tag: str
     items: NDArray[np.void]
     files: NDArray[np.int32]
+    sources: list[tuple[EventFile, int]]
     hidden: int = 0
 
     @property
@@ -57,6 +62,25 @@ class Payloads:
     def wall_times(self) -> NDArray[np.float64]:
         """The wall time of each value."""
         return self.items["wall_time"]
+
+    def source(self, number: int) -> EventFile:
+        """One of the files. Raises FileChanged if it is another than was indexed."""
+        file, rereads = self.sources[number]
+        if file.rereads != rereads:
+            raise FileChanged(file.path)
+        return file
+
+    def readable(self) -> Payloads:
+        """The values without those in files that could not be read lately.
+
+        That they cannot be read is noted with the file already, and one lost
+        file must not keep the values of all others from a table.
+        """
+        lost = [number for number, (file, _) in enumerate(self.sources) if file.trouble]
+        if not lost:
+            return self
+        kept = ~np.isin(self.files, lost)
+        return replace(self, items=self.items[kept], files=self.files[kept])
 
     def __len__(self) -> int:
         return len(self.items)
@@ -196,11 +220,11 @@ class RunLog:
 
     def _by_file(self, payloads: Payloads) -> Iterator[tuple[EventFile, NDArray[np.void]]]:
         for number in np.unique(payloads.files):
-            yield self.files[number], payloads.items[payloads.files == number]
+            yield payloads.source(int(number)), payloads.items[payloads.files == number]
 
     def file_of(self, payloads: Payloads, row: int) -> EventFile:
         """The file in which one value lies."""
-        return self.files[int(payloads.files[row])]
+        return payloads.source(int(payloads.files[row]))
 
     @property
     def size(self) -> int:
@@ -294,12 +318,13 @@ class RunLog:
         files = np.repeat(
             np.array([number for number, _ in pieces], np.int32), [len(p[1]) for p in pieces]
         )
+        sources = [(file, file.rereads) for file in self.files]
         assembled: dict[tuple[str, str], Payloads] = {}
         for rows, kind, tag in self._group(items):
             mask = self._visible_rows(items["step"][rows], rows)
             shown = rows if mask is None else rows[mask]
             assembled[kind, tag] = Payloads(
-                kind, tag, items[shown], files[shown], len(rows) - len(shown)
+                kind, tag, items[shown], files[shown], sources, len(rows) - len(shown)
             )
         return assembled
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from runfold.core.decoder import State, decode
+from runfold.events.file import OPEN_FLAGS
 from runfold.events.problems import Code, Problem
 
 if TYPE_CHECKING:
@@ -24,9 +25,6 @@ BUFFER_SIZE = 4 << 20
 
 # Reading less than this of a file is not worth it: decode what is there first.
 _SMALLEST_READ = 64 << 10
-
-# O_NONBLOCK: a FIFO that took the place of a file must not be waited for.
-_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
 
 _TRANSIENT = {errno.EINTR, errno.EIO, errno.ESTALE, errno.EAGAIN}
 _ATTEMPTS = 3
@@ -72,7 +70,7 @@ class Reader:
         self._read.clear()
 
     def _open_and_read(self, file: EventFile) -> None:
-        descriptor = os.open(file.path, _FLAGS)
+        descriptor = os.open(file.path, OPEN_FLAGS)
         try:
             # Bytes that are appended from now on are left for the next time:
             # what is read is a prefix of the file as it was at one moment.
