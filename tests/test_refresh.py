@@ -7,7 +7,9 @@ import pytest
 from faultfiles import EVENTS, append, codes, image, points, replace, restart, steps, version, write
 
 import runfold as rf
+from runfold.core.encoder import EventBuffer
 from runfold.errors import FileChanged
+from runfold.events import values
 
 
 @pytest.fixture
@@ -35,6 +37,17 @@ def test_only_what_is_new_is_read(tmp_path, bytes_read):
     assert (changes.points, changes.runs, changes.reread, changes.missing) == (2, [], [], [])
     assert sum(bytes_read) == len(grown)
     assert steps(runs) == list(range(1002))
+
+
+def test_nothing_new_is_falsy_and_reads_nothing(tmp_path, bytes_read):
+    write(tmp_path / "a" / EVENTS, version(), points(1, 2))
+    write(tmp_path / "b" / EVENTS, version(), points(1, 2), image(3, b"x"))
+    runs = rf.open(tmp_path).load()
+    series = runs["a"]["loss"]
+    bytes_read.clear()
+    assert not runs.refresh()
+    assert bytes_read == []
+    assert runs["a"]["loss"] is series
 
 
 def test_new_runs_come_in_their_place_and_are_read_when_asked_for(tmp_path, bytes_read):
@@ -107,6 +120,17 @@ def test_what_was_handed_out_stays_as_it_was(tmp_path):
     assert table["step"].tolist() == list(range(100))
 
 
+def test_a_restart_that_hides_as_much_as_it_adds_is_a_change(tmp_path):
+    path = write(tmp_path / EVENTS, points(1, 2, 3, 4))
+    runs = rf.open(tmp_path).load()
+    append(path, restart(3), points(3, 4, value=0.5))
+    changes = runs.refresh()
+    assert changes
+    assert changes.points == 2
+    assert runs["."]["loss"].values.tolist() == [1, 2, 0.5, 0.5]
+    assert runs.hidden == 2
+
+
 # Values that are read from the file when they are asked for
 
 
@@ -154,6 +178,18 @@ def test_an_image_of_a_replaced_file_says_so(tmp_path, how):
     assert [one.data for one in runs.images()["image"]] == [b"new"]
     with pytest.raises(FileChanged):
         _ = old.data
+
+
+def test_what_was_wrong_in_a_replaced_file_is_forgotten(tmp_path):
+    buffer = EventBuffer()
+    buffer.value(values.tensor("note", np.zeros(3), "text"), 1, 1.0)
+    path = write(tmp_path / EVENTS, version(1.0), buffer.getvalue())
+    runs = rf.open(tmp_path)
+    assert len(runs.text()) == 0
+    assert codes(runs) == [("bad-value", EVENTS)]
+    replace(path, version(2.0), points(1))
+    runs.refresh()
+    assert codes(runs) == []
 
 
 def test_values_in_a_lost_file_leave_the_others_in_the_table(tmp_path):

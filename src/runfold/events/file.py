@@ -130,6 +130,12 @@ class EventFile:
         """The size of the file when it was last looked at, in bytes."""
         return self._stat.st_size if self._stat else 0
 
+    @property
+    def points(self) -> int:
+        """How many values of any kind were read so far."""
+        scalars = self.columns.scalars.values()
+        return len(self.columns.items) + sum(len(steps) for steps, _, _ in scalars)
+
     def has_changed(self, stat: os.stat_result) -> bool:
         """Whether the file is not as it was when last read."""
         seen = self._stat

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from runfold.errors import BadLog
+from runfold.events.problems import Code
 from runfold.logdir.discover import discover
 from runfold.logdir.log import RunLog
 from runfold.logdir.progress import progress_bar
@@ -17,6 +18,7 @@ from runfold.logdir.read import Reader
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from runfold.events.file import EventFile
     from runfold.events.problems import Problem
 
 _MAX_THREADS = 8
@@ -27,7 +29,14 @@ _RUNS_PER_THREAD = 8
 
 @dataclass(slots=True)
 class Changes:
-    """What a refresh found: all empty when nothing was new."""
+    """What a refresh found: all empty when nothing was new.
+
+    Attributes:
+        runs: the names of the new ones.
+        points: how many values more there are than before, hidden ones included.
+        reread: files that turned out to be others than before.
+        missing: files that are gone, though not those that were gone before.
+    """
 
     runs: list[str] = field(default_factory=list)
     points: int = 0
@@ -84,16 +93,15 @@ class Logdir:
             sorted(self.logs.items(), key=lambda entry: order.get(entry[0], len(order)))
         )
         loaded = [log for log in self.logs.values() if log.is_loaded]
-        before = sum(log.points for log in loaded)
-        rereads = {file: file.rereads for log in loaded for file in log.files}
+        files = [file for log in loaded for file in log.files]
+        before = [(file.points, file.rereads, _is_gone(file)) for file in files]
         self._read(loaded)
-        changes.points = sum(log.points for log in loaded) - before
-        for log in loaded:
-            for file in log.files:
-                if file.rereads > rereads.get(file, 0):
-                    changes.reread.append(file.path)
-                if file.trouble is not None and not os.path.exists(file.path):
-                    changes.missing.append(file.path)
+        for file, (points, rereads, was_gone) in zip(files, before, strict=True):
+            changes.points += file.points - points
+            if file.rereads > rereads:
+                changes.reread.append(file.path)
+            if _is_gone(file) and not was_gone:
+                changes.missing.append(file.path)
         return changes
 
     def list_problems(self) -> list[Problem]:
@@ -114,6 +122,10 @@ class Logdir:
             for log in logs:
                 for problem in log.list_problems():
                     raise BadLog(problem)
+
+
+def _is_gone(file: EventFile) -> bool:
+    return file.trouble is not None and file.trouble.code == Code.FILE_VANISHED
 
 
 def _read_runs(logs: Iterator[RunLog], advance: Callable[[int], object]) -> None:

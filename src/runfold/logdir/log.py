@@ -108,6 +108,7 @@ class RunLog:
         self._payloads: dict[tuple[str, str], Payloads] | None = None
         self._names: list[str] = []
         self._versions: list[int] = []
+        self._rereads: dict[str, int] = {}
         self.update(found)
 
     def note(self, problem: Problem) -> None:
@@ -141,6 +142,14 @@ class RunLog:
             self._scalars = self._payloads = None
         self._versions = versions
         self.is_loaded = True
+        # What was wrong in a file that is another one now is no longer wrong.
+        rereads = {file.path: file.rereads for file in self.files}
+        anew = {path for path, count in rereads.items() if count > self._rereads.get(path, 0)}
+        self._rereads = rereads
+        if anew:
+            self.late_problems = {
+                place: late for place, late in self.late_problems.items() if place[0] not in anew
+            }
 
     def load(self) -> None:
         """Read the run if it was not read yet."""
