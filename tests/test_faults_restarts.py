@@ -86,9 +86,10 @@ def test_purge_step_shows_what_tensorboard_shows(tmp_path, writer):
     ours = rf.open(folder)
     for tag in theirs.Tags()["scalars"]:
         series = ours["."][tag]
-        assert list(
-            zip(series.wall_times.tolist(), series.steps.tolist(), series.values.tolist())
-        ) == [(event.wall_time, event.step, event.value) for event in theirs.Scalars(tag)]
+        columns = (series.wall_times.tolist(), series.steps.tolist(), series.values.tolist())
+        assert list(zip(*columns, strict=True)) == [
+            (event.wall_time, event.step, event.value) for event in theirs.Scalars(tag)
+        ]
     [picture] = theirs.Tags()["images"]
     images = ours.images(picture)
     assert images["step"].tolist() == [event.step for event in theirs.Images(picture)]

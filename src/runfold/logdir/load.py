@@ -8,9 +8,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from runfold.errors import BadLog
-from runfold.events.problems import Code
-from runfold.logdir.discover import discover
+from runfold.errors import BadLog, LogdirNotFound
+from runfold.events.problems import Code, Problem
+from runfold.logdir.discover import Discovery, discover
 from runfold.logdir.log import RunLog
 from runfold.logdir.progress import progress_bar
 from runfold.logdir.read import Reader
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from runfold.events.file import EventFile
-    from runfold.events.problems import Problem
 
 _MAX_THREADS = 8
 
@@ -78,8 +77,10 @@ class Logdir:
         A run that is gone stays, with a note: a network disk may lose sight of
         it for a moment.
         """
-        found = discover(*self.paths)
+        found = self._discover_again()
         self.problems = found.problems
+        if self.strict and found.problems:
+            raise BadLog(found.problems[0])
         changes = Changes()
         for name, run in found.runs.items():
             if name in self.logs:
@@ -103,6 +104,14 @@ class Logdir:
             if _is_gone(file) and not was_gone:
                 changes.missing.append(file.path)
         return changes
+
+    def _discover_again(self) -> Discovery:
+        try:
+            return discover(*self.paths)
+        except LogdirNotFound:
+            # It was there before: as with a run that is gone, it may come back.
+            lost = next((path for path in self.paths if not os.path.exists(path)), self.paths[0])
+            return Discovery({}, [Problem.of(Code.DIRECTORY_VANISHED, os.path.abspath(lost))])
 
     def list_problems(self) -> list[Problem]:
         """Everything wrong: in the tree first, then run by run."""

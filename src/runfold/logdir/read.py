@@ -171,7 +171,7 @@ def _read_into(view: memoryview, descriptor: int, offset: int) -> int:
 
 
 def _trouble(path: str, error: OSError) -> Problem:
-    if isinstance(error, FileNotFoundError):
+    if isinstance(error, FileNotFoundError | NotADirectoryError):
         return Problem.of(Code.FILE_VANISHED, path, None)
     if isinstance(error, PermissionError):
         return Problem.of(Code.PERMISSION_DENIED, path, None)
