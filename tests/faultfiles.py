@@ -78,7 +78,13 @@ def codes(runs: Runs) -> list[tuple[str, str]]:
 
 @contextmanager
 def powerless() -> Iterator[None]:
-    """Be a user whom permissions bind, since root may read any file."""
+    """Be a user whom permissions bind, since root may read any file.
+
+    Another user may not see the files of the interpreter either: what is
+    imported late, inside, must have been imported before.
+    """
+    import pandas  # noqa: F401
+
     user = os.geteuid()
     if user == 0:
         os.seteuid(65534)

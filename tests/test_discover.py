@@ -6,11 +6,12 @@ import socket
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import chdir, contextmanager
+from contextlib import chdir
 from functools import cache
 from pathlib import Path
 
 import pytest
+from faultfiles import powerless
 from tensorboard.backend.event_processing import io_wrapper
 from tensorboard.backend.event_processing.plugin_event_multiplexer import EventMultiplexer
 
@@ -304,18 +305,6 @@ def test_a_stale_handle_is_tried_again_then_noted(tmp_path, on_scandir, failures
     found = discover(tmp_path)
     assert list(found.runs) == expected
     assert codes(found) == ([("unreadable-directory", "a")] if failures == 3 else [])
-
-
-@contextmanager
-def powerless() -> Iterator[None]:
-    """Be a user whom permissions bind, since root may list any directory."""
-    user = os.geteuid()
-    if user == 0:
-        os.seteuid(65534)
-    try:
-        yield
-    finally:
-        os.seteuid(user)
 
 
 _scandir_hooks: list[Callable[[str], None]] = []
