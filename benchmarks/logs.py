@@ -1,0 +1,140 @@
+"""The logs that are read: generated once, the same bytes every time."""
+
+import io
+import shutil
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from runfold.core.encoder import EventBuffer
+from runfold.events import values
+
+NAMES = ("train/loss", "train/accuracy", "val/loss", "val/accuracy", "optimizer/lr")
+START = 1_750_000_000.0
+IMAGE_SIZE = 64
+HISTOGRAM_VALUES = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """The parameters of one log, and how many of its runs the slow peers read.
+
+    The form "media" has images and histograms, each under `tags` tags.
+    """
+
+    name: str
+    runs: int
+    tags: int
+    steps: int
+    form: Literal["simple", "tensor", "media"] = "simple"
+    sample: int = 0
+
+    @property
+    def folder(self) -> str:
+        """A name that tells logs with other parameters apart."""
+        return f"{self.name}-{self.runs}x{self.tags}x{self.steps}-{self.form}"
+
+    def sampled(self) -> "Log":
+        """The log of the first `sample` runs, which are the same as in the whole log."""
+        return replace(self, runs=min(self.runs, self.sample or self.runs))
+
+    def __str__(self) -> str:
+        runs = f"{self.runs:,} run{'s' if self.runs > 1 else ''}"
+        if self.form == "media":
+            count = self.tags * self.steps
+            return f"{self.name}: {runs}, {count} images and {count} histograms each"
+        form = ", TensorFlow 2 form" if self.form == "tensor" else ""
+        return f"{self.name}: {runs}, {self.tags} tags x {self.steps:,} steps{form}"
+
+
+LOGS = (
+    Log("A", runs=1, tags=10, steps=100_000),
+    Log("B", runs=100, tags=10, steps=2_000, sample=10),
+    Log("C", runs=2_000, tags=5, steps=50, sample=200),
+    Log("D", runs=10, tags=10, steps=5_000, form="tensor", sample=2),
+    Log("E", runs=5, tags=10, steps=20, form="media"),
+)
+SMALL = Log("small", runs=5, tags=5, steps=100)
+
+
+def generate(log: Log, root: Path, fresh: bool = False) -> Path:
+    """The folder of a log below `root`, written if it is not there yet.
+
+    A folder appears under its name only when it is whole.
+    """
+    folder = root / log.folder
+    if folder.exists() and not fresh:
+        return folder
+    partial = root / f".{log.folder}"
+    for old in (partial, folder):
+        shutil.rmtree(old, ignore_errors=True)
+    for run in range(log.runs):
+        _write_run(log, run, partial / f"run-{run:04d}")
+    partial.rename(folder)
+    return folder
+
+
+def _write_run(log: Log, run: int, folder: Path) -> None:
+    # Seeded by the run, so that a sample of a log has the same first runs.
+    rng = np.random.default_rng([ord(log.name[0]), run])
+    start = START + 3600.0 * run
+    steps = np.arange(log.steps, dtype=np.int64)
+    wall_times = start + np.cumsum(rng.uniform(0.05, 0.15, log.steps))
+    buffer = EventBuffer()
+    buffer.file_version(start)
+    if log.form == "media":
+        for step, wall_time in zip(steps, wall_times, strict=True):
+            for tag in range(log.tags):
+                buffer.value(_image(f"samples/image_{tag}", rng), step, wall_time)
+                buffer.value(_histogram(f"weights/layer_{tag}", rng), step, wall_time)
+    else:
+        walk = np.cumsum(rng.standard_normal((log.steps, log.tags)), axis=0) * 0.01 + 1.0
+        buffer.table(tag_names(log.tags), steps, wall_times, walk, log.form)
+    folder.mkdir(parents=True)
+    (folder / f"events.out.tfevents.{int(start)}.host.{1000 + run}.0").write_bytes(buffer)
+
+
+def tag_names(count: int) -> list[str]:
+    """As many tags, named as people name them."""
+    return [f"{NAMES[tag % len(NAMES)]}_{tag // len(NAMES)}" for tag in range(count)]
+
+
+def _image(tag: str, rng: np.random.Generator) -> bytes:
+    """A PNG of a coloured gradient with noise, which compresses about as a photo does."""
+    ramp = np.linspace(0, 160, IMAGE_SIZE)
+    pixels = (ramp[:, None, None] + ramp[None, :, None] * rng.uniform(0, 0.5, 3)).astype(np.uint8)
+    pixels += rng.integers(0, 16, pixels.shape, dtype=np.uint8)
+    encoded = io.BytesIO()
+    Image.fromarray(pixels).save(encoded, "PNG")
+    return values.image(tag, IMAGE_SIZE, IMAGE_SIZE, 3, encoded.getvalue())
+
+
+def _histogram(tag: str, rng: np.random.Generator) -> bytes:
+    """A histogram of normal weights in the buckets that torch and TensorFlow 1 use."""
+    weights = rng.normal(0.0, 0.05, HISTOGRAM_VALUES)
+    counts, _ = np.histogram(weights, np.concatenate([[-np.inf], _LIMITS]))
+    filled = np.flatnonzero(counts)
+    kept = slice(filled[0], filled[-1] + 1)
+    return values.histogram(
+        tag,
+        min=weights.min(),
+        max=weights.max(),
+        num=weights.size,
+        sum=weights.sum(),
+        sum_squares=(weights**2).sum(),
+        limits=_LIMITS[kept],
+        counts=counts[kept],
+    )
+
+
+def _limits() -> NDArray[np.float64]:
+    """Right edges that grow by a tenth from one to the next, on both sides of zero."""
+    positive = 1e-12 * 1.1 ** np.arange(400)
+    return np.concatenate([-positive[::-1], [0.0], positive])
+
+
+_LIMITS = _limits()
