@@ -89,6 +89,8 @@ def measure(reader: Reader, log: Log, logdir: Path, keep: Path | None = None) ->
         capture_output=True,
         text=True,
         cwd=ROOT,
+        # NumPy's BLAS threads spin for a while after the import, and would be counted.
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
     )
     if done.returncode:
         lines = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
