@@ -1,0 +1,191 @@
+"""Stored values of every kind but scalars, decoded one after the other, without pandas.
+
+A value that does not decode is noted in its run's problems and left out.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from runfold.core.event import Form
+from runfold.errors import FileChanged
+from runfold.events.kinds import (
+    audio,
+    embedding,
+    graph,
+    histogram,
+    hparams,
+    image,
+    layout,
+    mesh,
+    pr_curve,
+    run_metadata,
+    tensor,
+    text,
+)
+from runfold.events.kinds.value import plugin_content, plugin_of
+from runfold.events.problems import Code, Problem
+from runfold.events.wire import grow
+from runfold.tables.rows import Row, Stored, decode_rows, fetched, places, row_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from runfold.logdir.log import Payloads, RunLog
+
+    Selected = Iterable[tuple[RunLog, Payloads]]
+
+# So many histograms are decoded in one call, which keeps memory small.
+_BATCH = 512
+
+
+def histogram_rows(selected: Selected) -> Iterator[Row[histogram.Histogram]]:
+    """Every histogram."""
+    stored = fetched(selected)
+    while batch := list(islice(stored, _BATCH)):
+        histograms, errors = histogram.decode_many([data for _, data in batch])
+        bad = dict(errors)
+        for number, (place, _) in enumerate(batch):
+            if number in bad:
+                place.note(bad[number])
+            else:
+                yield row_of(place, histograms[number])
+
+
+def image_rows(selected: Selected) -> Iterator[Row[tuple[int, image.Image]]]:
+    """Every image and its number within its value; pixels are read when asked for."""
+    for place, number, one in _images(selected):
+        yield row_of(place, (number, one))
+
+
+def audio_rows(selected: Selected) -> Iterator[Row[tuple[int, audio.Audio]]]:
+    """Every clip and its number within its value; samples are read when asked for."""
+    for place, clips in _heads(selected, audio.locate):
+        for number, clip in enumerate(clips):
+            load = partial(_read_blob, place, clip.start, clip.length)
+            yield row_of(place, (number, audio.Audio(clip, load)))
+
+
+def mesh_rows(selected: Selected) -> Iterator[Row[mesh.Mesh]]:
+    """Every mesh, put together from the tags that hold its parts; `tag` is the mesh's name."""
+    parts: dict[tuple[str, str, int], list[tuple[Stored, Row[mesh.MeshPart]]]] = {}
+    for place, data in fetched(selected):
+        content = plugin_content(place.log.metadata(place.payloads.tag) or b"")
+        for row in decode_rows([(place, data)], partial(mesh.decode, content=content)):
+            parts.setdefault((row.run, row.value.name, row.step), []).append((place, row))
+    for found in parts.values():
+        place, row = found[0]
+        try:
+            whole = mesh.combine(part.value for _, part in found)
+        except ValueError as error:
+            place.note(str(error))
+            continue
+        yield Row(row.run, whole.name, row.step, row.wall_time, whole)
+
+
+def graph_rows(selected: Selected) -> Iterator[Row[graph.Graph]]:
+    """Every graph."""
+    for place, data in fetched(selected):
+        form = int(place.item["form"])
+        if form == Form.GRAPH:
+            decode: Callable[[bytes], graph.Graph] = graph.decode
+        elif form == Form.META_GRAPH:
+            decode = graph.decode_meta
+        else:
+            plugin = plugin_of(place.log.metadata(place.payloads.tag) or b"")
+            decode = partial(graph.decode_value, plugin=plugin)
+        yield from decode_rows([(place, data)], decode)
+
+
+def run_metadata_rows(selected: Selected) -> Iterator[Row[run_metadata.RunMetadata]]:
+    """Every RunMetadata."""
+    for place, data in fetched(selected):
+        is_event = int(place.item["form"]) == Form.RUN_METADATA
+        decode = run_metadata.decode if is_event else run_metadata.decode_value
+        yield from decode_rows([(place, data)], decode)
+
+
+def _rows_by(decode: Callable[[bytes], Any]) -> Callable[[Selected], Iterator[Row[Any]]]:
+    return lambda selected: decode_rows(fetched(selected), decode)
+
+
+# How to decode each kind that lies in event files; embeddings have files of their own.
+ROWS: dict[str, Callable[[Selected], Iterator[Row[Any]]]] = {
+    "histogram": histogram_rows,
+    "image": image_rows,
+    "audio": audio_rows,
+    "text": _rows_by(text.decode),
+    "tensor": _rows_by(tensor.decode),
+    "hparams": _rows_by(hparams.decode),
+    "pr_curve": _rows_by(pr_curve.decode),
+    "mesh": mesh_rows,
+    "graph": graph_rows,
+    "run_metadata": run_metadata_rows,
+    "layout": _rows_by(layout.decode),
+}
+
+
+def embeddings_of(log: RunLog) -> list[embedding.StoredEmbedding]:
+    """The embeddings of one run; a configuration that does not parse is noted."""
+    if log.config is None:
+        return []
+    try:
+        return embedding.read_config(log.config)
+    except ValueError as error:
+        log.note(Problem.of(Code.BAD_VALUE, log.config, detail=str(error)))
+        return []
+
+
+def check_values(log: RunLog) -> None:
+    """Decode every value of a run once, so that its problems tell of those that do not decode.
+
+    Raises BadLog at the first one in strict mode.
+    """
+    by_kind: dict[str, list[tuple[RunLog, Payloads]]] = {}
+    for (kind, _), payloads in log.payloads.items():
+        by_kind.setdefault(kind, []).append((log, payloads))
+    for kind, selected in by_kind.items():
+        try:
+            if kind == "image":
+                _check_images(selected)
+            else:
+                for _ in ROWS[kind](selected):
+                    pass
+        except FileChanged as error:
+            detail = "it changed while it was read"
+            log.note(Problem.of(Code.READ_ERROR, error.file, detail=detail))
+    embeddings_of(log)
+
+
+def _check_images(selected: Selected) -> None:
+    for place, _, one in _images(selected):
+        problem = one.problem
+        if problem is not None:
+            place.note(problem)
+
+
+def _images(selected: Selected) -> Iterator[tuple[Stored, int, image.Image]]:
+    for place, head in _heads(selected, image.locate):
+        for number, (start, length) in enumerate(head.blobs):
+            load = partial(_read_blob, place, start, length)
+            yield place, number, image.Image(head.width, head.height, load)
+
+
+def _heads(selected: Selected, locate: Callable[[Any, int], Any]) -> Iterator[tuple[Stored, Any]]:
+    """Read as little of large values as tells where their content lies."""
+    for place in places(selected):
+        item = place.item
+
+        def read(size: int, place: Stored = place, item: Any = item) -> bytes:
+            return next(place.file.fetch_head([item], size))
+
+        try:
+            yield place, grow(locate, read, int(item["length"]))
+        except ValueError as error:
+            place.note(str(error))
+
+
+def _read_blob(place: Stored, start: int, length: int) -> bytes:
+    return place.read()[start : start + length]
