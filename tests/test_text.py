@@ -81,6 +81,10 @@ def test_near_finds_typos_case_and_a_forgotten_folder():
     assert near("", tags) == []
 
 
+def test_near_finds_a_typo_in_the_last_part_of_a_path():
+    assert near("los", ["lr", "train/loss", "val/loss"]) == ["train/loss", "val/loss"]
+
+
 def test_near_finds_one_among_a_hundred_thousand():
     names = [f"layer{i % 100}/block{i}/weights" for i in range(100_000)]
     assert near("layer17/block5017/wieghts", names)[0] == "layer17/block5017/weights"

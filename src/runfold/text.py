@@ -106,7 +106,10 @@ def _likeness(name: str, candidate: str) -> float:
         return 2.0
     if candidate.endswith("/" + name) or candidate.startswith(name + "/"):
         return 1.0
-    return SequenceMatcher(None, candidate, name, autojunk=False).ratio()
+    ratio = SequenceMatcher(None, candidate, name, autojunk=False).ratio()
+    # A slip and a forgotten folder at once: `los` for `train/loss`.
+    last = candidate.rpartition("/")[2]
+    return max(ratio, 0.9 * SequenceMatcher(None, last, name, autojunk=False).ratio())
 
 
 def did_you_mean(name: str, candidates: Iterable[str]) -> str:
