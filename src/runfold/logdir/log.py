@@ -102,8 +102,8 @@ class RunLog:
         self.files: list[EventFile] = []
         self.tags = Tags()
         self.is_loaded = False
-        # What decoding a value found wrong, by (file, offset): known once asked for.
-        self.late_problems: dict[tuple[str, int], Problem] = {}
+        # What decoding a value found wrong, each once: known once asked for.
+        self.late_problems: dict[Problem, None] = {}
         self._scalars: dict[str, Series] | None = None
         self._payloads: dict[tuple[str, str], Payloads] | None = None
         self._names: list[str] = []
@@ -115,7 +115,7 @@ class RunLog:
         """Note what decoding a value found wrong. Raises BadLog in strict mode."""
         if self.is_strict:
             raise BadLog(problem.in_run(self.name))
-        self.late_problems[problem.file, problem.offset or 0] = problem
+        self.late_problems[problem] = None
 
     def update(self, found: FoundRun) -> None:
         """Take note of the files that the run has now.
@@ -148,7 +148,7 @@ class RunLog:
         self._rereads = rereads
         if anew:
             self.late_problems = {
-                place: late for place, late in self.late_problems.items() if place[0] not in anew
+                late: None for late in self.late_problems if late.file not in anew
             }
 
     def load(self) -> None:
@@ -268,7 +268,7 @@ class RunLog:
         """Everything wrong in the run's files, in the order of the files."""
         self.load()
         found = [problem for file in self.files for problem in file.problems(self.names)]
-        found += self.late_problems.values()
+        found += self.late_problems
         for number, name in enumerate(self.names):
             if "\\x" in name and _is_invalid(self.tags.raw_name(number)):
                 found.append(
