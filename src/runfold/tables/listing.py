@@ -7,6 +7,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from runfold.events.kinds import KINDS
 from runfold.text import escape, human_bytes, human_count, human_duration
 
 if TYPE_CHECKING:
@@ -41,15 +42,16 @@ class RunLine:
     hidden: int
     steps: tuple[int, int] | None
     tags: list[TagLine]
+    projector_config: str | None
     problems: int
 
     @property
     def kinds(self) -> dict[str, int]:
-        """How many tags there are of each kind."""
-        counts: dict[str, int] = {}
+        """How many tags there are of each kind, scalars first."""
+        counts = dict.fromkeys(KINDS, 0)
         for line in self.tags:
-            counts[line.kind] = counts.get(line.kind, 0) + 1
-        return counts
+            counts[line.kind] += 1
+        return {kind: count for kind, count in counts.items() if count}
 
 
 def list_run(log: RunLog) -> RunLine:
@@ -84,6 +86,7 @@ def list_run(log: RunLog) -> RunLine:
         if shown
         else None,
         tags=tags,
+        projector_config=log.config,
         problems=len(log.list_problems()),
     )
 
@@ -160,7 +163,9 @@ def _tag_cells(line: TagLine) -> list[str]:
 
 
 def _span(steps: tuple[int, int] | None) -> str:
-    return "" if steps is None else f"{steps[0]}..{steps[1]}"
+    if steps is None:
+        return ""
+    return f"{steps[0]}..{steps[1]}" if steps[0] < steps[1] else str(steps[0])
 
 
 def _align(rows: list[list[str]]) -> str:

@@ -1,0 +1,67 @@
+"""The command line: one module for each command, imported when the command is called.
+
+A module has HELP, `add_arguments` for its options and `run` for its work. The
+argument parser is Python's own: typer brings pydantic along, and the two take
+longer to import than `runfold ls` may take in all.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+COMMANDS = {
+    "ls": "List runs and what is in them.",
+    "check": "Find everything that is wrong in event files.",
+    "show": "Show the values of one tag in the terminal.",
+    "demo": "Train a small ensemble and look at its logs.",
+}
+
+INTERRUPTED = 130
+PIPE_CLOSED = 141
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit status; a user's mistake is one line on stderr.
+
+    0 is success, 1 that `check` found problems, 2 a wrong option, path or name.
+    Ctrl-C gives 130 and a reader that closed the pipe 141, both without a word.
+    """
+    try:
+        return _run(sys.argv[1:] if argv is None else list(argv))
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        # What is still in the buffer must not be written at exit either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return PIPE_CLOSED
+
+
+def _run(argv: list[str]) -> int:
+    from runfold.cli.parser import parse
+    from runfold.cli.terminal import note, prepare_streams
+    from runfold.errors import BadLog, RunfoldError
+
+    prepare_streams()
+    try:
+        command, options = parse(argv)
+        status = command.run(options)
+    except SystemExit as stop:  # the parser's way to end after --help or a wrong option
+        status = stop.code if isinstance(stop.code, int) else 0
+    except BadLog as error:
+        note(str(error))
+        status = 1
+    except RunfoldError as error:
+        note(str(error))
+        status = 2
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        note(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        status = 2
+    sys.stdout.flush()
+    return status

@@ -1,0 +1,105 @@
+"""The command `runfold check`."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from runfold.cli.terminal import note, print_json
+from runfold.errors import BadLog
+from runfold.text import escape, human_bytes, human_count
+
+if TYPE_CHECKING:
+    import argparse
+
+    from runfold.cli.parser import Parser
+    from runfold.events.problems import Problem
+    from runfold.logdir.load import Logdir
+
+HELP = """\
+Find everything that is wrong in event files.
+
+Reads every record, verifies both of its checksums and decodes every value of
+every kind once. One line for each problem: the file, what is wrong at which
+byte, and what became of it. A summary goes to stderr.
+
+Example:
+  runfold check demo-runs && echo sound
+
+Exit status: 0 without problems, 1 with any, 2 for a path that leads nowhere.
+"""
+
+
+def add_arguments(parser: Parser) -> None:
+    """Declare the options."""
+    parser.add_logdirs()
+    parser.add_argument(
+        "--strict", action="store_true", help="Stop at the first problem. Default: off."
+    )
+    parser.add_json()
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the problems."""
+    from runfold.logdir.load import Logdir
+
+    # Values that a restart hides can be broken, too.
+    logdir = Logdir(*options.logdirs, restarts="keep")
+    try:
+        problems = find_problems(logdir, options.strict)
+    except BadLog as stop:
+        problems = [stop.problem]  # type: ignore[list-item]
+    if options.json:
+        print_json({"problems": problems, **_totals(logdir)})
+        return 1 if problems else 0
+    for problem in problems:
+        print(f"{_shown(problem.file)}: {problem.message}")
+    note(_summary(logdir, len(problems), options.strict))
+    return 1 if problems else 0
+
+
+def find_problems(logdir: Logdir, is_strict: bool = False) -> list[Problem]:
+    """Read all runs and decode all their values. Raises BadLog if strict."""
+    from runfold.logdir.progress import progress_bar
+    from runfold.tables.values import check_values
+
+    if is_strict and logdir.problems:
+        raise BadLog(logdir.problems[0])
+    logdir.load()
+    with progress_bar(lambda: _totals(logdir)["bytes"], "Checking") as advance:
+        for log in logdir.logs.values():
+            if is_strict:
+                for problem in log.list_problems():
+                    raise BadLog(problem)
+            log.is_strict = is_strict
+            check_values(log)
+            advance(log.size)
+    return logdir.list_problems()
+
+
+def _totals(logdir: Logdir) -> dict[str, int]:
+    files = [file for log in logdir.logs.values() for file in log.files]
+    return {
+        "runs": len(logdir.logs),
+        "files": len(files),
+        "records": sum(file.decoder.events for file in files),
+        "bytes": sum(file.size for file in files),
+    }
+
+
+def _summary(logdir: Logdir, problems: int, is_strict: bool) -> str:
+    totals = _totals(logdir)
+    read = (
+        f"{human_count(totals['files'], 'event file')} with {human_count(totals['records'])}"
+        f" records, {human_bytes(totals['bytes'])}"
+    )
+    if problems and is_strict:
+        return f"Stopped at the first problem. Read {read}."
+    found = human_count(problems, "problem") if problems else "No problems"
+    return f"{found} in {read}."
+
+
+def _shown(path: str) -> str:
+    """A path that can be copied: from here if it lies below, otherwise in full."""
+    here = os.path.relpath(path)
+    return escape(path if here.startswith(os.pardir) else here, 4096)

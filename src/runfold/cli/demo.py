@@ -1,0 +1,141 @@
+"""The command `runfold demo`."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING
+
+from runfold.cli.terminal import Column, CommandError, note, print_table
+from runfold.text import escape, human_duration
+
+if TYPE_CHECKING:
+    import argparse
+
+    import pandas as pd
+
+    from runfold.cli.parser import Parser
+
+HELP = """\
+Train a small ensemble and look at its logs.
+
+A NumPy network learns to tell two spirals apart, with 2 learning rates x 5
+seeds, in about 10 seconds. Its logs hold scalars, histograms, images, text and
+hparams, for you to try everything on. Then come the list of runs, a table of
+final values, and the check for problems.
+
+Example:
+  runfold demo demo-runs
+
+Exit status: 0, or 2 where the folder holds something that is not the demo's.
+"""
+
+RATES = (0.01, 0.1)
+SEEDS = range(5)
+
+_MARKER = ".runfold-demo"
+_MARK = "Made by `runfold demo`, which may replace the event files of its runs here.\n"
+_FINAL = """\
+runs = rf.open("{folder}")
+last = runs.scalars(["train/loss", "val/*"], wide=True).groupby("run", observed=True).last()
+runs.hparams(wide=True).join(last)"""
+
+
+def add_arguments(parser: Parser) -> None:
+    """Declare the options."""
+    parser.add_argument(
+        "folder",
+        nargs="?",
+        default="demo-runs",
+        metavar="DIR",
+        help="Where the runs go: a new or empty folder, or one that an earlier demo made."
+        " Default: demo-runs.",
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Train, then show the logs."""
+    from runfold.cli import main
+
+    folder = options.folder
+    prepare_folder(folder)
+    _train_all(folder)
+    status = 0
+    for command in ("ls", "final values", "check"):
+        print()
+        if command == "final values":
+            _print_final(folder)
+        else:
+            print(f"$ runfold {command} {escape(folder)}")
+            status = status or main([command, folder])
+    print(f"\n{_next_steps(escape(folder))}")
+    return status
+
+
+def prepare_folder(folder: str) -> None:
+    """Make the folder, or clear it of an earlier demo's event files and nothing else."""
+    from runfold.cli.ensemble import FILE_SUFFIX
+
+    marker = os.path.join(folder, _MARKER)
+    if os.path.exists(folder) and not os.path.isdir(folder):
+        raise CommandError(f"{escape(folder)} is a file. Name a folder.")
+    if os.path.isdir(folder) and os.listdir(folder) and not os.path.exists(marker):
+        raise CommandError(
+            f"{escape(folder)} is not empty and not from an earlier demo."
+            " Name another folder: `runfold demo DIR`."
+        )
+    os.makedirs(folder, exist_ok=True)
+    with open(marker, "w", encoding="utf-8") as file:
+        file.write(_MARK)
+    for rate in RATES:
+        for seed in SEEDS:
+            run_folder = os.path.join(folder, _name(rate, seed))
+            for name in os.listdir(run_folder) if os.path.isdir(run_folder) else []:
+                if name.endswith(FILE_SUFFIX):
+                    os.remove(os.path.join(run_folder, name))
+
+
+def _name(rate: float, seed: int) -> str:
+    return f"lr-{rate:g}/seed-{seed}"
+
+
+def _train_all(folder: str) -> None:
+    from runfold.cli.ensemble import train
+
+    note(f"Training {len(RATES)} learning rates x {len(SEEDS)} seeds into {escape(folder)}")
+    start = time.perf_counter()
+    for rate in RATES:
+        for seed in SEEDS:
+            name = _name(rate, seed)
+            accuracy = train(os.path.join(folder, name), rate, seed)
+            note(f"  {name:<16} val/accuracy {accuracy:.3f}")
+    note(f"Trained in {human_duration(time.perf_counter() - start)}.")
+
+
+def _print_final(folder: str) -> None:
+    code = _FINAL.format(folder=escape(folder))
+    print("\n".join(f">>> {line}" for line in code.split("\n")))
+    table = final_values(folder)
+    columns = [Column("run"), *(Column(str(name), is_number=True) for name in table.columns)]
+    rows = [[str(run), *(f"{value:.4g}" for value in row)] for run, *row in table.itertuples()]
+    print_table(columns, rows)
+
+
+def final_values(folder: str) -> pd.DataFrame:
+    """One row a run: its hparams, and the last value of some tags."""
+    import runfold as rf
+
+    runs = rf.open(folder)
+    last = runs.scalars(["train/loss", "val/*"], wide=True).groupby("run", observed=True).last()
+    return runs.hparams(wide=True).join(last)
+
+
+def _next_steps(folder: str) -> str:
+    run = _name(RATES[-1], SEEDS[0])
+    return f"""\
+Next, try:
+  runfold show {folder} {run} val/accuracy
+  runfold show {folder} {run} boundary
+  runfold ls --tags {folder}
+  python -c 'import runfold as rf; print(rf.open("{folder}").scalars(tags="val/*"))'
+  tensorboard --logdir {folder}"""

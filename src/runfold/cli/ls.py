@@ -1,0 +1,181 @@
+"""The command `runfold ls`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from runfold.cli.terminal import Column, fits_window, no_runs, note, print_json, print_table
+from runfold.text import escape, human_bytes, human_count, human_duration
+
+if TYPE_CHECKING:
+    import argparse
+
+    from runfold.cli.parser import Parser
+    from runfold.logdir.load import Logdir
+    from runfold.tables.listing import RunLine, TagLine
+
+HELP = """\
+List runs and what is in them.
+
+One line for each run: its tags by kind, how many points they hold, over which
+steps and how long, the size of its event files, and how many problems they
+have. Where a restarted job logged points twice, the hidden ones are counted.
+
+Example:
+  runfold ls --tags demo-runs
+
+Exit status: 0, also when there are problems; 2 for a path that leads nowhere.
+"""
+
+
+def add_arguments(parser: Parser) -> None:
+    """Declare the options."""
+    parser.add_logdirs()
+    parser.add_argument(
+        "--tags", action="store_true", help="One line for each tag of each run. Default: off."
+    )
+    parser.add_json()
+    parser.add_restarts()
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the list."""
+    from runfold.logdir.load import Logdir
+    from runfold.tables.listing import list_run
+
+    logdir = Logdir(*options.logdirs, restarts=options.restarts)
+    logdir.load()
+    lines = [list_run(log) for log in logdir.logs.values()]
+    if options.json:
+        print_json(_describe(logdir, lines))
+        return 0
+    if lines:
+        (_print_tags if options.tags else _print_runs)(lines)
+    _print_totals(logdir, lines, options.logdirs)
+    return 0
+
+
+def _print_runs(lines: list[RunLine]) -> None:
+    has_hidden = any(line.hidden for line in lines)
+    columns = [
+        Column("run", may_shrink=True),
+        Column("tags"),
+        Column("points", is_number=True),
+        *([Column("hidden", is_number=True)] if has_hidden else []),
+        Column("steps", is_number=True),
+        Column("duration", is_number=True),
+        Column("size", is_number=True),
+        Column("problems", is_number=True),
+    ]
+    rows = [
+        [
+            escape(line.run),
+            _kinds(line),
+            human_count(line.points),
+            *([human_count(line.hidden)] if has_hidden else []),
+            _span(line.steps),
+            human_duration(line.duration),
+            human_bytes(line.size),
+            human_count(line.problems) if line.problems else "-",
+        ]
+        for line in lines
+    ]
+    if not fits_window(columns, rows):
+        for row, line in zip(rows, lines, strict=True):
+            row[1] = _kinds_in_short(line)
+    print_table(columns, rows)
+
+
+def _print_tags(lines: list[RunLine]) -> None:
+    tags = [(line, tag) for line in lines for tag in line.tags]
+    has_hidden = any(tag.hidden for _, tag in tags)
+    columns = [
+        Column("run", may_shrink=True),
+        Column("tag", may_shrink=True),
+        Column("kind"),
+        Column("points", is_number=True),
+        *([Column("hidden", is_number=True)] if has_hidden else []),
+        Column("steps", is_number=True),
+    ]
+    rows = [
+        [
+            escape(line.run),
+            escape(tag.tag),
+            tag.kind,
+            human_count(tag.points),
+            *([human_count(tag.hidden)] if has_hidden else []),
+            _span((tag.first_step, tag.last_step) if tag.points else None),
+        ]
+        for line, tag in tags
+    ]
+    print_table(columns, rows)
+
+
+def _print_totals(logdir: Logdir, lines: list[RunLine], paths: list[str]) -> None:
+    given = " ".join(escape(path) for path in paths)
+    if not lines:
+        note(no_runs(*paths))
+    else:
+        points = human_count(sum(line.points for line in lines), "point")
+        size = human_bytes(sum(line.size for line in lines))
+        note(f"{human_count(len(lines), 'run')}, {points}, {size}.")
+    problems = len(logdir.problems) + sum(line.problems for line in lines)
+    if problems:
+        verb = "lists it" if problems == 1 else "lists them"
+        note(f"{human_count(problems, 'problem')}: `runfold check {given}` {verb}.")
+
+
+def _span(steps: tuple[int, int] | None) -> str:
+    if steps is None:
+        return "-"
+    return f"{steps[0]}..{steps[1]}" if steps[0] < steps[1] else str(steps[0])
+
+
+def _kinds(line: RunLine) -> str:
+    kinds = [f"{count} {kind}" for kind, count in line.kinds.items()]
+    if line.projector_config is not None:
+        kinds.append("embeddings")  # how many, only tensorboard's parser can tell
+    return ", ".join(kinds) or "-"
+
+
+def _kinds_in_short(line: RunLine) -> str:
+    """The first kind, and how many tags there are besides."""
+    first, *others = [f"{count} {kind}" for kind, count in line.kinds.items()] or ["-"]
+    rest = len(line.tags) - next(iter(line.kinds.values()), 0)
+    return f"{first} +{rest}" if others else first
+
+
+def _describe(logdir: Logdir, lines: list[RunLine]) -> dict[str, Any]:
+    return {
+        "paths": [str(path) for path in logdir.paths],
+        "restarts": logdir.restarts,
+        "runs": [
+            {
+                "run": line.run,
+                "path": line.path,
+                "files": line.files,
+                "size": line.size,
+                "start": line.start,
+                "duration": line.duration,
+                "points": line.points,
+                "hidden": line.hidden,
+                "steps": line.steps,
+                "kinds": line.kinds,
+                "projector_config": line.projector_config,
+                "tags": [_describe_tag(tag) for tag in line.tags],
+                "problems": logdir.logs[line.run].list_problems(),
+            }
+            for line in lines
+        ],
+        "problems": logdir.problems,
+    }
+
+
+def _describe_tag(tag: TagLine) -> dict[str, Any]:
+    return {
+        "tag": tag.tag,
+        "kind": tag.kind,
+        "points": tag.points,
+        "hidden": tag.hidden,
+        "steps": [tag.first_step, tag.last_step] if tag.points else None,
+    }

@@ -1,0 +1,158 @@
+"""Arguments in, a command and its options out; mistakes end in one line."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING, NoReturn, Protocol, cast
+
+import runfold
+from runfold.cli import COMMANDS
+from runfold.cli.terminal import note
+from runfold.text import did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+POLICIES = ("session", "step", "keep")
+
+_ABOUT = """\
+Make TensorBoard logs useful after training.
+
+Every command takes what you would pass to `tensorboard --logdir`: a tree of
+runs, one run, one event file or a glob in quotes. Data goes to stdout, notes to
+stderr.
+"""
+
+_STATUS = """\
+Exit status: 0 success, 1 `check` found problems, 2 a wrong option, path or name.
+"""
+
+
+class Command(Protocol):
+    """What a command's module offers."""
+
+    HELP: str
+
+    def add_arguments(self, parser: Parser) -> None:
+        """Declare the options."""
+
+    def run(self, options: argparse.Namespace) -> int:
+        """Do the work and return the exit status."""
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose complaints are one line with the near matches."""
+
+    def __init__(self, prog: str, description: str, usage: str | None = None) -> None:
+        super().__init__(
+            prog,
+            usage=usage,
+            description=description,
+            formatter_class=_Formatter,
+            allow_abbrev=False,
+            add_help=False,
+        )
+        self._positionals.title = "Arguments"
+        self._optionals.title = "Options"
+
+    def add_help_option(self) -> None:
+        """Add --help, after the options of the command."""
+        self.add_argument("--help", "-h", action="help", help="Show this help and exit.")
+
+    def add_logdirs(self) -> None:
+        """Add the paths to read."""
+        self.add_argument(
+            "logdirs", nargs="+", metavar="LOGDIR", help="A logdir, a run, an event file or a glob."
+        )
+
+    def add_restarts(self) -> None:
+        """Add the choice of what a restarted job shows."""
+        self.add_argument(
+            "--restarts",
+            choices=POLICIES,
+            default="session",
+            metavar="POLICY",
+            help="What to do with points that a restarted job logged twice: 'session' hides"
+            " what the writer's restart marker says, 'step' a series' older branch when its"
+            " step goes back, 'keep' nothing. Default: session.",
+        )
+
+    def add_json(self) -> None:
+        """Add --json."""
+        self.add_argument(
+            "--json",
+            action="store_true",
+            help="Print JSON for programs; NaN and infinity become null. Default: off.",
+        )
+
+    def error(self, message: str) -> NoReturn:
+        """Complain in one line and exit with status 2."""
+        prefix = "unrecognized arguments: "
+        hint = ""
+        if message.startswith(prefix):
+            wrong = message.removeprefix(prefix).split()[0]
+            hint = " " + did_you_mean(wrong, self._option_string_actions)
+        note(f"{self.prog}: {message}.{hint.rstrip()} See `{self.prog} --help`.")
+        sys.exit(2)
+
+
+class _Formatter(argparse.RawDescriptionHelpFormatter):
+    """Text as written, options wrapped to 80 columns or less."""
+
+    def __init__(self, prog: str) -> None:
+        from runfold.cli.terminal import width
+
+        super().__init__(prog, max_help_position=22, width=min(width() or 80, 80))
+
+    def add_usage(self, usage, actions, groups, prefix=None):  # type: ignore[no-untyped-def]
+        """Say `Usage`, with a capital letter as all else."""
+        super().add_usage(usage, actions, groups, prefix or "Usage: ")
+
+
+def parse(argv: Sequence[str]) -> tuple[Command, argparse.Namespace]:
+    """The command that is meant, and its options. Exits after --help, --version or a mistake."""
+    name = argv[0] if argv else "--help"
+    if name in COMMANDS:
+        command = load(name)
+        return command, parser_of(name, command).parse_args(argv[1:])
+    top = _top()
+    if not name.startswith("-"):
+        note(f"No command '{name}'. {did_you_mean(name, COMMANDS)}".rstrip() + _SEE)
+        sys.exit(2)
+    if not argv:
+        top.print_help(sys.stderr)
+        sys.exit(2)
+    top.parse_known_args(argv)
+    top.error("a command must come first")
+
+
+_SEE = " See `runfold --help`."
+
+
+def load(name: str) -> Command:
+    """The module of a command."""
+    return cast("Command", import_module(f"runfold.cli.{name}"))
+
+
+def parser_of(name: str, command: Command) -> Parser:
+    """The parser of a command."""
+    parser = Parser(f"runfold {name}", command.HELP, getattr(command, "USAGE", None))
+    command.add_arguments(parser)
+    parser.add_help_option()
+    return parser
+
+
+def _top() -> Parser:
+    commands = "\n".join(f"  {name:<8}{line}" for name, line in COMMANDS.items())
+    about = f"{_ABOUT}\nCommands:\n{commands}\n\nExample:\n  runfold ls runs/\n\n{_STATUS}"
+    parser = Parser("runfold", about, usage="runfold COMMAND [options]")
+    parser.add_argument(
+        "--version",
+        action="version",
+        version=f"runfold {runfold.__version__}",
+        help="Show the version and exit.",
+    )
+    parser.add_help_option()
+    return parser

@@ -1,0 +1,211 @@
+"""The command `runfold show`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from runfold.cli.terminal import CommandError, no_runs, note
+from runfold.errors import AmbiguousTag, UnknownRun, UnknownTag
+from runfold.text import did_you_mean, escape, human_bytes, human_count
+
+if TYPE_CHECKING:
+    import argparse
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from runfold.cli.parser import Parser
+    from runfold.logdir.load import Logdir
+    from runfold.logdir.log import Payloads, RunLog
+    from runfold.tables.rows import Row
+
+USAGE = "runfold show [options] LOGDIR [RUN] TAG"
+
+HELP = """\
+Show the values of one tag in the terminal.
+
+Scalars come as a curve and a table, text as it is, an image as a small picture
+where the terminal has colours, a histogram as bars, and any other kind as a
+summary. Except for scalars and text, only the value of the last step is shown
+unless --step or --all says otherwise. RUN may be left out where there is but
+one.
+
+Example:
+  runfold show demo-runs lr-0.1/seed-0 train/loss
+
+Exit status: 0, or 2 for a path, run, tag, kind or step that does not exist.
+"""
+
+
+def add_arguments(parser: Parser) -> None:
+    """Declare the options."""
+    parser.add_argument(
+        "logdir", metavar="LOGDIR", help="A logdir, a run, an event file or a glob."
+    )
+    parser.add_argument(
+        "names", nargs="+", metavar="[RUN] TAG", help="The run, as `runfold ls` names it; the tag."
+    )
+    parser.add_argument("--step", type=int, metavar="N", help="Only this step. Default: as above.")
+    parser.add_argument(
+        "--kind",
+        metavar="KIND",
+        help="Which kind is meant, for a tag that holds two. Default: the tag's only kind.",
+    )
+    parser.add_argument(
+        "--all", action="store_true", help="Every value instead of some. Default: off."
+    )
+    parser.add_argument(
+        "--csv", action="store_true", help="Print every scalar as CSV, exactly. Default: off."
+    )
+    parser.add_json()
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="Save the stored bytes of an image or audio clip, or a text, to a new file."
+        " Default: nothing is saved.",
+    )
+    parser.add_argument(
+        "--index",
+        type=int,
+        default=0,
+        metavar="N",
+        help="Which of several images or clips of one step to save. Default: 0.",
+    )
+    parser.add_restarts()
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the values."""
+    from runfold.cli import views
+    from runfold.logdir.load import Logdir
+
+    logdir = Logdir(options.logdir, restarts=options.restarts)
+    log, tag = find_run(logdir, options.logdir, options.names)
+    kind = find_kind(log, tag, options.kind)
+    if options.csv and kind != "scalar":
+        raise CommandError(f"--csv is for scalars; {kind} data comes with --json.")
+    if kind == "scalar":
+        if options.output:
+            raise CommandError("-o saves images, audio and text; for scalars use --csv > FILE.")
+        series = log.scalars[tag]
+        mask = _at_step(series.steps, options.step, tag) if options.step is not None else None
+        views.show_scalar(series, mask, options)
+    elif kind == "embedding":
+        views.show_embeddings(log, tag, options)
+    else:
+        rows = _decode(log, kind, tag, options)
+        if options.output:
+            _save(rows, kind, options)
+        else:
+            views.show_rows(log, log.payloads[kind, tag], rows, options)
+    return 0
+
+
+def find_run(logdir: Logdir, path: str, names: list[str]) -> tuple[RunLog, str]:
+    """The run and the tag that the names mean."""
+    runs = list(logdir.logs)
+    if not runs:
+        raise CommandError(no_runs(path))
+    if len(names) > 2:
+        raise CommandError("A run and a tag are enough. Names with spaces need quotes.")
+    if len(names) == 1 and len(runs) > 1:
+        example = f"`runfold show {escape(path)} {escape(runs[0])} {escape(names[0])}`"
+        count = f"There are {human_count(len(runs), 'run')} in {escape(path)}"
+        raise CommandError(f"{count}: name the run before the tag, as in {example}.")
+    name = names[0] if len(names) == 2 else runs[0]
+    if name not in logdir.logs:
+        hint = did_you_mean(name, runs) or f"`runfold ls {escape(path)}` lists them."
+        raise UnknownRun(f"No run '{escape(name)}' in {escape(path)}. {hint}")
+    return logdir.logs[name], names[-1]
+
+
+def find_kind(log: RunLog, tag: str, wanted: str | None) -> str:
+    """The kind of a tag. Raises where there is none, or more than one and none is wanted."""
+    from runfold.tables.values import embeddings_of
+
+    known = log.tag_kinds()
+    kinds = list(known.get(tag, []))
+    if not kinds or wanted == "embedding":
+        embeddings = [one.name for one in embeddings_of(log)]
+        if tag in embeddings:
+            kinds.append("embedding")
+        known |= {name: ["embedding"] for name in embeddings}
+    where = f"in run '{escape(log.name)}'"
+    held = " and ".join(kinds)
+    if not kinds:
+        hint = did_you_mean(tag, known) or "`runfold ls --tags` lists what there is."
+        raise UnknownTag(f"No tag '{escape(tag)}' {where}. {hint}")
+    if wanted is None and len(kinds) > 1:
+        choices = " or ".join(f"--kind {kind}" for kind in kinds)
+        raise AmbiguousTag(f"Tag '{escape(tag)}' {where} holds {held} data. Add {choices}.")
+    if wanted is not None and wanted not in kinds:
+        raise UnknownTag(
+            f"Tag '{escape(tag)}' {where} holds {held} data, none of the kind '{escape(wanted)}'."
+        )
+    return wanted or kinds[0]
+
+
+def _decode(log: RunLog, kind: str, tag: str, options: argparse.Namespace) -> list[Row[Any]]:
+    """The values to show, decoded; no others are read."""
+    from runfold.cli.views import TEXTS
+    from runfold.tables.values import ROWS
+
+    payloads = log.payloads[kind, tag]
+    if options.step is not None:
+        _at_step(payloads.steps, options.step, tag)
+    if kind == "mesh":
+        # A mesh is made of several tags.
+        selected = [found for (other, _), found in log.payloads.items() if other == kind]
+        parts = [(log, _at(found, payloads, options)) for found in selected]
+        return [row for row in ROWS[kind](parts) if tag.startswith(row.tag)]
+    if kind == "text" and not (options.all or options.json or options.step is not None):
+        chosen: Payloads = _only(payloads, slice(-TEXTS, None))
+    elif kind == "hparams":
+        chosen = payloads
+    else:
+        chosen = _at(payloads, payloads, options)
+    return list(ROWS[kind]([(log, chosen)]))
+
+
+def _at(payloads: Payloads, named: Payloads, options: argparse.Namespace) -> Payloads:
+    if options.step is not None:
+        return _only(payloads, payloads.steps == options.step)
+    if options.all or options.json or not len(named):
+        return payloads
+    return _only(payloads, payloads.steps == named.steps[-1])
+
+
+def _only(payloads: Payloads, rows: NDArray[np.bool_] | slice) -> Payloads:
+    return replace(payloads, items=payloads.items[rows], files=payloads.files[rows])
+
+
+def _at_step(steps: NDArray[np.int64], step: int, tag: str) -> NDArray[np.bool_]:
+    """Which points have this step. Raises with the nearest steps where none has."""
+    mask: NDArray[np.bool_] = steps == step
+    if not mask.any():
+        known = sorted(set(steps.tolist()), key=lambda other: (abs(other - step), other))
+        near = ", ".join(map(str, sorted(known[:2]))) or "none"
+        raise CommandError(f"Tag '{escape(tag)}' has no step {step}. The nearest are {near}.")
+    return mask
+
+
+def _save(rows: list[Row[Any]], kind: str, options: argparse.Namespace) -> None:
+    """Write one value to a file that does not exist yet."""
+    from runfold.cli.render import text_of
+
+    if kind not in ("image", "audio", "text"):
+        raise CommandError(f"-o saves images, audio and text; {kind} data comes with --json.")
+    found = [row for row in rows if row.step == rows[-1].step]
+    if not 0 <= options.index < len(found):
+        raise CommandError(f"No number {options.index}: the step has {len(found)}, from 0 on.")
+    value = found[options.index].value
+    data = text_of(value).encode() if kind == "text" else value[1].data
+    name = escape(options.output)
+    try:
+        with open(options.output, "xb") as file:
+            file.write(data)
+    except FileExistsError:
+        raise CommandError(f"{name} exists already. Name a new file.") from None
+    note(f"Saved {human_bytes(len(data))} to {name}.")

@@ -1,0 +1,201 @@
+"""What commands print: tables that fit the window, JSON, and notes on stderr."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+import math
+import os
+import shutil
+import sys
+import unicodedata
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from runfold.errors import RunfoldError
+from runfold.text import escape
+
+_NARROWEST = 8
+_WIDEST_PLOT = 100
+
+
+class CommandError(RunfoldError):
+    """A wish that a command cannot fulfil; the message is for the user."""
+
+
+def prepare_streams() -> None:
+    """Let a character that the terminal's encoding lacks come out escaped."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def note(text: str) -> None:
+    """Print a note on stderr."""
+    # Whatever stands on stdout already comes first where both are one terminal.
+    sys.stdout.flush()
+    print(text, file=sys.stderr, flush=True)
+
+
+def no_runs(*paths: str) -> str:
+    """What to say of paths without any run."""
+    places = " ".join(escape(path) for path in paths)
+    return f"No runs in {places}: no file there has 'tfevents' in its name."
+
+
+def width() -> int | None:
+    """The columns of the window, or None where output goes to a file or a pipe."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def plot_width() -> int:
+    """The columns that a drawing may take."""
+    return min(width() or 80, _WIDEST_PLOT)
+
+
+def has_colour() -> bool:
+    """Whether escape sequences for colours are welcome on stdout."""
+    return (
+        sys.stdout.isatty()
+        and not os.environ.get("NO_COLOR")
+        and os.environ.get("TERM", "dumb") != "dumb"
+    )
+
+
+def has_true_colour() -> bool:
+    """Whether the terminal says that it has 24-bit colours."""
+    return os.environ.get("COLORTERM") in ("truecolor", "24bit")
+
+
+def can_show(text: str) -> bool:
+    """Whether stdout's encoding has these characters."""
+    try:
+        text.encode(sys.stdout.encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
+
+def print_json(value: object) -> None:
+    """Print a value as one line of strict JSON: no NaN, integers exact."""
+    print(json.dumps(_plain(value), allow_nan=False))
+
+
+def _plain(value: Any) -> Any:
+    """A value in the words of JSON; NaN and infinity are null."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "backslashreplace")
+    if isinstance(value, Mapping):
+        return {str(key): _plain(entry) for key, entry in value.items()}
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        # Not asdict(), which copies every array first.
+        names = [field.name for field in dataclasses.fields(value)]
+        return {name: _plain(getattr(value, name)) for name in names}
+    if isinstance(value, complex):
+        return [_plain(value.real), _plain(value.imag)]
+    if hasattr(value, "tolist"):  # arrays and scalars of NumPy
+        return _plain(value.tolist())
+    if isinstance(value, Sequence):
+        return [_plain(entry) for entry in value]
+    return str(value)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table. One that may shrink loses the middle of long cells."""
+
+    heading: str
+    is_number: bool = False
+    may_shrink: bool = False
+
+
+def print_table(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> None:
+    """Print a table that fits the window; in full where there is none."""
+    lines = format_table(columns, rows, width())
+    if has_colour():
+        lines[0] = f"\x1b[1m{lines[0]}\x1b[0m"
+    print("\n".join(lines))
+
+
+def fits_window(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> bool:
+    """Whether a table can be printed without a cell cut short."""
+    limit = width()
+    if limit is None:
+        return True
+    return max(map(cell_width, format_table(columns, rows))) <= limit
+
+
+def format_table(
+    columns: Sequence[Column], rows: Sequence[Sequence[str]], limit: int | None = None
+) -> list[str]:
+    """The lines of a table: headings first, names to the left, numbers to the right."""
+    cells = [[column.heading for column in columns], *rows]
+    widths = [max(map(cell_width, column)) for column in zip(*cells, strict=True)]
+    if limit is not None:
+        _shrink(columns, widths, limit)
+    return [
+        "  ".join(
+            _fit(cell, size, column.is_number)
+            for cell, size, column in zip(row, widths, columns, strict=True)
+        ).rstrip()
+        for row in cells
+    ]
+
+
+def _shrink(columns: Sequence[Column], widths: list[int], limit: int) -> None:
+    """Take columns from the widest that may shrink until the table fits, if it can."""
+    able = [number for number, column in enumerate(columns) if column.may_shrink]
+    excess = sum(widths) + 2 * (len(widths) - 1) - limit
+    while excess > 0 and able:
+        widest = max(able, key=lambda number: widths[number])
+        if widths[widest] <= _NARROWEST:
+            return
+        widths[widest] -= 1
+        excess -= 1
+
+
+def _fit(cell: str, size: int, is_number: bool) -> str:
+    if cell_width(cell) > size:
+        cell = shorten(cell, size)
+    padding = " " * (size - cell_width(cell))
+    return padding + cell if is_number else cell + padding
+
+
+def shorten(text: str, size: int) -> str:
+    """The text without its middle, at most `size` columns wide.
+
+    The end stays longest: it is what tells `sweep-3/lr-0.1/seed-7` from its kin.
+    """
+    if cell_width(text) <= size:
+        return text
+    if size < 2:
+        return "…"[:size]
+    head, tail = _take(text, (size - 1) // 3), _take(text[::-1], size - 1 - (size - 1) // 3)
+    return f"{head}…{tail[::-1]}"
+
+
+def _take(text: str, size: int) -> str:
+    used = 0
+    for number, char in enumerate(text):
+        used += cell_width(char)
+        if used > size:
+            return text[:number]
+    return text
+
+
+def cell_width(text: str) -> int:
+    """How many columns of a terminal a text takes: two for a wide character, none for a mark."""
+    if text.isascii():
+        return len(text)
+    return sum(map(_char_width, text))
+
+
+def _char_width(char: str) -> int:
+    if unicodedata.combining(char):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
