@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from runfold.cli.terminal import Column, fits_window, no_runs, note, print_json, print_table
+from runfold.cli.terminal import (
+    Column,
+    fits_window,
+    no_runs,
+    note,
+    print_json,
+    print_table,
+    show_tag,
+)
 from runfold.text import escape, human_bytes, human_count, human_duration
 
 if TYPE_CHECKING:
@@ -49,8 +57,10 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         print_json(_describe(logdir, lines))
         return 0
-    if lines:
-        (_print_tags if options.tags else _print_runs)(lines)
+    if lines and options.tags:
+        _print_tags(logdir, lines)
+    elif lines:
+        _print_runs(lines)
     _print_totals(logdir, lines, options.logdirs)
     return 0
 
@@ -86,9 +96,8 @@ def _print_runs(lines: list[RunLine]) -> None:
     print_table(columns, rows)
 
 
-def _print_tags(lines: list[RunLine]) -> None:
-    tags = [(line, tag) for line in lines for tag in line.tags]
-    has_hidden = any(tag.hidden for _, tag in tags)
+def _print_tags(logdir: Logdir, lines: list[RunLine]) -> None:
+    has_hidden = any(line.hidden for line in lines)
     columns = [
         Column("run", may_shrink=True),
         Column("tag", may_shrink=True),
@@ -97,18 +106,33 @@ def _print_tags(lines: list[RunLine]) -> None:
         *([Column("hidden", is_number=True)] if has_hidden else []),
         Column("steps", is_number=True),
     ]
-    rows = [
-        [
-            escape(line.run),
-            escape(tag.tag),
-            tag.kind,
-            human_count(tag.points),
-            *([human_count(tag.hidden)] if has_hidden else []),
-            _span((tag.first_step, tag.last_step) if tag.points else None),
+    rows = []
+    for line in lines:
+        rows += [
+            [
+                escape(line.run),
+                show_tag(tag.tag),
+                tag.kind,
+                human_count(tag.points),
+                *([human_count(tag.hidden)] if has_hidden else []),
+                _span((tag.first_step, tag.last_step) if tag.points else None),
+            ]
+            for tag in line.tags
         ]
-        for line, tag in tags
-    ]
+        blank = ["-"] * (len(columns) - 3)
+        rows += [
+            [escape(line.run), show_tag(name), "embedding", *blank]
+            for name in _embeddings(logdir, line)
+        ]
     print_table(columns, rows)
+
+
+def _embeddings(logdir: Logdir, line: RunLine) -> list[str]:
+    if line.projector_config is None:
+        return []
+    from runfold.tables.values import embeddings_of
+
+    return [one.name for one in embeddings_of(logdir.logs[line.run])]
 
 
 def _print_totals(logdir: Logdir, lines: list[RunLine], paths: list[str]) -> None:

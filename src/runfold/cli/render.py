@@ -154,6 +154,10 @@ def _view_hparams(value: Any) -> Iterator[str]:
         if isinstance(entry, dict):
             yield f"{name}:"
             yield from ("  " + line for line in pairs(entry))
+        elif name == "hparams":
+            yield f"{name}: {escape(', '.join(one.name for one in entry))}"
+        elif name == "metrics":
+            yield f"{name}: {escape(', '.join(one.tag for one in entry))}"
         elif name.endswith("_time") and entry:
             yield f"{name}: {format_time(entry)}"
         elif entry not in ("", None, 0.0, ()):

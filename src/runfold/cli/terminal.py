@@ -44,6 +44,11 @@ def no_runs(*paths: str) -> str:
     return f"No runs in {places}: no file there has 'tfevents' in its name."
 
 
+def show_tag(tag: str) -> str:
+    """A tag on one line; an empty one as it is typed in a shell."""
+    return escape(tag) or '""'
+
+
 def width() -> int | None:
     """The columns of the window, or None where output goes to a file or a pipe."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None

@@ -10,7 +10,15 @@ import numpy as np
 
 from runfold.cli.plot import draw_curve
 from runfold.cli.render import DETAILS, VIEWS, format_time, pairs
-from runfold.cli.terminal import Column, can_show, format_table, note, plot_width, print_json
+from runfold.cli.terminal import (
+    Column,
+    can_show,
+    format_table,
+    note,
+    plot_width,
+    print_json,
+    show_tag,
+)
 from runfold.text import escape, human_count
 
 if TYPE_CHECKING:
@@ -146,7 +154,7 @@ def _print_heading(tag: str, run: str, kind: str, steps: NDArray[np.int64], hidd
         parts.append(f"step {low}" if low == high else f"steps {low}..{high}")
     if hidden:
         parts.append(f"{human_count(hidden)} hidden by a restart")
-    print(f"{escape(tag)} in run {escape(run)}: {', '.join(parts)}")
+    print(f"{show_tag(tag)} in run {escape(run)}: {', '.join(parts)}")
 
 
 def _details(kind: str, value: Any) -> Any:
