@@ -49,10 +49,15 @@ def long_frame(selected: Selected) -> pd.DataFrame:
 
 
 def wide_frame(selected: Selected) -> pd.DataFrame:
-    """One row a run, one column an hparam; None where a run has no such hparam."""
+    """One row a run that has hparams, one column an hparam; missing where it has no such one."""
     import pandas as pd
 
-    found = {run: settings(said) for run, said in by_run(selected).items()}
+    found = {
+        run: settings(said)
+        for run, said in by_run(selected).items()
+        # A folder that only names the experiment, as Keras tuners write it, is no trial of it.
+        if any(isinstance(one, SessionStart) for one in said)
+    }
     names = list(dict.fromkeys(name for values in found.values() for name in values))
     return pd.DataFrame(
         {name: [values.get(name) for values in found.values()] for name in names},
@@ -62,7 +67,7 @@ def wide_frame(selected: Selected) -> pd.DataFrame:
 
 
 def session_frame(selected: Selected) -> pd.DataFrame:
-    """One row a session: run, group, status, start and end time."""
+    """One row a session: run, group, status, start and end time (NaN where not logged)."""
     rows = []
     for run, said in by_run(selected).items():
         starts = [one for one in said if isinstance(one, SessionStart)]
@@ -75,8 +80,9 @@ def session_frame(selected: Selected) -> pd.DataFrame:
                     run,
                     start.group_name if start else "",
                     end.status if end else "",
-                    start.start_time if start else math.nan,
-                    end.end_time if end else math.nan,
+                    # 0 is what protobuf gives for a time that torch did not set.
+                    (start.start_time if start else 0) or math.nan,
+                    (end.end_time if end else 0) or math.nan,
                 )
             )
     return _frame(rows, ("run",), ("group", "status", "start_time", "end_time"))

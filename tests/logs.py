@@ -1,0 +1,38 @@
+"""Small event files for tests of what is made of them, written by Runfold's own encoder."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from runfold.core.encoder import EventBuffer
+
+
+def write(folder: Path, *adds: Callable[[EventBuffer], None], number: int = 1) -> Path:
+    """Write an event file in `folder` that holds what the functions add; gives its path."""
+    buffer = EventBuffer()
+    buffer.file_version(1.0)
+    for add in adds:
+        add(buffer)
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"events.out.tfevents.{number}"
+    path.write_bytes(buffer.getvalue())
+    return path
+
+
+def scalars(tag: str, *points: tuple[int, float]) -> Callable[[EventBuffer], None]:
+    """Add a series of (step, value), one second apart."""
+
+    def add(buffer: EventBuffer) -> None:
+        for number, (step, value) in enumerate(points):
+            buffer.scalar_double(tag, value, step, 10.0 + number)
+
+    return add
+
+
+def values(*messages: bytes, step: int = 0) -> Callable[[EventBuffer], None]:
+    """Add serialised Summary.Value messages (see runfold.events.values), an event each."""
+
+    def add(buffer: EventBuffer) -> None:
+        for message in messages:
+            buffer.value(message, step, 10.0)
+
+    return add
