@@ -68,15 +68,24 @@ def image_frame(selected: Selected) -> pd.DataFrame:
 
 
 def audio_frame(selected: Selected) -> pd.DataFrame:
-    """One row a clip; its bytes are read when `audio.data` or `audio.wave()` is asked for."""
+    """One row a clip; its bytes are read when `audio.data` or `audio.wave()` is asked for.
+
+    What neither the value nor the clip's header says is missing.
+    """
+    import pandas as pd
+
     rows = list(ROWS["audio"](selected))
-    names = ("sample_rate", "channels", "length_frames", "content_type", "label")
+    clips = [row.value[1] for row in rows]
     return frame(
         rows,
         {
             "index": np.array([row.value[0] for row in rows], np.int64),
-            **{name: [getattr(row.value[1], name) for row in rows] for name in names},
-            "audio": [row.value[1] for row in rows],
+            "sample_rate": np.array([clip.sample_rate for clip in clips], np.float64),
+            "channels": pd.array([clip.channels for clip in clips], dtype="Int64"),
+            "length_frames": pd.array([clip.length_frames for clip in clips], dtype="Int64"),
+            "content_type": [clip.content_type for clip in clips],
+            "label": [clip.label for clip in clips],
+            "audio": clips,
         },
     )
 

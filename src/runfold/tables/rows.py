@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     import pandas as pd
+    from pandas.api.extensions import ExtensionArray
 
     from runfold.events.file import EventFile
     from runfold.logdir.log import Payloads, RunLog
@@ -102,9 +103,12 @@ def fetched(selected: Iterable[tuple[RunLog, Payloads]]) -> Iterator[tuple[Store
 
 
 def frame(
-    rows: Sequence[Row[Any]], columns: Mapping[str, Sequence[Any] | np.ndarray]
+    rows: Sequence[Row[Any]], columns: Mapping[str, list[Any] | np.ndarray | ExtensionArray]
 ) -> pd.DataFrame:
-    """A DataFrame of run, tag, step, wall_time and the columns of the kind."""
+    """A DataFrame of run, tag, step, wall_time and the columns of the kind.
+
+    A list becomes a column of objects; an array keeps its dtype.
+    """
     import pandas as pd
 
     ones = [1] * len(rows)
@@ -114,7 +118,10 @@ def frame(
             "tag": categories([row.tag for row in rows], ones),
             "step": np.array([row.step for row in rows], np.int64),
             "wall_time": np.array([row.wall_time for row in rows], np.float64),
-            **{name: _column(values) for name, values in columns.items()},
+            **{
+                name: objects(values) if isinstance(values, list) else values
+                for name, values in columns.items()
+            },
         }
     )
 
@@ -125,7 +132,3 @@ def objects(values: Sequence[Any]) -> np.ndarray:
     for number, value in enumerate(values):
         column[number] = value
     return column
-
-
-def _column(values: Sequence[Any] | np.ndarray) -> np.ndarray:
-    return values if isinstance(values, np.ndarray) else objects(values)
