@@ -37,6 +37,7 @@ from runfold.core.histogram cimport histogram_is_valid
 from runfold.core.points cimport Points, add_point
 from runfold.core.record cimport HEADER_SIZE
 from runfold.core.tags cimport (
+    NO_PLUGIN,
     OTHER_PLUGIN,
     SCALARS_PLUGIN,
     UNKNOWN_PLUGIN,
@@ -193,7 +194,10 @@ cdef Outcome keep_metadata(TagTable* tags, int32_t number, Cursor metadata) noex
     if not keep_text(tags, metadata, &tag.metadata):
         return OUT_OF_MEMORY
     tag.metadata_length = metadata.end - metadata.at
-    if name.end - name.at == 7 and memcmp(name.at, <const char*> b"scalars", 7) == 0:
+    # Metadata that names no plugin, but a display name perhaps, is as good as none.
+    if name.at == name.end:
+        tag.plugin = NO_PLUGIN
+    elif name.end - name.at == 7 and memcmp(name.at, <const char*> b"scalars", 7) == 0:
         tag.plugin = SCALARS_PLUGIN
     else:
         tag.plugin = OTHER_PLUGIN

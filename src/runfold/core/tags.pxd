@@ -15,6 +15,7 @@ cdef enum Plugin:
     UNKNOWN_PLUGIN = 0      # no metadata seen yet
     SCALARS_PLUGIN = 1
     OTHER_PLUGIN = 2
+    NO_PLUGIN = 3           # metadata that names none
 
 cdef struct Tag:
     size_t name             # where its bytes start in `text`
