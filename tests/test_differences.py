@@ -1,0 +1,175 @@
+"""Where Runfold reads a log otherwise than TensorBoard's EventAccumulator, and why.
+
+docs/differences.md tells of each and names its test.
+"""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from google.protobuf.message import DecodeError
+from logs import scalars, values, write
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+from tensorboard.compat.proto.event_pb2 import Event
+
+import runfold as rf
+from runfold.core.encoder import EventBuffer, frame
+from runfold.events.values import tensor
+
+EVERYTHING = dict.fromkeys(("scalars", "histograms", "images", "audio", "tensors"), 0)
+DOCUMENT = Path(__file__).parent.parent / "docs" / "differences.md"
+
+
+def event(tag, step, value=0.5, **fields):
+    """A record with a simple value."""
+    message = Event(step=step, wall_time=10.0, **fields)
+    message.summary.value.add(tag=tag, simple_value=value)
+    return frame(message.SerializeToString())
+
+
+def put(folder, *records):
+    path = folder / "events.out.tfevents.1"
+    path.write_bytes(b"".join(records))
+    return path
+
+
+def theirs(folder):
+    """The steps of each tag by EventAccumulator."""
+    oracle = EventAccumulator(str(folder), EVERYTHING).Reload()
+    return {tag: [e.step for e in oracle.Scalars(tag)] for tag in oracle.Tags()["scalars"]}
+
+
+def ours(folder, **options):
+    run = rf.open(folder, **options)["."]
+    return {tag: run[tag].steps.tolist() for tag in run}
+
+
+def test_bad_payload_checksum_costs_one_record_not_the_rest(tmp_path):
+    broken = bytearray(event("loss", 1))
+    broken[-1] ^= 1
+    put(tmp_path, event("loss", 0), bytes(broken), event("loss", 2))
+    assert theirs(tmp_path) == {"loss": [0]}
+    assert ours(tmp_path) == {"loss": [0, 2]}
+    assert rf.open(tmp_path).problems()["code"].tolist() == ["bad-payload-checksum"]
+
+
+def test_record_that_is_no_event_is_noted_not_raised(tmp_path):
+    put(tmp_path, event("loss", 0), frame(b"\xff\xff"), event("loss", 2))
+    with pytest.raises(DecodeError):
+        theirs(tmp_path)
+    assert ours(tmp_path) == {"loss": [0, 2]}
+    assert rf.open(tmp_path).problems()["code"].tolist() == ["malformed-event"]
+
+
+def test_tag_that_is_not_utf8_is_shown_escaped(tmp_path):
+    record = event("lossX", 0)[12:-4].replace(b"lossX", b"loss\xff")
+    put(tmp_path, frame(record))
+    with pytest.raises(DecodeError):
+        theirs(tmp_path)
+    assert ours(tmp_path) == {"loss\\xff": [0]}
+
+
+def test_restart_marker_hides_values_of_both_forms_and_tells_how_many(tmp_path):
+    def add(buffer: EventBuffer) -> None:
+        for step in (1, 2, 3):
+            buffer.scalar("old", 0.5, step, 10.0)
+            buffer.scalar_tensor("new", 0.5, step, 10.0)
+        buffer.session_start(2, 20.0)
+        buffer.scalar("old", 0.5, 2, 21.0)
+        buffer.scalar_tensor("new", 0.5, 2, 21.0)
+
+    write(tmp_path, add)
+    oracle = EventAccumulator(str(tmp_path), EVERYTHING).Reload()
+    assert theirs(tmp_path) == {"old": [1, 2]}
+    assert [event.step for event in oracle.Tensors("new")] == [1, 2, 3, 2]
+    assert ours(tmp_path) == {"old": [1, 2], "new": [1, 2]}
+    run = rf.open(tmp_path)["."]
+    assert (run["new"].hidden, run.hidden) == (2, 4)
+    assert ours(tmp_path, restarts="keep") == {"old": [1, 2, 3, 2], "new": [1, 2, 3, 2]}
+
+
+@pytest.mark.parametrize("version", ["", "brain.Event:1"])
+def test_step_that_goes_back_hides_nothing_whatever_the_file_version(version, tmp_path):
+    head = [frame(Event(file_version=version).SerializeToString())] if version else []
+    put(tmp_path, *head, *(event("loss", step) for step in (1, 2, 3, 2)))
+    assert theirs(tmp_path) == {"loss": [1, 2]}
+    assert ours(tmp_path) == {"loss": [1, 2, 3, 2]}
+    assert ours(tmp_path, restarts="step") == {"loss": [1, 2]}
+
+
+def test_lagging_tag_loses_nothing_in_a_file_without_version(tmp_path):
+    put(tmp_path, event("a", 5), event("b", 5), event("a", 6), event("b", 5), event("b", 3))
+    assert theirs(tmp_path) == {"a": [5, 6], "b": [3]}
+    assert ours(tmp_path) == {"a": [5, 6], "b": [5, 5, 3]}
+    assert ours(tmp_path, restarts="step") == {"a": [5, 6], "b": [3]}
+
+
+def test_equal_steps_are_all_kept_by_both(tmp_path):
+    put(tmp_path, *(event("loss", 4, value) for value in (0.5, 0.25)))
+    assert theirs(tmp_path) == ours(tmp_path) == {"loss": [4, 4]}
+    assert ours(tmp_path, restarts="step") == {"loss": [4, 4]}
+
+
+def test_scalars_of_tensorflow_2_are_scalars_not_tensors(tmp_path):
+    write(tmp_path, scalars("loss", (0, 0.5)))
+    oracle = EventAccumulator(str(tmp_path), EVERYTHING).Reload()
+    assert (oracle.Tags()["scalars"], oracle.Tags()["tensors"]) == ([], ["loss"])
+    assert rf.open(tmp_path)["."].tags == {"scalar": ["loss"]}
+
+
+def test_tensor_of_one_number_without_a_plugin_is_a_scalar(tmp_path):
+    write(tmp_path, values(tensor("loss", np.array(0.5))))
+    oracle = EventAccumulator(str(tmp_path), EVERYTHING).Reload()
+    assert (oracle.Tags()["scalars"], oracle.Tags()["tensors"]) == ([], ["loss"])
+    assert rf.open(tmp_path)["."]["loss"].values.tolist() == [0.5]
+
+
+def test_wall_time_that_is_no_time_is_missing_and_noted(tmp_path):
+    def add(buffer: EventBuffer) -> None:
+        buffer.scalar("loss", 0.5, 0, float("inf"))
+
+    write(tmp_path, add)
+    (point,) = EventAccumulator(str(tmp_path), EVERYTHING).Reload().Scalars("loss")
+    assert point.wall_time == float("inf")
+    runs = rf.open(tmp_path)
+    assert np.isnan(runs["."]["loss"].wall_times).tolist() == [True]
+    assert runs.problems()["code"].tolist() == ["unknown-wall-time"]
+
+
+def test_file_that_grows_beside_a_newer_one_is_still_read(tmp_path):
+    first = write(tmp_path, number=1)
+    write(tmp_path, number=2)
+    oracle = EventAccumulator(str(tmp_path), EVERYTHING).Reload()
+    runs = rf.open(tmp_path).load()
+    with first.open("ab") as file:
+        file.write(event("loss", 1))
+    assert oracle.Reload().Tags()["scalars"] == []
+    runs.refresh()
+    assert runs["."]["loss"].steps.tolist() == [1]
+
+
+def test_every_graph_is_kept_not_only_the_last(tmp_path):
+    def add(buffer: EventBuffer) -> None:
+        for name in (b"x", b"y"):
+            buffer.graph(b"\x0a\x03\x0a\x01" + name, 10.0)
+
+    write(tmp_path, add)
+    oracle = EventAccumulator(str(tmp_path), EVERYTHING).Reload()
+    assert [node.name for node in oracle.Graph().node] == ["y"]
+    assert [graph.names for graph in rf.open(tmp_path).graphs()["graph"]] == [["x"], ["y"]]
+
+
+def test_integer_that_float64_cannot_hold_is_rounded_and_noted(tmp_path):
+    write(tmp_path, values(tensor("count", np.array(2**53 + 1), "scalars")))
+    (point,) = EventAccumulator(str(tmp_path), EVERYTHING).Reload().Tensors("count")
+    assert point.tensor_proto.tensor_content == (2**53 + 1).to_bytes(8, "little")
+    runs = rf.open(tmp_path)
+    assert runs["."]["count"].values.tolist() == [2.0**53]
+    assert runs.problems()["code"].tolist() == ["rounded-integer"]
+
+
+def test_every_difference_is_documented_with_its_test():
+    documented = set(re.findall(r"`(test_\w+)`", DOCUMENT.read_text(encoding="utf-8")))
+    shown = {name for name in globals() if name.startswith("test_")}
+    assert documented == shown - {"test_every_difference_is_documented_with_its_test"}
