@@ -185,18 +185,25 @@ class Frames:
 class Run(Frames):
     """One run: `run["train/loss"]` is a Series, and every kind has its table."""
 
-    def __init__(self, log: RunLog) -> None:
-        self._log = log
+    def __init__(self, logdir: Logdir, log: RunLog) -> None:
+        self._logdir = logdir
+        self._unread = log
+
+    @property
+    def _log(self) -> RunLog:
+        """The run's log, read. Raises BadLog in strict mode."""
+        self._logdir.load([self._unread])
+        return self._unread
 
     @property
     def name(self) -> str:
         """The run's path below the logdir, as TensorBoard shows it."""
-        return self._log.name
+        return self._unread.name
 
     @property
     def path(self) -> str:
         """The run's folder."""
-        return self._log.path
+        return self._unread.path
 
     @property
     def tags(self) -> dict[str, list[str]]:
@@ -222,7 +229,8 @@ class Run(Frames):
         return self._log.series(tag)
 
     def __contains__(self, tag: object) -> bool:
-        return tag in self._log.tag_kinds()
+        """Whether the tag holds scalars, so that `run[tag]` gives a series."""
+        return tag in self._log.scalars
 
     def __iter__(self) -> Iterator[str]:
         """The tags that hold scalars."""
@@ -240,7 +248,6 @@ class Run(Frames):
 
     def _logs(self, runs: Names) -> list[RunLog]:
         select([self.name], runs, noun="run")
-        self._log.load()
         return [self._log]
 
     def __repr__(self) -> str:
@@ -267,7 +274,7 @@ class Runs(Frames, Mapping[str, Run]):
         if log is None:
             hint = did_you_mean(str(name), list(self._logdir.logs))
             raise UnknownRun(f"No run '{escape(str(name))}'. {hint}".rstrip())
-        return self._runs.setdefault(name, Run(log))
+        return self._runs.setdefault(name, Run(self._logdir, log))
 
     def __contains__(self, name: object) -> bool:
         return name in self._logdir.logs

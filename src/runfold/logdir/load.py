@@ -67,9 +67,13 @@ class Logdir:
             raise BadLog(found.problems[0])
 
     def load(self, logs: Iterable[RunLog] | None = None) -> None:
-        """Read those of the runs (by default all) that were not read yet."""
-        wanted = self.logs.values() if logs is None else logs
+        """Read those of the runs (by default all) that were not read yet.
+
+        In strict mode the first problem in any of them is raised, every time.
+        """
+        wanted = list(self.logs.values() if logs is None else logs)
         self._read([log for log in wanted if not log.is_loaded])
+        self._refuse_problems(wanted)
 
     def refresh(self) -> Changes:
         """Look for new runs and files, and read what is new in those that were read before.
@@ -97,6 +101,7 @@ class Logdir:
         files = [file for log in loaded for file in log.files]
         before = [(file.points, file.rereads, _is_gone(file)) for file in files]
         self._read(loaded)
+        self._refuse_problems(loaded)
         for file, (points, rereads, was_gone) in zip(files, before, strict=True):
             changes.points += file.points - points
             if file.rereads > rereads:
@@ -120,17 +125,21 @@ class Logdir:
             problem for log in self.logs.values() for problem in log.list_problems()
         ]
 
+    def _refuse_problems(self, logs: Iterable[RunLog]) -> None:
+        if self.strict:
+            for log in logs:
+                for problem in log.list_problems():
+                    raise BadLog(problem)
+
     def _read(self, logs: list[RunLog]) -> None:
+        if not logs:
+            return
         threads = min(_MAX_THREADS, os.cpu_count() or 1, len(logs) // _RUNS_PER_THREAD)
         with progress_bar(lambda: _unread(logs), "Reading", self.progress) as advance:
             if threads <= 1:
                 _read_runs(iter(logs), advance)
             else:
                 _read_in_threads(logs, threads, advance)
-        if self.strict:
-            for log in logs:
-                for problem in log.list_problems():
-                    raise BadLog(problem)
 
 
 def _is_gone(file: EventFile) -> bool:
