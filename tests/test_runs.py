@@ -10,7 +10,7 @@ from logs import scalars, values, write
 import runfold as rf
 from runfold.core.encoder import EventBuffer
 from runfold.errors import BadLog, LogdirNotFound, UnknownRun, UnknownTag
-from runfold.events.values import histogram_tensor, text
+from runfold.events.values import histogram_tensor, metadata_only, text
 
 
 @pytest.fixture
@@ -204,3 +204,17 @@ def test_refresh_tells_what_changed_and_leaves_what_was_handed_out(logdir):
     assert runs["seed-1"]["lr"].values.tolist() == [0.1, 0.2]
     assert before.values.tolist() == [0.1]
     assert runs["seed-3"]["lr"].values.tolist() == [0.3]
+
+
+def test_restart_leaves_graph_and_hparams_of_the_run_as_they_are(tmp_path):
+    def restart(buffer: EventBuffer) -> None:
+        buffer.graph(b"\x0a\x03\x0a\x01x", 10.0)
+        buffer.run_metadata("step", b"", 5, 10.0)
+        buffer.session_start(0, 20.0)
+
+    hparams = metadata_only("_hparams_/session_start_info", "hparams", b"\x1a\x00")
+    write(tmp_path, values(hparams, text("note", "hi")), restart)
+    run = rf.open(tmp_path)["."]
+    assert run.hidden == 1
+    assert run.text().empty
+    assert (len(run.graphs()), len(run.run_metadata()), len(run.sessions())) == (1, 1, 1)

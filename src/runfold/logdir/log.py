@@ -37,6 +37,9 @@ _FORM_KINDS = {
     Form.RUN_METADATA: "run_metadata",
 }
 
+# These tell of the run, not of a step of it: a restart does not make them wrong.
+_TIMELESS = {"graph", "hparams", "run_metadata"}
+
 
 @dataclass(slots=True)
 class Payloads:
@@ -330,7 +333,7 @@ class RunLog:
         sources = [(file, file.rereads) for file in self.files]
         assembled: dict[tuple[str, str], Payloads] = {}
         for rows, kind, tag in self._group(items):
-            mask = self._visible_rows(items["step"][rows], rows)
+            mask = None if kind in _TIMELESS else self._visible_rows(items["step"][rows], rows)
             shown = rows if mask is None else rows[mask]
             assembled[kind, tag] = Payloads(
                 kind, tag, items[shown], files[shown], sources, len(rows) - len(shown)
