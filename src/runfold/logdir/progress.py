@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from contextlib import contextmanager
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -24,12 +25,19 @@ def progress_bar(
     stderr is a terminal, or in a notebook.
     """
     in_notebook = "ipykernel" in sys.modules
-    if wanted is False or (wanted is None and not in_notebook and not sys.stderr.isatty()):
+    if wanted is False or (wanted is None and not in_notebook and not _is_terminal()):
         yield lambda _: None
         return
-    module = import_module("tqdm.notebook" if in_notebook else "tqdm")
+    # The bar of notebooks draws with ipywidgets, which not every Jupyter has.
+    has_widgets = in_notebook and find_spec("ipywidgets") is not None
+    module = import_module("tqdm.notebook" if has_widgets else "tqdm")
     delay = 0 if wanted else _DELAY
     with module.tqdm(
         total=total(), desc=description, unit="B", unit_scale=True, delay=delay, leave=False
     ) as bar:
         yield bar.update
+
+
+def _is_terminal() -> bool:
+    # A program without a console, as pythonw runs it, has no stderr at all.
+    return sys.stderr is not None and sys.stderr.isatty()

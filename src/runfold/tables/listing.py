@@ -125,8 +125,10 @@ def describe_run(log: RunLog) -> str:
 
 def tags_html(log: RunLog) -> str:
     """The tags of one run as a table for a notebook."""
-    rows = "".join(_html_row(_tag_cells(line), "td") for line in list_run(log).tags)
-    caption = f"<caption>Run {html.escape(escape(log.name))}</caption>"
+    tags = list_run(log).tags
+    rows = "".join(_html_row(_tag_cells(line), "td") for line in tags[:_SHOWN])
+    more = f" (the first {_SHOWN} of {len(tags):,} tags are shown)" if len(tags) > _SHOWN else ""
+    caption = f"<caption>Run {html.escape(escape(log.name))}{more}</caption>"
     return f"<table>{caption}{_html_row(_TAG_HEADINGS, 'th')}{rows}</table>"
 
 
