@@ -4,9 +4,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from runfold.events.kinds import value as stored
+from runfold.events.kinds.graph import Graph
 
 if TYPE_CHECKING:
     from tensorboard.compat.proto.config_pb2 import RunMetadata as RunMetadataProto
+
+# Fields of RunMetadata, and of its FunctionGraphs.
+FUNCTION_GRAPHS = 4
+PRE_OPTIMIZATION_GRAPH = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +20,18 @@ class RunMetadata:
 
     tag: str
     data: bytes = field(repr=False)
+
+    def graphs(self) -> list[Graph]:
+        """The graphs of the functions that were traced, as `tf.summary.trace_export` stores them.
+
+        Each as it was written, before TensorFlow made it faster.
+        """
+        functions = stored.messages(self.data, FUNCTION_GRAPHS)
+        return [
+            Graph(graph)
+            for function in functions
+            for graph in stored.messages(function, PRE_OPTIMIZATION_GRAPH)
+        ]
 
     def proto(self) -> "RunMetadataProto":
         """Give the RunMetadata message, or raise ValueError where the bytes are not one."""
