@@ -124,7 +124,7 @@ class Frames:
         """Every mesh: vertices, faces, colors (arrays or None), config."""
         from runfold.tables.kinds import mesh_frame
 
-        return mesh_frame(self._stored("mesh", tags, runs))
+        return mesh_frame(self._stored("mesh", None, runs), tags)
 
     def graphs(self, tags: Names = None, *, runs: Names = None) -> pd.DataFrame:
         """Every graph: how many nodes, and the graph."""
@@ -144,11 +144,11 @@ class Frames:
 
         return layout_frame(self._stored("layout", tags, runs))
 
-    def embeddings(self, *, runs: Names = None) -> pd.DataFrame:
+    def embeddings(self, tags: Names = None, *, runs: Names = None) -> pd.DataFrame:
         """Every embedding that a projector configuration names; files are read when asked for."""
         from runfold.tables.kinds import embedding_frame
 
-        return embedding_frame(self._logs(runs))
+        return embedding_frame(self._logs(runs), tags)
 
     def hparams(self, *, runs: Names = None, wide: bool = False) -> pd.DataFrame:
         """Every hparam: run, hparam, value. With `wide`, one row a run and one column an hparam."""

@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from runfold.events.kinds import mesh
+from runfold.events.kinds.value import plugin_content
+from runfold.select import select
 from runfold.tables.rows import frame, objects
 from runfold.tables.scalars import categories
 from runfold.tables.values import ROWS, embeddings_of
@@ -90,11 +93,20 @@ def audio_frame(selected: Selected) -> pd.DataFrame:
     )
 
 
-def mesh_frame(selected: Selected) -> pd.DataFrame:
-    """One row a mesh, put together from the tags that hold its parts."""
-    rows = list(ROWS["mesh"](selected))
+def mesh_frame(selected: Selected, wanted: str | Iterable[str] | None = None) -> pd.DataFrame:
+    """One row a mesh, put together from the tags that hold its parts.
+
+    `wanted` filters by the names of meshes, which their parts' tags only start with.
+    """
+    named = [(_mesh_name(log, payloads), log, payloads) for log, payloads in selected]
+    kept = set(select(list(dict.fromkeys(name for name, _, _ in named)), wanted))
+    rows = list(ROWS["mesh"]((log, payloads) for name, log, payloads in named if name in kept))
     names = ("vertices", "faces", "colors", "config")
     return frame(rows, {name: [getattr(row.value, name) for row in rows] for name in names})
+
+
+def _mesh_name(log: RunLog, payloads: Payloads) -> str:
+    return mesh.name_of(payloads.tag, plugin_content(log.metadata(payloads.tag) or b""))
 
 
 def graph_frame(selected: Selected) -> pd.DataFrame:
@@ -115,11 +127,15 @@ def run_metadata_frame(selected: Selected) -> pd.DataFrame:
     return frame(rows, {"metadata": [row.value for row in rows]})
 
 
-def embedding_frame(logs: Sequence[RunLog]) -> pd.DataFrame:
+def embedding_frame(
+    logs: Sequence[RunLog], wanted: str | Iterable[str] | None = None
+) -> pd.DataFrame:
     """One row an embedding that a run's projector configuration names."""
     import pandas as pd
 
-    found = [(log.name, one) for log in logs for one in embeddings_of(log)]
+    every = [(log.name, one) for log in logs for one in embeddings_of(log)]
+    chosen = set(select(list(dict.fromkeys(one.name for _, one in every)), wanted))
+    found = [(run, one) for run, one in every if one.name in chosen]
     names = ("tensor_path", "tensor_shape", "metadata_path", "sprite_path")
     return pd.DataFrame(
         {

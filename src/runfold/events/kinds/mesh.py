@@ -65,6 +65,18 @@ def decode(value: bytes, content: bytes = b"") -> MeshPart:
     )
 
 
+def name_of(tag: str, content: bytes) -> str:
+    """Give the name of the mesh that a tag holds a part of, from the plugin's content."""
+    from google.protobuf.message import DecodeError
+    from tensorboard.plugins.mesh import plugin_data_pb2
+
+    try:
+        name: str = plugin_data_pb2.MeshPluginData.FromString(content).name
+    except DecodeError:
+        name = ""
+    return name or _without_suffix(tag)
+
+
 def combine(parts: Iterable[MeshPart]) -> Mesh:
     """Put the parts that one step stored under one name together.
 
