@@ -12,6 +12,8 @@ from google.protobuf.message import DecodeError
 from logs import scalars, values, write
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from tensorboard.compat.proto.event_pb2 import Event
+from tensorboard.compat.proto.summary_pb2 import Summary
+from tensorboard.util.tensor_util import make_ndarray
 
 import runfold as rf
 from runfold.core.encoder import EventBuffer, frame
@@ -167,6 +169,19 @@ def test_integer_that_float64_cannot_hold_is_rounded_and_noted(tmp_path):
     runs = rf.open(tmp_path)
     assert runs["."]["count"].values.tolist() == [2.0**53]
     assert runs.problems()["code"].tolist() == ["rounded-integer"]
+
+
+def test_bfloat16_tensors_are_float32_arrays(tmp_path):
+    message = Summary.Value(tag="x")
+    message.tensor.dtype = 14
+    message.tensor.tensor_shape.dim.add(size=2)
+    message.tensor.tensor_content = b"\xc0\x3f\x20\x40"
+    write(tmp_path, values(message.SerializeToString()))
+    (point,) = EventAccumulator(str(tmp_path), EVERYTHING).Reload().Tensors("x")
+    with pytest.raises(TypeError):
+        make_ndarray(point.tensor_proto)
+    (array,) = rf.open(tmp_path).tensors()["value"]
+    assert (array.tolist(), array.dtype) == ([1.5, 2.5], np.float32)
 
 
 def test_every_difference_is_documented_with_its_test():
