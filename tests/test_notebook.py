@@ -49,7 +49,7 @@ def test_repr_of_a_run_shows_its_tags(tmp_path):
     lines = repr(run).splitlines()
     assert lines[0] == "Run seed-1: 3 points"
     assert lines[2].split() == ["loss", "scalar", "2", "0..9"]
-    assert lines[3].split() == ["note", "text", "1", "0..0"]
+    assert lines[3].split() == ["note", "text", "1", "0"]
     assert repr(run["loss"]) == ("Series('seed-1', 'loss', 2 points, steps 0..9, last value 0.5)")
 
 
