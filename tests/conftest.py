@@ -2,6 +2,9 @@
 
 from hypothesis import settings
 
+# Named here, its fixtures are known to all tests, and its checks say what they compared.
+pytest_plugins = ["eventfiles"]
+
 # A busy machine makes an example slow; that says nothing about the code.
 settings.register_profile("runfold", deadline=None)
 settings.load_profile("runfold")
