@@ -68,7 +68,7 @@ cpdef enum State:
     """Why decoding stopped where it did."""
     AT_END = 0              # every byte was read
     IS_TORN = 1             # the file ends within a record: more may come
-    IS_ZEROS = 2            # space reserved by the writer, not yet written
+    IS_ZEROS = 2            # from within a record on all is zeros: not yet written
     HAS_BAD_LENGTH = 3      # no boundary from here on can be trusted
     IS_TOO_LONG = 4         # a record above the limit
 

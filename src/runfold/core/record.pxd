@@ -14,9 +14,15 @@ cdef enum Framing:
     WHOLE                   # a record whose payload may be read
     BAD_PAYLOAD             # a record whose payload fails its checksum
     TORN                    # the bytes end within the record
-    ZEROS                   # a header of zeros: space reserved, not yet written
+    ZEROS                   # zeros from within the record to the end: not yet written
     BAD_LENGTH              # the length fails its checksum: no boundary after it can be trusted
     TOO_LONG                # a length above the limit
+
+
+cdef inline bint is_zeros(const uint8_t* at, const uint8_t* end) noexcept nogil:
+    while at < end and at[0] == 0:
+        at += 1
+    return at == end
 
 
 cdef inline Framing read_record(
@@ -26,6 +32,10 @@ cdef inline Framing read_record(
 
     Nothing is computed from a length before it is known to fit, so lengths such
     as 2**64 - 1 cannot overflow.
+
+    Where a writer's pages reach the disk late, a reader finds zeros in their
+    place. They begin at any byte of a record, so a checksum that fails because
+    of them is not held against the record: it will be whole later.
     """
     cdef uint32_t stored
     if end - at < HEADER_SIZE:
@@ -33,7 +43,9 @@ cdef inline Framing read_record(
     memcpy(length, at, 8)
     memcpy(&stored, at + 8, 4)
     if stored != rf_masked_crc32c(at, 8):
-        return ZEROS if length[0] == 0 and stored == 0 else BAD_LENGTH
+        if length[0] <= limit and is_zeros(at + HEADER_SIZE - 1, end):
+            return ZEROS
+        return BAD_LENGTH
     if length[0] > limit:
         return TOO_LONG
     if <uint64_t> (end - at) < length[0] + FRAME_SIZE:
@@ -42,5 +54,5 @@ cdef inline Framing read_record(
     payload.end = payload.at + length[0]
     memcpy(&stored, payload.end, 4)
     if stored != rf_masked_crc32c(payload.at, length[0]):
-        return BAD_PAYLOAD
+        return ZEROS if is_zeros(payload.end + FRAME_SIZE - HEADER_SIZE - 1, end) else BAD_PAYLOAD
     return WHOLE

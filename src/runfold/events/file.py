@@ -157,7 +157,8 @@ class EventFile:
         # Without `seen` the first reading broke off: the bytes alone must tell.
         if seen is not None and (seen.st_dev, seen.st_ino) != (stat.st_dev, stat.st_ino):
             return True
-        return (
+        # What was not read may change: torn bytes are completed, zeros are filled.
+        return offset > 0 and (
             stat.st_size < offset
             or os.pread(descriptor, len(self._head), 0) != self._head
             or os.pread(descriptor, len(self._before), offset - len(self._before)) != self._before
@@ -167,7 +168,8 @@ class EventFile:
         """Remember bytes to know the file by, after a stretch from byte `start` was decoded."""
         end = self.decoder.offset - start
         if start == 0:
-            self._head = bytes(stretch[:_MARK])
+            # What was decoded will stay as it is; a torn record or zeros will not.
+            self._head = bytes(stretch[: min(end, _MARK) or _MARK])
         if end > 0:
             self._before = bytes(stretch[max(0, end - _MARK) : end])
 

@@ -40,8 +40,6 @@ class Code(StrEnum):
     TOO_DEEP = "too-deep"
 
 
-_REST_UNREAD = "The rest of the file was not read."
-
 # The fact and its effect. {record} becomes "record at byte 4096".
 MESSAGES: dict[Code, tuple[str, str]] = {
     Code.INCOMPLETE_TAIL: (
@@ -49,12 +47,15 @@ MESSAGES: dict[Code, tuple[str, str]] = {
         "It is read once the rest has been written.",
     ),
     Code.BAD_PAYLOAD_CHECKSUM: ("{record} has a bad payload checksum", "Skipped."),
-    Code.BAD_LENGTH_CHECKSUM: ("{record} has a bad length checksum", _REST_UNREAD),
+    Code.BAD_LENGTH_CHECKSUM: (
+        "{record} has a bad length checksum",
+        "The rest of the file was not read.",
+    ),
     Code.ZERO_FILLED_TAIL: (
-        "{record} and all after it is zeros",
+        "{record} breaks off, and zeros follow to the end",
         "It is read again when the file changes.",
     ),
-    Code.RECORD_TOO_LONG: ("{record} claims to be longer than the limit", _REST_UNREAD),
+    Code.RECORD_TOO_LONG: ("{record} claims to be longer than the limit", "Skipped."),
     Code.NOT_AN_EVENT_FILE: ("not an event file", "Skipped."),
     Code.COMPRESSED: (
         "a compressed file, not a plain event file",

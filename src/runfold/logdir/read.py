@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from runfold.core.decoder import State, decode
-from runfold.events.file import OPEN_FLAGS
+from runfold.events.file import HEADER_SIZE, OPEN_FLAGS
 from runfold.events.problems import Code, Problem
 
 if TYPE_CHECKING:
@@ -111,14 +111,25 @@ class Reader:
                 return
             self._decode()
             # A short count: the file has become shorter in the meantime.
-            if start + count < end or not self._can_go_on(file, offset, size):
+            if start + count < end:
+                return
+            # Zeros to the end of a stretch are no tail yet: only those that a
+            # whole buffer starts with are believed.
+            has_looked = start == 0 and file.decoder.offset == offset
+            if has_looked and file.decoder.state == State.IS_ZEROS:
+                return
+            if not self._can_go_on(file, size):
                 return
 
-    def _can_go_on(self, file: EventFile, before: int, size: int) -> bool:
-        """Whether more of a file can be read after a stretch of it was decoded."""
+    def _can_go_on(self, file: EventFile, size: int) -> bool:
+        """Whether more of a file can be read after a stretch of it was decoded.
+
+        The next stretch has the whole buffer, also where this one had what other
+        files left of it, so what is torn at the stretch's end will be whole.
+        """
         decoder = file.decoder
         state, left = decoder.state, size - decoder.offset
-        if left <= 0 or state in (State.IS_ZEROS, State.HAS_BAD_LENGTH):
+        if left <= 0 or state == State.HAS_BAD_LENGTH:
             return False
         if state == State.IS_TOO_LONG:
             # Its length is certain, so the records after it are, too.
@@ -129,9 +140,9 @@ class Reader:
         if decoder.needed > left:
             return False
         if decoder.needed > len(self._buffer):
-            self._grow(decoder.needed)
-        # A record that did not fit behind other files has the buffer to itself now.
-        return decoder.needed > 0 or decoder.offset > before
+            # The next header, too, tells a bad checksum of zeros from a tail of zeros.
+            self._grow(decoder.needed + HEADER_SIZE)
+        return True
 
     def _grow(self, size: int) -> None:
         # Never more than the file holds and the decoder's limit allows: both
