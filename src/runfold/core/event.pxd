@@ -55,6 +55,7 @@ cdef struct Value:
     int32_t form
     int32_t note            # a NoteCode to leave, or 0
     bint is_dropped         # the note says why
+    bint is_first_metadata  # the tag got its metadata from this value
 
 cdef struct Collected:
     TagTable* tags

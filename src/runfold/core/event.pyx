@@ -183,34 +183,55 @@ cdef bint read_plugin(Cursor metadata, Cursor* name) noexcept nogil:
     return 1
 
 
-cdef Outcome keep_metadata(TagTable* tags, int32_t number, Cursor metadata) noexcept nogil:
-    """Remember a tag's first metadata; later ones do not change it, as in TensorBoard."""
-    cdef Tag* tag = &tags.tags[number]
+cdef Outcome keep_metadata(
+    TagTable* tags, Value* value, Cursor metadata, int32_t* plugin
+) noexcept nogil:
+    """Say which plugin a value's own metadata names; a tag remembers the first it gets.
+
+    Later ones do not change what the tag is, as in TensorBoard, but they say what
+    their own value is: a writer may log a scalar and a histogram under one tag.
+    """
+    cdef Tag* tag = &tags.tags[value.tag]
+    cdef size_t length = metadata.end - metadata.at
     cdef Cursor name
-    if tag.plugin != UNKNOWN_PLUGIN:
-        return COLLECTED
+    plugin[0] = tag.plugin
+    if tag.plugin != UNKNOWN_PLUGIN and tag.metadata_length == length:
+        # The usual case: every event repeats it.
+        if length == 0 or memcmp(tags.text + tag.metadata, metadata.at, length) == 0:
+            return COLLECTED
     if not read_plugin(metadata, &name):
         return MALFORMED
-    if not keep_text(tags, metadata, &tag.metadata):
-        return OUT_OF_MEMORY
-    tag.metadata_length = metadata.end - metadata.at
-    # Metadata that names no plugin, but a display name perhaps, is as good as none.
-    if name.at == name.end:
-        tag.plugin = NO_PLUGIN
-    elif name.end - name.at == 7 and memcmp(name.at, <const char*> b"scalars", 7) == 0:
-        tag.plugin = SCALARS_PLUGIN
-    else:
-        tag.plugin = OTHER_PLUGIN
+    if name.end - name.at == 7 and memcmp(name.at, <const char*> b"scalars", 7) == 0:
+        plugin[0] = SCALARS_PLUGIN
+    elif name.end > name.at:
+        plugin[0] = OTHER_PLUGIN
+    elif tag.plugin == UNKNOWN_PLUGIN:
+        # Metadata that names no plugin, but a display name perhaps, is as good as none.
+        plugin[0] = NO_PLUGIN
+    if tag.plugin == UNKNOWN_PLUGIN:
+        if not keep_text(tags, metadata, &tag.metadata):
+            return OUT_OF_MEMORY
+        tag.metadata_length = length
+        tag.plugin = plugin[0]
+        value.is_first_metadata = True
     return COLLECTED
 
 
-cdef bint read_tensor(const TagTable* tags, Value* value, Cursor message) noexcept nogil:
-    """Take a tensor of one number as a scalar, unless another plugin owns the tag."""
+cdef void forget_metadata(Collected* into) noexcept nogil:
+    """Take back what the values of a malformed event said of their tags."""
+    cdef size_t i
+    for i in range(into.values_size):
+        if into.values[i].is_first_metadata:
+            into.tags.tags[into.values[i].tag].plugin = UNKNOWN_PLUGIN
+
+
+cdef bint read_tensor(int32_t plugin, Value* value, Cursor message) noexcept nogil:
+    """Take a tensor of one number as a scalar, unless another plugin owns it."""
     cdef Tensor tensor
     cdef int answer = 0
     if not parse_tensor(message, &tensor):
         return 0
-    if tags.tags[value.tag].plugin != OTHER_PLUGIN:
+    if plugin != OTHER_PLUGIN:
         answer = scalar_value(&tensor, &value.scalar)
     if answer > 0:
         value.form = SCALAR
@@ -228,6 +249,7 @@ cdef Outcome read_value(Collected* into, Cursor message) noexcept nogil:
     cdef Cursor name, body, metadata
     cdef uint32_t field, wire_type, key, bits
     cdef float simple
+    cdef int32_t plugin
     cdef Outcome outcome
     cdef bint has_metadata = False
     if not make_room(<void**> &into.values, into.values_size, &into.values_room, sizeof(Value)):
@@ -237,6 +259,7 @@ cdef Outcome read_value(Collected* into, Cursor message) noexcept nogil:
     value.form = NOTHING
     value.note = 0
     value.is_dropped = False
+    value.is_first_metadata = False
     name.at = name.end = metadata.at = metadata.end = NULL
     while at.at < at.end:
         if not read_key(&at, &field, &wire_type):
@@ -279,17 +302,18 @@ cdef Outcome read_value(Collected* into, Cursor message) noexcept nogil:
     if value.tag < 0:
         return OUT_OF_MEMORY
     into.previous_tag = value.tag
+    into.values_size += 1
+    plugin = into.tags.tags[value.tag].plugin
     if has_metadata:
-        outcome = keep_metadata(into.tags, value.tag, metadata)
+        outcome = keep_metadata(into.tags, value, metadata, &plugin)
         if outcome != COLLECTED:
             return outcome
     if value.form == TENSOR:
-        if not read_tensor(into.tags, value, body):
+        if not read_tensor(plugin, value, body):
             return MALFORMED
     elif value.form == HISTOGRAM and not histogram_is_valid(body):
         value.note = BAD_HISTOGRAM
         value.is_dropped = True
-    into.values_size += 1
     return COLLECTED
 
 
@@ -336,6 +360,7 @@ cdef Outcome add_payload(Collected* into, int32_t form, Cursor bytes_, Cursor* t
     value.form = form
     value.note = 0
     value.is_dropped = False
+    value.is_first_metadata = False
     value.tag = -1
     if tag != NULL:
         value.tag = next_tag(into.tags, into.previous_tag, tag[0])
@@ -448,6 +473,13 @@ cdef void count_event(Collected* into, double wall_time) noexcept nogil:
 
 cdef Outcome collect_event(Collected* into, Cursor event, int64_t record) noexcept nogil:
     """Read one serialised Event whose record starts at byte `record` of the file."""
+    cdef Outcome outcome = read_event(into, event, record)
+    if outcome == MALFORMED:
+        forget_metadata(into)
+    return outcome
+
+
+cdef Outcome read_event(Collected* into, Cursor event, int64_t record) noexcept nogil:
     cdef const unsigned char* payload = event.at
     cdef uint32_t field, wire_type, key
     cdef uint64_t bits, step = 0
