@@ -272,13 +272,15 @@ class RunLog:
         self.load()
         found = [problem for file in self.files for problem in file.problems(self.names)]
         found += self.late_problems
+        kinds_of = self.tag_kinds()
         for number, name in enumerate(self.names):
-            if "\\x" in name and _is_invalid(self.tags.raw_name(number)):
+            if "\\x" in name and name in kinds_of and _is_invalid(self.tags.raw_name(number)):
                 found.append(
                     Problem.of(Code.INVALID_UTF8_TAG, self.path, detail=f"tag '{escape(name)}'")
                 )
-        for tag, kinds in self.tag_kinds().items():
-            if len(kinds) > 1:
+        for tag, kinds in kinds_of.items():
+            # The graph of a run has no tag, which is not to have the empty one.
+            if len(kinds) > 1 and (tag or "graph" not in kinds):
                 detail = f"tag '{escape(tag)}': {' and '.join(kinds)}"
                 found.append(Problem.of(Code.TWO_KINDS, self.path, detail=detail))
         return [problem.in_run(self.name) for problem in found]
@@ -349,7 +351,10 @@ class RunLog:
         for rows in sorted(groups, key=lambda rows: rows[0]):
             tag, form = int(items["tag"][rows[0]]), int(items["form"][rows[0]])
             name = self.names[tag] if tag >= 0 else ""
-            rows_of.setdefault((self._kind(tag, form), name), []).append(rows)
+            kind = self._kind(tag, form)
+            # Metadata alone is a value of hparams; elsewhere it only says what the tag is.
+            if form != Form.NOTHING or kind == "hparams":
+                rows_of.setdefault((kind, name), []).append(rows)
         for (kind, name), parts in rows_of.items():
             yield (parts[0] if len(parts) == 1 else np.sort(np.concatenate(parts))), kind, name
 
