@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from runfold.text import escape
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -43,8 +45,9 @@ class Series:
 
     def __repr__(self) -> str:
         count = len(self.steps)
+        names = f"'{escape(self.run)}', '{escape(self.tag)}'"
         if not count:
-            return f"Series({self.run!r}, {self.tag!r}, no points)"
+            return f"Series({names}, no points)"
         span = f"steps {self.steps[0]}..{self.steps[-1]}, last value {self.values[-1]:.6g}"
         hidden = f", {self.hidden} hidden by a restart" if self.hidden else ""
-        return f"Series({self.run!r}, {self.tag!r}, {count} points, {span}{hidden})"
+        return f"Series({names}, {count} points, {span}{hidden})"
