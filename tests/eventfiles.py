@@ -183,6 +183,8 @@ class FaultyLog:
         assert (problem.run, problem.file) == ("bad", first["file"])
         assert (problem.code, problem.offset) == self.notes()[0]
         assert str(raised.value) == f"bad/{Path(problem.file).name}: {first['message']}"
+        with pytest.raises(rf.errors.BadLog):
+            list(rf.open(self.folder, strict=True)["bad"])
 
 
 class GrowingFile(FaultyLog):
@@ -234,4 +236,3 @@ def read_within(memory: int, folder: Path) -> tuple[dict[str, dict[str, list[int
     assert done.returncode == 0, done.stderr
     found, notes = json.loads(done.stdout)
     return found, notes
-
