@@ -7,7 +7,7 @@ leaves nothing behind but its note.
 from libc.math cimport NAN, isfinite, isnan
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc, realloc
-from libc.string cimport memcmp, memcpy, memset
+from libc.string cimport memcpy, memset
 
 from runfold.core.event cimport (
     AUDIO,
@@ -34,18 +34,10 @@ from runfold.core.event cimport (
     Value,
 )
 from runfold.core.histogram cimport histogram_is_valid
+from runfold.core.metadata cimport keep_metadata
 from runfold.core.points cimport Points, add_point
 from runfold.core.record cimport HEADER_SIZE
-from runfold.core.tags cimport (
-    NO_PLUGIN,
-    OTHER_PLUGIN,
-    SCALARS_PLUGIN,
-    UNKNOWN_PLUGIN,
-    Tag,
-    TagTable,
-    keep_text,
-    next_tag,
-)
+from runfold.core.tags cimport OTHER_PLUGIN, UNKNOWN_PLUGIN, next_tag
 from runfold.core.tensor cimport Tensor, parse_tensor, scalar_value, tensor_fits
 from runfold.core.wire cimport (
     Cursor,
@@ -74,8 +66,6 @@ cdef enum:
     VALUE_AUDIO = 6 << 3 | 2
     VALUE_TENSOR = 8 << 3 | 2
     VALUE_METADATA = 9 << 3 | 2
-    METADATA_PLUGIN_DATA = 1 << 3 | 2
-    PLUGIN_NAME = 1 << 3 | 2
     SESSION_STATUS = 1 << 3
     SESSION_STARTED = 1
     RUN_METADATA_TAG = 1 << 3 | 2
@@ -156,65 +146,6 @@ cdef bint add_restart(Collected* into, int64_t step) noexcept nogil:
         restart.points[i] = into.points[i].size
     into.restarts_size += 1
     return 1
-
-
-cdef bint read_plugin(Cursor metadata, Cursor* name) noexcept nogil:
-    """Find the plugin's name in a SummaryMetadata; empty if it has none."""
-    cdef uint32_t field, wire_type, key
-    cdef Cursor data
-    name.at = name.end = NULL
-    while metadata.at < metadata.end:
-        if not read_key(&metadata, &field, &wire_type):
-            return 0
-        key = field << 3 | wire_type
-        if key == METADATA_PLUGIN_DATA:
-            if not read_bytes(&metadata, &data):
-                return 0
-            while data.at < data.end:
-                if not read_key(&data, &field, &wire_type):
-                    return 0
-                if field << 3 | wire_type == PLUGIN_NAME:
-                    if not read_bytes(&data, name):
-                        return 0
-                elif not skip_field(&data, field, wire_type):
-                    return 0
-        elif not skip_field(&metadata, field, wire_type):
-            return 0
-    return 1
-
-
-cdef Outcome keep_metadata(
-    TagTable* tags, Value* value, Cursor metadata, int32_t* plugin
-) noexcept nogil:
-    """Say which plugin a value's own metadata names; a tag remembers the first it gets.
-
-    Later ones do not change what the tag is, as in TensorBoard, but they say what
-    their own value is: a writer may log a scalar and a histogram under one tag.
-    """
-    cdef Tag* tag = &tags.tags[value.tag]
-    cdef size_t length = metadata.end - metadata.at
-    cdef Cursor name
-    plugin[0] = tag.plugin
-    if tag.plugin != UNKNOWN_PLUGIN and tag.metadata_length == length:
-        # The usual case: every event repeats it.
-        if length == 0 or memcmp(tags.text + tag.metadata, metadata.at, length) == 0:
-            return COLLECTED
-    if not read_plugin(metadata, &name):
-        return MALFORMED
-    if name.end - name.at == 7 and memcmp(name.at, <const char*> b"scalars", 7) == 0:
-        plugin[0] = SCALARS_PLUGIN
-    elif name.end > name.at:
-        plugin[0] = OTHER_PLUGIN
-    elif tag.plugin == UNKNOWN_PLUGIN:
-        # Metadata that names no plugin, but a display name perhaps, is as good as none.
-        plugin[0] = NO_PLUGIN
-    if tag.plugin == UNKNOWN_PLUGIN:
-        if not keep_text(tags, metadata, &tag.metadata):
-            return OUT_OF_MEMORY
-        tag.metadata_length = length
-        tag.plugin = plugin[0]
-        value.is_first_metadata = True
-    return COLLECTED
 
 
 cdef void forget_metadata(Collected* into) noexcept nogil:
@@ -305,7 +236,8 @@ cdef Outcome read_value(Collected* into, Cursor message) noexcept nogil:
     into.values_size += 1
     plugin = into.tags.tags[value.tag].plugin
     if has_metadata:
-        outcome = keep_metadata(into.tags, value, metadata, &plugin)
+        outcome = keep_metadata(
+            into.tags, value.tag, metadata, &plugin, &value.is_first_metadata)
         if outcome != COLLECTED:
             return outcome
     if value.form == TENSOR:
