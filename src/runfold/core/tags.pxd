@@ -89,7 +89,10 @@ cdef inline uint64_t keyed_hash(
 cdef inline bint has_name(const TagTable* table, int32_t tag, Cursor name) noexcept nogil:
     cdef const Tag* entry = &table.tags[tag]
     cdef size_t length = name.end - name.at
-    return entry.length == length and memcmp(table.text + entry.name, name.at, length) == 0
+    if entry.length != length:
+        return 0
+    # An absent tag is the empty one, and has no bytes to point at.
+    return length == 0 or memcmp(table.text + entry.name, name.at, length) == 0
 
 
 cdef inline bint keep_text(TagTable* table, Cursor bytes_, size_t* where) noexcept nogil:
