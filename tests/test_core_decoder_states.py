@@ -3,17 +3,33 @@
 import struct
 
 import pytest
-from decoding import feed
+from decoding import FRAME, feed
 
 from runfold.core.checksum import masked_crc32c
-from runfold.core.decoder import Decoder, State
+from runfold.core.decoder import MAX_RECORD, Decoder, State
 from runfold.core.encoder import frame
+from runfold.core.event import NoteCode
 from runfold.core.tags import Tags
 
 
 def header(length: int) -> bytes:
     size = struct.pack("<Q", length)
     return size + struct.pack("<I", masked_crc32c(size))
+
+
+@pytest.mark.parametrize("length", [MAX_RECORD + 1, 2**40, 2**62, 2**63, 2**64 - 17, 2**64 - 1])
+def test_a_length_above_the_limit_is_refused_without_overflow(length: int) -> None:
+    decoder = Decoder(Tags(), limit=2**64 - 1 if length > 2**62 else MAX_RECORD)
+    feed(decoder, header(length) + bytes(20))
+    assert (decoder.state, decoder.offset) == (State.IS_TOO_LONG, 0)
+    assert decoder.needed == min(length + FRAME, 2**64 - 1)
+    if length < 2**62 - FRAME:
+        decoder.skip()
+        assert (decoder.state, decoder.offset) == (State.AT_END, length + FRAME)
+        assert decoder.take()[2] == [(0, NoteCode.RECORD_TOO_LONG, -1)]
+    else:
+        with pytest.raises(ValueError, match="no file goes on"):
+            decoder.skip()
 
 
 def test_reading_goes_on_behind_a_record_that_was_stepped_over() -> None:
@@ -25,3 +41,22 @@ def test_reading_goes_on_behind_a_record_that_was_stepped_over() -> None:
     assert (decoder.state, decoder.offset, decoder.events) == (State.AT_END, len(data), 1)
     with pytest.raises(ValueError, match="no record to step over"):
         decoder.skip()
+
+
+@pytest.mark.parametrize(
+    ("tail", "state", "needed"),
+    [
+        (b"", State.AT_END, 0),
+        (b"\0", State.IS_TORN, FRAME),
+        (bytes(12), State.IS_ZEROS, FRAME),
+        (bytes(100), State.IS_ZEROS, FRAME),
+        (header(5), State.IS_TORN, 5 + FRAME),
+        (header(2**28) + bytes(50), State.IS_TORN, 2**28 + FRAME),
+        (b"\xff" * 12, State.HAS_BAD_LENGTH, FRAME),
+    ],
+)
+def test_the_state_says_why_reading_stopped(tail: bytes, state: State, needed: int) -> None:
+    for before in (b"", frame(b"")):
+        decoder = Decoder(Tags())
+        feed(decoder, before + tail)
+        assert (decoder.state, decoder.needed, decoder.offset) == (state, needed, len(before))

@@ -81,6 +81,13 @@ def test_tags_are_numbered_by_first_appearance(names: list[bytes]) -> None:
     assert sum(len(points[0]) for points in scalars.values()) == len(names)
 
 
+def test_a_value_without_a_tag_has_the_empty_tag() -> None:
+    decoder = decoded(event(b"\x15" + bytes(4)) * 2 + event(simple(b"")))
+    assert decoder.tags.names() == [""]
+    assert decoder.tags.raw_name(0) == b""
+    assert len(decoder.take()[0][0][0]) == 3
+
+
 def test_tags_that_are_no_utf8_are_shown_escaped_and_kept_apart() -> None:
     decoder = decoded(event(simple(b"\xff"), simple(b"\xfe"), simple("grün".encode())))
     assert decoder.tags.names() == ["\\xff", "\\xfe", "grün"]

@@ -90,7 +90,6 @@ cdef bint decode_stretch(Progress* file, const uint8_t* data, size_t size) noexc
     cdef Framing framing
     cdef Outcome outcome
     while at < end:
-        length = 0
         framing = read_record(at, end, file.limit, &payload, &length)
         if framing == WHOLE:
             outcome = collect_event(&file.collected, payload, file.offset)
@@ -112,7 +111,7 @@ cdef bint decode_stretch(Progress* file, const uint8_t* data, size_t size) noexc
             else:
                 file.state = IS_TOO_LONG
             # A length near 2**64 must not wrap to a small need.
-            file.needed = length + FRAME_SIZE if length < <uint64_t> -1 - FRAME_SIZE else length
+            file.needed = length + FRAME_SIZE if length <= <uint64_t> -1 - FRAME_SIZE else length
             return 1
         at += length + FRAME_SIZE
         file.offset += length + FRAME_SIZE

@@ -28,7 +28,7 @@ cdef inline bint is_zeros(const uint8_t* at, const uint8_t* end) noexcept nogil:
 cdef inline Framing read_record(
     const uint8_t* at, const uint8_t* end, uint64_t limit, Cursor* payload, uint64_t* length
 ) noexcept nogil:
-    """Say what stands at `at`. The length is known unless the header is torn or bad.
+    """Say what stands at `at`. The length is 0 where the header is torn or bad.
 
     Nothing is computed from a length before it is known to fit, so lengths such
     as 2**64 - 1 cannot overflow.
@@ -38,14 +38,16 @@ cdef inline Framing read_record(
     of them is not held against the record: it will be whole later.
     """
     cdef uint32_t stored
+    cdef bint is_tail
+    length[0] = 0
     if end - at < HEADER_SIZE:
         return TORN
     memcpy(length, at, 8)
     memcpy(&stored, at + 8, 4)
     if stored != rf_masked_crc32c(at, 8):
-        if length[0] <= limit and is_zeros(at + HEADER_SIZE - 1, end):
-            return ZEROS
-        return BAD_LENGTH
+        is_tail = length[0] <= limit and is_zeros(at + HEADER_SIZE - 1, end)
+        length[0] = 0
+        return ZEROS if is_tail else BAD_LENGTH
     if length[0] > limit:
         return TOO_LONG
     if <uint64_t> (end - at) < length[0] + FRAME_SIZE:

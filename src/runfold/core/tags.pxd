@@ -101,6 +101,8 @@ cdef inline bint keep_text(TagTable* table, Cursor bytes_, size_t* where) noexce
     cdef size_t room = table.text_room
     cdef void* grown
     if length > room - table.text_size:
+        if length > (<size_t> -1) // 4 - room:
+            return 0
         room = (room + length) * 2 if room else length + 256
         grown = realloc(table.text, room)
         if grown == NULL:
