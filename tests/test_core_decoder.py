@@ -1,7 +1,7 @@
 """Event files decoded: what is collected, where it lies, and how reading goes on."""
 
 import numpy as np
-from decoding import PNG, boundaries, every_kind, feed, points, read
+from decoding import PNG, boundaries, every_kind, feed, points, read, value
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -141,6 +141,36 @@ def test_what_was_taken_is_gone_and_outlives_the_decoder() -> None:
     del decoder
     assert [column.tolist() for column in scalars[0]] == [[7], [2.0], [1.0]]
     assert items["length"].tolist() == [3]
+
+
+def test_a_restart_names_the_tags_that_got_points_since_the_one_before() -> None:
+    buffer = EventBuffer()
+    buffer.session_start(0, 1.0)
+    buffer.summary([value("a", 1), value("b", 1), value("a", 1)], 1, 1.0)
+    buffer.graph(b"", 1.0)
+    buffer.session_start(5, 1.0)
+    buffer.session_start(4, 1.0)
+    buffer.scalar("b", 1, 1, 1.0)
+    buffer.session_start(3, 1.0)
+    buffer.scalar("b", 1, 1, 1.0)
+    decoder = Decoder(Tags())
+    feed(decoder, buffer.getvalue())
+    expected = [(0, 0, {}), (5, 1, {0: 2, 1: 1}), (4, 1, {}), (3, 1, {1: 2})]
+    assert decoder.take()[3] == expected
+    # Counting starts anew with what is taken next.
+    feed(decoder, buffer.getvalue())
+    assert decoder.take()[3] == expected
+
+
+def test_tags_and_restarts_together_take_memory_for_each_only_once() -> None:
+    buffer = EventBuffer()
+    buffer.table([str(i) for i in range(5000)], np.arange(1), np.zeros(1), np.zeros((1, 5000)))
+    restart = EventBuffer()
+    restart.session_start(1, 1.0)
+    data = buffer.getvalue() + restart.getvalue() * 5000
+    restarts = read(data).restarts
+    assert restarts[0] == (1, 0, dict.fromkeys(range(5000), 1))
+    assert restarts[1:] == [(1, 0, {})] * 4999
 
 
 def test_wall_times_are_those_of_the_first_and_the_last_event_that_have_one() -> None:

@@ -8,7 +8,7 @@ from runfold.core.tags import Tags
 
 # steps, wall times, values
 Points: TypeAlias = tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]
-# step, items before it, points of each tag before it
+# step, items before it, points before it of each tag that got some since the last one
 Restart: TypeAlias = tuple[int, int, dict[int, int]]
 
 MAX_RECORD: int

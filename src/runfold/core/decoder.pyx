@@ -149,6 +149,20 @@ cdef object take_points(Points* points):
     return taken
 
 
+cdef list list_restarts(const Collected* collected):
+    cdef const Restart* restart
+    cdef size_t i, at = 0
+    found = []
+    for i in range(collected.restarts_size):
+        restart = &collected.restarts[i]
+        points = {}
+        while at < restart.advances:
+            points[collected.advances[at].tag] = collected.advances[at].points
+            at += 1
+        found.append((restart.step, restart.items, points))
+    return found
+
+
 cdef class Decoder:
     """What one event file holds, as far as its bytes were given to `decode`.
 
@@ -224,10 +238,10 @@ cdef class Decoder:
             scalars: tag number -> (steps, wall_times, values), arrays.
             items: an array of `ITEM`, one for each value that is not a scalar.
             notes: (offset, NoteCode, tag number or -1) for everything wrong.
-            restarts: (step, items before it, {tag number: points before it}).
+            restarts: (step, items before it, {tag number: points before it}), where
+                a tag is named only if it got points since the restart before.
         """
         cdef Collected* collected = &self.progress.collected
-        cdef const Restart* restart
         cdef Block block
         cdef cnp.npy_intp size
         cdef size_t i, tag
@@ -248,15 +262,8 @@ cdef class Decoder:
             notes.append((
                 collected.notes[i].offset, collected.notes[i].code, collected.notes[i].tag))
         collected.notes_size = 0
-        restarts = []
-        for i in range(collected.restarts_size):
-            restart = &collected.restarts[i]
-            restarts.append((restart.step, restart.items, {
-                tag: restart.points[tag]
-                for tag in range(restart.tags) if restart.points[tag]
-            }))
-            free(restart.points)
-        collected.restarts_size = 0
+        restarts = list_restarts(collected)
+        collected.restarts_size = collected.advances_size = 0
         return scalars, items, notes, restarts
 
 

@@ -45,8 +45,13 @@ cdef struct Note:
 cdef struct Restart:
     int64_t step            # the writer's own word: forget everything from this step on
     size_t items            # how many items came before it
-    size_t tags             # the length of `points`
-    size_t* points          # how many points each tag had before it
+    size_t advances         # where the advances end that came before it
+
+# A tag that got points since the restart before. Restarts that counted all tags
+# would let a log of ten megabytes, half tags and half restarts, fill any memory.
+cdef struct Advance:
+    int32_t tag
+    size_t points           # how many the tag had at the restart that followed
 
 cdef struct Value:
     Cursor bytes            # what an item points at
@@ -74,6 +79,9 @@ cdef struct Collected:
     Restart* restarts
     size_t restarts_size
     size_t restarts_room
+    Advance* advances
+    size_t advances_size
+    size_t advances_room
     Value* values           # of the event being read: kept only if all of it is sound
     size_t values_size
     size_t values_room

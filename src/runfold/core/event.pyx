@@ -6,7 +6,7 @@ leaves nothing behind but its note.
 
 from libc.math cimport NAN, isfinite, isnan
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
-from libc.stdlib cimport free, malloc, realloc
+from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy, memset
 
 from runfold.core.event cimport (
@@ -26,6 +26,7 @@ from runfold.core.event cimport (
     SCALAR,
     TENSOR,
     UNKNOWN_WALL_TIME,
+    Advance,
     Collected,
     Item,
     Note,
@@ -128,22 +129,39 @@ cdef bint add_item(Collected* into, const Value* value, int64_t step, double wal
     return 1
 
 
+cdef bint add_scalar(
+    Collected* into, int32_t tag, int64_t step, double wall_time, double value
+) noexcept nogil:
+    """Append a point to those of its tag; 0 when memory is out."""
+    cdef Points* points = points_of(into, tag)
+    if points == NULL:
+        return 0
+    if points.restarts != into.restarts_size + 1:
+        if not make_room(
+            <void**> &into.advances, into.advances_size, &into.advances_room, sizeof(Advance)
+        ):
+            return 0
+        into.advances[into.advances_size] = Advance(tag=tag, points=0)
+        into.advances_size += 1
+        points.restarts = into.restarts_size + 1
+    return add_point(points, step, wall_time, value)
+
+
 cdef bint add_restart(Collected* into, int64_t step) noexcept nogil:
     cdef Restart* restart
-    cdef size_t i
+    cdef size_t i = 0
     if not make_room(
         <void**> &into.restarts, into.restarts_size, &into.restarts_room, sizeof(Restart)
     ):
         return 0
     restart = &into.restarts[into.restarts_size]
-    restart.points = <size_t*> malloc((into.points_room + 1) * sizeof(size_t))
-    if restart.points == NULL:
-        return 0
     restart.step = step
     restart.items = into.items_size
-    restart.tags = into.points_room
-    for i in range(into.points_room):
-        restart.points[i] = into.points[i].size
+    restart.advances = into.advances_size
+    if into.restarts_size:
+        i = into.restarts[into.restarts_size - 1].advances
+    for i in range(i, into.advances_size):
+        into.advances[i].points = into.points[into.advances[i].tag].size
     into.restarts_size += 1
     return 1
 
@@ -323,7 +341,6 @@ cdef bint keep_values(Collected* into, int64_t step, double wall_time, int64_t r
                       const unsigned char* payload) noexcept nogil:
     """Add the values of a sound event to the columns; 0 when memory is out."""
     cdef const Value* value
-    cdef Points* points
     cdef size_t i
     cdef int64_t start
     for i in range(into.values_size):
@@ -333,8 +350,7 @@ cdef bint keep_values(Collected* into, int64_t step, double wall_time, int64_t r
         if value.is_dropped:
             continue
         if value.form == SCALAR:
-            points = points_of(into, value.tag)
-            if points == NULL or not add_point(points, step, wall_time, value.scalar):
+            if not add_scalar(into, value.tag, step, wall_time, value.scalar):
                 return 0
         else:
             start = record + HEADER_SIZE + (value.bytes.at - payload)
@@ -382,14 +398,10 @@ cdef bint read_plain(Cursor event, Plain* out) noexcept nogil:
 
 cdef Outcome keep_plain(Collected* into, const Plain* plain) noexcept nogil:
     cdef int32_t tag = next_tag(into.tags, into.previous_tag, plain.name)
-    cdef Points* points
     if tag < 0:
         return OUT_OF_MEMORY
     into.previous_tag = tag
-    points = points_of(into, tag)
-    if points == NULL:
-        return OUT_OF_MEMORY
-    if not add_point(points, <int64_t> plain.step, plain.wall_time, plain.scalar):
+    if not add_scalar(into, tag, <int64_t> plain.step, plain.wall_time, plain.scalar):
         return OUT_OF_MEMORY
     count_event(into, plain.wall_time)
     return COLLECTED
@@ -475,10 +487,9 @@ cdef void free_collected(Collected* collected) noexcept nogil:
     cdef size_t i
     for i in range(collected.points_room):
         free(collected.points[i].steps)
-    for i in range(collected.restarts_size):
-        free(collected.restarts[i].points)
     free(collected.points)
     free(collected.items)
     free(collected.notes)
     free(collected.restarts)
+    free(collected.advances)
     free(collected.values)

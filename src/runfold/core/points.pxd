@@ -10,6 +10,7 @@ cdef struct Points:
     double* values
     size_t size
     size_t room
+    size_t restarts         # one more than there were when its last point came; 0: no point yet
 
 
 cdef inline bint grow_points(Points* points) noexcept nogil:

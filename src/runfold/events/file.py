@@ -66,9 +66,12 @@ class Columns:
     def append(self, new: Columns) -> None:
         """Add what a later reading of the file brought."""
         before = {tag: len(points[0]) for tag, points in self.scalars.items()}
+        # The first restart names every tag: points of any may have come since the last.
+        named = before
         for step, items, counts in new.restarts:
-            shifted = {tag: before.get(tag, 0) + counts.get(tag, 0) for tag in {*before, *counts}}
-            self.restarts.append((step, len(self.items) + items, shifted))
+            moved = {tag: before.get(tag, 0) + count for tag, count in counts.items()}
+            self.restarts.append((step, len(self.items) + items, named | moved))
+            named = {}
         for tag, points in new.scalars.items():
             if tag in self.scalars:
                 points = join_points([self.scalars[tag], points])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -291,33 +292,44 @@ class RunLog:
             for tag, points in file.columns.scalars.items():
                 gathered.setdefault(tag, []).append(points)
         names = self.names
-        needs_policy = self.restarts == "step" or (
-            self.restarts == "session" and self._has_restarts()
-        )
+        markers = self._markers() if self.restarts == "session" else {}
+        needs_policy = self.restarts == "step" or bool(markers)
         assembled = {}
         for tag, pieces in gathered.items():
             columns = pieces[0] if len(pieces) == 1 else join_points(pieces)
             hidden = 0
             if needs_policy:
-                mask = visible(columns[0], self._markers(tag), self.restarts)
+                mask = visible(columns[0], markers.get(tag, ()), self.restarts)
                 if mask is not None:
                     hidden = len(mask) - int(mask.sum())
                     columns = (columns[0][mask], columns[1][mask], columns[2][mask])
             assembled[names[tag]] = Series(self.name, names[tag], *columns, hidden)
         return assembled
 
-    def _has_restarts(self) -> bool:
-        return any(file.columns.restarts for file in self.files)
+    def _lowest_steps(self) -> list[int]:
+        """For each restart marker of the run the lowest step of it and all after it."""
+        steps = [step for file in self.files for step, _, _ in file.columns.restarts]
+        return list(accumulate(reversed(steps), min))[::-1]
 
-    def _markers(self, tag: int) -> list[tuple[int, int]]:
-        """(points of the tag before it, step) of every restart marker of the run."""
-        markers = []
-        before = 0
-        for file in self.files:
-            columns = file.columns
-            markers += [(before + points.get(tag, 0), step) for step, _, points in columns.restarts]
-            if tag in columns.scalars:
-                before += len(columns.scalars[tag][0])
+    def _markers(self) -> dict[int, list[tuple[int, int]]]:
+        """For each tag (points before it, step) of the restart markers that follow points of it.
+
+        A step is the lowest of that marker and all after it, so a marker that
+        follows no new point need not be repeated for each tag.
+        """
+        lowest = self._lowest_steps()
+        markers: dict[int, list[tuple[int, int]]] = {}
+        ends: dict[int, int] = {}
+        passed = 0
+        for columns in (file.columns for file in self.files if lowest):
+            for _, _, counts in columns.restarts:
+                for tag, count in counts.items():
+                    markers.setdefault(tag, []).append((ends.get(tag, 0) + count, lowest[passed]))
+                passed += 1
+            for tag, points in columns.scalars.items():
+                ends[tag] = ends.get(tag, 0) + len(points[0])
+                if passed < len(lowest):
+                    markers.setdefault(tag, []).append((ends[tag], lowest[passed]))
         return markers
 
     def _assemble_payloads(self) -> dict[tuple[str, str], Payloads]:
@@ -333,9 +345,14 @@ class RunLog:
             np.array([number for number, _ in pieces], np.int32), [len(p[1]) for p in pieces]
         )
         sources = [(file, file.rereads) for file in self.files]
+        markers = self._item_markers()
         assembled: dict[tuple[str, str], Payloads] = {}
         for rows, kind, tag in self._group(items):
-            mask = None if kind in _TIMELESS else self._visible_rows(items["step"][rows], rows)
+            mask = (
+                None
+                if kind in _TIMELESS
+                else self._visible_rows(items["step"][rows], rows, markers)
+            )
             shown = rows if mask is None else rows[mask]
             assembled[kind, tag] = Payloads(
                 kind, tag, items[shown], files[shown], sources, len(rows) - len(shown)
@@ -365,18 +382,27 @@ class RunLog:
         # A tensor of many numbers under the scalars plugin is no scalar.
         return "tensor" if kind == "scalar" else kind
 
-    def _visible_rows(
-        self, steps: NDArray[np.int64], rows: NDArray[np.intp]
-    ) -> NDArray[np.bool_] | None:
-        markers = []
+    def _item_markers(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """How many items came before each restart marker of the run, and its lowest step."""
+        counts = []
         before = 0
         for file in self.files:
-            markers += [
-                (int(np.searchsorted(rows, before + items)), step)
-                for step, items, _ in file.columns.restarts
-            ]
+            counts += [before + items for _, items, _ in file.columns.restarts]
             before += len(file.columns.items)
-        return visible(steps, markers, self.restarts)
+        return np.array(counts, np.int64), np.array(self._lowest_steps(), np.int64)
+
+    def _visible_rows(
+        self,
+        steps: NDArray[np.int64],
+        rows: NDArray[np.intp],
+        markers: tuple[NDArray[np.int64], NDArray[np.int64]],
+    ) -> NDArray[np.bool_] | None:
+        counts, lowest = markers
+        # The marker that follows each row; only where it changes does one matter.
+        following = np.searchsorted(counts, rows, side="right")
+        ends = np.flatnonzero(np.diff(following, append=len(counts)))
+        befores, limits = (ends + 1).tolist(), lowest[following[ends]].tolist()
+        return visible(steps, list(zip(befores, limits, strict=True)), self.restarts)
 
 
 def _make_distinct(names: list[str]) -> None:

@@ -52,21 +52,28 @@ def visible(
 def _after_markers(
     steps: NDArray[np.int64], markers: Sequence[tuple[int, int]]
 ) -> NDArray[np.bool_]:
-    mask = np.ones(len(steps), np.bool_)
-    for before, step in markers:
-        mask[:before] &= steps[:before] < step
-    return mask
+    if not markers:
+        return np.ones(len(steps), np.bool_)
+    befores, limits = np.array(markers, np.int64).T
+    return _below_what_follows(steps, befores, limits)
 
 
 def _newest_branch(steps: NDArray[np.int64]) -> NDArray[np.bool_]:
-    mask = np.ones(len(steps), np.bool_)
     falls = np.flatnonzero(steps[1:] < steps[:-1]) + 1
-    if not len(falls):
-        return mask
-    # lowest[k]: the lowest step that the k-th fall or a later one went back to.
-    lowest = np.minimum.accumulate(steps[falls][::-1])[::-1]
-    # The falls that come after each point: all from falls[k] on.
-    later = np.searchsorted(falls, np.arange(len(steps)), side="right")
-    has_later = later < len(falls)
-    mask[has_later] = steps[has_later] < lowest[later[has_later]]
+    return _below_what_follows(steps, falls, steps[falls])
+
+
+def _below_what_follows(
+    steps: NDArray[np.int64], befores: NDArray[np.int64], limits: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """Which of the steps are below every limit that comes after them.
+
+    The k-th limit comes after the first `befores[k]` steps; these ascend.
+    """
+    mask = np.ones(len(steps), np.bool_)
+    # lowest[k]: the lowest of the k-th limit and all after it.
+    lowest = np.minimum.accumulate(limits[::-1])[::-1]
+    following = np.searchsorted(befores, np.arange(len(steps)), side="right")
+    has_limit = following < len(befores)
+    mask[has_limit] = steps[has_limit] < lowest[following[has_limit]]
     return mask
