@@ -1,7 +1,7 @@
 """Event files decoded: what is collected, where it lies, and how reading goes on."""
 
 import numpy as np
-from decoding import PNG, boundaries, every_kind, feed, points, read, value
+from decoding import PNG, boundaries, codes, collect, every_kind, feed, points, read, value
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -171,6 +171,22 @@ def test_tags_and_restarts_together_take_memory_for_each_only_once() -> None:
     restarts = read(data).restarts
     assert restarts[0] == (1, 0, dict.fromkeys(range(5000), 1))
     assert restarts[1:] == [(1, 0, {})] * 4999
+
+
+def test_a_malformed_event_says_nothing_of_its_tags() -> None:
+    message = values.tensor("loss", np.ones(1, np.float32), "audio")
+    summary = b"\x0a" + bytes([len(message)]) + message
+    malformed = b"\x2a" + bytes([len(summary)]) + summary + b"\x08"
+    buffer = EventBuffer()
+    buffer.event(malformed)
+    buffer.scalar_tensor("loss", 0.5, 1, 1.0)
+    decoder = Decoder(Tags())
+    feed(decoder, buffer.getvalue())
+    assert b"scalars" in (decoder.tags.metadata(0) or b"")
+    reading = collect(decoder, buffer.getvalue())
+    assert codes(reading) == [NoteCode.MALFORMED_EVENT]
+    assert points(reading, "loss") == [(1, 1.0, 0.5)]
+    assert not reading.items
 
 
 def test_wall_times_are_those_of_the_first_and_the_last_event_that_have_one() -> None:
