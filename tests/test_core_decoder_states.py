@@ -1,13 +1,15 @@
 """Where a decoder stands and why, what it refuses, and who may use it when."""
 
 import struct
+import threading
 
+import numpy as np
 import pytest
 from decoding import FRAME, feed
 
 from runfold.core.checksum import masked_crc32c
-from runfold.core.decoder import MAX_RECORD, Decoder, State
-from runfold.core.encoder import frame
+from runfold.core.decoder import MAX_RECORD, Decoder, State, decode
+from runfold.core.encoder import EventBuffer, frame
 from runfold.core.event import NoteCode
 from runfold.core.tags import Tags
 
@@ -60,3 +62,48 @@ def test_the_state_says_why_reading_stopped(tail: bytes, state: State, needed: i
         decoder = Decoder(Tags())
         feed(decoder, before + tail)
         assert (decoder.state, decoder.needed, decoder.offset) == (state, needed, len(before))
+
+
+def test_a_stretch_that_came_to_be_whole_or_empty_is_no_longer_torn() -> None:
+    decoder = Decoder(Tags())
+    feed(decoder, frame(b"")[:5])
+    feed(decoder, b"")
+    assert (decoder.state, decoder.needed) == (State.AT_END, 0)
+
+
+def test_wrong_arguments_are_refused_before_anything_is_read() -> None:
+    decoder, data = Decoder(Tags()), frame(b"")
+    for start, end in [(-1, 3), (2, 1), (0, len(data) + 1), (-(2**63), 2**63 - 1)]:
+        with pytest.raises(ValueError, match="outside of a buffer of 16"):
+            decode([decoder, decoder], data, np.array([0, start]), np.array([16, end]))
+    with pytest.raises(ValueError, match="2 decoders need as many"):
+        decode([decoder] * 2, data, np.array([0]), np.array([16]))
+    for wrong in (None, "decoder", Tags()):
+        with pytest.raises(TypeError):
+            decode([decoder, wrong], data, np.array([0, 0]), np.array([16, 16]))  # type: ignore[list-item]
+    with pytest.raises(TypeError):
+        Decoder(None)  # type: ignore[arg-type]
+    for offset in (-1, 2**62 + 1):
+        with pytest.raises(ValueError, match="no file has a byte"):
+            Decoder(Tags(), offset)
+    assert (decoder.offset, decoder.events) == (0, 0)
+
+
+def test_asking_while_another_thread_decodes_answers_or_is_refused() -> None:
+    buffer = EventBuffer()
+    buffer.table([str(i) for i in range(20_000)], np.arange(2), np.zeros(2), np.ones((2, 20_000)))
+    data, decoder = buffer.getvalue(), Decoder(Tags())
+    thread = threading.Thread(target=feed, args=(decoder, data))
+    taken = 0
+    thread.start()
+    while True:
+        was_alive = thread.is_alive()
+        try:
+            decoder.tags.names()
+            taken += sum(len(points[0]) for points in decoder.take()[0].values())
+        except RuntimeError as error:
+            assert "another thread" in str(error)
+        if not was_alive:
+            break
+    thread.join()
+    assert taken == 40_000

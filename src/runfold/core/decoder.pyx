@@ -48,6 +48,9 @@ rf_crc32c_init()
 # Records above this are refused before anything is allocated for them.
 MAX_RECORD = 256 << 20
 
+# So far from the largest number that no sum of bytes in memory leads there.
+cdef int64_t MAX_OFFSET = <int64_t> 1 << 62
+
 ITEM = np.dtype(
     [
         ("step", np.int64),
@@ -79,6 +82,12 @@ cdef struct Progress:
     uint64_t needed         # bytes from there on that the next record takes
     uint64_t limit
     int32_t state
+
+
+cdef struct Stretch:
+    Progress* file
+    size_t start
+    size_t size
 
 
 cdef bint decode_stretch(Progress* file, const uint8_t* data, size_t size) noexcept nogil:
@@ -135,18 +144,37 @@ cdef object as_array(Block block, void* data, cnp.npy_intp size, int type_number
     return array
 
 
-cdef object take_points(Points* points):
-    """Three arrays that own the block of `points`, which is empty afterwards."""
+cdef object take_points(Collected* collected, size_t tag):
+    """Three arrays that own the block of a tag's points, which are none afterwards."""
     cdef Block block = Block()
-    cdef cnp.npy_intp size = points.size
+    # Nothing below may find the block in two hands, should an array not be made
+    # for want of memory.
+    cdef Points points = collected.points[tag]
+    memset(&collected.points[tag], 0, sizeof(Points))
     block.data = points.steps
-    taken = (
-        as_array(block, points.steps, size, cnp.NPY_INT64),
-        as_array(block, points.wall_times, size, cnp.NPY_FLOAT64),
-        as_array(block, points.values, size, cnp.NPY_FLOAT64),
+    return (
+        as_array(block, points.steps, points.size, cnp.NPY_INT64),
+        as_array(block, points.wall_times, points.size, cnp.NPY_FLOAT64),
+        as_array(block, points.values, points.size, cnp.NPY_FLOAT64),
     )
-    memset(points, 0, sizeof(Points))
-    return taken
+
+
+cdef object take_items(Collected* collected):
+    """One array that owns the block of the items, which are none afterwards."""
+    cdef Block block = Block()
+    cdef cnp.npy_intp size = collected.items_size * sizeof(Item)
+    block.data = collected.items
+    collected.items = NULL
+    collected.items_size = collected.items_room = 0
+    return as_array(block, block.data, size, cnp.NPY_UINT8).view(ITEM)
+
+
+cdef list list_notes(const Collected* collected):
+    cdef size_t i
+    return [
+        (collected.notes[i].offset, collected.notes[i].code, collected.notes[i].tag)
+        for i in range(collected.notes_size)
+    ]
 
 
 cdef list list_restarts(const Collected* collected):
@@ -176,6 +204,8 @@ cdef class Decoder:
     cdef readonly Tags tags
 
     def __cinit__(self, Tags tags not None, int64_t offset=0, uint64_t limit=MAX_RECORD):
+        if not 0 <= offset <= MAX_OFFSET:
+            raise ValueError(f"no file has a byte {offset}")
         self.tags = tags
         self.progress.collected.tags = &tags.table
         self.progress.collected.previous_tag = -1
@@ -221,10 +251,11 @@ cdef class Decoder:
     def skip(self):
         """Step over the record at `offset`, which is above the limit, and note it."""
         cdef uint64_t length = self.progress.needed
-        if self.progress.state != IS_TOO_LONG or length > <uint64_t> (
-            0x7FFFFFFFFFFFFFFF - self.progress.offset
-        ):
+        self.tags.check_idle()
+        if self.progress.state != IS_TOO_LONG:
             raise ValueError("there is no record to step over")
+        if length > <uint64_t> MAX_OFFSET or self.progress.offset > MAX_OFFSET - <int64_t> length:
+            raise ValueError(f"no file goes on for {length} bytes from {self.progress.offset} on")
         if not add_note(&self.progress.collected, self.progress.offset, RECORD_TOO_LONG, -1):
             raise MemoryError
         self.progress.offset += length
@@ -242,28 +273,16 @@ cdef class Decoder:
                 a tag is named only if it got points since the restart before.
         """
         cdef Collected* collected = &self.progress.collected
-        cdef Block block
-        cdef cnp.npy_intp size
-        cdef size_t i, tag
+        cdef size_t tag
+        self.tags.check_idle()
+        notes = list_notes(collected)
+        restarts = list_restarts(collected)
+        collected.notes_size = collected.restarts_size = collected.advances_size = 0
         scalars = {}
         for tag in range(collected.points_room):
             if collected.points[tag].size:
-                scalars[tag] = take_points(&collected.points[tag])
-        items = NO_ITEMS
-        if collected.items_size:
-            block = Block()
-            block.data = collected.items
-            size = collected.items_size * sizeof(Item)
-            items = as_array(block, collected.items, size, cnp.NPY_UINT8).view(ITEM)
-            collected.items = NULL
-            collected.items_size = collected.items_room = 0
-        notes = []
-        for i in range(collected.notes_size):
-            notes.append((
-                collected.notes[i].offset, collected.notes[i].code, collected.notes[i].tag))
-        collected.notes_size = 0
-        restarts = list_restarts(collected)
-        collected.restarts_size = collected.advances_size = 0
+                scalars[tag] = take_points(collected, tag)
+        items = take_items(collected) if collected.items_size else NO_ITEMS
         return scalars, items, notes, restarts
 
 
@@ -279,29 +298,40 @@ def decode(list decoders not None, const uint8_t[::1] buffer not None,
     Each decoder stands behind its last whole record afterwards, with the reason
     in `state`. Files that share their tags are decoded in the order given.
     """
-    cdef size_t count = len(decoders), i
-    cdef Progress** files
+    # A thread that changes its list or arrays meanwhile must not change what is read here.
+    cdef tuple held = tuple(decoders)
+    cdef size_t count = len(held), i
+    cdef Stretch* stretches
+    cdef const uint8_t* data = &buffer[0] if buffer.shape[0] else NULL
     cdef bint has_memory = True
+    cdef Decoder decoder
     if <size_t> starts.shape[0] != count or <size_t> ends.shape[0] != count:
         raise ValueError(f"{count} decoders need as many starts and ends")
-    for i in range(count):
-        if not 0 <= starts[i] <= ends[i] <= buffer.shape[0]:
-            raise ValueError(f"stretch {i} lies outside of the buffer")
-    if buffer.shape[0] == 0 or count == 0:
-        return
-    files = <Progress**> calloc(count, sizeof(Progress*))
-    if files == NULL:
+    stretches = <Stretch*> calloc(count + 1, sizeof(Stretch))
+    if stretches == NULL:
         raise MemoryError
     try:
         for i in range(count):
-            files[i] = &(<Decoder?> decoders[i]).progress
+            decoder = <Decoder?> held[i]
+            decoder.tags.check_idle()
+            stretches[i] = cut_stretch(&decoder.progress, buffer.shape[0], starts[i], ends[i])
+        for i in range(count):
+            (<Decoder> held[i]).tags.is_busy = True
         with nogil:
             for i in range(count):
                 has_memory = decode_stretch(
-                    files[i], &buffer[0] + starts[i], ends[i] - starts[i])
+                    stretches[i].file, data + stretches[i].start, stretches[i].size)
                 if not has_memory:
                     break
+        for i in range(count):
+            (<Decoder> held[i]).tags.is_busy = False
     finally:
-        free(files)
+        free(stretches)
     if not has_memory:
         raise MemoryError("no memory left for the columns of an event file")
+
+
+cdef Stretch cut_stretch(Progress* file, int64_t size, int64_t start, int64_t end) except *:
+    if not 0 <= start <= end <= size:
+        raise ValueError(f"bytes {start} to {end} lie outside of a buffer of {size}")
+    return Stretch(file=file, start=start, size=end - start)

@@ -188,4 +188,6 @@ cdef inline int32_t next_tag(TagTable* table, int32_t previous, Cursor name) noe
 
 cdef class Tags:
     cdef TagTable table
+    cdef bint is_busy       # another thread may be moving the table about
+    cdef int check_idle(self) except -1
     cdef const Tag* _tag(self, size_t number) except NULL

@@ -16,7 +16,8 @@ cdef class Tags:
     """The tags of one run, shared by the decoders of all its files.
 
     Sharing is what lets metadata that only the first file has count for the
-    whole run. One thread at a time may decode into the same tags.
+    whole run. One thread at a time may decode into the same tags; while it does,
+    another that asks for anything but their number gets a RuntimeError.
     """
 
     def __cinit__(self):
@@ -36,6 +37,7 @@ cdef class Tags:
         """The tags from number `start` on, as text; bytes that are no UTF-8 are escaped."""
         cdef const Tag* tag
         cdef Py_ssize_t i
+        self.check_idle()
         found = []
         for i in range(max(start, 0), <Py_ssize_t> self.table.size):
             tag = &self.table.tags[i]
@@ -56,7 +58,13 @@ cdef class Tags:
         return PyBytes_FromStringAndSize(
             <const char*> self.table.text + tag.metadata, tag.metadata_length)
 
+    cdef int check_idle(self) except -1:
+        if self.is_busy:
+            raise RuntimeError("another thread is decoding a file of the same run")
+        return 0
+
     cdef const Tag* _tag(self, size_t number) except NULL:
+        self.check_idle()
         if number >= self.table.size:
             raise IndexError(f"no tag number {number}: there are {self.table.size}")
         return &self.table.tags[number]
