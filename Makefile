@@ -9,9 +9,12 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 JOBS   ?= 2
+# How long `make fuzz` runs, in all.
+SECONDS = 60
 
 CORE      := $(wildcard src/runfold/core/*.pyx src/runfold/core/*.pxd src/runfold/core/*.h)
 SANITIZED := build/sanitized
+FUZZED    := build/fuzz
 # Tests that need nothing but the compiled core and the package's own files.
 CORE_TESTS = $(wildcard tests/test_core_*.py) tests/test_package.py
 
@@ -25,7 +28,7 @@ REQUIREMENTS := $(BIN)/python -c 'import sys, tomllib; \
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint types layers pytest sanitize bench format clean
+.PHONY: help demo test lint types layers pytest sanitize fuzz bench format clean
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -53,6 +56,10 @@ sanitize: $(VENV)/.test $(SANITIZED)/.built ## Run the core's tests with all che
 	LD_PRELOAD=$$(gcc -print-file-name=libasan.so) \
 	ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc PYTHONPATH=$(SANITIZED)/lib \
 	$(BIN)/python -m pytest --capture=sys -p no:cacheprovider $(CORE_TESTS)
+
+# Only clang can make the compiled core tell a fuzzer which branches it took.
+fuzz: $(VENV)/.test $(if $(shell command -v clang),$(FUZZED)/.built) ## Feed the core what a fuzzer thinks up, for SECONDS=60
+	$(BIN)/python fuzz/run.py $(SECONDS) $(if $(shell command -v clang),$(FUZZED)/lib)
 
 bench: $(VENV)/.bench ## Measure Runfold and its peers on the same logs
 	$(BIN)/python -m benchmarks
@@ -85,4 +92,9 @@ $(VENV)/.test $(VENV)/.bench: $(VENV)/.%: $(VENV)/.installed pyproject.toml
 $(SANITIZED)/.built: $(VENV)/.python setup.py $(CORE) $(shell find src -name '*.py')
 	RUNFOLD_CHECKED=1 RUNFOLD_SANITIZE=address,undefined $(BIN)/python setup.py --quiet \
 		build --build-base $(SANITIZED) --build-lib $(SANITIZED)/lib
+	@touch $@
+
+$(FUZZED)/.built: $(VENV)/.python setup.py $(CORE) $(shell find src -name '*.py')
+	CC=clang LDSHARED="clang -shared" RUNFOLD_SANITIZE=address,fuzzer-no-link $(BIN)/python setup.py \
+		--quiet build --build-base $(FUZZED) --build-lib $(FUZZED)/lib
 	@touch $@

@@ -1,7 +1,8 @@
 """Compile the Cython core; everything else about the package is in pyproject.toml.
 
 RUNFOLD_CHECKED=1 rebuilds with every Cython check on, and
-RUNFOLD_SANITIZE=address,undefined with gcc's sanitizers.
+RUNFOLD_SANITIZE=address,undefined with gcc's sanitizers; with CC=clang,
+RUNFOLD_SANITIZE=address,fuzzer-no-link lets a fuzzer see which branches are taken.
 """
 
 import os

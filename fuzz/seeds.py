@@ -1,0 +1,89 @@
+"""Inputs to start from: what the encoder writes, in the layout of each target."""
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from runfold.core.encoder import EventBuffer
+from runfold.events import values
+
+PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(17)
+WAVE = b"RIFF\x24\0\0\0WAVEfmt \x10\0\0\0\1\0\1\0\x40\x1f\0\0\x80\x3e\0\0\2\0\x10\0data\0\0\0\0"
+LAYOUT = b"\x12\x0b\x0a\x01c\x12\x06\x0a\x01t\x12\x01\x2a"
+KERAS = '{"class_name": "Sequential", "config": {"layers": []}}'
+
+
+def value_messages() -> Iterator[bytes]:
+    """A Summary.Value of every kind, old form and new."""
+    yield values.histogram("h", 0, 1, 2, 3, 4, [1, 2], [1, 1])
+    yield values.histogram_tensor("h", [[0.0, 1.0, 2.0], [1.0, 2.0, 3.0]])
+    yield values.image("i", 1, 1, 3, PNG)
+    yield values.image_tensor("i", 1, 1, [PNG, PNG])
+    yield values.audio("s", 8000, 1, 0, WAVE)
+    yield values.audio_tensor("s", [WAVE], ["label"])
+    yield values.text("t", ["one", "two"])
+    yield values.text("t", "# one")
+    yield values.tensor("x_VERTEX", np.zeros((1, 2, 3), np.float32), "mesh", b"\x12\x01x\x18\x01")
+    yield values.tensor("p", np.zeros((6, 3), np.float32), "pr_curves", b"\x10\x03")
+    yield values.metadata_only("_hparams_/experiment", "hparams", b"\x12\x00")
+    yield values.metadata_only("_hparams_/session_start_info", "hparams", b"\x1a\x02\x1a\x00")
+    yield values.tensor("custom_scalars__config__", np.array(LAYOUT, object), "custom_scalars")
+    yield values.tensor("keras", np.array(KERAS, object), "graph_keras_model")
+    yield values.tensor("g", np.array(b"\x0a\x04\x0a\x02op", object), "graphs")
+    yield values.tensor("m", np.array(b"\x0a\x00", object), "graph_run_metadata")
+
+
+def tensor_messages() -> Iterator[bytes]:
+    """A TensorProto of every dtype that the encoder writes, and a HistogramProto."""
+    for dtype in values.DTYPES:
+        if dtype != "bfloat16":
+            for shape in ((), (2, 2)):
+                yield values.tensor("", np.ones(shape, dtype))[2:]
+    yield values.text("", ["one", "two"])[2:]
+    yield values.histogram("", 0, 1, 2, 3, 4, [1, 2], [1, 1])[2:]
+
+
+def payloads() -> Iterator[bytes]:
+    """A serialised Event of every sort."""
+    buffer = EventBuffer()
+    buffer.file_version(1.5)
+    buffer.scalar("loss", 0.25, 1, 2.0)
+    buffer.scalar_tensor("loss", 0.25, 1, 2.0)
+    buffer.scalar_double("loss", 0.25, -1, 2.0)
+    buffer.session_start(2, 3.0)
+    buffer.graph(b"\x0a\x04\x0a\x02op", 4.0)
+    buffer.run_metadata("step", b"\x0a\x00", 3, 4.0)
+    for message in value_messages():
+        buffer.value(message, 3, 4.0)
+    data = buffer.getvalue()
+    while data:
+        size = int.from_bytes(data[:8], "little")
+        yield data[12 : 12 + size]
+        data = data[16 + size :]
+
+
+def seeds(target: str) -> Iterator[bytes]:
+    """The inputs that a target starts from."""
+    if target == "tensors":
+        for message in tensor_messages():
+            yield b"\x08" + message
+        return
+    for payload in payloads():
+        if target == "payloads":
+            yield b"\0" + payload
+            yield b"\1" + payload * 2
+        else:
+            buffer = EventBuffer()
+            buffer.event(payload)
+            buffer.scalar("loss", 0.5, 2, 2.0)
+            yield b"\x07\0\0" + buffer.getvalue()
+            yield b"\x14\0\3" + buffer.getvalue()
+
+
+def write_seeds(target: str, folder: Path) -> None:
+    """Put the seeds of a target into a folder, named by their content as libFuzzer does."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for seed in seeds(target):
+        (folder / hashlib.sha1(seed).hexdigest()).write_bytes(seed)
