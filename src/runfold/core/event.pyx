@@ -97,7 +97,7 @@ cdef bint add_note(Collected* into, int64_t offset, int32_t code, int32_t tag) n
     return 1
 
 
-cdef Points* points_of(Collected* into, int32_t tag) noexcept nogil:
+cdef inline Points* points_of(Collected* into, int32_t tag) noexcept nogil:
     """The points of a tag, empty if it is new; NULL when memory is out."""
     cdef size_t room
     cdef void* grown
@@ -129,7 +129,7 @@ cdef bint add_item(Collected* into, const Value* value, int64_t step, double wal
     return 1
 
 
-cdef bint add_scalar(
+cdef inline bint add_scalar(
     Collected* into, int32_t tag, int64_t step, double wall_time, double value
 ) noexcept nogil:
     """Append a point to those of its tag; 0 when memory is out."""
