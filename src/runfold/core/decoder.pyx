@@ -132,30 +132,34 @@ cdef bint decode_stretch(Progress* file, const uint8_t* data, size_t size) noexc
 cdef class Block:
     """Keeps malloc'ed memory alive for the arrays that look into it."""
 
-    cdef void* data
+    cdef (void*)[3] columns
 
     def __dealloc__(self):
-        free(self.data)
+        free(self.columns[0])
+        free(self.columns[1])
+        free(self.columns[2])
 
 
-cdef object as_array(Block block, void* data, cnp.npy_intp size, int type_number):
-    array = cnp.PyArray_SimpleNewFromData(1, &size, type_number, data)
+cdef object as_array(Block block, int column, cnp.npy_intp size, int type_number):
+    array = cnp.PyArray_SimpleNewFromData(1, &size, type_number, block.columns[column])
     cnp.set_array_base(array, block)
     return array
 
 
 cdef object take_points(Collected* collected, size_t tag):
-    """Three arrays that own the block of a tag's points, which are none afterwards."""
+    """Three arrays that own the columns of a tag's points, which are none afterwards."""
     cdef Block block = Block()
-    # Nothing below may find the block in two hands, should an array not be made
+    # Nothing below may find the columns in two hands, should an array not be made
     # for want of memory.
     cdef Points points = collected.points[tag]
     memset(&collected.points[tag], 0, sizeof(Points))
-    block.data = points.steps
+    block.columns[0] = points.steps
+    block.columns[1] = points.wall_times
+    block.columns[2] = points.values
     return (
-        as_array(block, points.steps, points.size, cnp.NPY_INT64),
-        as_array(block, points.wall_times, points.size, cnp.NPY_FLOAT64),
-        as_array(block, points.values, points.size, cnp.NPY_FLOAT64),
+        as_array(block, 0, points.size, cnp.NPY_INT64),
+        as_array(block, 1, points.size, cnp.NPY_FLOAT64),
+        as_array(block, 2, points.size, cnp.NPY_FLOAT64),
     )
 
 
@@ -163,10 +167,10 @@ cdef object take_items(Collected* collected):
     """One array that owns the block of the items, which are none afterwards."""
     cdef Block block = Block()
     cdef cnp.npy_intp size = collected.items_size * sizeof(Item)
-    block.data = collected.items
+    block.columns[0] = collected.items
     collected.items = NULL
     collected.items_size = collected.items_room = 0
-    return as_array(block, block.data, size, cnp.NPY_UINT8).view(ITEM)
+    return as_array(block, 0, size, cnp.NPY_UINT8).view(ITEM)
 
 
 cdef list list_notes(const Collected* collected):

@@ -487,6 +487,8 @@ cdef void free_collected(Collected* collected) noexcept nogil:
     cdef size_t i
     for i in range(collected.points_room):
         free(collected.points[i].steps)
+        free(collected.points[i].wall_times)
+        free(collected.points[i].values)
     free(collected.points)
     free(collected.items)
     free(collected.notes)

@@ -1,11 +1,10 @@
-"""The scalar points of one tag, growing in one block: steps, wall times, values."""
+"""The scalar points of one tag: three columns that grow together."""
 
 from libc.stdint cimport int64_t
-from libc.stdlib cimport free, malloc
-from libc.string cimport memcpy
+from libc.stdlib cimport realloc
 
 cdef struct Points:
-    int64_t* steps          # the start of the block; NULL while there is none
+    int64_t* steps
     double* wall_times
     double* values
     size_t size
@@ -13,24 +12,27 @@ cdef struct Points:
     size_t restarts         # one more than there were when its last point came; 0: no point yet
 
 
+cdef inline bint grow_column(void** column, size_t room) noexcept nogil:
+    cdef void* grown = realloc(column[0], room * 8)
+    if grown == NULL:
+        return 0
+    column[0] = grown
+    return 1
+
+
 cdef inline bint grow_points(Points* points) noexcept nogil:
     # Doubling from a small start: ten thousand tags with one point each stay
-    # small, and pages of a large block that were never touched cost nothing.
+    # small. Each column has a block of its own because realloc moves a large
+    # block by its pages, without copying it or touching new memory.
     cdef size_t room = points.room * 2 if points.room else 32
-    cdef char* block
     if room > (<size_t> -1) // 64:
         return 0
-    block = <char*> malloc(room * 24)
-    if block == NULL:
+    if not (
+        grow_column(<void**> &points.steps, room)
+        and grow_column(<void**> &points.wall_times, room)
+        and grow_column(<void**> &points.values, room)
+    ):
         return 0
-    if points.size:
-        memcpy(block, points.steps, points.size * 8)
-        memcpy(block + room * 8, points.wall_times, points.size * 8)
-        memcpy(block + room * 16, points.values, points.size * 8)
-    free(points.steps)
-    points.steps = <int64_t*> block
-    points.wall_times = <double*> (block + room * 8)
-    points.values = <double*> (block + room * 16)
     points.room = room
     return 1
 

@@ -22,8 +22,12 @@ if TYPE_CHECKING:
 
 _MAX_THREADS = 8
 
-# Below this a second thread costs more than it brings.
-_RUNS_PER_THREAD = 8
+# Small runs keep Python busier than the decoder, which alone lets go of the GIL:
+# with less than this a run, a second thread costs more than it brings.
+_SIZE_FOR_THREADS = 256 << 10
+
+# So many runs tell how large they are on average.
+_SAMPLE = 16
 
 
 @dataclass(slots=True)
@@ -134,7 +138,7 @@ class Logdir:
     def _read(self, logs: list[RunLog]) -> None:
         if not logs:
             return
-        threads = min(_MAX_THREADS, os.cpu_count() or 1, len(logs) // _RUNS_PER_THREAD)
+        threads = _count_threads(logs)
         with progress_bar(lambda: _unread(logs), "Reading", self.progress) as advance:
             if threads <= 1:
                 _read_runs(iter(logs), advance)
@@ -155,6 +159,14 @@ def _read_runs(logs: Iterator[RunLog], advance: Callable[[int], object]) -> None
     reader.finish()
     for log in read:
         log.settle()
+
+
+def _count_threads(logs: list[RunLog]) -> int:
+    """How many threads pay for reading these runs."""
+    sample = logs[:: max(1, len(logs) // _SAMPLE)]
+    if _unread(sample) < _SIZE_FOR_THREADS * len(sample):
+        return 1
+    return min(_MAX_THREADS, os.cpu_count() or 1, len(logs))
 
 
 def _unread(logs: Iterable[RunLog]) -> int:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 # Large enough that a call's cost does not count, small enough to stay in the
 # processor's cache between the read and the decoding.
-BUFFER_SIZE = 4 << 20
+BUFFER_SIZE = 1 << 20
 
 # Reading less than this of a file is not worth it: decode what is there first.
 _SMALLEST_READ = 64 << 10
