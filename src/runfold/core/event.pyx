@@ -36,7 +36,7 @@ from runfold.core.event cimport (
 )
 from runfold.core.histogram cimport histogram_is_valid
 from runfold.core.metadata cimport keep_metadata
-from runfold.core.points cimport Points, add_point
+from runfold.core.points cimport Points, add_point, free_points
 from runfold.core.record cimport HEADER_SIZE
 from runfold.core.tags cimport OTHER_PLUGIN, UNKNOWN_PLUGIN, next_tag
 from runfold.core.tensor cimport Tensor, parse_tensor, scalar_value, tensor_fits
@@ -486,9 +486,7 @@ cdef Outcome read_event(Collected* into, Cursor event, int64_t record) noexcept 
 cdef void free_collected(Collected* collected) noexcept nogil:
     cdef size_t i
     for i in range(collected.points_room):
-        free(collected.points[i].steps)
-        free(collected.points[i].wall_times)
-        free(collected.points[i].values)
+        free_points(&collected.points[i])
     free(collected.points)
     free(collected.items)
     free(collected.notes)

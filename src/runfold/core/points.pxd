@@ -1,7 +1,8 @@
 """The scalar points of one tag: three columns that grow together."""
 
 from libc.stdint cimport int64_t
-from libc.stdlib cimport realloc
+from libc.stdlib cimport free, realloc
+from libc.string cimport memset
 
 cdef struct Points:
     int64_t* steps
@@ -48,3 +49,11 @@ cdef inline bint add_point(
     points.values[points.size] = value
     points.size += 1
     return 1
+
+
+cdef inline void free_points(Points* points) noexcept nogil:
+    """Forget all points and give their memory back."""
+    free(points.steps)
+    free(points.wall_times)
+    free(points.values)
+    memset(points, 0, sizeof(Points))

@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 _MAX_THREADS = 8
 
 # Small runs keep Python busier than the decoder, which alone lets go of the GIL:
-# with less than this a run, a second thread costs more than it brings.
-_SIZE_FOR_THREADS = 256 << 10
+# with less than this a run, or a thread, another thread costs more than it brings.
+_BYTES_PER_RUN = 256 << 10
+_BYTES_PER_THREAD = 16 << 20
 
 # So many runs tell how large they are on average.
 _SAMPLE = 16
@@ -164,9 +165,11 @@ def _read_runs(logs: Iterator[RunLog], advance: Callable[[int], object]) -> None
 def _count_threads(logs: list[RunLog]) -> int:
     """How many threads pay for reading these runs."""
     sample = logs[:: max(1, len(logs) // _SAMPLE)]
-    if _unread(sample) < _SIZE_FOR_THREADS * len(sample):
+    average = _unread(sample) // len(sample)
+    if average < _BYTES_PER_RUN:
         return 1
-    return min(_MAX_THREADS, os.cpu_count() or 1, len(logs))
+    total = average * len(logs)
+    return min(_MAX_THREADS, os.cpu_count() or 1, len(logs), total // _BYTES_PER_THREAD)
 
 
 def _unread(logs: Iterable[RunLog]) -> int:
