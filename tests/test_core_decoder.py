@@ -214,7 +214,7 @@ def test_series_on_a_shelf_are_whole_and_outlive_it() -> None:
         taken.append((steps, decoder.take(shelf)[0][0]))
         assert decoder.take(shelf)[0] == {}
     del shelf, decoder
-    for steps, (found, wall_times, values) in taken:
+    for steps, (found, wall_times, doubled) in taken:
         np.testing.assert_array_equal(found, steps)
         np.testing.assert_array_equal(wall_times, steps + 0.5)
-        np.testing.assert_array_equal(values, steps * 2.0)
+        np.testing.assert_array_equal(doubled, steps * 2.0)
