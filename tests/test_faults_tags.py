@@ -142,8 +142,19 @@ def test_tensors_that_name_their_own_plugins_are_kept_apart(faulty_log, scalar_i
     log.check(loss(1, 3), [("two-kinds", None)])
     run = log.runs["bad"]
     assert run.points == 3
-    kept = run.tensors()["value"] if scalar_is_first else run.histograms()["counts"]
-    assert kept.item().ravel().tolist()[-1] == 2
+    assert run.histograms()["counts"].item().tolist() == [2]
+
+
+@pytest.mark.fault(25)
+def test_tensors_of_two_other_plugins_are_kept_apart(faulty_log):
+    log = faulty_log(
+        record(values.text("x", "words"), step=1),
+        record(values.histogram_tensor("x", [[0, 1, 2]]), step=2),
+        record(values.text("x", "more"), step=3),
+    )
+    log.check({}, [("two-kinds", None)])
+    assert log.runs.text()["text"].tolist() == ["words", "more"]
+    assert log.runs.histograms()["step"].tolist() == [2]
 
 
 @pytest.mark.fault(25)

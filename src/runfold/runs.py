@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from runfold.logdir.log import Payloads, RunLog
+    from runfold.logdir.log import RunLog
+    from runfold.logdir.payloads import Payloads
 
 __all__ = ["Changes", "Run", "Runs", "Series", "open_runs"]
 

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
     from runfold.cli.parser import Parser
     from runfold.logdir.load import Logdir
-    from runfold.logdir.log import Payloads, RunLog
+    from runfold.logdir.log import RunLog
+    from runfold.logdir.payloads import Payloads
     from runfold.tables.rows import Row
 
 USAGE = "runfold show [options] LOGDIR [RUN] TAG"

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from runfold.logdir.log import Payloads, RunLog
+    from runfold.logdir.log import RunLog
+    from runfold.logdir.payloads import Payloads
     from runfold.logdir.series import Series
     from runfold.tables.rows import Row
 

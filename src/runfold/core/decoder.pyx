@@ -67,7 +67,8 @@ ITEM = np.dtype(
         ("start", np.int64),
         ("length", np.int64),
         ("tag", np.int32),
-        ("form", np.int32),
+        ("form", np.int16),
+        ("plugin", np.int16),
     ]
 )
 assert ITEM.itemsize == sizeof(Item)

@@ -1,13 +1,12 @@
 """What is collected from the events of one file, and the function that collects it."""
 
-from libc.stdint cimport int32_t, int64_t, uint64_t
+from libc.stdint cimport int16_t, int32_t, int64_t, uint64_t
 
 from runfold.core.points cimport Points
 from runfold.core.tags cimport TagTable
 from runfold.core.wire cimport Cursor
 
-# The form in which a value is stored. Which kind it is also depends on the
-# tag's plugin, which a later file may be the first to name.
+# The form in which a value is stored. Which kind it is also depends on the plugin.
 cpdef enum Form:
     NOTHING = 0             # metadata alone, as hparams are stored
     SCALAR = 1
@@ -35,7 +34,8 @@ cdef struct Item:
     int64_t start           # where the value's bytes are in the file
     int64_t length
     int32_t tag             # -1: the graph of the run has no tag
-    int32_t form
+    int16_t form
+    int16_t plugin          # of its own metadata, else of the tag; 0 while none is known
 
 cdef struct Note:
     int64_t offset
@@ -58,6 +58,7 @@ cdef struct Value:
     double scalar
     int32_t tag
     int32_t form
+    int32_t plugin
     int32_t note            # a NoteCode to leave, or 0
     bint is_dropped         # the note says why
     bint is_first_metadata  # the tag got its metadata from this value

@@ -5,7 +5,7 @@ leaves nothing behind but its note.
 """
 
 from libc.math cimport NAN, isfinite, isnan
-from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+from libc.stdint cimport int16_t, int32_t, int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy, memset
 
@@ -38,7 +38,7 @@ from runfold.core.histogram cimport histogram_is_valid
 from runfold.core.metadata cimport keep_metadata
 from runfold.core.points cimport Points, add_point, free_points
 from runfold.core.record cimport HEADER_SIZE
-from runfold.core.tags cimport OTHER_PLUGIN, UNKNOWN_PLUGIN, next_tag
+from runfold.core.tags cimport SCALARS_PLUGIN, UNKNOWN_PLUGIN, next_tag
 from runfold.core.tensor cimport Tensor, parse_tensor, scalar_value, tensor_fits
 from runfold.core.wire cimport (
     Cursor,
@@ -124,7 +124,8 @@ cdef bint add_item(Collected* into, const Value* value, int64_t step, double wal
     item.start = start
     item.length = value.bytes.end - value.bytes.at
     item.tag = value.tag
-    item.form = value.form
+    item.form = <int16_t> value.form
+    item.plugin = <int16_t> value.plugin
     into.items_size += 1
     return 1
 
@@ -174,13 +175,13 @@ cdef void forget_metadata(Collected* into) noexcept nogil:
             into.tags.tags[into.values[i].tag].plugin = UNKNOWN_PLUGIN
 
 
-cdef bint read_tensor(int32_t plugin, Value* value, Cursor message) noexcept nogil:
+cdef bint read_tensor(Value* value, Cursor message) noexcept nogil:
     """Take a tensor of one number as a scalar, unless another plugin owns it."""
     cdef Tensor tensor
     cdef int answer = 0
     if not parse_tensor(message, &tensor):
         return 0
-    if plugin != OTHER_PLUGIN:
+    if value.plugin <= SCALARS_PLUGIN:
         answer = scalar_value(&tensor, &value.scalar)
     if answer > 0:
         value.form = SCALAR
@@ -198,7 +199,6 @@ cdef Outcome read_value(Collected* into, Cursor message) noexcept nogil:
     cdef Cursor name, body, metadata
     cdef uint32_t field, wire_type, key, bits
     cdef float simple
-    cdef int32_t plugin
     cdef Outcome outcome
     cdef bint has_metadata = False
     if not make_room(<void**> &into.values, into.values_size, &into.values_room, sizeof(Value)):
@@ -252,14 +252,14 @@ cdef Outcome read_value(Collected* into, Cursor message) noexcept nogil:
         return OUT_OF_MEMORY
     into.previous_tag = value.tag
     into.values_size += 1
-    plugin = into.tags.tags[value.tag].plugin
+    value.plugin = into.tags.tags[value.tag].plugin
     if has_metadata:
         outcome = keep_metadata(
-            into.tags, value.tag, metadata, &plugin, &value.is_first_metadata)
+            into.tags, value.tag, metadata, &value.plugin, &value.is_first_metadata)
         if outcome != COLLECTED:
             return outcome
     if value.form == TENSOR:
-        if not read_tensor(plugin, value, body):
+        if not read_tensor(value, body):
             return MALFORMED
     elif value.form == HISTOGRAM and not histogram_is_valid(body):
         value.note = BAD_HISTOGRAM
@@ -311,6 +311,7 @@ cdef Outcome add_payload(Collected* into, int32_t form, Cursor bytes_, Cursor* t
     value.note = 0
     value.is_dropped = False
     value.is_first_metadata = False
+    value.plugin = UNKNOWN_PLUGIN
     value.tag = -1
     if tag != NULL:
         value.tag = next_tag(into.tags, into.previous_tag, tag[0])

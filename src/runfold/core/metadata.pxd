@@ -4,15 +4,7 @@ from libc.stdint cimport int32_t, uint32_t
 from libc.string cimport memcmp
 
 from runfold.core.event cimport COLLECTED, MALFORMED, OUT_OF_MEMORY, Outcome
-from runfold.core.tags cimport (
-    NO_PLUGIN,
-    OTHER_PLUGIN,
-    SCALARS_PLUGIN,
-    UNKNOWN_PLUGIN,
-    Tag,
-    TagTable,
-    keep_text,
-)
+from runfold.core.tags cimport UNKNOWN_PLUGIN, Tag, TagTable, keep_text, number_plugin
 from runfold.core.wire cimport Cursor, read_bytes, read_key, skip_field
 
 cdef enum:
@@ -63,13 +55,11 @@ cdef inline Outcome keep_metadata(
             return COLLECTED
     if not read_plugin(metadata, &name):
         return MALFORMED
-    if name.end - name.at == 7 and memcmp(name.at, <const char*> b"scalars", 7) == 0:
-        plugin[0] = SCALARS_PLUGIN
-    elif name.end > name.at:
-        plugin[0] = OTHER_PLUGIN
-    elif tag.plugin == UNKNOWN_PLUGIN:
-        # Metadata that names no plugin, but a display name perhaps, is as good as none.
-        plugin[0] = NO_PLUGIN
+    # Metadata that names no plugin, but a display name perhaps, changes nothing.
+    if name.end > name.at or tag.plugin == UNKNOWN_PLUGIN:
+        plugin[0] = number_plugin(tags, name)
+        if plugin[0] < 0:
+            return OUT_OF_MEMORY
     if tag.plugin == UNKNOWN_PLUGIN:
         if not keep_text(tags, metadata, &tag.metadata):
             return OUT_OF_MEMORY

@@ -11,11 +11,17 @@ from libc.string cimport memcmp, memcpy
 
 from runfold.core.wire cimport Cursor
 
-cdef enum Plugin:
+# Plugins have numbers; those of the plugins that a log names follow these.
+cdef enum:
     UNKNOWN_PLUGIN = 0      # no metadata seen yet
-    SCALARS_PLUGIN = 1
-    OTHER_PLUGIN = 2
-    NO_PLUGIN = 3           # metadata that names none
+    NO_PLUGIN = 1           # metadata that names none
+    SCALARS_PLUGIN = 2
+    STRANGE_PLUGIN = 3      # one of too many to be told apart
+    MAX_PLUGINS = 32        # TensorBoard has two dozen
+
+cdef struct Plugin:
+    size_t name             # where its bytes start in `text`
+    size_t length
 
 cdef struct Tag:
     size_t name             # where its bytes start in `text`
@@ -32,6 +38,8 @@ cdef struct TagTable:
     size_t room
     int32_t* slots          # open addressing; -1 is free; the room is a power of two
     size_t slot_room
+    Plugin[32] plugins
+    int32_t plugins_size    # counts only the named ones
     uint8_t* text           # names and metadata, back to back
     size_t text_size
     size_t text_room
@@ -184,6 +192,28 @@ cdef inline int32_t next_tag(TagTable* table, int32_t previous, Cursor name) noe
         else:
             table.first = guess
     return guess
+
+
+cdef inline int32_t number_plugin(TagTable* table, Cursor name) noexcept nogil:
+    """The number of a plugin, new or known; -1 when memory is out."""
+    cdef size_t length = name.end - name.at
+    cdef const Plugin* plugin
+    cdef int32_t i
+    if length == 0:
+        return NO_PLUGIN
+    if length == 7 and memcmp(name.at, <const char*> b"scalars", 7) == 0:
+        return SCALARS_PLUGIN
+    for i in range(table.plugins_size):
+        plugin = &table.plugins[i]
+        if plugin.length == length and memcmp(table.text + plugin.name, name.at, length) == 0:
+            return STRANGE_PLUGIN + 1 + i
+    if table.plugins_size == MAX_PLUGINS:
+        return STRANGE_PLUGIN
+    if not keep_text(table, name, &table.plugins[table.plugins_size].name):
+        return -1
+    table.plugins[table.plugins_size].length = length
+    table.plugins_size += 1
+    return STRANGE_PLUGIN + table.plugins_size
 
 
 cdef class Tags:

@@ -7,7 +7,7 @@ from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdlib cimport free
 from libc.string cimport memcpy
 
-from runfold.core.tags cimport UNKNOWN_PLUGIN, Tag
+from runfold.core.tags cimport UNKNOWN_PLUGIN, Plugin, Tag
 
 _SECRET = os.urandom(16)
 
@@ -57,6 +57,22 @@ cdef class Tags:
             return None
         return PyBytes_FromStringAndSize(
             <const char*> self.table.text + tag.metadata, tag.metadata_length)
+
+    def plugin(self, size_t number):
+        """The number of the plugin that the tag's first metadata names."""
+        return self._tag(number).plugin
+
+    def plugins(self):
+        """The names of the plugins by number, '' where the number stands for none."""
+        cdef const Plugin* plugin
+        cdef int32_t i
+        self.check_idle()
+        found = ["", "", "scalars", ""]
+        for i in range(self.table.plugins_size):
+            plugin = &self.table.plugins[i]
+            found.append(PyUnicode_DecodeUTF8(
+                <const char*> self.table.text + plugin.name, plugin.length, "backslashreplace"))
+        return found
 
     cdef int check_idle(self) except -1:
         if self.is_busy:

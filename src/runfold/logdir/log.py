@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from itertools import accumulate
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from runfold.core.event import Form
 from runfold.core.tags import Tags
-from runfold.errors import AmbiguousTag, BadLog, FileChanged, UnknownTag
-from runfold.events.file import EventFile, join_points
-from runfold.events.kinds import PLUGIN_KINDS
-from runfold.events.kinds.value import plugin_of
+from runfold.errors import AmbiguousTag, BadLog, UnknownTag
+from runfold.events.file import EventFile
 from runfold.events.problems import Code, Problem
+from runfold.logdir.assemble import assemble_payloads, assemble_series
 from runfold.logdir.read import Reader
-from runfold.logdir.restarts import visible
-from runfold.logdir.series import Series
 from runfold.text import did_you_mean, escape
 
 if TYPE_CHECKING:
@@ -26,68 +20,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from runfold.core.decoder import Points
     from runfold.logdir.discover import FoundRun
-
-_FORM_KINDS = {
-    Form.HISTOGRAM: "histogram",
-    Form.IMAGE: "image",
-    Form.AUDIO: "audio",
-    Form.GRAPH: "graph",
-    Form.META_GRAPH: "graph",
-    Form.RUN_METADATA: "run_metadata",
-}
-
-# These tell of the run, not of a step of it: a restart does not make them wrong.
-_TIMELESS = {"graph", "hparams", "run_metadata"}
-
-
-@dataclass(slots=True)
-class Payloads:
-    """The stored values of one tag that are not scalars: where they lie in the run's files.
-
-    `files` says for each value which of `sources` holds it: the run's files
-    when they were indexed, and how often each had been read anew by then.
-    """
-
-    kind: str
-    tag: str
-    items: NDArray[np.void]
-    files: NDArray[np.int32]
-    sources: list[tuple[EventFile, int]]
-    hidden: int = 0
-
-    @property
-    def steps(self) -> NDArray[np.int64]:
-        """The step of each value."""
-        return self.items["step"]
-
-    @property
-    def wall_times(self) -> NDArray[np.float64]:
-        """The wall time of each value."""
-        return self.items["wall_time"]
-
-    def source(self, number: int) -> EventFile:
-        """One of the files. Raises FileChanged if it is another than was indexed."""
-        file, rereads = self.sources[number]
-        if file.rereads != rereads:
-            raise FileChanged(file.path)
-        return file
-
-    def readable(self) -> Payloads:
-        """The values without those in files that could not be read lately.
-
-        That they cannot be read is noted with the file already, and one lost
-        file must not keep the values of all others from a table.
-        """
-        lost = [number for number, (file, _) in enumerate(self.sources) if file.trouble]
-        if not lost:
-            return self
-        kept = ~np.isin(self.files, lost)
-        return replace(self, items=self.items[kept], files=self.files[kept])
-
-    def __len__(self) -> int:
-        return len(self.items)
+    from runfold.logdir.payloads import Payloads
+    from runfold.logdir.series import Series
 
 
 class RunLog:
@@ -111,6 +46,7 @@ class RunLog:
         self._scalars: dict[str, Series] | None = None
         self._payloads: dict[tuple[str, str], Payloads] | None = None
         self._names: list[str] = []
+        self._numbers: dict[str, int] = {}
         self._versions: list[int] = []
         self._rereads: dict[str, int] = {}
         self.update(found)
@@ -177,7 +113,7 @@ class RunLog:
         """The scalar series by tag, in the order in which the tags first appear."""
         self.load()
         if self._scalars is None:
-            self._scalars = self._assemble_scalars()
+            self._scalars = assemble_series(self.name, self.files, self.names, self.restarts)
         return self._scalars
 
     @property
@@ -185,7 +121,7 @@ class RunLog:
         """All other values by kind and tag."""
         self.load()
         if self._payloads is None:
-            self._payloads = self._assemble_payloads()
+            self._payloads = assemble_payloads(self.files, self.names, self.tags, self.restarts)
         return self._payloads
 
     def series(self, tag: str) -> Series:
@@ -224,7 +160,10 @@ class RunLog:
 
     def metadata(self, tag: str) -> bytes | None:
         """The tag's serialised SummaryMetadata, if any event carried it."""
-        return self.tags.metadata(self.names.index(tag)) if tag in self.names else None
+        if len(self._numbers) < len(self.names):
+            self._numbers = {name: number for number, name in enumerate(self.names)}
+        number = self._numbers.get(tag)
+        return None if number is None else self.tags.metadata(number)
 
     def fetch(self, payloads: Payloads) -> Iterator[bytes]:
         """Yield the stored bytes of values, in their order."""
@@ -285,124 +224,6 @@ class RunLog:
                 detail = f"tag '{escape(tag)}': {' and '.join(kinds)}"
                 found.append(Problem.of(Code.TWO_KINDS, self.path, detail=detail))
         return [problem.in_run(self.name) for problem in found]
-
-    def _assemble_scalars(self) -> dict[str, Series]:
-        gathered: dict[int, list[Points]] = {}
-        for file in self.files:
-            for tag, points in file.columns.scalars.items():
-                gathered.setdefault(tag, []).append(points)
-        names = self.names
-        markers = self._markers() if self.restarts == "session" else {}
-        needs_policy = self.restarts == "step" or bool(markers)
-        assembled = {}
-        for tag, pieces in gathered.items():
-            columns = pieces[0] if len(pieces) == 1 else join_points(pieces)
-            hidden = 0
-            if needs_policy:
-                mask = visible(columns[0], markers.get(tag, ()), self.restarts)
-                if mask is not None:
-                    hidden = len(mask) - int(mask.sum())
-                    columns = (columns[0][mask], columns[1][mask], columns[2][mask])
-            assembled[names[tag]] = Series(self.name, names[tag], *columns, hidden)
-        return assembled
-
-    def _lowest_steps(self) -> list[int]:
-        """For each restart marker of the run the lowest step of it and all after it."""
-        steps = [step for file in self.files for step, _, _ in file.columns.restarts]
-        return list(accumulate(reversed(steps), min))[::-1]
-
-    def _markers(self) -> dict[int, list[tuple[int, int]]]:
-        """For each tag (points before it, step) of the restart markers that follow points of it.
-
-        A step is the lowest of that marker and all after it, so a marker that
-        follows no new point need not be repeated for each tag.
-        """
-        lowest = self._lowest_steps()
-        markers: dict[int, list[tuple[int, int]]] = {}
-        ends: dict[int, int] = {}
-        passed = 0
-        for columns in (file.columns for file in self.files if lowest):
-            for _, _, counts in columns.restarts:
-                for tag, count in counts.items():
-                    markers.setdefault(tag, []).append((ends.get(tag, 0) + count, lowest[passed]))
-                passed += 1
-            for tag, points in columns.scalars.items():
-                ends[tag] = ends.get(tag, 0) + len(points[0])
-                if passed < len(lowest):
-                    markers.setdefault(tag, []).append((ends[tag], lowest[passed]))
-        return markers
-
-    def _assemble_payloads(self) -> dict[tuple[str, str], Payloads]:
-        pieces = [
-            (number, file.columns.items)
-            for number, file in enumerate(self.files)
-            if len(file.columns.items)
-        ]
-        if not pieces:
-            return {}
-        items = pieces[0][1] if len(pieces) == 1 else np.concatenate([p[1] for p in pieces])
-        files = np.repeat(
-            np.array([number for number, _ in pieces], np.int32), [len(p[1]) for p in pieces]
-        )
-        sources = [(file, file.rereads) for file in self.files]
-        markers = self._item_markers()
-        assembled: dict[tuple[str, str], Payloads] = {}
-        for rows, kind, tag in self._group(items):
-            mask = (
-                None
-                if kind in _TIMELESS
-                else self._visible_rows(items["step"][rows], rows, markers)
-            )
-            shown = rows if mask is None else rows[mask]
-            assembled[kind, tag] = Payloads(
-                kind, tag, items[shown], files[shown], sources, len(rows) - len(shown)
-            )
-        return assembled
-
-    def _group(self, items: NDArray[np.void]) -> Iterator[tuple[NDArray[np.intp], str, str]]:
-        """Yield (rows, kind, tag name) for each kind under each tag, by first appearance."""
-        keys = items["tag"].astype(np.int64) << 8 | items["form"]
-        rows_of: dict[tuple[str, str], list[NDArray[np.intp]]] = {}
-        order = np.argsort(keys, kind="stable")
-        groups = np.split(order, np.flatnonzero(np.diff(keys[order])) + 1)
-        for rows in sorted(groups, key=lambda rows: rows[0]):
-            tag, form = int(items["tag"][rows[0]]), int(items["form"][rows[0]])
-            name = self.names[tag] if tag >= 0 else ""
-            kind = self._kind(tag, form)
-            # Metadata alone is a value of hparams; elsewhere it only says what the tag is.
-            if form != Form.NOTHING or kind == "hparams":
-                rows_of.setdefault((kind, name), []).append(rows)
-        for (kind, name), parts in rows_of.items():
-            yield (parts[0] if len(parts) == 1 else np.sort(np.concatenate(parts))), kind, name
-
-    def _kind(self, tag: int, form: int) -> str:
-        if form in _FORM_KINDS:
-            return _FORM_KINDS[Form(form)]
-        kind = PLUGIN_KINDS.get(plugin_of(self.tags.metadata(tag) or b""), "tensor")
-        # A tensor of many numbers under the scalars plugin is no scalar.
-        return "tensor" if kind == "scalar" else kind
-
-    def _item_markers(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """How many items came before each restart marker of the run, and its lowest step."""
-        counts = []
-        before = 0
-        for file in self.files:
-            counts += [before + items for _, items, _ in file.columns.restarts]
-            before += len(file.columns.items)
-        return np.array(counts, np.int64), np.array(self._lowest_steps(), np.int64)
-
-    def _visible_rows(
-        self,
-        steps: NDArray[np.int64],
-        rows: NDArray[np.intp],
-        markers: tuple[NDArray[np.int64], NDArray[np.int64]],
-    ) -> NDArray[np.bool_] | None:
-        counts, lowest = markers
-        # The marker that follows each row; only where it changes does one matter.
-        following = np.searchsorted(counts, rows, side="right")
-        ends = np.flatnonzero(np.diff(following, append=len(counts)))
-        befores, limits = (ends + 1).tolist(), lowest[following[ends]].tolist()
-        return visible(steps, list(zip(befores, limits, strict=True)), self.restarts)
 
 
 def _make_distinct(names: list[str]) -> None:

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from runfold.logdir.log import Payloads, RunLog
+    from runfold.logdir.log import RunLog
+    from runfold.logdir.payloads import Payloads
 
 
 def histogram_frame(selected: Iterable[tuple[RunLog, Payloads]]) -> pd.DataFrame:

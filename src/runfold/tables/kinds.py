@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from runfold.logdir.log import Payloads, RunLog
+    from runfold.logdir.log import RunLog
+    from runfold.logdir.payloads import Payloads
 
     Selected = Iterable[tuple[RunLog, Payloads]]
 

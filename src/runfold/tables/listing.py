@@ -12,7 +12,8 @@ from runfold.text import escape, human_bytes, human_count, human_duration
 
 if TYPE_CHECKING:
     from runfold.logdir.load import Logdir
-    from runfold.logdir.log import Payloads, RunLog
+    from runfold.logdir.log import RunLog
+    from runfold.logdir.payloads import Payloads
     from runfold.logdir.series import Series
 
 

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from pandas.api.extensions import ExtensionArray
 
     from runfold.events.file import EventFile
-    from runfold.logdir.log import Payloads, RunLog
+    from runfold.logdir.log import RunLog
+    from runfold.logdir.payloads import Payloads
 
 T = TypeVar("T")
 

@@ -33,7 +33,8 @@ from runfold.tables.rows import Row, Stored, decode_rows, fetched, places, row_o
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from runfold.logdir.log import Payloads, RunLog
+    from runfold.logdir.log import RunLog
+    from runfold.logdir.payloads import Payloads
 
     Selected = Iterable[tuple[RunLog, Payloads]]
 

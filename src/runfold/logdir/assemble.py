@@ -1,0 +1,165 @@
+"""The files of a run put together: one series a tag, one list of values a kind and tag.
+
+Files count in the order of their names, and points in the order of the files.
+What a restart hides is left out here, and counted.
+"""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from runfold.core.event import Form
+from runfold.events.file import join_points
+from runfold.events.kinds import PLUGIN_KINDS
+from runfold.logdir.payloads import Payloads
+from runfold.logdir.restarts import visible
+from runfold.logdir.series import Series
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from runfold.core.decoder import Points
+    from runfold.core.tags import Tags
+    from runfold.events.file import EventFile
+
+_FORM_KINDS = {
+    Form.HISTOGRAM: "histogram",
+    Form.IMAGE: "image",
+    Form.AUDIO: "audio",
+    Form.GRAPH: "graph",
+    Form.META_GRAPH: "graph",
+    Form.RUN_METADATA: "run_metadata",
+}
+
+# These tell of the run, not of a step of it: a restart does not make them wrong.
+_TIMELESS = {"graph", "hparams", "run_metadata"}
+
+
+def assemble_series(
+    run: str, files: Sequence[EventFile], names: Sequence[str], policy: str
+) -> dict[str, Series]:
+    """The scalar series of a run by tag."""
+    gathered: dict[int, list[Points]] = {}
+    for file in files:
+        for tag, points in file.columns.scalars.items():
+            gathered.setdefault(tag, []).append(points)
+    markers = _point_markers(files) if policy == "session" else {}
+    needs_policy = policy == "step" or bool(markers)
+    assembled = {}
+    for tag, pieces in gathered.items():
+        columns = pieces[0] if len(pieces) == 1 else join_points(pieces)
+        hidden = 0
+        if needs_policy:
+            mask = visible(columns[0], markers.get(tag, ()), policy)
+            if mask is not None:
+                hidden = len(mask) - int(mask.sum())
+                columns = (columns[0][mask], columns[1][mask], columns[2][mask])
+        assembled[names[tag]] = Series(run, names[tag], *columns, hidden)
+    return assembled
+
+
+def assemble_payloads(
+    files: Sequence[EventFile], names: Sequence[str], tags: Tags, policy: str
+) -> dict[tuple[str, str], Payloads]:
+    """All other values of a run by kind and tag."""
+    pieces = [
+        (number, file.columns.items) for number, file in enumerate(files) if len(file.columns.items)
+    ]
+    if not pieces:
+        return {}
+    items = pieces[0][1] if len(pieces) == 1 else np.concatenate([p[1] for p in pieces])
+    places = np.repeat(
+        np.array([number for number, _ in pieces], np.int32), [len(p[1]) for p in pieces]
+    )
+    sources = [(file, file.rereads) for file in files]
+    counts, lowest = _item_markers(files)
+    needs_policy = policy == "step" or (policy == "session" and len(counts) > 0)
+    assembled: dict[tuple[str, str], Payloads] = {}
+    for rows, kind, tag in _group(items, names, tags):
+        shown = rows
+        if needs_policy and kind not in _TIMELESS:
+            mask = visible(items["step"][rows], _row_markers(rows, counts, lowest), policy)
+            shown = rows if mask is None else rows[mask]
+        hidden = len(rows) - len(shown)
+        assembled[kind, tag] = Payloads(kind, tag, items[shown], places[shown], sources, hidden)
+    return assembled
+
+
+def _group(
+    items: NDArray[np.void], names: Sequence[str], tags: Tags
+) -> Iterator[tuple[NDArray[np.intp], str, str]]:
+    """Yield (rows, kind, tag) for each kind under each tag, by first appearance."""
+    kinds = [PLUGIN_KINDS.get(plugin, "tensor") for plugin in tags.plugins()]
+    keys = items["tag"].astype(np.int64) << 32 | items["form"].astype(np.int64) << 16
+    keys |= items["plugin"]
+    order = np.argsort(keys, kind="stable")
+    groups = np.split(order, np.flatnonzero(np.diff(keys[order])) + 1)
+    rows_of: dict[tuple[str, str], list[NDArray[np.intp]]] = {}
+    for rows in sorted(groups, key=lambda rows: rows[0]):
+        first = items[rows[0]]
+        tag, form, plugin = int(first["tag"]), int(first["form"]), int(first["plugin"])
+        if form in _FORM_KINDS:
+            kind = _FORM_KINDS[Form(form)]
+        else:
+            # A later event may have been the first to name the tag's plugin.
+            kind = kinds[plugin or tags.plugin(tag)]
+            # A tensor of many numbers under the scalars plugin is no scalar.
+            kind = "tensor" if kind == "scalar" else kind
+        # Metadata alone is a value of hparams; elsewhere it only says what the tag is.
+        if form != Form.NOTHING or kind == "hparams":
+            rows_of.setdefault((kind, names[tag] if tag >= 0 else ""), []).append(rows)
+    for (kind, name), parts in rows_of.items():
+        yield (parts[0] if len(parts) == 1 else np.sort(np.concatenate(parts))), kind, name
+
+
+def _lowest_steps(files: Sequence[EventFile]) -> list[int]:
+    """For each restart marker of the run the lowest step of it and all after it."""
+    steps = [step for file in files for step, _, _ in file.columns.restarts]
+    return list(accumulate(reversed(steps), min))[::-1]
+
+
+def _point_markers(files: Sequence[EventFile]) -> dict[int, list[tuple[int, int]]]:
+    """For each tag (points before it, step) of the restart markers that follow points of it.
+
+    A step is the lowest of that marker and all after it, so a marker that
+    follows no new point need not be repeated for each tag.
+    """
+    lowest = _lowest_steps(files)
+    markers: dict[int, list[tuple[int, int]]] = {}
+    ends: dict[int, int] = {}
+    passed = 0
+    for columns in (file.columns for file in files if lowest):
+        for _, _, counts in columns.restarts:
+            for tag, count in counts.items():
+                markers.setdefault(tag, []).append((ends.get(tag, 0) + count, lowest[passed]))
+            passed += 1
+        for tag, points in columns.scalars.items():
+            ends[tag] = ends.get(tag, 0) + len(points[0])
+            if passed < len(lowest):
+                markers.setdefault(tag, []).append((ends[tag], lowest[passed]))
+    return markers
+
+
+def _item_markers(files: Sequence[EventFile]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """How many items came before each restart marker of the run, and its lowest step."""
+    counts = []
+    before = 0
+    for file in files:
+        counts += [before + items for _, items, _ in file.columns.restarts]
+        before += len(file.columns.items)
+    return np.array(counts, np.int64), np.array(_lowest_steps(files), np.int64)
+
+
+def _row_markers(
+    rows: NDArray[np.intp], counts: NDArray[np.int64], lowest: NDArray[np.int64]
+) -> list[tuple[int, int]]:
+    """The markers of the run as seen by some of its items: (rows before it, lowest step)."""
+    # The marker that follows each row; only where it changes does one matter.
+    following = np.searchsorted(counts, rows, side="right")
+    ends = np.flatnonzero(np.diff(following, append=len(counts)))
+    return list(zip((ends + 1).tolist(), lowest[following[ends]].tolist(), strict=True))
