@@ -15,7 +15,8 @@ from runfold.events import values
 
 NAMES = ("train/loss", "train/accuracy", "val/loss", "val/accuracy", "optimizer/lr")
 START = 1_750_000_000.0
-IMAGE_SIZE = 64
+# About what a grid of samples takes: the EventAccumulator needs some 5 s for E.
+IMAGE_SIZE = 128
 HISTOGRAM_VALUES = 4096
 
 

@@ -193,7 +193,9 @@ class Run(Frames):
     @property
     def _log(self) -> RunLog:
         """The run's log, read. Raises BadLog in strict mode."""
-        self._logdir.load([self._unread])
+        # Every access to a series comes through here: once read, it must cost nothing.
+        if self._logdir.strict or not self._unread.is_loaded:
+            self._logdir.load([self._unread])
         return self._unread
 
     @property

@@ -111,16 +111,16 @@ class RunLog:
     @property
     def scalars(self) -> dict[str, Series]:
         """The scalar series by tag, in the order in which the tags first appear."""
-        self.load()
         if self._scalars is None:
+            self.load()
             self._scalars = assemble_series(self.name, self.files, self.names, self.restarts)
         return self._scalars
 
     @property
     def payloads(self) -> dict[tuple[str, str], Payloads]:
         """All other values by kind and tag."""
-        self.load()
         if self._payloads is None:
+            self.load()
             self._payloads = assemble_payloads(self.files, self.names, self.tags, self.restarts)
         return self._payloads
 
