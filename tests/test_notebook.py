@@ -53,6 +53,25 @@ def test_repr_of_a_run_shows_its_tags(tmp_path):
     assert repr(run["loss"]) == ("Series('seed-1', 'loss', 2 points, steps 0..9, last value 0.5)")
 
 
+def test_points_that_a_restart_hid_are_counted(tmp_path):
+    def restart(buffer):
+        buffer.session_start(0, 20.0)
+
+    write(tmp_path, scalars("old", (0, 1.0), (1, 2.0)), restart, scalars("new", (0, 3.0)))
+    runs = rf.open(tmp_path)
+    head, line = (text.split() for text in repr(runs).splitlines()[1:])
+    assert head[:5] == ["run", "tags", "points", "hidden", "steps"]
+    assert line[:5] == [".", "2", "1", "2", "0"]
+    assert [text.split() for text in repr(runs["."]).splitlines()[1:]] == [
+        ["tag", "kind", "points", "hidden", "steps"],
+        ["old", "scalar", "0", "2"],
+        ["new", "scalar", "1", "0", "0"],
+    ]
+    assert "<th>hidden</th>" in runs._repr_html_()
+    assert "<td>old</td><td>scalar</td><td>0</td><td>2</td><td></td>" in runs["."]._repr_html_()
+    assert repr(runs["."]["old"]) == "Series('.', 'old', no points, 2 hidden by a restart)"
+
+
 def test_run_of_many_tags_shows_the_first(tmp_path):
     write(tmp_path, *(scalars(f"tag-{number}", (0, 1.0)) for number in range(25)))
     run = rf.open(tmp_path)["."]

@@ -46,8 +46,8 @@ class Series:
     def __repr__(self) -> str:
         count = len(self.steps)
         names = f"'{escape(self.run)}', '{escape(self.tag)}'"
-        if not count:
-            return f"Series({names}, no points)"
-        span = f"steps {self.steps[0]}..{self.steps[-1]}, last value {self.values[-1]:.6g}"
         hidden = f", {self.hidden} hidden by a restart" if self.hidden else ""
+        if not count:
+            return f"Series({names}, no points{hidden})"
+        span = f"steps {self.steps[0]}..{self.steps[-1]}, last value {self.values[-1]:.6g}"
         return f"Series({names}, {count} points, {span}{hidden})"

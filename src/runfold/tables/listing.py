@@ -11,6 +11,8 @@ from runfold.events.kinds import KINDS
 from runfold.text import escape, human_bytes, human_count, human_duration
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from runfold.logdir.load import Logdir
     from runfold.logdir.log import RunLog
     from runfold.logdir.payloads import Payloads
@@ -99,18 +101,17 @@ def describe_runs(logdir: Logdir) -> str:
     head = f"{human_count(count, 'run')} in {paths}"
     if not count:
         return head
-    table = _align([_HEADINGS, *(_cells(list_run(log)) for log in _first(logdir))])
+    table = _align(_run_rows(logdir))
     more = f"\n... and {count - _SHOWN} more" if count > _SHOWN else ""
     return f"{head}\n{table}{more}"
 
 
 def runs_html(logdir: Logdir) -> str:
     """The same table for a notebook."""
-    rows = "".join(_html_row(_cells(list_run(log)), "td") for log in _first(logdir))
     count = len(logdir.logs)
     more = f" (the first {_SHOWN} are shown)" if count > _SHOWN else ""
     caption = f"<caption>{human_count(count, 'run')}{more}</caption>"
-    return f"<table>{caption}{_html_row(_HEADINGS, 'th')}{rows}</table>"
+    return _html_table(caption, _run_rows(logdir))
 
 
 def describe_run(log: RunLog) -> str:
@@ -119,7 +120,7 @@ def describe_run(log: RunLog) -> str:
     head = f"Run {escape(line.run)}: {human_count(line.points, 'point')}"
     if not line.tags:
         return head
-    table = _align([_TAG_HEADINGS, *map(_tag_cells, line.tags[:_SHOWN])])
+    table = _align(_tag_rows(line.tags))
     more = f"\n... and {len(line.tags) - _SHOWN} more" if len(line.tags) > _SHOWN else ""
     return f"{head}\n{table}{more}"
 
@@ -127,42 +128,60 @@ def describe_run(log: RunLog) -> str:
 def tags_html(log: RunLog) -> str:
     """The tags of one run as a table for a notebook."""
     tags = list_run(log).tags
-    rows = "".join(_html_row(_tag_cells(line), "td") for line in tags[:_SHOWN])
     more = f" (the first {_SHOWN} of {len(tags):,} tags are shown)" if len(tags) > _SHOWN else ""
     caption = f"<caption>Run {html.escape(escape(log.name))}{more}</caption>"
-    return f"<table>{caption}{_html_row(_TAG_HEADINGS, 'th')}{rows}</table>"
+    return _html_table(caption, _tag_rows(tags))
 
 
 _SHOWN = 20
-_HEADINGS = ["run", "tags", "points", "steps", "duration", "size", "problems"]
-_TAG_HEADINGS = ["tag", "kind", "points", "steps"]
 
 
-def _first(logdir: Logdir) -> list[RunLog]:
+def _run_rows(logdir: Logdir) -> list[list[str]]:
+    """Headings and the first runs, which are read for it."""
     logs = list(logdir.logs.values())[:_SHOWN]
     logdir.load(logs)
-    return logs
-
-
-def _cells(line: RunLine) -> list[str]:
-    return [
-        escape(line.run, 60),
-        human_count(len(line.tags)),
-        human_count(line.points),
-        _span(line.steps),
-        human_duration(line.duration),
-        human_bytes(line.size),
-        human_count(line.problems) if line.problems else "",
+    lines = [list_run(log) for log in logs]
+    hidden = _hidden_cells(lines)
+    rows = [["run", "tags", "points", *hidden[0], "steps", "duration", "size", "problems"]]
+    rows += [
+        [
+            escape(line.run, 60),
+            human_count(len(line.tags)),
+            human_count(line.points),
+            *cell,
+            _span(line.steps),
+            human_duration(line.duration),
+            human_bytes(line.size),
+            human_count(line.problems) if line.problems else "",
+        ]
+        for line, cell in zip(lines, hidden[1:], strict=True)
     ]
+    return rows
 
 
-def _tag_cells(line: TagLine) -> list[str]:
-    return [
-        escape(line.tag, 60),
-        line.kind,
-        human_count(line.points),
-        _span((line.first_step, line.last_step)),
+def _tag_rows(tags: list[TagLine]) -> list[list[str]]:
+    """Headings and the first tags."""
+    lines = tags[:_SHOWN]
+    hidden = _hidden_cells(lines)
+    rows = [["tag", "kind", "points", *hidden[0], "steps"]]
+    rows += [
+        [
+            escape(line.tag, 60),
+            line.kind,
+            human_count(line.points),
+            *cell,
+            _span((line.first_step, line.last_step) if line.points else None),
+        ]
+        for line, cell in zip(lines, hidden[1:], strict=True)
     ]
+    return rows
+
+
+def _hidden_cells(lines: Sequence[RunLine | TagLine]) -> list[list[str]]:
+    """A heading and a cell a line with what restarts hid; nothing where they hid nothing."""
+    if not any(line.hidden for line in lines):
+        return [[] for _ in range(1 + len(lines))]
+    return [["hidden"], *([human_count(line.hidden)] for line in lines)]
 
 
 def _span(steps: tuple[int, int] | None) -> str:
@@ -181,6 +200,12 @@ def _align(rows: list[list[str]]) -> str:
         ).rstrip()
         for row in rows
     )
+
+
+def _html_table(caption: str, rows: list[list[str]]) -> str:
+    head, *others = rows
+    body = "".join(_html_row(row, "td") for row in others)
+    return f"<table>{caption}{_html_row(head, 'th')}{body}</table>"
 
 
 def _html_row(cells: list[str], element: str) -> str:
