@@ -75,6 +75,10 @@ def test_without_any_names_the_error_says_so():
 def test_a_filter_that_is_no_name_is_refused():
     with pytest.raises(TypeError, match="takes names and globs, not 3"):
         select(TAGS, [3])
+    with pytest.raises(TypeError, match="A run filter takes names and globs, not 3"):
+        select(TAGS, 3, noun="run")
+    with pytest.raises(TypeError, match="takes names and globs, not b'lr'"):
+        select(TAGS, b"lr")
 
 
 def test_a_glob_made_to_be_slow_is_not():

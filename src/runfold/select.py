@@ -29,6 +29,8 @@ def select(
     """
     if wanted is None:
         return list(names)
+    if isinstance(wanted, bytes) or not isinstance(wanted, Iterable):
+        raise TypeError(f"A {noun} filter takes names and globs, not {wanted!r}.")
     known = frozenset(names)
     kept: set[str] = set()
     for want in [wanted] if isinstance(wanted, str) else wanted:
