@@ -102,6 +102,13 @@ def test_unknown_names_tell_the_near_ones(logdir):
         runs["seed-1"]["loss"]
 
 
+def test_filter_that_wants_no_run_gives_nothing_of_one_run_either(logdir):
+    runs = rf.open(logdir)
+    assert len(runs.scalars(runs=[])) == 0
+    assert len(runs["seed-1"].scalars(runs=[])) == 0
+    assert len(runs["seed-1"].scalars(runs="seed-*")) == 4
+
+
 def test_tag_of_another_kind_is_named_as_such(tmp_path):
     write(tmp_path, values(histogram_tensor("weights", [[0, 1, 2]])))
     with pytest.raises(UnknownTag, match=r"'weights' in run '.' holds no scalars but histogram"):

@@ -250,8 +250,7 @@ class Run(Frames):
         return problem_frame(self._log.list_problems())
 
     def _logs(self, runs: Names) -> list[RunLog]:
-        select([self.name], runs, noun="run")
-        return [self._log]
+        return [self._log] if select([self.name], runs, noun="run") else []
 
     def __repr__(self) -> str:
         from runfold.tables.listing import describe_run
