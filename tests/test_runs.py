@@ -102,11 +102,26 @@ def test_unknown_names_tell_the_near_ones(logdir):
         runs["seed-1"]["loss"]
 
 
+@pytest.mark.parametrize("name", [5, None, b"lr", ("lr",), ["lr"]])
+def test_name_that_is_no_text_is_unknown(logdir, name):
+    runs = rf.open(logdir)
+    with pytest.raises(UnknownRun, match="named by a str"):
+        runs[name]
+    with pytest.raises(UnknownTag, match="named by a str"):
+        runs["seed-1"][name]
+    assert runs.get(name) is None
+
+
 def test_filter_that_wants_no_run_gives_nothing_of_one_run_either(logdir):
     runs = rf.open(logdir)
     assert len(runs.scalars(runs=[])) == 0
     assert len(runs["seed-1"].scalars(runs=[])) == 0
     assert len(runs["seed-1"].scalars(runs="seed-*")) == 4
+
+
+def test_list_of_paths_is_told_how_to_give_them(logdir):
+    with pytest.raises(TypeError, match=r"rf\.open\(\*paths\)"):
+        rf.open([logdir])
 
 
 def test_tag_of_another_kind_is_named_as_such(tmp_path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Literal
 
-from runfold.errors import UnknownRun
+from runfold.errors import UnknownRun, UnknownTag
 from runfold.logdir.load import Changes, Logdir
 from runfold.logdir.restarts import POLICIES
 from runfold.logdir.series import Series
@@ -55,6 +55,9 @@ def open_runs(
         )
     if not paths:
         raise TypeError("open() needs at least one path")
+    for path in paths:
+        if isinstance(path, list | tuple | set):
+            raise TypeError("open() takes several paths one by one: rf.open(*paths)")
     return Runs(Logdir(*paths, restarts=restarts, strict=strict, progress=progress))
 
 
@@ -228,7 +231,9 @@ class Run(Frames):
         return self._log.hidden
 
     def __getitem__(self, tag: str) -> Series:
-        """The scalar series of a tag."""
+        """The scalar series of a tag. Raises UnknownTag with the near ones."""
+        if not isinstance(tag, str):
+            raise UnknownTag(f"A tag is named by a str, not {escape(repr(tag))}.")
         return self._log.series(tag)
 
     def __contains__(self, tag: object) -> bool:
@@ -272,10 +277,12 @@ class Runs(Frames, Mapping[str, Run]):
 
     def __getitem__(self, name: str) -> Run:
         """One run. Raises UnknownRun with the near names."""
+        if not isinstance(name, str):
+            raise UnknownRun(f"A run is named by a str, not {escape(repr(name))}.")
         log = self._logdir.logs.get(name)
         if log is None:
-            hint = did_you_mean(str(name), list(self._logdir.logs))
-            raise UnknownRun(f"No run '{escape(str(name))}'. {hint}".rstrip())
+            hint = did_you_mean(name, list(self._logdir.logs))
+            raise UnknownRun(f"No run '{escape(name)}'. {hint}".rstrip())
         return self._runs.setdefault(name, Run(self._logdir, log))
 
     def __contains__(self, name: object) -> bool:
