@@ -51,6 +51,27 @@ def test_bytes_are_not_read_before_they_are_asked_for(tmp_path, monkeypatch):
     assert sum(read) > 1_000_000
 
 
+def test_file_is_opened_once_for_all_images_of_a_tag(tmp_path, monkeypatch):
+    small, large = one(), image_tensor("sample", WIDTH, HEIGHT, [b"x" * 500, png(PIXELS)])
+    write(tmp_path, values(*[small] * 30, large), number=1)
+    write(tmp_path, values(*[small] * 30), number=2)
+    runs = rf.open(tmp_path).load()
+    opened = []
+    open_file = os.open
+
+    def counting(path, flags):
+        opened.append(path)
+        return open_file(path, flags)
+
+    monkeypatch.setattr(os, "open", counting)
+    table = runs.images()
+    # Where the second of two images starts, the first look did not show.
+    assert [path[-1] for path in opened] == ["1", "1", "2"]
+    assert table["index"].tolist() == [0] * 31 + [1] + [0] * 30
+    for picture in table["image"][[0, 31, 61]]:
+        np.testing.assert_array_equal(picture.numpy(), PIXELS)
+
+
 def test_image_that_does_not_decode_is_a_placeholder_that_says_why(tmp_path):
     write(tmp_path, values(image("broken", 4, 4, 3, b"\x89PNG\r\n\x1a\nrubbish")))
     (picture,) = rf.open(tmp_path).images()["image"]

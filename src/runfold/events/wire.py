@@ -10,6 +10,8 @@ from typing import NamedTuple, TypeVar
 VARINT, FIXED64, BYTES, GROUP_START, GROUP_END, FIXED32 = range(6)
 MAX_GROUP_DEPTH = 64
 LOOK_AHEAD = 64
+# So much of a large value is looked at first.
+FIRST_LOOK = 4 * LOOK_AHEAD
 
 Data = bytes | memoryview
 T = TypeVar("T")
@@ -86,7 +88,7 @@ def span(data: Data, start: int, stop: int) -> bytes:
 
 def grow(parse: Callable[[Data, int], T], read: Callable[[int], Data], length: int) -> T:
     """Give parse(prefix, length), with as short a prefix from `read(size)` as parse accepts."""
-    size = min(length, 4 * LOOK_AHEAD)
+    size = min(length, FIRST_LOOK)
     while True:
         prefix = read(size)
         try:

@@ -89,13 +89,6 @@ def row_of(place: Stored, value: T) -> Row[T]:
     )
 
 
-def places(selected: Iterable[tuple[RunLog, Payloads]]) -> Iterator[Stored]:
-    """Every stored value of the selected tags, in order."""
-    for log, payloads in selected:
-        for row in range(len(payloads)):
-            yield Stored(log, payloads, row)
-
-
 def fetched(selected: Iterable[tuple[RunLog, Payloads]]) -> Iterator[tuple[Stored, bytes]]:
     """Every stored value of the selected tags with its bytes."""
     for log, payloads in selected:

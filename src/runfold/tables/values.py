@@ -6,8 +6,10 @@ A value that does not decode is noted in its run's problems and left out.
 from __future__ import annotations
 
 from functools import partial
-from itertools import islice
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from runfold.core.event import Form
 from runfold.errors import FileChanged
@@ -27,8 +29,8 @@ from runfold.events.kinds import (
 )
 from runfold.events.kinds.value import plugin_content, plugin_of
 from runfold.events.problems import Code, Problem
-from runfold.events.wire import grow
-from runfold.tables.rows import Row, Stored, decode_rows, fetched, places, row_of
+from runfold.events.wire import FIRST_LOOK, grow
+from runfold.tables.rows import Row, Stored, decode_rows, fetched, row_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -176,16 +178,28 @@ def _images(selected: Selected) -> Iterator[tuple[Stored, int, image.Image]]:
 
 def _heads(selected: Selected, locate: Callable[[Any, int], Any]) -> Iterator[tuple[Stored, Any]]:
     """Read as little of large values as tells where their content lies."""
-    for place in places(selected):
-        item = place.item
+    for log, payloads in selected:
+        for row, prefix in enumerate(_prefixes(payloads)):
+            place = Stored(log, payloads, row)
 
-        def read(size: int, place: Stored = place, item: Any = item) -> bytes:
-            return next(place.file.fetch_head([item], size))
+            def read(size: int, place: Stored = place, prefix: bytes = prefix) -> bytes:
+                if size <= len(prefix):
+                    return prefix[:size]
+                return next(place.file.fetch_head([place.item], size))
 
-        try:
-            yield place, grow(locate, read, int(item["length"]))
-        except ValueError as error:
-            place.note(str(error))
+            try:
+                yield place, grow(locate, read, int(place.item["length"]))
+            except ValueError as error:
+                place.note(str(error))
+
+
+def _prefixes(payloads: Payloads) -> Iterator[bytes]:
+    """As much of each value as `grow` asks for first; a file is opened once for all of them."""
+    starts = [0, *(np.flatnonzero(np.diff(payloads.files)) + 1).tolist(), len(payloads)]
+    for start, stop in pairwise(starts):
+        if start < stop:
+            file = payloads.source(int(payloads.files[start]))
+            yield from file.fetch_head(payloads.items[start:stop], FIRST_LOOK)
 
 
 def _read_blob(place: Stored, start: int, length: int) -> bytes:
