@@ -22,6 +22,12 @@ def run_folder(tmp_path):
     return folder
 
 
+def test_embeddings_are_among_the_tags(run_folder):
+    runs = rf.open(run_folder.parent)
+    assert runs.tags == {"scalar": ["loss"], "embedding": ["words", "images"]}
+    assert runs["seed-1"].tags == runs.tags
+
+
 def test_table_has_a_row_for_each_embedding(run_folder):
     table = rf.open(run_folder.parent).embeddings()
     assert table["run"].tolist() == ["seed-1", "seed-1"]

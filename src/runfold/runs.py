@@ -214,11 +214,7 @@ class Run(Frames):
     @property
     def tags(self) -> dict[str, list[str]]:
         """The tags of each kind."""
-        tags: dict[str, list[str]] = {}
-        for tag, kinds in self._log.tag_kinds().items():
-            for kind in kinds:
-                tags.setdefault(kind, []).append(tag)
-        return tags
+        return _tags_of([self._log])
 
     @property
     def points(self) -> int:
@@ -297,12 +293,7 @@ class Runs(Frames, Mapping[str, Run]):
     @property
     def tags(self) -> dict[str, list[str]]:
         """The tags of each kind in any of the runs."""
-        tags: dict[str, dict[str, None]] = {}
-        for log in self._logs(None):
-            for tag, kinds in log.tag_kinds().items():
-                for kind in kinds:
-                    tags.setdefault(kind, {})[tag] = None
-        return {kind: list(names) for kind, names in tags.items()}
+        return _tags_of(self._logs(None))
 
     @property
     def hidden(self) -> int:
@@ -342,3 +333,17 @@ class Runs(Frames, Mapping[str, Run]):
         from runfold.tables.listing import runs_html
 
         return runs_html(self._logdir)
+
+
+def _tags_of(logs: Iterable[RunLog]) -> dict[str, list[str]]:
+    """The tags of each kind, each once; embeddings by the names that their table shows."""
+    from runfold.tables.values import embeddings_of
+
+    tags: dict[str, dict[str, None]] = {}
+    for log in logs:
+        for tag, kinds in log.tag_kinds().items():
+            for kind in kinds:
+                tags.setdefault(kind, {})[tag] = None
+        for one in embeddings_of(log):
+            tags.setdefault("embedding", {})[one.name] = None
+    return {kind: list(names) for kind, names in tags.items()}
