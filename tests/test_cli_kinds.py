@@ -18,6 +18,7 @@ def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     numbers = np.random.default_rng(0)
     with SummaryWriter(str(folder)) as writer:
         writer.add_mesh("mesh", torch.rand(1, 4, 3), faces=torch.tensor([[[0, 1, 2], [1, 2, 3]]]))
+        writer.add_mesh("me", torch.rand(1, 5, 3))
         writer.add_pr_curve("pr", numbers.integers(0, 2, 100), numbers.random(100), 3)
         writer.add_audio("clip", torch.zeros(1, 8000), 1, 8000)
         writer.add_graph(torch.nn.Linear(2, 3), torch.rand(1, 2))
@@ -77,3 +78,13 @@ def test_every_tag_is_listed_with_its_kind(
 def test_all_values_are_sound(logdir: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", str(logdir)]) == 0
     assert capsys.readouterr().err.startswith("No problems in 2 event files")
+
+
+def test_mesh_is_found_by_its_own_name_and_shown_alone(
+    logdir: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, shape in (("me", "(1, 5, 3)"), ("mesh", "(1, 4, 3)"), ("mesh_FACE", "(1, 4, 3)")):
+        assert main(["show", str(logdir), ".", name]) == 0
+        shown = capsys.readouterr().out
+        assert shown.count("vertices") == 1
+        assert f"vertices  float32 of shape {shape}" in shown

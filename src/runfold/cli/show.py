@@ -83,7 +83,8 @@ def run(options: argparse.Namespace) -> int:
     from runfold.logdir.load import Logdir
 
     logdir = Logdir(options.logdir, restarts=options.restarts)
-    log, tag = find_run(logdir, options.logdir, options.names)
+    log, name = find_run(logdir, options.logdir, options.names)
+    tag = _tag_of(log, name)
     kind = find_kind(log, tag, options.kind)
     if options.csv and kind != "scalar":
         raise CommandError(f"--csv is for scalars; {kind} data comes with --json.")
@@ -122,6 +123,17 @@ def find_run(logdir: Logdir, path: str, names: list[str]) -> tuple[RunLog, str]:
     return logdir.logs[name], names[-1]
 
 
+def _tag_of(log: RunLog, name: str) -> str:
+    """The tag that is named; where it is a mesh, as its table names it, the tag of a part."""
+    from runfold.tables.values import mesh_name
+
+    if name not in log.tag_kinds():
+        for (kind, tag), payloads in log.payloads.items():
+            if kind == "mesh" and mesh_name(log, payloads) == name:
+                return tag
+    return name
+
+
 def find_kind(log: RunLog, tag: str, wanted: str | None) -> str:
     """The kind of a tag. Raises where there is none, or more than one and none is wanted."""
     from runfold.tables.values import embeddings_of
@@ -151,7 +163,7 @@ def find_kind(log: RunLog, tag: str, wanted: str | None) -> str:
 def _decode(log: RunLog, kind: str, tag: str, options: argparse.Namespace) -> list[Row[Any]]:
     """The values to show, decoded; no others are read."""
     from runfold.cli.views import TEXTS
-    from runfold.tables.values import ROWS
+    from runfold.tables.values import ROWS, mesh_name
 
     payloads = log.payloads[kind, tag]
     if options.step is not None:
@@ -159,8 +171,9 @@ def _decode(log: RunLog, kind: str, tag: str, options: argparse.Namespace) -> li
     if kind == "mesh":
         # A mesh is made of several tags.
         selected = [found for (other, _), found in log.payloads.items() if other == kind]
-        parts = [(log, _at(found, payloads, options)) for found in selected]
-        return [row for row in ROWS[kind](parts) if tag.startswith(row.tag)]
+        name = mesh_name(log, payloads)
+        parts = [found for found in selected if mesh_name(log, found) == name]
+        return list(ROWS[kind]((log, _at(found, payloads, options)) for found in parts))
     if kind == "text" and not (options.all or options.json or options.step is not None):
         chosen: Payloads = _only(payloads, slice(-TEXTS, None))
     elif kind == "hparams":

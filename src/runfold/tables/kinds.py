@@ -6,12 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from runfold.events.kinds import mesh
-from runfold.events.kinds.value import plugin_content
 from runfold.select import select
 from runfold.tables.rows import frame, objects
 from runfold.tables.scalars import categories
-from runfold.tables.values import ROWS, embeddings_of
+from runfold.tables.values import ROWS, embeddings_of, mesh_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -99,15 +97,11 @@ def mesh_frame(selected: Selected, wanted: str | Iterable[str] | None = None) ->
 
     `wanted` filters by the names of meshes, which their parts' tags only start with.
     """
-    named = [(_mesh_name(log, payloads), log, payloads) for log, payloads in selected]
+    named = [(mesh_name(log, payloads), log, payloads) for log, payloads in selected]
     kept = set(select(list(dict.fromkeys(name for name, _, _ in named)), wanted))
     rows = list(ROWS["mesh"]((log, payloads) for name, log, payloads in named if name in kept))
     names = ("vertices", "faces", "colors", "config")
     return frame(rows, {name: [getattr(row.value, name) for row in rows] for name in names})
-
-
-def _mesh_name(log: RunLog, payloads: Payloads) -> str:
-    return mesh.name_of(payloads.tag, plugin_content(log.metadata(payloads.tag) or b""))
 
 
 def graph_frame(selected: Selected) -> pd.DataFrame:

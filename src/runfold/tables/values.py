@@ -88,6 +88,11 @@ def mesh_rows(selected: Selected) -> Iterator[Row[mesh.Mesh]]:
         yield Row(row.run, whole.name, row.step, row.wall_time, whole)
 
 
+def mesh_name(log: RunLog, payloads: Payloads) -> str:
+    """The name of the mesh that a tag holds a part of."""
+    return mesh.name_of(payloads.tag, plugin_content(log.metadata(payloads.tag) or b""))
+
+
 def graph_rows(selected: Selected) -> Iterator[Row[graph.Graph]]:
     """Every graph."""
     for place, data in fetched(selected):
