@@ -213,6 +213,11 @@ def test_output_saves_the_stored_bytes_and_never_overwrites(
             ["note", "--kind", "image"],
             "Tag 'note' in run 'seed-1' holds text data, none of the kind 'image'.",
         ),
+        (
+            ["picture", "--kind", "imge"],
+            "Tag 'picture' in run 'seed-1' holds image data, none of the kind 'imge'."
+            " Did you mean 'image'?",
+        ),
         (["note", "--csv"], "--csv is for scalars; text data comes with --json."),
         (
             ["weights", "-o", "x"],

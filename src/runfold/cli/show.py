@@ -154,8 +154,10 @@ def find_kind(log: RunLog, tag: str, wanted: str | None) -> str:
         choices = " or ".join(f"--kind {kind}" for kind in kinds)
         raise AmbiguousTag(f"Tag '{escape(tag)}' {where} holds {held} data. Add {choices}.")
     if wanted is not None and wanted not in kinds:
+        hint = did_you_mean(wanted, kinds)
         raise UnknownTag(
             f"Tag '{escape(tag)}' {where} holds {held} data, none of the kind '{escape(wanted)}'."
+            f" {hint}".rstrip()
         )
     return wanted or kinds[0]
 
