@@ -130,6 +130,19 @@ def test_tag_of_another_kind_is_named_as_such(tmp_path):
         rf.open(tmp_path)["."]["weights"]
 
 
+def test_filter_by_a_tag_of_another_kind_says_of_which_kind_there_is_none(tmp_path):
+    write(tmp_path, values(text("note", "hi")), scalars("loss", (0, 1.0)))
+    runs = rf.open(tmp_path)
+    with pytest.raises(UnknownTag) as scalar:
+        runs.scalars("note")
+    assert str(scalar.value) == "No tag 'note' of kind scalar."
+    with pytest.raises(UnknownTag) as image:
+        runs.images("loss")
+    assert str(image.value) == (
+        "No tag 'loss' of kind image. There are no tags of kind image at all."
+    )
+
+
 def test_tags_of_all_runs_are_listed_once(logdir):
     write(logdir / "seed-3", values(text("note", "hi")))
     assert rf.open(logdir).tags == {"scalar": ["train/loss", "lr"], "text": ["note"]}

@@ -53,7 +53,7 @@ def test_filter_goes_by_the_names_that_the_table_shows(tmp_path):
     assert table["tag"].tolist() == ["ball"]
     np.testing.assert_array_equal(table["faces"][0], writers.FACES)
     assert runs.meshes(["c*"])["tag"].tolist() == ["cube"]
-    with pytest.raises(UnknownTag, match=r"No tag 'bal'. Did you mean 'ball'"):
+    with pytest.raises(UnknownTag, match=r"No tag 'bal' of kind mesh. Did you mean 'ball'"):
         runs.meshes("bal")
 
 

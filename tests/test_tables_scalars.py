@@ -58,7 +58,7 @@ def test_runs_are_chosen_by_name_glob_or_list(runs):
 
 
 def test_filter_that_matches_nothing_tells_the_near_names(runs):
-    with pytest.raises(UnknownTag, match=r"No tag 'train/los'. Did you mean 'train/loss'"):
+    with pytest.raises(UnknownTag, match=r"'train/los' of kind scalar. Did you mean 'train/loss'"):
         runs.scalars(tags="train/los")
     with pytest.raises(UnknownTag, match=r"No tag matches 'test/\*'"):
         runs.scalars(tags="test/*")

@@ -84,7 +84,7 @@ class Frames:
 
         logs = self._logs(runs)
         names = list(dict.fromkeys(tag for log in logs for tag in log.scalars))
-        wanted = set(select(names, tags))
+        wanted = set(select(names, tags, where="of kind scalar"))
         series = [one for log in logs for tag, one in log.scalars.items() if tag in wanted]
         return scalars.wide_frame(series) if wide else scalars.long_frame(series)
 
@@ -182,7 +182,7 @@ class Frames:
             if found == kind
         ]
         names = list(dict.fromkeys(payloads.tag for _, payloads in stored))
-        wanted = set(select(names, tags))
+        wanted = set(select(names, tags, where=f"of kind {kind}"))
         return [(log, payloads) for log, payloads in stored if payloads.tag in wanted]
 
 

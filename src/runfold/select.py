@@ -61,5 +61,5 @@ def _matching(names: Sequence[str], glob: str) -> list[str]:
 def _nothing(names: Sequence[str], want: str, noun: str, where: str) -> str:
     fact = f"No {noun} matches" if is_glob(want) else f"No {noun}"
     place = f" {where}" if where else ""
-    hint = did_you_mean(want, names) if names else f"There are no {noun}s at all."
+    hint = did_you_mean(want, names) if names else f"There are no {noun}s{place} at all."
     return f"{fact} '{escape(want)}'{place}. {hint}".rstrip()

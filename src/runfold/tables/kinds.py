@@ -98,10 +98,11 @@ def mesh_frame(selected: Selected, wanted: str | Iterable[str] | None = None) ->
     `wanted` filters by the names of meshes, which their parts' tags only start with.
     """
     named = [(mesh_name(log, payloads), log, payloads) for log, payloads in selected]
-    kept = set(select(list(dict.fromkeys(name for name, _, _ in named)), wanted))
+    names = list(dict.fromkeys(name for name, _, _ in named))
+    kept = set(select(names, wanted, where="of kind mesh"))
     rows = list(ROWS["mesh"]((log, payloads) for name, log, payloads in named if name in kept))
-    names = ("vertices", "faces", "colors", "config")
-    return frame(rows, {name: [getattr(row.value, name) for row in rows] for name in names})
+    columns = ("vertices", "faces", "colors", "config")
+    return frame(rows, {name: [getattr(row.value, name) for row in rows] for name in columns})
 
 
 def graph_frame(selected: Selected) -> pd.DataFrame:
@@ -129,7 +130,8 @@ def embedding_frame(
     import pandas as pd
 
     every = [(log.name, one) for log in logs for one in embeddings_of(log)]
-    chosen = set(select(list(dict.fromkeys(one.name for _, one in every)), wanted))
+    known = list(dict.fromkeys(one.name for _, one in every))
+    chosen = set(select(known, wanted, where="of kind embedding"))
     found = [(run, one) for run, one in every if one.name in chosen]
     names = ("tensor_path", "tensor_shape", "metadata_path", "sprite_path")
     return pd.DataFrame(
