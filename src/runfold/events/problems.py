@@ -30,8 +30,6 @@ class Code(StrEnum):
     PERMISSION_DENIED = "permission-denied"
     READ_ERROR = "read-error"
     FILE_VANISHED = "file-vanished"
-    FILE_REPLACED = "file-replaced"
-    FILE_TRUNCATED = "file-truncated"
     SPECIAL_FILE = "special-file"
     DANGLING_LINK = "dangling-link"
     SYMLINK_LOOP = "symlink-loop"
@@ -84,8 +82,6 @@ MESSAGES: dict[Code, tuple[str, str]] = {
     Code.PERMISSION_DENIED: ("permission denied", "Skipped."),
     Code.READ_ERROR: ("cannot be read", "What was read before was kept."),
     Code.FILE_VANISHED: ("the file is gone", "What was read before was kept."),
-    Code.FILE_REPLACED: ("the file was replaced by another", "It was read anew."),
-    Code.FILE_TRUNCATED: ("the file got shorter or was rewritten", "It was read anew."),
     Code.SPECIAL_FILE: ("not a regular file", "Skipped without opening it."),
     Code.DANGLING_LINK: ("a link to a file that does not exist", "Skipped."),
     Code.SYMLINK_LOOP: ("a link that leads back to itself", "Not followed again."),
