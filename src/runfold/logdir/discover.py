@@ -29,12 +29,12 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from runfold.errors import LogdirNotFound
+from runfold.events.kinds.embedding import CONFIG_NAME
 from runfold.events.problems import Code, Problem
 from runfold.select import is_glob
 from runfold.text import did_you_mean, escape, natural_key
 
 MAX_DEPTH = 64
-PROJECTOR_CONFIG = "projector_config.pbtxt"
 
 _MISSING = (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP)
 _TRANSIENT = (errno.ESTALE, errno.EINTR, errno.EIO)
@@ -302,7 +302,7 @@ class _Walk:
             run = self._run(path)
             run.files = sorted(filter(_is_event_file, regular))
             if len(run.files) < len(regular):
-                config = os.path.join(path, PROJECTOR_CONFIG)
+                config = os.path.join(path, CONFIG_NAME)
                 run.config = config if config in regular else None
         return directories
 
@@ -342,7 +342,7 @@ class _Walk:
 
 
 def _is_ours(name: str) -> bool:
-    return "tfevents" in name or name == PROJECTOR_CONFIG
+    return "tfevents" in name or name == CONFIG_NAME
 
 
 def _is_event_file(path: str) -> bool:
