@@ -151,6 +151,19 @@ def test_file_that_grows_beside_a_newer_one_is_still_read(tmp_path):
     assert runs["."]["loss"].steps.tolist() == [1]
 
 
+def test_files_of_one_second_are_read_in_the_order_of_their_counters(tmp_path):
+    for number in range(12):
+        buffer = EventBuffer()
+        buffer.file_version(10.0)
+        buffer.session_start(number, 10.0)
+        buffer.scalar("loss", 0.5, number, 10.0)
+        name = f"events.out.tfevents.1700000000.host.77.{number}"
+        (tmp_path / name).write_bytes(buffer.getvalue())
+    assert len(theirs(tmp_path)["loss"]) < 12
+    run = rf.open(tmp_path)["."]
+    assert (run["loss"].steps.tolist(), run.hidden) == (list(range(12)), 0)
+
+
 def test_every_graph_is_kept_not_only_the_last(tmp_path):
     def add(buffer: EventBuffer) -> None:
         for name in (b"x", b"y"):

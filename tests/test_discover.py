@@ -71,14 +71,11 @@ def test_runs_come_in_natural_order(tmp_path):
     assert names(discover(tmp_path)) == [".", "seed-1", "seed-1/b", "seed-2", "seed-10"]
 
 
-def test_files_come_in_the_order_of_their_names(tmp_path):
-    make(tmp_path, "events.out.tfevents.9", "events.out.tfevents.10", "a.tfevents")
+def test_files_come_in_the_order_in_which_they_were_begun(tmp_path):
+    begun = ["a.tfevents", *(f"events.out.tfevents.17.host.5.{n}" for n in (0, 1, 2, 9, 10, 11))]
+    make(tmp_path, *reversed(begun))
     run = discover(tmp_path).runs["."]
-    assert [os.path.basename(file) for file in run.files] == [
-        "a.tfevents",
-        "events.out.tfevents.10",
-        "events.out.tfevents.9",
-    ]
+    assert [os.path.basename(file) for file in run.files] == begun
 
 
 def test_one_run_directory_is_named_as_tensorboard_names_it(tmp_path):

@@ -182,7 +182,7 @@ def test_repeated_step_and_tag_mean_the_last(faulty_log):
 
 def test_fault_in_one_file_leaves_the_other_files_of_the_run_alone(faulty_log):
     log = faulty_log(scalars(1), frame(b"\xff"))
-    age(log.add_file("events.out.tfevents.9", scalars(2) + scalar("acc", 2)))
+    age(log.add_file("events.out.tfevents.9999999999", scalars(2) + scalar("acc", 2)))
     assert points(log.runs, "bad") == loss(1)
     log.runs.refresh()
     log.check({"loss": [(1, 1.0), (2, 2.0)], "acc": [(2, 2.0)]}, [("malformed-event", SIZE)])

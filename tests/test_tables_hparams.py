@@ -5,7 +5,14 @@ import math
 import pandas as pd
 from logs import values, write
 from tensorboard.plugins.hparams import plugin_data_pb2
-from tensorboard.plugins.hparams.summary_v2 import HParam, Metric, hparams_config_pb, hparams_pb
+from tensorboard.plugins.hparams.summary_v2 import (
+    Discrete,
+    HParam,
+    Metric,
+    RealInterval,
+    hparams_config_pb,
+    hparams_pb,
+)
 
 import runfold as rf
 from runfold.events.values import metadata_only
@@ -82,6 +89,25 @@ def test_folder_that_only_names_the_experiment_is_no_row_of_the_wide_table(tmp_p
             "dataset": None,
         }
     ]
+
+
+def test_experiment_announces_hparams_with_their_domains(tmp_path):
+    config = experiment(
+        [
+            HParam("lr", RealInterval(0.1, 0.5), description="learning rate"),
+            HParam("opt", Discrete(["a", "b"])),
+        ],
+        [],
+    )
+    write(tmp_path, values(config))
+    table = rf.open(tmp_path).experiments()
+    assert list(table.columns) == ["run", "hparam", "type", "domain", "display_name", "description"]
+    assert table["hparam"].tolist() == ["lr", "opt"]
+    assert table["type"].tolist() == ["float64", "string"]
+    interval, choices = table["domain"]
+    assert (interval.min, interval.max) == (0.1, 0.5)
+    assert sorted(choices) == ["a", "b"]
+    assert table["description"].tolist() == ["learning rate", ""]
 
 
 def test_session_has_group_status_and_times(tmp_path):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Literal
 
 from runfold.errors import UnknownRun, UnknownTag
@@ -13,8 +14,6 @@ from runfold.select import select
 from runfold.text import did_you_mean, escape
 
 if TYPE_CHECKING:
-    import os
-
     import pandas as pd
 
     from runfold.logdir.log import RunLog
@@ -167,6 +166,12 @@ class Frames:
 
         return hparams.session_frame(self._stored("hparams", None, runs))
 
+    def experiments(self, *, runs: Names = None) -> pd.DataFrame:
+        """Every hparam that an experiment announces: type, domain and description."""
+        from runfold.tables import hparams
+
+        return hparams.experiment_frame(self._stored("hparams", None, runs))
+
     def metrics(self, *, runs: Names = None) -> pd.DataFrame:
         """Every metric that an hparams experiment names."""
         from runfold.tables import hparams
@@ -253,6 +258,10 @@ class Run(Frames):
     def _logs(self, runs: Names) -> list[RunLog]:
         return [self._log] if select([self.name], runs, noun="run") else []
 
+    def __reduce__(self) -> tuple[Callable[..., Run], tuple[object, ...]]:
+        """Travel to another process as a name among runs to be opened again there."""
+        return Runs.__getitem__, (Runs(self._logdir), self.name)
+
     def __repr__(self) -> str:
         from runfold.tables.listing import describe_run
 
@@ -324,6 +333,12 @@ class Runs(Frames, Mapping[str, Run]):
         self._logdir.load(logs)
         return logs
 
+    def __reduce__(self) -> tuple[Callable[..., Runs], tuple[object, ...]]:
+        """Travel to another process as paths, to be opened again there."""
+        logdir = self._logdir
+        paths = [os.path.abspath(os.path.expanduser(path)) for path in logdir.paths]
+        return _reopen, (paths, logdir.restarts, logdir.strict, logdir.progress)
+
     def __repr__(self) -> str:
         from runfold.tables.listing import describe_runs
 
@@ -333,6 +348,15 @@ class Runs(Frames, Mapping[str, Run]):
         from runfold.tables.listing import runs_html
 
         return runs_html(self._logdir)
+
+
+def _reopen(
+    paths: list[str],
+    restarts: Literal["session", "step", "keep"],
+    strict: bool,
+    progress: bool | None,
+) -> Runs:
+    return open_runs(*paths, restarts=restarts, strict=strict, progress=progress)
 
 
 def _tags_of(logs: Iterable[RunLog]) -> dict[str, list[str]]:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 _NUMBER = re.compile(r"([0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)")
+_DIGITS = re.compile(r"([0-9]+)")
 _SHORT_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 # Beyond this nobody typed the name by hand, and comparing letters gets slow.
@@ -52,6 +53,17 @@ def _fit(chars: str, budget: int) -> Iterator[str]:
         if budget < 0:
             return
         yield shown
+
+
+def file_order(path: str) -> tuple[list[str | int], str]:
+    """Return a sort key that orders a run's event files by when they were begun.
+
+    Their names end in time, host, process and a counter, all without leading
+    zeros: of two files of one second, that with `.9` comes before that with `.10`.
+    """
+    parts: list[str | int] = list(_DIGITS.split(path))
+    parts[1::2] = map(int, parts[1::2])
+    return parts, path
 
 
 def natural_key(name: str) -> tuple[list[str | float], str]:

@@ -150,8 +150,10 @@ cdef class Block:
 
 
 cdef object as_array(Block block, void* data, cnp.npy_intp size, int type_number):
+    """An array that looks into a block. It is read-only: many hands hold the same one."""
     array = cnp.PyArray_SimpleNewFromData(1, &size, type_number, data)
     cnp.set_array_base(array, block)
+    cnp.PyArray_CLEARFLAGS(array, cnp.NPY_ARRAY_WRITEABLE)
     return array
 
 

@@ -81,9 +81,12 @@ class Columns:
 
 
 def join_points(pieces: Sequence[Points]) -> Points:
-    """Several stretches of one series as one."""
+    """Several stretches of one series as one, read-only like them."""
     steps, wall_times, values = zip(*pieces, strict=True)
-    return np.concatenate(steps), np.concatenate(wall_times), np.concatenate(values)
+    joined = np.concatenate(steps), np.concatenate(wall_times), np.concatenate(values)
+    for column in joined:
+        column.flags.writeable = False
+    return joined
 
 
 class EventFile:

@@ -58,7 +58,7 @@ def assemble_series(
             mask = visible(columns[0], markers.get(tag, ()), policy)
             if mask is not None:
                 hidden = len(mask) - int(mask.sum())
-                columns = (columns[0][mask], columns[1][mask], columns[2][mask])
+                columns = join_points([(columns[0][mask], columns[1][mask], columns[2][mask])])
         assembled[names[tag]] = Series(run, names[tag], *columns, hidden)
     return assembled
 

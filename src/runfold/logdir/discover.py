@@ -32,7 +32,7 @@ from runfold.errors import LogdirNotFound
 from runfold.events.kinds.embedding import CONFIG_NAME
 from runfold.events.problems import Code, Problem
 from runfold.select import is_glob
-from runfold.text import did_you_mean, escape, natural_key
+from runfold.text import did_you_mean, escape, file_order, natural_key
 
 MAX_DEPTH = 64
 
@@ -252,7 +252,9 @@ class _Walk:
             # A walk may have come to the same directory by another path.
             known = self._index().get(_identity(directory), directory)
             run = self._run(known)
-            run.files = sorted({*run.files, *(os.path.join(known, name) for name in names)})
+            run.files = sorted(
+                {*run.files, *(os.path.join(known, name) for name in names)}, key=file_order
+            )
 
     def named_runs(self) -> dict[str, FoundRun]:
         """Return the runs by name; names that look alike once escaped are numbered."""
@@ -300,7 +302,9 @@ class _Walk:
             self._note(Code.SPECIAL_FILE, odd)
         if regular:
             run = self._run(path)
-            run.files = sorted(filter(_is_event_file, regular))
+            run.files = list(filter(_is_event_file, regular))
+            if len(run.files) > 1:
+                run.files.sort(key=file_order)
             if len(run.files) < len(regular):
                 config = os.path.join(path, CONFIG_NAME)
                 run.config = config if config in regular else None

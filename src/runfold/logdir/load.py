@@ -65,6 +65,8 @@ class Logdir:
         self.restarts = restarts
         self.strict = strict
         self.progress = progress
+        # Two threads may ask at once; a file must not be read by both.
+        self._lock = threading.RLock()
         found = discover(*paths)
         self.problems: list[Problem] = found.problems
         self.logs = {name: RunLog(run, restarts, strict) for name, run in found.runs.items()}
@@ -76,8 +78,9 @@ class Logdir:
 
         In strict mode the first problem in any of them is raised, every time.
         """
-        wanted = list(self.logs.values() if logs is None else logs)
-        self._read([log for log in wanted if not log.is_loaded])
+        with self._lock:
+            wanted = list(self.logs.values() if logs is None else logs)
+            self._read([log for log in wanted if not log.is_loaded])
         self._refuse_problems(wanted)
 
     def refresh(self) -> Changes:
@@ -86,6 +89,10 @@ class Logdir:
         A run that is gone stays, with a note: a network disk may lose sight of
         it for a moment.
         """
+        with self._lock:
+            return self._refresh()
+
+    def _refresh(self) -> Changes:
         found = self._discover_again()
         self.problems = found.problems
         if self.strict and found.problems:

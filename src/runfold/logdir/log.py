@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from runfold.core.tags import Tags
-from runfold.errors import AmbiguousTag, BadLog, UnknownTag
+from runfold.errors import BadLog, UnknownTag
 from runfold.events.file import EventFile
 from runfold.events.problems import Code, Problem
 from runfold.logdir.assemble import assemble_payloads, assemble_series
 from runfold.logdir.read import Reader
-from runfold.text import did_you_mean, escape
+from runfold.text import did_you_mean, escape, file_order
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,7 +68,8 @@ class RunLog:
         new = [path for path in found.files if path not in known]
         if new:
             self.files += [EventFile(path, self.tags) for path in new]
-            self.files.sort(key=lambda file: file.path)
+            if len(self.files) > 1:
+                self.files.sort(key=lambda file: file_order(file.path))
 
     def read(self, reader: Reader) -> None:
         """Queue what is new in the run's files for reading; `settle` follows."""
@@ -103,9 +104,10 @@ class RunLog:
     def names(self) -> list[str]:
         """The text of each tag, by number; different tags have different texts."""
         if len(self._names) < len(self.tags):
-            self._names += self.tags.names(len(self._names))
-            if len(set(self._names)) < len(self._names):
-                _make_distinct(self._names)
+            names = self.tags.names()
+            if len(set(names)) < len(names):
+                _make_distinct(names)
+            self._names = names
         return self._names
 
     @property
@@ -142,21 +144,6 @@ class RunLog:
         for kind, tag in self.payloads:
             kinds.setdefault(tag, []).append(kind)
         return kinds
-
-    def find(self, tag: str) -> tuple[str, str]:
-        """The (kind, tag) of a tag. Raises AmbiguousTag if it has two kinds."""
-        kinds = self.tag_kinds()
-        if tag not in kinds:
-            hint = did_you_mean(tag, list(kinds))
-            raise UnknownTag(
-                f"No tag '{escape(tag)}' in run '{escape(self.name)}'. {hint}".rstrip()
-            )
-        if len(kinds[tag]) > 1:
-            raise AmbiguousTag(
-                f"Tag '{escape(tag)}' in run '{escape(self.name)}' holds {' and '.join(kinds[tag])}"
-                " data. Say which kind is meant."
-            )
-        return kinds[tag][0], tag
 
     def metadata(self, tag: str) -> bytes | None:
         """The tag's serialised SummaryMetadata, if any event carried it."""

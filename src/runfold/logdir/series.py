@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 class Series:
     """The scalar points of one tag in one run, in the order of the files.
 
+    The arrays are read-only, because every question about the run is answered
+    from the same ones; `.copy()` gives one to change.
+
     Attributes:
         run, tag: the names.
         steps: int64, as stored.

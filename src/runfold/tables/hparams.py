@@ -89,6 +89,19 @@ def session_frame(selected: Selected) -> pd.DataFrame:
     return _frame(rows, ("run",), ("group", "status", "start_time", "end_time"))
 
 
+def experiment_frame(selected: Selected) -> pd.DataFrame:
+    """One row an hparam that an experiment announces, with what it may be."""
+    names = ("name", "type", "domain", "display_name", "description")
+    rows = [
+        (run, *(getattr(hparam, name) for name in names))
+        for run, said in by_run(selected).items()
+        for one in said
+        if isinstance(one, Experiment)
+        for hparam in one.hparams
+    ]
+    return _frame(rows, ("run", "hparam"), names[1:])
+
+
 def metric_frame(selected: Selected) -> pd.DataFrame:
     """One row a metric that a run's experiment names."""
     names = ("tag", "group", "display_name", "description", "dataset")
