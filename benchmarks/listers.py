@@ -41,10 +41,10 @@ def decode_with_runfold() -> Read:
     import pandas as pd
 
     import runfold as rf
-    from runfold.tables import histograms, kinds
+    from runfold.tables import kinds
 
     open_runs = rf.open
-    del histograms, kinds
+    del kinds
 
     def columns(frame: pd.DataFrame, values: Iterable[Any]) -> Series:
         frame = frame.assign(compared=_objects(values))

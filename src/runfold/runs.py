@@ -89,7 +89,7 @@ class Frames:
 
     def histograms(self, tags: Names = None, *, runs: Names = None) -> pd.DataFrame:
         """Every histogram: left, right, counts (arrays), min, max, num, sum, sum_squares."""
-        from runfold.tables.histograms import histogram_frame
+        from runfold.tables.kinds import histogram_frame
 
         return histogram_frame(self._stored("histogram", tags, runs))
 

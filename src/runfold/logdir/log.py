@@ -158,8 +158,11 @@ class RunLog:
             yield from file.fetch(items)
 
     def _by_file(self, payloads: Payloads) -> Iterator[tuple[EventFile, NDArray[np.void]]]:
-        for number in np.unique(payloads.files):
-            yield payloads.source(int(number)), payloads.items[payloads.files == number]
+        # Values lie in the order of the files.
+        numbers, starts = np.unique(payloads.files, return_index=True)
+        ends = [*starts[1:], len(payloads)]
+        for number, start, end in zip(numbers, starts, ends, strict=len(payloads) > 0):
+            yield payloads.source(int(number)), payloads.items[start:end]
 
     def file_of(self, payloads: Payloads, row: int) -> EventFile:
         """The file in which one value lies."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from runfold.events.kinds.histogram import TOTALS
 from runfold.select import select
 from runfold.tables.rows import frame, objects
 from runfold.tables.scalars import categories
@@ -20,6 +21,20 @@ if TYPE_CHECKING:
     from runfold.logdir.payloads import Payloads
 
     Selected = Iterable[tuple[RunLog, Payloads]]
+
+
+def histogram_frame(selected: Selected) -> pd.DataFrame:
+    """One row a histogram: arrays of left and right edges and counts, and its totals."""
+    rows = list(ROWS["histogram"](selected))
+    totals = {name: [getattr(row.value, name) for row in rows] for name in TOTALS}
+    return frame(
+        rows,
+        {
+            **{name: [getattr(row.value, name) for row in rows] for name in ("left", "right")},
+            "counts": [row.value.counts for row in rows],
+            **{name: np.array(values, np.float64) for name, values in totals.items()},
+        },
+    )
 
 
 def text_frame(selected: Selected) -> pd.DataFrame:
