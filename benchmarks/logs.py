@@ -15,7 +15,7 @@ from runfold.events import values
 
 NAMES = ("train/loss", "train/accuracy", "val/loss", "val/accuracy", "optimizer/lr")
 START = 1_750_000_000.0
-# About what a grid of samples takes: the EventAccumulator needs some 5 s for E.
+# A small picture. The larger it is, the better Runfold looks, which does not copy it.
 IMAGE_SIZE = 128
 HISTOGRAM_VALUES = 4096
 
@@ -37,7 +37,8 @@ class Log:
     @property
     def folder(self) -> str:
         """A name that tells logs with other parameters apart."""
-        return f"{self.name}-{self.runs}x{self.tags}x{self.steps}-{self.form}"
+        size = f"-{IMAGE_SIZE}px" if self.form == "media" else ""
+        return f"{self.name}-{self.runs}x{self.tags}x{self.steps}-{self.form}{size}"
 
     def sampled(self) -> "Log":
         """The log of the first `sample` runs, which are the same as in the whole log."""

@@ -5,7 +5,7 @@ from decoding import PNG, boundaries, codes, collect, every_kind, feed, points, 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runfold.core.decoder import ITEM, Decoder, Shelf, State, decode
+from runfold.core.decoder import ITEM, Decoder, State, decode
 from runfold.core.encoder import EventBuffer, frame
 from runfold.core.event import Form, NoteCode
 from runfold.core.tags import Tags
@@ -198,23 +198,3 @@ def test_wall_times_are_those_of_the_first_and_the_last_event_that_have_one() ->
     feed(decoder, buffer.getvalue())
     assert (decoder.first_wall_time, decoder.last_wall_time) == (2.0, 3.0)
     np.testing.assert_array_equal(decoder.take()[0][0][1], [np.nan, 2.0, 3.0, np.nan])
-
-
-def test_series_on_a_shelf_are_whole_and_outlive_it() -> None:
-    tags, shelf = Tags(), Shelf()
-    taken = []
-    for number in range(40):
-        # Short series share blocks, of which these fill several; a long one has its own.
-        size = 70_000 if number == 20 else 10_000
-        steps = np.arange(size) + number
-        buffer = EventBuffer()
-        buffer.scalars("loss", steps, steps + 0.5, steps * 2.0, form="double")
-        decoder = Decoder(tags)
-        decode([decoder], buffer.getvalue(), np.array([0]), np.array([len(buffer)]))
-        taken.append((steps, decoder.take(shelf)[0][0]))
-        assert decoder.take(shelf)[0] == {}
-    del shelf, decoder
-    for steps, (found, wall_times, doubled) in taken:
-        np.testing.assert_array_equal(found, steps)
-        np.testing.assert_array_equal(wall_times, steps + 0.5)
-        np.testing.assert_array_equal(doubled, steps * 2.0)

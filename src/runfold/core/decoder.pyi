@@ -22,8 +22,6 @@ class State(IntEnum):
     HAS_BAD_LENGTH = 3
     IS_TOO_LONG = 4
 
-class Shelf: ...
-
 class Decoder:
     tags: Tags
     def __init__(self, tags: Tags, offset: int = 0, limit: int = ...) -> None: ...
@@ -41,7 +39,7 @@ class Decoder:
     def last_wall_time(self) -> float: ...
     def skip(self) -> None: ...
     def take(
-        self, shelf: Shelf | None = None
+        self,
     ) -> tuple[dict[int, Points], NDArray[np.void], list[tuple[int, int, int]], list[Restart]]: ...
 
 def decode(

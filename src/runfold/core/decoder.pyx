@@ -11,7 +11,7 @@ cimport numpy as cnp
 from libc.math cimport NAN
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free
-from libc.string cimport memcpy, memset
+from libc.string cimport memset
 
 from runfold.core.checksum cimport rf_crc32c_init
 from runfold.core.event cimport (
@@ -28,7 +28,7 @@ from runfold.core.event cimport (
     collect_event,
     free_collected,
 )
-from runfold.core.points cimport Points, free_points
+from runfold.core.points cimport Points
 from runfold.core.record cimport (
     BAD_LENGTH,
     BAD_PAYLOAD,
@@ -42,19 +42,11 @@ from runfold.core.record cimport (
 from runfold.core.tags cimport Tags
 from runfold.core.wire cimport Cursor
 
-cdef extern from "pages.h" nogil:
-    void* rf_large_pages(size_t size)
-
 cnp.import_array()
 rf_crc32c_init()
 
 # Records above this are refused before anything is allocated for them.
 MAX_RECORD = 256 << 20
-
-# How much memory short series share, and up to how many points a series is short.
-cdef enum:
-    SHELF_SIZE = 8388608
-    SHORT = 16384
 
 # So far from the largest number that no sum of bytes in memory leads there.
 cdef int64_t MAX_OFFSET = <int64_t> 1 << 62
@@ -163,46 +155,6 @@ cdef object as_arrays(Block block, const Points* points):
         as_array(block, points.wall_times, points.size, cnp.NPY_FLOAT64),
         as_array(block, points.values, points.size, cnp.NPY_FLOAT64),
     )
-
-
-cdef class Shelf:
-    """Large blocks of memory that the columns of many short series share.
-
-    A series keeps its whole block alive, so a block is small beside a logdir
-    and large beside the pages of the system.
-    """
-
-    cdef Block block
-    cdef size_t used
-
-    cdef char* reserve(self, size_t size) except NULL:
-        """Room for that many bytes in `block`, which is another one than before if need be."""
-        cdef char* room
-        if self.block is None or size > SHELF_SIZE - self.used:
-            block = Block()
-            block.columns[0] = rf_large_pages(SHELF_SIZE)
-            if block.columns[0] == NULL:
-                raise MemoryError
-            self.block = block
-            self.used = 0
-        room = <char*> self.block.columns[0] + self.used
-        self.used += size
-        return room
-
-
-cdef object copy_points(const Points* points, Shelf shelf):
-    """Three arrays on the shelf with a copy of the points."""
-    cdef size_t size = points.size * 8
-    cdef char* room = shelf.reserve(3 * size)
-    cdef Points copy
-    copy.size = points.size
-    copy.steps = <int64_t*> room
-    copy.wall_times = <double*> (room + size)
-    copy.values = <double*> (room + 2 * size)
-    memcpy(copy.steps, points.steps, size)
-    memcpy(copy.wall_times, points.wall_times, size)
-    memcpy(copy.values, points.values, size)
-    return as_arrays(shelf.block, &copy)
 
 
 cdef object take_points(Collected* collected, size_t tag):
@@ -321,12 +273,8 @@ cdef class Decoder:
         self.progress.state = AT_END
         self.progress.needed = 0
 
-    def take(self, Shelf shelf=None):
+    def take(self):
         """Hand over what was collected since the last call.
-
-        Args:
-            shelf: where short series are copied to; without one, every array
-                owns the decoder's memory.
 
         Returns:
             scalars: tag number -> (steps, wall_times, values), arrays.
@@ -344,11 +292,7 @@ cdef class Decoder:
         scalars = {}
         for tag in range(collected.points_room):
             if collected.points[tag].size:
-                if shelf is not None and collected.points[tag].size <= SHORT:
-                    scalars[tag] = copy_points(&collected.points[tag], shelf)
-                    free_points(&collected.points[tag])
-                else:
-                    scalars[tag] = take_points(collected, tag)
+                scalars[tag] = take_points(collected, tag)
         items = take_items(collected) if collected.items_size else NO_ITEMS
         return scalars, items, notes, restarts
 

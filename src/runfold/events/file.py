@@ -18,7 +18,7 @@ from runfold.events.problems import Code, Problem
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from runfold.core.decoder import Points, Restart, Shelf
+    from runfold.core.decoder import Points, Restart
     from runfold.core.tags import Tags
 
 HEADER_SIZE = 12
@@ -179,7 +179,7 @@ class EventFile:
         if end > 0:
             self._before = bytes(stretch[max(0, end - _MARK) : end])
 
-    def settle(self, stat: os.stat_result | None, shelf: Shelf | None = None) -> None:
+    def settle(self, stat: os.stat_result | None) -> None:
         """Take over what the decoder collected in this reading.
 
         Without `stat` the reading failed on the way, and the file counts as
@@ -188,7 +188,7 @@ class EventFile:
         if stat is not None:
             self._stat = stat
             self._is_young = stat.st_mtime_ns > time.time_ns() - _TICK
-        scalars, items, notes, restarts = self.decoder.take(shelf)
+        scalars, items, notes, restarts = self.decoder.take()
         new = Columns(scalars, items, restarts)
         if new:
             self.version += 1

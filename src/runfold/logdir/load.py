@@ -25,7 +25,7 @@ _MAX_THREADS = 8
 # Small runs keep Python busier than the decoder, which alone lets go of the GIL:
 # with less than this a run, or a thread, another thread costs more than it brings.
 _BYTES_PER_RUN = 256 << 10
-_BYTES_PER_THREAD = 16 << 20
+_BYTES_PER_THREAD = 64 << 20
 
 # So many runs tell how large they are on average.
 _SAMPLE = 16

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from runfold.core.decoder import Shelf, State, decode
+from runfold.core.decoder import State, decode
 from runfold.events.file import HEADER_SIZE, OPEN_FLAGS
 from runfold.events.problems import Code, Problem
 
@@ -42,7 +42,6 @@ class Reader:
         self._advance = advance
         self._buffer = bytearray(BUFFER_SIZE)
         self._view = memoryview(self._buffer)
-        self._shelf = Shelf()
         self._used = 0
         self._batch: list[tuple[EventFile, int, int]] = []
         self._read: list[tuple[EventFile, os.stat_result | None]] = []
@@ -66,12 +65,8 @@ class Reader:
     def finish(self) -> None:
         """Decode what is still in the buffer and hand every file what was read of it."""
         self._decode()
-        self._settle()
-
-    def _settle(self) -> None:
-        # All of these were decoded to their end, for now.
         for file, stat in self._read:
-            file.settle(stat, self._shelf)
+            file.settle(stat)
         self._read.clear()
 
     def _open_and_read(self, file: EventFile) -> None:
@@ -170,7 +165,6 @@ class Reader:
             file.mark(self._view[start:end], offset)
         self._batch.clear()
         self._used = 0
-        self._settle()
         if len(self._buffer) > BUFFER_SIZE:
             self._buffer = bytearray(BUFFER_SIZE)
             self._view = memoryview(self._buffer)
