@@ -32,6 +32,24 @@ class RunLog:
     in between stays as it was.
     """
 
+    __slots__ = (
+        "_names",
+        "_numbers",
+        "_payloads",
+        "_rereads",
+        "_scalars",
+        "_versions",
+        "config",
+        "files",
+        "is_loaded",
+        "is_strict",
+        "late_problems",
+        "name",
+        "path",
+        "restarts",
+        "tags",
+    )
+
     def __init__(self, found: FoundRun, restarts: str = "session", is_strict: bool = False) -> None:
         self.name = found.name
         self.path = found.path
@@ -84,10 +102,13 @@ class RunLog:
         self._versions = versions
         self.is_loaded = True
         # What was wrong in a file that is another one now is no longer wrong.
-        rereads = {file.path: file.rereads for file in self.files}
-        anew = {path for path, count in rereads.items() if count > self._rereads.get(path, 0)}
-        self._rereads = rereads
+        anew = {
+            file.path: file.rereads
+            for file in self.files
+            if file.rereads > self._rereads.get(file.path, 0)
+        }
         if anew:
+            self._rereads |= anew
             self.late_problems = {
                 late: None for late in self.late_problems if late.file not in anew
             }
