@@ -223,22 +223,16 @@ cdef Outcome read_value(Collected* into, Cursor message) noexcept nogil:
             memcpy(&simple, &bits, 4)
             value.scalar = simple
             value.form = SCALAR
-        elif key == VALUE_TENSOR:
+        elif key in (VALUE_TENSOR, VALUE_HISTOGRAM, VALUE_IMAGE, VALUE_AUDIO):
             if not read_bytes(&at, &body):
                 return MALFORMED
-            value.form = TENSOR
-        elif key == VALUE_HISTOGRAM:
-            if not read_bytes(&at, &body):
-                return MALFORMED
-            value.form = HISTOGRAM
-        elif key == VALUE_IMAGE:
-            if not read_bytes(&at, &body):
-                return MALFORMED
-            value.form = IMAGE
-        elif key == VALUE_AUDIO:
-            if not read_bytes(&at, &body):
-                return MALFORMED
-            value.form = AUDIO
+            # Of several, the last counts, as for protobuf.
+            if key == VALUE_TENSOR:
+                value.form = TENSOR
+            elif key == VALUE_HISTOGRAM:
+                value.form = HISTOGRAM
+            else:
+                value.form = IMAGE if key == VALUE_IMAGE else AUDIO
         elif key == VALUE_METADATA:
             if not read_bytes(&at, &metadata):
                 return MALFORMED
