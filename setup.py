@@ -53,9 +53,10 @@ if __name__ == "__main__":
     setup(
         ext_modules=cythonize(
             extensions(),
-            # Apart from the sources, and one folder for each set of directives:
-            # Cython compares times only and would take one for the other.
-            build_dir="build/cython-checked" if CHECKED else "build/cython",
+            # Apart from the sources, and one folder for each NumPy and set of
+            # directives: Cython compares times only and would take C that was made
+            # for another NumPy's headers, by `pip install .` elsewhere, as up to date.
+            build_dir=f"build/cython-numpy-{numpy.__version__}{'-checked' if CHECKED else ''}",
             include_path=["src"],
             nthreads=JOBS,
             compiler_directives={
