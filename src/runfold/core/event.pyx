@@ -192,23 +192,33 @@ cdef bint read_tensor(Value* value, Cursor message) noexcept nogil:
     return 1
 
 
+cdef Value* new_value(Collected* into, int32_t form, Cursor bytes_) noexcept nogil:
+    """Room for the event's next value, which counts once `values_size` says so; NULL if none."""
+    cdef Value* value
+    if not make_room(<void**> &into.values, into.values_size, &into.values_room, sizeof(Value)):
+        return NULL
+    value = &into.values[into.values_size]
+    value.bytes = bytes_
+    value.form = form
+    value.tag = -1
+    value.plugin = UNKNOWN_PLUGIN
+    value.note = 0
+    value.is_dropped = False
+    value.is_first_metadata = False
+    return value
+
+
 cdef Outcome read_value(Collected* into, Cursor message) noexcept nogil:
     """Read one Summary.Value into the values of the event."""
-    cdef Value* value
+    cdef Value* value = new_value(into, NOTHING, message)
     cdef Cursor at = message
     cdef Cursor name, body, metadata
     cdef uint32_t field, wire_type, key, bits
     cdef float simple
     cdef Outcome outcome
     cdef bint has_metadata = False
-    if not make_room(<void**> &into.values, into.values_size, &into.values_room, sizeof(Value)):
+    if value == NULL:
         return OUT_OF_MEMORY
-    value = &into.values[into.values_size]
-    value.bytes = message
-    value.form = NOTHING
-    value.note = 0
-    value.is_dropped = False
-    value.is_first_metadata = False
     name.at = name.end = metadata.at = metadata.end = NULL
     while at.at < at.end:
         if not read_key(&at, &field, &wire_type):
@@ -296,17 +306,9 @@ cdef bint read_session_log(Cursor log, bint* is_start) noexcept nogil:
 
 cdef Outcome add_payload(Collected* into, int32_t form, Cursor bytes_, Cursor* tag) noexcept nogil:
     """Keep a graph or run metadata of the event as one of its values."""
-    cdef Value* value
-    if not make_room(<void**> &into.values, into.values_size, &into.values_room, sizeof(Value)):
+    cdef Value* value = new_value(into, form, bytes_)
+    if value == NULL:
         return OUT_OF_MEMORY
-    value = &into.values[into.values_size]
-    value.bytes = bytes_
-    value.form = form
-    value.note = 0
-    value.is_dropped = False
-    value.is_first_metadata = False
-    value.plugin = UNKNOWN_PLUGIN
-    value.tag = -1
     if tag != NULL:
         value.tag = next_tag(into.tags, into.previous_tag, tag[0])
         if value.tag < 0:
