@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from runfold.cli import parser
 from runfold.logdir.restarts import POLICIES, visible
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
@@ -87,3 +88,7 @@ def test_steps_that_never_go_back_are_all_shown_without_a_mask(policy, steps):
 )
 def test_restarts_by_example(steps, markers, policy, expected):
     assert shown(steps, markers, policy) == expected
+
+
+def test_the_command_line_offers_the_same_policies():
+    assert parser.POLICIES == POLICIES

@@ -172,3 +172,10 @@ def human_count(count: int, noun: str = "") -> str:
     if not noun:
         return f"{count:,}"
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def human_span(steps: tuple[int, int] | None) -> str:
+    """Return the first and last step as `0..1200`, one step as `0`, none as an empty text."""
+    if steps is None:
+        return ""
+    return f"{steps[0]}..{steps[1]}" if steps[0] < steps[1] else str(steps[0])

@@ -13,7 +13,7 @@ from runfold.cli.terminal import (
     print_table,
     show_tag,
 )
-from runfold.text import escape, human_bytes, human_count, human_duration
+from runfold.text import escape, human_bytes, human_count, human_duration, human_span
 
 if TYPE_CHECKING:
     import argparse
@@ -83,7 +83,7 @@ def _print_runs(lines: list[RunLine]) -> None:
             _kinds(line),
             human_count(line.points),
             *([human_count(line.hidden)] if has_hidden else []),
-            _span(line.steps),
+            human_span(line.steps) or "-",
             human_duration(line.duration),
             human_bytes(line.size),
             human_count(line.problems) if line.problems else "-",
@@ -115,7 +115,7 @@ def _print_tags(logdir: Logdir, lines: list[RunLine]) -> None:
                 tag.kind,
                 human_count(tag.points),
                 *([human_count(tag.hidden)] if has_hidden else []),
-                _span((tag.first_step, tag.last_step) if tag.points else None),
+                human_span((tag.first_step, tag.last_step) if tag.points else None) or "-",
             ]
             for tag in line.tags
         ]
@@ -147,12 +147,6 @@ def _print_totals(logdir: Logdir, lines: list[RunLine], paths: list[str]) -> Non
     if problems:
         verb = "lists it" if problems == 1 else "lists them"
         note(f"{human_count(problems, 'problem')}: `runfold check {given}` {verb}.")
-
-
-def _span(steps: tuple[int, int] | None) -> str:
-    if steps is None:
-        return "-"
-    return f"{steps[0]}..{steps[1]}" if steps[0] < steps[1] else str(steps[0])
 
 
 def _kinds(line: RunLine) -> str:

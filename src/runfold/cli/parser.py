@@ -15,6 +15,7 @@ from runfold.text import did_you_mean
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+# As in `logdir.restarts`, which brings NumPy along; a test holds the two together.
 POLICIES = ("session", "step", "keep")
 
 _ABOUT = """\

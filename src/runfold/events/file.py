@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from runfold.core.tags import Tags
 
 HEADER_SIZE = 12
-FRAME_SIZE = 16
 
 # O_NONBLOCK: a FIFO that took the place of a file must not be waited for.
 OPEN_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK

@@ -136,7 +136,7 @@ class Reader:
             if decoder.needed > left:
                 return False
             decoder.skip()
-            return left > decoder.needed
+            return True
         if decoder.needed > left:
             return False
         if decoder.needed > len(self._buffer):

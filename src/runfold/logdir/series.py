@@ -21,7 +21,7 @@ class Series:
         run, tag: the names.
         steps: int64, as stored.
         values: float64; float32 values are converted exactly.
-        wall_times: float64, seconds since 1970; NaN where the file has none.
+        wall_times: float64, seconds since 1970, as stored; NaN where that is no time.
         hidden: how many points the restart policy left out.
     """
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from runfold.events.kinds import KINDS
-from runfold.text import escape, human_bytes, human_count, human_duration
+from runfold.text import escape, human_bytes, human_count, human_duration, human_span
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -149,7 +149,7 @@ def _run_rows(logdir: Logdir) -> list[list[str]]:
             human_count(len(line.tags)),
             human_count(line.points),
             *cell,
-            _span(line.steps),
+            human_span(line.steps),
             human_duration(line.duration),
             human_bytes(line.size),
             human_count(line.problems) if line.problems else "",
@@ -170,7 +170,7 @@ def _tag_rows(tags: list[TagLine]) -> list[list[str]]:
             line.kind,
             human_count(line.points),
             *cell,
-            _span((line.first_step, line.last_step) if line.points else None),
+            human_span((line.first_step, line.last_step) if line.points else None),
         ]
         for line, cell in zip(lines, hidden[1:], strict=True)
     ]
@@ -182,12 +182,6 @@ def _hidden_cells(lines: Sequence[RunLine | TagLine]) -> list[list[str]]:
     if not any(line.hidden for line in lines):
         return [[] for _ in range(1 + len(lines))]
     return [["hidden"], *([human_count(line.hidden)] for line in lines)]
-
-
-def _span(steps: tuple[int, int] | None) -> str:
-    if steps is None:
-        return ""
-    return f"{steps[0]}..{steps[1]}" if steps[0] < steps[1] else str(steps[0])
 
 
 def _align(rows: list[list[str]]) -> str:
