@@ -5,6 +5,10 @@
     ├── UnknownRun       (also a KeyError)          no run of that name
     ├── UnknownTag       (also a KeyError)          no tag of that name
     ├── AmbiguousTag     (also a LookupError)       the tag holds two kinds of data
+    ├── UnknownStatistic (also a ValueError)        no operation or statistic of that name
+    ├── UnknownFormat    (also a ValueError)        a file name whose suffix says nothing
+    ├── CannotFold       (also a ValueError)        runs that do not fit together as asked
+    ├── OutputExists     (also a FileExistsError)   what is there already, and stays
     ├── BadLog           the first problem, in strict mode
     └── FileChanged      a payload asked for is no longer where it was indexed
 
@@ -18,10 +22,14 @@ from runfold.text import escape
 __all__ = [
     "AmbiguousTag",
     "BadLog",
+    "CannotFold",
     "FileChanged",
     "LogdirNotFound",
+    "OutputExists",
     "RunfoldError",
+    "UnknownFormat",
     "UnknownRun",
+    "UnknownStatistic",
     "UnknownTag",
 ]
 
@@ -63,6 +71,22 @@ class UnknownTag(RunfoldError, KeyError):
 
 class AmbiguousTag(RunfoldError, LookupError):
     """One tag holds two kinds of data, and the caller did not say which."""
+
+
+class UnknownStatistic(RunfoldError, ValueError):
+    """No operation has that name, or it was not asked for."""
+
+
+class UnknownFormat(RunfoldError, ValueError):
+    """The suffix of an output file names no format or compression."""
+
+
+class CannotFold(RunfoldError, ValueError):
+    """Runs that do not fit together as asked; the message names the option that allows it."""
+
+
+class OutputExists(RunfoldError, FileExistsError):
+    """Something is there that may not be replaced, or only when told to."""
 
 
 class BadLog(RunfoldError):

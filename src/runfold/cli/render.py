@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from runfold.cli.plot import draw_bars, draw_picture
 from runfold.cli.terminal import (
     Column,
     can_show,
@@ -21,6 +20,7 @@ from runfold.cli.terminal import (
     has_true_colour,
     plot_width,
 )
+from runfold.plot.text import draw_bars, draw_picture
 from runfold.text import escape, human_bytes, human_count, human_duration
 
 if TYPE_CHECKING:

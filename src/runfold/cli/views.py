@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from runfold.cli.plot import draw_curve
 from runfold.cli.render import DETAILS, VIEWS, format_time, pairs
 from runfold.cli.terminal import (
     Column,
@@ -19,6 +18,7 @@ from runfold.cli.terminal import (
     print_json,
     show_tag,
 )
+from runfold.plot.text import draw_curve
 from runfold.text import escape, human_count
 
 if TYPE_CHECKING:

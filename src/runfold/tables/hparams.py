@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import TYPE_CHECKING, Any
 
 from runfold.events.kinds.hparams import Experiment, SessionEnd, SessionStart
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 
     Selected = Iterable[tuple[RunLog, Payloads]]
 
+# The name of a folder that `add_hparams` made: the time, as Python shows it.
+_TIME_STAMP = re.compile(r"[0-9]{9,}\.[0-9]+")
+
 
 def by_run(selected: Selected) -> dict[str, list[HParams]]:
     """What each run says of its hparams, in the order in which it says it."""
@@ -37,6 +41,31 @@ def settings(said: Iterable[HParams]) -> dict[str, Any]:
         if isinstance(one, SessionStart):
             merged.update(one.hparams)
     return merged
+
+
+def join_settings(logs: Iterable[RunLog]) -> tuple[dict[str, dict[str, Any]], set[str]]:
+    """The hparams of each run that has any, and the runs that are but a part of another.
+
+    torch's and tensorboardX's `add_hparams` make a folder named by the time in
+    the run's own for each call; what is said there is said of the run.
+    """
+    logs = list(logs)
+    selected = [
+        (log, payloads.readable())
+        for log in logs
+        for (kind, _), payloads in log.payloads.items()
+        if kind == "hparams"
+    ]
+    found = {run: settings(said) for run, said in by_run(selected).items()} if selected else {}
+    names = {log.name for log in logs}
+    parts = set()
+    for run, own in list(found.items()):
+        folder, _, last = run.rpartition("/")
+        parent = folder or "."
+        if parent in names and _TIME_STAMP.fullmatch(last):
+            found.setdefault(parent, {}).update(own)
+            parts.add(run)
+    return found, parts
 
 
 def long_frame(selected: Selected) -> pd.DataFrame:

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from runfold.cli.plot import draw_bars, draw_curve
 from runfold.cli.terminal import Column, cell_width, format_table, shorten
+from runfold.plot.text import draw_bars, draw_curve
 
 
 def curve(steps: list[int], values: list[float], **options: object) -> list[str]:

@@ -1,0 +1,1 @@
+"""Results written for others to read: event files, tables in every common format."""

@@ -1,0 +1,1 @@
+"""Curves with their bands, for papers, notebooks and the terminal."""

@@ -1,0 +1,1 @@
+"""Many runs folded into one: grouped, aligned, turned into statistics, compared."""

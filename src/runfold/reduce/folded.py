@@ -1,0 +1,99 @@
+"""What a fold gives: for each group of runs, and each tag, a curve of every statistic."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from runfold.errors import UnknownStatistic
+from runfold.text import did_you_mean, escape
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+# The end of the name of every event file that a fold is written to: how Runfold
+# knows its own, which may be replaced and are not folded again.
+FILE_SUFFIX = ".runfold-reduced"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Curve:
+    """One tag folded over the runs of one group; `curve["mean"]` is a statistic's values.
+
+    Attributes:
+        tag: the name.
+        runs: the names of the runs that have the tag.
+        x: where the statistics are, increasing: int64 for steps, otherwise float64.
+        wall_times: float64, the mean over the runs that have a value there.
+        counts: int64, how many runs entered at each x.
+        statistics: float64 values by name, each as long as `x`.
+    """
+
+    tag: str
+    runs: tuple[str, ...]
+    x: NDArray[np.int64] | NDArray[np.float64]
+    wall_times: NDArray[np.float64]
+    counts: NDArray[np.int64]
+    statistics: dict[str, NDArray[np.float64]]
+
+    def __getitem__(self, name: str) -> NDArray[np.float64]:
+        """The values of a statistic. Raises UnknownStatistic with the near ones."""
+        if name not in self.statistics:
+            known = list(self.statistics)
+            hint = did_you_mean(name, known) or f"There are {', '.join(known)}."
+            raise UnknownStatistic(f"No statistic '{escape(str(name))}' was asked for. {hint}")
+        return self.statistics[name]
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Group:
+    """Runs that were folded together.
+
+    Attributes:
+        name: after the values of its key, `lr=0.1`; empty where all runs are one group.
+        key: what its runs have in common, by name, as it was asked for.
+        runs: their names.
+        hparams: those that all its runs share.
+        curves: by tag.
+    """
+
+    name: str
+    key: dict[str, Any]
+    runs: tuple[str, ...]
+    hparams: dict[str, bool | float | str] = field(default_factory=dict)
+    curves: dict[str, Curve] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Folded:
+    """The curves of every group, and how they were made.
+
+    Attributes:
+        groups: by name, in the natural order of their names.
+        statistics: the names that every curve has; `ci95` is `ci95-low` and `ci95-high`.
+        x: "step", "wall_time", "relative" (seconds since the run's first event), or a tag.
+        align: how runs with different x were brought together.
+        nan: "skip" or "propagate".
+        left_out: in sentences, everything that did not enter.
+    """
+
+    groups: dict[str, Group]
+    statistics: tuple[str, ...]
+    x: str = "step"
+    align: str = "strict"
+    nan: str = "skip"
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def tags(self) -> list[str]:
+        """The tags of any group, in the order in which they first appear."""
+        return list(dict.fromkeys(tag for group in self.groups.values() for tag in group.curves))
+
+    @property
+    def runs(self) -> list[str]:
+        """The runs that entered."""
+        return [run for group in self.groups.values() for run in group.runs]

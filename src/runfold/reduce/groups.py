@@ -1,0 +1,192 @@
+"""Which runs are folded together: by hparams, by a pattern over their names, by folder."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from runfold.errors import CannotFold
+from runfold.reduce.folded import FILE_SUFFIX
+from runfold.tables.hparams import join_settings
+from runfold.text import did_you_mean, escape, human_count, natural_key
+
+if TYPE_CHECKING:
+    from runfold.logdir.log import RunLog
+
+PARENT = "parent"
+
+One = str | Callable[[Any], object]
+By = One | Sequence[One] | None
+Key = dict[str, Any]
+
+_SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """The runs of one group, before they are folded; see `Group` for the rest."""
+
+    name: str
+    key: Key
+    logs: list[RunLog]
+    hparams: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Grouping:
+    """The groups in the natural order of their names, and who is in none, in sentences."""
+
+    groups: list[Members]
+    left_out: list[str] = field(default_factory=list)
+
+
+def make_groups(logs: Iterable[RunLog], by: By = None) -> Grouping:
+    """Share runs out among groups; with `by` None all are one group with an empty name.
+
+    Each of `by` is the name of an hparam, "parent" for the folder that a run
+    lies in, a regular expression with named groups that is searched in the
+    run's name, or a function of the log that gives a value, or several by
+    name. A run for which one of them has no answer is left out, and said so;
+    CannotFold is raised where no run has any.
+
+    Folders that hold nothing but another run's hparams, as torch makes them,
+    and those that Runfold itself wrote, are no runs to fold.
+    """
+    chosen, left_out = _choose(list(logs))
+    settings, parts = join_settings(chosen)
+    runs = [log for log in chosen if log.name not in parts]
+    keys = [_key_function(one, runs, settings) for one in _each(by)]
+    found: dict[tuple[tuple[str, str, str], ...], tuple[Key, list[RunLog]]] = {}
+    keyless: dict[str, list[str]] = {}
+    for log in runs:
+        key: Key = {}
+        for reason, give in keys:
+            part = give(log)
+            if part is None:
+                keyless.setdefault(reason, []).append(log.name)
+                break
+            key.update(part)
+        else:
+            # By type and text, because True is 1.0 to Python and NaN not even itself.
+            known = tuple((name, type(value).__name__, repr(value)) for name, value in key.items())
+            found.setdefault(known, (key, []))[1].append(log)
+    if runs and not found:
+        reason, names = next(iter(keyless.items()))
+        raise CannotFold(f"No run has {reason}; there is, for example, '{escape(names[0])}'.")
+    for reason, names in keyless.items():
+        left_out.append(f"{human_count(len(names), 'run')} without {reason}: {_list(names)}")
+    groups = [
+        Members(
+            _name(key, by), key, members, _shared(settings.get(one.name, {}) for one in members)
+        )
+        for key, members in found.values()
+    ]
+    _refuse_equal_names(groups)
+    return Grouping(sorted(groups, key=lambda group: natural_key(group.name)), left_out)
+
+
+def show_value(value: object) -> str:
+    """A value as it stands in the name of a group: 48.0 as `48`, True as `true`."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        return repr(value).removesuffix(".0")
+    return str(value)
+
+
+def _each(by: By) -> list[One]:
+    if by is None:
+        return []
+    return [by] if isinstance(by, str) or callable(by) else list(by)
+
+
+def _choose(logs: list[RunLog]) -> tuple[list[RunLog], list[str]]:
+    """The runs but for those that an earlier fold wrote, unless there are no others."""
+    others = [log for log in logs if not _is_folded(log)]
+    count = len(logs) - len(others)
+    if not others or not count:
+        return logs, []
+    return others, [f"{human_count(count, 'run')} that an earlier reduce wrote"]
+
+
+def _is_folded(log: RunLog) -> bool:
+    names = [os.path.basename(file.path) for file in log.files]
+    return bool(names) and all(name.endswith(FILE_SUFFIX) for name in names)
+
+
+def _key_function(
+    one: One, runs: list[RunLog], settings: Mapping[str, Mapping[str, Any]]
+) -> tuple[str, Callable[[RunLog], Key | None]]:
+    """What a run lacks that it gives no answer for, and the function that asks it."""
+    if not isinstance(one, str):
+        return "a group by the function", lambda log: _named(one(log))
+    if one == PARENT:
+        return "a folder", lambda log: {PARENT: log.name.rpartition("/")[0] or "."}
+    if "(?P<" in one:
+        try:
+            search = re.compile(one).search
+        except re.error as error:
+            raise CannotFold(f"'{escape(one)}' is no regular expression: {error}.") from None
+        reason = f"a name that matches '{escape(one)}'"
+        return reason, lambda log: (found := search(log.name)) and found.groupdict()
+    known = dict.fromkeys(name for log in runs for name in settings.get(log.name, {}))
+    if runs and one not in known:
+        raise CannotFold(_no_hparam(one, list(known)))
+    reason = f"the hparam '{escape(one)}'"
+
+    def ask(log: RunLog) -> Key | None:
+        own = settings.get(log.name, {})
+        return {one: own[one]} if one in own else None
+
+    return reason, ask
+
+
+def _no_hparam(name: str, known: list[str]) -> str:
+    if "(" in name:
+        hint = "A pattern needs a named group: '(?P<algo>[a-z]+)/seed'."
+    elif known:
+        hint = did_you_mean(name, [*known, PARENT]) or f"There are {_list(known, 20)}."
+    else:
+        hint = f"The runs have no hparams at all; '{PARENT}' groups them by folder."
+    return f"No hparam '{escape(name)}' in any run. {hint}"
+
+
+def _named(value: object) -> Key | None:
+    if value is None:
+        return None
+    return dict(value) if isinstance(value, Mapping) else {"group": value}
+
+
+def _name(key: Key, by: By) -> str:
+    if by == PARENT or (by is not None and list(key) == ["group"]):
+        return show_value(next(iter(key.values())))
+    return ",".join(f"{name}={show_value(value)}" for name, value in key.items())
+
+
+def _shared(settings: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """The hparams that are the same everywhere."""
+    first, *others = settings
+    return {
+        name: value
+        for name, value in first.items()
+        if all(name in one and one[name] == value for one in others)
+    }
+
+
+def _refuse_equal_names(groups: list[Members]) -> None:
+    names: dict[str, Members] = {}
+    for group in groups:
+        twin = names.setdefault(group.name, group)
+        if twin is not group:
+            raise CannotFold(
+                f"Two groups would both be called '{escape(group.name)}': "
+                f"{twin.key} and {group.key}. Group by a function that tells them apart."
+            )
+
+
+def _list(names: Sequence[str], limit: int = _SHOWN) -> str:
+    shown = ", ".join(escape(name) for name in names[:limit])
+    return shown if len(names) <= limit else f"{shown} and {len(names) - limit} more"
