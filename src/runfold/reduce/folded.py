@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from runfold.errors import UnknownStatistic
-from runfold.text import did_you_mean, escape
+from runfold.text import did_you_mean, escape, human_count
 
 if TYPE_CHECKING:
     import numpy as np
@@ -78,7 +78,8 @@ class Folded:
         x: "step", "wall_time", "relative" (seconds since the run's first event), or a tag.
         align: how runs with different x were brought together.
         nan: "skip" or "propagate".
-        left_out: in sentences, everything that did not enter.
+        left_out: everything that did not enter, in words.
+        remarks: what to beware of in the numbers, in sentences.
     """
 
     groups: dict[str, Group]
@@ -87,6 +88,7 @@ class Folded:
     align: str = "strict"
     nan: str = "skip"
     left_out: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
 
     @property
     def tags(self) -> list[str]:
@@ -97,3 +99,13 @@ class Folded:
     def runs(self) -> list[str]:
         """The runs that entered."""
         return [run for group in self.groups.values() for run in group.runs]
+
+    def describe(self) -> str:
+        """One line: what was folded, and how."""
+        runs = human_count(len(self.runs), "run")
+        groups = f" in {human_count(len(self.groups), 'group')}" if len(self.groups) > 1 else ""
+        tags = human_count(len(self.tags), "tag")
+        manner = f"aligned by {self.align}" if self.align != "strict" else "same steps in all"
+        nan = {"skip": "NaN skipped", "propagate": "NaN propagated"}[self.nan]
+        statistics = ", ".join(self.statistics)
+        return f"{runs}{groups}, {tags}: {statistics} by {escape(self.x)} ({manner}, {nan})"

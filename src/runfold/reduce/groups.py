@@ -132,9 +132,9 @@ def _key_function(
             raise CannotFold(f"'{escape(one)}' is no regular expression: {error}.") from None
         reason = f"a name that matches '{escape(one)}'"
         return reason, lambda log: (found := search(log.name)) and found.groupdict()
-    known = dict.fromkeys(name for log in runs for name in settings.get(log.name, {}))
+    known = {name for log in runs for name in settings.get(log.name, {})}
     if runs and one not in known:
-        raise CannotFold(_no_hparam(one, list(known)))
+        raise CannotFold(_no_hparam(one, sorted(known)))
     reason = f"the hparam '{escape(one)}'"
 
     def ask(log: RunLog) -> Key | None:

@@ -1,0 +1,83 @@
+"""What a strict fold refuses: tags and steps that some runs lack, listed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from runfold.errors import CannotFold
+from runfold.reduce.align import union
+from runfold.text import escape, human_count
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from runfold.logdir.log import RunLog
+    from runfold.reduce.points import Points
+
+_LINES = 10
+_RUNS = 4
+
+
+class Gaps:
+    """Tags and places that some runs lack, gathered over all tags before one error names them."""
+
+    def __init__(self, x: str) -> None:
+        self._x = x
+        self._tags: list[str] = []
+        self._places: list[str] = []
+
+    def add_tag(self, tag: str, lacking: Sequence[RunLog]) -> None:
+        """Note that some runs of a group have no scalars under a tag."""
+        names = [_other_kind(log, tag) for log in lacking]
+        self._tags.append(f"tag '{escape(tag)}' is missing in {_some(names)}")
+
+    def add_places(self, tag: str, points: Sequence[Points]) -> None:
+        """Note that runs have a tag at different places."""
+        every = union(points)
+        lacking = []
+        for one in points:
+            missing = every[~np.isin(every, one.x, assume_unique=True)]
+            if len(missing):
+                lacking.append(
+                    f"{escape(one.run)} ({len(missing):,} of {len(every):,}, first {missing[0]})"
+                )
+        self._places.append(f"tag '{escape(tag)}': {self._x}s missing in {_some(lacking)}")
+
+    def refuse(self) -> None:
+        """Raise CannotFold if there are any, naming the options that allow them."""
+        lines = self._tags + self._places
+        if not lines:
+            return
+        told = [f"  {line}" for line in lines[:_LINES]]
+        if len(lines) > _LINES:
+            told.append(f"  and {human_count(len(lines) - _LINES, 'tag')} more")
+        subject = " and ".join(["tags"] * bool(self._tags) + [f"{self._x}s"] * bool(self._places))
+        hints = []
+        if self._tags:
+            hints.append(
+                "Fold each tag over the runs that have it with lax_tags=True (--lax-tags)."
+            )
+        if self._places:
+            hints.append(
+                "Bring the runs together with align='interpolate', or 'intersection', 'union', "
+                "'nearest', 'ffill', or bins=N (--align, --bins)."
+            )
+        raise CannotFold(
+            "\n".join([f"The runs do not have the same {subject}, so nothing was folded:", *told])
+            + "\n"
+            + " ".join(hints)
+        )
+
+
+def _other_kind(log: RunLog, tag: str) -> str:
+    kinds = [kind for kind, name in log.payloads if name == tag]
+    name = escape(log.name)
+    return f"{name} (where it holds {kinds[0]} data)" if kinds else name
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:_RUNS])
+    left = len(names) - _RUNS
+    return f"{shown} and {human_count(left, 'run')} more" if left > 0 else shown

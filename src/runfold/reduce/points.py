@@ -1,0 +1,129 @@
+"""The points of one series along the chosen x-axis, sorted, each place once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from runfold.errors import CannotFold
+from runfold.text import escape, human_count
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from runfold.logdir.log import RunLog
+    from runfold.logdir.series import Series
+
+STEP, WALL_TIME, RELATIVE = "step", "wall_time", "relative"
+AXES = (STEP, WALL_TIME, RELATIVE)
+DUPLICATES = ("error", "first", "last", "mean")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Points:
+    """Points of one run, `x` increasing: int64 for steps, otherwise float64.
+
+    `lost` counts the points of the series that have no place on the axis.
+    """
+
+    run: str
+    x: NDArray[Any]
+    wall_times: NDArray[np.float64]
+    values: NDArray[np.float64]
+    lost: int = 0
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    def take(self, chosen: NDArray[Any]) -> Points:
+        """Some of the points, by their numbers or by a mask."""
+        return Points(
+            self.run, self.x[chosen], self.wall_times[chosen], self.values[chosen], self.lost
+        )
+
+    def without_nan(self) -> Points:
+        """The points whose value is a number."""
+        is_nan = np.isnan(self.values)
+        return self.take(~is_nan) if is_nan.any() else self
+
+
+def place(log: RunLog, series: Series, x: str, duplicates: str = "error") -> Points:
+    """The points of a series along an axis: "step", "wall_time", "relative" or a tag.
+
+    Along another tag, a point is placed at that tag's value of the same step.
+    A point without a place there, or with an unknown wall time, is left out
+    and counted. Raises CannotFold for equal places, unless `duplicates` says
+    which of them to keep: "first", "last" or their "mean".
+    """
+    points = Points(series.run, series.steps, series.wall_times, series.values)
+    if x == WALL_TIME:
+        points = _move(points, points.wall_times)
+    elif x == RELATIVE:
+        points = _move(points, points.wall_times - log.wall_time_range[0])
+    elif x != STEP:
+        points = _along(points, log, x)
+    return _settle(points, series.tag, x, duplicates)
+
+
+def _move(points: Points, x: NDArray[np.float64]) -> Points:
+    """The points at other places, without those at an unknown one."""
+    known = ~np.isnan(x)
+    lost = points.lost + int(np.count_nonzero(~known))
+    moved = Points(points.run, x, points.wall_times, points.values, lost)
+    return moved if known.all() else moved.take(known)
+
+
+def _along(points: Points, log: RunLog, tag: str) -> Points:
+    other = log.series(tag)
+    guide = _settle(
+        Points(other.run, other.steps, other.wall_times, other.values), tag, STEP, "last"
+    )
+    if not len(guide):
+        return points.take(np.zeros(len(points), np.bool_))
+    at = np.minimum(np.searchsorted(guide.x, points.x), len(guide) - 1)
+    found = guide.x[at] == points.x
+    lost = int(np.count_nonzero(~found))
+    kept = points.take(found)
+    kept = Points(points.run, kept.x, kept.wall_times, kept.values, lost)
+    return _move(kept, guide.values[at[found]])
+
+
+def _settle(points: Points, tag: str, x: str, duplicates: str) -> Points:
+    """The points in the order of x, each place once."""
+    if _is_increasing(points.x):
+        return points
+    # Stable: of equal places the one that was logged first stays first.
+    points = points.take(np.argsort(points.x, kind="stable"))
+    if _is_increasing(points.x):
+        return points
+    is_new = np.concatenate([[True], points.x[1:] != points.x[:-1]])
+    if duplicates == "error":
+        raise CannotFold(_twice(points, tag, x, is_new))
+    if duplicates == "first":
+        return points.take(is_new)
+    if duplicates == "last":
+        return points.take(np.concatenate([is_new[1:], [True]]))
+    starts = np.flatnonzero(is_new)
+    counts = np.diff(starts, append=len(points))
+    with np.errstate(invalid="ignore"):  # infinity less infinity
+        values = np.add.reduceat(points.values, starts) / counts
+        wall_times = np.add.reduceat(points.wall_times, starts) / counts
+    return Points(points.run, points.x[starts], wall_times, values, points.lost)
+
+
+def _is_increasing(x: NDArray[Any]) -> bool:
+    return bool((x[1:] > x[:-1]).all())
+
+
+def _twice(points: Points, tag: str, x: str, is_new: NDArray[np.bool_]) -> str:
+    count = int(np.count_nonzero(~is_new))
+    first = points.x[np.flatnonzero(~is_new)[0]]
+    again = human_count(count, "point")
+    return (
+        f"Tag '{escape(tag)}' in run '{escape(points.run)}' has more than one value at {x} "
+        f"{first}, {again} too many in all. Choose with duplicates='first', 'last' or 'mean' "
+        "(--duplicates); if the job was restarted, restarts='step' (--restarts step) hides "
+        "the older branch."
+    )

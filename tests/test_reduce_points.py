@@ -1,0 +1,88 @@
+"""The points of a series along an axis."""
+
+import numpy as np
+import pytest
+from logs import scalars, write
+
+from runfold.errors import CannotFold
+from runfold.logdir.load import Logdir
+from runfold.reduce.points import Points, place
+
+
+def placed(folder, *points, x="step", duplicates="error", tag="loss", adds=()) -> Points:
+    write(folder / "a", *adds, scalars(tag, *points))
+    logdir = Logdir(folder)
+    logdir.load()
+    log = logdir.logs["a"]
+    return place(log, log.scalars[tag], x, duplicates)
+
+
+def test_points_come_in_the_order_of_their_steps(tmp_path):
+    points = placed(tmp_path, (3, 0.3), (1, 0.1), (2, 0.2))
+    assert points.x.tolist() == [1, 2, 3]
+    assert points.values.tolist() == [0.1, 0.2, 0.3]
+    assert points.wall_times.tolist() == [11.0, 12.0, 10.0]
+
+
+@pytest.mark.fault(37)
+@pytest.mark.parametrize(
+    ("duplicates", "value", "wall_time"), [("first", 1.0, 10.0), ("last", 4.0, 12.0)]
+)
+def test_of_equal_steps_the_first_or_the_last_is_kept(tmp_path, duplicates, value, wall_time):
+    points = placed(tmp_path, (5, 1.0), (7, 2.0), (5, 4.0), duplicates=duplicates)
+    assert points.x.tolist() == [5, 7]
+    assert (points.values[0], points.wall_times[0]) == (value, wall_time)
+
+
+@pytest.mark.fault(37)
+def test_of_equal_steps_the_mean_is_taken(tmp_path):
+    points = placed(tmp_path, (5, 1.0), (7, 2.0), (5, 4.0), (5, 4.0), duplicates="mean")
+    assert points.x.tolist() == [5, 7]
+    assert points.values.tolist() == [3.0, 2.0]
+
+
+@pytest.mark.fault(37)
+def test_equal_steps_are_an_error_that_names_place_and_ways_out(tmp_path):
+    with pytest.raises(CannotFold) as caught:
+        placed(tmp_path, (5, 1.0), (7, 2.0), (5, 4.0), (5, 4.0))
+    message = str(caught.value)
+    assert "Tag 'loss' in run 'a' has more than one value at step 5, 2 points too many" in message
+    assert "'first'" in message
+    assert "--duplicates" in message
+    assert "--restarts step" in message
+
+
+def test_wall_time_may_be_the_axis_and_unknown_ones_are_left_out(tmp_path):
+    def add(buffer):
+        for step, time in enumerate([10.0, np.nan, 12.0]):
+            buffer.scalar("loss", step, step, time)
+
+    write(tmp_path / "a", add)
+    logdir = Logdir(tmp_path)
+    logdir.load()
+    log = logdir.logs["a"]
+    points = place(log, log.scalars["loss"], "wall_time")
+    assert points.x.tolist() == [10.0, 12.0]
+    assert points.values.tolist() == [0.0, 2.0]
+    assert points.lost == 1
+
+
+def test_relative_time_counts_from_the_first_event_of_the_run(tmp_path):
+    # The file's first event, its version, is of second 1.
+    points = placed(tmp_path, (0, 1.0), (1, 2.0), x="relative")
+    assert points.x.tolist() == [9.0, 10.0]
+
+
+def test_another_tag_may_be_the_axis(tmp_path):
+    seen = scalars("samples", (0, 0.0), (10, 640.0), (20, 1280.0), (30, 1920.0))
+    points = placed(tmp_path, (10, 0.5), (15, 0.4), (30, 0.3), x="samples", adds=[seen])
+    assert points.x.tolist() == [640.0, 1920.0]
+    assert points.values.tolist() == [0.5, 0.3]
+    assert points.lost == 1
+
+
+def test_a_tag_that_goes_back_is_sorted(tmp_path):
+    seen = scalars("samples", (0, 5.0), (1, 3.0), (2, 4.0))
+    points = placed(tmp_path, (0, 0.5), (1, 0.3), (2, 0.4), x="samples", adds=[seen])
+    assert points.x.tolist() == [3.0, 4.0, 5.0]
+    assert points.values.tolist() == [0.3, 0.4, 0.5]
