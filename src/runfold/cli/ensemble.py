@@ -9,7 +9,7 @@ import io
 import os
 import time
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,8 +17,6 @@ from runfold.core.encoder import EventBuffer
 from runfold.events import values
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
@@ -137,7 +135,8 @@ def train(folder: str, rate: float, seed: int) -> float:
     held_points, held_which = spirals(1000, data)
     network = Network(random)
     writer = RunWriter(folder)
-    writer.value(_hparams_start({"lr": rate, "seed": float(seed), "hidden": float(HIDDEN)}))
+    settings = {"lr": rate, "seed": seed, "hidden": HIDDEN}
+    writer.value(values.hparams_start(settings, time.time()))
     writer.value(values.text("note", f"Two spirals, lr {rate:g}, seed {seed}, {STEPS} steps."))
     accuracy = 0.0
     for step in range(STEPS + 1):
@@ -153,7 +152,7 @@ def train(folder: str, rate: float, seed: int) -> float:
         if step % 400 == 0:
             writer.value(_boundary(network, held_points, held_which), step)
             writer.flush()
-    writer.value(_hparams_end())
+    writer.value(values.hparams_end("success", time.time()))
     writer.close()
     return accuracy
 
@@ -186,27 +185,3 @@ def _boundary(network: Network, points: Floats, which: NDArray[np.intp]) -> byte
     encoded = io.BytesIO()
     Image.fromarray(picture.astype(np.uint8)).save(encoded, "PNG")
     return values.image("boundary", PIXELS, PIXELS, 3, encoded.getvalue())
-
-
-def _hparams_start(hparams: Mapping[str, Any]) -> bytes:
-    from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
-
-    data = HParamsPluginData(version=0)
-    data.session_start_info.start_time_secs = time.time()
-    for name, value in hparams.items():
-        data.session_start_info.hparams[name].number_value = value
-    return _hparams("_hparams_/session_start_info", data.SerializeToString())
-
-
-def _hparams_end() -> bytes:
-    from tensorboard.plugins.hparams.api_pb2 import STATUS_SUCCESS
-    from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
-
-    data = HParamsPluginData(version=0)
-    data.session_end_info.status = STATUS_SUCCESS
-    data.session_end_info.end_time_secs = time.time()
-    return _hparams("_hparams_/session_end_info", data.SerializeToString())
-
-
-def _hparams(tag: str, content: bytes) -> bytes:
-    return values.metadata_only(tag, "hparams", content)

@@ -5,12 +5,20 @@ exist in two forms have two functions: the plain name is the form of torch and
 TensorFlow 1, `*_tensor` the form of TensorFlow 2.
 """
 
+from __future__ import annotations
+
 import struct
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+
+from runfold.events.kinds import hparams
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from runfold.events.kinds.layout import Category, Chart, Layout
 
 DT_STRING = 7
 DTYPES = {
@@ -31,6 +39,7 @@ DTYPES = {
     "uint64": 23,
 }
 WAV = 11  # AudioPluginData.Encoding
+STATUSES = {"unknown": 0} | {name: number for number, name in hparams.STATUSES.items()}
 
 
 def histogram(
@@ -177,6 +186,63 @@ def metadata_only(
 ) -> bytes:
     """A value that says all in its metadata, as hparams do."""
     return _value(tag, b"", _metadata(plugin_name, content, display_name, description))
+
+
+def hparams_start(
+    settings: Mapping[str, bool | float | str], start_time: float = 0.0, *, group_name: str = ""
+) -> bytes:
+    """The hparams of a run, at the start of its session; any number is kept as a float.
+
+    TensorBoard shows sessions of the same `group_name` as one row.
+    """
+    entries = b"".join(
+        _message(1, _message(1, name.encode()) + _message(2, _setting(value)))
+        for name, value in settings.items()
+    )
+    info = entries + _bytes(4, group_name.encode()) + _double(5, start_time)
+    return metadata_only("_hparams_/session_start_info", "hparams", _message(3, info))
+
+
+def hparams_end(
+    status: Literal["unknown", "success", "failure", "running"] = "success", end_time: float = 0.0
+) -> bytes:
+    """How the session of a run ended, and when."""
+    info = _integer(1, STATUSES[status]) + _double(2, end_time)
+    return metadata_only("_hparams_/session_end_info", "hparams", _message(4, info))
+
+
+def layout(page: Layout) -> bytes:
+    """The categories and charts of TensorBoard's custom scalars page."""
+    content = b"".join(_message(2, _category(one)) for one in page.categories)
+    return tensor("custom_scalars__config__", np.array(content, object), "custom_scalars")
+
+
+def _setting(value: object) -> bytes:
+    """A `google.protobuf.Value`, whose zero, False and empty text are written out."""
+    if isinstance(value, bool | np.bool_):
+        return _varint(4 << 3) + _varint(bool(value))
+    if isinstance(value, str):
+        return _message(3, value.encode())
+    if isinstance(value, int | float | np.number):
+        return _varint(2 << 3 | 1) + struct.pack("<d", value)
+    raise TypeError(f"an hparam is a bool, a number or a str, not {type(value).__name__}")
+
+
+def _category(category: Category) -> bytes:
+    charts = b"".join(_message(2, _chart(one)) for one in category.charts)
+    return _bytes(1, category.title.encode()) + charts + _integer(3, category.closed)
+
+
+def _chart(chart: Chart) -> bytes:
+    title = _bytes(1, chart.title.encode())
+    if chart.margins:
+        tags = ((one.value, one.lower, one.upper) for one in chart.margins)
+        return title + _message(3, b"".join(_message(1, _tags(each)) for each in tags))
+    return title + _message(2, b"".join(_message(1, tag.encode()) for tag in chart.tags))
+
+
+def _tags(tags: Iterable[str]) -> bytes:
+    return b"".join(_bytes(number, tag.encode()) for number, tag in enumerate(tags, start=1))
 
 
 def _value(tag: str, content: bytes, metadata: bytes) -> bytes:
