@@ -101,7 +101,7 @@ def describe_runs(logdir: Logdir) -> str:
     head = f"{human_count(count, 'run')} in {paths}"
     if not count:
         return head
-    table = _align(_run_rows(logdir))
+    table = align_rows(_run_rows(logdir))
     more = f"\n... and {count - _SHOWN} more" if count > _SHOWN else ""
     return f"{head}\n{table}{more}"
 
@@ -111,7 +111,7 @@ def runs_html(logdir: Logdir) -> str:
     count = len(logdir.logs)
     more = f" (the first {_SHOWN} are shown)" if count > _SHOWN else ""
     caption = f"<caption>{human_count(count, 'run')}{more}</caption>"
-    return _html_table(caption, _run_rows(logdir))
+    return html_table(caption, _run_rows(logdir))
 
 
 def describe_run(log: RunLog) -> str:
@@ -120,7 +120,7 @@ def describe_run(log: RunLog) -> str:
     head = f"Run {escape(line.run)}: {human_count(line.points, 'point')}"
     if not line.tags:
         return head
-    table = _align(_tag_rows(line.tags))
+    table = align_rows(_tag_rows(line.tags))
     more = f"\n... and {len(line.tags) - _SHOWN} more" if len(line.tags) > _SHOWN else ""
     return f"{head}\n{table}{more}"
 
@@ -130,7 +130,7 @@ def tags_html(log: RunLog) -> str:
     tags = list_run(log).tags
     more = f" (the first {_SHOWN} of {len(tags):,} tags are shown)" if len(tags) > _SHOWN else ""
     caption = f"<caption>Run {html.escape(escape(log.name))}{more}</caption>"
-    return _html_table(caption, _tag_rows(tags))
+    return html_table(caption, _tag_rows(tags))
 
 
 _SHOWN = 20
@@ -184,7 +184,7 @@ def _hidden_cells(lines: Sequence[RunLine | TagLine]) -> list[list[str]]:
     return [["hidden"], *([human_count(line.hidden)] for line in lines)]
 
 
-def _align(rows: list[list[str]]) -> str:
+def align_rows(rows: list[list[str]]) -> str:
     """Columns of text: names to the left, numbers to the right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(
@@ -196,7 +196,8 @@ def _align(rows: list[list[str]]) -> str:
     )
 
 
-def _html_table(caption: str, rows: list[list[str]]) -> str:
+def html_table(caption: str, rows: list[list[str]]) -> str:
+    """The same for a notebook, nothing in it taken for HTML but the caption."""
     head, *others = rows
     body = "".join(_html_row(row, "td") for row in others)
     return f"<table>{caption}{_html_row(head, 'th')}{body}</table>"
