@@ -1,0 +1,198 @@
+"""One number for each run: the last, best or any other value of a tag."""
+
+from __future__ import annotations
+
+import math
+import operator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, SupportsIndex, cast
+
+import numpy as np
+
+from runfold.errors import CannotFold, UnknownStatistic, UnknownTag
+from runfold.reduce.direction import LOWER, Direction
+from runfold.reduce.points import STEP, Points, place
+from runfold.select import select
+from runfold.text import did_you_mean, escape, human_count, human_span
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from runfold.logdir.log import RunLog
+    from runfold.reduce.groups import Members
+
+KINDS = {
+    "last": "last value",
+    "best": "best value",
+    "min": "smallest value",
+    "max": "largest value",
+    "auc": "area under the curve",
+}
+At = str | int
+
+_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """What one run reached; NaN or infinite for a run that diverged."""
+
+    tag: str
+    group: str
+    run: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """The scores of one tag, and in sentences who has none and what to beware of."""
+
+    scores: list[Score]
+    left_out: list[str]
+    warnings: list[str]
+
+    def finite(self, group: str) -> NDArray[np.float64]:
+        """The scores of a group that are numbers."""
+        found = [one.score for one in self.scores if one.group == group]
+        return np.array([score for score in found if math.isfinite(score)], np.float64)
+
+
+def check_at(at: At | SupportsIndex) -> At:
+    """The kind of score, or the step, that is meant. Raises UnknownStatistic with the near ones."""
+    if isinstance(at, str):
+        if at in KINDS:
+            return at
+        hint = did_you_mean(at, KINDS) or f"There are {', '.join(KINDS)}, or a step."
+        raise UnknownStatistic(f"No score '{escape(at)}'. {hint}")
+    try:
+        return operator.index(at)
+    except TypeError:
+        known = ", ".join(map(repr, KINDS))
+        raise UnknownStatistic(f"at is {known} or a step, not {escape(repr(at))}.") from None
+
+
+def name_score(at: At) -> str:
+    """What a score is called in a sentence: `last value`, `value at step 100`."""
+    return KINDS[at] if isinstance(at, str) else f"value at step {at}"
+
+
+def choose_tags(logs: Iterable[RunLog], wanted: str | Sequence[str]) -> list[str]:
+    """The tags with scalars in any run that are wanted. Raises UnknownTag."""
+    logs = list(logs)
+    names = list(dict.fromkeys(tag for log in logs for tag in log.scalars))
+    try:
+        return select(names, wanted)
+    except UnknownTag:
+        # A histogram of that name is better named as such than as not there.
+        for tag in [wanted] if isinstance(wanted, str) else wanted:
+            for log in logs:
+                if tag not in names and any(tag == other for _, other in log.payloads):
+                    log.series(tag)
+        raise
+
+
+def score_tag(
+    groups: Sequence[Members], direction: Direction, at: At, duplicates: str = "error"
+) -> Scored:
+    """The score of every run that has the tag.
+
+    "last" is the value at the largest step and "auc" the area by trapezoids; a
+    NaN among what they look at makes them NaN. "best", "min" and "max" look at
+    the values that are numbers. A step means the last value at or before it.
+    Raises CannotFold for "best" without a direction, and for steps logged
+    twice, unless `duplicates` says which value counts.
+    """
+    tag = direction.tag
+    if at == "best" and direction.better is None:
+        raise CannotFold(
+            f"Is a higher or a lower '{escape(tag)}' better? Its name does not tell: say"
+            " better='higher' or 'lower' (--better), or ask for 'min' or 'max' (--at)."
+        )
+    scored = Scored([], [], [])
+    lacking: dict[str, list[str]] = {}
+    with_nan: list[str] = []
+    spans: set[tuple[int, int]] = set()
+    for group in groups:
+        for log in group.logs:
+            points = _points(log, tag, duplicates)
+            reason = _why_none(points, tag, at)
+            if points is None or reason:
+                lacking.setdefault(reason, []).append(log.name)
+                continue
+            scored.scores.append(Score(tag, group.name, log.name, _score(points, direction, at)))
+            spans.add((int(points.x[0]), int(points.x[-1])))
+            if at in ("best", "min", "max") and np.isnan(points.values).any():
+                with_nan.append(log.name)
+    for reason, names in lacking.items():
+        scored.left_out.append(f"{human_count(len(names), 'run')} {reason}: {list_names(names)}")
+    scored.warnings.extend(_warn_diverged(scored.scores, tag, at))
+    if with_nan:
+        runs = f"{human_count(len(with_nan), 'run')} ({list_names(with_nan)})"
+        scored.warnings.append(f"'{escape(tag)}' is NaN in places, which are skipped, in {runs}.")
+    if at == "auc" and len(spans) > 1:
+        scored.warnings.append(
+            f"Runs cover different steps of '{escape(tag)}' ({human_span(min(spans))} and "
+            f"{human_span(max(spans))}, for example): their areas do not compare."
+        )
+    return scored
+
+
+def _points(log: RunLog, tag: str, duplicates: str) -> Points | None:
+    series = log.scalars.get(tag)
+    return None if series is None else place(log, series, STEP, duplicates)
+
+
+def _why_none(points: Points | None, tag: str, at: At) -> str:
+    """Why a run has no score; empty where it has one."""
+    if points is None or not len(points):
+        return f"without the tag '{escape(tag)}'"
+    if isinstance(at, int) and points.x[-1] < at:
+        return f"whose '{escape(tag)}' ends before step {at}"
+    if isinstance(at, int) and points.x[0] > at:
+        return f"whose '{escape(tag)}' begins after step {at}"
+    if at == "auc" and len(points) < 2:
+        return f"with one point of '{escape(tag)}', which has no area"
+    return ""
+
+
+def _score(points: Points, direction: Direction, at: At) -> float:
+    values = points.values
+    if isinstance(at, int):
+        return float(values[np.searchsorted(points.x, at, side="right") - 1])
+    if at == "last":
+        return float(values[-1])
+    if at == "auc":
+        with np.errstate(invalid="ignore", over="ignore"):  # infinity less infinity
+            widths = np.diff(points.x.astype(np.float64))
+            return float((widths * (values[1:] + values[:-1])).sum() / 2)
+    is_lowest = at == "min" or (at == "best" and direction.better == LOWER)
+    found = np.fmin.reduce(values) if is_lowest else np.fmax.reduce(values)
+    return float(cast("np.float64", found))
+
+
+def _warn_diverged(scores: list[Score], tag: str, at: At) -> list[str]:
+    """Name the runs that the statistics go without, group by group."""
+    lost: dict[str, list[Score]] = {}
+    for one in scores:
+        if not math.isfinite(one.score):
+            lost.setdefault(one.group, []).append(one)
+    return [
+        f"{human_count(len(found), 'run')} of {name_group(group)}"
+        f" {'has' if len(found) == 1 else 'have'} no finite {name_score(at)} of '{escape(tag)}'"
+        f" and {'is' if len(found) == 1 else 'are'} left out, which flatters the group:"
+        f" {list_names([f'{one.run} ({one.score})' for one in found])}."
+        for group, found in lost.items()
+    ]
+
+
+def name_group(name: str) -> str:
+    """A group's name as it is shown; the one group of all runs has none of its own."""
+    return escape(name) or "all runs"
+
+
+def list_names(names: Sequence[str]) -> str:
+    """Names as they are shown, at most five of them."""
+    shown = ", ".join(escape(name) for name in names[:_SHOWN])
+    return shown if len(names) <= _SHOWN else f"{shown} and {len(names) - _SHOWN} more"
