@@ -1,0 +1,155 @@
+"""Two groups against each other: numbers as scipy, NumPy and plain counting give them."""
+
+import math
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy import stats
+
+from runfold.reduce.pairs import (
+    Pair,
+    compare_pair,
+    correct,
+    holm,
+    improvement,
+    resample_improvement,
+    smallest_p,
+    summarise,
+)
+
+A = np.array([0.31, 0.42, 0.37, 0.55, 0.29])
+B = np.array([0.61, 0.35, 0.72, 0.58])
+
+samples = st.lists(st.integers(-3, 3).map(float), min_size=1, max_size=5).map(np.array)
+
+
+def pair_of(a: NDArray[np.float64], b: NDArray[np.float64], sign: int = 1) -> Pair:
+    random = np.random.default_rng(0)
+    (pair,) = correct([compare_pair(("x", "a", "b"), a, b, sign, 0.95, 10_000, random)])
+    return pair
+
+
+def test_summary_agrees_with_scipy() -> None:
+    found = summarise("x", "a", A, 0.9)
+    low, high = stats.t.interval(0.9, len(A) - 1, A.mean(), stats.sem(A))
+    assert (found.tag, found.group, found.n) == ("x", "a", 5)
+    np.testing.assert_allclose(
+        [found.mean, found.std, found.low, found.high, found.median, found.iqm],
+        [A.mean(), A.std(ddof=1), low, high, np.median(A), np.sort(A)[1:4].mean()],
+        rtol=1e-12,
+    )
+
+
+def test_tests_agree_with_scipy() -> None:
+    found = pair_of(A, B)
+    welch = stats.ttest_ind(A, B, equal_var=False)
+    ends = welch.confidence_interval(0.95)
+    np.testing.assert_allclose(
+        [found.t, found.df, found.p_welch, found.low, found.high, found.difference],
+        [welch.statistic, welch.df, welch.pvalue, ends.low, ends.high, A.mean() - B.mean()],
+        rtol=1e-10,
+    )
+    assert found.p_mann_whitney == stats.mannwhitneyu(A, B).pvalue
+
+
+def enumerated_p(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
+    """Twice the smaller share of all ways to share out that go as far as what was seen."""
+    both, seen = np.concatenate([a, b]), a.mean() - b.mean()
+    ways = []
+    for chosen in combinations(range(len(both)), len(a)):
+        rest = np.delete(both, chosen)
+        ways.append(both[list(chosen)].mean() - rest.mean())
+    at_most = np.mean([way <= seen + 1e-12 for way in ways])
+    at_least = np.mean([way >= seen - 1e-12 for way in ways])
+    return float(min(1.0, 2 * min(at_most, at_least)))
+
+
+@given(samples.filter(lambda a: len(a) > 1), samples.filter(lambda b: len(b) > 1))
+def test_permutation_and_rank_tests_are_exact_for_few_runs_also_with_ties(
+    a: NDArray[np.float64], b: NDArray[np.float64]
+) -> None:
+    found = pair_of(a, b)
+    assert found.p_permutation == pytest.approx(enumerated_p(a, b))
+    ranks = stats.rankdata(np.concatenate([a, b]))
+    assert found.p_mann_whitney == pytest.approx(enumerated_p(ranks[: len(a)], ranks[len(a) :]))
+    assert min(found.p_permutation, found.p_mann_whitney) >= smallest_p(len(a), len(b)) - 1e-12
+
+
+def test_smallest_p_is_reached_by_groups_that_do_not_overlap() -> None:
+    found = pair_of(np.array([1.0, 2.0, 3.0]), np.array([7.0, 8.0, 9.0]))
+    assert found.p_permutation == found.p_mann_whitney == smallest_p(3, 3) == 0.1
+    assert smallest_p(1, 1) == 1.0
+
+
+def test_effect_sizes_follow_their_definition() -> None:
+    found = pair_of(A, B)
+    pooled = math.sqrt((4 * A.var(ddof=1) + 3 * B.var(ddof=1)) / 7)
+    assert found.cohen_d == pytest.approx((A.mean() - B.mean()) / pooled)
+    # Hedges' own approximation of his factor is good to a few parts in a thousand.
+    assert found.hedges_g == pytest.approx(found.cohen_d * (1 - 3 / (4 * 7 - 1)), rel=2e-3)
+    exact = math.gamma(3.5) / (math.sqrt(3.5) * math.gamma(3))
+    assert found.hedges_g == pytest.approx(found.cohen_d * exact)
+
+
+@given(samples, samples)
+def test_improvement_is_the_share_of_pairs_won(
+    a: NDArray[np.float64], b: NDArray[np.float64]
+) -> None:
+    won = [1.0 if x > y else 0.5 if x == y else 0.0 for x, y in product(a, b)]
+    assert improvement(a, b) == pytest.approx(np.mean(won))
+    assert pair_of(a, b, sign=-1).improvement == pytest.approx(1 - np.mean(won))
+
+
+def test_resampled_improvement_is_that_of_runs_drawn_one_by_one() -> None:
+    tasks = [(A, B), (B[:3], A[:2])]
+    found = resample_improvement(tasks, 200, np.random.default_rng(5))
+    random = np.random.default_rng(5)
+    expected = np.zeros(200)
+    for a, b in tasks:
+        drawn = [one[random.integers(len(one), size=(200, len(one)))] for one in (a, b)]
+        for row, (of_a, of_b) in enumerate(zip(*drawn, strict=True)):
+            expected[row] += improvement(of_a, of_b) / len(tasks)
+    np.testing.assert_allclose(found, expected)
+
+
+def test_holm_agrees_with_a_worked_example() -> None:
+    # In order 0.005, 0.01, 0.03, 0.04: times 4, 3, 2, 1, and none below one before it.
+    found = holm(np.array([0.01, 0.04, 0.03, 0.005]))
+    np.testing.assert_allclose(found, [0.03, 0.06, 0.06, 0.02])
+    np.testing.assert_equal(holm(np.array([math.nan, 0.6, 0.7])), [math.nan, 1.0, 1.0])
+    assert holm(np.array([])).tolist() == []
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "undefined", "defined"),
+    [
+        # One run: no spread at all.
+        ([1.0], [2.0], "low t df p_welch p_permutation cohen_d improvement_low", "p_mann_whitney"),
+        ([1.0], [2.0, 3.0], "low p_welch p_permutation hedges_g", "p_mann_whitney"),
+        # No spread in either, with a mean that rounding moves: 0.1 three times.
+        ([0.1] * 3, [0.3] * 3, "low t p_welch cohen_d", "p_mann_whitney p_permutation"),
+        ([0.1] * 3, [0.1] * 3, "low t p_welch cohen_d", "p_mann_whitney p_permutation"),
+        # No spread in one of them is no obstacle.
+        ([0.1] * 3, [0.3, 0.4, 0.5], "", "low t df p_welch p_permutation hedges_g"),
+        # Squares that float64 cannot hold.
+        ([1e300, 2e300], [-1e300, 3e300], "p_welch cohen_d", "p_permutation improvement"),
+    ],
+)
+def test_what_is_undefined_is_nan(
+    a: list[float], b: list[float], undefined: str, defined: str
+) -> None:
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = pair_of(np.array(a), np.array(b))
+    assert [name for name in undefined.split() if not math.isnan(getattr(found, name))] == []
+    assert [name for name in defined.split() if math.isnan(getattr(found, name))] == []
+    assert math.isfinite(found.difference)
+
+
+def test_summary_of_none_and_of_one_run() -> None:
+    none, one = (summarise("x", "a", np.array(scores), 0.95) for scores in ([], [2.0]))
+    assert (none.n, one.n, one.mean, one.median, one.iqm) == (0, 1, 2.0, 2.0, 2.0)
+    assert all(map(math.isnan, (none.mean, none.std, none.low, one.std, one.low, one.high)))
