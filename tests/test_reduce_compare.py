@@ -1,0 +1,205 @@
+"""Groups of runs compared: from logs to tables, a sentence and warnings."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from grouped_runs import write_groups
+from scipy import stats
+
+from runfold.errors import CannotFold, UnknownStatistic, UnknownTag
+from runfold.reduce.compare import compare
+from runfold.reduce.comparison import ROWS
+
+FAST = [0.1, 0.12, 0.11, 0.09, 0.13, 0.1]
+SLOW = [0.5, 0.45, 0.55, 0.5, 0.6]
+OTHER = [0.1, 0.13, 0.12, 0.11, 0.1]
+
+
+def test_two_groups_that_differ(tmp_path: Path) -> None:
+    logs = write_groups(tmp_path, {"loss": {"slow": SLOW, "fast": FAST}})
+    found = compare(logs, "loss", by="parent")
+    assert [(one.group, one.n, one.mean) for one in found.groups] == [
+        ("fast", 6, pytest.approx(np.mean(FAST))),
+        ("slow", 5, pytest.approx(np.mean(SLOW))),
+    ]
+    (pair,) = found.pairs
+    welch = stats.ttest_ind(FAST, SLOW, equal_var=False)
+    assert (pair.a, pair.b, pair.p_welch) == ("fast", "slow", pytest.approx(welch.pvalue))
+    assert pair.p_welch_holm == pair.p_welch
+    low, high = welch.confidence_interval(0.95)
+    assert found.sentence == (
+        "fast is better than slow on loss (last value, lower is better, guessed from its name):"
+        f" 0.108 against 0.52, a difference of -0.412 (95% CI {low:.3g} to {high:.3g};"
+        " Welch p < 0.0001)."
+        " A run of fast beats one of slow in 100% of pairs."
+    )
+    assert found.warnings == ("Groups differ in size on loss.",)
+    assert found.left_out == ()
+    assert found.overall == found.overall_pairs == ()
+
+
+def test_two_groups_that_do_not_differ(tmp_path: Path) -> None:
+    logs = write_groups(tmp_path, {"loss": {"a": FAST, "b": OTHER}})
+    found = compare(logs, "loss", by="parent", better="higher", level=0.9)
+    p = stats.ttest_ind(FAST, OTHER, equal_var=False).pvalue
+    assert found.sentence.startswith(
+        "No clear difference between b and a on loss (last value, higher is better):"
+        " 0.112 against 0.108, a difference of 0.00367 (90% CI"
+    )
+    assert f"Welch p = {p:.2g})" in found.sentence
+
+
+def test_three_groups_name_whom_the_best_is_told_from(tmp_path: Path) -> None:
+    groups = {"a": SLOW, "b": FAST, "c": [*SLOW[1:], 0.52]}
+    logs = write_groups(tmp_path, {"acc": groups})
+    found = compare(logs, "acc", by="parent")
+    assert [(pair.a, pair.b) for pair in found.pairs] == [("a", "b"), ("c", "a"), ("c", "b")]
+    welch = [stats.ttest_ind(groups[a], groups[b], equal_var=False) for a, b in ("ab", "ca", "cb")]
+    corrected = 0.0
+    for number, factor in zip(np.argsort([one.pvalue for one in welch]), (3, 2, 1), strict=True):
+        corrected = max(corrected, factor * welch[number].pvalue)
+        assert found.pairs[number].p_welch_holm == pytest.approx(corrected)
+    assert found.sentence.startswith("c is best on acc (last value, higher is better, guessed")
+    assert "better than b (p = 0.00012), but not clearly than a (p = " in found.sentence
+    assert found.sentence.endswith("Welch's test, Holm-corrected over 3 pairs.")
+
+
+def test_groups_none_of_which_stands_out(tmp_path: Path) -> None:
+    groups = {"a": FAST, "b": OTHER, "c": FAST[::-1]}
+    found = compare(write_groups(tmp_path, {"loss": groups}), "loss", by="parent")
+    assert found.sentence.startswith("No group is clearly best on loss")
+    assert "a has the best mean" in found.sentence
+
+
+def test_unknown_direction_speaks_of_higher(tmp_path: Path) -> None:
+    logs = write_groups(tmp_path, {"norm": {"a": FAST, "b": SLOW}})
+    found = compare(logs, "norm", by="parent")
+    assert found.sentence.startswith(
+        "b is higher than a on norm (last value, which way is better is unknown)"
+    )
+    assert found.sentence.endswith("A run of b is higher than one of a in 100% of pairs.")
+
+
+def test_one_group_is_only_described(tmp_path: Path) -> None:
+    logs = write_groups(tmp_path, {"loss": {"a": FAST}})
+    found = compare(logs, "loss")
+    assert found.pairs == ()
+    assert found.sentence == (
+        "Nothing to compare: the mean of all runs is 0.108 (95% CI 0.0929 to 0.124) on loss"
+        " (last value, lower is better, guessed from its name). by= (--by) makes groups."
+    )
+    assert "the mean of 6 runs of a is" in compare(logs, "loss", by="parent").sentence
+
+
+def test_few_runs_are_warned_of(tmp_path: Path) -> None:
+    groups = {"a": [1.0, 2.0, 3.0], "b": [7.0, 8.0, 9.0]}
+    found = compare(write_groups(tmp_path, {"loss": groups}), "loss", by="parent")
+    assert found.warnings == (
+        "Few runs (3 of a, 3 of b): with fewer than 5 a group, intervals and p-values are"
+        " unreliable.",
+        "3 runs against 3: no Mann-Whitney or permutation test can give a p below 0.1,"
+        " whatever the scores.",
+    )
+    assert found.pairs[0].p_permutation == 0.1
+
+
+def test_correction_counts_in_what_few_runs_can_show(tmp_path: Path) -> None:
+    groups = {
+        name: [number, number + 1, number + 2, number + 3] for number, name in enumerate("abc")
+    }
+    found = compare(write_groups(tmp_path, {"loss": groups}), "loss", by="parent")
+    assert "can give a p below 0.0286 (0.0857 when corrected)" in found.warnings[1]
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "says"),
+    [
+        ([1.0], [2.0], "a is ahead of b on loss (last value, lower is better, guessed from its"),
+        ([0.1] * 5, [0.2] * 5, "no t-test is possible, as no group has a spread"),
+        ([0.1] * 5, [0.1] * 5, "a and b are level on loss"),
+        ([0.1] * 5, [0.3, 0.4, 0.5, 0.6, 0.7], "a is better than b"),
+        ([math.nan], [math.inf], "No run has a finite score on loss"),
+        ([math.nan] * 2, [1.0] * 2, "Nothing to compare"),
+        ([1e300, -1e300, 3e300], [1e300, 2e300, 5e299], "beyond float64 if squared"),
+    ],
+)
+def test_groups_without_runs_or_spread_are_survived(
+    a: list[float], b: list[float], says: str, tmp_path: Path
+) -> None:
+    logs = write_groups(tmp_path, {"loss": {"a": a, "b": b}})
+    found = compare(logs, "loss", by="parent")
+    assert says in found.sentence
+    assert str(found)
+
+
+def test_diverged_run_is_left_out_of_the_statistics_and_named(tmp_path: Path) -> None:
+    logs = write_groups(tmp_path, {"loss": {"a": [*FAST, math.nan], "b": SLOW}})
+    found = compare(logs, "loss", by="parent")
+    assert found.groups[0].n == 6
+    assert "1 run of a has no finite last value of 'loss'" in found.warnings[0]
+    assert "a/seed-6 (nan)" in found.warnings[0]
+    assert [one.run for one in found.scores if math.isnan(one.score)] == ["a/seed-6"]
+
+
+def test_several_tags_are_also_taken_together(tmp_path: Path) -> None:
+    tags = {"loss": {"a": FAST, "b": SLOW}, "acc": {"a": SLOW, "b": FAST}, "norm": {"a": FAST}}
+    logs = write_groups(tmp_path, tags)
+    found = compare(logs, ["loss", "acc"], by="parent", normalize="range")
+    assert [one.tag for one in found.pairs] == ["loss", "acc"]
+    assert found.pairs[0].p_welch_holm > found.pairs[0].p_welch
+    assert [one.group for one in found.overall] == ["a", "b"]
+    assert found.sentence.split("\n")[2].startswith("Over 2 tags, a is better than b: an interq")
+    (pair,) = found.overall_pairs
+    assert (pair.a, pair.b, pair.improvement) == ("a", "b", 1.0)
+    assert found == compare(logs, ["loss", "acc"], by="parent", normalize="range")
+
+
+def test_several_tags_and_groups_name_whom_the_best_is_told_from(tmp_path: Path) -> None:
+    groups = {"a": FAST, "b": SLOW, "c": OTHER}
+    logs = write_groups(tmp_path, {"loss/x": groups, "loss/y": groups})
+    last = compare(logs, "loss/*", by="parent").sentence.split("\n")[-1]
+    iqm = stats.trim_mean([*FAST, *FAST], 0.25)
+    assert f"a has the best interquartile mean, {iqm:.3g} (95% CI" in last
+    assert "clearly apart from b, not clearly apart from c" in last
+
+
+def test_tables_come_as_columns_and_frames(tmp_path: Path) -> None:
+    logs = write_groups(tmp_path, {tag: {"a": FAST, "b": SLOW} for tag in ("loss/x", "loss/y")})
+    found = compare(logs, "*", by="parent")
+    for table in ROWS:
+        columns = found.columns(table)
+        assert len(columns[next(iter(columns))]) == len(getattr(found, table)) > 0
+        pd.testing.assert_frame_equal(found.frame(table), pd.DataFrame(columns))
+    assert found.columns("scores")["run"] == [one.run for one in found.scores]
+    with pytest.raises(UnknownStatistic, match=r"no table 'pair'. Did you mean 'pairs'"):
+        found.columns("pair")
+
+
+def test_text_and_html_show_tables_and_sentence(tmp_path: Path) -> None:
+    logs = write_groups(tmp_path, {"loss": {"<a>": FAST, "b": SLOW}})
+    found = compare(logs, "loss", by="parent")
+    lines = repr(found).split("\n")
+    assert lines[0].split() == ["group", "n", "mean", "std", "95%", "CI", "median", "iqm"]
+    assert lines[4].split()[:3] == ["a", "b", "a"]
+    assert found.sentence in lines
+    assert found._repr_html_().count("<table>") == 2
+    assert "<a>" not in found._repr_html_()
+
+
+def test_mistakes_are_one_line(tmp_path: Path) -> None:
+    logs = write_groups(tmp_path, {"loss": {"a": FAST, "b": SLOW}})
+    with pytest.raises(UnknownTag, match=r"^No tag 'los'. Did you mean 'loss'\?$"):
+        compare(logs, "los", by="parent")
+    with pytest.raises(UnknownStatistic, match=r"^No score 'bst'. Did you mean 'best'\?$"):
+        compare(logs, "loss", by="parent", at="bst")
+    with pytest.raises(CannotFold, match=r"^No run has a score: 11 runs whose 'loss' ends before"):
+        compare(logs, "loss", by="parent", at=7)
+    with pytest.raises(CannotFold, match=r"^level is between 0 and 1, such as 0.95, not 95\.$"):
+        compare(logs, "loss", by="parent", level=95)
+    with pytest.raises(CannotFold, match=r"^resamples is 100 or more, not 1\.$"):
+        compare(logs, "loss", by="parent", resamples=1)
+    with pytest.raises(CannotFold, match=r"not 'lst'. Did you mean 'last'\?$"):
+        compare(logs, "loss", by="parent", duplicates="lst")
