@@ -1,0 +1,148 @@
+"""The command `runfold compare`."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+from typing import TYPE_CHECKING
+
+from runfold.cli.terminal import Column, CommandError, no_runs, note, print_json, print_table
+
+if TYPE_CHECKING:
+    from runfold.cli.parser import Parser
+    from runfold.reduce.comparison import Comparison
+
+HELP = """\
+Say whether one group of runs is better than another.
+
+Each run gives one number a tag: its last value, its best, or another. Groups
+are described by n, mean, std, interval, median and interquartile mean (iqm);
+pairs of groups by the difference of their means with Welch's interval, by the
+p-values of Welch's t, Mann-Whitney's and a permutation test, all corrected by
+Holm for being many, by Hedges' g, and by how often a run of the one beats a
+run of the other. Then comes the answer in words. Several tags are also taken
+together, with a bootstrap that draws runs within each tag. Intervals that are
+not of means come from a bootstrap with a fixed seed.
+
+Example:
+  runfold compare demo-runs --tag val/loss --by lr
+
+Exit status: 0, also when nothing differs; 2 for a wrong path, tag or option.
+"""
+
+_NAMES = ("tag", "group", "a", "b", "over all tags")
+
+
+def add_arguments(parser: Parser) -> None:
+    """Declare the options."""
+    parser.add_logdirs()
+    parser.add_argument(
+        "--tag",
+        action="append",
+        required=True,
+        metavar="TAG",
+        help="What to compare: the name of a scalar tag or a glob; more than once for several."
+        " Default: none, it must be given.",
+    )
+    parser.add_argument(
+        "--by",
+        action="append",
+        metavar="KEY",
+        help="What makes a group: an hparam, 'parent' for the run's folder, or a regular"
+        " expression with named groups over the run's name; more than once for several."
+        " Default: all runs are one group.",
+    )
+    parser.add_argument(
+        "--at",
+        type=_at,
+        default="last",
+        metavar="WHICH",
+        help="What counts of a run: last, best, min, max, auc (area under the curve), or a step,"
+        " for the last value up to it. Default: last.",
+    )
+    parser.add_argument(
+        "--better",
+        choices=("higher", "lower"),
+        metavar="WAY",
+        help="Which way is better: higher or lower. Default: guessed from the tag's name.",
+    )
+    parser.add_argument(
+        "--level",
+        type=_share,
+        default=0.95,
+        metavar="PERCENT",
+        help="The level of the intervals, and of what is called clear. Default: 95.",
+    )
+    parser.add_argument(
+        "--normalize",
+        choices=("range",),
+        metavar="HOW",
+        help="How several tags come to one scale: 'range' makes the worst score of any run 0"
+        " and the best 1. Default: they are taken as they are.",
+    )
+    parser.add_argument(
+        "--duplicates",
+        choices=("error", "first", "last", "mean"),
+        default="error",
+        metavar="WHICH",
+        help="Which value of a step that was logged twice counts: first, last or mean; error"
+        " refuses. Default: error.",
+    )
+    parser.add_json()
+    parser.add_restarts()
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the comparison."""
+    from runfold.logdir.load import Logdir
+    from runfold.reduce.compare import compare
+
+    logdir = Logdir(*options.logdirs, restarts=options.restarts)
+    logdir.load()
+    if not logdir.logs:
+        raise CommandError(no_runs(*options.logdirs))
+    by = options.by
+    comparison = compare(
+        logdir.logs.values(),
+        options.tag,
+        by[0] if by and len(by) == 1 else by,
+        options.at,
+        options.better,
+        level=options.level,
+        normalize=options.normalize,
+        duplicates=options.duplicates,
+    )
+    if options.json:
+        print_json(comparison)
+    else:
+        _print(comparison)
+    return 0
+
+
+def _print(comparison: Comparison) -> None:
+    for heads, *rows in comparison.show_tables():
+        columns = [
+            Column(head, is_number=head not in _NAMES, may_shrink=head in _NAMES) for head in heads
+        ]
+        print_table(columns, rows)
+        print()
+    print(comparison.sentence)
+    for warning in comparison.warnings:
+        note(f"Beware: {warning}")
+    for sentence in comparison.left_out:
+        note(f"Left out: {sentence}.")
+
+
+def _at(text: str) -> str | int:
+    try:
+        return int(text)
+    except ValueError:
+        return text
+
+
+def _share(text: str) -> float:
+    """A level in percent as a share."""
+    with contextlib.suppress(ValueError):
+        if 0 < (level := float(text)) < 100:
+            return level / 100
+    raise argparse.ArgumentTypeError(f"'{text}' is no percentage between 0 and 100")
