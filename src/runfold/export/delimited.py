@@ -1,0 +1,42 @@
+"""Tables as text with a separator: CSV and TSV."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from runfold.export.columns import Column, Spelling
+
+# What a spreadsheet takes for the beginning of a formula.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+
+
+def spell_delimited(
+    columns: Sequence[Column], separator: str, escape_formulas: bool = False
+) -> Iterator[str]:
+    """Yield the text of a table: a heading, then one line a row, UTF-8 in mind.
+
+    Numbers are spelled so that they read back exactly; `nan`, `inf`, `-inf`,
+    `true` and `false` as pandas and Python's float() know them. A cell is quoted
+    where it must be, and empty text always: `""` is an empty text, nothing at
+    all is a missing value.
+    """
+    must_quote = re.compile(f'[{separator}"\r\n]').search
+
+    def quote(text: str) -> str:
+        if escape_formulas:
+            text = disarm(text)
+        if text and not must_quote(text):
+            return text
+        return '"' + text.replace('"', '""') + '"'
+
+    # A line with nothing on it would be no row to most readers.
+    spelling = Spelling(text=quote, missing='""' if len(columns) == 1 else "")
+    yield separator.join(quote(column.name) for column in columns) + "\n"
+    for rows in spelling.rows(columns):
+        yield "\n".join(map(separator.join, rows)) + "\n"
+
+
+def disarm(text: str) -> str:
+    """Put a `'` before text that a spreadsheet would take for a formula."""
+    return "'" + text if text.startswith(_FORMULA) else text

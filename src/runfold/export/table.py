@@ -1,0 +1,130 @@
+"""A table of columns, written in the format that the suffix of the file's name says."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from runfold.errors import RunfoldError, UnknownFormat
+from runfold.export.arrow import write_arrow, write_parquet
+from runfold.export.columns import Column, Values, make_columns
+from runfold.export.compression import COMPRESSIONS, compress
+from runfold.export.delimited import spell_delimited
+from runfold.export.excel import write_excel
+from runfold.export.files import StrPath, replace_file
+from runfold.export.markup import spell_latex, spell_markdown
+from runfold.export.records import spell_json
+from runfold.text import did_you_mean, escape
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a format may be told; each takes of it what concerns it."""
+
+    escape_formulas: bool = False
+    digits: int | None = None
+
+
+_TEXT: dict[str, Callable[[Sequence[Column], Options], Iterator[str]]] = {
+    ".csv": lambda columns, options: spell_delimited(columns, ",", options.escape_formulas),
+    ".tsv": lambda columns, options: spell_delimited(columns, "\t", options.escape_formulas),
+    ".json": lambda columns, options: spell_json(columns),
+    ".jsonl": lambda columns, options: spell_json(columns, lines=True),
+    ".tex": lambda columns, options: spell_latex(columns, options.digits),
+    ".md": lambda columns, options: spell_markdown(columns, options.digits),
+}
+_BINARY: dict[str, Callable[[Sequence[Column], Options, BinaryIO], None]] = {
+    ".xlsx": lambda columns, options, file: write_excel(columns, file, options.escape_formulas),
+    ".parquet": lambda columns, options, file: write_parquet(columns, file),
+    ".feather": lambda columns, options, file: write_arrow(columns, file),
+    ".arrow": lambda columns, options, file: write_arrow(columns, file),
+}
+_FOR_PEOPLE = (".tex", ".md")
+
+FORMATS = (*_TEXT, *_BINARY)
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """What a file's name says: `.csv`, and a compression such as `.gz` or nothing."""
+
+    suffix: str
+    compression: str = ""
+
+
+def check_path(path: StrPath) -> Format:
+    """Return the format that the name of a file says; case does not matter.
+
+    Raises UnknownFormat with what there is, and what may have been meant.
+    """
+    shown = escape(os.fspath(path))
+    stem, suffix = os.path.splitext(os.path.basename(path).lower())
+    compression = ""
+    if suffix in COMPRESSIONS:
+        compression = suffix
+        stem, suffix = os.path.splitext(stem)
+    if suffix in _BINARY and compression:
+        raise UnknownFormat(
+            f"{shown}: {suffix} is compressed inside already; leave out the '{compression}'."
+        )
+    if suffix not in FORMATS:
+        known = (
+            f"There are {', '.join(FORMATS)}; "
+            f"{', '.join(_TEXT)} may be followed by {', '.join(COMPRESSIONS)}."
+        )
+        if not suffix:
+            raise UnknownFormat(f"{shown}: the name ends in no format of a table. {known}")
+        hint = did_you_mean(suffix, [*FORMATS, *COMPRESSIONS])
+        raise UnknownFormat(" ".join(filter(None, [f"{shown}: unknown format.", hint, known])))
+    return Format(suffix, compression)
+
+
+def write_table(
+    columns: Mapping[str, Values],
+    path: StrPath,
+    overwrite: bool = False,
+    *,
+    escape_formulas: bool = False,
+    digits: int | None = None,
+) -> str:
+    """Write columns of equal length to a file, and return its path.
+
+    `out.csv.gz` is a CSV file, compressed; `check_path` knows the formats. Each
+    keeps int64 and float64 exactly, NaN and the infinities too. The file appears
+    only when it is whole, and a file that is there is replaced only with
+    `overwrite`, as `replace_file` says.
+
+    Args:
+        columns: arrays or lists of booleans, numbers or text by name; None is a
+            missing value.
+        path: where to write.
+        overwrite: replace a file that is there.
+        escape_formulas: in CSV, TSV and Excel, put a `'` before text that begins with
+            `=`, `+`, `-`, `@`, a tab or a line break, which a spreadsheet that
+            opens a CSV file would calculate. Excel files are safe without it.
+        digits: round floats to so many significant digits, in LaTeX and Markdown
+            only; other formats are for programs, and refuse it.
+
+    Raises:
+        UnknownFormat, OutputExists: for the path.
+        RunfoldError: for more rows than Excel can hold, or for digits elsewhere.
+        OSError: with the path, where the system refuses.
+    """
+    form = check_path(path)
+    if digits is not None and (form.suffix not in _FOR_PEOPLE or digits < 1):
+        raise RunfoldError(
+            f"{escape(os.fspath(path))}: digits={digits} cannot be used here. "
+            f"At least one digit, and only {' and '.join(_FOR_PEOPLE)} are rounded."
+        )
+    options = Options(escape_formulas, digits)
+    with replace_file(path, overwrite) as file:
+        made = make_columns(columns)
+        if form.suffix in _BINARY:
+            _BINARY[form.suffix](made, options, file)
+        else:
+            with compress(file, form.compression) as stream:
+                for text in _TEXT[form.suffix](made, options):
+                    stream.write(text.encode())
+    return os.fspath(path)
