@@ -1,0 +1,274 @@
+"""A fold as event files: a folder of runs for each statistic, and one that shows the band."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from runfold.core.encoder import EventBuffer
+from runfold.errors import CannotFold
+from runfold.events import values
+from runfold.events.kinds.layout import Category, Chart, Layout, Margin
+from runfold.export.files import replace_folders
+from runfold.reduce.bands import choose_band
+from runfold.reduce.folded import FILE_SUFFIX
+from runfold.reduce.groups import PARENT
+from runfold.text import escape
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from runfold.reduce.bands import Band
+    from runfold.reduce.folded import Curve, Folded, Group
+
+    Form = Literal["simple", "double"]
+
+BAND = "band"
+# Sorted last among the sections of TensorBoard's page of time series.
+BAND_SECTION = "± band"
+# Room below the 255 bytes of most file systems.
+LONGEST_NAME = 200
+
+_counter = itertools.count()
+
+
+def write_event_files(
+    folded: Folded,
+    out: str | os.PathLike[str],
+    *,
+    overwrite: bool = False,
+    float64: bool = False,
+) -> list[str]:
+    """Write every statistic as event files that TensorBoard shows, and give the folders made.
+
+    `fold` makes `fold-mean` and `fold-std`, `fold/` makes `fold/mean` and
+    `fold/std`; a group is a run below: `fold-mean/lr=0.1`. It carries the hparams
+    of its group. Where the statistics make a band there is one more folder,
+    `fold-band`, from which TensorBoard's custom scalars page draws it.
+
+    Values are float32, as TensorBoard's own. With `float64` they keep all their
+    digits, and TensorBoard shows them only when started with `--load_fast=false`.
+
+    All or nothing: the folders take their places when everything is written.
+    Raises OutputExists for what is there, unless it is Runfold's own and
+    `overwrite` is set, and CannotFold where `x` cannot be written as steps.
+    """
+    form: Form = "double" if float64 else "simple"
+    band = choose_band(folded.statistics)
+    runs = [_plan_run(group, folded.x) for group in folded.groups.values()]
+    parts = [*folded.statistics, *([BAND] if band else [])]
+    folders = [_beside(os.fspath(out), part) for part in parts]
+    if len(set(folders)) < len(folders):
+        raise CannotFold(f"A statistic may not be called '{BAND}': its folder is that of the band.")
+    name = _file_name()
+    with replace_folders(folders, overwrite=overwrite) as temporary:
+        for statistic, folder in zip(folded.statistics, temporary, strict=False):
+            for run in runs:
+                _write(os.path.join(folder, run.folder), name, _encode(run, statistic, form))
+        if band:
+            page = values.layout(_lay_out(folded.tags, band))
+            for run in runs:
+                events = _encode_band(run, band, page)
+                _write(os.path.join(temporary[-1], run.folder), name, events)
+    return folders
+
+
+@dataclass(frozen=True, slots=True)
+class _Series:
+    """A curve, and the steps and wall times that TensorBoard will show it at."""
+
+    curve: Curve
+    steps: NDArray[np.int64]
+    wall_times: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """A group as a run: its folder below that of a statistic, hparams, span of time, series."""
+
+    folder: str
+    settings: dict[str, bool | float | str]
+    start: float
+    end: float
+    series: list[_Series]
+
+
+def _plan_run(group: Group, x: str) -> _Run:
+    series = [_place(curve, x) for curve in group.curves.values()]
+    times = [one.wall_times for one in series if len(one.curve)]
+    start = min((float(one[0]) for one in times), default=time.time())
+    end = max((float(one[-1]) for one in times), default=start)
+    return _Run(_folder(group), _settings(group), start, end, series)
+
+
+def _place(curve: Curve, x: str) -> _Series:
+    """Put the points of a curve where TensorBoard's axis of the same meaning shows them."""
+    wall_times = curve.wall_times
+    if x == "wall_time":
+        wall_times = np.asarray(curve.x, np.float64)
+    elif x == "relative":
+        # TensorBoard counts from the first point of each series.
+        starts = curve.wall_times - curve.x
+        known = starts[np.isfinite(starts)]
+        wall_times = curve.x + (known[0] if len(known) else time.time())
+    else:
+        return _Series(curve, _whole(curve, x), _fill(wall_times))
+    return _Series(curve, np.arange(len(curve)), _fill(wall_times))
+
+
+def _whole(curve: Curve, x: str) -> NDArray[np.int64]:
+    """The x of a curve as steps."""
+    if curve.x.dtype == np.int64:
+        return np.ascontiguousarray(curve.x, np.int64)
+    rounded = np.rint(curve.x)
+    # At 2**63 float64 has no whole number that int64 has.
+    if not (np.abs(rounded) < 2.0**63).all() or not (np.diff(rounded) > 0).all():
+        raise CannotFold(
+            f"The values of '{escape(x)}' at which '{escape(curve.tag)}' was folded are no "
+            "different whole numbers, as the steps of an event file must be. "
+            "Fold into bins (bins=100), or write a table, such as fold.csv."
+        )
+    return rounded.astype(np.int64)
+
+
+def _fill(wall_times: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Wall times with the unknown ones taken from before, or else from after.
+
+    TensorBoard's data server drops a whole file for one wall time that is NaN.
+    """
+    known = np.isfinite(wall_times)
+    if known.all():
+        return np.ascontiguousarray(wall_times, np.float64)
+    if not known.any():
+        return np.full(len(wall_times), time.time())
+    last = np.maximum.accumulate(np.where(known, np.arange(len(known)), known.argmax()))
+    return wall_times[last]
+
+
+def _settings(group: Group) -> dict[str, bool | float | str]:
+    """What its runs have in common, without lists and the like, for which hparams have no type."""
+    shared = group.hparams | group.key
+    return {
+        _utf8(str(name)): _utf8(value) if isinstance(value, str) else value
+        for name, value in shared.items()
+        if isinstance(value, bool | int | float | str)
+    }
+
+
+def _utf8(text: str) -> str:
+    """Text that can be stored: a part of a run's name need not be UTF-8 on the disk."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _encode(run: _Run, statistic: str, form: Form) -> EventBuffer:
+    """The event file of one statistic."""
+    events = EventBuffer()
+    events.file_version(run.start)
+    if run.settings:
+        events.value(values.hparams_start(run.settings, run.start), 0, run.start)
+    for one in run.series:
+        numbers = np.ascontiguousarray(one.curve[statistic], np.float64)
+        events.scalars(one.curve.tag, one.steps, one.wall_times, numbers, form)
+    if run.settings:
+        events.value(values.hparams_end("success", run.end), 0, run.end)
+    return events
+
+
+def _encode_band(run: _Run, band: Band, page: bytes) -> EventBuffer:
+    """The event file of the line and the edges of the band, and the page that shows them."""
+    events = EventBuffer()
+    events.file_version(run.start)
+    events.value(page, 0, run.start)
+    for one in run.series:
+        # Row by row: the page compares the steps of the three while the file is still read.
+        with np.errstate(over="ignore", invalid="ignore"):
+            rows = np.stack(band.of(one.curve), axis=1)
+        events.table(_band_tags(one.curve.tag, band), one.steps, one.wall_times, rows)
+    return events
+
+
+def _band_tags(tag: str, band: Band) -> tuple[str, str, str]:
+    """The tags of the line and the edges.
+
+    TensorBoard complains of a run that has one of the three but not all, so that
+    no run of a single statistic may have any. It finds the colour of a line by
+    what follows the first `(` of `tag (run)`, and draws nothing if that is no run.
+    """
+    lower, upper = band.lower, band.upper
+    if band.is_spread:
+        lower, upper = f"{band.centre}-{lower}", f"{band.centre}+{upper}"
+    name = f"{BAND_SECTION}/{tag.replace('(', '‹').replace(')', '›')}"
+    return f"{name}/{band.centre}", f"{name}/{lower}", f"{name}/{upper}"
+
+
+def _lay_out(tags: list[str], band: Band) -> Layout:
+    """A chart for each tag, below what stands before its first slash."""
+    charts: dict[str, list[Chart]] = {}
+    for tag in tags:
+        chart = Chart(f"{tag} ({band.label})", (), (Margin(*_band_tags(tag, band)),))
+        charts.setdefault(tag.partition("/")[0], []).append(chart)
+    return Layout(tuple(Category(title, False, tuple(own)) for title, own in charts.items()))
+
+
+def _beside(out: str, part: str) -> str:
+    name = _safe_name(part)
+    is_folder = os.path.basename(out) in ("", os.curdir, os.pardir)
+    return os.path.join(out, name) if is_folder else f"{out}-{name}"
+
+
+def _folder(group: Group) -> str:
+    """The folder of a group below that of a statistic; empty for that folder itself."""
+    if group.key != {PARENT: group.name}:
+        return _safe_name(group.name) if group.name else ""
+    return os.path.join(*_safe_names(group.name)) if group.name != os.curdir else ""
+
+
+def _safe_names(path: str) -> Iterator[str]:
+    # An empty one would end the path or lead to the root.
+    return (_safe_name(part) or "%" for part in path.split("/"))
+
+
+def _safe_name(name: str) -> str:
+    """A name for a folder that leads nowhere else, and another for each other name.
+
+    What is no part of such a name is written as in a URL: `a/b` as `a%2Fb`.
+    """
+    safe = "".join(
+        char if char.isprintable() and char not in "/\\%" else _quote(char) for char in name
+    )
+    if safe.startswith("."):
+        safe = _quote(".") + safe[1:]
+    if len(safe.encode()) > LONGEST_NAME:
+        from hashlib import sha256
+
+        digest = sha256(safe.encode()).hexdigest()[:16]
+        safe = safe.encode()[: LONGEST_NAME - 18].decode(errors="ignore") + "%~" + digest
+    return safe
+
+
+def _quote(char: str) -> str:
+    return "".join(f"%{byte:02X}" for byte in char.encode("utf-8", "surrogatepass"))
+
+
+def _file_name() -> str:
+    """A name that no other call has, here or on another machine."""
+    host, process = os.uname().nodename, os.getpid()
+    stamp = f"{int(time.time()):010d}.{host}.{process}.{next(_counter)}"
+    return f"events.out.tfevents.{stamp}{FILE_SUFFIX}"
+
+
+def _write(folder: str, name: str, events: EventBuffer) -> None:
+    """Write a file that must be new: two groups never end up in one run."""
+    os.makedirs(folder, exist_ok=True)
+    # Without a buffer in Python, that a fork would copy and write again.
+    with open(os.path.join(folder, name), "xb", buffering=0) as file:
+        left = memoryview(events)
+        while left:
+            left = left[file.write(left) :]
