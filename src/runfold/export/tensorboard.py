@@ -67,16 +67,17 @@ def write_event_files(
     folders = [_beside(os.fspath(out), part) for part in parts]
     if len(set(folders)) < len(folders):
         raise CannotFold(f"A statistic may not be called '{BAND}': its folder is that of the band.")
-    name = _file_name()
+    name = name_file()
     with replace_folders(folders, overwrite=overwrite) as temporary:
         for statistic, folder in zip(folded.statistics, temporary, strict=False):
             for run in runs:
-                _write(os.path.join(folder, run.folder), name, _encode(run, statistic, form))
+                events = _encode(run, statistic, form)
+                write_file(os.path.join(folder, run.folder), name, events)
         if band:
             page = values.layout(_lay_out(folded.tags, band))
             for run in runs:
                 events = _encode_band(run, band, page)
-                _write(os.path.join(temporary[-1], run.folder), name, events)
+                write_file(os.path.join(temporary[-1], run.folder), name, events)
     return folders
 
 
@@ -110,16 +111,14 @@ def _plan_run(group: Group, x: str) -> _Run:
 
 def _place(curve: Curve, x: str) -> _Series:
     """Put the points of a curve where TensorBoard's axis of the same meaning shows them."""
-    wall_times = curve.wall_times
-    if x == "wall_time":
-        wall_times = np.asarray(curve.x, np.float64)
-    elif x == "relative":
+    if x not in ("wall_time", "relative"):
+        return _Series(curve, _whole(curve, x), _fill(curve.wall_times))
+    wall_times = np.asarray(curve.x, np.float64)
+    if x == "relative":
         # TensorBoard counts from the first point of each series.
         starts = curve.wall_times - curve.x
         known = starts[np.isfinite(starts)]
-        wall_times = curve.x + (known[0] if len(known) else time.time())
-    else:
-        return _Series(curve, _whole(curve, x), _fill(wall_times))
+        wall_times = wall_times + (known[0] if len(known) else time.time())
     return _Series(curve, np.arange(len(curve)), _fill(wall_times))
 
 
@@ -128,7 +127,7 @@ def _whole(curve: Curve, x: str) -> NDArray[np.int64]:
     if curve.x.dtype == np.int64:
         return np.ascontiguousarray(curve.x, np.int64)
     rounded = np.rint(curve.x)
-    # At 2**63 float64 has no whole number that int64 has.
+    # What is not below 2**63, NaN too, is no int64.
     if not (np.abs(rounded) < 2.0**63).all() or not (np.diff(rounded) > 0).all():
         raise CannotFold(
             f"The values of '{escape(x)}' at which '{escape(curve.tag)}' was folded are no "
@@ -257,15 +256,19 @@ def _quote(char: str) -> str:
     return "".join(f"%{byte:02X}" for byte in char.encode("utf-8", "surrogatepass"))
 
 
-def _file_name() -> str:
-    """A name that no other call has, here or on another machine."""
+def name_file() -> str:
+    """A name for an event file that no other call gives, here or on another machine."""
     host, process = os.uname().nodename, os.getpid()
     stamp = f"{int(time.time()):010d}.{host}.{process}.{next(_counter)}"
     return f"events.out.tfevents.{stamp}{FILE_SUFFIX}"
 
 
-def _write(folder: str, name: str, events: EventBuffer) -> None:
-    """Write a file that must be new: two groups never end up in one run."""
+def write_file(folder: str, name: str, events: EventBuffer) -> None:
+    """Write events to a file that must be new, in a folder that is made.
+
+    Where capitals do not count, two groups may have one folder; FileExistsError
+    then keeps them from being one run.
+    """
     os.makedirs(folder, exist_ok=True)
     # Without a buffer in Python, that a fork would copy and write again.
     with open(os.path.join(folder, name), "xb", buffering=0) as file:
