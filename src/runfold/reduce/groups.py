@@ -161,7 +161,7 @@ def _named(value: object) -> Key | None:
 
 
 def _name(key: Key, by: By) -> str:
-    if by == PARENT or (by is not None and list(key) == ["group"]):
+    if _each(by) == [PARENT] or list(key) == ["group"]:
         return show_value(next(iter(key.values())))
     return ",".join(f"{name}={show_value(value)}" for name, value in key.items())
 

@@ -1,0 +1,139 @@
+"""The command `runfold reduce`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import runfold
+from runfold.cli.folding import add_folding, fold_options
+from runfold.cli.terminal import note
+from runfold.text import escape, human_count
+
+if TYPE_CHECKING:
+    import argparse
+
+    from runfold.cli.parser import Parser
+    from runfold.reduce.folded import Folded
+
+HELP = """\
+Fold many runs into one curve with its uncertainty.
+
+Takes the runs below the paths, brings the same tag of all of them together,
+and writes statistics of it at every step: as event files, a folder for each
+statistic (OUT-mean, OUT-std, ...; OUT/mean with a slash behind), with a chart
+for TensorBoard's CUSTOM SCALARS page; or as a table, by the suffix of OUT:
+.csv, .tsv, .json, .tex, .md (and .gz, .bz2, .xz, .zst behind), .xlsx, .parquet,
+.feather. Prints what was written.
+
+Example:
+  runfold reduce demo-runs --by lr -r mean,std -o reduced/ -o reduced.csv
+
+Exit status: 0, or 2 where runs do not fit together, or output exists.
+"""
+
+
+def add_arguments(parser: Parser) -> None:
+    """Declare the options."""
+    parser.add_logdirs()
+    parser.add_argument(
+        "-o",
+        "--outpath",
+        action="append",
+        required=True,
+        metavar="OUT",
+        help="Where to write, a file or the beginning of folders. May be given again."
+        " Default: none, it must be given.",
+    )
+    parser.add_argument(
+        "-r",
+        "--reduce-ops",
+        default="mean,std",
+        metavar="OPS",
+        help="Statistics, separated by commas: mean, std, var and sem (of a sample: divided by"
+        " n - 1), min, max, median, sum, count, iqm (interquartile mean), quantiles as q05"
+        " or q97.5, ci95 (bootstrap of the mean), ci95-t, or any reduction of NumPy such as"
+        " ptp. Default: mean,std.",
+    )
+    parser.add_argument(
+        "--tags",
+        action="append",
+        metavar="TAG",
+        help="Only these tags: a name or a glob in quotes. May be given again."
+        " Default: all scalars.",
+    )
+    add_folding(parser)
+    parser.add_argument(
+        "-f",
+        "--overwrite",
+        action="store_true",
+        help="Replace what an earlier reduce wrote. A folder with anything else in it stays."
+        " Default: off.",
+    )
+    parser.add_argument(
+        "--float64",
+        action="store_true",
+        help="Store float64 in event files; TensorBoard's own writers store float32. Default: off.",
+    )
+    parser.add_argument(
+        "--digits",
+        type=int,
+        metavar="N",
+        help="Round numbers in .tex and .md tables to N digits. Default: exact.",
+    )
+    parser.add_argument(
+        "--escape-formulas",
+        action="store_true",
+        help="Put a quote before text in .csv, .tsv and .xlsx that a spreadsheet would take"
+        " for a formula. Default: off.",
+    )
+    parser.add_argument(
+        "--verbose", action="store_true", help="Tell of every group and tag. Default: off."
+    )
+    parser.add_argument(
+        "-v",
+        "--version",
+        action="version",
+        version=f"runfold {runfold.__version__}",
+        help="Show the version and exit. Default: off.",
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Fold, write, and say what was done."""
+    from runfold.export.output import check_outputs, is_table, write_output
+
+    for out in options.outpath:
+        is_table(out)  # so that a slip in a name costs no fold
+    folded = fold_options(options, options.reduce_ops, options.tags)
+    check_outputs(folded, options.outpath, options.overwrite)
+    if options.verbose:
+        _tell_all(folded)
+    for out in options.outpath:
+        written = write_output(
+            folded,
+            out,
+            overwrite=options.overwrite,
+            float64=options.float64,
+            digits=options.digits,
+            escape_formulas=options.escape_formulas,
+        )
+        print("\n".join(map(escape, written)))
+    note(summary(folded))
+    for remark in folded.remarks:
+        note(remark)
+    return 0
+
+
+def summary(folded: Folded) -> str:
+    """What was folded and what was left out, in one line."""
+    left_out = "; ".join(folded.left_out) or "nothing"
+    return f"Folded {folded.describe()}. Left out: {left_out}."
+
+
+def _tell_all(folded: Folded) -> None:
+    for group in folded.groups.values():
+        name = f"{escape(group.name)}: " if group.name else ""
+        note(f"{name}{human_count(len(group.runs), 'run')}")
+        for curve in group.curves.values():
+            size = f"{human_count(len(curve.runs), 'run')} x {len(curve):,} {escape(folded.x)}s"
+            note(f"  {escape(curve.tag)}: {size}")

@@ -1,0 +1,75 @@
+"""A fold written where a path says: as a table by its suffix, otherwise as event files."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from runfold.errors import UnknownFormat
+from runfold.export.files import check_file, check_folders
+from runfold.export.rows import rows_of
+from runfold.export.table import FOR_PEOPLE, check_path, write_table
+from runfold.export.tensorboard import list_folders, write_event_files
+from runfold.text import escape
+
+if TYPE_CHECKING:
+    from runfold.reduce.folded import Folded
+
+# `fold.v2` and `lr-0.1` are names of folders; `fold.xls` was meant to be a file.
+_LIKE_A_SUFFIX = re.compile(r"\.[a-z]{2,7}", re.IGNORECASE)
+_PICTURES = (".png", ".svg", ".pdf", ".jpg", ".jpeg")
+
+
+def is_table(path: str) -> bool:
+    """Whether a path names a table and not folders of event files.
+
+    Raises UnknownFormat for one that looks like a file of a format that there
+    is not: nobody wants a folder called `fold.jsn-mean`.
+    """
+    if path.endswith(os.sep):
+        return False
+    suffix = os.path.splitext(path)[1]
+    try:
+        check_path(path)
+    except UnknownFormat as error:
+        if not _LIKE_A_SUFFIX.fullmatch(suffix):
+            return False
+        picture = "`runfold plot` draws pictures. " if suffix.lower() in _PICTURES else ""
+        raise UnknownFormat(
+            f"{error} {picture}For event files in folders of that name, put a slash behind: "
+            f"{escape(path)}/"
+        ) from None
+    return True
+
+
+def check_outputs(folded: Folded, paths: Iterable[str], overwrite: bool = False) -> None:
+    """Refuse all that may not be written before any of it is. Raises as the writers do."""
+    for path in paths:
+        if is_table(path):
+            check_file(path, overwrite)
+        else:
+            check_folders(list_folders(folded, path), overwrite)
+
+
+def write_output(
+    folded: Folded,
+    path: str,
+    *,
+    overwrite: bool = False,
+    float64: bool = False,
+    digits: int | None = None,
+    escape_formulas: bool = False,
+) -> list[str]:
+    """Write a fold as its path says, and give the files or folders that were made.
+
+    Each option is for some of the formats and ignored by the others.
+    """
+    if not is_table(path):
+        return write_event_files(folded, path, overwrite=overwrite, float64=float64)
+    rounded = digits if check_path(path).suffix in FOR_PEOPLE else None
+    columns = rows_of(folded)
+    return [
+        write_table(columns, path, overwrite, escape_formulas=escape_formulas, digits=rounded)
+    ]

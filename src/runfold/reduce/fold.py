@@ -1,0 +1,215 @@
+"""The fold: runs grouped, aligned tag by tag, and turned into statistics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from runfold.errors import CannotFold, UnknownTag
+from runfold.reduce.align import ALIGNMENTS, BINS, STRICT, align, has_same_places, range_of
+from runfold.reduce.folded import Curve, Folded, Group
+from runfold.reduce.gaps import Gaps
+from runfold.reduce.groups import make_groups
+from runfold.reduce.notes import Notes
+from runfold.reduce.points import AXES, DUPLICATES, STEP, Points, place
+from runfold.reduce.sample import Sample
+from runfold.reduce.statistics import fold, parse
+from runfold.select import select
+from runfold.text import did_you_mean, escape, human_count
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from runfold.logdir.log import RunLog
+    from runfold.reduce.align import Aligned, Range
+    from runfold.reduce.groups import By, Members
+    from runfold.reduce.statistics import Operation, Statistic
+
+NANS = ("skip", "propagate")
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How runs are folded: the options of `runs.reduce` that hold for every tag.
+
+    Raises CannotFold for a value that an option does not have.
+    """
+
+    align: str = STRICT
+    bins: int | None = None
+    min_runs: int | None = None
+    duplicates: str = "error"
+    nan: str = "skip"
+    x: str = STEP
+    lax_tags: bool = False
+    resamples: int = 10_000
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        _check("align", self.align, ALIGNMENTS)
+        _check("duplicates", self.duplicates, DUPLICATES)
+        _check("nan", self.nan, NANS)
+        for name in ("bins", "min_runs", "resamples"):
+            number = getattr(self, name)
+            if number is not None and (
+                isinstance(number, bool) or not isinstance(number, int | np.integer) or number < 1
+            ):
+                raise CannotFold(f"{name} is a positive whole number, not {number!r}.")
+        if self.align == BINS and self.bins is None:
+            raise CannotFold("align='bins' needs to know how many: bins=100 (--bins 100).")
+        if self.bins is not None:
+            if self.align not in (STRICT, BINS):
+                raise CannotFold(f"bins={self.bins} and align='{self.align}' are two ways; choose.")
+            object.__setattr__(self, "align", BINS)
+
+
+def fold_runs(
+    logs: Iterable[RunLog],
+    operations: Operation | Iterable[Operation] = ("mean", "std"),
+    *,
+    tags: str | Iterable[str] | None = None,
+    by: By = None,
+    manner: Manner | None = None,
+) -> Folded:
+    """Fold the scalars of runs into statistics, group by group and tag by tag.
+
+    Raises CannotFold where runs do not have the same tags and steps and no
+    option allows it, UnknownStatistic and UnknownTag.
+    """
+    manner = manner or Manner()
+    statistics = parse(operations)
+    grouping = make_groups(logs, by)
+    if not grouping.groups:
+        raise CannotFold("There are no runs to fold.")
+    everyone = [log for group in grouping.groups for log in group.logs]
+    wanted = _wanted_tags(everyone, tags, manner.x)
+    gathered = _gather(grouping.groups, wanted, manner)
+    notes = Notes(manner.x, manner.nan)
+    ranges = _ranges(gathered, manner)
+    groups = {}
+    for members, tracks in zip(grouping.groups, gathered, strict=True):
+        runs = tuple(log.name for log in members.logs)
+        curves = {}
+        for tag, points in tracks.items():
+            notes.see(tag, points, len(runs))
+            curve, dropped = _fold_tag(tag, points, statistics, manner, ranges.get(tag))
+            notes.drop(tag, dropped, len(curve))
+            if len(curve):
+                curves[tag] = curve
+        groups[members.name] = Group(members.name, members.key, runs, members.hparams, curves)
+    columns = tuple(column for one in statistics for column in one.columns)
+    result = Folded(
+        groups,
+        columns,
+        manner.x,
+        manner.align,
+        manner.nan,
+        left_out=(*grouping.left_out, *notes.left_out()),
+        remarks=tuple(notes.remarks(groups, columns)),
+    )
+    if not result.tags:
+        raise CannotFold(
+            f"No {manner.x} is left to fold: {'; '.join(result.left_out)}. "
+            "Another align (--align interpolate, union) or a smaller min_runs may keep some."
+        )
+    return result
+
+
+def _check(name: str, value: str, known: Sequence[str]) -> None:
+    if value not in known:
+        hint = did_you_mean(str(value), known)
+        raise CannotFold(
+            f"{name} is one of {', '.join(map(repr, known))}, not {value!r}. {hint}".rstrip()
+        )
+
+
+def _wanted_tags(logs: Sequence[RunLog], tags: str | Iterable[str] | None, x: str) -> list[str]:
+    """The scalar tags to fold; the one that is the x-axis only if it was asked for."""
+    names = list(dict.fromkeys(tag for log in logs for tag in log.scalars))
+    if not names:
+        raise CannotFold(f"There are no scalars in {human_count(len(logs), 'run')}.")
+    if x not in AXES and x not in names:
+        hint = did_you_mean(x, [*AXES, *names])
+        raise UnknownTag(f"No tag '{escape(x)}' to be the x-axis. {hint}".rstrip())
+    if tags is None:
+        return [name for name in names if name != x] or names
+    tags = [tags] if isinstance(tags, str) else list(tags)
+    for tag in tags:
+        if tag not in names:
+            _refuse_kind(logs, tag)
+    return select(names, tags, where="of kind scalar")
+
+
+def _refuse_kind(logs: Sequence[RunLog], tag: str) -> None:
+    for log in logs:
+        for kind, name in log.payloads:
+            if name == tag:
+                raise CannotFold(
+                    f"Tag '{escape(tag)}' holds {kind} data in run '{escape(log.name)}'; "
+                    "only scalars can be folded."
+                )
+
+
+def _gather(
+    groups: Sequence[Members], tags: Sequence[str], manner: Manner
+) -> list[dict[str, list[Points]]]:
+    """The points of each tag in each group. Raises CannotFold for all gaps at once."""
+    gaps = Gaps(manner.x)
+    gathered = []
+    for members in groups:
+        curves = {}
+        for tag in tags:
+            having = [log for log in members.logs if tag in log.scalars]
+            if not having:
+                continue
+            if len(having) < len(members.logs) and not manner.lax_tags:
+                gaps.add_tag(tag, [log for log in members.logs if tag not in log.scalars])
+            points = [_place(log, tag, manner) for log in having]
+            if manner.align == STRICT and not has_same_places(points):
+                gaps.add_places(tag, points)
+            curves[tag] = points
+        gathered.append(curves)
+    gaps.refuse()
+    return gathered
+
+
+def _place(log: RunLog, tag: str, manner: Manner) -> Points:
+    return place(log, log.scalars[tag], manner.x, manner.duplicates)
+
+
+def _ranges(gathered: Sequence[dict[str, list[Points]]], manner: Manner) -> dict[str, Range | None]:
+    if manner.bins is None:
+        return {}
+    tags: dict[str, list[Points]] = {}
+    for curves in gathered:
+        for tag, points in curves.items():
+            tags.setdefault(tag, []).extend(one for one in points if len(one))
+    return {tag: range_of(points, manner.bins) for tag, points in tags.items() if points}
+
+
+def _fold_tag(
+    tag: str,
+    points: Sequence[Points],
+    statistics: Sequence[Statistic],
+    manner: Manner,
+    bins: Range | None,
+) -> tuple[Curve, int]:
+    """The curve of a tag, and how many places were left out of it."""
+    # To skip a NaN is to go on as if it had not been logged: lines are drawn past it.
+    fills = manner.align in ("nearest", "ffill", "interpolate", BINS)
+    used = [one.without_nan() for one in points] if fills and manner.nan == "skip" else points
+    aligned = align(used, manner.align, bins)
+    sample = _sample(aligned, manner)
+    if manner.min_runs is not None:
+        aligned = aligned.take(sample.counts >= manner.min_runs)
+        sample = _sample(aligned, manner)
+    runs = tuple(one.run for one in points)
+    values = fold(sample, statistics)
+    curve = Curve(tag, runs, aligned.x, aligned.wall_times, sample.counts, values)
+    return curve, aligned.dropped
+
+
+def _sample(aligned: Aligned, manner: Manner) -> Sample:
+    return Sample(aligned.values, aligned.present, manner.nan, manner.seed, manner.resamples)

@@ -1,0 +1,158 @@
+"""What `runs.reduce` gives: the curves of every group, and the ways to draw and to save them."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+from runfold.errors import CannotFold, UnknownTag
+from runfold.reduce.folded import Curve, Folded, Group
+from runfold.text import did_you_mean, escape
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["Curve", "Folded", "Group", "Reduced"]
+
+Path = str | os.PathLike[str]
+
+
+class Reduced(Folded):
+    """Runs folded into statistics; see `Folded` for its attributes.
+
+    Example:
+        >>> reduced = runs.reduce(["mean", "std"], by="lr")
+        >>> reduced["lr=0.1", "val/loss"]["mean"]
+        array([0.72, 0.61, ...])
+        >>> reduced.frame()
+        >>> reduced.plot("val/*")
+        >>> reduced.to_tensorboard("reduced/")
+        >>> reduced.save("reduced.parquet")
+    """
+
+    __slots__ = ()
+
+    @classmethod
+    def of(cls, folded: Folded) -> Reduced:
+        """The same, with the doors."""
+        return cls(*(getattr(folded, field.name) for field in fields(Folded)))
+
+    def __getitem__(self, key: str | tuple[str, str]) -> Curve:
+        """The curve of a tag, or of a group and a tag where there are several groups."""
+        name, tag = key if isinstance(key, tuple) else (None, key)
+        if name is None:
+            if len(self.groups) > 1:
+                first = next(iter(self.groups))
+                raise CannotFold(
+                    f"There are {len(self.groups)} groups; name one: reduced[{first!r}, {tag!r}]."
+                )
+            name = next(iter(self.groups))
+        if name not in self.groups:
+            hint = did_you_mean(str(name), self.groups)
+            raise CannotFold(f"No group '{escape(str(name))}'. {hint}".rstrip())
+        curves = self.groups[name].curves
+        if tag not in curves:
+            hint = did_you_mean(str(tag), curves)
+            raise UnknownTag(f"No tag '{escape(str(tag))}' was folded. {hint}".rstrip())
+        return curves[tag]
+
+    def frame(self) -> pd.DataFrame:
+        """One row a group, tag and step: their names, how many runs, and every statistic."""
+        import pandas as pd
+
+        from runfold.export.rows import rows_of
+
+        columns: dict[str, Any] = rows_of(self)
+        frame = pd.DataFrame(columns)
+        return frame.astype({"tag": "category"})
+
+    def plot(
+        self,
+        tags: str | Iterable[str] | None = None,
+        *,
+        smooth: float = 0.0,
+        log_x: bool = False,
+        log_y: bool = False,
+        ax: Axes | None = None,
+    ) -> Figure:
+        """A figure with a line and a band for each group; several tags make a grid.
+
+        Args:
+            tags: names and globs; by default all, up to 12.
+            smooth: TensorBoard's smoothing, 0 to 1; line and band alike.
+            log_x: a logarithmic x-axis.
+            log_y: a logarithmic y-axis.
+            ax: draw one tag here instead of in a figure of its own.
+        """
+        from runfold.plot.figure import plot_folded
+
+        return plot_folded(self, tags, smooth=smooth, log_x=log_x, log_y=log_y, ax=ax)
+
+    def to_tensorboard(
+        self, path: Path, *, overwrite: bool = False, float64: bool = False
+    ) -> list[str]:
+        """Write event files, a folder for each statistic, and give the folders.
+
+        They are called `path-mean`, `path-std`, ..., or `path/mean` where the
+        path ends with a slash; groups are runs below them. `path-band` has a
+        chart for TensorBoard's CUSTOM SCALARS page. Values are stored as
+        float32, as TensorBoard's own writers do, or as float64.
+
+        What exists already raises OutputExists. With `overwrite` it is
+        replaced, provided that Runfold wrote everything in it.
+        """
+        from runfold.export.tensorboard import write_event_files
+
+        return write_event_files(self, path, overwrite=overwrite, float64=float64)
+
+    def save(
+        self,
+        path: Path,
+        *,
+        overwrite: bool = False,
+        escape_formulas: bool = False,
+        digits: int | None = None,
+    ) -> str:
+        """Write the table of `frame()` in the format that the suffix names, and give the path.
+
+        .csv, .tsv, .json, .tex and .md, each also with .gz, .bz2, .xz or .zst
+        behind; .xlsx, .parquet and .feather. Numbers are exact, NaN and
+        infinity included, unless `digits` rounds them. `escape_formulas` puts
+        a quote before text that a spreadsheet would take for a formula.
+        """
+        from runfold.export.rows import rows_of
+        from runfold.export.table import write_table
+
+        return write_table(
+            rows_of(self), path, overwrite, escape_formulas=escape_formulas, digits=digits
+        )
+
+    def to_csv(self, path: Path, *, overwrite: bool = False) -> str:
+        """Write a CSV file; see `save`."""
+        return self._save_as(path, ".csv", overwrite)
+
+    def to_json(self, path: Path, *, overwrite: bool = False) -> str:
+        """Write a JSON file, one object a row; see `save`."""
+        return self._save_as(path, ".json", overwrite)
+
+    def to_excel(self, path: Path, *, overwrite: bool = False) -> str:
+        """Write an Excel file; see `save`."""
+        return self._save_as(path, ".xlsx", overwrite)
+
+    def to_parquet(self, path: Path, *, overwrite: bool = False) -> str:
+        """Write a Parquet file; see `save`."""
+        return self._save_as(path, ".parquet", overwrite)
+
+    def __repr__(self) -> str:
+        return f"Reduced({self.describe()})"
+
+    def _repr_html_(self) -> str:
+        from html import escape as quote
+
+        frame = self.frame()._repr_html_()  # type: ignore[operator]
+        return f"<p>{quote(self.describe())}</p>{frame}"

@@ -1,0 +1,208 @@
+"""The whole fold: from logs to curves, beside NumPy and pandas."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from logs import scalars, values, write
+
+import runfold as rf
+from runfold.errors import CannotFold, UnknownStatistic, UnknownTag
+from runfold.events.values import histogram, text
+
+
+def log(folder, **runs):
+    """Runs of one tag, `loss`: step to value, or a list of values from step 0 on."""
+    for name, points in runs.items():
+        if isinstance(points, list):
+            points = dict(enumerate(points))
+        write(folder / name, scalars("loss", *points.items()))
+    return rf.open(folder)
+
+
+def test_statistics_are_those_of_pandas(tmp_path):
+    rng = np.random.default_rng(1)
+    table = pd.DataFrame(rng.normal(size=(50, 4)), columns=list("abcd"))
+    runs = log(tmp_path, **{name: table[name].tolist() for name in table})
+    curve = runs.reduce(["mean", "std", "sem", "median", "q25", "min", "max", "count"])["loss"]
+    assert curve.x.tolist() == list(range(50))
+    assert curve.x.dtype == np.int64
+    assert curve.runs == ("a", "b", "c", "d")
+    for name in ("mean", "std", "sem", "median", "min", "max", "count"):
+        np.testing.assert_allclose(curve[name], getattr(table, name)(axis=1), rtol=1e-12)
+    np.testing.assert_allclose(curve["q25"], table.quantile(0.25, axis=1), rtol=1e-12)
+
+
+def test_wall_times_are_the_mean_over_the_runs(tmp_path):
+    for name, start in {"a": 100.0, "b": 110.0}.items():
+        write(tmp_path / name, lambda buffer, at=start: buffer.scalar("loss", 1.0, 5, at))
+    assert rf.open(tmp_path).reduce()["loss"].wall_times.tolist() == [105.0]
+
+
+@pytest.mark.fault(63)
+def test_different_steps_are_refused_with_what_is_missing_where(tmp_path):
+    runs = log(tmp_path, a={0: 1.0, 1: 1.0, 2: 1.0}, b={0: 1.0, 2: 1.0}, c={0: 1.0, 1: 1.0, 3: 1.0})
+    with pytest.raises(CannotFold) as caught:
+        runs.reduce()
+    message = str(caught.value)
+    assert "The runs do not have the same steps, so nothing was folded:" in message
+    assert (
+        "tag 'loss': steps missing in a (1 of 4, first 3), b (2 of 4, first 1),"
+        " c (1 of 4, first 2)" in message
+    )
+    assert "align='interpolate'" in message
+    assert "--align" in message
+
+
+@pytest.mark.fault(63)
+def test_equally_many_but_different_steps_are_refused_too(tmp_path):
+    runs = log(tmp_path, a={0: 1.0, 10: 1.0}, b={1: 1.0, 11: 1.0})
+    with pytest.raises(CannotFold, match="do not have the same steps"):
+        runs.reduce()
+    with pytest.raises(CannotFold, match="No step is left to fold: tag loss without a step"):
+        runs.reduce(align="intersection")
+
+
+@pytest.mark.fault(63)
+def test_different_tags_are_refused_unless_lax(tmp_path):
+    write(tmp_path / "a", scalars("loss", (0, 1.0)), scalars("extra", (0, 5.0)))
+    write(
+        tmp_path / "b",
+        scalars("loss", (0, 3.0)),
+        values(histogram("extra", 0, 1, 1, 1, 1, [1], [1])),
+    )
+    runs = rf.open(tmp_path)
+    with pytest.raises(CannotFold) as caught:
+        runs.reduce()
+    assert "tag 'extra' is missing in b (where it holds histogram data)" in str(caught.value)
+    assert "--lax-tags" in str(caught.value)
+    reduced = runs.reduce("mean", lax_tags=True)
+    assert reduced["extra"].runs == ("a",)
+    assert reduced["extra"]["mean"].tolist() == [5.0]
+    assert reduced["loss"]["mean"].tolist() == [2.0]
+    assert reduced.remarks == ("tag extra: folded over fewer runs than the group has.",)
+
+
+def test_a_tag_that_a_whole_group_lacks_is_no_gap(tmp_path):
+    write(tmp_path / "ppo" / "1", scalars("loss", (0, 1.0)), scalars("clip", (0, 5.0)))
+    write(tmp_path / "dqn" / "1", scalars("loss", (0, 3.0)))
+    reduced = rf.open(tmp_path).reduce("mean", by="parent")
+    assert list(reduced.groups["ppo"].curves) == ["loss", "clip"]
+    assert list(reduced.groups["dqn"].curves) == ["loss"]
+
+
+def test_seeds_that_log_at_different_steps_are_interpolated(tmp_path):
+    runs = log(tmp_path, a={0: 0.0, 10: 10.0}, b={5: 0.0, 15: 10.0})
+    reduced = runs.reduce(["mean", "count"], align="interpolate")
+    assert reduced["loss"].x.tolist() == [0, 5, 10, 15]
+    assert reduced["loss"]["mean"].tolist() == [0.0, 2.5, 7.5, 10.0]
+    assert reduced["loss"]["count"].tolist() == [1, 2, 2, 1]
+    assert reduced.align == "interpolate"
+    both = runs.reduce("mean", align="interpolate", min_runs=2)
+    assert both["loss"].x.tolist() == [5, 10]
+    assert both.left_out == ("2 steps that too few runs have",)
+
+
+def test_bins_are_the_same_for_all_groups(tmp_path):
+    write(tmp_path / "a" / "1", scalars("loss", *((step, 1.0) for step in range(100))))
+    write(tmp_path / "b" / "1", scalars("loss", *((step, 2.0) for step in range(0, 50, 5))))
+    reduced = rf.open(tmp_path).reduce("mean", by="parent", bins=10)
+    assert reduced["a", "loss"].x.tolist() == [4, 14, 24, 34, 44, 54, 64, 74, 84, 94]
+    assert reduced["b", "loss"].x.tolist() == [4, 14, 24, 34, 44]
+
+
+@pytest.mark.fault(30)
+def test_a_nan_is_skipped_and_said_so(tmp_path):
+    runs = log(tmp_path, a=[1.0, np.nan, 3.0], b=[3.0, 4.0, 5.0])
+    reduced = runs.reduce(["mean", "count"])
+    assert reduced["loss"]["mean"].tolist() == [2.0, 4.0, 4.0]
+    assert reduced["loss"]["count"].tolist() == [2, 1, 2]
+    assert reduced.nan == "skip"
+    assert reduced.left_out == ("1 NaN of run a",)
+    assert "NaN skipped" in repr(reduced)
+
+
+@pytest.mark.fault(30)
+def test_a_nan_is_propagated_when_asked_and_said_so(tmp_path):
+    reduced = log(tmp_path, a=[1.0, np.nan, 3.0], b=[3.0, 4.0, 5.0]).reduce("mean", nan="propagate")
+    np.testing.assert_array_equal(reduced["loss"]["mean"], [2.0, np.nan, 4.0])
+    assert reduced.remarks == ("1 NaN of run a made the statistics NaN there.",)
+
+
+@pytest.mark.fault(30)
+def test_a_skipped_nan_is_interpolated_past_and_a_propagated_one_spreads(tmp_path):
+    runs = log(tmp_path, a={0: 0.0, 5: np.nan, 10: 10.0}, b={0: 0.0, 4: 4.0, 10: 10.0})
+    skipped = runs.reduce("mean", align="interpolate")["loss"]
+    assert (skipped.x.tolist(), skipped["mean"].tolist()) == ([0, 4, 10], [0.0, 4.0, 10.0])
+    spread = runs.reduce("mean", align="interpolate", nan="propagate")["loss"]
+    np.testing.assert_array_equal(spread["mean"], [0.0, np.nan, np.nan, 10.0])
+
+
+def test_one_run_alone_has_a_mean_but_no_spread(tmp_path):
+    reduced = log(tmp_path, a=[1.0, 2.0]).reduce(["mean", "std", "ci95"])
+    assert reduced["loss"]["mean"].tolist() == [1.0, 2.0]
+    assert np.isnan(reduced["loss"]["std"]).all()
+    (remark,) = reduced.remarks
+    assert remark.startswith("Only one run: std, ")
+
+
+def test_groups_fold_apart_and_carry_their_key(tmp_path):
+    for folder, value in {"lr-1": 1.0, "lr-2": 5.0}.items():
+        for seed in range(3):
+            write(tmp_path / folder / f"s{seed}", scalars("loss", (0, value + seed)))
+    reduced = rf.open(tmp_path).reduce("mean", by=r"lr-(?P<lr>\d)")
+    assert list(reduced.groups) == ["lr=1", "lr=2"]
+    assert reduced.groups["lr=2"].key == {"lr": "2"}
+    assert reduced["lr=2", "loss"]["mean"].tolist() == [6.0]
+    with pytest.raises(
+        CannotFold, match=r"There are 2 groups; name one: reduced\['lr=1', 'loss'\]"
+    ):
+        reduced["loss"]
+    with pytest.raises(CannotFold, match=r"No group 'lr=3'. Did you mean 'lr=1' or 'lr=2'"):
+        reduced["lr=3", "loss"]
+    with pytest.raises(UnknownTag, match=r"No tag 'los' was folded. Did you mean 'loss'"):
+        reduced["lr=1", "los"]
+    with pytest.raises(UnknownStatistic, match="No statistic 'std' was asked for"):
+        reduced["lr=1", "loss"]["std"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"ops": "menn"}, "Did you mean 'mean'"),
+        ({"align": "interpolat"}, "Did you mean 'interpolate'"),
+        ({"align": "bins"}, "align='bins' needs to know how many"),
+        ({"bins": 0}, "bins is a positive whole number, not 0"),
+        ({"bins": 5, "align": "union"}, "two ways; choose"),
+        ({"min_runs": 1.5}, "min_runs is a positive whole number, not 1.5"),
+        ({"nan": "drop"}, "nan is one of 'skip', 'propagate', not 'drop'"),
+        ({"duplicates": "frst"}, "Did you mean 'first'"),
+        ({"x": "stepp"}, "No tag 'stepp' to be the x-axis. Did you mean 'step'"),
+        ({"tags": "los"}, "No tag 'los' of kind scalar. Did you mean 'loss'"),
+        ({"tags": "note"}, "Tag 'note' holds text data in run 'a'; only scalars can be folded."),
+    ],
+)
+def test_a_mistake_says_what_there_is_instead(tmp_path, options, message):
+    write(tmp_path / "a", scalars("loss", (0, 1.0)), values(text("note", "hello")))
+    with pytest.raises(rf.errors.RunfoldError) as caught:
+        rf.open(tmp_path).reduce(**options)
+    assert message in str(caught.value)
+
+
+def test_runs_without_scalars_are_an_error(tmp_path):
+    write(tmp_path / "a", values(text("note", "hello")))
+    with pytest.raises(CannotFold, match="There are no scalars in 1 run"):
+        rf.open(tmp_path).reduce()
+
+
+def test_another_tag_as_the_axis_is_not_folded_itself(tmp_path):
+    for name, per_step in {"a": 10, "b": 20}.items():
+        write(
+            tmp_path / name,
+            scalars("loss", *((step, float(step * per_step)) for step in range(5))),
+            scalars("samples", *((step, float(step * per_step)) for step in range(5))),
+        )
+    reduced = rf.open(tmp_path).reduce("mean", x="samples", align="interpolate")
+    assert reduced.tags == ["loss"]
+    assert reduced["loss"].x.tolist() == [0.0, 10.0, 20.0, 30.0, 40.0, 60.0, 80.0]
+    np.testing.assert_allclose(reduced["loss"]["mean"], reduced["loss"].x)
+    assert reduced.x == "samples"
