@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from runfold.errors import UnknownRun, UnknownTag
@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 
     from runfold.logdir.log import RunLog
     from runfold.logdir.payloads import Payloads
+    from runfold.reduce.comparison import Comparison
+    from runfold.reduce.groups import By
+    from runfold.reduce.statistics import Operation
+    from runfold.reduce.tasks import Normalize
+    from runfold.reduced import Reduced
 
 __all__ = ["Changes", "Run", "Runs", "Series", "open_runs"]
 
@@ -320,6 +325,127 @@ class Runs(Frames, Mapping[str, Run]):
         Arrays and tables that were handed out before stay as they are.
         """
         return self._logdir.refresh()
+
+    def reduce(
+        self,
+        ops: Operation | Iterable[Operation] = ("mean", "std"),
+        *,
+        by: By = None,
+        tags: Names = None,
+        runs: Names = None,
+        align: str = "strict",
+        bins: int | None = None,
+        min_runs: int | None = None,
+        duplicates: str = "error",
+        nan: str = "skip",
+        x: str = "step",
+        lax_tags: bool = False,
+        resamples: int = 10_000,
+        seed: int = 0,
+    ) -> Reduced:
+        """Fold the runs into statistics of each tag at each step.
+
+        Args:
+            ops: mean, std, var, sem, min, max, median, sum, count, iqm, quantiles
+                (`q05`), ci95 (bootstrap of the mean), ci95-t, any reduction of
+                NumPy by name, or a function of a (runs, steps) array. std, var
+                and sem are those of a sample: divided by n - 1, as in pandas.
+            by: fold groups of runs: one or several of the name of an hparam,
+                "parent" for the folder, a pattern with named groups that is
+                searched in the run's name, or a function of a Run that gives a
+                value, or None to leave it out.
+            tags: names and globs; by default all scalars.
+            runs: names and globs; by default all.
+            align: how to bring runs together that logged at different steps.
+                "strict" refuses, "intersection" keeps the steps that all have,
+                "union" those that any has; "nearest", "ffill" and "interpolate"
+                fill in between a run's first and last point, never beyond;
+                "bins" takes means over equal parts.
+            bins: how many; implies align="bins".
+            min_runs: leave out steps that fewer runs have.
+            duplicates: of several values at one step of a run, take the "first",
+                the "last", their "mean", or raise an "error".
+            nan: "skip" takes a NaN as not logged, "propagate" makes the
+                statistics NaN there.
+            x: "step", "wall_time", "relative" (seconds since the run's first
+                event) or a tag, such as samples seen.
+            lax_tags: fold a tag over the runs that have it, also where others
+                of the group lack it.
+            resamples: how many the bootstrap draws.
+            seed: of its draws; the same one gives the same numbers.
+
+        Raises CannotFold where runs do not fit together, with what is missing
+        where and which option allows it.
+
+        Example:
+            >>> reduced = runs.reduce(["mean", "ci95"], by="lr", align="interpolate")
+            >>> reduced["lr=0.1", "val/loss"]["mean"]
+        """
+        from runfold.reduce.fold import Manner, fold_runs
+        from runfold.reduced import Reduced
+
+        manner = Manner(
+            align, bins, min_runs, duplicates, nan, x, lax_tags, resamples=resamples, seed=seed
+        )
+        logs = self._logs(runs)
+        return Reduced.of(fold_runs(logs, ops, tags=tags, by=self._by_log(by), manner=manner))
+
+    def compare(
+        self,
+        tags: str | Sequence[str],
+        by: By = None,
+        at: str | int = "last",
+        *,
+        better: Literal["higher", "lower"] | None = None,
+        runs: Names = None,
+        level: float = 0.95,
+        normalize: Normalize = None,
+        duplicates: str = "error",
+        resamples: int = 10_000,
+        seed: int = 0,
+    ) -> Comparison:
+        """Say whether one group of runs is better than another, in numbers and in words.
+
+        Args:
+            tags: names and globs; several tags are tasks of one benchmark.
+            by: what makes a group, as in `reduce`.
+            at: the number that counts of a run: "last", "best", "min", "max",
+                "auc" (area under the curve), or a step, for the last value up to it.
+            better: "higher" or "lower"; by default guessed from each tag's name.
+            runs: names and globs; by default all.
+            level: of the intervals, and of what is called clear.
+            normalize: how several tags come to one scale: "range", or the worst
+                and best score that is possible, as (low, high) for each tag.
+            duplicates: of several values at one step, the "first", "last", "mean".
+            resamples: how many times bootstraps and permutation tests draw.
+            seed: of their draws.
+
+        Example:
+            >>> print(runs.compare("val/loss", by="lr").sentence)
+            lr=0.1 is better than lr=0.01 on val/loss ...
+        """
+        from runfold.reduce.compare import compare
+
+        return compare(
+            self._logs(runs),
+            tags,
+            self._by_log(by),
+            at,
+            better,
+            level=level,
+            normalize=normalize,
+            resamples=resamples,
+            seed=seed,
+            duplicates=duplicates,
+        )
+
+    def _by_log(self, by: By) -> By:
+        """The same grouping with functions of a log where the caller gave functions of a run."""
+        if by is None or isinstance(by, str):
+            return by
+        if callable(by):
+            return lambda log: by(self[log.name])
+        return [one if isinstance(one, str) else self._by_log(one) for one in by]  # type: ignore[misc]
 
     def problems(self) -> pd.DataFrame:
         """Everything wrong in the files: run, file, offset, code, message."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import time
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,9 @@ Train a small ensemble and look at its logs.
 A NumPy network learns to tell two spirals apart, with 2 learning rates x 5
 seeds, in about 10 seconds. Its logs hold scalars, histograms, images, text and
 hparams, for you to try everything on. Then come the list of runs, a table of
-final values, and the check for problems.
+final values, and the check for problems. At last the seeds of each learning
+rate are folded into one curve, in DIR-reduced: event files, a CSV file and a
+picture, and the two learning rates are compared.
 
 Example:
   runfold demo demo-runs
@@ -34,7 +37,7 @@ RATES = (0.01, 0.1)
 SEEDS = range(5)
 
 _MARKER = ".runfold-demo"
-_MARK = "Made by `runfold demo`, which may replace the event files of its runs here.\n"
+_MARK = "Made by `runfold demo`, which may replace what it wrote here.\n"
 _FINAL = """\
 runs = rf.open("{folder}")
 last = runs.scalars(["train/loss", "val/*"], wide=True).groupby("run", observed=True).last()
@@ -57,25 +60,32 @@ def run(options: argparse.Namespace) -> int:
     """Train, then show the logs."""
     from runfold.cli import main
 
-    folder = options.folder
+    folder = options.folder.rstrip(os.sep) or options.folder
+    reduced = f"{folder}-reduced"
     prepare_folder(folder)
+    claim_folder(reduced)
     _train_all(folder)
     status = 0
-    for command in ("ls", "final values", "check"):
+    for command in (
+        ["ls", folder],
+        [],
+        ["check", folder],
+        ["reduce", folder, "--by", "lr", "-o", f"{reduced}/", "-o", f"{reduced}/curves.csv", "-f"],
+        ["plot", folder, "--by", "lr", "--tag", "val/*", "-o", f"{reduced}/val.png", "-f"],
+        ["compare", folder, "--by", "lr", "--tag", "val/loss"],
+    ):
         print()
-        if command == "final values":
+        if not command:
             _print_final(folder)
         else:
-            print(f"$ runfold {command} {escape(folder)}")
-            status = status or main([command, folder])
-    print(f"\n{_next_steps(escape(folder))}")
+            print(f"$ {shlex.join(['runfold', *command])}")
+            status = status or main(command)
+    print(f"\n{_next_steps(escape(folder), escape(reduced))}")
     return status
 
 
-def prepare_folder(folder: str) -> None:
-    """Make the folder, or clear it of an earlier demo's event files and nothing else."""
-    from runfold.cli.ensemble import FILE_SUFFIX
-
+def claim_folder(folder: str) -> None:
+    """Make the folder and mark it as the demo's, unless it holds something else already."""
     marker = os.path.join(folder, _MARKER)
     if os.path.exists(folder) and not os.path.isdir(folder):
         raise CommandError(f"{escape(folder)} is a file. Name a folder.")
@@ -87,6 +97,13 @@ def prepare_folder(folder: str) -> None:
     os.makedirs(folder, exist_ok=True)
     with open(marker, "w", encoding="utf-8") as file:
         file.write(_MARK)
+
+
+def prepare_folder(folder: str) -> None:
+    """Make the folder, or clear it of an earlier demo's event files and nothing else."""
+    from runfold.cli.ensemble import FILE_SUFFIX
+
+    claim_folder(folder)
     for rate in RATES:
         for seed in SEEDS:
             run_folder = os.path.join(folder, _name(rate, seed))
@@ -130,7 +147,7 @@ def final_values(folder: str) -> pd.DataFrame:
     return runs.hparams(wide=True).join(last)
 
 
-def _next_steps(folder: str) -> str:
+def _next_steps(folder: str, reduced: str) -> str:
     run = _name(RATES[-1], SEEDS[0])
     return f"""\
 Next, try:
@@ -138,4 +155,5 @@ Next, try:
   runfold show {folder} {run} boundary
   runfold ls --tags {folder}
   python -c 'import runfold as rf; print(rf.open("{folder}").scalars(tags="val/*"))'
-  tensorboard --logdir {folder}"""
+  runfold plot {folder} --by lr --tag train/loss --log-y --smooth 0.9
+  tensorboard --logdir {reduced}   # the bands are on its page CUSTOM SCALARS"""

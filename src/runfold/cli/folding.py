@@ -1,0 +1,119 @@
+"""The options that say how runs are folded, the same for every command that folds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from runfold.cli.terminal import CommandError, no_runs
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterable
+
+    from runfold.cli.parser import Parser
+    from runfold.reduce.folded import Folded
+
+# As in `reduce.align` and its kin, which bring NumPy along; a test holds them together.
+ALIGNMENTS = ("strict", "intersection", "union", "nearest", "ffill", "interpolate", "bins")
+DUPLICATES = ("error", "first", "last", "mean")
+NANS = ("skip", "propagate")
+
+
+def add_folding(parser: Parser) -> None:
+    """Declare the options of a fold."""
+    parser.add_argument(
+        "--by",
+        action="append",
+        metavar="KEY",
+        help="Fold each group of runs by itself: the name of an hparam, 'parent' for the folder"
+        " that a run lies in, or a pattern with named groups over the run's name, such as"
+        " '(?P<algo>\\w+)/seed'. May be given again. Default: all runs are one group.",
+    )
+    parser.add_argument(
+        "--align",
+        choices=ALIGNMENTS,
+        metavar="HOW",
+        help="How to bring runs together that logged at different steps: 'strict' refuses,"
+        " 'intersection' keeps the steps that all have, 'union' those that any has;"
+        " 'nearest', 'ffill' and 'interpolate' fill in between a run's first and last"
+        " point; 'bins' takes means over equal parts. Default: strict.",
+    )
+    parser.add_argument(
+        "--bins", type=int, metavar="N", help="As --align bins, with N bins. Default: none."
+    )
+    parser.add_argument(
+        "--lax-steps",
+        action="store_true",
+        help="As --align intersection, or union with --min-runs. Default: off.",
+    )
+    parser.add_argument(
+        "--lax-tags",
+        action="store_true",
+        help="Fold a tag over the runs that have it, also where others lack it. Default: off.",
+    )
+    parser.add_argument(
+        "--min-runs",
+        "--min-runs-per-step",
+        type=int,
+        metavar="N",
+        help="Leave out steps that fewer runs have. Default: none are.",
+    )
+    parser.add_argument(
+        "--duplicates",
+        "--handle-dup-steps",
+        type=lambda text: text.removeprefix("keep-"),
+        choices=DUPLICATES,
+        default="error",
+        metavar="WHICH",
+        help="Of several values at one step of a run, take the 'first', the 'last' or their"
+        " 'mean' ('keep-first' and 'keep-last' do too). Default: error.",
+    )
+    parser.add_argument(
+        "--nan",
+        choices=NANS,
+        default="skip",
+        metavar="POLICY",
+        help="'skip' takes a NaN as not logged, 'propagate' makes the statistics NaN there."
+        " Default: skip.",
+    )
+    parser.add_argument(
+        "--x",
+        default="step",
+        metavar="AXIS",
+        help="What to fold along: 'step', 'wall_time', 'relative' (seconds since the run's"
+        " start) or the name of a tag, such as samples seen. Default: step.",
+    )
+    parser.add_restarts()
+
+
+def fold_options(
+    options: argparse.Namespace,
+    operations: str | Iterable[str],
+    tags: str | Iterable[str] | None = None,
+) -> Folded:
+    """The runs of a command's paths, folded as its options say."""
+    from runfold.logdir.load import Logdir
+    from runfold.reduce.fold import Manner, fold_runs
+
+    manner = Manner(
+        align=_alignment(options),
+        bins=options.bins,
+        min_runs=options.min_runs,
+        duplicates=options.duplicates,
+        nan=options.nan,
+        x=options.x,
+        lax_tags=options.lax_tags,
+    )
+    logdir = Logdir(*options.logdirs, restarts=options.restarts)
+    if not logdir.logs:
+        raise CommandError(no_runs(*options.logdirs))
+    logdir.load()
+    return fold_runs(logdir.logs.values(), operations, tags=tags, by=options.by, manner=manner)
+
+
+def _alignment(options: argparse.Namespace) -> str:
+    if options.align:
+        return str(options.align)
+    if options.lax_steps and options.bins is None:
+        return "intersection" if options.min_runs is None else "union"
+    return "strict"
