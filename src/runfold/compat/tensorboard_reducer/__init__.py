@@ -1,0 +1,28 @@
+"""What tensorboard-reducer 0.4 offers, on Runfold's reader: change the import and nothing else.
+
+    from runfold.compat.tensorboard_reducer import load_tb_events, reduce_events, write_tb_events
+
+    events = load_tb_events(glob("runs/seed-*"))        # {"val/loss": steps x runs, ...}
+    reduced = reduce_events(events, ["mean", "std"])    # {"mean": {"val/loss": Series, ...}, ...}
+    write_tb_events(reduced, "runs/folded")             # ["runs/folded-mean+std", ...]
+
+Other than there, every point of a series is read, also of those that TensorFlow 2
+wrote; strict steps are the same steps, not only as many; the command writes every
+kind of data file; and nothing is replaced but what Runfold wrote. `runs.reduce` and
+`runfold reduce` do more: they align steps, group runs and give confidence intervals.
+"""
+
+from runfold import __version__
+from runfold.compat.tensorboard_reducer.load import load_tb_events
+from runfold.compat.tensorboard_reducer.main import main
+from runfold.compat.tensorboard_reducer.reduce import reduce_events
+from runfold.compat.tensorboard_reducer.write import write_data_file, write_tb_events
+
+__all__ = [
+    "__version__",
+    "load_tb_events",
+    "main",
+    "reduce_events",
+    "write_data_file",
+    "write_tb_events",
+]

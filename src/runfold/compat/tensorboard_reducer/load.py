@@ -1,0 +1,183 @@
+"""The scalars of several runs as one table for each tag."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from typing import TYPE_CHECKING, Literal, get_args
+
+from runfold.logdir.load import Logdir
+from runfold.text import escape, human_count
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import pandas as pd
+
+    from runfold.logdir.series import Series
+
+    # A run's folder, and its values of one tag by step.
+    Column = tuple[str, pd.Series[float]]
+
+HandleDupSteps = Literal["keep-first", "keep-last", "mean", None]
+
+_MOST_TAGS_SHOWN = 50
+
+
+def load_tb_events(
+    input_dirs: Sequence[str],
+    *,
+    strict_tags: bool = True,
+    strict_steps: bool = True,
+    handle_dup_steps: HandleDupSteps = None,
+    min_runs_per_step: int | None = None,
+    verbose: bool = False,
+) -> dict[str, pd.DataFrame]:
+    """A table for each tag, in it a row for each step and a column for each run.
+
+    Raises ValueError for what is refused, FileNotFoundError for a folder that is
+    not there and where no folder holds scalars. What is wrong in a file is left
+    out with a warning.
+
+    Args:
+        input_dirs: one folder for each run. Folders below it are other runs.
+        strict_tags: refuse runs with different tags. Otherwise a table has
+            columns for the runs that have the tag.
+        strict_steps: refuse runs with different steps. Otherwise the steps that
+            all runs have are kept.
+        handle_dup_steps: what to make of several values of a run at one step:
+            "keep-first", "keep-last", "mean", or None to refuse them.
+        min_runs_per_step: keep the steps that at least so many runs have; the
+            other runs have NaN there.
+        verbose: show progress on stderr and the shapes on stdout.
+    """
+    if not input_dirs:
+        raise ValueError(
+            f"Expected non-empty list of input directories, got '{input_dirs}'. "
+            "A glob that matches nothing gives an empty one."
+        )
+    choices = get_args(HandleDupSteps)
+    if handle_dup_steps not in choices:
+        raise ValueError(f"unexpected {handle_dup_steps=}, must be one of {choices}")
+    is_count = isinstance(min_runs_per_step, int) and min_runs_per_step > 0
+    if min_runs_per_step is not None and not is_count:
+        raise ValueError(f"Expected positive integer or None, got {min_runs_per_step=}")
+
+    from tqdm import tqdm
+
+    runs: list[tuple[str, Mapping[str, Series]]] = []
+    for folder in tqdm(input_dirs, desc="Loading runs", disable=not verbose):
+        runs.append((str(folder), _read_scalars(folder)))
+    if strict_tags:
+        _refuse_missing_tags(runs)
+    columns: dict[str, list[Column]] = {}
+    for folder, scalars in tqdm(runs, desc="Reading tags", disable=not verbose):
+        for tag, series in scalars.items():
+            column = _make_column(series, folder, handle_dup_steps)
+            columns.setdefault(tag, []).append((folder, column))
+    if not columns:
+        raise FileNotFoundError(
+            f"Got {len(input_dirs)} input directories but no TensorBoard event files with scalars "
+            "are in them. Folders below them are runs of their own: name those."
+        )
+    if strict_steps:
+        for tag, parts in columns.items():
+            _refuse_unequal_steps(tag, parts)
+    loaded = {tag: _join(parts, min_runs_per_step) for tag, parts in columns.items()}
+    if verbose:
+        _print_shapes(loaded, strict_tags and strict_steps)
+    return loaded
+
+
+def _read_scalars(folder: str) -> Mapping[str, Series]:
+    """The series of a run by tag; none where the folder itself holds no event file."""
+    # Every point on disk: what a restarted job logged again counts as duplicate steps.
+    logdir = Logdir(folder, restarts="keep", progress=False)
+    log = logdir.logs.get(os.curdir)
+    problems = logdir.problems + (log.list_problems() if log else [])
+    if problems:
+        warnings.warn(
+            f"{escape(str(folder))}: {human_count(len(problems), 'problem')}, the first: "
+            f"{problems[0]} `runfold check` lists all.",
+            stacklevel=3,
+        )
+    return log.scalars if log else {}
+
+
+def _make_column(series: Series, folder: str, handle_dup_steps: HandleDupSteps) -> pd.Series[float]:
+    import pandas as pd
+
+    column = pd.Series(series.values, pd.Index(series.steps, name="step"), name="value")
+    if handle_dup_steps == "mean":
+        return column.groupby(level=0).mean()
+    if column.index.is_unique:
+        return column
+    if handle_dup_steps is None:
+        step = column.index[column.index.duplicated()][0]
+        raise ValueError(
+            f"Tag '{escape(series.tag)}' from run directory '{escape(folder)}' contains duplicate "
+            f"steps, the first of them {step}; a restarted job leaves such. Say what becomes of "
+            "them with --handle-dup-steps or handle_dup_steps='keep-first'|'keep-last'|'mean'."
+        )
+    return column[~column.index.duplicated("first" if handle_dup_steps == "keep-first" else "last")]
+
+
+def _join(columns: Sequence[Column], min_runs_per_step: int | None) -> pd.DataFrame:
+    import pandas as pd
+
+    parts = [column for _, column in columns]
+    if min_runs_per_step is None:
+        return pd.concat(parts, axis=1, join="inner")
+    union = pd.concat(parts, axis=1)
+    return union[union.count(axis=1) >= min_runs_per_step]
+
+
+def _refuse_missing_tags(runs: Sequence[tuple[str, Mapping[str, Series]]]) -> None:
+    every = dict.fromkeys(tag for _, scalars in runs for tag in scalars)
+    gaps = [
+        (folder, [escape(tag) for tag in every if tag not in scalars]) for folder, scalars in runs
+    ]
+    report = [
+        f"- {escape(folder)} missing tags: {', '.join(tags)}" for folder, tags in gaps if tags
+    ]
+    if report:
+        raise ValueError(
+            "\n".join(["Some tags are in some logs but not others:", *report, ""])
+            + "Pass --lax-tags or strict_tags=False to take each tag from the runs that have it, "
+            "however few they are."
+        )
+
+
+def _refuse_unequal_steps(tag: str, columns: Sequence[Column]) -> None:
+    advice = "Pass --lax-steps or strict_steps=False to keep only the steps that all runs have."
+    counts = [len(column) for _, column in columns]
+    if len(set(counts)) > 1:
+        raise ValueError(
+            f"Unequal number of steps {counts} for different runs for the same tag "
+            f"'{escape(tag)}'. {advice}"
+        )
+    (first, reference), *others = columns
+    for folder, column in others:
+        if column.index.equals(reference.index):
+            continue
+        # The same steps may have been logged in another order.
+        extra = column.index.difference(reference.index)
+        if len(extra):
+            raise ValueError(
+                f"Unequal steps, though as many, for the same tag '{escape(tag)}': "
+                f"'{escape(folder)}' has {human_count(len(extra), 'step')} that '{escape(first)}' "
+                f"has not, such as {extra[0]}. {advice}"
+            )
+
+
+def _print_shapes(loaded: Mapping[str, pd.DataFrame], is_strict: bool) -> None:
+    if is_strict:
+        n_steps, n_runs = next(iter(loaded.values())).shape
+        n_tags = len(loaded)
+        print(f"Loaded {n_runs} TensorBoard runs with {n_tags} scalars and {n_steps} steps each")
+        return
+    print(f"Loaded data for {len(loaded)} tags into arrays of shape (n_steps, n_runs):")
+    for tag in list(loaded)[:_MOST_TAGS_SHOWN]:
+        print(f"- '{escape(tag)}': {loaded[tag].shape}")
+    if len(loaded) > _MOST_TAGS_SHOWN:
+        print("...")

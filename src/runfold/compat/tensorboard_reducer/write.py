@@ -1,0 +1,174 @@
+"""Reduced values out to event files, or as one table to a data file."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import sys
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import numpy as np
+
+from runfold.core.encoder import EventBuffer
+from runfold.errors import OutputExists
+from runfold.export.compression import compress
+from runfold.export.files import check_file, check_folders, replace_file, replace_folders
+from runfold.reduce.folded import FILE_SUFFIX
+from runfold.text import escape
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    import pandas as pd
+
+    Curves = Mapping[str, pd.Series[Any]]  # by tag
+    Reductions = Mapping[str, Curves]  # by operation
+
+_EXTENSIONS = (".csv", ".json", ".xlsx")
+_DATA_FILE = re.compile(
+    r"(?P<kind>\.csv|\.json)(?P<suffix>\.gz|\.gzip|\.bz2|\.xz|\.zip|\.zst)?$|(?P<excel>\.xlsx)$",
+    re.IGNORECASE,
+)
+
+
+def is_data_file(path: str) -> bool:
+    """Whether a path ends as that of a data file does."""
+    return _DATA_FILE.search(path) is not None
+
+
+def write_tb_events(
+    data_to_write: Reductions, out_dir: str, *, overwrite: bool = False, verbose: bool = False
+) -> list[str]:
+    """Write a folder with an event file for each operation; gives their paths.
+
+    They are `out_dir`, a dash (none after a trailing slash) and the operation's
+    name. Where there are both "mean" and "std", the latter becomes two curves on
+    either side of the mean, in `-mean+std` and `-mean-std`.
+
+    Raises FileExistsError if one of them exists; with `overwrite`, ValueError if
+    one holds anything that Runfold did not write. All are written, or none.
+    """
+    from tqdm import tqdm
+
+    beginning = out_dir if out_dir.endswith(("/", "\\")) else f"{out_dir}-"
+    operations = dict(data_to_write)
+    bands: dict[str, Curves] = {}
+    if "mean" in operations and "std" in operations:
+        means, stds = operations["mean"], operations.pop("std")
+        bands["mean+std"] = {tag: means[tag] + stds[tag] for tag in means}
+        bands["mean-std"] = {tag: means[tag] - stds[tag] for tag in means}
+    out_dirs = [beginning + name for name in (*bands, *operations)]
+    for path in out_dirs:
+        with _refusing(path, overwrite):
+            check_folders([path], overwrite)
+    with replace_folders(out_dirs, overwrite) as folders:
+        rest = iter(folders)
+        for name, curves in bands.items():
+            if verbose:
+                print(f"Writing {name} reduction to disk...", file=sys.stderr)
+            _write_events(curves, next(rest))
+        bar = tqdm(operations.items(), disable=not verbose)
+        for name, curves in bar:
+            bar.set_description(f"Writing {name} reduction to disk")
+            _write_events(curves, next(rest))
+    if verbose:
+        print("\n- ".join(["Created new TensorBoard event files in", *out_dirs]))
+    return out_dirs
+
+
+def _write_events(curves: Curves, folder: str) -> None:
+    now = time.time()
+    buffer = EventBuffer()
+    buffer.file_version(now)
+    for tag, curve in curves.items():
+        buffer.scalars(
+            tag,
+            np.ascontiguousarray(curve.index, np.int64),
+            np.full(len(curve), now),
+            np.ascontiguousarray(curve, np.float64),
+        )
+    name = f"events.out.tfevents.{int(now)}.{os.getpid()}{FILE_SUFFIX}"
+    with open(os.path.join(folder, name), "xb") as file:
+        file.write(buffer)
+
+
+def write_data_file(
+    data_to_write: Reductions, out_path: str, *, overwrite: bool = False, verbose: bool = False
+) -> str:
+    """Write one table, a row for each step, a column for each tag and operation; gives its path.
+
+    The header has two rows, so `pandas.read_csv(path, header=[0, 1], index_col=0)`
+    reads it back. `.csv` and `.json` may be followed by `.gz`, `.bz2`, `.xz`,
+    `.zip` or `.zst`. Raises ValueError for another extension, FileExistsError for
+    a file that exists; with `overwrite` only a regular file is replaced.
+    """
+    match = _DATA_FILE.search(out_path)
+    if match is None:
+        raise ValueError(
+            f"{out_path=} has unknown extension, should be one of {_EXTENSIONS}, where a "
+            "compression may follow the first two: '.csv.gz', '.json.bz2'."
+        )
+    with _refusing(out_path, overwrite):
+        check_file(out_path, overwrite)
+
+    import pandas as pd
+
+    table = pd.concat(
+        {name: pd.DataFrame(dict(part)) for name, part in data_to_write.items()}, axis=1
+    )
+    table = table.swaplevel(axis=1)
+    table.index.name = "step"
+    with replace_file(out_path, overwrite) as file:
+        if match["excel"]:
+            table.to_excel(file)
+        else:
+            text = table.to_csv() if match["kind"].lower() == ".csv" else _to_json(table)
+            member = os.path.basename(out_path).removesuffix(match["suffix"] or "")
+            _write_compressed(file, text.encode(), (match["suffix"] or "").lower(), member)
+    if verbose:
+        print(f"Created new data file at {out_path!r}")
+    return out_path
+
+
+def _to_json(table: pd.DataFrame) -> str:
+    """The table as `DataFrame.to_json` lays it out, which would keep 5 digits of 1e-5 / 3."""
+    columns = {
+        str(name): {str(step): _plain(value) for step, value in column.items()}
+        for name, column in table.items()
+    }
+    return json.dumps(columns, separators=(",", ":"))
+
+
+def _plain(value: object) -> object:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _write_compressed(file: BinaryIO, content: bytes, suffix: str, member: str) -> None:
+    if suffix == ".zip":
+        import zipfile
+
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr(member, content)
+    else:
+        with compress(file, ".gz" if suffix == ".gzip" else suffix) as out:
+            out.write(content)
+
+
+@contextmanager
+def _refusing(path: str, overwrite: bool) -> Iterator[None]:
+    """Refuse what stands at a path in the words that scripts may look for."""
+    try:
+        yield
+    except (OutputExists, IsADirectoryError) as error:
+        if overwrite:
+            raise ValueError(
+                f"Received the overwrite flag but the content of '{escape(path)}' does not look "
+                f"like it was written by this program: {error}"
+            ) from None
+        raise FileExistsError(
+            f"'{escape(path)}' already exists. Pass overwrite=True (-f, --overwrite) to replace it."
+        ) from None
