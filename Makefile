@@ -15,6 +15,7 @@ SECONDS = 60
 CORE      := $(wildcard src/runfold/core/*.pyx src/runfold/core/*.pxd src/runfold/core/*.h)
 SANITIZED := build/sanitized
 FUZZED    := build/fuzz
+PEERS     := build/peers
 # Tests that need nothing but the compiled core and the package's own files.
 CORE_TESTS = $(wildcard tests/test_core_*.py) tests/test_package.py
 
@@ -49,7 +50,7 @@ types: $(VENV)/.test ## Check types, strictly
 layers: $(VENV)/.test ## Check that imports point one way
 	$(BIN)/lint-imports
 
-pytest: $(VENV)/.test ## Run the tests alone
+pytest: $(VENV)/.test $(PEERS)/tensorboard_reducer-0.4.0/.unpacked ## Run the tests alone
 	$(BIN)/python -m pytest -n $(JOBS)
 
 sanitize: $(VENV)/.test $(SANITIZED)/.built ## Run the core's tests with all checks and gcc's sanitizers
@@ -87,6 +88,14 @@ $(VENV)/.installed: $(VENV)/.python setup.py $(CORE)
 
 $(VENV)/.test $(VENV)/.bench: $(VENV)/.%: $(VENV)/.installed pyproject.toml
 	@$(if $(filter pyproject.toml,$?),echo "Installing the $* tools"; $(REQUIREMENTS) $* | $(PIP) install -r /dev/stdin)
+	@touch $@
+
+# The tests of a peer come with its source distribution alone.
+$(PEERS)/tensorboard_reducer-%/.unpacked: | $(VENV)/.python
+	@echo "Fetching the tests of tensorboard-reducer $*"
+	@$(PIP) download --no-deps --no-binary :all: --no-build-isolation \
+		--dest $(PEERS) tensorboard-reducer==$*
+	@tar -xzf $(@D).tar.gz -C $(PEERS)
 	@touch $@
 
 $(SANITIZED)/.built: $(VENV)/.python setup.py $(CORE) $(shell find src -name '*.py')
