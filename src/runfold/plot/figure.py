@@ -1,0 +1,284 @@
+"""Figures of folded runs: a line with its band for each group, a panel for each tag."""
+
+from __future__ import annotations
+
+import math
+import os
+import warnings
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from runfold.errors import UnknownFormat
+from runfold.export.files import replace_file
+from runfold.plot import theme
+from runfold.plot.sheet import Panel, Sheet, Stroke, make_sheet
+from runfold.plot.theme import Look
+from runfold.plot.thin import thin
+from runfold.text import did_you_mean, escape
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.text import Text
+    from numpy.typing import NDArray
+
+    from runfold.reduce.folded import Folded
+
+    Looks = dict[tuple[str, str], Look]
+    Entry = tuple[tuple[Artist, ...], str]
+
+# More entries than these would hide what they explain.
+_MOST_INSIDE = 6
+_FAR = 1e300
+
+
+def plot_folded(
+    folded: Folded,
+    tags: str | Iterable[str] | None = None,
+    *,
+    band: str | None = None,
+    smooth: float = 0.0,
+    log_x: bool = False,
+    log_y: bool = False,
+    ax: Axes | None = None,
+    title: str | None = None,
+    legend: bool = True,
+    size: tuple[float, float] | None = None,
+) -> Figure:
+    """A figure with a panel for each tag, by name or glob; or with one tag on the axes given.
+
+    Each group is a line with a band around it, which the statistics that were
+    folded make: mean and std, median and quantiles, ci95. Of several possible
+    bands, `band` names the one to draw ("ci95"), and "none" leaves it away.
+    Where the statistics make no band, each is a line of its own.
+
+    `smooth` is the weight of TensorBoard's smoothing, 0 for none and below 1.
+    The line and both edges of its band are smoothed alike, and the legend says
+    so. On a log axis, what is not positive is left out; a band that reaches
+    below it is cut off, one decade under the lowest line at most. Such things
+    are warned of. NaN is a gap, and a point alone a dot. Of very many points,
+    those are drawn that can be told apart in print.
+
+    `size` is that of the whole figure in inches; by default each panel is as
+    wide as a column of a paper. Neither pyplot nor matplotlib's settings are
+    touched. Raises UnknownTag, UnknownStatistic, and RunfoldError for no tag at
+    all or too many.
+    """
+    sheet = make_sheet(folded, tags, band=band, weight=smooth, log_x=log_x, log_y=log_y)
+    for text in sheet.notes:
+        warnings.warn(text, stacklevel=2)
+    looks = theme.choose_looks(list(sheet.groups), sheet.statistics)
+    if ax is not None:
+        if len(sheet.panels) > 1:
+            raise ValueError(f"One axes holds one tag, not {len(sheet.panels)}; leave ax out.")
+        _draw_panel(ax, sheet, sheet.panels[0], looks)
+        if legend:
+            _add_legend(ax, sheet, _entries(sheet, looks), loc="best", alignment="left")
+        if title is not None:
+            _be_literal(ax.set_title(title))
+        return ax.figure.figure  # of a part of a figure, the whole
+    return _make_figure(sheet, looks, title, legend, size)
+
+
+def save_figure(
+    figure: Figure,
+    path: str | os.PathLike[str],
+    overwrite: bool = False,
+    dpi: float = theme.DPI,
+) -> None:
+    """Save a figure as its suffix says: PNG, SVG, PDF, or what else matplotlib can write.
+
+    The file takes its place when it is whole. Raises UnknownFormat, and
+    OutputExists for a file that is there and may not be overwritten.
+    """
+    kind = find_format(path)
+    with replace_file(path, overwrite) as file:
+        figure.savefig(file, format=kind, dpi=dpi)
+
+
+def find_format(path: str | os.PathLike[str]) -> str:
+    """The format that a file's suffix means. Raises UnknownFormat with the near ones."""
+    from matplotlib.backend_bases import FigureCanvasBase
+
+    name = os.fspath(path)
+    kind = os.path.splitext(name)[1].removeprefix(".").lower()
+    known = FigureCanvasBase.get_supported_filetypes()
+    if kind not in known:
+        hint = did_you_mean(kind, known) or "A figure is saved as .png, .svg or .pdf."
+        raise UnknownFormat(f"{escape(name)}: no picture has the suffix '{escape(kind)}'. {hint}")
+    return kind
+
+
+def _make_figure(
+    sheet: Sheet,
+    looks: Looks,
+    title: str | None,
+    legend: bool,
+    size: tuple[float, float] | None,
+) -> Figure:
+    from matplotlib import rc_context
+
+    from runfold.plot.canvas import CurveFigure
+
+    count = len(sheet.panels)
+    columns = _columns(count)
+    rows = math.ceil(count / columns)
+    width, height = theme.PANEL[0] * columns, theme.PANEL[1] * rows
+    entries = _entries(sheet, looks) if legend else []
+    is_inside = count == 1 and len(entries) <= _MOST_INSIDE
+    beside = _entries_beside(entries, size[0] if size else width)
+    if not is_inside:
+        height += theme.LEGEND_ROW * (math.ceil(len(entries) / beside) + bool(sheet.caption))
+    with rc_context(theme.STYLE):
+        figure = CurveFigure(figsize=size or (width, height), dpi=150, layout="constrained")
+        grid = figure.subplots(rows, columns, squeeze=False).flat
+        for ax, panel in zip(grid, sheet.panels, strict=False):
+            _draw_panel(ax, sheet, panel, looks)
+        for ax in grid[count:]:
+            ax.remove()
+        if entries and is_inside:
+            _add_legend(grid[0], sheet, entries, loc="best", alignment="left")
+        elif entries:
+            _add_legend(figure, sheet, entries, loc="outside lower center", ncols=beside)
+        if title is not None:
+            _be_literal(figure.suptitle(title))
+    return figure
+
+
+def _columns(count: int) -> int:
+    """Panels beside each other: four are two by two, and more than twelve four in a row."""
+    if count <= 3:
+        return count
+    return 2 if count == 4 else 3 if count <= 12 else 4
+
+
+def _draw_panel(ax: Axes, sheet: Sheet, panel: Panel, looks: Looks) -> None:
+    if sheet.log_x:
+        ax.set_xscale("log")
+    if sheet.log_y:
+        ax.set_yscale("log")
+    for stroke in panel.strokes:
+        _draw_stroke(ax, stroke, looks[stroke.group, stroke.statistic], panel.floor)
+    _be_literal(ax.set_xlabel(theme.show_name(sheet.x_label, theme.LONGEST_AXIS)))
+    _be_literal(ax.set_ylabel(theme.show_name(panel.tag, theme.LONGEST_AXIS)))
+    _set_ticks(ax, sheet)
+
+
+def _draw_stroke(ax: Axes, stroke: Stroke, look: Look, floor: float | None) -> None:
+    x, y, *edges = _visible(stroke, ax.get_xscale() == "log")
+    alone = _alone(y)
+    ax.plot(
+        x,
+        y,
+        look.dashes,
+        color=look.colour,
+        linewidth=theme.LINE_WIDTH,
+        marker="o" if alone else None,
+        markersize=3,
+        markevery=alone,
+        label=stroke.group,
+    )
+    if not edges:
+        return
+    style: dict[str, Any] = {"color": look.colour, "alpha": theme.BAND_ALPHA, "zorder": 1.5}
+    lower, upper = edges
+    band = ax.fill_between(x, lower, upper, linewidth=0, **style)
+    if floor is not None:
+        band.sticky_edges.y.append(floor)
+    single = _alone(lower + upper)
+    if single:
+        ax.vlines(x[single], lower[single], upper[single], linewidth=4, **style)
+
+
+def _visible(stroke: Stroke, log_x: bool) -> list[NDArray[np.float64]]:
+    """The x, y and edges to draw: of very many points those that can be seen in print."""
+    x = stroke.x.astype(np.float64)
+    series = [stroke.y, *(edge for edge in (stroke.lower, stroke.upper) if edge is not None)]
+    # Matplotlib has no axis for numbers whose distance is no float any more.
+    drawn = [np.where(np.isfinite(one), np.clip(one, -_FAR, _FAR), np.nan) for one in series]
+    kept = thin(np.log(x) if log_x else x, drawn, theme.COLUMNS)
+    return [x[kept], *(values[kept] for values in drawn)]
+
+
+def _alone(values: NDArray[np.float64]) -> list[int]:
+    """The points without a neighbour, which a line does not show."""
+    known = np.concatenate([[False], np.isfinite(values), [False]])
+    found: list[int] = np.flatnonzero(known[1:-1] & ~known[:-2] & ~known[2:]).tolist()
+    return found
+
+
+def _set_ticks(ax: Axes, sheet: Sheet) -> None:
+    from matplotlib import dates
+    from matplotlib.ticker import MaxNLocator
+
+    from runfold.plot.canvas import NumberFormatter
+
+    if sheet.x == "wall_time":
+        here = datetime.now().astimezone().tzinfo
+        locator = dates.AutoDateLocator(here, minticks=3, maxticks=7)  # type: ignore[no-untyped-call]
+        ax.xaxis.set_major_locator(locator)
+        ax.xaxis.set_major_formatter(dates.ConciseDateFormatter(locator, here))  # type: ignore[no-untyped-call]
+    elif not sheet.log_x:
+        is_whole = sheet.x == "step"
+        least = 1 if is_whole else 2
+        ax.xaxis.set_major_locator(
+            MaxNLocator("auto", steps=[1, 2, 2.5, 5, 10], integer=is_whole, min_n_ticks=least)
+        )
+        ax.xaxis.set_major_formatter(NumberFormatter())
+    if not sheet.log_y:
+        ax.yaxis.set_major_formatter(NumberFormatter())
+
+
+def _entries(sheet: Sheet, looks: Looks) -> list[Entry]:
+    """What the legend shows: the groups, and the statistics where there are several."""
+    groups = [(group, theme.show_name(name)) for group, name in sheet.groups.items()]
+    first, only = sheet.statistics[0], groups[0][0]
+    if len(sheet.statistics) == 1:
+        return [(_handle(looks[group, first], sheet), name) for group, name in groups]
+    if len(groups) == 1:
+        return [(_handle(looks[only, name], sheet), name) for name in sheet.statistics]
+    return [(_handle(Look(looks[group, first].colour), sheet), name) for group, name in groups] + [
+        (_handle(Look(theme.GREY, looks[only, name].dashes), sheet), name)
+        for name in sheet.statistics
+    ]
+
+
+def _handle(look: Look, sheet: Sheet) -> tuple[Artist, ...]:
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    line = Line2D([], [], color=look.colour, linestyle=look.dashes, linewidth=theme.LINE_WIDTH)
+    band = Patch(color=look.colour, alpha=theme.BAND_ALPHA, linewidth=0)
+    return (band, line) if sheet.has_band else (line,)
+
+
+def _entries_beside(entries: list[Entry], width: float) -> int:
+    """How many entries of a legend fit beside each other, by a guess at the width of letters."""
+    widest = max((len(name) for _, name in entries), default=0)
+    return max(1, int(width / (0.45 + 0.056 * widest)))
+
+
+def _add_legend(place: Axes | Figure, sheet: Sheet, entries: list[Entry], **options: Any) -> None:
+    from matplotlib.legend_handler import HandlerTuple
+
+    handles: list[Any] = [handle for handle, _ in entries]
+    legend = place.legend(
+        handles,
+        [name for _, name in entries],
+        title=sheet.caption or None,
+        handler_map={tuple: HandlerTuple(ndivide=1, pad=0)},
+        **options,
+    )
+    for text in (*legend.get_texts(), legend.get_title()):
+        _be_literal(text)
+
+
+def _be_literal(text: Text) -> None:
+    # A `$` or `_` of a tag would otherwise be taken for a formula.
+    text.set_parse_math(False)
+    text.set_usetex(False)

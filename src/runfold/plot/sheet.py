@@ -1,0 +1,271 @@
+"""What a figure shows, before anything is drawn: panels of lines with their bands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from runfold.errors import RunfoldError, UnknownStatistic
+from runfold.plot.smooth import smooth
+from runfold.reduce.bands import CENTRES, Band, choose_band
+from runfold.select import select
+from runfold.text import did_you_mean, escape, human_count
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from runfold.reduce.folded import Curve, Folded
+
+NO_BAND = "none"
+MOST_PANELS = 60
+
+# Below this many of a unit the next smaller one is easier to read.
+_DAY = 86400.0
+_UNITS = ((_DAY, "d", 2), (3600.0, "h", 2), (60.0, "min", 2), (1.0, "s", 0))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stroke:
+    """A line of one group, and the edges of the band around it, or None.
+
+    What is not to be seen is NaN: gaps, and what a log axis has no place for.
+    """
+
+    group: str
+    statistic: str
+    x: NDArray[np.int64] | NDArray[np.float64]
+    y: NDArray[np.float64]
+    lower: NDArray[np.float64] | None = None
+    upper: NDArray[np.float64] | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Panel:
+    """One tag. Where a band goes on below a log axis, `floor` is where it is cut off."""
+
+    tag: str
+    strokes: list[Stroke]
+    floor: float | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sheet:
+    """Several panels, and what is said of all of them.
+
+    Attributes:
+        panels: one for each tag.
+        groups: how each group is called, by its name: `lr=0.1 (n=5)`.
+        statistics: those that are drawn as lines.
+        caption: what line and band are: `mean ± std, smoothed 0.6`.
+        x: what the x-axis is, as in Folded.
+        x_label: the same, to be written below it.
+        log_x, log_y: which axes are logarithmic.
+        notes: what is not drawn, in sentences.
+    """
+
+    panels: list[Panel]
+    groups: dict[str, str]
+    statistics: list[str]
+    caption: str
+    x: str
+    x_label: str
+    log_x: bool
+    log_y: bool
+    notes: list[str]
+
+    @property
+    def has_band(self) -> bool:
+        """Whether any band is to be seen; around one run there is none."""
+        return any(
+            stroke.lower is not None and bool(np.isfinite(stroke.lower).any())
+            for panel in self.panels
+            for stroke in panel.strokes
+        )
+
+
+def make_sheet(
+    folded: Folded,
+    tags: str | Iterable[str] | None = None,
+    *,
+    band: str | None = None,
+    weight: float = 0.0,
+    log_x: bool = False,
+    log_y: bool = False,
+) -> Sheet:
+    """Choose what to draw, smooth it, and leave out what the axes cannot show.
+
+    See `plot_folded` for the options. Raises UnknownTag, UnknownStatistic, and
+    RunfoldError for nothing to draw or too much.
+    """
+    chosen = select(folded.tags, tags)
+    if not chosen:
+        raise RunfoldError("There is nothing to plot: no tag was folded.")
+    if len(chosen) > MOST_PANELS:
+        raise RunfoldError(
+            f"{human_count(len(chosen), 'tag')} do not fit into one figure, which holds"
+            f" {MOST_PANELS}. Name those that you want, or a pattern for them."
+        )
+    ring = find_band(folded.statistics, band)
+    lines = _lines(folded.statistics, ring, band)
+    scale, x_label = _x_axis(folded, chosen)
+    panels = []
+    for tag in chosen:
+        curves = {name: group.curves.get(tag) for name, group in folded.groups.items()}
+        strokes = [
+            _stroke(name, line, curve, ring, weight, scale)
+            for name, curve in curves.items()
+            if curve is not None
+            for line in lines
+        ]
+        panels.append(Panel(tag, strokes))
+    notes: list[str] = []
+    if log_x:
+        panels = [_without_negative_x(panel, notes) for panel in panels]
+    if log_y:
+        panels = [_without_negative_y(panel, notes) for panel in panels]
+    drawn = {stroke.group for panel in panels for stroke in panel.strokes}
+    groups = {name: _name(folded, name, chosen) for name in folded.groups if name in drawn}
+    sheet = Sheet(panels, groups, lines, "", folded.x, x_label, log_x, log_y, notes)
+    return replace(sheet, caption=_caption(folded, sheet, ring, weight))
+
+
+def find_band(statistics: Sequence[str], wanted: str | None) -> Band | None:
+    """The band that is wanted, by a statistic that makes its edge; None takes the first.
+
+    Raises UnknownStatistic for one that was not folded, or is no edge of a band.
+    """
+    if wanted is None or wanted == NO_BAND:
+        return choose_band(statistics) if wanted is None else None
+    edges = (wanted, f"{wanted}-low")
+    # The first statistic that can be an edge is taken, so that wanted comes first.
+    found = choose_band(sorted(statistics, key=lambda name: name not in edges))
+    if found and (found.lower in edges or found.upper in edges):
+        return found
+    known = [name.removesuffix("-low") for name in statistics if not name.endswith("-high")]
+    fact = f"'{escape(wanted)}' makes no band" if wanted in known else f"No '{escape(wanted)}'"
+    hint = did_you_mean(wanted, [name for name in known if name != wanted])
+    hint = hint or "A band needs a line and what lies around it, such as mean and std."
+    raise UnknownStatistic(f"{fact} among {', '.join(known)}. {hint}")
+
+
+def _lines(statistics: Sequence[str], ring: Band | None, wanted: str | None) -> list[str]:
+    if ring is not None:
+        return [ring.centre]
+    centres = [name for name in statistics if name in CENTRES]
+    return centres[:1] if wanted == NO_BAND and centres else list(statistics)
+
+
+def _x_axis(folded: Folded, tags: list[str]) -> tuple[float, str]:
+    """By what to divide x, and its label: seconds become minutes, hours or days.
+
+    Wall times become days since 1970, which is how matplotlib knows them.
+    """
+    if folded.x == "wall_time":
+        return _DAY, "time"
+    if folded.x != "relative":
+        return 1.0, folded.x
+    longest = max(
+        (
+            float(curve.x[-1])
+            for group in folded.groups.values()
+            for tag, curve in group.curves.items()
+            if tag in tags and len(curve)
+        ),
+        default=0.0,
+    )
+    size, unit = next((size, unit) for size, unit, least in _UNITS if longest >= least * size)
+    return size, f"relative time ({unit})"
+
+
+def _stroke(
+    group: str, line: str, curve: Curve, ring: Band | None, weight: float, scale: float
+) -> Stroke:
+    x = curve.x if scale == 1.0 else curve.x / scale
+    if ring is None:
+        return Stroke(group, line, x, smooth(curve[line], weight))
+    # All three alike, so that a band smoothed is the band of the statistics smoothed.
+    with np.errstate(invalid="ignore", over="ignore"):  # the mean of a run may be infinite
+        y, lower, upper = (smooth(values, weight) for values in ring.of(curve))
+    return Stroke(group, line, x, y, lower, upper)
+
+
+def _without_negative_x(panel: Panel, notes: list[str]) -> Panel:
+    strokes = []
+    for stroke in panel.strokes:
+        first = int(np.searchsorted(stroke.x, 0, side="right"))
+        lower, upper = stroke.lower, stroke.upper
+        strokes.append(
+            replace(
+                stroke,
+                x=stroke.x[first:],
+                y=stroke.y[first:],
+                lower=None if lower is None else lower[first:],
+                upper=None if upper is None else upper[first:],
+            )
+        )
+    lost = sum(map(_points, panel.strokes)) - sum(map(_points, strokes))
+    if lost:
+        where = "left of the log x-axis, at or below 0"
+        notes.append(_lost(panel.tag, lost, where))
+    return replace(panel, strokes=strokes)
+
+
+def _without_negative_y(panel: Panel, notes: list[str]) -> Panel:
+    strokes = [replace(stroke, y=_positive(stroke.y)) for stroke in panel.strokes]
+    lost = sum(map(_points, panel.strokes)) - sum(map(_points, strokes))
+    if lost:
+        notes.append(_lost(panel.tag, lost, "below the log y-axis, at or below 0"))
+    lowest = [np.nanmin(stroke.y) for stroke in strokes if _points(stroke)]
+    # A band may come as near to 0 as it likes. One decade of that is enough to see,
+    # or the lines would be squeezed into the top of the panel.
+    floor = float(min(lowest, default=1.0)) / 10
+    is_cut = False
+    for number, stroke in enumerate(strokes):
+        if stroke.lower is not None and stroke.upper is not None:
+            is_cut = is_cut or bool(np.any(stroke.lower < floor))
+            upper = _positive(stroke.upper)
+            strokes[number] = replace(stroke, lower=np.maximum(stroke.lower, floor), upper=upper)
+    if is_cut:
+        notes.append(
+            f"The band of '{escape(panel.tag)}' goes on below the log y-axis, where it is cut off."
+        )
+    return Panel(panel.tag, strokes, floor if is_cut else None)
+
+
+def _positive(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.where(values > 0, values, np.nan)
+
+
+def _points(stroke: Stroke) -> int:
+    return int(np.isfinite(stroke.y).sum())
+
+
+def _lost(tag: str, count: int, where: str) -> str:
+    verb = "lies" if count == 1 else "lie"
+    return f"{human_count(count, 'value')} of '{escape(tag)}' {verb} {where}."
+
+
+def _name(folded: Folded, group: str, tags: list[str]) -> str:
+    """The group's name and how many runs it has, over all tags that are drawn."""
+    curves = folded.groups[group].curves
+    counts = [len(curves[tag].runs) for tag in tags if tag in curves]
+    low, high = min(counts), max(counts)
+    number = str(low) if low == high else f"{low}..{high}"
+    if group:
+        return f"{group} (n={number})"
+    return "1 run" if high == 1 else f"{number} runs"
+
+
+def _caption(folded: Folded, sheet: Sheet, ring: Band | None, weight: float) -> str:
+    said = []
+    if ring is not None and sheet.has_band:
+        said.append(ring.label)
+    elif len(sheet.statistics) == 1 and any(len(one.runs) > 1 for one in folded.groups.values()):
+        said.append(sheet.statistics[0])
+    if weight:
+        said.append(f"smoothed {weight:g}")
+    return ", ".join(said)

@@ -1,0 +1,39 @@
+"""Fewer points for the same picture."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+
+def thin(
+    x: NDArray[np.float64], series: Sequence[NDArray[np.float64]], columns: int
+) -> NDArray[np.intp]:
+    """Which points to draw, so that in so many columns the picture is the same as with all.
+
+    Of each column its first and last point stay, the lowest and the highest of
+    each series, and a NaN if it has one, so that neither spike nor gap is lost.
+    `x` does not decrease. With no more points than four a column, all stay.
+    """
+    if len(x) <= 4 * columns:
+        return np.arange(len(x))
+    edges = np.searchsorted(x, np.linspace(x[0], x[-1], columns + 1)[1:-1])
+    starts = np.unique(np.concatenate([[0], edges]))
+    ends = np.append(starts[1:], len(x))
+    kept = [starts, ends - 1]
+    for values in series:
+        is_gap = ~np.isfinite(values)
+        low, high = (np.where(is_gap, blank, values) for blank in (np.inf, -np.inf))
+        pairs = zip(starts.tolist(), ends.tolist(), strict=True)
+        places = [
+            (a + low[a:b].argmin(), a + high[a:b].argmax(), a + is_gap[a:b].argmax())
+            for a, b in pairs
+        ]
+        kept.append(np.array(places).ravel())
+    return np.unique(np.concatenate(kept))

@@ -1,0 +1,61 @@
+"""Colours, line styles and labels of figures."""
+
+import pytest
+from matplotlib.colors import to_rgb
+
+from runfold.plot.theme import (
+    DASHES,
+    OKABE_ITO,
+    Look,
+    choose_looks,
+    shorten_numbers,
+    show_name,
+)
+
+
+def test_groups_differ_by_colour_then_by_dashes_then_by_a_map() -> None:
+    for count in (2, 8, 9, 24, 25, 100):
+        looks = choose_looks([str(number) for number in range(count)], ["mean"]).values()
+        assert len(set(looks)) == count
+        assert all(to_rgb(look.colour) for look in looks)
+        assert {look.dashes for look in looks} == set(DASHES[: -(-count // 8) if count < 25 else 1])
+
+
+def test_statistics_differ_by_dashes_or_for_one_group_by_colour() -> None:
+    looks = choose_looks(["a", "b"], ["min", "max"])
+    assert looks["b", "max"] == Look(OKABE_ITO[1], "--")
+    assert choose_looks([""], ["min", "max"]) == {
+        ("", "min"): Look(OKABE_ITO[0]),
+        ("", "max"): Look(OKABE_ITO[1]),
+    }
+
+
+@pytest.mark.parametrize(
+    ("values", "labels"),
+    [
+        ([0, 5000], "0 5000"),
+        ([0, 5000, 10000], "0 5k 10k"),
+        ([0, 2500, 5000, 10000], "0 2.5k 5.0k 10.0k"),
+        ([0, 500_000, 1_000_000], "0 0.5M 1.0M"),
+        ([-0.5, 0, 0.5, 1], "−0.5 0.0 0.5 1.0"),
+        ([1_000_000, 1_000_001], "1.000000M 1.000001M"),
+        ([0, 1e-5], "0 1e−05"),
+        ([0, 1e20], "0 1e+20"),
+        ([0.1, 0.1 + 0.2], "0.1 0.3"),
+        ([], ""),
+    ],
+)
+def test_numbers_are_short_and_told_apart(values: list[float], labels: str) -> None:
+    assert " ".join(shorten_numbers(values)) == labels
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("val/loss", "val/loss"),
+        ("sweep-3/lr-0.1/seed-7", "swee…/seed-7"),
+        ("a\nb", "a\\nb"),
+    ],
+)
+def test_long_names_lose_their_middle(name: str, shown: str) -> None:
+    assert show_name(name, 12) == shown
