@@ -20,6 +20,7 @@ COMMANDS = {
     "show": "Show the values of one tag in the terminal.",
     "reduce": "Fold many runs into one curve with its uncertainty.",
     "compare": "Say whether one group of runs is better than another.",
+    "plot": "Draw folded runs as curves with bands.",
     "demo": "Train a small ensemble and look at its logs.",
 }
 

@@ -1,0 +1,189 @@
+"""`runfold plot`: figures in files, and drawings in the terminal."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from cli_runs import START, run_apart, run_in_terminal, write
+from PIL import Image
+
+from runfold.cli import main
+from runfold.cli.parser import load
+from runfold.core.encoder import EventBuffer
+
+CODE = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def seed(*values: float, tags: tuple[str, ...] = ("val/loss",)) -> EventBuffer:
+    events = EventBuffer()
+    events.file_version(START)
+    for step, value in enumerate(values):
+        for tag in tags:
+            events.scalar(tag, value, 10 * step, START + 60 * step)
+    return events
+
+
+@pytest.fixture
+def logdir(tmp_path: Path) -> Path:
+    for group, low in (("a", 1.0), ("b", 4.0)):
+        for number in range(3):
+            values = [low + number + 1 / (step + 1) for step in range(30)]
+            write(tmp_path / "runs" / group / f"seed-{number}", seed(*values))
+    return tmp_path / "runs"
+
+
+def plot(capsys: pytest.CaptureFixture[str], *args: object, status: int = 0) -> tuple[str, str]:
+    assert main(["plot", *map(str, args)]) == status
+    shown = capsys.readouterr()
+    return shown.out, shown.err
+
+
+def test_groups_are_drawn_with_marks_where_there_is_no_colour(
+    logdir: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, err = plot(capsys, logdir, "--tag", "val/loss", "--by", "parent")
+    lines = out.splitlines()
+    assert lines[0] == "val/loss: mean"
+    assert {"*", "o"} <= set("".join(lines[1:16]))
+    assert lines[17].split() == ["0", "step", "290"]
+    assert lines[18] == "  * parent=a (n=3)  o parent=b (n=3)"
+    assert err.startswith("Folded 6 runs in 2 groups, 1 tag: mean, std by step")
+
+
+def test_one_group_has_its_band_without_colour(
+    logdir: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, _ = plot(capsys, logdir)
+    assert out.startswith("val/loss: mean ± std\n")
+    assert "⠡" in out
+    assert out.splitlines()[18] == "  ━━ 6 runs"
+
+
+def test_terminal_with_colours_shows_groups_and_bands_in_them(logdir: Path) -> None:
+    status, shown = run_in_terminal(
+        90, "plot", str(logdir), "--by", "parent", NO_COLOR="", COLORTERM="truecolor"
+    )
+    assert status == 0
+    assert "\x1b[38;2;86;180;233m━━\x1b[0m parent=a (n=3)" in shown
+    assert {"\x1b[0;38;2;86;180;233m", "\x1b[0;2;38;2;230;159;0m"} <= set(CODE.findall(shown))
+    drawing = CODE.sub("", shown).split("Folded")[0].splitlines()
+    assert drawing[0] == "val/loss: mean ± std"
+    assert max(map(len, drawing)) <= 90
+
+
+def test_more_groups_than_colours_are_several_drawings(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for number in range(10):
+        write(tmp_path / f"run-{number}" / "a", seed(number, number))
+    out, _ = plot(capsys, tmp_path, "--by", "parent")
+    assert out.count("└") == 2
+    assert out.count("\n  9 │") == 2
+    assert all(f"parent=run-{number} (n=1)" in out for number in range(10))
+
+
+def test_terminal_without_the_letters_gets_others(logdir: Path) -> None:
+    done = run_apart("plot", str(logdir), PYTHONIOENCODING="ascii")
+    assert (done.returncode, done.stdout.isascii()) == (0, True)
+    assert "+---" in done.stdout
+    assert "  * 6 runs" in done.stdout
+
+
+def test_relative_and_wall_time_have_their_ends(
+    logdir: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, _ = plot(capsys, logdir, "--x", "relative")
+    assert out.splitlines()[17].split() == ["0", "relative", "time", "(min)", "29"]
+    out, _ = plot(capsys, logdir, "--x", "wall_time")
+    assert re.search(r"2023-11-1\d \d\d:\d\d +time +2023-11-1\d \d\d:\d\d\n", out)
+
+
+@pytest.mark.parametrize("name", ["curve.png", "curve.svg", "curve.pdf"])
+def test_output_is_a_figure_by_its_suffix(
+    name: str, logdir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = tmp_path / name
+    args = (logdir, "--by", "parent", "--smooth", "0.6", "--log-y", "-o", target)
+    out, err = plot(capsys, *args)
+    assert out == f"{target}\n"
+    assert err.startswith("Folded 6 runs")
+    start = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}[name[-3:]]
+    assert target.read_bytes().startswith(start)
+    if name.endswith("png"):
+        with Image.open(target) as image:
+            assert image.size == (1050, 780)
+
+
+@pytest.mark.fault(57)
+def test_existing_file_is_kept_and_nothing_is_read_for_it(
+    logdir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = tmp_path / "curve.png"
+    target.write_text("mine")
+    _, err = plot(capsys, logdir, "-o", target, status=2)
+    assert err.startswith(f"{target} exists already.")
+    assert target.read_text() == "mine"
+    plot(capsys, logdir, "-o", target, "-f")
+    assert target.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["--tag", "val/los"], "Did you mean 'val/loss'?"),
+        (
+            ["-o", "curve.pfd"],
+            "curve.pfd: no picture has the suffix 'pfd'. Did you mean 'pdf' or 'pgf'?",
+        ),
+        (["--band", "ci95"], "No 'ci95' among mean, std."),
+        (["-r", "mean,sdt"], "Did you mean 'std'?"),
+        (["--smooth", "1"], "a weight is at least 0 and below 1, not 1"),
+        (["--smooth", "x"], "--smooth"),
+    ],
+)
+def test_mistakes_are_one_line(
+    args: list[str], message: str, logdir: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, err = plot(capsys, logdir, *args, status=2)
+    assert out == ""
+    assert message in err
+    assert err.count("\n") == 1
+
+
+def test_what_is_not_drawn_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(tmp_path / "a", seed(1.0, -1.0, 2.0))
+    note = "1 value of 'val/loss' lies below the log y-axis, at or below 0.\n"
+    assert plot(capsys, tmp_path, "--log-y")[1].startswith(note)
+    assert plot(capsys, tmp_path, "--log-y", "-o", tmp_path / "a.png")[1].startswith(note)
+
+
+def test_letter_that_the_font_lacks_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(tmp_path / "a", seed(1.0, 2.0, tags=("損失",)))
+    _, err = plot(capsys, tmp_path, "-o", tmp_path / "a.png")
+    assert "missing from font" in err
+    assert "Traceback" not in err
+
+
+def test_nothing_finite_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(tmp_path / "a", seed(float("inf"), float("inf")))
+    assert "Nothing here is a finite number." in plot(capsys, tmp_path)[0]
+
+
+def test_drawing_in_the_terminal_needs_no_matplotlib(logdir: Path) -> None:
+    code = "import sys; from runfold.cli import main; main(sys.argv[1:]); print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "plot", str(logdir), "--by", "parent"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    loaded = {name.partition(".")[0] for name in done.stdout.splitlines()[-1].split()}
+    assert not loaded & {"matplotlib", "pandas", "scipy", "PIL", "tensorboard"}
+
+
+def test_example_of_the_help_is_a_real_command() -> None:
+    assert "runfold plot demo-runs --tag val/loss --by lr" in load("plot").HELP
