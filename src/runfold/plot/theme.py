@@ -17,7 +17,7 @@ DPI = 300
 # As many as a good printer has over the width of a page.
 COLUMNS = 4000
 
-LINE_WIDTH = 1.3
+LINE_WIDTH = 1.1
 BAND_ALPHA = 0.2
 LONGEST_NAME = 40
 LONGEST_AXIS = 32
