@@ -64,12 +64,14 @@ SMALL = Log("small", runs=5, tags=5, steps=100)
 
 
 def generate(log: Log, root: Path, fresh: bool = False) -> Path:
-    """The folder of a log below `root`, written if it is not there yet.
+    """The folder of a log below `root`, written if it is not there yet, in the page cache.
 
     A folder appears under its name only when it is whole.
     """
     folder = root / log.folder
     if folder.exists() and not fresh:
+        for file in folder.glob("*/*"):
+            file.read_bytes()
         return folder
     partial = root / f".{log.folder}"
     for old in (partial, folder):

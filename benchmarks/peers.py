@@ -1,13 +1,17 @@
-"""The readers that are measured, by name."""
+"""The readers that are measured, by name, and the contest of those that read a log."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
 
 from benchmarks import listers, readers
-from benchmarks.logs import Log
-from benchmarks.readings import Read
+from benchmarks.contest import RUNFOLD, Contender, Contest
+from benchmarks.logs import Log, generate
+from benchmarks.measure import measure
+from benchmarks.readings import Read, Reading, Series, find_disagreement
 
-RUNFOLD = "runfold"
 ACCUMULATOR = "EventAccumulator"
 SERVER = "Rust data server"
 
@@ -66,3 +70,29 @@ def reference_of(log: Log) -> str:
 def find_reader(log: Log, name: str) -> Reader:
     """The reader of a log with a name."""
     return next(reader for reader in readers_of(log) if reader.name == name)
+
+
+def make_contest(log: Log, root: Path, fresh: bool = False) -> Contest:
+    """Every reader of a log; the slow ones read its sample."""
+    folders = {part: generate(part, root, fresh) for part in {log, log.sampled()}}
+
+    def contender(reader: Reader) -> Contender:
+        part = log.sampled() if reader.is_slow else log
+        once = partial(measure, prepare, [reader.name, asdict(part), str(folders[part])])
+        return Contender(reader.name, once, part.runs, log.runs / part.runs, reader.note)
+
+    def compare(one: Contender, ours: Series, theirs: Series) -> str | None:
+        difference = find_disagreement(ours, theirs, find_reader(log, one.name).is_sampler)
+        runs = len({run for run, _ in theirs})
+        if difference is None and runs != one.size:
+            return f"{runs} of {one.size} runs were read"
+        return difference
+
+    contenders = [contender(reader) for reader in readers_of(log)]
+    return Contest(str(log), ("reader", "runs"), contenders, compare, reference_of(log))
+
+
+def prepare(name: str, log: dict[str, Any], logdir: str) -> Callable[[], Reading]:
+    """The call by which a reader reads a log, with all imported that it needs."""
+    read = find_reader(Log(**log), name).prepare()
+    return lambda: read(Path(logdir))

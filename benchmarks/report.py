@@ -2,43 +2,42 @@
 
 import os
 import platform
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from benchmarks.logs import Log
-from benchmarks.measure import Costs
-from benchmarks.peers import RUNFOLD
-from benchmarks.targets import Target
+from benchmarks.contest import RUNFOLD, Contender, Contest
+from benchmarks.targets import Results, Target
 
-HEADINGS = ("reader", "CPU s", "least-most", "ratio", "wall s", "peak MB", "growth MB", "runs", "n")
+HEADINGS = ("CPU s", "least-most", "ratio", "wall s", "peak MB", "growth MB")
 
 
-def log_table(log: Log, readers: Mapping[str, Costs]) -> str:
-    """One line for each reader of a log."""
-    own = readers[RUNFOLD].cpu if readers[RUNFOLD].costs else None
-    lines = [str(log), align([HEADINGS, *(_cells(costs, own) for costs in readers.values())])]
-    for name, costs in readers.items():
-        lines += [f"  {name}: {note}" for note in (costs.reader.note, costs.trouble) if note]
+def table(contest: Contest) -> str:
+    """One line for each contender."""
+    contenders = contest.contenders
+    own = next((one.cpu for one in contenders if one.name == RUNFOLD and one.costs), None)
+    who, size = contest.headings
+    headings = (who, *HEADINGS, size, "n")
+    lines = [contest.title, align([headings, *(_cells(one, own) for one in contenders)])]
+    for one in contenders:
+        lines += [f"  {one.name}: {note}" for note in (one.note, one.trouble) if note]
     return "\n".join(lines)
 
 
-def _cells(costs: Costs, own: float | None) -> Sequence[str]:
-    name = costs.reader.name
-    if not costs.costs:
-        return (name, *["-"] * (len(HEADINGS) - 1))
-    least, most = costs.cpu_range
-    ratio = "-" if own is None else f"{costs.cpu / own:.1f}x"
+def _cells(one: Contender, own: float | None) -> Sequence[str]:
+    if not one.costs:
+        return (one.name, *["-"] * (len(HEADINGS) + 2))
+    least, most = one.cpu_range
     return (
-        name,
-        f"{costs.cpu:.3f}",
+        one.name,
+        f"{one.cpu:.3f}",
         f"{least:.3f}-{most:.3f}",
-        ratio,
-        f"{costs.wall:.3f}",
-        f"{costs.peak / 1e6:.0f}",
-        f"{costs.growth / 1e6:.0f}",
-        f"{costs.part.runs}" + (f" (x{costs.scale:.0f})" if costs.scale > 1 else ""),
-        f"{len(costs.costs)}",
+        "-" if own is None else f"{one.cpu / own:.1f}x",
+        f"{one.wall:.3f}",
+        f"{one.peak / 1e6:.0f}",
+        f"{one.growth / 1e6:.0f}",
+        f"{one.size:,}" + (f" (x{one.scale:.0f})" if one.scale > 1 else ""),
+        f"{len(one.costs)}",
     )
 
 
@@ -49,7 +48,7 @@ def target_table(targets: Iterable[Target]) -> str:
     return align([("target", "bound", "measured", ""), *rows])
 
 
-def as_json(results: Mapping[str, Mapping[str, Costs]], targets: Iterable[Target]) -> Any:
+def as_json(results: Results, targets: Iterable[Target]) -> Any:
     """Every single measurement, and the machine they were taken on."""
     return {
         "machine": {
@@ -57,18 +56,18 @@ def as_json(results: Mapping[str, Mapping[str, Costs]], targets: Iterable[Target
             "system": platform.platform(),
             "cores": os.cpu_count(),
         },
-        "logs": {
-            log: {
+        "parts": {
+            part: {
                 name: {
-                    "runs": costs.part.runs,
-                    "scale": costs.scale,
-                    "cpu": costs.cpu if costs.costs else None,
-                    "costs": [asdict(cost) for cost in costs.costs],
-                    "trouble": costs.trouble,
+                    "size": one.size,
+                    "scale": one.scale,
+                    "cpu": one.cpu if one.costs else None,
+                    "costs": [asdict(cost) for cost in one.costs],
+                    "trouble": one.trouble,
                 }
-                for name, costs in readers.items()
+                for name, one in contenders.items()
             }
-            for log, readers in results.items()
+            for part, contenders in results.items()
         },
         "targets": [asdict(target) for target in targets],
     }

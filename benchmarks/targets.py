@@ -1,10 +1,11 @@
 """What Runfold has to reach, and what was measured."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
-from benchmarks.measure import Costs
-from benchmarks.peers import ACCUMULATOR, RUNFOLD, SERVER
+from benchmarks.contest import RUNFOLD, Contender
+from benchmarks.peers import ACCUMULATOR, SERVER
 
 # At least so many times less CPU time than the peer.
 RATIOS = (
@@ -19,6 +20,8 @@ RATIOS = (
     ("E", ACCUMULATOR, 300),
 )
 PEAK_OF_B = 200_000_000
+VALUES_A_SECOND = 50e6
+BOOTSTRAP_SECONDS = 1.0
 IMPORT_SECONDS = 0.1
 LS_SECONDS = 0.3
 
@@ -36,23 +39,42 @@ class Target:
     is_met: bool | None
 
 
-def ratio_targets(results: Mapping[str, Mapping[str, Costs]]) -> list[Target]:
-    """The ratios of CPU time, and the peak memory of B, as far as they were measured."""
-    targets = []
-    for log, peer, factor in RATIOS:
-        readers = results.get(log, {})
-        if any(name not in readers or not readers[name].costs for name in (RUNFOLD, peer)):
-            continue
-        ratio = readers[peer].cpu / readers[RUNFOLD].cpu
-        targets.append(
-            Target(f"{log}: CPU time of {peer}", f">= {factor}x", f"{ratio:.0f}x", ratio >= factor)
-        )
-    if results.get("B") and results["B"][RUNFOLD].costs:
-        peak = results["B"][RUNFOLD].peak
-        targets.append(
-            Target("B: peak memory", "< 200 MB", f"{peak / 1e6:.0f} MB", peak < PEAK_OF_B)
-        )
-    return targets
+Results: TypeAlias = Mapping[str, Mapping[str, Contender]]
+
+
+def contest_targets(results: Results) -> list[Target]:
+    """The ratios of CPU time, then peak memory and speed, as far as they were measured."""
+    return [*_ratios(results), *_peaks(results), *_speeds(results)]
+
+
+def _ratios(results: Results) -> Iterator[Target]:
+    for part, peer, factor in RATIOS:
+        if (ours := _find(results, part)) and (theirs := _find(results, part, peer)):
+            ratio = theirs.cpu / ours.cpu
+            subject = f"{part}: CPU time of {peer}"
+            yield Target(subject, f">= {factor}x", f"{ratio:.0f}x", ratio >= factor)
+
+
+def _peaks(results: Results) -> Iterator[Target]:
+    if ours := _find(results, "B"):
+        peak = ours.peak
+        yield Target("B: peak memory", "< 200 MB", f"{peak / 1e6:.0f} MB", peak < PEAK_OF_B)
+
+
+def _speeds(results: Results) -> Iterator[Target]:
+    if ours := _find(results, "fold"):
+        speed = ours.size / ours.cpu
+        measured = f"{speed / 1e6:.0f} M values/s"
+        yield Target("fold: mean and std", ">= 50 M values/s", measured, speed >= VALUES_A_SECOND)
+    if ours := _find(results, "bootstrap"):
+        is_met = ours.cpu < BOOTSTRAP_SECONDS
+        yield Target("bootstrap: CPU time", "< 1 s", f"{ours.cpu:.2f} s", is_met)
+
+
+def _find(results: Results, part: str, name: str = RUNFOLD) -> Contender | None:
+    """A contender of a part, if it was measured."""
+    one = results.get(part, {}).get(name)
+    return one if one and one.costs else None
 
 
 def command_targets(

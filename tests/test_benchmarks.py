@@ -1,19 +1,21 @@
 """The benchmark on logs so small that it takes no time: every reader reads the same."""
 
 import json
-from dataclasses import replace
+import pickle
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from benchmarks import report
-from benchmarks.__main__ import Disagreement, _compare_one, main
+from benchmarks import peers, report
+from benchmarks.__main__ import main
+from benchmarks.contest import RUNFOLD, Contender, Contest, Disagreement
 from benchmarks.logs import LOGS, Log, generate
-from benchmarks.measure import Costs, Unread, load, measure
-from benchmarks.peers import ACCUMULATOR, RUNFOLD, SERVER, Reader, find_reader, reference_of
+from benchmarks.measure import Cost, Undone, load, measure
+from benchmarks.peers import ACCUMULATOR, SERVER, find_reader, reference_of
 from benchmarks.readings import Series, find_disagreement
-from benchmarks.targets import ratio_targets
+from benchmarks.targets import contest_targets
 
 TINY = [
     replace(log, runs=min(3, log.runs), tags=2, steps=7, sample=min(2, log.runs)) for log in LOGS
@@ -55,23 +57,49 @@ def test_a_log_is_written_once_unless_asked_anew(tmp_path: Path):
 def test_a_reading_runs_in_its_own_process_and_keeps_what_it_read(tmp_path: Path):
     log = TINY[0]
     folder = generate(log, tmp_path)
-    cost = measure(find_reader(log, RUNFOLD), log, folder, tmp_path / "kept")
+    cost = measure(peers.prepare, [RUNFOLD, asdict(log), str(folder)], tmp_path / "kept")
     assert cost.cpu > 0
     assert cost.peak >= cost.growth
     assert find_disagreement(read(log, RUNFOLD, folder), load(tmp_path / "kept")) is None
 
 
 def test_a_reader_that_fails_says_why(tmp_path: Path):
-    with pytest.raises(Unread, match="missing"):
-        measure(find_reader(TINY[0], RUNFOLD), TINY[0], tmp_path / "missing")
+    with pytest.raises(Undone, match="missing"):
+        measure(peers.prepare, [RUNFOLD, asdict(TINY[0]), str(tmp_path / "missing")])
+
+
+def contest(ours: Series, theirs: Series) -> Contest:
+    """Two who cost nothing and keep what they are told to."""
+
+    def contender(name: str, series: Series) -> Contender:
+        def once(keep: Path | None) -> Cost:
+            if keep:
+                keep.write_bytes(pickle.dumps(series))
+            return Cost(cpu=1.0, wall=1.0, peak=1, growth=1)
+
+        return Contender(name, once, size=1)
+
+    def compare(one: Contender, ours: Series, theirs: Series) -> str | None:
+        return find_disagreement(ours, theirs)
+
+    both = [contender(RUNFOLD, ours), contender("peer", theirs)]
+    return Contest("a contest", ("by", "runs"), both, compare)
 
 
 def test_a_wrong_value_is_a_disagreement():
     points = np.arange(3), np.arange(3.0), np.arange(3.0)
     wrong = points[0], points[1], np.array([0.0, 1.5, 2.0])
-    reader = Reader("peer", find_reader(TINY[0], RUNFOLD).prepare)
     with pytest.raises(Disagreement, match=r"run-0: values of tag 'loss' differ.*row 1"):
-        _compare_one(reader, TINY[0], {("run-0", "loss"): points}, {("run-0", "loss"): wrong})
+        contest({("run-0", "loss"): points}, {("run-0", "loss"): wrong}).run(repeat=1)
+
+
+def test_contenders_are_measured_in_turns_while_there_is_time():
+    series: Series = {("a", "loss"): (np.arange(3), None, None)}
+    slow = Cost(cpu=10.0, wall=15.0, peak=1, growth=1)
+    both = contest(series, series)
+    both.contenders[1].costs.append(slow)
+    measured = both.run(repeat=7)
+    assert [len(one.costs) for one in measured.values()] == [7, 3]
 
 
 @pytest.mark.parametrize(
@@ -95,19 +123,32 @@ def test_a_sampler_may_lack_points_but_not_change_them():
     assert "steps" in str(find_disagreement(ours, other, is_sample=True))
 
 
-def test_a_peer_that_is_not_there_leaves_a_line_without_figures():
+def test_a_peer_that_is_not_there_leaves_a_line_without_figures(tmp_path: Path):
     log = TINY[0]
-    costs = {name: Costs(find_reader(log, name), log) for name in (RUNFOLD, ACCUMULATOR)}
-    costs[ACCUMULATOR].trouble = "No module named 'tensorboard'"
-    assert "EventAccumulator: No module named" in report.log_table(log, costs)
-    assert ratio_targets({log.name: costs}) == []
+    readers = peers.make_contest(log, tmp_path)
+    readers.contenders[1].trouble = "No module named 'tensorboard'"
+    assert "EventAccumulator: No module named" in report.table(readers)
+    assert contest_targets({log.name: {one.name: one for one in readers.contenders}}) == []
 
 
 def test_the_command_prints_tables_and_writes_the_figures(tmp_path: Path, capsys):
     figures = tmp_path / "figures.json"
-    options = ["--only", "E", "--repeat", "1", "--logs", str(tmp_path), "--json", str(figures)]
-    assert main(options, TINY) == 0
+    options = ["--repeat", "1", "--logs", str(tmp_path), "--json", str(figures)]
+    assert main([*options, "--only", "E,fold,bootstrap"], TINY) == 0
     out = capsys.readouterr().out
     assert "E: 3 runs, 14 images and 14 histograms each" in out
+    assert "fold: mean and std of 2 arrays in memory, 3 runs x 7 steps" in out
+    assert "bootstrap: ci95 by 10,000 resamples of an array in memory, 2 runs x 7 steps" in out
     assert "All values agree" in out
-    assert set(json.loads(figures.read_text())["logs"]["E"]) >= {RUNFOLD, ACCUMULATOR, SERVER}
+    parts = json.loads(figures.read_text())["parts"]
+    assert {part: set(found) for part, found in parts.items()} == {
+        "E": {RUNFOLD, "runfold decoded", ACCUMULATOR, SERVER},
+        "fold": {RUNFOLD, "NumPy", "pandas"},
+        "bootstrap": {RUNFOLD, "scipy"},
+    }
+
+
+def test_an_unknown_part_is_refused(capsys):
+    with pytest.raises(SystemExit):
+        main(["--only", "A,flod"], TINY)
+    assert "no part 'flod'; there are A, B, C, D, E, fold" in capsys.readouterr().err
