@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from benchmarks import arrays, peers, report
-from benchmarks.commands import import_seconds, ls_seconds
+from benchmarks import arrays, peers, reducers, report
+from benchmarks.commands import import_seconds, imports_of_reduce, ls_seconds
 from benchmarks.contest import Contest, Disagreement
 from benchmarks.logs import LOGS, SMALL, Log, generate
 from benchmarks.measure import ROOT
@@ -34,7 +34,9 @@ def main(arguments: Sequence[str] | None = None, logs: Sequence[Log] = LOGS) -> 
         return 1
     small = generate(SMALL, options.logs, options.fresh)
     targets = contest_targets(results) + command_targets(
-        partial(import_seconds, repeat=options.repeat), partial(ls_seconds, small, options.repeat)
+        partial(import_seconds, repeat=options.repeat),
+        partial(ls_seconds, small, options.repeat),
+        partial(imports_of_reduce, small),
     )
     print(f"\n{report.target_table(targets)}")
     print(f"\nAll values agree. {time.perf_counter() - start:.0f} s in all.")
@@ -46,10 +48,11 @@ def main(arguments: Sequence[str] | None = None, logs: Sequence[Log] = LOGS) -> 
 def list_parts(logs: Sequence[Log]) -> dict[str, Callable[[Path, bool], Contest]]:
     """What makes each contest, given the folder of the logs and whether to write them anew.
 
-    Every log is read. The arrays that are folded have the size of B.
+    Every log is read. B is reduced, and arrays of its size are folded.
     """
     folded = next(log for log in logs if log.name == "B")
     return {log.name: partial(peers.make_contest, log) for log in logs} | {
+        "reduce": partial(reducers.make_contest, folded),
         "fold": lambda root, fresh: arrays.make_fold_contest(folded),
         "bootstrap": lambda root, fresh: arrays.make_bootstrap_contest(folded.sampled()),
     }

@@ -1,15 +1,18 @@
-"""How long a user waits for `import runfold` and for `runfold ls`."""
+"""How long a user waits for `import runfold` and for `runfold ls`, and what commands import."""
 
 import importlib.util
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks.measure import ROOT
+from benchmarks.measure import ENVIRONMENT, ROOT, Undone
 
+# A fold can do without them; pandas alone takes half a second to import.
+HEAVY = ("matplotlib", "pandas", "scipy", "tensorboard")
 _IMPORT = "import time; start = time.perf_counter(); {}; print(time.perf_counter() - start)"
 
 
@@ -37,6 +40,28 @@ def ls_seconds(logdir: Path, repeat: int) -> float | None:
         return time.perf_counter() - start
 
     return _median(once, repeat)
+
+
+def heavy_imports(*arguments: str) -> list[str]:
+    """The heavy packages that a command imports. Raises Undone when it fails."""
+    command = [sys.executable, "-X", "importtime", "-m", "runfold", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=ENVIRONMENT)
+    lines = done.stderr.splitlines()
+    if done.returncode:
+        raise Undone(next((line for line in lines[::-1] if not line.startswith("import ")), ""))
+    # Such as "import time:       100 |        200 |   pandas.core".
+    imported = {line.rpartition("|")[2].strip().partition(".")[0] for line in lines}
+    return [name for name in HEAVY if name in imported]
+
+
+def imports_of_reduce(logdir: Path) -> dict[str, list[str]]:
+    """The heavy packages that `runfold reduce` imports, by what it writes."""
+    runs = sorted(str(run) for run in logdir.iterdir())
+    with tempfile.TemporaryDirectory() as folder:
+        return {
+            kind: heavy_imports("reduce", *runs, "-o", f"{folder}/{out}", "-r", "mean,std,min,max")
+            for kind, out in (("event files", "events/"), ("CSV", "out.csv"))
+        }
 
 
 def _median(once: Callable[[], float], repeat: int) -> float:

@@ -52,6 +52,11 @@ def measure(
     return _ask("benchmarks.measure", name, json.dumps(arguments), str(keep or ""))
 
 
+def launch(*command: str) -> Cost:
+    """What a whole command costs, its start-up included. Raises Undone when it fails."""
+    return _ask("benchmarks.launch", *command)
+
+
 def load(kept: Path) -> Series:
     """What a piece of work kept."""
     with kept.open("rb") as file:

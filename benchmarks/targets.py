@@ -6,6 +6,7 @@ from typing import TypeAlias
 
 from benchmarks.contest import RUNFOLD, Contender
 from benchmarks.peers import ACCUMULATOR, SERVER
+from benchmarks.reducers import TB_REDUCER
 
 # At least so many times less CPU time than the peer.
 RATIOS = (
@@ -18,8 +19,10 @@ RATIOS = (
     ("D", ACCUMULATOR, 200),
     ("D", SERVER, 15),
     ("E", ACCUMULATOR, 300),
+    ("reduce", TB_REDUCER, 60),
 )
 PEAK_OF_B = 200_000_000
+SHARE_OF_PEAK = 1 / 4
 VALUES_A_SECOND = 50e6
 BOOTSTRAP_SECONDS = 1.0
 IMPORT_SECONDS = 0.1
@@ -59,6 +62,10 @@ def _peaks(results: Results) -> Iterator[Target]:
     if ours := _find(results, "B"):
         peak = ours.peak
         yield Target("B: peak memory", "< 200 MB", f"{peak / 1e6:.0f} MB", peak < PEAK_OF_B)
+    if (ours := _find(results, "reduce")) and (theirs := _find(results, "reduce", TB_REDUCER)):
+        measured = f"{ours.peak / 1e6:.0f} of {theirs.peak / 1e6:.0f} MB"
+        is_met = ours.peak < SHARE_OF_PEAK * theirs.peak
+        yield Target("reduce: peak memory", f"< 1/4 of {TB_REDUCER}", measured, is_met)
 
 
 def _speeds(results: Results) -> Iterator[Target]:
@@ -78,9 +85,11 @@ def _find(results: Results, part: str, name: str = RUNFOLD) -> Contender | None:
 
 
 def command_targets(
-    import_seconds: Callable[[str], float], ls_seconds: Callable[[], float | None]
+    import_seconds: Callable[[str], float],
+    ls_seconds: Callable[[], float | None],
+    imports_of_reduce: Callable[[], Mapping[str, list[str]]],
 ) -> list[Target]:
-    """How long a user waits for the package and the command."""
+    """How long a user waits for the package and the command, and what commands import."""
     package, reader = import_seconds("import runfold"), import_seconds("from runfold import open")
     targets = [
         Target("import runfold", "< 100 ms", _milliseconds(package), package < IMPORT_SECONDS),
@@ -90,6 +99,9 @@ def command_targets(
     if listing is not None:
         measured, met = _milliseconds(listing), listing < LS_SECONDS
         targets.append(Target("runfold ls, 5 small runs", "< 300 ms", measured, met))
+    for kind, heavy in imports_of_reduce().items():
+        measured = ", ".join(heavy) or "none"
+        targets.append(Target(f"reduce to {kind}: heavy imports", "none", measured, not heavy))
     return targets
 
 

@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import sys
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from benchmarks import peers, report
 from benchmarks.__main__ import main
 from benchmarks.contest import RUNFOLD, Contender, Contest, Disagreement
 from benchmarks.logs import LOGS, Log, generate
-from benchmarks.measure import Cost, Undone, load, measure
+from benchmarks.measure import Cost, Undone, launch, load, measure
 from benchmarks.peers import ACCUMULATOR, SERVER, find_reader, reference_of
 from benchmarks.readings import Series, find_disagreement
 from benchmarks.targets import contest_targets
@@ -66,6 +67,23 @@ def test_a_reading_runs_in_its_own_process_and_keeps_what_it_read(tmp_path: Path
 def test_a_reader_that_fails_says_why(tmp_path: Path):
     with pytest.raises(Undone, match="missing"):
         measure(peers.prepare, [RUNFOLD, asdict(TINY[0]), str(tmp_path / "missing")])
+
+
+def test_a_command_costs_what_it_takes_from_start_to_end():
+    held = 100_000_000
+    cost = launch(sys.executable, "-c", f"bytearray({held}); print('not shown')")
+    assert cost.cpu > 0
+    assert held < cost.peak < 2 * held
+
+
+def test_the_memory_of_a_command_is_its_own():
+    ballast = bytes(200_000_000)
+    assert launch(sys.executable, "-c", "pass").peak < len(ballast) / 2
+
+
+def test_a_command_that_fails_says_why():
+    with pytest.raises(Undone, match="for this reason"):
+        launch(sys.executable, "-c", "raise SystemExit('for this reason')")
 
 
 def contest(ours: Series, theirs: Series) -> Contest:
@@ -151,4 +169,4 @@ def test_the_command_prints_tables_and_writes_the_figures(tmp_path: Path, capsys
 def test_an_unknown_part_is_refused(capsys):
     with pytest.raises(SystemExit):
         main(["--only", "A,flod"], TINY)
-    assert "no part 'flod'; there are A, B, C, D, E, fold" in capsys.readouterr().err
+    assert "no part 'flod'; there are A, B, C, D, E, reduce, fold" in capsys.readouterr().err
