@@ -48,7 +48,7 @@ def test_groups_are_drawn_with_marks_where_there_is_no_colour(
     assert lines[0] == "val/loss: mean"
     assert {"*", "o"} <= set("".join(lines[1:16]))
     assert lines[17].split() == ["0", "step", "290"]
-    assert lines[18] == "  * parent=a (n=3)  o parent=b (n=3)"
+    assert lines[18] == "  * a (n=3)  o b (n=3)"
     assert err.startswith("Folded 6 runs in 2 groups, 1 tag: mean, std by step")
 
 
@@ -66,7 +66,7 @@ def test_terminal_with_colours_shows_groups_and_bands_in_them(logdir: Path) -> N
         90, "plot", str(logdir), "--by", "parent", NO_COLOR="", COLORTERM="truecolor"
     )
     assert status == 0
-    assert "\x1b[38;2;86;180;233m━━\x1b[0m parent=a (n=3)" in shown
+    assert "\x1b[38;2;86;180;233m━━\x1b[0m a (n=3)" in shown
     assert {"\x1b[0;38;2;86;180;233m", "\x1b[0;2;38;2;230;159;0m"} <= set(CODE.findall(shown))
     drawing = CODE.sub("", shown).split("Folded")[0].splitlines()
     assert drawing[0] == "val/loss: mean ± std"
@@ -81,7 +81,7 @@ def test_more_groups_than_colours_are_several_drawings(
     out, _ = plot(capsys, tmp_path, "--by", "parent")
     assert out.count("└") == 2
     assert out.count("\n  9 │") == 2
-    assert all(f"parent=run-{number} (n=1)" in out for number in range(10))
+    assert all(f"run-{number} (n=1)" in out for number in range(10))
 
 
 def test_terminal_without_the_letters_gets_others(logdir: Path) -> None:

@@ -9,12 +9,12 @@ import sys
 import matplotlib
 import numpy as np
 import pytest
-from plot_folds import curve, fold, seeds
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.legend import Legend
 from numpy.testing import assert_allclose, assert_array_equal
+from plot_folds import curve, fold, seeds
 
 from runfold.plot.figure import plot_folded
 from runfold.plot.theme import OKABE_ITO

@@ -5,9 +5,9 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from plot_folds import seeds
 from matplotlib.figure import Figure
 from PIL import Image
+from plot_folds import seeds
 
 from runfold.errors import OutputExists, UnknownFormat
 from runfold.plot.figure import plot_folded, save_figure

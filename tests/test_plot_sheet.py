@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from plot_folds import curve, fold, seeds
 from numpy.testing import assert_allclose, assert_array_equal
+from plot_folds import curve, fold, seeds
 
 from runfold.errors import RunfoldError, UnknownStatistic, UnknownTag
 from runfold.plot.sheet import find_band, make_sheet

@@ -75,23 +75,43 @@ class Reduced(Folded):
         self,
         tags: str | Iterable[str] | None = None,
         *,
+        band: str | None = None,
         smooth: float = 0.0,
         log_x: bool = False,
         log_y: bool = False,
         ax: Axes | None = None,
+        title: str | None = None,
+        legend: bool = True,
+        size: tuple[float, float] | None = None,
     ) -> Figure:
         """A figure with a line and a band for each group; several tags make a grid.
 
         Args:
-            tags: names and globs; by default all, up to 12.
+            tags: names and globs; by default all.
+            band: the statistic of the band, such as "std" or "ci95"; by default
+                the first that can be one; "none" for no band.
             smooth: TensorBoard's smoothing, 0 to 1; line and band alike.
             log_x: a logarithmic x-axis.
             log_y: a logarithmic y-axis.
             ax: draw one tag here instead of in a figure of its own.
+            title: above all.
+            legend: whether to name the groups.
+            size: of the figure, in inches.
         """
         from runfold.plot.figure import plot_folded
 
-        return plot_folded(self, tags, smooth=smooth, log_x=log_x, log_y=log_y, ax=ax)
+        return plot_folded(
+            self,
+            tags,
+            band=band,
+            smooth=smooth,
+            log_x=log_x,
+            log_y=log_y,
+            ax=ax,
+            title=title,
+            legend=legend,
+            size=size,
+        )
 
     def to_tensorboard(
         self, path: Path, *, overwrite: bool = False, float64: bool = False
@@ -120,33 +140,46 @@ class Reduced(Folded):
     ) -> str:
         """Write the table of `frame()` in the format that the suffix names, and give the path.
 
-        .csv, .tsv, .json, .tex and .md, each also with .gz, .bz2, .xz or .zst
-        behind; .xlsx, .parquet and .feather. Numbers are exact, NaN and
-        infinity included, unless `digits` rounds them. `escape_formulas` puts
-        a quote before text that a spreadsheet would take for a formula.
+        .csv, .tsv, .json, .jsonl, .tex and .md, each also with .gz, .bz2, .xz
+        or .zst behind; .xlsx, .parquet and .feather. Numbers are exact, NaN
+        and infinity included; `digits` rounds them in .tex and .md.
+        `escape_formulas` puts a quote before text in .csv, .tsv and .xlsx that
+        a spreadsheet would take for a formula.
+
+        The file appears only when it is whole. One that exists raises
+        OutputExists, unless `overwrite` is set.
         """
+        return self._write(path, overwrite, escape_formulas=escape_formulas, digits=digits)
+
+    def to_csv(self, path: Path, *, overwrite: bool = False) -> str:
+        """Write CSV, whatever the suffix; see `save`."""
+        return self._write(path, overwrite, suffix=".csv")
+
+    def to_json(self, path: Path, *, overwrite: bool = False) -> str:
+        """Write JSON, one object a row, whatever the suffix; see `save`."""
+        return self._write(path, overwrite, suffix=".json")
+
+    def to_excel(self, path: Path, *, overwrite: bool = False) -> str:
+        """Write an Excel file, whatever the suffix; see `save`."""
+        return self._write(path, overwrite, suffix=".xlsx")
+
+    def to_parquet(self, path: Path, *, overwrite: bool = False) -> str:
+        """Write Parquet, whatever the suffix; see `save`."""
+        return self._write(path, overwrite, suffix=".parquet")
+
+    def to_latex(self, path: Path, *, overwrite: bool = False, digits: int | None = None) -> str:
+        """Write a LaTeX table, whatever the suffix; see `save`."""
+        return self._write(path, overwrite, suffix=".tex", digits=digits)
+
+    def to_markdown(self, path: Path, *, overwrite: bool = False, digits: int | None = None) -> str:
+        """Write a Markdown table, whatever the suffix; see `save`."""
+        return self._write(path, overwrite, suffix=".md", digits=digits)
+
+    def _write(self, path: Path, overwrite: bool, **options: Any) -> str:
         from runfold.export.rows import rows_of
         from runfold.export.table import write_table
 
-        return write_table(
-            rows_of(self), path, overwrite, escape_formulas=escape_formulas, digits=digits
-        )
-
-    def to_csv(self, path: Path, *, overwrite: bool = False) -> str:
-        """Write a CSV file; see `save`."""
-        return self._save_as(path, ".csv", overwrite)
-
-    def to_json(self, path: Path, *, overwrite: bool = False) -> str:
-        """Write a JSON file, one object a row; see `save`."""
-        return self._save_as(path, ".json", overwrite)
-
-    def to_excel(self, path: Path, *, overwrite: bool = False) -> str:
-        """Write an Excel file; see `save`."""
-        return self._save_as(path, ".xlsx", overwrite)
-
-    def to_parquet(self, path: Path, *, overwrite: bool = False) -> str:
-        """Write a Parquet file; see `save`."""
-        return self._save_as(path, ".parquet", overwrite)
+        return write_table(rows_of(self), path, overwrite, **options)
 
     def __repr__(self) -> str:
         return f"Reduced({self.describe()})"

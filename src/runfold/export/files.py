@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 import shutil
 import stat
 from collections.abc import Iterator, Sequence
@@ -203,7 +202,7 @@ def _place(path: StrPath) -> str:
 
 def _temporary(target: str) -> str:
     # Not from the target's name, which may be as long as names can be.
-    return os.path.join(os.path.dirname(target), f".runfold-{secrets.token_hex(8)}.tmp")
+    return os.path.join(os.path.dirname(target), f".runfold-{os.urandom(8).hex()}.tmp")
 
 
 @contextmanager

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 
 from runfold.errors import UnknownFormat
 from runfold.export.files import check_file, check_folders
-from runfold.export.rows import rows_of
-from runfold.export.table import FOR_PEOPLE, check_path, write_table
 from runfold.export.tensorboard import list_folders, write_event_files
 from runfold.text import escape
 
@@ -28,9 +26,13 @@ def is_table(path: str) -> bool:
     Raises UnknownFormat for one that looks like a file of a format that there
     is not: nobody wants a folder called `fold.jsn-mean`.
     """
-    if path.endswith(os.sep):
-        return False
     suffix = os.path.splitext(path)[1]
+    if path.endswith(os.sep) or not suffix:
+        if os.path.exists(path) and not os.path.isdir(path):
+            raise UnknownFormat(f"{escape(path)} is a file, and its name says no format.")
+        return False
+    from runfold.export.table import check_path
+
     try:
         check_path(path)
     except UnknownFormat as error:
@@ -68,8 +70,9 @@ def write_output(
     """
     if not is_table(path):
         return write_event_files(folded, path, overwrite=overwrite, float64=float64)
+    from runfold.export.rows import rows_of
+    from runfold.export.table import FOR_PEOPLE, check_path, write_table
+
     rounded = digits if check_path(path).suffix in FOR_PEOPLE else None
     columns = rows_of(folded)
-    return [
-        write_table(columns, path, overwrite, escape_formulas=escape_formulas, digits=rounded)
-    ]
+    return [write_table(columns, path, overwrite, escape_formulas=escape_formulas, digits=rounded)]

@@ -41,7 +41,7 @@ _BINARY: dict[str, Callable[[Sequence[Column], Options, BinaryIO], None]] = {
     ".feather": lambda columns, options, file: write_arrow(columns, file),
     ".arrow": lambda columns, options, file: write_arrow(columns, file),
 }
-_FOR_PEOPLE = (".tex", ".md")
+FOR_PEOPLE = (".tex", ".md")
 
 FORMATS = (*_TEXT, *_BINARY)
 
@@ -54,17 +54,19 @@ class Format:
     compression: str = ""
 
 
-def check_path(path: StrPath) -> Format:
+def check_path(path: StrPath, suffix: str | None = None) -> Format:
     """Return the format that the name of a file says; case does not matter.
 
-    Raises UnknownFormat with what there is, and what may have been meant.
+    With a `suffix` the name says no more than the compression. Raises
+    UnknownFormat with what there is, and what may have been meant.
     """
     shown = escape(os.fspath(path))
-    stem, suffix = os.path.splitext(os.path.basename(path).lower())
+    stem, last = os.path.splitext(os.path.basename(path).lower())
     compression = ""
-    if suffix in COMPRESSIONS:
-        compression = suffix
-        stem, suffix = os.path.splitext(stem)
+    if last in COMPRESSIONS:
+        compression = last
+        last = os.path.splitext(stem)[1]
+    suffix = suffix or last
     if suffix in _BINARY and compression:
         raise UnknownFormat(
             f"{shown}: {suffix} is compressed inside already; leave out the '{compression}'."
@@ -88,6 +90,7 @@ def write_table(
     *,
     escape_formulas: bool = False,
     digits: int | None = None,
+    suffix: str | None = None,
 ) -> str:
     """Write columns of equal length to a file, and return its path.
 
@@ -106,17 +109,18 @@ def write_table(
             opens a CSV file would calculate. Excel files are safe without it.
         digits: round floats to so many significant digits, in LaTeX and Markdown
             only; other formats are for programs, and refuse it.
+        suffix: the format, such as `.csv`, whatever the name of the file says.
 
     Raises:
         UnknownFormat, OutputExists: for the path.
         RunfoldError: for more rows than Excel can hold, or for digits elsewhere.
         OSError: with the path, where the system refuses.
     """
-    form = check_path(path)
-    if digits is not None and (form.suffix not in _FOR_PEOPLE or digits < 1):
+    form = check_path(path, suffix)
+    if digits is not None and (form.suffix not in FOR_PEOPLE or digits < 1):
         raise RunfoldError(
             f"{escape(os.fspath(path))}: digits={digits} cannot be used here. "
-            f"At least one digit, and only {' and '.join(_FOR_PEOPLE)} are rounded."
+            f"At least one digit, and only {' and '.join(FOR_PEOPLE)} are rounded."
         )
     options = Options(escape_formulas, digits)
     with replace_file(path, overwrite) as file:

@@ -63,8 +63,7 @@ def write_event_files(
     form: Form = "double" if float64 else "simple"
     band = choose_band(folded.statistics)
     runs = [_plan_run(group, folded.x) for group in folded.groups.values()]
-    parts = [*folded.statistics, *([BAND] if band else [])]
-    folders = [_beside(os.fspath(out), part) for part in parts]
+    folders = list_folders(folded, out)
     if len(set(folders)) < len(folders):
         raise CannotFold(f"A statistic may not be called '{BAND}': its folder is that of the band.")
     name = name_file()
@@ -79,6 +78,12 @@ def write_event_files(
                 events = _encode_band(run, band, page)
                 write_file(os.path.join(temporary[-1], run.folder), name, events)
     return folders
+
+
+def list_folders(folded: Folded, out: str | os.PathLike[str]) -> list[str]:
+    """The folders that `write_event_files` makes: for each statistic, and last for the band."""
+    parts = [*folded.statistics, *([BAND] if choose_band(folded.statistics) else [])]
+    return [_beside(os.fspath(out), part) for part in parts]
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,8 +192,7 @@ def _encode_band(run: _Run, band: Band, page: bytes) -> EventBuffer:
     events.value(page, 0, run.start)
     for one in run.series:
         # Row by row: the page compares the steps of the three while the file is still read.
-        with np.errstate(over="ignore", invalid="ignore"):
-            rows = np.stack(band.of(one.curve), axis=1)
+        rows = np.stack(band.of(one.curve), axis=1)
         events.table(_band_tags(one.curve.tag, band), one.steps, one.wall_times, rows)
     return events
 

@@ -188,8 +188,7 @@ def _stroke(
     if ring is None:
         return Stroke(group, line, x, smooth(curve[line], weight))
     # All three alike, so that a band smoothed is the band of the statistics smoothed.
-    with np.errstate(invalid="ignore", over="ignore"):  # the mean of a run may be infinite
-        y, lower, upper = (smooth(values, weight) for values in ring.of(curve))
+    y, lower, upper = (smooth(values, weight) for values in ring.of(curve))
     return Stroke(group, line, x, y, lower, upper)
 
 

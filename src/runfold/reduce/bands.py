@@ -6,10 +6,11 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from runfold.reduce.folded import Curve
@@ -52,9 +53,10 @@ class Band:
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
         """The line and its lower and upper edge."""
         centre, lower, upper = (curve[name] for name in (self.centre, self.lower, self.upper))
-        return (
-            (centre, centre - lower, centre + upper) if self.is_spread else (centre, lower, upper)
-        )
+        if not self.is_spread:
+            return centre, lower, upper
+        with np.errstate(invalid="ignore", over="ignore"):  # the mean of a run may be infinite
+            return centre, centre - lower, centre + upper
 
 
 def choose_band(statistics: Sequence[str]) -> Band | None:
@@ -72,7 +74,16 @@ def _bands(centre: str, statistics: Sequence[str]) -> Iterator[Band]:
             yield Band(centre, name, name)
         elif name.endswith("-low") and f"{name[:-4]}-high" in statistics:
             yield Band(centre, name, f"{name[:-4]}-high")
-        elif name in quantiles.values() and min(quantiles) < 50 < max(quantiles):
-            yield Band(centre, quantiles[min(quantiles)], quantiles[max(quantiles)])
+        elif name in quantiles.values():
+            yield from _between_quantiles(centre, name, quantiles)
         elif name in ("min", "max") and {"min", "max"} <= set(statistics):
             yield Band(centre, "min", "max")
+
+
+def _between_quantiles(centre: str, name: str, quantiles: dict[float, str]) -> Iterator[Band]:
+    """A quantile and its mirror image, q25 and q75, or else the farthest on the other side."""
+    percent = next(one for one, known in quantiles.items() if known == name)
+    farthest = max(quantiles) if percent < 50 else min(quantiles)
+    low, high = sorted((percent, 100 - percent if 100 - percent in quantiles else farthest))
+    if low < 50 < high:
+        yield Band(centre, quantiles[low], quantiles[high])

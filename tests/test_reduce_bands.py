@@ -1,0 +1,41 @@
+"""Which statistics make a band."""
+
+import numpy as np
+import pytest
+from folds import curve
+
+from runfold.reduce.bands import Band, choose_band
+
+
+@pytest.mark.parametrize(
+    ("statistics", "band", "label"),
+    [
+        (["mean", "std"], Band("mean", "std", "std"), "mean ± std"),
+        (["std", "sem", "mean"], Band("mean", "std", "std"), "mean ± std"),
+        (["max", "iqm", "min"], Band("iqm", "min", "max"), "iqm, min to max"),
+        (["median", "q25", "q75"], Band("median", "q25", "q75"), "median, q25 to q75"),
+        (["median", "q95", "q25", "q75", "q05"], Band("median", "q05", "q95"), None),
+        (["median", "q10", "q20", "q80"], Band("median", "q10", "q80"), None),
+        (
+            ["mean", "ci95-low", "ci95-high", "std"],
+            Band("mean", "ci95-low", "ci95-high"),
+            "mean, ci95",
+        ),
+        (["mean"], None, None),
+        (["std", "min", "max"], None, None),
+        (["mean", "q10", "q20"], None, None),
+        (["mean", "min"], None, None),
+    ],
+)
+def test_the_first_line_and_the_first_that_can_be_its_edge(statistics, band, label):
+    assert choose_band(statistics) == band
+    if label:
+        assert band.label == label
+
+
+def test_a_spread_is_taken_off_and_added():
+    one = curve("loss", [0, 1, 2], mean=[1.0, 2.0, np.inf], std=[0.5, np.nan, np.inf])
+    centre, lower, upper = Band("mean", "std", "std").of(one)
+    np.testing.assert_array_equal(centre, [1.0, 2.0, np.inf])
+    np.testing.assert_array_equal(lower, [0.5, np.nan, np.nan])
+    np.testing.assert_array_equal(upper, [1.5, np.nan, np.inf])
