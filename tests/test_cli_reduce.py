@@ -109,7 +109,7 @@ def test_the_flags_of_tb_reducer_fold_what_strict_refuses(runs, capsys):
     assert main([*arguments, "-o", "a.csv"]) == 2
     told = capsys.readouterr().err
     assert "tag 'acc' is missing in lr-0.01/seed-0, lr-0.01/seed-1" in told
-    assert "and 2 runs more" in told
+    assert "and 1 more" in told
     assert "lr-0.01/seed-0 (3 of 8, first 5)" in told
     assert main([*arguments, "-o", "a.csv", "--lax-tags", "--lax-steps"]) == 0
     assert "Left out: 3 steps that too few runs have." in capsys.readouterr().err

@@ -10,8 +10,10 @@ from runfold.text import (
     human_bytes,
     human_count,
     human_duration,
+    human_list,
     natural_key,
     near,
+    not_one_of,
 )
 
 
@@ -147,3 +149,18 @@ def test_counts_are_exact():
     assert human_count(1, "run") == "1 run"
     assert human_count(0, "run") == "0 runs"
     assert human_count(2000, "run") == "2,000 runs"
+
+
+def test_of_many_names_the_first_are_listed():
+    assert human_list(["a", "b\n"]) == "a, b\\n"
+    assert human_list("abcdef") == "a, b, c, d, e and 1 more"
+    assert human_list("abcdef", limit=2) == "a, b and 4 more"
+
+
+def test_what_an_option_may_be_is_listed_with_the_near_one():
+    assert not_one_of("nan", "skp", ("skip", "propagate")) == (
+        "nan is one of 'skip', 'propagate', not 'skp'. Did you mean 'skip'?"
+    )
+    assert (
+        not_one_of("nan", 3, ("skip", "propagate")) == "nan is one of 'skip', 'propagate', not 3."
+    )

@@ -11,7 +11,7 @@ from runfold.logdir.load import Changes, Logdir
 from runfold.logdir.restarts import POLICIES
 from runfold.logdir.series import Series
 from runfold.select import select
-from runfold.text import did_you_mean, escape
+from runfold.text import did_you_mean, escape, not_one_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,10 +53,7 @@ def open_runs(
         >>> runs.scalars(tags="train/*")
     """
     if restarts not in POLICIES:
-        raise ValueError(
-            f"restarts is one of {', '.join(map(repr, POLICIES))}, not {restarts!r}. "
-            f"{did_you_mean(str(restarts), POLICIES)}".rstrip()
-        )
+        raise ValueError(not_one_of("restarts", restarts, POLICIES))
     if not paths:
         raise TypeError("open() needs at least one path")
     for path in paths:

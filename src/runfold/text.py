@@ -3,7 +3,7 @@
 import heapq
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 _NUMBER = re.compile(r"([0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)")
 _DIGITS = re.compile(r"([0-9]+)")
@@ -133,6 +133,13 @@ def did_you_mean(name: str, candidates: Iterable[str]) -> str:
     return f"Did you mean {', '.join(others)} or {last}?" if others else f"Did you mean {last}?"
 
 
+def not_one_of(option: str, value: object, known: Collection[str]) -> str:
+    """Return `align is one of 'strict', 'union', not 'unoin'. Did you mean 'union'?`."""
+    choices = ", ".join(map(repr, known))
+    hint = did_you_mean(str(value), known)
+    return f"{option} is one of {choices}, not {escape(repr(value))}. {hint}".rstrip()
+
+
 def human_bytes(count: int) -> str:
     """Return a size such as `812 B`, `4.1 kB` or `2.3 GB` (powers of 1,000)."""
     if count < 1000:
@@ -172,6 +179,14 @@ def human_count(count: int, noun: str = "") -> str:
     if not noun:
         return f"{count:,}"
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def human_list(names: Iterable[str], limit: int = 5) -> str:
+    """Return names as they are shown, `a, b, c`; of many the first ones: `a, b and 7 more`."""
+    names = list(names)
+    shown = ", ".join(map(escape, names[:limit]))
+    left = len(names) - limit
+    return f"{shown} and {left:,} more" if left > 0 else shown
 
 
 def human_span(steps: tuple[int, int] | None) -> str:

@@ -17,7 +17,7 @@ from runfold.reduce.points import DUPLICATES
 from runfold.reduce.scores import At, check_at, choose_tags, score_tag
 from runfold.reduce.tasks import Normalize, Tasks, check_normalize, fold_tasks
 from runfold.reduce.verdict import judge, judge_overall, warn
-from runfold.text import did_you_mean, escape
+from runfold.text import not_one_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -141,7 +141,4 @@ def _check(level: float, resamples: int, duplicates: str) -> None:
     if resamples < MIN_RESAMPLES:
         raise CannotFold(f"resamples is {MIN_RESAMPLES} or more, not {resamples}.")
     if duplicates not in DUPLICATES:
-        hint = did_you_mean(str(duplicates), DUPLICATES)
-        known = ", ".join(map(repr, DUPLICATES))
-        message = f"duplicates is one of {known}, not '{escape(str(duplicates))}'. {hint}"
-        raise CannotFold(message.rstrip())
+        raise CannotFold(not_one_of("duplicates", duplicates, DUPLICATES))

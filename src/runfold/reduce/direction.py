@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from runfold.errors import CannotFold
-from runfold.text import did_you_mean, escape
+from runfold.text import not_one_of
 
 HIGHER, LOWER = "higher", "lower"
 Better = Literal["higher", "lower"]
@@ -44,9 +44,7 @@ def find_direction(tag: str, better: Better | None = None) -> Direction:
     """
     if better is not None:
         if better not in (HIGHER, LOWER):
-            hint = did_you_mean(str(better), (HIGHER, LOWER))
-            message = f"better is 'higher' or 'lower', not '{escape(str(better))}'. {hint}"
-            raise CannotFold(message.rstrip())
+            raise CannotFold(not_one_of("better", better, (HIGHER, LOWER)))
         return Direction(tag, better)
     for word in reversed(re.split(r"[^0-9a-z]+", tag.lower())):
         if _LOWER_WORDS.fullmatch(word):

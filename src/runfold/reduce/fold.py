@@ -17,7 +17,7 @@ from runfold.reduce.points import AXES, DUPLICATES, STEP, Points, place
 from runfold.reduce.sample import Sample
 from runfold.reduce.statistics import fold, parse
 from runfold.select import select
-from runfold.text import did_you_mean, escape, human_count
+from runfold.text import did_you_mean, escape, human_count, not_one_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -48,9 +48,9 @@ class Manner:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        _check("align", self.align, ALIGNMENTS)
-        _check("duplicates", self.duplicates, DUPLICATES)
-        _check("nan", self.nan, NANS)
+        for name, known in (("align", ALIGNMENTS), ("duplicates", DUPLICATES), ("nan", NANS)):
+            if getattr(self, name) not in known:
+                raise CannotFold(not_one_of(name, getattr(self, name), known))
         for name in ("bins", "min_runs", "resamples"):
             number = getattr(self, name)
             if number is not None and (
@@ -115,14 +115,6 @@ def fold_runs(
             "Another align (--align interpolate, union) or a smaller min_runs may keep some."
         )
     return result
-
-
-def _check(name: str, value: str, known: Sequence[str]) -> None:
-    if value not in known:
-        hint = did_you_mean(str(value), known)
-        raise CannotFold(
-            f"{name} is one of {', '.join(map(repr, known))}, not {value!r}. {hint}".rstrip()
-        )
 
 
 def _wanted_tags(logs: Sequence[RunLog], tags: str | Iterable[str] | None, x: str) -> list[str]:

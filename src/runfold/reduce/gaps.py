@@ -8,7 +8,7 @@ import numpy as np
 
 from runfold.errors import CannotFold
 from runfold.reduce.align import union
-from runfold.text import escape, human_count
+from runfold.text import escape, human_count, human_list
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from runfold.reduce.points import Points
 
 _LINES = 10
-_RUNS = 4
 
 
 class Gaps:
@@ -31,7 +30,7 @@ class Gaps:
     def add_tag(self, tag: str, lacking: Sequence[RunLog]) -> None:
         """Note that some runs of a group have no scalars under a tag."""
         names = [_other_kind(log, tag) for log in lacking]
-        self._tags.append(f"tag '{escape(tag)}' is missing in {_some(names)}")
+        self._tags.append(f"tag '{escape(tag)}' is missing in {human_list(names)}")
 
     def add_places(self, tag: str, points: Sequence[Points]) -> None:
         """Note that runs have a tag at different places."""
@@ -41,9 +40,9 @@ class Gaps:
             missing = every[~np.isin(every, one.x, assume_unique=True)]
             if len(missing):
                 lacking.append(
-                    f"{escape(one.run)} ({len(missing):,} of {len(every):,}, first {missing[0]})"
+                    f"{one.run} ({len(missing):,} of {len(every):,}, first {missing[0]})"
                 )
-        self._places.append(f"tag '{escape(tag)}': {self._x}s missing in {_some(lacking)}")
+        self._places.append(f"tag '{escape(tag)}': {self._x}s missing in {human_list(lacking)}")
 
     def refuse(self) -> None:
         """Raise CannotFold if there are any, naming the options that allow them."""
@@ -73,11 +72,4 @@ class Gaps:
 
 def _other_kind(log: RunLog, tag: str) -> str:
     kinds = [kind for kind, name in log.payloads if name == tag]
-    name = escape(log.name)
-    return f"{name} (where it holds {kinds[0]} data)" if kinds else name
-
-
-def _some(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:_RUNS])
-    left = len(names) - _RUNS
-    return f"{shown} and {human_count(left, 'run')} more" if left > 0 else shown
+    return f"{log.name} (where it holds {kinds[0]} data)" if kinds else log.name

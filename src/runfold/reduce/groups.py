@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from runfold.errors import CannotFold
 from runfold.reduce.folded import FILE_SUFFIX
 from runfold.tables.hparams import join_settings
-from runfold.text import did_you_mean, escape, human_count, natural_key
+from runfold.text import did_you_mean, escape, human_count, human_list, natural_key
 
 if TYPE_CHECKING:
     from runfold.logdir.log import RunLog
@@ -21,8 +21,6 @@ PARENT = "parent"
 One = str | Callable[[Any], object]
 By = One | Sequence[One] | None
 Key = dict[str, Any]
-
-_SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +75,7 @@ def make_groups(logs: Iterable[RunLog], by: By = None) -> Grouping:
         reason, names = next(iter(keyless.items()))
         raise CannotFold(f"No run has {reason}; there is, for example, '{escape(names[0])}'.")
     for reason, names in keyless.items():
-        left_out.append(f"{human_count(len(names), 'run')} without {reason}: {_list(names)}")
+        left_out.append(f"{human_count(len(names), 'run')} without {reason}: {human_list(names)}")
     groups = [
         Members(
             _name(key, by), key, members, _shared(settings.get(one.name, {}) for one in members)
@@ -148,7 +146,7 @@ def _no_hparam(name: str, known: list[str]) -> str:
     if "(" in name:
         hint = "A pattern needs a named group: '(?P<algo>[a-z]+)/seed'."
     elif known:
-        hint = did_you_mean(name, [*known, PARENT]) or f"There are {_list(known, 20)}."
+        hint = did_you_mean(name, [*known, PARENT]) or f"There are {human_list(known, 20)}."
     else:
         hint = f"The runs have no hparams at all; '{PARENT}' groups them by folder."
     return f"No hparam '{escape(name)}' in any run. {hint}"
@@ -185,8 +183,3 @@ def _refuse_equal_names(groups: list[Members]) -> None:
                 f"Two groups would both be called '{escape(group.name)}': "
                 f"{twin.key} and {group.key}. Group by a function that tells them apart."
             )
-
-
-def _list(names: Sequence[str], limit: int = _SHOWN) -> str:
-    shown = ", ".join(escape(name) for name in names[:limit])
-    return shown if len(names) <= limit else f"{shown} and {len(names) - limit} more"

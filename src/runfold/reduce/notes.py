@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from runfold.text import escape, human_count
+from runfold.text import human_count, human_list
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 # What one run alone does not have.
 _SPREAD = re.compile(r"std|var|sem|ci.*-(low|high)")
-_SHOWN = 3
 
 
 class Notes:
@@ -84,8 +83,6 @@ class Notes:
 
 
 def _named(noun: str, names: Mapping[str, None]) -> str:
-    """`tag a`, `2 tags (a, b)` or `9 tags (a, b, c, ...)`."""
-    shown = ", ".join(escape(name) for name in list(names)[:_SHOWN])
-    if len(names) == 1:
-        return f"{noun} {shown}"
-    return f"{human_count(len(names), noun)} ({shown}{', ...' if len(names) > _SHOWN else ''})"
+    """`tag a` or `2 tags (a, b)`."""
+    shown = human_list(names)
+    return f"{noun} {shown}" if len(names) == 1 else f"{human_count(len(names), noun)} ({shown})"

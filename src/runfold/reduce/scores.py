@@ -13,7 +13,7 @@ from runfold.errors import CannotFold, UnknownStatistic, UnknownTag
 from runfold.reduce.direction import LOWER, Direction
 from runfold.reduce.points import STEP, Points, place
 from runfold.select import select
-from runfold.text import did_you_mean, escape, human_count, human_span
+from runfold.text import did_you_mean, escape, human_count, human_list, human_span
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -31,8 +31,6 @@ KINDS = {
     "auc": "area under the curve",
 }
 At = str | int
-
-_SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,10 +124,10 @@ def score_tag(
             if at in ("best", "min", "max") and np.isnan(points.values).any():
                 with_nan.append(log.name)
     for reason, names in lacking.items():
-        scored.left_out.append(f"{human_count(len(names), 'run')} {reason}: {list_names(names)}")
+        scored.left_out.append(f"{human_count(len(names), 'run')} {reason}: {human_list(names)}")
     scored.warnings.extend(_warn_diverged(scored.scores, tag, at))
     if with_nan:
-        runs = f"{human_count(len(with_nan), 'run')} ({list_names(with_nan)})"
+        runs = f"{human_count(len(with_nan), 'run')} ({human_list(with_nan)})"
         scored.warnings.append(f"'{escape(tag)}' is NaN in places, which are skipped, in {runs}.")
     if at == "auc" and len(spans) > 1:
         scored.warnings.append(
@@ -182,7 +180,7 @@ def _warn_diverged(scores: list[Score], tag: str, at: At) -> list[str]:
         f"{human_count(len(found), 'run')} of {name_group(group)}"
         f" {'has' if len(found) == 1 else 'have'} no finite {name_score(at)} of '{escape(tag)}'"
         f" and {'is' if len(found) == 1 else 'are'} left out, which flatters the group:"
-        f" {list_names([f'{one.run} ({one.score})' for one in found])}."
+        f" {human_list([f'{one.run} ({one.score})' for one in found])}."
         for group, found in lost.items()
     ]
 
@@ -190,9 +188,3 @@ def _warn_diverged(scores: list[Score], tag: str, at: At) -> list[str]:
 def name_group(name: str) -> str:
     """A group's name as it is shown; the one group of all runs has none of its own."""
     return escape(name) or "all runs"
-
-
-def list_names(names: Sequence[str]) -> str:
-    """Names as they are shown, at most five of them."""
-    shown = ", ".join(escape(name) for name in names[:_SHOWN])
-    return shown if len(names) <= _SHOWN else f"{shown} and {len(names) - _SHOWN} more"

@@ -6,8 +6,8 @@ import math
 from typing import TYPE_CHECKING
 
 from runfold.reduce.pairs import Pair, Summary, smallest_p
-from runfold.reduce.scores import At, list_names, name_group, name_score
-from runfold.text import escape, human_count
+from runfold.reduce.scores import At, name_group, name_score
+from runfold.text import escape, human_count, human_list
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -157,7 +157,7 @@ def warn(groups: Sequence[Summary], pairs: Sequence[Pair], level: float) -> list
     found = []
     few = {group.group: group.n for group in sorted(known, key=lambda one: -one.n) if group.n < FEW}
     if few:
-        counts = list_names([f"{n} of {name_group(group)}" for group, n in few.items()])
+        counts = human_list([f"{n} of {name_group(group)}" for group, n in few.items()])
         found.append(
             f"Few runs ({counts}): with fewer than {FEW} a group, intervals and p-values are"
             " unreliable."
@@ -175,10 +175,10 @@ def warn(groups: Sequence[Summary], pairs: Sequence[Pair], level: float) -> list
             )
     still = [f"{name_group(group.group)} ({group.tag})" for group in known if group.std == 0]
     if still:
-        found.append(f"All runs score the same, without any spread, in {list_names(still)}.")
+        found.append(f"All runs score the same, without any spread, in {human_list(still)}.")
     uneven = dict.fromkeys(pair.tag for pair in pairs if pair.n_a != pair.n_b)
     if uneven:
-        found.append(f"Groups differ in size on {list_names(list(uneven))}.")
+        found.append(f"Groups differ in size on {human_list(uneven)}.")
     return found
 
 
