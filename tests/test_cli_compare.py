@@ -59,7 +59,7 @@ def test_options_reach_the_comparison(tmp_path: Path, capsys: pytest.CaptureFixt
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--tag", "los"], "No tag 'los'. Did you mean 'loss'?"),
+        (["--tag", "los"], "No tag 'los' of kind scalar. Did you mean 'loss'?"),
         (["--tag", "loss", "--at", "lst"], "No score 'lst'. Did you mean 'last'?"),
         (
             ["--tag", "loss", "--level", "high"],

@@ -191,7 +191,7 @@ def test_text_and_html_show_tables_and_sentence(tmp_path: Path) -> None:
 
 def test_mistakes_are_one_line(tmp_path: Path) -> None:
     logs = write_groups(tmp_path, {"loss": {"a": FAST, "b": SLOW}})
-    with pytest.raises(UnknownTag, match=r"^No tag 'los'. Did you mean 'loss'\?$"):
+    with pytest.raises(UnknownTag, match=r"^No tag 'los' of kind scalar. Did you mean 'loss'\?$"):
         compare(logs, "los", by="parent")
     with pytest.raises(UnknownStatistic, match=r"^No score 'bst'. Did you mean 'best'\?$"):
         compare(logs, "loss", by="parent", at="bst")

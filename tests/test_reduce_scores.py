@@ -13,7 +13,8 @@ from runfold.events import values as messages
 from runfold.logdir.load import Logdir
 from runfold.reduce.direction import Better, Direction, find_direction
 from runfold.reduce.groups import make_groups
-from runfold.reduce.scores import Scored, check_at, choose_tags, score_tag
+from runfold.reduce.scores import Scored, check_at, score_tag
+from runfold.reduce.tags import choose_tags
 
 POINTS = [(0, 4.0), (10, 1.0), (30, 2.0), (40, 3.0)]
 
@@ -154,6 +155,8 @@ def test_tag_that_is_a_histogram_is_said_to_be_one(tmp_path: Path) -> None:
     logs = list(Logdir(tmp_path).logs.values())
     with pytest.raises(UnknownTag, match=r"^Tag 'weights' in run 'a' holds no scalars but histo"):
         choose_tags(logs, "weights")
-    with pytest.raises(UnknownTag, match=r"^No tag 'wieght'. Did you mean 'weight'\?$"):
+    with pytest.raises(
+        UnknownTag, match=r"^No tag 'wieght' of kind scalar. Did you mean 'weight'\?$"
+    ):
         choose_tags(logs, ["wieght"])
     assert choose_tags(logs, "w*") == ["weight"]

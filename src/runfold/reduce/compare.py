@@ -14,7 +14,8 @@ from runfold.reduce.direction import Better, find_direction
 from runfold.reduce.groups import By, make_groups
 from runfold.reduce.pairs import compare_pair, correct, summarise
 from runfold.reduce.points import DUPLICATES
-from runfold.reduce.scores import At, check_at, choose_tags, score_tag
+from runfold.reduce.scores import At, check_at, score_tag
+from runfold.reduce.tags import choose_tags
 from runfold.reduce.tasks import Normalize, Tasks, check_normalize, fold_tasks
 from runfold.reduce.verdict import judge, judge_overall, warn
 from runfold.text import not_one_of

@@ -16,7 +16,7 @@ from runfold.reduce.notes import Notes
 from runfold.reduce.points import AXES, DUPLICATES, STEP, Points, place
 from runfold.reduce.sample import Sample
 from runfold.reduce.statistics import fold, parse
-from runfold.select import select
+from runfold.reduce.tags import choose_tags
 from runfold.text import did_you_mean, escape, human_count, not_one_of
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def fold_runs(
 
 def _wanted_tags(logs: Sequence[RunLog], tags: str | Iterable[str] | None, x: str) -> list[str]:
     """The scalar tags to fold; the one that is the x-axis only if it was asked for."""
-    names = list(dict.fromkeys(tag for log in logs for tag in log.scalars))
+    names = choose_tags(logs)
     if not names:
         raise CannotFold(f"There are no scalars in {human_count(len(logs), 'run')}.")
     if x not in AXES and x not in names:
@@ -127,21 +127,7 @@ def _wanted_tags(logs: Sequence[RunLog], tags: str | Iterable[str] | None, x: st
         raise UnknownTag(f"No tag '{escape(x)}' to be the x-axis. {hint}".rstrip())
     if tags is None:
         return [name for name in names if name != x] or names
-    tags = [tags] if isinstance(tags, str) else list(tags)
-    for tag in tags:
-        if tag not in names:
-            _refuse_kind(logs, tag)
-    return select(names, tags, where="of kind scalar")
-
-
-def _refuse_kind(logs: Sequence[RunLog], tag: str) -> None:
-    for log in logs:
-        for kind, name in log.payloads:
-            if name == tag:
-                raise CannotFold(
-                    f"Tag '{escape(tag)}' holds {kind} data in run '{escape(log.name)}'; "
-                    "only scalars can be folded."
-                )
+    return choose_tags(logs, tags)
 
 
 def _gather(

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, SupportsIndex, cast
 
 import numpy as np
 
-from runfold.errors import CannotFold, UnknownStatistic, UnknownTag
+from runfold.errors import CannotFold, UnknownStatistic
 from runfold.reduce.direction import LOWER, Direction
 from runfold.reduce.points import STEP, Points, place
-from runfold.select import select
 from runfold.text import did_you_mean, escape, human_count, human_list, human_span
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
@@ -74,21 +73,6 @@ def check_at(at: At | SupportsIndex) -> At:
 def name_score(at: At) -> str:
     """What a score is called in a sentence: `last value`, `value at step 100`."""
     return KINDS[at] if isinstance(at, str) else f"value at step {at}"
-
-
-def choose_tags(logs: Iterable[RunLog], wanted: str | Sequence[str]) -> list[str]:
-    """The tags with scalars in any run that are wanted. Raises UnknownTag."""
-    logs = list(logs)
-    names = list(dict.fromkeys(tag for log in logs for tag in log.scalars))
-    try:
-        return select(names, wanted)
-    except UnknownTag:
-        # A histogram of that name is better named as such than as not there.
-        for tag in [wanted] if isinstance(wanted, str) else wanted:
-            for log in logs:
-                if tag not in names and any(tag == other for _, other in log.payloads):
-                    log.series(tag)
-        raise
 
 
 def score_tag(
