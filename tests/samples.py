@@ -4,6 +4,7 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from runfold.reduce.bootstrap import bootstrap_intervals
 from runfold.reduce.sample import Sample
 from runfold.reduce.statistics import fold, parse
 
@@ -24,6 +25,13 @@ def entering(values, present):
     """The values that enter at each step, as plain arrays."""
     there = ~np.isnan(values) if present is None else present & ~np.isnan(values)
     return [column[rows] for column, rows in zip(values.T, there.T, strict=True)]
+
+
+def bootstrap_interval(values, statistic="mean", level=0.95, resamples=10_000, seed=0):
+    """The interval of the values of one step."""
+    ordered = np.sort(np.asarray(values, dtype=np.float64))[None, :]
+    low, high = bootstrap_intervals(ordered, statistic, level, resamples, seed)
+    return low[0], high[0]
 
 
 def folded(operations, values, present=None, **options):

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from samples import FINITE, assert_equal, entering, folded, tables
 
-from runfold.errors import CannotFold
 from runfold.reduce.sample import Sample
 
 NAMES = "mean,std,var,sem,min,max,median,sum,count,iqm,q05,q5,q97.5,ci95,ci90-t,ci95-iqm,ptp"
@@ -129,11 +128,11 @@ def test_infinity_is_a_value():
     assert folded("q50", [[-1.7e308], [1.7e308]])["q50"].tolist() == [0.0]
 
 
-def test_a_nan_is_skipped_and_counted():
+def test_a_nan_is_skipped():
     values = np.array([[1.0, np.nan], [3.0, 4.0], [np.nan, np.nan]])
     present = np.array([[True, True], [True, True], [False, True]])
     sample = Sample(values, present)
-    assert (sample.nans, sample.counts.tolist(), sample.counts.dtype) == (2, [2, 1], np.int64)
+    assert (sample.counts.tolist(), sample.counts.dtype) == ([2, 1], np.int64)
     assert folded("mean,count", values, present)["mean"].tolist() == [2.0, 4.0]
 
 
@@ -165,8 +164,3 @@ def test_what_is_not_present_may_hold_anything_and_stays_as_it_is():
     values.setflags(write=False)
     got = folded(NAMES, values, np.array([[True, False], [False, True]]))
     assert got["mean"].tolist() == got["max"].tolist() == [1.0, 2.0]
-
-
-def test_an_unknown_policy_for_nan_is_refused():
-    with pytest.raises(CannotFold, match="'skip' or 'propagate', not 'drop'"):
-        Sample(np.zeros((1, 1)), nan="drop")

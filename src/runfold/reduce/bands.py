@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from runfold.reduce.statistics import QUANTILE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
 CENTRES = ("mean", "iqm", "median")
 _SPREADS = ("std", "sem")
-_QUANTILE = re.compile(r"q([0-9]+(?:\.[0-9]+)?)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ def choose_band(statistics: Sequence[str]) -> Band | None:
 
 def _bands(centre: str, statistics: Sequence[str]) -> Iterator[Band]:
     quantiles = {
-        float(found[1]): name for name in statistics if (found := _QUANTILE.fullmatch(name))
+        float(found[1]): name for name in statistics if (found := QUANTILE.fullmatch(name))
     }
     for name in statistics:
         if name in _SPREADS:

@@ -23,13 +23,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from runfold.errors import CannotFold, UnknownStatistic
-from runfold.text import did_you_mean, escape
-
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import NDArray
 
 # How many values are left off at each end of n sorted ones before the mean is taken.
 CUTS: dict[str, Callable[[int], int]] = {
@@ -42,24 +39,6 @@ CUTS: dict[str, Callable[[int], int]] = {
 _BLOCK_BYTES = 8 << 20
 
 
-def bootstrap_interval(
-    values: ArrayLike,
-    statistic: str = "mean",
-    level: float = 0.95,
-    resamples: int = 10_000,
-    seed: int = 0,
-) -> tuple[float, float]:
-    """The percentile interval of a "mean", "median" or "iqm" of values.
-
-    NaN, NaN for fewer than two values, of which nothing is known, and where one is NaN.
-    """
-    ordered = np.sort(np.asarray(values, dtype=np.float64).ravel())
-    if np.isnan(ordered).any():
-        return math.nan, math.nan
-    low, high = bootstrap_intervals(ordered[None, :], statistic, level, resamples, seed)
-    return float(low[0]), float(high[0])
-
-
 def bootstrap_intervals(
     ordered: NDArray[np.float64],
     statistic: str = "mean",
@@ -67,17 +46,12 @@ def bootstrap_intervals(
     resamples: int = 10_000,
     seed: int = 0,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The lower and upper ends for each row of a (steps, n) array of sorted values.
+    """The percentile interval of each row of a (steps, n) array of sorted values, as its two ends.
 
     Below the lower end lies no more than half of what `level` leaves over, and
     above the upper end no more than the other half. NaN where n is below two.
     Infinity counts as a value; no NaN may be among them.
     """
-    if statistic not in CUTS:
-        hint = did_you_mean(statistic, CUTS) or f"There are {', '.join(CUTS)}."
-        raise UnknownStatistic(f"No bootstrap of '{escape(str(statistic))}'. {hint}")
-    if resamples < 1:
-        raise CannotFold(f"A bootstrap needs 1 resample or more, not {resamples}.")
     steps, n = ordered.shape
     low, high = np.full((2, steps), np.nan)
     if n < 2:

@@ -7,9 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from runfold.errors import CannotFold
-from runfold.text import escape
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -32,7 +29,6 @@ class Sample:
         here: which of the values are numbers; None when all are.
         counts: int64, how many values enter at each step.
         blank: the steps at which there is no statistic: nothing enters, or a NaN does.
-        nans: how many NaN were among the values present.
         seed, resamples: for the statistics that draw at random.
     """
 
@@ -45,18 +41,13 @@ class Sample:
         resamples: int = 10_000,
     ) -> None:
         """Take values that no one changes any more; `present` None says all are there."""
-        if nan not in ("skip", "propagate"):
-            raise CannotFold(f"nan is 'skip' or 'propagate', not '{escape(str(nan))}'.")
         self.seed = seed
         self.resamples = resamples
         runs, steps = values.shape
         self.values = values
         self.here: NDArray[np.bool_] | None = None
         self.counts = np.full(steps, runs, dtype=np.int64)
-        self.nans = 0
-        missing = 0
         if present is not None and not present.all():
-            missing = present.size - int(np.count_nonzero(present))
             self.values = np.where(present, values, np.nan)
             self.counts = np.count_nonzero(present, axis=0)
         broken = np.zeros(steps, bool)
@@ -64,7 +55,6 @@ class Sample:
         if not np.isfinite(self.sums).all() and not (here := ~np.isnan(self.values)).all():
             del self.sums  # it was taken of the NaN too
             self.here = here
-            self.nans = here.size - int(np.count_nonzero(here)) - missing
             numbers = np.count_nonzero(here, axis=0)
             if nan == "propagate":
                 broken = numbers < self.counts

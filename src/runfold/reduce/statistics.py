@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 Operation = str | Callable[[Any], Any]
 
-_QUANTILE = re.compile(r"q([0-9]+(?:\.[0-9]+)?)")
+QUANTILE = re.compile(r"q([0-9]+(?:\.[0-9]+)?)")
 _INTERVAL = re.compile(r"ci([0-9]+(?:\.[0-9]+)?)(?:-(t|iqm|median))?")
 _EXAMPLES = ("q05", "q95", "ci95", "ci95-t", "ci95-iqm", "ci95-median")
 
@@ -118,7 +118,7 @@ def _parse_one(operation: Operation, nameless: Iterator[str]) -> Statistic:
         return Statistic(name, (name,), _one(adapt(operation, name)))
     if operation in _KNOWN:
         return Statistic(operation, (operation,), _KNOWN[operation])
-    if found := _QUANTILE.fullmatch(operation):
+    if found := QUANTILE.fullmatch(operation):
         if float(found[1]) > 100:
             raise UnknownStatistic(f"No quantile '{operation}': they go from q0 to q100.")
         return Statistic(operation, (operation,), _one(partial(_quantile, percent=float(found[1]))))
