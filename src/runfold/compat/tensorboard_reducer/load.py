@@ -6,6 +6,8 @@ import os
 import warnings
 from typing import TYPE_CHECKING, Literal, get_args
 
+import numpy as np
+
 from runfold.logdir.load import Logdir
 from runfold.text import escape, human_count
 
@@ -73,8 +75,9 @@ def load_tb_events(
     columns: dict[str, list[Column]] = {}
     for folder, scalars in tqdm(runs, desc="Reading tags", disable=not verbose):
         for tag, series in scalars.items():
-            column = _make_column(series, folder, handle_dup_steps)
-            columns.setdefault(tag, []).append((folder, column))
+            parts = columns.setdefault(tag, [])
+            before = parts[-1][1].index if parts else None
+            parts.append((folder, _make_column(series, folder, handle_dup_steps, before)))
     if not columns:
         raise FileNotFoundError(
             f"Got {len(input_dirs)} input directories but no TensorBoard event files with scalars "
@@ -104,10 +107,16 @@ def _read_scalars(folder: str) -> Mapping[str, Series]:
     return log.scalars if log else {}
 
 
-def _make_column(series: Series, folder: str, handle_dup_steps: HandleDupSteps) -> pd.Series[float]:
+def _make_column(
+    series: Series, folder: str, handle_dup_steps: HandleDupSteps, before: pd.Index[int] | None
+) -> pd.Series[float]:
+    """The values of a run by step; `before` is the index of the run before it, if any."""
     import pandas as pd
 
-    column = pd.Series(series.values, pd.Index(series.steps, name="step"), name="value")
+    # Most runs log the same steps, and pandas compares and joins one index in no time.
+    has_same_steps = before is not None and np.array_equal(before, series.steps)
+    index = before if has_same_steps else pd.Index(series.steps, name="step")
+    column = pd.Series(series.values, index, name="value")
     if handle_dup_steps == "mean":
         return column.groupby(level=0).mean()
     if column.index.is_unique:
