@@ -206,3 +206,11 @@ def test_another_tag_as_the_axis_is_not_folded_itself(tmp_path):
     assert reduced["loss"].x.tolist() == [0.0, 10.0, 20.0, 30.0, 40.0, 60.0, 80.0]
     np.testing.assert_allclose(reduced["loss"]["mean"], reduced["loss"].x)
     assert reduced.x == "samples"
+
+
+@pytest.mark.parametrize(("wanted", "is_shown"), [(True, True), (False, False), (None, False)])
+def test_a_bar_is_shown_when_asked_for_and_not_to_a_pipe(tmp_path, wanted, is_shown, capsys):
+    write(tmp_path / "a", scalars("loss", (0, 1.0)), scalars("acc", (0, 1.0)))
+    rf.open(tmp_path, progress=wanted).reduce("mean")
+    assert ("Folding" in (told := capsys.readouterr().err)) == is_shown
+    assert ("/2.00 " in told) == is_shown

@@ -385,7 +385,16 @@ class Runs(Frames, Mapping[str, Run]):
             align, bins, min_runs, duplicates, nan, x, lax_tags, resamples=resamples, seed=seed
         )
         logs = self._logs(runs)
-        return Reduced.of(fold_runs(logs, ops, tags=tags, by=self._by_log(by), manner=manner))
+        return Reduced.of(
+            fold_runs(
+                logs,
+                ops,
+                tags=tags,
+                by=self._by_log(by),
+                manner=manner,
+                progress=self._logdir.progress,
+            )
+        )
 
     def compare(
         self,

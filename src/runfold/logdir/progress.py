@@ -17,9 +17,9 @@ _DELAY = 0.5
 
 @contextmanager
 def progress_bar(
-    total: Callable[[], int], description: str, wanted: bool | None = None
+    total: Callable[[], int], description: str, wanted: bool | None = None, unit: str = "B"
 ) -> Iterator[Callable[[int], object]]:
-    """Give a function that moves the bar on by some bytes.
+    """Give a function that moves the bar on by some bytes, or whatever the unit is.
 
     `total` is asked only where a bar is shown. `wanted` None means: where
     stderr is a terminal, or in a notebook.
@@ -33,7 +33,7 @@ def progress_bar(
     module = import_module("tqdm.notebook" if has_widgets else "tqdm")
     delay = 0 if wanted else _DELAY
     with module.tqdm(
-        total=total(), desc=description, unit="B", unit_scale=True, delay=delay, leave=False
+        total=total(), desc=description, unit=unit, unit_scale=True, delay=delay, leave=False
     ) as bar:
         yield bar.update
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from runfold.errors import CannotFold, UnknownTag
+from runfold.logdir.progress import progress_bar
 from runfold.reduce.align import ALIGNMENTS, BINS, STRICT, align, has_same_places, range_of
 from runfold.reduce.folded import Curve, Folded, Group
 from runfold.reduce.gaps import Gaps
@@ -72,8 +73,11 @@ def fold_runs(
     tags: str | Iterable[str] | None = None,
     by: By = None,
     manner: Manner | None = None,
+    progress: bool | None = None,
 ) -> Folded:
     """Fold the scalars of runs into statistics, group by group and tag by tag.
+
+    `progress` shows a bar; by default where a person watches and it takes long.
 
     Raises CannotFold where runs do not have the same tags and steps and no
     option allows it, UnknownStatistic and UnknownTag.
@@ -89,16 +93,18 @@ def fold_runs(
     notes = Notes(manner.x, manner.nan)
     ranges = _ranges(gathered, manner)
     groups = {}
-    for members, tracks in zip(grouping.groups, gathered, strict=True):
-        runs = tuple(log.name for log in members.logs)
-        curves = {}
-        for tag, points in tracks.items():
-            notes.see(tag, points, len(runs))
-            curve, dropped = _fold_tag(tag, points, statistics, manner, ranges.get(tag))
-            notes.drop(tag, dropped, len(curve))
-            if len(curve):
-                curves[tag] = curve
-        groups[members.name] = Group(members.name, members.key, runs, members.hparams, curves)
+    with progress_bar(lambda: sum(map(len, gathered)), "Folding", progress, " tags") as advance:
+        for members, tracks in zip(grouping.groups, gathered, strict=True):
+            runs = tuple(log.name for log in members.logs)
+            curves = {}
+            for tag, points in tracks.items():
+                notes.see(tag, points, len(runs))
+                curve, dropped = _fold_tag(tag, points, statistics, manner, ranges.get(tag))
+                notes.drop(tag, dropped, len(curve))
+                if len(curve):
+                    curves[tag] = curve
+                advance(1)
+            groups[members.name] = Group(members.name, members.key, runs, members.hparams, curves)
     columns = tuple(column for one in statistics for column in one.columns)
     result = Folded(
         groups,
