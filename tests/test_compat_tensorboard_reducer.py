@@ -1,6 +1,7 @@
 """The drop-in for tensorboard-reducer beside the original, on logs that both can read."""
 
 import math
+import os
 import re
 from pathlib import Path
 
@@ -146,6 +147,18 @@ def test_event_files_carry_the_mark_by_which_they_may_be_replaced(runs, tmp_path
     assert file.name.startswith("events.out.tfevents.")
     assert file.name.endswith(FILE_SUFFIX)
     ours.write_tb_events(reduced, str(tmp_path / "out"), overwrite=True)
+
+
+@pytest.mark.fault(59)
+def test_no_two_event_files_have_one_name(runs, tmp_path):
+    reduced = ours.reduce_events(ours.load_tb_events(runs), ["mean", "max"])
+    folders = [
+        *ours.write_tb_events(reduced, f"{tmp_path}/out"),
+        *ours.write_tb_events(reduced, f"{tmp_path}/again"),
+    ]
+    names = {file.name for folder in folders for file in Path(folder).iterdir()}
+    assert len(names) == 4
+    assert all(os.uname().nodename in name for name in names)
 
 
 @pytest.mark.parametrize(

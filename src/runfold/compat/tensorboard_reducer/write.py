@@ -17,7 +17,7 @@ from runfold.core.encoder import EventBuffer
 from runfold.errors import OutputExists
 from runfold.export.compression import compress
 from runfold.export.files import check_file, check_folders, replace_file, replace_folders
-from runfold.reduce.folded import FILE_SUFFIX
+from runfold.export.tensorboard import name_file, write_file
 from runfold.text import escape
 
 if TYPE_CHECKING:
@@ -91,9 +91,7 @@ def _write_events(curves: Curves, folder: str) -> None:
             np.full(len(curve), now),
             np.ascontiguousarray(curve, np.float64),
         )
-    name = f"events.out.tfevents.{int(now)}.{os.getpid()}{FILE_SUFFIX}"
-    with open(os.path.join(folder, name), "xb") as file:
-        file.write(buffer)
+    write_file(folder, name_file(), buffer)
 
 
 def write_data_file(
