@@ -90,6 +90,11 @@ def test_a_folder_that_is_not_there_is_named(runs):
         load_tb_events([*runs, runs[0].replace("runs/a", "runs/c")])
 
 
+def test_a_path_is_no_list_of_folders(runs):
+    with pytest.raises(ValueError, match=r"^Expected non-empty list of input directories, got '/"):
+        load_tb_events(runs[0])
+
+
 def test_a_folder_of_runs_is_no_run(runs):
     with pytest.raises(
         FileNotFoundError, match=r"^Got 1 input directories but no TensorBoard event"

@@ -53,11 +53,8 @@ def load_tb_events(
             other runs have NaN there.
         verbose: show progress on stderr and the shapes on stdout.
     """
-    if not input_dirs:
-        raise ValueError(
-            f"Expected non-empty list of input directories, got '{input_dirs}'. "
-            "A glob that matches nothing gives an empty one."
-        )
+    if not input_dirs or isinstance(input_dirs, str):  # each letter would be a folder
+        raise ValueError(f"Expected non-empty list of input directories, got '{input_dirs}'")
     choices = get_args(HandleDupSteps)
     if handle_dup_steps not in choices:
         raise ValueError(f"unexpected {handle_dup_steps=}, must be one of {choices}")
@@ -80,8 +77,8 @@ def load_tb_events(
             parts.append((folder, _make_column(series, folder, handle_dup_steps, before)))
     if not columns:
         raise FileNotFoundError(
-            f"Got {len(input_dirs)} input directories but no TensorBoard event files with scalars "
-            "are in them. Folders below them are runs of their own: name those."
+            f"Got {len(input_dirs)} input directories but no TensorBoard event files found "
+            "inside them that hold scalars. Folders below them are runs of their own: name those."
         )
     if strict_steps:
         for tag, parts in columns.items():
@@ -125,8 +122,12 @@ def _make_column(
         step = column.index[column.index.duplicated()][0]
         raise ValueError(
             f"Tag '{escape(series.tag)}' from run directory '{escape(folder)}' contains duplicate "
-            f"steps, the first of them {step}; a restarted job leaves such. Say what becomes of "
-            "them with --handle-dup-steps or handle_dup_steps='keep-first'|'keep-last'|'mean'."
+            "steps. Please make sure your data wasn't corrupted. If this is expected/you want to "
+            "proceed anyway, specify how to handle duplicate values recorded for the same tag and "
+            "step in a single run by passing --handle-dup-steps to the CLI or "
+            "handle_dup_steps='keep-first'|'keep-last'|'mean' to the Python API. This will keep "
+            "the first/last occurrence of duplicate steps or take their mean. The first of them "
+            f"is step {step}."
         )
     return column[~column.index.duplicated("first" if handle_dup_steps == "keep-first" else "last")]
 
@@ -151,14 +152,19 @@ def _refuse_missing_tags(runs: Sequence[tuple[str, Mapping[str, Series]]]) -> No
     ]
     if report:
         raise ValueError(
-            "\n".join(["Some tags are in some logs but not others:", *report, ""])
-            + "Pass --lax-tags or strict_tags=False to take each tag from the runs that have it, "
-            "however few they are."
+            "\n".join(["Some tags are in some logs but not others:", *report, "", ""])
+            + "If intentional, pass CLI flag --lax-tags or strict_tags=False to the Python API. "
+            "With that, each tag reduction uses as many runs as are available for a given tag, "
+            "even if that's just one. Proceed with caution as not all tags will have the same "
+            "statistics in downstream analysis."
         )
 
 
 def _refuse_unequal_steps(tag: str, columns: Sequence[Column]) -> None:
-    advice = "Pass --lax-steps or strict_steps=False to keep only the steps that all runs have."
+    advice = (
+        "If intentional, pass CLI flag --lax-steps or strict_steps=False to the Python API. "
+        "After that, each reduction will only use the steps that all runs have."
+    )
     counts = [len(column) for _, column in columns]
     if len(set(counts)) > 1:
         raise ValueError(

@@ -104,14 +104,15 @@ def write_data_file(
     `.zip` or `.zst`. Raises ValueError for another extension, FileExistsError for
     a file that exists; with `overwrite` only a regular file is replaced.
     """
-    match = _DATA_FILE.search(out_path)
+    path = os.fspath(out_path)  # tensorboard-reducer takes a Path here too
+    match = _DATA_FILE.search(path)
     if match is None:
         raise ValueError(
-            f"{out_path=} has unknown extension, should be one of {_EXTENSIONS}, where a "
-            "compression may follow the first two: '.csv.gz', '.json.bz2'."
+            f"{out_path=} has unknown extension, should be one of {_EXTENSIONS} or compressed "
+            "versions thereof like '.csv.gz', '.json.bz2', etc."
         )
-    with _refusing(out_path, overwrite):
-        check_file(out_path, overwrite)
+    with _refusing(path, overwrite):
+        check_file(path, overwrite)
 
     import pandas as pd
 
@@ -120,12 +121,12 @@ def write_data_file(
     )
     table = table.swaplevel(axis=1)
     table.index.name = "step"
-    with replace_file(out_path, overwrite) as file:
+    with replace_file(path, overwrite) as file:
         if match["excel"]:
             table.to_excel(file)
         else:
             text = table.to_csv() if match["kind"].lower() == ".csv" else _to_json(table)
-            member = os.path.basename(out_path).removesuffix(match["suffix"] or "")
+            member = os.path.basename(path).removesuffix(match["suffix"] or "")
             _write_compressed(file, text.encode(), (match["suffix"] or "").lower(), member)
     if verbose:
         print(f"Created new data file at {out_path!r}")
@@ -152,7 +153,8 @@ def _write_compressed(file: BinaryIO, content: bytes, suffix: str, member: str) 
         with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
             archive.writestr(member, content)
     else:
-        with compress(file, ".gz" if suffix == ".gzip" else suffix) as out:
+        # `.gzip` stays plain text, as pandas writes it and expects to read it.
+        with compress(file, suffix) as out:
             out.write(content)
 
 
@@ -165,8 +167,9 @@ def _refusing(path: str, overwrite: bool) -> Iterator[None]:
         if overwrite:
             raise ValueError(
                 f"Received the overwrite flag but the content of '{escape(path)}' does not look "
-                f"like it was written by this program: {error}"
+                f"like it was written by this program. {error}"
             ) from None
         raise FileExistsError(
-            f"'{escape(path)}' already exists. Pass overwrite=True (-f, --overwrite) to replace it."
+            f"'{escape(path)}' already exists, pass overwrite=True (-f/--overwrite in CLI) to "
+            "proceed anyway"
         ) from None
