@@ -8,13 +8,15 @@ from typing import Literal
 from runfold.errors import UnknownRun, UnknownTag
 from runfold.text import did_you_mean, escape
 
+Names = str | Iterable[str] | None
+
 _MAGIC = re.compile(r"[*?\[]")
 _ERRORS = {"run": UnknownRun, "tag": UnknownTag}
 
 
 def select(
     names: Sequence[str],
-    wanted: str | Iterable[str] | None,
+    wanted: Names,
     noun: Literal["run", "tag"] = "tag",
     where: str = "",
 ) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from runfold.errors import UnknownTag
-from runfold.select import select
+from runfold.select import Names, select
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from runfold.logdir.log import RunLog
 
 
-def choose_tags(logs: Iterable[RunLog], wanted: str | Iterable[str] | None = None) -> list[str]:
+def choose_tags(logs: Iterable[RunLog], wanted: Names = None) -> list[str]:
     """The tags with scalars in any run that are wanted, by default all. Raises UnknownTag."""
     logs = list(logs)
     names = list(dict.fromkeys(tag for log in logs for tag in log.scalars))
