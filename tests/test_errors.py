@@ -8,10 +8,14 @@ from runfold import errors
 from runfold.errors import (
     AmbiguousTag,
     BadLog,
+    CannotFold,
     FileChanged,
     LogdirNotFound,
+    OutputExists,
     RunfoldError,
+    UnknownFormat,
     UnknownRun,
+    UnknownStatistic,
     UnknownTag,
 )
 from runfold.events.problems import MESSAGES, Code, Problem
@@ -28,6 +32,10 @@ PROBLEM = Problem.of(
         (UnknownRun, KeyError),
         (UnknownTag, KeyError),
         (AmbiguousTag, LookupError),
+        (UnknownStatistic, ValueError),
+        (UnknownFormat, ValueError),
+        (CannotFold, ValueError),
+        (OutputExists, FileExistsError),
     ],
 )
 def test_errors_are_caught_as_the_builtin_they_resemble(kind, builtin):
@@ -49,13 +57,21 @@ def test_a_changed_file_tells_the_next_step():
     )
 
 
-@pytest.mark.parametrize("error", [UnknownTag("No."), BadLog(PROBLEM), FileChanged("a")])
+@pytest.mark.parametrize(
+    "error", [UnknownTag("No."), OutputExists("No."), BadLog(PROBLEM), FileChanged("a")]
+)
 def test_errors_survive_the_way_back_from_another_process(error):
     copy = pickle.loads(pickle.dumps(error))
     assert (type(copy), str(copy), vars(copy)) == (type(error), str(error), vars(error))
 
 
 def test_every_public_error_is_in_the_drawn_tree():
+    raised = {
+        name
+        for name, one in vars(errors).items()
+        if isinstance(one, type) and issubclass(one, Exception)
+    }
+    assert raised == set(errors.__all__)
     assert all(name in errors.__doc__ for name in errors.__all__)
 
 
