@@ -6,7 +6,8 @@ import argparse
 import contextlib
 from typing import TYPE_CHECKING
 
-from runfold.cli.terminal import Column, CommandError, no_runs, note, print_json, print_table
+from runfold.cli.folding import add_by, add_duplicates, read_logs
+from runfold.cli.terminal import Column, note, print_json, print_table
 
 if TYPE_CHECKING:
     from runfold.cli.parser import Parser
@@ -44,14 +45,7 @@ def add_arguments(parser: Parser) -> None:
         help="What to compare: the name of a scalar tag or a glob; more than once for several."
         " Default: none, it must be given.",
     )
-    parser.add_argument(
-        "--by",
-        action="append",
-        metavar="KEY",
-        help="What makes a group: an hparam, 'parent' for the run's folder, or a regular"
-        " expression with named groups over the run's name; more than once for several."
-        " Default: all runs are one group.",
-    )
+    add_by(parser)
     parser.add_argument(
         "--at",
         type=_at,
@@ -80,32 +74,19 @@ def add_arguments(parser: Parser) -> None:
         help="How several tags come to one scale: 'range' makes the worst score of any run 0"
         " and the best 1. Default: they are taken as they are.",
     )
-    parser.add_argument(
-        "--duplicates",
-        choices=("error", "first", "last", "mean"),
-        default="error",
-        metavar="WHICH",
-        help="Which value of a step that was logged twice counts: first, last or mean; error"
-        " refuses. Default: error.",
-    )
+    add_duplicates(parser)
     parser.add_json()
     parser.add_restarts()
 
 
 def run(options: argparse.Namespace) -> int:
     """Print the comparison."""
-    from runfold.logdir.load import Logdir
     from runfold.reduce.compare import compare
 
-    logdir = Logdir(*options.logdirs, restarts=options.restarts)
-    logdir.load()
-    if not logdir.logs:
-        raise CommandError(no_runs(*options.logdirs))
-    by = options.by
     comparison = compare(
-        logdir.logs.values(),
+        read_logs(options),
         options.tag,
-        by[0] if by and len(by) == 1 else by,
+        options.by,
         options.at,
         options.better,
         level=options.level,

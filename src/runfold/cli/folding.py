@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from runfold.cli.parser import Parser
+    from runfold.logdir.log import RunLog
     from runfold.reduce.folded import Folded
 
 # As in `reduce.align` and its kin, which bring NumPy along; a test holds them together.
@@ -21,14 +22,7 @@ NANS = ("skip", "propagate")
 
 def add_folding(parser: Parser) -> None:
     """Declare the options of a fold."""
-    parser.add_argument(
-        "--by",
-        action="append",
-        metavar="KEY",
-        help="Fold each group of runs by itself: the name of an hparam, 'parent' for the folder"
-        " that a run lies in, or a pattern with named groups over the run's name, such as"
-        " '(?P<algo>\\w+)/seed'. May be given again. Default: all runs are one group.",
-    )
+    add_by(parser)
     parser.add_argument(
         "--align",
         choices=ALIGNMENTS,
@@ -58,16 +52,7 @@ def add_folding(parser: Parser) -> None:
         metavar="N",
         help="Leave out steps that fewer runs have. Default: none are.",
     )
-    parser.add_argument(
-        "--duplicates",
-        "--handle-dup-steps",
-        type=lambda text: text.removeprefix("keep-"),
-        choices=DUPLICATES,
-        default="error",
-        metavar="WHICH",
-        help="Of several values at one step of a run, take the 'first', the 'last' or their"
-        " 'mean' ('keep-first' and 'keep-last' do too). Default: error.",
-    )
+    add_duplicates(parser)
     parser.add_argument(
         "--nan",
         choices=NANS,
@@ -86,13 +71,38 @@ def add_folding(parser: Parser) -> None:
     parser.add_restarts()
 
 
+def add_by(parser: Parser) -> None:
+    """Declare what makes groups of runs."""
+    parser.add_argument(
+        "--by",
+        action="append",
+        metavar="KEY",
+        help="What makes a group of runs: the name of an hparam, 'parent' for the folder"
+        " that a run lies in, or a pattern with named groups over the run's name, such as"
+        " '(?P<algo>\\w+)/seed'. May be given again. Default: all runs are one group.",
+    )
+
+
+def add_duplicates(parser: Parser) -> None:
+    """Declare what becomes of steps that were logged twice."""
+    parser.add_argument(
+        "--duplicates",
+        "--handle-dup-steps",
+        type=lambda text: text.removeprefix("keep-"),
+        choices=DUPLICATES,
+        default="error",
+        metavar="WHICH",
+        help="Of several values at one step of a run, take the 'first', the 'last' or their"
+        " 'mean' ('keep-first' and 'keep-last' do too). Default: error.",
+    )
+
+
 def fold_options(
     options: argparse.Namespace,
     operations: str | Iterable[str],
     tags: str | Iterable[str] | None = None,
 ) -> Folded:
     """The runs of a command's paths, folded as its options say."""
-    from runfold.logdir.load import Logdir
     from runfold.reduce.fold import Manner, fold_runs
 
     manner = Manner(
@@ -104,11 +114,18 @@ def fold_options(
         x=options.x,
         lax_tags=options.lax_tags,
     )
+    return fold_runs(read_logs(options), operations, tags=tags, by=options.by, manner=manner)
+
+
+def read_logs(options: argparse.Namespace) -> list[RunLog]:
+    """The runs of a command's paths, read. Raises CommandError where there are none."""
+    from runfold.logdir.load import Logdir
+
     logdir = Logdir(*options.logdirs, restarts=options.restarts)
     if not logdir.logs:
         raise CommandError(no_runs(*options.logdirs))
     logdir.load()
-    return fold_runs(logdir.logs.values(), operations, tags=tags, by=options.by, manner=manner)
+    return list(logdir.logs.values())
 
 
 def _alignment(options: argparse.Namespace) -> str:
