@@ -16,7 +16,7 @@ from runfold.reduce.pairs import (
     correct,
     holm,
     improvement,
-    resample_improvement,
+    improvement_interval,
     smallest_p,
     summarise,
 )
@@ -28,8 +28,7 @@ samples = st.lists(st.integers(-3, 3).map(float), min_size=1, max_size=5).map(np
 
 
 def pair_of(a: NDArray[np.float64], b: NDArray[np.float64], sign: int = 1) -> Pair:
-    random = np.random.default_rng(0)
-    (pair,) = correct([compare_pair(("x", "a", "b"), a, b, sign, 0.95, 10_000, random)])
+    (pair,) = correct([compare_pair(("x", "a", "b"), a, b, sign, 0.95, 10_000, seed=0)])
     return pair
 
 
@@ -104,16 +103,26 @@ def test_improvement_is_the_share_of_pairs_won(
     assert pair_of(a, b, sign=-1).improvement == pytest.approx(1 - np.mean(won))
 
 
-def test_resampled_improvement_is_that_of_runs_drawn_one_by_one() -> None:
-    tasks = [(A, B), (B[:3], A[:2])]
-    found = resample_improvement(tasks, 200, np.random.default_rng(5))
-    random = np.random.default_rng(5)
-    expected = np.zeros(200)
-    for a, b in tasks:
-        drawn = [one[random.integers(len(one), size=(200, len(one)))] for one in (a, b)]
-        for row, (of_a, of_b) in enumerate(zip(*drawn, strict=True)):
-            expected[row] += improvement(of_a, of_b) / len(tasks)
-    np.testing.assert_allclose(found, expected)
+def test_interval_of_improvement_agrees_with_its_definition() -> None:
+    for won, n_a, n_b in ((1.0, 5, 5), (0.55, 5, 4), (0.0, 30, 7)):
+        z, middle = stats.norm.ppf(0.975), (n_a + n_b) / 2 - 1
+        for end in improvement_interval(won, n_a, n_b, 0.95):
+            grown = 1 + middle * (1 - end) / (2 - end) + middle * end / (1 + end)
+            error = math.sqrt(end * (1 - end) * grown / (n_a * n_b))
+            assert abs(end - won) == pytest.approx(z * error, abs=1e-9)
+    assert improvement_interval(1.0, 5, 5, 0.95) == (pytest.approx(0.6427, abs=1e-4), 1.0)
+
+
+@pytest.mark.parametrize(("n", "shift"), [(5, 0.0), (5, 2.0), (10, 1.0)])
+def test_interval_of_improvement_holds_the_truth_as_often_as_it_says(n: int, shift: float) -> None:
+    random = np.random.default_rng(0)
+    truth = float(stats.norm.cdf(shift / math.sqrt(2)))
+    held = 0
+    for _ in range(500):
+        won = improvement(random.normal(shift, 1, n), random.normal(0, 1, n))
+        low, high = improvement_interval(won, n, n, 0.95)
+        held += low <= truth <= high
+    assert held / 500 >= 0.92
 
 
 def test_holm_agrees_with_a_worked_example() -> None:

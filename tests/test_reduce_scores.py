@@ -13,7 +13,7 @@ from runfold.events import values as messages
 from runfold.logdir.load import Logdir
 from runfold.reduce.direction import Better, Direction, find_direction
 from runfold.reduce.groups import make_groups
-from runfold.reduce.scores import Scored, check_at, score_tag
+from runfold.reduce.scores import Scored, check_at, score_tag, tabulate
 from runfold.reduce.tags import choose_tags
 
 POINTS = [(0, 4.0), (10, 1.0), (30, 2.0), (40, 3.0)]
@@ -84,7 +84,8 @@ def test_diverged_run_is_named_and_its_score_kept_as_it_is(tmp_path: Path) -> No
     write(tmp_path / "worse", scalars("x", (0, 1.0), (1, math.inf)))
     found = score(tmp_path, "last")
     np.testing.assert_equal([one.score for one in found.scores], [math.nan, 2.0, math.inf])
-    assert found.finite("").tolist() == [2.0]
+    groups = make_groups(Logdir(tmp_path).logs.values()).groups
+    np.testing.assert_equal(tabulate(groups, [found])[""], [[math.nan], [2.0], [math.nan]])
     assert found.warnings == [
         "2 runs of all runs have no finite last value of 'x' and are left out, which flatters"
         " the group: bad (nan), worse (inf)."

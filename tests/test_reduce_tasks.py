@@ -9,7 +9,15 @@ from scipy import stats
 from runfold.errors import CannotFold
 from runfold.reduce import tasks as tasks_module
 from runfold.reduce.direction import Better, Direction
-from runfold.reduce.tasks import Normalize, Tasks, check_normalize, fold_tasks, resample_iqm
+from runfold.reduce.pairs import improvement_interval
+from runfold.reduce.tasks import (
+    Normalize,
+    Tasks,
+    check_normalize,
+    fold_tasks,
+    improve,
+    resample_iqm,
+)
 
 RANDOM = np.random.default_rng(3)
 SAMPLES = {
@@ -24,8 +32,20 @@ def fold(
     better: dict[str, Better | None],
     normalize: Normalize = None,
 ) -> Tasks:
-    directions = {tag: Direction(tag, way) for tag, way in better.items()}
-    return fold_tasks(samples, directions, normalize, 0.95, 1000, np.random.default_rng(1))
+    directions = [Direction(tag, better[tag]) for tag in samples]
+    return fold_tasks(apart(samples), directions, normalize, 0.95, 1000, np.random.default_rng(1))
+
+
+def apart(samples: dict[str, dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
+    """Groups of runs that each have a score in one task only, a row a run."""
+    table = {}
+    for group in next(iter(samples.values())):
+        columns = [sample[group] for sample in samples.values()]
+        rows = np.full((sum(map(len, columns)), len(columns)), np.nan)
+        for task, start in enumerate(np.cumsum([0, *map(len, columns[:-1])])):
+            rows[start : start + len(columns[task]), task] = columns[task]
+        table[group] = rows
+    return table
 
 
 def test_iqm_is_that_of_all_scores() -> None:
@@ -38,9 +58,9 @@ def test_iqm_is_that_of_all_scores() -> None:
     assert found.warnings == []
 
 
-def test_resamples_draw_runs_within_each_task() -> None:
+def test_runs_of_one_task_each_are_drawn_within_it() -> None:
     scores = [sample["b"] for sample in SAMPLES.values()]
-    found = resample_iqm(scores, 50, np.random.default_rng(2))
+    found = resample_iqm(apart(SAMPLES)["b"], 50, np.random.default_rng(2))
     random = np.random.default_rng(2)
     drawn = [random.integers(len(one), size=(50, len(one))) for one in scores]
     expected = [
@@ -52,9 +72,26 @@ def test_resamples_draw_runs_within_each_task() -> None:
     np.testing.assert_allclose(found, expected)
 
 
+def test_run_is_drawn_with_all_its_tasks() -> None:
+    scores = np.array([[1.0, 10.0], [2.0, 20.0], [3.0, math.nan], [4.0, 40.0]])
+    found = resample_iqm(scores, 50, np.random.default_rng(2))
+    drawn = scores[np.random.default_rng(2).integers(4, size=(50, 4))].reshape(50, -1)
+    expected = [stats.trim_mean(row[~np.isnan(row)], 0.25) for row in drawn]
+    np.testing.assert_allclose(found, expected)
+
+
+def test_tasks_that_go_together_say_no_more_than_one() -> None:
+    one = RANDOM.normal(0, 1, (8, 1))
+    alone, five = (
+        resample_iqm(np.tile(one, (1, tasks)), 4000, np.random.default_rng(0)).std()
+        for tasks in (1, 5)
+    )
+    assert five == pytest.approx(alone, rel=0.1)
+
+
 def test_resamples_in_blocks_are_as_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tasks_module, "_BLOCK", 100)
-    found = resample_iqm([np.arange(9.0), np.arange(7.0)], 50, np.random.default_rng(2))
+    found = resample_iqm(np.arange(18.0).reshape(9, 2), 50, np.random.default_rng(2))
     assert len(found) == 50
     assert np.isfinite(found).all()
 
@@ -62,7 +99,7 @@ def test_resamples_in_blocks_are_as_many(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_spread_of_resamples_is_the_error_of_the_mean() -> None:
     # Three scores in all lose no quarter, so that their IQM is the mean.
     scores = np.array([1.0, 5.0, 6.0])
-    found = resample_iqm([scores], 40_000, np.random.default_rng(0))
+    found = resample_iqm(scores[:, None], 40_000, np.random.default_rng(0))
     assert found.mean() == pytest.approx(scores.mean(), abs=0.05)
     assert found.std() == pytest.approx(scores.std() / math.sqrt(3), rel=0.02)
 
@@ -74,6 +111,18 @@ def test_improvement_is_the_mean_over_tasks() -> None:
     ]
     assert pair.improvement == pytest.approx(np.mean(shares))
     assert pair.improvement_low <= pair.improvement <= pair.improvement_high
+
+
+def test_interval_of_improvement_grows_narrow_only_with_other_runs() -> None:
+    scores = RANDOM.normal(0, 1, (2, 6))
+    won, low, high = improve(*(one[:, None] for one in scores), 0.95)
+    assert (low, high) == pytest.approx(improvement_interval(won, 6, 6, 0.95))
+    same = improve(*(np.tile(one[:, None], (1, 4)) for one in scores), 0.95)
+    assert same == pytest.approx((won, low, high))
+    others = apart({str(task): dict(zip("ab", scores, strict=True)) for task in range(4)})
+    assert improve(others["a"], others["b"], 0.95) == pytest.approx(
+        (won, won - (won - low) / 2, won + (high - won) / 2)
+    )
 
 
 def test_normalised_by_range_more_is_better_everywhere() -> None:
@@ -98,7 +147,7 @@ def test_better_group_stands_first_where_lower_is_better() -> None:
 def test_tags_of_both_directions_have_no_common_iqm() -> None:
     found = fold(SAMPLES, {"acc": "lower", "reward": "higher"})
     assert all(math.isnan(one.iqm) and math.isnan(one.low) for one in found.groups)
-    assert 0 < found.pairs[0].improvement < 1
+    assert 0.5 <= found.pairs[0].improvement < 1
     assert "no common IQM unless normalised" in found.warnings[0]
 
 

@@ -14,7 +14,7 @@ from runfold.reduce.direction import Better, find_direction
 from runfold.reduce.groups import By, make_groups
 from runfold.reduce.pairs import compare_pair, correct, summarise
 from runfold.reduce.points import DUPLICATES
-from runfold.reduce.scores import At, check_at, score_tag
+from runfold.reduce.scores import At, check_at, score_tag, tabulate
 from runfold.reduce.tags import choose_tags
 from runfold.reduce.tasks import Normalize, Tasks, check_normalize, fold_tasks
 from runfold.reduce.verdict import judge, judge_overall, warn
@@ -71,14 +71,14 @@ def compare(
     check_normalize(normalize, names)
     directions = {tag: find_direction(tag, better) for tag in names}
     scored = {tag: score_tag(grouping.groups, directions[tag], at, duplicates) for tag in names}
+    table = tabulate(grouping.groups, list(scored.values()))
     samples = {
-        tag: {group.name: one.finite(group.name) for group in grouping.groups}
-        for tag, one in scored.items()
+        tag: {group: rows[~np.isnan(rows[:, n]), n] for group, rows in table.items()}
+        for n, tag in enumerate(names)
     }
     if not any(one.scores for one in scored.values()):
         reasons = "; ".join(note for one in scored.values() for note in one.left_out)
         raise CannotFold(f"No run has a score: {reasons}.")
-    random = np.random.default_rng(seed)
     tasks = Tasks([], [], [])
     with np.errstate(over="ignore", invalid="ignore"):  # scores near the end of float64
         groups = [
@@ -88,14 +88,16 @@ def compare(
         ]
         pairs = correct(
             [
-                compare_pair((tag, a, b), sample[a], sample[b], sign, level, resamples, random)
+                compare_pair((tag, a, b), sample[a], sample[b], sign, level, resamples, seed)
                 for tag, sample in samples.items()
                 for sign in [directions[tag].sign]
                 for a, b in _each_pair(sample, sign)
             ]
         )
         if len(names) > 1:
-            tasks = fold_tasks(samples, directions, normalize, level, resamples, random)
+            random = np.random.default_rng(seed)
+            ways = list(directions.values())
+            tasks = fold_tasks(table, ways, normalize, level, resamples, random)
     tests = sum(not math.isnan(pair.p_welch) for pair in pairs)
     sentences = [
         judge(

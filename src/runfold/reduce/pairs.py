@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -52,7 +52,7 @@ class Pair:
         cohen_d, hedges_g: the difference in units of the pooled std; g without its bias.
         improvement: the share of pairs of runs in which that of a is the better
             one, or the higher one where the direction is unknown; a tie is half.
-        improvement_low, improvement_high: its interval, by bootstrap over runs.
+        improvement_low, improvement_high: its interval, by Newcombe's method.
     """
 
     tag: str
@@ -99,19 +99,17 @@ def compare_pair(
     sign: int,
     level: float,
     resamples: int,
-    random: np.random.Generator,
+    seed: int,
 ) -> Pair:
     """Compare two groups of finite scores, neither empty; `names` are tag, a and b.
 
-    `sign` is -1 where lower scores are better.
-    The permutation test looks at all ways to share the scores out where these
-    are at most `resamples`, and otherwise at so many drawn by `random`.
+    `sign` is -1 where lower scores are better; `resamples` and `seed` are
+    those of the permutation test.
     """
     difference, low, high, t, df, p_welch = _welch(a, b, level)
     cohen_d, hedges_g = _effect(a, b)
-    good_a, good_b = sign * a, sign * b
-    chances = resample_improvement([(good_a, good_b)], resamples, random)
-    improvement_low, improvement_high = interval(chances, level)
+    won = improvement(sign * a, sign * b)
+    improvement_low, improvement_high = improvement_interval(won, len(a), len(b), level)
     return Pair(
         *names,
         n_a=len(a),
@@ -122,11 +120,11 @@ def compare_pair(
         t=t,
         df=df,
         p_welch=p_welch,
-        p_mann_whitney=_mann_whitney(a, b, resamples, random),
-        p_permutation=_permute(a, b, resamples, random),
+        p_mann_whitney=_mann_whitney(a, b, resamples, seed),
+        p_permutation=_permute(a, b, resamples, seed),
         cohen_d=cohen_d,
         hedges_g=hedges_g,
-        improvement=improvement(good_a, good_b),
+        improvement=won,
         improvement_low=improvement_low,
         improvement_high=improvement_high,
     )
@@ -165,44 +163,39 @@ def smallest_p(n_a: int, n_b: int) -> float:
 
 def improvement(a: Floats, b: Floats) -> float:
     """The share of pairs of runs in which that of a is higher; a tie is half."""
-    return float(_wins(a, b).mean())
+    ordered = np.sort(b)
+    lower, upper = (np.searchsorted(ordered, a, side).sum() for side in ("left", "right"))
+    return float((lower + upper) / (2 * len(a) * len(b)))
 
 
-def resample_improvement(
-    tasks: Sequence[tuple[Floats, Floats]], resamples: int, random: np.random.Generator
-) -> Floats:
-    """The mean improvement over tasks, each time with other runs drawn within each task.
+def improvement_interval(won: float, n_a: int, n_b: int, level: float) -> tuple[float, float]:
+    """Between which shares the improvement of other runs lies, where `won` was seen.
 
+    A share belongs to it where it is no further from `won` than chance explains, with
+    the variance of Newcombe's method 5 (Statistics in Medicine, 2006). Of 5 runs that
+    all beat 5 others it says 64% to 100%; to draw the runs again would say 100% to
+    100%, and such intervals hold the truth in 60% of cases instead of 95%.
     NaN where a group has one run only, which tells nothing of its spread.
     """
-    total = np.zeros(resamples)
-    for a, b in tasks:
-        if min(len(a), len(b)) < 2:
-            return np.full(resamples, NAN)
-        # How often each run is drawn says all: no score need be copied.
-        drawn_a, drawn_b = (_draw(len(one), resamples, random) for one in (a, b))
-        won = ((drawn_a @ _wins(a, b)) * drawn_b).sum(axis=1)
-        total += won / (len(a) * len(b))
-    return total / len(tasks)
+    from scipy.special import ndtri
+
+    if min(n_a, n_b) < 2:
+        return NAN, NAN
+    z, others = float(ndtri((1 + level) / 2)), (n_a + n_b) / 2 - 1
+
+    def is_near(share: float) -> bool:
+        grown = 1 + others * ((1 - share) / (2 - share) + share / (1 + share))
+        return (share - won) ** 2 <= z * z * share * (1 - share) / (n_a * n_b) * grown
+
+    return _bisect(won, 0.0, is_near), _bisect(won, 1.0, is_near)
 
 
-def interval(resampled: Floats, level: float) -> tuple[float, float]:
-    """The middle of what was resampled: 95% of it, for example."""
-    low, high = np.quantile(resampled, [(1 - level) / 2, (1 + level) / 2])
-    return float(low), float(high)
-
-
-def _draw(n: int, resamples: int, random: np.random.Generator) -> NDArray[np.intp]:
-    """How often each of n runs is among n drawn with repetition, a row a resample."""
-    # A third of the time that random.multinomial takes, or less.
-    drawn = random.integers(n, size=(resamples, n)) + n * np.arange(resamples)[:, None]
-    return np.bincount(drawn.ravel(), minlength=resamples * n).reshape(resamples, n)
-
-
-def _wins(a: Floats, b: Floats) -> Floats:
-    """1 where a run of a (rows) is higher than one of b (columns), 0 where lower, else a half."""
-    wins: Floats = 0.5 + 0.5 * np.sign(a[:, None] - b)
-    return wins
+def _bisect(near: float, far: float, is_near: Callable[[float], bool]) -> float:
+    """Where between the two, to the last bit that matters, `is_near` ends to hold."""
+    for _ in range(50):
+        middle = (near + far) / 2
+        near, far = (middle, far) if is_near(middle) else (near, middle)
+    return near
 
 
 def _std(scores: Floats) -> float:
@@ -241,7 +234,7 @@ def _effect(a: Floats, b: Floats) -> tuple[float, float]:
     return d, d * bias
 
 
-def _mann_whitney(a: Floats, b: Floats, resamples: int, random: np.random.Generator) -> float:
+def _mann_whitney(a: Floats, b: Floats, resamples: int, seed: int) -> float:
     from scipy.stats import mannwhitneyu, rankdata
 
     both = np.concatenate([a, b])
@@ -250,11 +243,11 @@ def _mann_whitney(a: Floats, b: Floats, resamples: int, random: np.random.Genera
         # scipy's exact method takes no ties, and its other one gives p = 0.047 for 3 runs
         # against 3, of which no ranks can say more than 0.1.
         ranks = rankdata(both)
-        return _permute(ranks[: len(a)], ranks[len(a) :], resamples, random)
+        return _permute(ranks[: len(a)], ranks[len(a) :], resamples, seed)
     return float(mannwhitneyu(a, b).pvalue)
 
 
-def _permute(a: Floats, b: Floats, resamples: int, random: np.random.Generator) -> float:
+def _permute(a: Floats, b: Floats, resamples: int, seed: int) -> float:
     from scipy.stats import permutation_test
 
     if min(len(a), len(b)) < 2:
@@ -263,6 +256,7 @@ def _permute(a: Floats, b: Floats, resamples: int, random: np.random.Generator) 
     def difference(one: Floats, other: Floats, axis: int) -> Any:
         return one.mean(axis=axis) - other.mean(axis=axis)
 
+    random = np.random.default_rng(seed)
     found = permutation_test(
         (a, b), difference, vectorized=True, n_resamples=resamples, random_state=random
     )

@@ -50,11 +50,6 @@ class Scored:
     left_out: list[str]
     warnings: list[str]
 
-    def finite(self, group: str) -> NDArray[np.float64]:
-        """The scores of a group that are numbers."""
-        found = [one.score for one in self.scores if one.group == group]
-        return np.array([score for score in found if math.isfinite(score)], np.float64)
-
 
 def check_at(at: At | SupportsIndex) -> At:
     """The kind of score, or the step, that is meant. Raises UnknownStatistic with the near ones."""
@@ -119,6 +114,17 @@ def score_tag(
             f"{human_span(max(spans))}, for example): their areas do not compare."
         )
     return scored
+
+
+def tabulate(groups: Sequence[Members], scored: Sequence[Scored]) -> dict[str, NDArray[np.float64]]:
+    """The finite scores of each group: a row a run, a column a tag, NaN where there is none."""
+    found = {group.name: np.full((len(group.logs), len(scored)), np.nan) for group in groups}
+    rows = {log.name: row for group in groups for row, log in enumerate(group.logs)}
+    for column, of_tag in enumerate(scored):
+        for one in of_tag.scores:
+            if math.isfinite(one.score):
+                found[one.group][rows[one.run], column] = one.score
+    return found
 
 
 def _points(log: RunLog, tag: str, duplicates: str) -> Points | None:

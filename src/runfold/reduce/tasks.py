@@ -11,7 +11,7 @@ import numpy as np
 
 from runfold.errors import CannotFold
 from runfold.reduce.direction import LOWER
-from runfold.reduce.pairs import NAN, improvement, interval, resample_improvement
+from runfold.reduce.pairs import NAN, improvement, improvement_interval
 from runfold.text import did_you_mean, escape
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from runfold.reduce.direction import Direction
 
     Floats = NDArray[np.float64]
-    Samples = dict[str, Floats]  # the finite scores of each group, of one task
 
 RANGE = "range"
 Normalize = Literal["range"] | Mapping[str, tuple[float, float]] | None
@@ -90,23 +89,28 @@ def check_normalize(normalize: Normalize, tags: Sequence[str]) -> None:
 
 
 def fold_tasks(
-    samples: Mapping[str, Samples],
-    directions: Mapping[str, Direction],
+    scores: Mapping[str, Floats],
+    directions: Sequence[Direction],
     normalize: Normalize,
     level: float,
     resamples: int,
     random: np.random.Generator,
 ) -> Tasks:
-    """What each group reaches over the tasks, by tag, in which every group has scores.
+    """What each group reaches over the tasks in which every group has scores.
 
-    Scores may be normalised: `(score - low) / (high - low)`, for a lower-is-better
-    task less than one, so that more is better everywhere. The intervals are
-    percentiles of a bootstrap that draws runs anew within each task.
+    `scores` has for each group a row a run and a column a task, NaN where there
+    is none; `directions` are those of the tasks. Scores may be normalised:
+    `(score - low) / (high - low)`, for a lower-is-better task less than one, so
+    that more is better everywhere. The intervals are percentiles of a bootstrap,
+    as `resample_iqm` says.
     """
-    kept, ranges, warnings = _choose(samples, normalize)
+    ends, warnings = _choose(scores, directions, normalize)
+    kept = list(ends)
     if not kept:
         return Tasks([], [], warnings)
-    ways = {directions[tag].better for tag in kept}
+    scores = {name: rows[:, kept] for name, rows in scores.items()}
+    directions = [directions[number] for number in kept]
+    ways = {direction.better for direction in directions}
     has_iqm = normalize is not None or len(ways) == 1
     if not has_iqm:
         warnings.append(
@@ -114,99 +118,133 @@ def fold_tasks(
             " unless normalised (normalize='range', --normalize range)."
         )
     elif normalize is None:
-        warnings += _warn_scales(ranges)
-    scaled = [_scale(kept[tag], ranges[tag], directions[tag], normalize) for tag in kept]
+        sizes = {one.tag: max(map(abs, ends[n])) for n, one in zip(kept, directions, strict=True)}
+        warnings += _warn_scales(sizes)
+    signs = np.array([direction.sign for direction in directions])
+    scaled = scores
+    if normalize is not None:
+        low, high = np.array(
+            [ends[number][::sign] for number, sign in zip(kept, signs, strict=True)]
+        ).T
+        scaled = {name: (rows - low) / (high - low) for name, rows in scores.items()}
     groups, drawn = [], {}
-    for name in scaled[0]:
-        scores = [sample[name] for sample in scaled]
+    for name, rows in scaled.items():
         iqm, drawn[name] = NAN, np.full(resamples, NAN)
         if has_iqm:
-            iqm, drawn[name] = _iqm(scores), resample_iqm(scores, resamples, random)
-        n = sum(map(len, scores))
-        groups.append(Overall(name, len(kept), n, iqm, *interval(drawn[name], level)))
+            iqm, drawn[name] = (
+                float(_iqm(rows.reshape(1, -1))[0]),
+                resample_iqm(rows, resamples, random),
+            )
+        n = int(np.count_nonzero(~np.isnan(rows)))
+        groups.append(Overall(name, len(kept), n, iqm, *_interval(drawn[name], level)))
     pairs = []
     is_lower = normalize is None and ways == {LOWER}
     for a, b in combinations(groups, 2):
-        if (a.iqm > b.iqm) if is_lower else (a.iqm < b.iqm):
-            a, b = b, a
         # More is better, of what says who wins.
-        both = [
-            (directions[tag].sign * sample[a.group], directions[tag].sign * sample[b.group])
-            for tag, sample in kept.items()
-        ]
-        less = interval(drawn[a.group] - drawn[b.group], level)
-        chance = float(np.mean([improvement(*one) for one in both]))
-        chances = interval(resample_improvement(both, resamples, random), level)
-        names = a.group, b.group, len(kept)
-        pairs.append(OverallPair(*names, a.iqm - b.iqm, *less, chance, *chances))
+        won = improve(signs * scores[a.group], signs * scores[b.group], level)
+        if (a.iqm > b.iqm if is_lower else a.iqm < b.iqm) if has_iqm else won[0] < 0.5:
+            a, b = b, a
+            won = 1 - won[0], 1 - won[2], 1 - won[1]
+        less = _interval(drawn[a.group] - drawn[b.group], level)
+        pairs.append(OverallPair(a.group, b.group, len(kept), a.iqm - b.iqm, *less, *won))
     return Tasks(groups, pairs, warnings)
 
 
-def resample_iqm(tasks: Sequence[Floats], resamples: int, random: np.random.Generator) -> Floats:
-    """The IQM over all tasks, each time with other runs drawn within each task.
+def resample_iqm(scores: Floats, resamples: int, random: np.random.Generator) -> Floats:
+    """The IQM of all scores, each time with other runs drawn; a row a run, a column a task.
 
-    NaN where a task has one run only, which tells nothing of its spread.
+    A run is drawn with all that it scored, because its tasks share its luck:
+    drawn apart from each other, five tasks that go together would look like five
+    times as many runs. Where no run has two tasks, runs are drawn within each task,
+    as the rliable paper does. NaN where a task has one run only, which tells
+    nothing of its spread.
     """
-    from scipy.stats import trim_mean
-
     found = np.full(resamples, NAN)
-    if min(map(len, tasks)) < 2:
+    is_known = ~np.isnan(scores)
+    if is_known.sum(axis=0).min() < 2:
         return found
-    block = max(1, _BLOCK // sum(map(len, tasks)))
+    strata = [scores]
+    if not _is_shared(scores):
+        strata = [scores[known, [task]][:, None] for task, known in enumerate(is_known.T)]
+    block = max(1, _BLOCK // scores.size)
     for start in range(0, resamples, block):
         part = found[start : start + block]
         drawn = [
-            scores[random.integers(len(scores), size=(len(part), len(scores)))] for scores in tasks
+            rows[random.integers(len(rows), size=(len(part), len(rows)))].reshape(len(part), -1)
+            for rows in strata
         ]
-        part[:] = trim_mean(np.concatenate(drawn, axis=1), 0.25, axis=1)
+        part[:] = _iqm(np.concatenate(drawn, axis=1))
     return found
 
 
-def _iqm(tasks: Sequence[Floats]) -> float:
-    from scipy.stats import trim_mean
+def improve(a: Floats, b: Floats, level: float) -> tuple[float, float, float]:
+    """The mean improvement over tasks and its interval; a row a run, a column a task.
 
-    return float(trim_mean(np.concatenate(tasks), 0.25))
+    The distance of its ends is that of the tasks: their mean where a run has
+    several tasks, so that one may err as the other does, and less by the root
+    of their number where runs have but one.
+    """
+    shares = []
+    for of_a, of_b in zip(a.T, b.T, strict=True):
+        of_a, of_b = of_a[~np.isnan(of_a)], of_b[~np.isnan(of_b)]
+        won = improvement(of_a, of_b)
+        shares.append((won, *improvement_interval(won, len(of_a), len(of_b), level)))
+    won, low, high = np.array(shares).T
+    power = 1 if _is_shared(a) or _is_shared(b) else 2
+    below, above = (
+        float((distance**power).sum() ** (1 / power) / len(won))
+        for distance in (won - low, high - won)
+    )
+    mean = float(won.mean())
+    return mean, mean - below, mean + above
+
+
+def _is_shared(scores: Floats) -> bool:
+    """Whether any run has scores in several tasks."""
+    return bool((np.count_nonzero(~np.isnan(scores), axis=1) > 1).any())
+
+
+def _iqm(scores: Floats) -> Floats:
+    """The mean of each row without its lowest and highest quarter; NaN is no score."""
+    ordered = np.sort(scores, axis=1)  # NaN comes last
+    counts = np.count_nonzero(~np.isnan(ordered), axis=1)[:, None]
+    places, cut = np.arange(ordered.shape[1]), counts // 4
+    is_inside = (places >= cut) & (places < counts - cut)
+    found: Floats = ordered.mean(axis=1, where=is_inside)
+    return found
+
+
+def _interval(resampled: Floats, level: float) -> tuple[float, float]:
+    """The middle of what was resampled: 95% of it, for example."""
+    low, high = np.quantile(resampled, [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)
 
 
 def _choose(
-    samples: Mapping[str, Samples], normalize: Normalize
-) -> tuple[dict[str, Samples], dict[str, tuple[float, float]], list[str]]:
-    """The tasks that count, their ranges, and what to say of them."""
-    kept: dict[str, Samples] = {}
-    ranges: dict[str, tuple[float, float]] = {}
+    scores: Mapping[str, Floats], directions: Sequence[Direction], normalize: Normalize
+) -> tuple[dict[int, tuple[float, float]], list[str]]:
+    """The ends of the tasks that count, by their number, and what to say of the others."""
+    ends: dict[int, tuple[float, float]] = {}
     warnings = []
-    for tag, sample in samples.items():
-        if not all(map(len, sample.values())):
+    for number, direction in enumerate(directions):
+        columns = [rows[~np.isnan(rows[:, number]), number] for rows in scores.values()]
+        if not all(map(len, columns)):
             reason = "a group has no score there"
         else:
-            ranges[tag] = low, high = _range(sample, normalize, tag)
+            both = np.concatenate(columns)
+            low, high = float(both.min()), float(both.max())
+            if isinstance(normalize, Mapping):
+                low, high = normalize[direction.tag]
             if normalize is None or low < high:
-                kept[tag] = sample
+                ends[number] = low, high
                 continue
             reason = "all runs score the same"
-        warnings.append(f"'{escape(tag)}' is not counted over all tags: {reason}.")
-    return kept, ranges, warnings
+        warnings.append(f"'{escape(direction.tag)}' is not counted over all tags: {reason}.")
+    return ends, warnings
 
 
-def _range(sample: Samples, normalize: Normalize, tag: str) -> tuple[float, float]:
-    if isinstance(normalize, Mapping):
-        return normalize[tag]
-    scores = np.concatenate(list(sample.values()))
-    return float(scores.min()), float(scores.max())
-
-
-def _scale(
-    sample: Samples, ends: tuple[float, float], direction: Direction, normalize: Normalize
-) -> Samples:
-    if normalize is None:
-        return sample
-    low, high = ends if direction.sign > 0 else ends[::-1]
-    return {name: (scores - low) / (high - low) for name, scores in sample.items()}
-
-
-def _warn_scales(ranges: Mapping[str, tuple[float, float]]) -> list[str]:
+def _warn_scales(sizes: Mapping[str, float]) -> list[str]:
     """Say where one task would outweigh the others."""
-    sizes = {tag: max(abs(low), abs(high)) for tag, (low, high) in ranges.items()}
     if len(sizes) < 2:
         return []
     small, large = min(sizes, key=sizes.__getitem__), max(sizes, key=sizes.__getitem__)
