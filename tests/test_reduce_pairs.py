@@ -67,7 +67,7 @@ def enumerated_p(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
     return float(min(1.0, 2 * min(at_most, at_least)))
 
 
-@given(samples.filter(lambda a: len(a) > 1), samples.filter(lambda b: len(b) > 1))
+@given(samples, samples)
 def test_permutation_and_rank_tests_are_exact_for_few_runs_also_with_ties(
     a: NDArray[np.float64], b: NDArray[np.float64]
 ) -> None:
@@ -137,8 +137,8 @@ def test_holm_agrees_with_a_worked_example() -> None:
     ("a", "b", "undefined", "defined"),
     [
         # One run: no spread at all.
-        ([1.0], [2.0], "low t df p_welch p_permutation cohen_d improvement_low", "p_mann_whitney"),
-        ([1.0], [2.0, 3.0], "low p_welch p_permutation hedges_g", "p_mann_whitney"),
+        ([1.0], [2.0], "low t df p_welch cohen_d improvement_low", "p_mann_whitney p_permutation"),
+        ([1.0], [2.0, 3.0], "low p_welch hedges_g", "p_mann_whitney p_permutation"),
         # No spread in either, with a mean that rounding moves: 0.1 three times.
         ([0.1] * 3, [0.3] * 3, "low t p_welch cohen_d", "p_mann_whitney p_permutation"),
         ([0.1] * 3, [0.1] * 3, "low t p_welch cohen_d", "p_mann_whitney p_permutation"),

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+from runfold.reduce.permutation import permute
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -103,8 +105,8 @@ def compare_pair(
 ) -> Pair:
     """Compare two groups of finite scores, neither empty; `names` are tag, a and b.
 
-    `sign` is -1 where lower scores are better; `resamples` and `seed` are
-    those of the permutation test.
+    `sign` is -1 where lower scores are better; `permute` says what `resamples`
+    and `seed` are.
     """
     difference, low, high, t, df, p_welch = _welch(a, b, level)
     cohen_d, hedges_g = _effect(a, b)
@@ -121,7 +123,7 @@ def compare_pair(
         df=df,
         p_welch=p_welch,
         p_mann_whitney=_mann_whitney(a, b, resamples, seed),
-        p_permutation=_permute(a, b, resamples, seed),
+        p_permutation=permute(a, b, resamples, seed),
         cohen_d=cohen_d,
         hedges_g=hedges_g,
         improvement=won,
@@ -239,25 +241,9 @@ def _mann_whitney(a: Floats, b: Floats, resamples: int, seed: int) -> float:
 
     both = np.concatenate([a, b])
     has_ties = len(np.unique(both)) < len(both)
-    if has_ties and min(len(a), len(b)) > 1 and math.comb(len(both), len(a)) <= resamples:
+    if has_ties and math.comb(len(both), len(a)) <= resamples:
         # scipy's exact method takes no ties, and its other one gives p = 0.047 for 3 runs
         # against 3, of which no ranks can say more than 0.1.
         ranks = rankdata(both)
-        return _permute(ranks[: len(a)], ranks[len(a) :], resamples, seed)
+        return permute(ranks[: len(a)], ranks[len(a) :], resamples, seed)
     return float(mannwhitneyu(a, b).pvalue)
-
-
-def _permute(a: Floats, b: Floats, resamples: int, seed: int) -> float:
-    from scipy.stats import permutation_test
-
-    if min(len(a), len(b)) < 2:
-        return NAN
-
-    def difference(one: Floats, other: Floats, axis: int) -> Any:
-        return one.mean(axis=axis) - other.mean(axis=axis)
-
-    random = np.random.default_rng(seed)
-    found = permutation_test(
-        (a, b), difference, vectorized=True, n_resamples=resamples, random_state=random
-    )
-    return float(found.pvalue)
