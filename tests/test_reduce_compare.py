@@ -34,9 +34,9 @@ def test_two_groups_that_differ(tmp_path: Path) -> None:
         "fast is better than slow on loss (last value, lower is better, guessed from its name):"
         f" 0.108 against 0.52, a difference of -0.412 (95% CI {low:.3g} to {high:.3g};"
         " Welch p < 0.0001)."
-        " A run of fast beats one of slow in 100% of pairs."
+        " A run of fast beats one of slow in 100% of pairs (95% CI 66.5% to 100%)."
     )
-    assert found.warnings == ("Groups differ in size on loss.",)
+    assert found.warnings == ()
     assert found.left_out == ()
     assert found.overall == found.overall_pairs == ()
 
@@ -62,13 +62,30 @@ def test_three_groups_name_whom_the_best_is_told_from(tmp_path: Path) -> None:
     for number, factor in zip(np.argsort([one.pvalue for one in welch]), (3, 2, 1), strict=True):
         corrected = max(corrected, factor * welch[number].pvalue)
         assert found.pairs[number].p_welch_holm == pytest.approx(corrected)
-    assert found.sentence.startswith("c is best on acc (last value, higher is better, guessed")
-    assert "better than b (p = 0.00012), but not clearly than a (p = " in found.sentence
-    assert found.sentence.endswith("Welch's test, Holm-corrected over 3 pairs.")
+    # Not "c is best", which a p of 0.91 against a does not bear out.
+    assert found.sentence == (
+        "No group is clearly best on acc (last value, higher is better, guessed from its name)."
+        " c has the best mean, 0.524 (95% CI 0.455 to 0.593). It is clearly better than b"
+        " (p = 0.00012), but not clearly better than a (p = 0.91)."
+        " Welch's test, Holm-corrected over 3 pairs."
+    )
+
+
+def test_best_of_three_groups_is_told_from_both(tmp_path: Path) -> None:
+    groups = {"a": [3456.0, 3457.0, 3458.0], "b": [1000.0, 1001.0, 1002.0], "c": [1.0, 2.0, 3.0]}
+    found = compare(write_groups(tmp_path, {"reward": groups}), "reward", by="parent")
+    assert found.sentence.startswith("a is best on reward (last value, higher")
+    assert ": 3457 (95% CI 3455 to 3459), better than b (p < 0.0001) and c (p <" in found.sentence
+
+
+def test_groups_share_the_best_mean(tmp_path: Path) -> None:
+    groups = {"a": [1.0] * 5, "b": [1.0] * 5, "c": SLOW}
+    found = compare(write_groups(tmp_path, {"acc": groups}), "acc", by="parent")
+    assert "a and b share the best mean, 1 (95% CI 1 to 1). a is clearly better" in found.sentence
 
 
 def test_groups_none_of_which_stands_out(tmp_path: Path) -> None:
-    groups = {"a": FAST, "b": OTHER, "c": FAST[::-1]}
+    groups = {"a": FAST, "b": OTHER, "c": [*FAST, 0.13]}
     found = compare(write_groups(tmp_path, {"loss": groups}), "loss", by="parent")
     assert found.sentence.startswith("No group is clearly best on loss")
     assert "a has the best mean" in found.sentence
@@ -80,7 +97,9 @@ def test_unknown_direction_speaks_of_higher(tmp_path: Path) -> None:
     assert found.sentence.startswith(
         "b is higher than a on norm (last value, which way is better is unknown)"
     )
-    assert found.sentence.endswith("A run of b is higher than one of a in 100% of pairs.")
+    assert found.sentence.endswith(
+        "A run of b is higher than one of a in 100% of pairs (95% CI 66.5% to 100%)."
+    )
 
 
 def test_one_group_is_only_described(tmp_path: Path) -> None:
@@ -100,8 +119,8 @@ def test_few_runs_are_warned_of(tmp_path: Path) -> None:
     assert found.warnings == (
         "Few runs (3 of a, 3 of b): with fewer than 5 a group, intervals and p-values are"
         " unreliable.",
-        "3 runs against 3: no Mann-Whitney or permutation test can give a p below 0.1,"
-        " whatever the scores.",
+        "Whatever the scores, the p of Mann-Whitney's and of the permutation test is at least 0.1"
+        " for 3 runs against 3.",
     )
     assert found.pairs[0].p_permutation == 0.1
 
@@ -111,7 +130,14 @@ def test_correction_counts_in_what_few_runs_can_show(tmp_path: Path) -> None:
         name: [number, number + 1, number + 2, number + 3] for number, name in enumerate("abc")
     }
     found = compare(write_groups(tmp_path, {"loss": groups}), "loss", by="parent")
-    assert "can give a p below 0.0286 (0.0857 when corrected)" in found.warnings[1]
+    assert "at least 0.0286 (0.0857 when corrected) for 4 runs against 4" in found.warnings[1]
+
+
+def test_what_few_runs_can_show_is_one_warning(tmp_path: Path) -> None:
+    groups = {name: list(range(2 + number)) for number, name in enumerate("abc")}
+    found = compare(write_groups(tmp_path, {"loss": groups}), "loss", by="parent")
+    assert len(found.warnings) == 2
+    assert "is at least 0.2 for 2 runs against 3, 0.133 for 2 runs against 4" in found.warnings[1]
 
 
 @pytest.mark.parametrize(
@@ -141,6 +167,7 @@ def test_diverged_run_is_left_out_of_the_statistics_and_named(tmp_path: Path) ->
     assert found.groups[0].n == 6
     assert "1 run of a has no finite last value of 'loss'" in found.warnings[0]
     assert "a/seed-6 (nan)" in found.warnings[0]
+    assert "Beware: 1 run of a has no finite" in str(found)
     assert [one.run for one in found.scores if math.isnan(one.score)] == ["a/seed-6"]
 
 
@@ -155,6 +182,24 @@ def test_several_tags_are_also_taken_together(tmp_path: Path) -> None:
     (pair,) = found.overall_pairs
     assert (pair.a, pair.b, pair.improvement) == ("a", "b", 1.0)
     assert found == compare(logs, ["loss", "acc"], by="parent", normalize="range")
+
+
+def test_tags_of_both_directions_still_say_who_wins(tmp_path: Path) -> None:
+    tags = {"loss": {"a": SLOW, "b": FAST}, "acc": {"a": FAST, "b": SLOW}}
+    found = compare(write_groups(tmp_path, tags), "*", by="parent")
+    assert found.sentence.split("\n")[-1] == (
+        "Over 2 tags, a run of b beats one of a in 100% of pairs (95% CI 66.5% to 100%)."
+    )
+    assert "over all tags" not in str(found)
+
+
+def test_one_run_a_group_and_tag_is_ahead_at_most(tmp_path: Path) -> None:
+    tags = {tag: {"a": [1.0], "b": [2.0]} for tag in ("loss/x", "loss/y")}
+    found = compare(write_groups(tmp_path, tags), "*", by="parent")
+    assert found.sentence.split("\n")[-1] == (
+        "a is ahead of b over 2 tags, as far as so few runs can tell: an interquartile mean of 1"
+        " (no 95% CI) against 2 (no 95% CI). A run of a beats one of b in 100% of pairs."
+    )
 
 
 def test_several_tags_and_groups_name_whom_the_best_is_told_from(tmp_path: Path) -> None:
@@ -179,12 +224,14 @@ def test_tables_come_as_columns_and_frames(tmp_path: Path) -> None:
 
 
 def test_text_and_html_show_tables_and_sentence(tmp_path: Path) -> None:
-    logs = write_groups(tmp_path, {"loss": {"<a>": FAST, "b": SLOW}})
+    logs = write_groups(tmp_path, {"loss": {"<a>": FAST, "b": SLOW}, "acc": {"c": [1.0]}})
     found = compare(logs, "loss", by="parent")
     lines = repr(found).split("\n")
     assert lines[0].split() == ["group", "n", "mean", "std", "95%", "CI", "median", "iqm"]
-    assert lines[4].split()[:3] == ["a", "b", "a"]
+    assert lines[5].split()[:3] == ["a", "b", "a"]
     assert found.sentence in lines
+    assert lines[-1] == "Left out: 1 run without the tag 'loss': c/seed-0."
+    assert "Left out: 1 run without" in found._repr_html_()
     assert found._repr_html_().count("<table>") == 2
     assert "<a>" not in found._repr_html_()
 

@@ -22,8 +22,8 @@ pairs of groups by the difference of their means with Welch's interval, by the
 p-values of Welch's t, Mann-Whitney's and a permutation test, all corrected by
 Holm for being many, by Hedges' g, and by how often a run of the one beats a
 run of the other. Then comes the answer in words. Several tags are also taken
-together, with a bootstrap that draws runs within each tag. Intervals that are
-not of means come from a bootstrap with a fixed seed.
+together: the iqm over all of them, with a bootstrap that draws whole runs, as
+the tags of one run share its luck.
 
 Example:
   runfold compare demo-runs --tag val/loss --by lr
@@ -108,10 +108,8 @@ def _print(comparison: Comparison) -> None:
         print_table(columns, rows)
         print()
     print(comparison.sentence)
-    for warning in comparison.warnings:
-        note(f"Beware: {warning}")
-    for sentence in comparison.left_out:
-        note(f"Left out: {sentence}.")
+    for remark in comparison.remarks:
+        note(remark)
 
 
 def _at(text: str) -> str | int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
@@ -79,15 +80,21 @@ class Comparison:
     def __str__(self) -> str:
         parts = [align_rows(rows) for rows in self.show_tables()]
         parts.append(self.sentence)
-        if self.warnings:
-            parts.append("\n".join(self.warnings))
+        if self.remarks:
+            parts.append("\n".join(self.remarks))
         return "\n\n".join(parts)
+
+    @property
+    def remarks(self) -> list[str]:
+        """The warnings and what was left out, each said to be so."""
+        beware = [f"Beware: {warning}" for warning in self.warnings]
+        return [*beware, *(f"Left out: {sentence}." for sentence in self.left_out)]
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
         tables = "".join(html_table("", rows) for rows in self.show_tables())
-        lines = [*self.sentence.split("\n"), *self.warnings]
+        lines = [*self.sentence.split("\n"), *self.remarks]
         return tables + "".join(f"<p>{html.escape(line)}</p>" for line in lines)
 
 
@@ -154,6 +161,7 @@ def _overall_rows(comparison: Comparison) -> list[list[str]]:
                 show_span(row.low, row.high),
             ]
             for row in comparison.overall
+            if not math.isnan(row.iqm)
         ),
     ]
 

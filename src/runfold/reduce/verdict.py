@@ -42,9 +42,7 @@ def judge(
     if len(pairs) == 1:
         by_name = {group.group: group for group in known}
         return _judge_two(pairs[0], by_name, direction, where, level, tests)
-    best = max(known, key=lambda group: direction.sign * group.mean)
-    own = [pair for pair in pairs if pair.a == best.group]
-    return _judge_many(best, own, direction, where, level, tests)
+    return _judge_many(known, pairs, direction, where, level, tests)
 
 
 def _judge_two(
@@ -58,12 +56,12 @@ def _judge_two(
     a, b = name_group(pair.a), name_group(pair.b)
     means = _apart(groups[pair.a].mean, groups[pair.b].mean)
     fact = f"{means}, a difference of {number(pair.difference)}"
-    verb = "beats" if direction.better else "is higher than"
-    wins = f"A run of {a} {verb} one of {b} in {percent(pair.improvement)} of pairs."
+    wins = f" A run of {_wins(pair, level, bool(direction.better))}."
     if math.isnan(pair.p_welch):
-        lead = f"{a} is ahead of {b}" if pair.difference else f"{a} and {b} are level"
         why = _why_untested(pair, [groups[pair.a].std, groups[pair.b].std])
-        return f"{lead} {where}, but no t-test is possible, as {why}: {fact}. {wins}"
+        if not pair.difference:
+            return f"{a} and {b} are level {where}: {means}. No t-test is possible, as {why}."
+        return f"{a} is ahead of {b} {where}, but no t-test is possible, as {why}: {fact}.{wins}"
     corrected = f", Holm-corrected over {tests} pairs" if tests > 1 else ""
     p = f"Welch {_equals(pair.p_welch_holm)}{corrected}"
     tested = f"{show_interval(pair.low, pair.high, level)}; {p}"
@@ -71,7 +69,17 @@ def _judge_two(
         claim = f"{a} is {_word(direction)} than {b} {where}"
     else:
         claim = f"No clear difference between {a} and {b} {where}"
-    return f"{claim}: {fact} ({tested}). {wins}"
+    return f"{claim}: {fact} ({tested}).{wins}"
+
+
+def _wins(pair: Pair | OverallPair, level: float, is_known: bool) -> str:
+    verb = "beats" if is_known else "is higher than"
+    ends = ""
+    if not math.isnan(pair.improvement_low):
+        ends = show_interval(pair.improvement_low, pair.improvement_high, level, percent)
+        ends = f" ({ends})"
+    share = percent(pair.improvement)
+    return f"{name_group(pair.a)} {verb} one of {name_group(pair.b)} in {share} of pairs{ends}"
 
 
 def _why_untested(pair: Pair, stds: Sequence[float]) -> str:
@@ -81,44 +89,53 @@ def _why_untested(pair: Pair, stds: Sequence[float]) -> str:
 
 
 def _judge_many(
-    best: Summary,
-    own: Sequence[Pair],
+    groups: Sequence[Summary],
+    pairs: Sequence[Pair],
     direction: Direction,
     where: str,
     level: float,
     tests: int,
 ) -> str:
     """Whom the group with the best mean can be told from."""
+    best = max(groups, key=lambda group: direction.sign * group.mean)
+    level_with = [group.group for group in groups if group.mean == best.mean]
     clear: list[str] = []
     unclear: list[str] = []
-    for pair in own:
-        is_clear = pair.p_welch_holm < 1 - level
-        p = "no test" if math.isnan(pair.p_welch_holm) else _equals(pair.p_welch_holm)
-        (clear if is_clear else unclear).append(f"{name_group(pair.b)} ({p})")
-    name, word = name_group(best.group), _word(direction)
-    mean = _mean(best, level)
-    note = f"Welch's test, Holm-corrected over {human_count(tests, 'pair')}."
+    for pair in pairs:
+        if pair.a == best.group and pair.b not in level_with:
+            is_clear = pair.p_welch_holm < 1 - level
+            p = "no test" if math.isnan(pair.p_welch_holm) else _equals(pair.p_welch_holm)
+            (clear if is_clear else unclear).append(f"{name_group(pair.b)} ({p})")
+    name, word, mean = name_group(best.group), _word(direction), _mean(best, level)
     top = "best" if direction.better else "highest"
-    if not clear:
-        return (
-            f"No group is clearly {top} {where}. {name} has the {top} mean, {mean}, but is not"
-            f" clearly {word} than {_join(unclear)}. {note}"
-        )
-    others = f", but not clearly than {_join(unclear)}" if unclear else ""
-    return f"{name} is {top} {where}: {mean}, {word} than {_join(clear)}{others}. {note}"
+    note = f"Welch's test, Holm-corrected over {human_count(tests, 'pair')}."
+    if len(level_with) == 1 and not unclear:
+        return f"{name} is {top} {where}: {mean}, {word} than {_join(clear)}. {note}"
+    has = (
+        f"{name} has" if len(level_with) == 1 else f"{_join([*map(name_group, level_with)])} share"
+    )
+    told = [f"clearly {word} than {_join(clear)}"] if clear else []
+    told += [f"not clearly {word} than {_join(unclear)}"] if unclear else []
+    subject = "It" if len(level_with) == 1 else name
+    than = f" {subject} is {', but '.join(told)}." if told else ""
+    return f"No group is clearly {top} {where}. {has} the {top} mean, {mean}.{than} {note}"
 
 
 def judge_overall(
     groups: Sequence[Overall], pairs: Sequence[OverallPair], level: float, is_known: bool
 ) -> str:
     """What all tags together say; empty where there is nothing to say."""
-    if not pairs or math.isnan(pairs[0].difference):
+    if not pairs:
         return ""
+    where = f"over {human_count(pairs[0].tasks, 'tag')}"
+    if math.isnan(pairs[0].difference):
+        is_said = is_known and len(pairs) == 1
+        return f"{where.capitalize()}, a run of {_wins(pairs[0], level, True)}." if is_said else ""
     # In each pair the better one stands first: one group does so in all of its pairs.
     seconds = {pair.b for pair in pairs}
     best = next(group for group in groups if group.group not in seconds)
     own = [pair for pair in pairs if pair.a == best.group]
-    name, where = name_group(best.group), f"over {human_count(best.tasks, 'tag')}"
+    name = name_group(best.group)
     mean = f"{number(best.iqm)} ({show_interval(best.low, best.high, level)})"
     top = "best" if is_known else "highest"
     if len(own) > 1:
@@ -133,17 +150,16 @@ def judge_overall(
     (pair,) = own
     (other,) = (group for group in groups if group.group == pair.b)
     b, against = name_group(pair.b), show_interval(other.low, other.high, level)
-    between = show_interval(pair.improvement_low, pair.improvement_high, level, percent)
     word = "better" if is_known else "higher"
-    claim = (
-        f"{where.capitalize()}, {name} is {word} than {b}"
-        if _is_clear(pair)
-        else f"No clear difference between {name} and {b} {where}"
-    )
+    if math.isnan(pair.low):
+        claim = f"{name} is ahead of {b} {where}, as far as so few runs can tell"
+    elif _is_clear(pair):
+        claim = f"{where.capitalize()}, {name} is {word} than {b}"
+    else:
+        claim = f"No clear difference between {name} and {b} {where}"
     return (
         f"{claim}: an interquartile mean of {mean} against {number(other.iqm)} ({against})."
-        f" A run of {name} {'beats' if is_known else 'is higher than'} one of {b} in"
-        f" {percent(pair.improvement)} of pairs ({between})."
+        f" A run of {_wins(pair, level, is_known)}."
     )
 
 
@@ -163,28 +179,32 @@ def warn(groups: Sequence[Summary], pairs: Sequence[Pair], level: float) -> list
             " unreliable."
         )
     sizes = {tuple(sorted((pair.n_a, pair.n_b))) for pair in pairs}
+    blind = []
     for n_a, n_b in sorted(sizes):
         least = smallest_p(n_a, n_b)
         # Where all have the same sizes, the smallest p is corrected by the number of pairs.
         corrected = min(least * len(pairs), 1.0) if len(sizes) == 1 else least
         if corrected >= 1 - level:
             grown = f" ({number(corrected)} when corrected)" if corrected > least else ""
-            found.append(
-                f"{human_count(n_a, 'run')} against {n_b}: no Mann-Whitney or permutation test"
-                f" can give a p below {number(least)}{grown}, whatever the scores."
-            )
+            runs = f"{human_count(n_a, 'run')} against {n_b}"
+            blind.append(f"{number(least)}{grown} for {runs}")
+    if blind:
+        found.append(
+            "Whatever the scores, the p of Mann-Whitney's and of the permutation test is at least"
+            f" {human_list(blind)}."
+        )
     still = [f"{name_group(group.group)} ({group.tag})" for group in known if group.std == 0]
     if still:
         found.append(f"All runs score the same, without any spread, in {human_list(still)}.")
-    uneven = dict.fromkeys(pair.tag for pair in pairs if pair.n_a != pair.n_b)
-    if uneven:
-        found.append(f"Groups differ in size on {human_list(uneven)}.")
     return found
 
 
-def number(value: float) -> str:
-    """A number with three digits; `-` where there is none."""
-    return "-" if math.isnan(value) else f"{value:.3g}"
+def number(value: float, digits: int = 3) -> str:
+    """A number with three digits, a whole one below a million with all; `-` where there is none."""
+    if math.isnan(value):
+        return "-"
+    # 3457, and not 3.46e+03.
+    return f"{value:.0f}" if 10**digits <= abs(value) < 1e6 else f"{value:.{digits}g}"
 
 
 def percent(share: float) -> str:
@@ -239,8 +259,8 @@ def _equals(p: float) -> str:
 
 def _apart(one: float, other: float) -> str:
     """Two means, with as many digits as tell them apart."""
-    digits = next((n for n in range(3, 17) if f"{one:.{n}g}" != f"{other:.{n}g}"), 3)
-    return f"{one:.{digits}g} against {other:.{digits}g}"
+    digits = next((n for n in range(3, 17) if number(one, n) != number(other, n)), 3)
+    return f"{number(one, digits)} against {number(other, digits)}"
 
 
 def _join(parts: Sequence[str]) -> str:
