@@ -42,7 +42,7 @@ def test_tables_and_the_sentence_on_stdout_notes_on_stderr(
 def test_options_reach_the_comparison(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_groups(tmp_path, {tag: {"a-x": A, "b-x": B} for tag in ("x/acc", "y/acc")})
     by = "(?P<name>[ab])-(?P<kind>x)"
-    options = ["--tag", "x/*", "--tag", "y/acc", "--by", by, "--at", "0", "--better", "lower"]
+    options = ["--tag", "x/*", "--tag", "y/acc", "--by", by, "--at", "0e3", "--better", "lower"]
     options += ["--level", "99", "--normalize", "range", "--duplicates", "last", "--json"]
     assert main(["compare", str(tmp_path), *options]) == 0
     found = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)

@@ -100,16 +100,35 @@ def test_extremes_skip_nan_and_areas_do_not(at: str, expected: float, tmp_path: 
     assert any("NaN in places" in warning for warning in found.warnings) == (at != "auc")
 
 
-def test_areas_over_different_steps_are_doubted(tmp_path: Path) -> None:
-    write(tmp_path / "a", scalars("x", (0, 1.0), (10, 1.0)))
-    write(tmp_path / "b", scalars("x", (0, 1.0), (20, 1.0)))
-    write(tmp_path / "c", scalars("x", (0, 1.0)))
-    found = score(tmp_path, "auc")
-    assert found.warnings == [
-        "Runs cover different steps of 'x' (0..10 and 0..20, for example): their areas do not"
-        " compare."
-    ]
-    assert found.left_out == ["1 run with one point of 'x', which has no area: c"]
+@pytest.mark.parametrize(
+    ("at", "last", "name"),
+    [
+        ("last", 100, "last value"),
+        ("max", 100, "largest value"),
+        ("last", 950, None),
+        ("auc", 950, "area under the curve"),
+        ("auc", 995, None),
+        (100, 100, None),
+    ],
+)
+def test_run_that_ended_early_is_doubted(
+    at: str | int, last: int, name: str | None, tmp_path: Path
+) -> None:
+    write(tmp_path / "a", scalars("x", (0, 1.0), (last, 1.0)))
+    write(tmp_path / "b", scalars("x", (0, 1.0), (1000, 1.0)))
+    assert score(tmp_path, at).warnings == (
+        [
+            f"1 run of 'x' went less far than others (0..{last} and 0..1000, for example), and the"
+            f" {name} hardly compares: a."
+        ]
+        if name
+        else []
+    )
+
+
+def test_one_point_has_no_area(tmp_path: Path) -> None:
+    write(tmp_path / "a", scalars("x", (0, 1.0)))
+    assert score(tmp_path, "auc").left_out == ["1 run with one point of 'x', which has no area: a"]
 
 
 @pytest.mark.parametrize(
@@ -119,7 +138,12 @@ def test_areas_over_different_steps_are_doubted(tmp_path: Path) -> None:
         ("Loss", "lower"),
         ("eval-RMSE", "lower"),
         ("time_per_step", "lower"),
-        ("rollout/ep_rew_mean", None),
+        ("rollout/ep_rew_mean", "higher"),
+        ("time/fps", "higher"),
+        ("metrics/mAP50-95(B)", "higher"),
+        ("valLoss", "lower"),
+        ("trainACC", None),
+        ("train/learning_rate", None),
         ("eval/mean_reward", "higher"),
         ("top1", "higher"),
         ("reward_loss", "lower"),

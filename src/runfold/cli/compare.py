@@ -113,10 +113,13 @@ def _print(comparison: Comparison) -> None:
 
 
 def _at(text: str) -> str | int:
-    try:
+    """A step, also as 1e6, or the name of a score."""
+    with contextlib.suppress(ValueError):
         return int(text)
-    except ValueError:
-        return text
+    with contextlib.suppress(ValueError):
+        if (step := float(text)).is_integer():
+            return int(step)
+    return text
 
 
 def _share(text: str) -> float:

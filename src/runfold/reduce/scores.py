@@ -15,7 +15,7 @@ from runfold.reduce.points import STEP, Points, place
 from runfold.text import did_you_mean, escape, human_count, human_list, human_span
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -30,6 +30,10 @@ KINDS = {
     "auc": "area under the curve",
 }
 At = str | int
+
+# Seeds seldom end at the very same step; a tenth less is no accident, and a hundredth is
+# enough to be seen in an area.
+_SHORT, _SHORT_AREA = 0.9, 0.99
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +94,7 @@ def score_tag(
     scored = Scored([], [], [])
     lacking: dict[str, list[str]] = {}
     with_nan: list[str] = []
-    spans: set[tuple[int, int]] = set()
+    spans: dict[str, tuple[int, int]] = {}
     for group in groups:
         for log in group.logs:
             points = _points(log, tag, duplicates)
@@ -99,7 +103,7 @@ def score_tag(
                 lacking.setdefault(reason, []).append(log.name)
                 continue
             scored.scores.append(Score(tag, group.name, log.name, _score(points, direction, at)))
-            spans.add((int(points.x[0]), int(points.x[-1])))
+            spans[log.name] = int(points.x[0]), int(points.x[-1])
             if at in ("best", "min", "max") and np.isnan(points.values).any():
                 with_nan.append(log.name)
     for reason, names in lacking.items():
@@ -108,11 +112,8 @@ def score_tag(
     if with_nan:
         runs = f"{human_count(len(with_nan), 'run')} ({human_list(with_nan)})"
         scored.warnings.append(f"'{escape(tag)}' is NaN in places, which are skipped, in {runs}.")
-    if at == "auc" and len(spans) > 1:
-        scored.warnings.append(
-            f"Runs cover different steps of '{escape(tag)}' ({human_span(min(spans))} and "
-            f"{human_span(max(spans))}, for example): their areas do not compare."
-        )
+    if not isinstance(at, int):
+        scored.warnings.extend(_warn_spans(spans, tag, at))
     return scored
 
 
@@ -158,6 +159,22 @@ def _score(points: Points, direction: Direction, at: At) -> float:
     is_lowest = at == "min" or (at == "best" and direction.better == LOWER)
     found = np.fmin.reduce(values) if is_lowest else np.fmax.reduce(values)
     return float(cast("np.float64", found))
+
+
+def _warn_spans(spans: Mapping[str, tuple[int, int]], tag: str, at: str) -> list[str]:
+    """Say where a run is much shorter than others, which crashed, perhaps, or still goes on."""
+    lengths = {name: last - first for name, (first, last) in spans.items()}
+    longest = max(lengths.values(), default=0)
+    least = (_SHORT_AREA if at == "auc" else _SHORT) * longest
+    short = [name for name, length in lengths.items() if length < least]
+    if not short:
+        return []
+    whole = next(span for name, span in spans.items() if lengths[name] == longest)
+    return [
+        f"{human_count(len(short), 'run')} of '{escape(tag)}' went less far than others"
+        f" ({human_span(spans[short[0]])} and {human_span(whole)}, for example), and the"
+        f" {KINDS[at]} hardly compares: {human_list(short)}."
+    ]
 
 
 def _warn_diverged(scores: list[Score], tag: str, at: At) -> list[str]:
