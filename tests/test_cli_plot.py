@@ -105,7 +105,7 @@ def test_output_is_a_figure_by_its_suffix(
     name: str, logdir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     target = tmp_path / name
-    args = (logdir, "--by", "parent", "--smooth", "0.6", "--log-y", "-o", target)
+    args = (logdir, "--tags", "val/*", "--by", "parent", "--smooth", "0.6", "--log-y", "-o", target)
     out, err = plot(capsys, *args)
     assert out == f"{target}\n"
     assert err.startswith("Folded 6 runs")

@@ -121,7 +121,7 @@ def test_the_flags_of_tb_reducer_fold_what_strict_refuses(runs, capsys):
 
 
 def test_tags_alignment_and_axis_are_options(runs, capsys):
-    main(["reduce", str(runs), "-o", "a.csv", "--tags", "lo*", "--bins", "2", "--x", "relative"])
+    main(["reduce", str(runs), "-o", "a.csv", "--tag", "lo*", "--bins", "2", "--x", "relative"])
     table = rows("a.csv")
     assert [row["tag"] for row in table] == ["loss", "loss"]
     assert "relative_time" in table[0]

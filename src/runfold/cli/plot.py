@@ -62,6 +62,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_logdirs()
     parser.add_argument(
         "--tag",
+        "--tags",
         action="append",
         metavar="TAG",
         help="What to draw: a name or a glob in quotes. May be given again. Default: all scalars.",

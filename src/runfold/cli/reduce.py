@@ -56,6 +56,7 @@ def add_arguments(parser: Parser) -> None:
     )
     parser.add_argument(
         "--tags",
+        "--tag",
         action="append",
         metavar="TAG",
         help="Only these tags: a name or a glob in quotes. May be given again."
