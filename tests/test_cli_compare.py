@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from cli_runs import run_in_terminal
 from grouped_runs import write_groups
@@ -68,7 +69,7 @@ def test_options_reach_the_comparison(tmp_path: Path, capsys: pytest.CaptureFixt
         ),
         (
             [],
-            "runfold compare: the following arguments are required: --tag."
+            "runfold compare: the following arguments are required: --tag/--tags."
             " See `runfold compare --help`.",
         ),
     ],
@@ -79,6 +80,74 @@ def test_mistakes_are_one_line(
     write_groups(tmp_path, {"loss": {"a": A}})
     assert main(["compare", str(tmp_path), *options]) == 2
     assert capsys.readouterr() == ("", message + "\n")
+
+
+def compare(logdir: Path, *args: object) -> int:
+    return main(["compare", str(logdir), "--tags", "*", "--by", "parent", *map(str, args)])
+
+
+def test_output_has_a_file_for_each_table(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_groups(tmp_path / "runs", {tag: {"a": A, "b": B} for tag in ("loss/x", "loss/y")})
+    out, tex = tmp_path / "new" / "cmp.v2.csv.gz", tmp_path / "cmp.tex"
+    assert compare(tmp_path / "runs", "-o", out, "-o", tex, "--digits", 2) == 0
+    tables = ["groups", "pairs", "scores", "overall", "overall-pairs"]
+    files = [out.parent / f"cmp.v2-{name}.csv.gz" for name in tables]
+    files += [tmp_path / f"cmp-{name}.tex" for name in tables]
+    assert capsys.readouterr().out.splitlines()[-10:] == list(map(str, files))
+    assert pd.read_csv(files[1])["difference"].tolist() == pytest.approx([-0.41, -0.41])
+    assert len(pd.read_csv(files[2])) == 20
+    assert r"loss/x & a & 5 & 0.11 & 0.016 &" in files[5].read_text()
+
+
+def test_output_of_one_tag_or_group_has_no_empty_tables(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_groups(tmp_path / "runs", {"loss": {"a": A}})
+    assert compare(tmp_path / "runs", "-o", tmp_path / "cmp.md", "--json") == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "cmp-groups.md",
+        "cmp-scores.md",
+        "runs",
+    ]
+    shown = capsys.readouterr()
+    assert json.loads(shown.out)["pairs"] == []
+    assert shown.err.endswith(f"{tmp_path / 'cmp-scores.md'}\n")
+
+
+@pytest.mark.fault(57)
+def test_output_that_exists_is_kept_and_nothing_else_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_groups(tmp_path / "runs", {"loss": {"a": A, "b": B}})
+    mine = tmp_path / "cmp-scores.csv"
+    mine.write_text("mine")
+    assert compare(tmp_path / "runs", "-o", tmp_path / "cmp.csv") == 2
+    assert capsys.readouterr() == (
+        "",
+        f"{mine} exists already. Use --overwrite, or overwrite=True in Python, to replace it.\n",
+    )
+    assert (mine.read_text(), len(list(tmp_path.iterdir()))) == ("mine", 2)
+    assert compare(tmp_path / "runs", "-o", tmp_path / "cmp.csv", "-f") == 0
+    assert mine.read_text().startswith("tag,group,run,score\n")
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["-o", "cmp.cvs"], "cmp.cvs: unknown format. Did you mean '.csv'"),
+        (["-o", "cmp/"], "cmp/: the name ends in no format of a table."),
+        (["-o", "cmp.md", "--digits", "0"], "'0' is no number of digits, which is 1 or more"),
+    ],
+)
+def test_wrong_output_is_refused_before_anything_is_read(
+    args: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert compare(tmp_path / "none", *args) == 2
+    shown = capsys.readouterr()
+    assert (shown.out, shown.err.count("\n")) == ("", 1)
+    assert message in shown.err
 
 
 def test_folder_without_runs_is_a_mistake(

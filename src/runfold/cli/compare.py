@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from runfold.cli.folding import add_by, add_duplicates, read_logs
 from runfold.cli.terminal import Column, note, print_json, print_table
+from runfold.text import escape
 
 if TYPE_CHECKING:
     from runfold.cli.parser import Parser
@@ -28,7 +29,8 @@ the tags of one run share its luck.
 Example:
   runfold compare demo-runs --tag val/loss --by lr
 
-Exit status: 0, also when nothing differs; 2 for a wrong path, tag or option.
+Exit status: 0, also when nothing differs; 2 for a wrong path, tag or option, or
+where output exists.
 """
 
 _NAMES = ("tag", "group", "a", "b", "over all tags")
@@ -39,6 +41,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_logdirs()
     parser.add_argument(
         "--tag",
+        "--tags",
         action="append",
         required=True,
         metavar="TAG",
@@ -75,6 +78,25 @@ def add_arguments(parser: Parser) -> None:
         " and the best 1. Default: they are taken as they are.",
     )
     add_duplicates(parser)
+    parser.add_argument(
+        "-o",
+        "--outpath",
+        action="append",
+        metavar="FILE",
+        help="Write the tables too, in the format of the suffix, a file each: 'cmp.csv' makes"
+        " cmp-groups.csv, cmp-pairs.csv, cmp-scores.csv and, for several tags,"
+        " cmp-overall.csv and cmp-overall-pairs.csv; .tsv, .json, .tex, .md (and .gz, .bz2,"
+        " .xz, .zst behind), .xlsx, .parquet, .feather. May be given again. Default: none.",
+    )
+    parser.add_argument(
+        "-f", "--overwrite", action="store_true", help="Replace those files. Default: off."
+    )
+    parser.add_argument(
+        "--digits",
+        type=_digits,
+        metavar="N",
+        help="Round numbers in .tex and .md tables to N digits. Default: exact.",
+    )
     parser.add_json()
     parser.add_restarts()
 
@@ -83,6 +105,13 @@ def run(options: argparse.Namespace) -> int:
     """Print the comparison."""
     from runfold.reduce.compare import compare
 
+    outs = options.outpath or []
+    if outs:
+        from runfold.export.output import write_comparison
+        from runfold.export.table import check_path
+
+        for out in outs:
+            check_path(out)  # so that a slip in a name costs no reading
     comparison = compare(
         read_logs(options),
         options.tag,
@@ -93,10 +122,18 @@ def run(options: argparse.Namespace) -> int:
         normalize=options.normalize,
         duplicates=options.duplicates,
     )
+    written = []
+    if outs:
+        written = write_comparison(
+            comparison, outs, overwrite=options.overwrite, digits=options.digits
+        )
     if options.json:
         print_json(comparison)
     else:
         _print(comparison)
+    for file in written:
+        # What --json prints is for a program, to which a path is noise.
+        (note if options.json else print)(escape(file))
     return 0
 
 
@@ -120,6 +157,12 @@ def _at(text: str) -> str | int:
         if (step := float(text)).is_integer():
             return int(step)
     return text
+
+
+def _digits(text: str) -> int:
+    if text.isdecimal() and (digits := int(text)):
+        return digits
+    raise argparse.ArgumentTypeError(f"'{text}' is no number of digits, which is 1 or more")
 
 
 def _share(text: str) -> float:

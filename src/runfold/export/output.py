@@ -1,4 +1,4 @@
-"""A fold written where a path says: as a table by its suffix, otherwise as event files."""
+"""A fold or a comparison written where a path says: as tables, or a fold as event files."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from runfold.export.tensorboard import list_folders, write_event_files
 from runfold.text import escape
 
 if TYPE_CHECKING:
+    from runfold.reduce.comparison import Comparison
     from runfold.reduce.folded import Folded
 
 # `fold.v2` and `lr-0.1` are names of folders; `fold.xls` was meant to be a file.
@@ -76,3 +77,48 @@ def write_output(
     rounded = digits if check_path(path).suffix in FOR_PEOPLE else None
     columns = rows_of(folded)
     return [write_table(columns, path, overwrite, escape_formulas=escape_formulas, digits=rounded)]
+
+
+def list_tables(comparison: Comparison, path: str) -> dict[str, str]:
+    """The file of each table of a comparison that has rows: `a.csv` stands for `a-groups.csv`...
+
+    Raises UnknownFormat for a path that names no table.
+    """
+    from runfold.export.table import check_path
+    from runfold.reduce.comparison import ROWS
+
+    form = check_path(path)
+    size = len(path) - len(form.suffix + form.compression)
+    stem, suffix = path[:size], path[size:]
+    names = [name for name in ROWS if getattr(comparison, name)]
+    return {name: f"{stem}-{name.replace('_', '-')}{suffix}" for name in names}
+
+
+def write_comparison(
+    comparison: Comparison,
+    paths: Iterable[str],
+    *,
+    overwrite: bool = False,
+    digits: int | None = None,
+    escape_formulas: bool = False,
+) -> list[str]:
+    """Write the tables of a comparison, a file each, and give the files.
+
+    `list_tables` says how they are called. All paths are checked before anything
+    is written; `digits` is for LaTeX and Markdown, and ignored elsewhere.
+    """
+    from runfold.export.table import FOR_PEOPLE, check_path, write_table
+
+    files = [(file, name) for path in paths for name, file in list_tables(comparison, path).items()]
+    for file, _ in files:
+        check_file(file, overwrite)
+    return [
+        write_table(
+            comparison.columns(name),
+            file,
+            overwrite,
+            escape_formulas=escape_formulas,
+            digits=digits if check_path(file).suffix in FOR_PEOPLE else None,
+        )
+        for file, name in files
+    ]
