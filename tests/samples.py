@@ -35,7 +35,10 @@ def bootstrap_interval(values, statistic="mean", level=0.95, resamples=10_000, s
 
 
 def folded(operations, values, present=None, **options):
-    return fold(Sample(np.asarray(values, dtype=np.float64), present, **options), parse(operations))
+    values = np.asarray(values, dtype=np.float64)
+    if present is not None:
+        values = np.where(present, values, np.nan)
+    return fold(Sample(values, present, **options), parse(operations))
 
 
 def assert_equal(got, expected, scale=1e6):

@@ -1,5 +1,7 @@
 """The whole fold: from logs to curves, beside NumPy and pandas."""
 
+import tracemalloc
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -214,3 +216,19 @@ def test_a_bar_is_shown_when_asked_for_and_not_to_a_pipe(tmp_path, wanted, is_sh
     rf.open(tmp_path, progress=wanted).reduce("mean")
     assert ("Folding" in (told := capsys.readouterr().err)) == is_shown
     assert ("/2.00 " in told) == is_shown
+
+
+@pytest.mark.parametrize("align", ["union", "interpolate"])
+def test_runs_with_steps_of_their_own_need_little_more_memory_than_their_values(tmp_path, align):
+    steps, count = 2000, 40
+    for run in range(count):
+        points = [(step * count + run, float(step)) for step in range(steps)]
+        write(tmp_path / f"seed-{run}", scalars("loss", *points))
+    runs = rf.open(tmp_path)
+    runs.scalars()
+    tracemalloc.start()
+    curve = runs.reduce(["mean", "std"], align=align)["loss"]
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(curve) == steps * count
+    assert peak < 2 * (8 * count * len(curve))

@@ -107,15 +107,20 @@ def _make_column(name: str, values: Values) -> Column:
         if values.dtype.kind == "f":
             return Column(name, "float", values.astype(np.float64, copy=False))
         values = values.tolist()
+    plain = list(values)
+    types = set(map(type, plain))
     # NumPy's own scalars are not what they look like: repr(np.float64(1)) is no number.
-    plain = [value.item() if isinstance(value, np.generic) else value for value in values]
-    kind = _kind({type(value) for value in plain} - {type(None)})
+    if any(issubclass(one, np.generic) for one in types):
+        plain = [value.item() if isinstance(value, np.generic) else value for value in plain]
+        types = set(map(type, plain))
+    kind = _kind(types - {type(None)})
     if kind == "int" and not all(value is None or value in _INT64 for value in plain):
         kind = "text"
     if kind == "text":
-        texts = [value if value is None else str(value) for value in plain]
-        whole = {text: text and _whole(text) for text in set(texts)}
-        return Column(name, kind, [whole[text] for text in texts])
+        if not types <= {str, type(None)}:
+            plain = [value if value is None else str(value) for value in plain]
+        whole = {text: text and _whole(text) for text in set(plain)}
+        return Column(name, kind, list(map(whole.__getitem__, plain)))
     if kind == "float":
         plain = [value if value is None else float(value) for value in plain]
     is_full = all(value is not None for value in plain)

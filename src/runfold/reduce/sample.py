@@ -40,7 +40,10 @@ class Sample:
         seed: int = 0,
         resamples: int = 10_000,
     ) -> None:
-        """Take values that no one changes any more; `present` None says all are there."""
+        """Take values that no one changes any more, NaN where a run is not present.
+
+        `present` tells that from a NaN that was logged; None says all are there.
+        """
         self.seed = seed
         self.resamples = resamples
         runs, steps = values.shape
@@ -48,7 +51,6 @@ class Sample:
         self.here: NDArray[np.bool_] | None = None
         self.counts = np.full(steps, runs, dtype=np.int64)
         if present is not None and not present.all():
-            self.values = np.where(present, values, np.nan)
             self.counts = np.count_nonzero(present, axis=0)
         broken = np.zeros(steps, bool)
         # A sum is finite only where every value is, so that most samples need no other look.
