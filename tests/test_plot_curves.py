@@ -87,6 +87,15 @@ def test_colours_are_those_of_the_curves_and_faint_in_the_band() -> None:
     assert all(line.count("\x1b[0m") <= 1 for line in lines)
 
 
+def test_band_in_colour_is_denser_than_one_without() -> None:
+    flat = stroke(0, 0, spread=1)
+    dots = [
+        sum(bin(ord(char) - 0x2800).count("1") for char in "".join(lines) if char >= "\u2800")
+        for lines in (draw_curves([flat], 20, 5), draw_curves([flat], 20, 5, paints=["31"]))
+    ]
+    assert dots == [2 * 16 * 4 + 2 * 16, 4 * 16 * 4 + 2 * 16]
+
+
 def test_nothing_finite_draws_nothing() -> None:
     assert draw_curves([stroke(math.nan), stroke(math.inf)], 40) == []
 

@@ -216,8 +216,10 @@ def _braille(
 ) -> list[str]:
     """Rows of braille: a cell has the colour of whom most of its dots are of."""
     _, rows, columns = lines.shape
-    # Two dots of a cell's eight, so that a band is lighter than a line.
-    sparse = (np.arange(rows)[:, None] + 2 * np.arange(columns)) % 4 == 0
+    # Two dots of a cell's eight, so that a band is lighter than a line; four where its
+    # faint colour makes it so.
+    every, slope = (2, 1) if paints else (4, 2)
+    sparse = (np.arange(rows)[:, None] + slope * np.arange(columns)) % every == 0
     by_line, by_band = (
         dots.reshape(-1, rows // 4, 4, columns // 2, 2) for dots in (lines, bands & sparse)
     )
