@@ -145,6 +145,26 @@ def test_log_axes_start_where_the_band_is_cut() -> None:
     assert_allclose(ax.get_ylim()[0], 0.1)
 
 
+@pytest.mark.parametrize(
+    ("ends", "label", "other"),
+    [
+        ((0.55, 0.95), "0.6", "0.8"),
+        ((2000, 9000), "3000", "6000"),
+        # More than a decade, or too small to be written out.
+        ((0.01, 1), "10^{-2}", "10^{0}"),
+        ((3e-5, 9e-5), r"4\times10^{-5}", r"6\times10^{-5}"),
+    ],
+)
+def test_log_axis_of_a_decade_or_less_has_plain_numbers(
+    ends: tuple[float, float], label: str, other: str
+) -> None:
+    one = curve("loss", {"mean": np.geomspace(*ends, 9)})
+    (ax,) = drawn(plot_folded(fold(("", one)), log_y=True)).axes
+    labels = [text.get_text() for text in ax.get_yticklabels(which="both")]
+    labels = [text.removeprefix(r"$\mathdefault{").removesuffix("}$") for text in labels]
+    assert {label, other} <= set(labels)
+
+
 def test_nothing_positive_on_a_log_axis_is_an_empty_panel() -> None:
     with pytest.warns(UserWarning, match="2 values"):
         drawn(plot_folded(fold(("", curve("loss", {"mean": [-1, -2]}))), log_y=True))

@@ -10,6 +10,7 @@ from runfold.plot.theme import (
     choose_looks,
     shorten_numbers,
     show_name,
+    show_names,
 )
 
 
@@ -59,3 +60,16 @@ def test_numbers_are_short_and_told_apart(values: list[float], labels: str) -> N
 )
 def test_long_names_lose_their_middle(name: str, shown: str) -> None:
     assert show_name(name, 12) == shown
+
+
+def test_long_names_that_begin_and_end_alike_are_still_told_apart() -> None:
+    assert show_names(["run-7-lr=0.1-x-1000", "run-7-lr=0.2-x-1000"], 12) == [
+        "…0.1-x-1000",
+        "…0.2-x-1000",
+    ]
+    assert show_names(["abcdef=1" + 30 * "b", "abcdef=2" + 30 * "b", "a"], 12) == [
+        "abcdef=1bbb…",
+        "abcdef=2bbb…",
+        "a",
+    ]
+    assert show_names(["sweep-3/lr-0.1/seed-7", "b"], 12) == ["swee…/seed-7", "b"]

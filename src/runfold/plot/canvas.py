@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from matplotlib import rc_context  # noqa: TID253
 from matplotlib.figure import Figure  # noqa: TID253
-from matplotlib.ticker import Formatter  # noqa: TID253
+from matplotlib.ticker import Formatter, LogFormatterSciNotation  # noqa: TID253
 
 from runfold.plot.theme import DPI, FILES, STYLE, shorten_numbers
 
@@ -66,3 +66,14 @@ class NumberFormatter(Formatter):
     def __call__(self, x: float, pos: int | None = None) -> str:
         """One number, as where a mouse points."""
         return f"{x:g}"
+
+
+class LogNumberFormatter(LogFormatterSciNotation):
+    """Labels of a log axis: powers of ten, but 0.6 and 0.8 where it spans a decade or less."""
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        """One label, empty for a mark that goes without."""
+        label = str(super().__call__(x, pos))
+        low, high = sorted(self.axis.get_view_interval())  # type: ignore[union-attr]
+        is_plain = low >= 1e-4 and high <= min(10 * low, 1e6)
+        return f"{x:g}" if label and is_plain else label

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     Entry = tuple[tuple[Artist, ...], str]
 
 # More entries than these would hide what they explain.
-_MOST_INSIDE = 6
+_MOST_INSIDE = 4
 _FAR = 1e300
 
 
@@ -216,7 +216,7 @@ def _set_ticks(ax: Axes, sheet: Sheet) -> None:
     from matplotlib import dates
     from matplotlib.ticker import MaxNLocator
 
-    from runfold.plot.canvas import NumberFormatter
+    from runfold.plot.canvas import LogNumberFormatter, NumberFormatter
 
     if sheet.x == "wall_time":
         here = datetime.now().astimezone().tzinfo
@@ -232,11 +232,16 @@ def _set_ticks(ax: Axes, sheet: Sheet) -> None:
         ax.xaxis.set_major_formatter(NumberFormatter())
     if not sheet.log_y:
         ax.yaxis.set_major_formatter(NumberFormatter())
+    for axis, is_log in ((ax.xaxis, sheet.log_x), (ax.yaxis, sheet.log_y)):
+        if is_log and axis.get_scale() == "log":
+            axis.set_major_formatter(LogNumberFormatter())
+            axis.set_minor_formatter(LogNumberFormatter(labelOnlyBase=False))
 
 
 def _entries(sheet: Sheet, looks: Looks) -> list[Entry]:
     """What the legend shows: the groups, and the statistics where there are several."""
-    groups = [(group, theme.show_name(name)) for group, name in sheet.groups.items()]
+    names = theme.show_names(list(sheet.groups.values()))
+    groups = list(zip(sheet.groups, names, strict=True))
     first, only = sheet.statistics[0], groups[0][0]
     if len(sheet.statistics) == 1:
         return [(_handle(looks[group, first], sheet), name) for group, name in groups]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Literal
 
 from runfold.text import escape
@@ -141,6 +142,21 @@ def show_name(name: str, size: int = LONGEST_NAME) -> str:
     """
     head = size // 3
     return escape(name if len(name) <= size else f"{name[:head]}…{name[head + 1 - size :]}")
+
+
+def show_names(names: Sequence[str], size: int = LONGEST_NAME) -> list[str]:
+    """Names as labels that tell them apart: those that are too long lose how they all begin.
+
+    With 12 letters ["run-7-lr=0.1-x-1000", "run-7-lr=0.2-x-1000"]  ->
+    ["…0.1-x-1000", "…0.2-x-1000"]
+    """
+    shown = [show_name(name, size) for name in names]
+    if len(set(shown)) == len(set(names)):
+        return shown
+    alike = next(n for n, letters in enumerate(zip_longest(*names)) if len(set(letters)) > 1)
+    first = max(alike - size // 5, 0)
+    ends = [f"…{name[first:]}" if first else name for name in names]
+    return [escape(end if len(end) <= size else f"{end[: size - 1]}…") for end in ends]
 
 
 def shorten_numbers(values: Sequence[float]) -> list[str]:
