@@ -167,6 +167,27 @@ def test_nothing_from_a_log_reaches_the_terminal_as_a_command(tmp_path: Path) ->
     assert "\\x1b[1ma" in shown
 
 
+@pytest.mark.parametrize("level", ["90", "0.9"])
+def test_level_is_a_percentage_or_a_share(
+    level: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_groups(tmp_path, {"loss": {"a": A, "b": B}})
+    assert compare(tmp_path, "--level", level) == 0
+    assert "(90% CI" in capsys.readouterr().out
+
+
+def test_narrow_window_has_the_test_that_decides(tmp_path: Path) -> None:
+    write_groups(tmp_path, {tag: {"a": A, "b": B} for tag in ("loss/first", "loss/second")})
+    for width, has_all in ((80, False), (120, True)):
+        status, shown = run_in_terminal(
+            width, "compare", str(tmp_path), "--tag", "*", "--by", "parent", NO_COLOR="1"
+        )
+        table = [line for line in shown.splitlines() if "p Welch" in line or " a " in line[:14]]
+        assert status == 0
+        assert ("p M-W" in shown) == has_all
+        assert max(map(len, table)) <= width
+
+
 def test_pandas_is_not_imported(tmp_path: Path) -> None:
     write_groups(tmp_path, {"loss": {"a": A, "b": B}})
     code = "import sys; from runfold.cli import main; main(sys.argv[1:]); print(*sys.modules)"

@@ -7,10 +7,12 @@ import contextlib
 from typing import TYPE_CHECKING
 
 from runfold.cli.folding import add_by, add_duplicates, read_logs
-from runfold.cli.terminal import Column, note, print_json, print_table
+from runfold.cli.terminal import Column, fits_window, note, print_json, print_table
 from runfold.text import escape
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from runfold.cli.parser import Parser
     from runfold.reduce.comparison import Comparison
 
@@ -20,11 +22,12 @@ Say whether one group of runs is better than another.
 Each run gives one number a tag: its last value, its best, or another. Groups
 are described by n, mean, std, interval, median and interquartile mean (iqm);
 pairs of groups by the difference of their means with Welch's interval, by the
-p-values of Welch's t, Mann-Whitney's and a permutation test, all corrected by
-Holm for being many, by Hedges' g, and by how often a run of the one beats a
-run of the other. Then comes the answer in words. Several tags are also taken
-together: the iqm over all of them, with a bootstrap that draws whole runs, as
-the tags of one run share its luck.
+p-values of Welch's t, Mann-Whitney's and a permutation test (of which a narrow
+window shows the first), all corrected by Holm for being many, by Hedges' g, and
+by how often a run of the one beats a run of the other. Then comes the answer in
+words, which is Welch's. Several tags are also taken together: the iqm over all
+of them, with a bootstrap that draws whole runs, as the tags of one run share
+its luck.
 
 Example:
   runfold compare demo-runs --tag val/loss --by lr
@@ -34,6 +37,8 @@ where output exists.
 """
 
 _NAMES = ("tag", "group", "a", "b", "over all tags")
+# What a narrow window goes without.
+_LESS = ("p M-W", "p perm", "median")
 
 
 def add_arguments(parser: Parser) -> None:
@@ -68,7 +73,7 @@ def add_arguments(parser: Parser) -> None:
         type=_share,
         default=0.95,
         metavar="PERCENT",
-        help="The level of the intervals, and of what is called clear. Default: 95.",
+        help="The level of the intervals, and of what is called clear: 95 or 0.95. Default: 95.",
     )
     parser.add_argument(
         "--normalize",
@@ -139,14 +144,21 @@ def run(options: argparse.Namespace) -> int:
 
 def _print(comparison: Comparison) -> None:
     for heads, *rows in comparison.show_tables():
-        columns = [
-            Column(head, is_number=head not in _NAMES, may_shrink=head in _NAMES) for head in heads
-        ]
+        columns = _columns(heads)
+        if not fits_window(columns, rows):
+            # Welch's test decides; --json and -o have the others.
+            kept = [number for number, head in enumerate(heads) if head not in _LESS]
+            columns = _columns([heads[number] for number in kept])
+            rows = [[row[number] for number in kept] for row in rows]
         print_table(columns, rows)
         print()
     print(comparison.sentence)
     for remark in comparison.remarks:
         note(remark)
+
+
+def _columns(heads: Sequence[str]) -> list[Column]:
+    return [Column(head, is_number=head not in _NAMES, may_shrink=head in _NAMES) for head in heads]
 
 
 def _at(text: str) -> str | int:
@@ -166,8 +178,8 @@ def _digits(text: str) -> int:
 
 
 def _share(text: str) -> float:
-    """A level in percent as a share."""
+    """A level in percent as a share; 0.95 is one already, and nobody means 0.95%."""
     with contextlib.suppress(ValueError):
         if 0 < (level := float(text)) < 100:
-            return level / 100
+            return level if level < 1 else level / 100
     raise argparse.ArgumentTypeError(f"'{text}' is no percentage between 0 and 100")
