@@ -14,8 +14,9 @@ from tensorboard.util.tensor_util import make_ndarray
 from tensorboard_readers import READERS, provider, read_scalars
 
 import runfold as rf
+from runfold.core.encoder import EventBuffer
 from runfold.errors import CannotFold
-from runfold.export.tensorboard import write_event_files
+from runfold.export.tensorboard import write_event_files, write_file
 from runfold.reduce.folded import FILE_SUFFIX
 
 FLOATS = arrays.arrays(np.float64, 5, elements=st.floats())
@@ -174,3 +175,19 @@ def test_an_x_that_gives_no_steps_is_refused_before_anything_is_written(x, tmp_p
     with pytest.raises(CannotFold, match=r"'epoch' at which 'loss' was folded.*bins=100"):
         write_event_files(folded, tmp_path / "fold")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_is_written_tag_by_tag_and_never_whole_in_memory(tmp_path):
+    sizes = []
+
+    def pieces():
+        events = EventBuffer()
+        for tag in "abc":
+            events.scalar(tag, 1.0, 0, START)
+            yield events
+            events.clear()
+            sizes.append((tmp_path / "run" / "tfevents").stat().st_size)
+
+    write_file(str(tmp_path / "run"), "tfevents", pieces())
+    assert sizes == [size * sizes[0] for size in (1, 2, 3)]
+    assert list(rf.open(tmp_path)["run"]) == ["a", "b", "c"]

@@ -21,7 +21,7 @@ from runfold.reduce.groups import PARENT
 from runfold.text import escape
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from numpy.typing import NDArray
 
@@ -171,29 +171,37 @@ def _utf8(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
-def _encode(run: _Run, statistic: str, form: Form) -> EventBuffer:
-    """The event file of one statistic."""
-    events = EventBuffer()
-    events.file_version(run.start)
+def _encode(run: _Run, statistic: str, form: Form) -> Iterator[EventBuffer]:
+    """The event file of one statistic, piece by piece."""
+    events = _begin(run)
     if run.settings:
         events.value(values.hparams_start(run.settings, run.start), 0, run.start)
     for one in run.series:
         numbers = np.ascontiguousarray(one.curve[statistic], np.float64)
         events.scalars(one.curve.tag, one.steps, one.wall_times, numbers, form)
+        yield events
+        events.clear()
     if run.settings:
         events.value(values.hparams_end("success", run.end), 0, run.end)
-    return events
+    yield events
 
 
-def _encode_band(run: _Run, band: Band, page: bytes) -> EventBuffer:
+def _encode_band(run: _Run, band: Band, page: bytes) -> Iterator[EventBuffer]:
     """The event file of the line and the edges of the band, and the page that shows them."""
-    events = EventBuffer()
-    events.file_version(run.start)
+    events = _begin(run)
     events.value(page, 0, run.start)
     for one in run.series:
         # Row by row: the page compares the steps of the three while the file is still read.
         rows = np.stack(band.of(one.curve), axis=1)
         events.table(_band_tags(one.curve.tag, band), one.steps, one.wall_times, rows)
+        yield events
+        events.clear()
+    yield events
+
+
+def _begin(run: _Run) -> EventBuffer:
+    events = EventBuffer()
+    events.file_version(run.start)
     return events
 
 
@@ -267,8 +275,10 @@ def name_file() -> str:
     return f"events.out.tfevents.{stamp}{FILE_SUFFIX}"
 
 
-def write_file(folder: str, name: str, events: EventBuffer) -> None:
+def write_file(folder: str, name: str, pieces: Iterable[EventBuffer]) -> None:
     """Write events to a file that must be new, in a folder that is made.
+
+    Piece by piece, a tag at a time: the whole file may be larger than what was read.
 
     Where capitals do not count, two groups may have one folder; FileExistsError
     then keeps them from being one run.
@@ -276,6 +286,8 @@ def write_file(folder: str, name: str, events: EventBuffer) -> None:
     os.makedirs(folder, exist_ok=True)
     # Without a buffer in Python, that a fork would copy and write again.
     with open(os.path.join(folder, name), "xb", buffering=0) as file:
-        left = memoryview(events)
-        while left:
-            left = left[file.write(left) :]
+        for events in pieces:
+            with memoryview(events) as whole:
+                written = 0
+                while written < len(whole):
+                    written += file.write(whole[written:])
