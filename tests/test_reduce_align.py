@@ -161,3 +161,12 @@ def test_bins_of_a_real_axis_are_placed_in_their_middle():
     aligned = align([one], "bins", range_of([one], 2))
     assert aligned.x.tolist() == [2.5, 7.5]
     assert aligned.values.tolist() == [[2.0, 6.0]]
+
+
+def test_bins_over_all_the_steps_that_there_are():
+    ends = {-(2**63): 1.0, 5: 2.0, 2**63 - 1: 3.0}
+    both = points(ends, ends)
+    aligned = align(both, "bins", range_of(both, 4))
+    quarter = 2**62
+    assert aligned.x.tolist() == [-quarter - quarter // 2, quarter // 2, quarter + quarter // 2]
+    assert aligned.values[0].tolist() == [1.0, 2.0, 3.0]

@@ -86,3 +86,9 @@ def test_a_tag_that_goes_back_is_sorted(tmp_path):
     points = placed(tmp_path, (0, 0.5), (1, 0.3), (2, 0.4), x="samples", adds=[seen])
     assert points.x.tolist() == [3.0, 4.0, 5.0]
     assert points.values.tolist() == [0.3, 0.4, 0.5]
+
+
+def test_a_point_infinitely_far_along_a_tag_has_no_place(tmp_path):
+    seen = scalars("samples", (0, -np.inf), (1, 10.0), (2, np.inf), (3, np.nan))
+    points = placed(tmp_path, *((step, float(step)) for step in range(4)), x="samples", adds=[seen])
+    assert (points.x.tolist(), points.values.tolist(), points.lost) == ([10.0], [1.0], 3)

@@ -222,7 +222,12 @@ def _bin(points: Sequence[Points], bins: Range) -> Aligned:
     with np.errstate(invalid="ignore"):
         values /= counts
     middles = (np.arange(bins.bins) + 0.5) * width
-    x = bins.low + (np.rint(middles - 0.5).astype(np.int64) if is_step else middles)
+    if is_step:
+        # Unsigned and around the corner: the distance of two steps may not fit an int64.
+        distances = np.rint(middles - 0.5).astype(np.uint64)
+        x: Places = (np.array(bins.low).view(np.uint64) + distances).view(np.int64)
+    else:
+        x = bins.low + middles
     present: NDArray[np.bool_] = counts > 0
     aligned = Aligned(x, values, times.mean(), present)
     # An empty bin is no place that was left out.

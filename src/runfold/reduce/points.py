@@ -53,8 +53,8 @@ def place(log: RunLog, series: Series, x: str, duplicates: str = "error") -> Poi
     """The points of a series along an axis: "step", "wall_time", "relative" or a tag.
 
     Along another tag, a point is placed at that tag's value of the same step.
-    A point without a place there, or with an unknown wall time, is left out
-    and counted. Raises CannotFold for equal places, unless `duplicates` says
+    A point without a finite place there, or with an unknown wall time, is left
+    out and counted. Raises CannotFold for equal places, unless `duplicates` says
     which of them to keep: "first", "last" or their "mean".
     """
     points = Points(series.run, series.steps, series.wall_times, series.values)
@@ -68,8 +68,8 @@ def place(log: RunLog, series: Series, x: str, duplicates: str = "error") -> Poi
 
 
 def _move(points: Points, x: NDArray[np.float64]) -> Points:
-    """The points at other places, without those at an unknown one."""
-    known = ~np.isnan(x)
+    """The points at other places, without those at none: NaN, or infinitely far."""
+    known = np.isfinite(x)
     lost = points.lost + int(np.count_nonzero(~known))
     moved = Points(points.run, x, points.wall_times, points.values, lost)
     return moved if known.all() else moved.take(known)
