@@ -60,7 +60,7 @@ def test_equally_many_but_different_steps_are_refused_too(tmp_path):
     runs = log(tmp_path, a={0: 1.0, 10: 1.0}, b={1: 1.0, 11: 1.0})
     with pytest.raises(CannotFold, match="do not have the same steps"):
         runs.reduce()
-    with pytest.raises(CannotFold, match="No step is left to fold: tag loss without a step"):
+    with pytest.raises(CannotFold, match="No step is left to fold: tag loss altogether"):
         runs.reduce(align="intersection")
 
 
@@ -232,3 +232,46 @@ def test_runs_with_steps_of_their_own_need_little_more_memory_than_their_values(
     tracemalloc.stop()
     assert len(curve) == steps * count
     assert peak < 2 * (8 * count * len(curve))
+
+
+def test_the_axis_is_called_by_its_name(tmp_path):
+    for name, start in {"a": 0.0, "b": 0.5}.items():
+        seen = scalars("samples", (0, start), (1, start + 1.0))
+        write(tmp_path / name, scalars("loss", (0, 1.0), (1, 2.0)), seen)
+    runs = rf.open(tmp_path)
+    with pytest.raises(CannotFold) as caught:
+        runs.reduce(x="samples")
+    assert str(caught.value).startswith(
+        "The runs do not have the same values of 'samples', so nothing was folded:\n"
+        "  tag 'loss': values of 'samples' missing in a (2 of 4, first 0.5),"
+    )
+    write(tmp_path / "b", scalars("loss", (0, 1.0), (1, 2.0), (2, 3.0)))
+    runs = rf.open(tmp_path)
+    with pytest.raises(CannotFold, match="the same relative times, so") as caught:
+        runs.reduce(tags="loss", x="relative")
+    assert "tag 'loss': relative times missing in a (1 of 3, first 11.0)" in str(caught.value)
+    described = runs.reduce(tags="loss", x="relative", align="union").describe()
+    assert described.endswith("mean, std by relative time (aligned by union, NaN skipped)")
+    described = runs.reduce(x="wall_time", runs="a").describe()
+    assert described.endswith("by wall time (same wall times in all, NaN skipped)")
+
+
+def test_a_run_without_the_tag_of_the_axis_is_refused_or_left_out(tmp_path):
+    for name in "ab":
+        seen = scalars("samples", (0, 10.0), (1, np.inf))
+        write(tmp_path / name, scalars("loss", (0, 1.0), (1, 2.0)), seen)
+    write(tmp_path / "c", scalars("loss", (0, 1.0), (1, 2.0)))
+    runs = rf.open(tmp_path)
+    with pytest.raises(CannotFold) as caught:
+        runs.reduce(x="samples", align="union")
+    assert str(caught.value) == (
+        "The x-axis is a tag that some runs lack, so nothing was folded: 1 run without tag "
+        "'samples': c. Fold the runs that have it with lax_tags=True (--lax-tags)."
+    )
+    reduced = runs.reduce(x="samples", lax_tags=True)
+    assert reduced.runs == ["a", "b"]
+    assert reduced.left_out == (
+        "1 run without tag 'samples': c",
+        "2 points without a finite value of 'samples'",
+    )
+    assert reduced["loss"].x.tolist() == [10.0]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import runfold
 from runfold.cli.folding import add_folding, fold_options
-from runfold.cli.terminal import note
+from runfold.cli.terminal import note, show_tag
 from runfold.text import escape, human_count
 
 if TYPE_CHECKING:
@@ -132,9 +132,11 @@ def summary(folded: Folded) -> str:
 
 
 def _tell_all(folded: Folded) -> None:
+    from runfold.reduce.points import name_places
+
     for group in folded.groups.values():
         name = f"{escape(group.name)}: " if group.name else ""
         note(f"{name}{human_count(len(group.runs), 'run')}")
         for curve in group.curves.values():
-            size = f"{human_count(len(curve.runs), 'run')} x {len(curve):,} {escape(folded.x)}s"
-            note(f"  {escape(curve.tag)}: {size}")
+            runs = human_count(len(curve.runs), "run")
+            note(f"  {show_tag(curve.tag)}: {runs} x {name_places(folded.x, len(curve))}")

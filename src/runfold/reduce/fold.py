@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,7 +18,7 @@ from runfold.reduce.points import AXES, DUPLICATES, STEP, Points, place
 from runfold.reduce.sample import Sample
 from runfold.reduce.statistics import fold, parse
 from runfold.reduce.tags import choose_tags
-from runfold.text import did_you_mean, escape, human_count, not_one_of
+from runfold.text import did_you_mean, escape, human_count, human_list, not_one_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -89,13 +89,14 @@ def fold_runs(
         raise CannotFold("There are no runs to fold.")
     everyone = [log for group in grouping.groups for log in group.logs]
     wanted = _wanted_tags(everyone, tags, manner.x)
-    gathered = _gather(grouping.groups, wanted, manner)
+    members, lacking = _having_axis(grouping.groups, manner)
+    gathered = _gather(members, wanted, manner)
     notes = Notes(manner.x, manner.nan)
     ranges = _ranges(gathered, manner)
     groups = {}
     with progress_bar(lambda: sum(map(len, gathered)), "Folding", progress, " tags") as advance:
-        for members, tracks in zip(grouping.groups, gathered, strict=True):
-            runs = tuple(log.name for log in members.logs)
+        for own, tracks in zip(members, gathered, strict=True):
+            runs = tuple(log.name for log in own.logs)
             curves = {}
             for tag, points in tracks.items():
                 notes.see(tag, points, len(runs))
@@ -104,7 +105,7 @@ def fold_runs(
                 if len(curve):
                     curves[tag] = curve
                 advance(1)
-            groups[members.name] = Group(members.name, members.key, runs, members.hparams, curves)
+            groups[own.name] = Group(own.name, own.key, runs, own.hparams, curves)
     columns = tuple(column for one in statistics for column in one.columns)
     result = Folded(
         groups,
@@ -112,7 +113,7 @@ def fold_runs(
         manner.x,
         manner.align,
         manner.nan,
-        left_out=(*grouping.left_out, *notes.left_out()),
+        left_out=(*grouping.left_out, *lacking, *notes.left_out()),
         remarks=tuple(notes.remarks(groups, columns)),
     )
     if not result.tags:
@@ -134,6 +135,27 @@ def _wanted_tags(logs: Sequence[RunLog], tags: str | Iterable[str] | None, x: st
     if tags is None:
         return [name for name in names if name != x] or names
     return choose_tags(logs, tags)
+
+
+def _having_axis(groups: Sequence[Members], manner: Manner) -> tuple[list[Members], list[str]]:
+    """The groups with the runs that have the tag that is the x-axis, and who has not, in words."""
+    if manner.x in AXES:
+        return list(groups), []
+    names = [log.name for own in groups for log in own.logs if manner.x not in log.scalars]
+    if not names:
+        return list(groups), []
+    lacking = (
+        f"{human_count(len(names), 'run')} without tag '{escape(manner.x)}': {human_list(names)}"
+    )
+    if not manner.lax_tags:
+        raise CannotFold(
+            f"The x-axis is a tag that some runs lack, so nothing was folded: {lacking}. "
+            "Fold the runs that have it with lax_tags=True (--lax-tags)."
+        )
+    having = [
+        replace(own, logs=[log for log in own.logs if manner.x in log.scalars]) for own in groups
+    ]
+    return [own for own in having if own.logs], [lacking]
 
 
 def _gather(

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from runfold.errors import UnknownStatistic
+from runfold.reduce.points import name_axis, name_places
 from runfold.text import did_you_mean, escape, human_count
 
 if TYPE_CHECKING:
@@ -105,7 +106,8 @@ class Folded:
         runs = human_count(len(self.runs), "run")
         groups = f" in {human_count(len(self.groups), 'group')}" if len(self.groups) > 1 else ""
         tags = human_count(len(self.tags), "tag")
-        manner = f"aligned by {self.align}" if self.align != "strict" else "same steps in all"
+        same = f"same {name_places(self.x)} in all"
+        manner = f"aligned by {self.align}" if self.align != "strict" else same
         nan = {"skip": "NaN skipped", "propagate": "NaN propagated"}[self.nan]
         statistics = ", ".join(self.statistics)
-        return f"{runs}{groups}, {tags}: {statistics} by {escape(self.x)} ({manner}, {nan})"
+        return f"{runs}{groups}, {tags}: {statistics} by {name_axis(self.x)} ({manner}, {nan})"

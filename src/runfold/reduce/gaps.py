@@ -8,6 +8,7 @@ import numpy as np
 
 from runfold.errors import CannotFold
 from runfold.reduce.align import union
+from runfold.reduce.points import name_places
 from runfold.text import escape, human_count, human_list
 
 if TYPE_CHECKING:
@@ -42,7 +43,9 @@ class Gaps:
                 lacking.append(
                     f"{one.run} ({len(missing):,} of {len(every):,}, first {missing[0]})"
                 )
-        self._places.append(f"tag '{escape(tag)}': {self._x}s missing in {human_list(lacking)}")
+        self._places.append(
+            f"tag '{escape(tag)}': {name_places(self._x)} missing in {human_list(lacking)}"
+        )
 
     def refuse(self) -> None:
         """Raise CannotFold if there are any, naming the options that allow them."""
@@ -52,7 +55,8 @@ class Gaps:
         told = [f"  {line}" for line in lines[:_LINES]]
         if len(lines) > _LINES:
             told.append(f"  and {human_count(len(lines) - _LINES, 'tag')} more")
-        subject = " and ".join(["tags"] * bool(self._tags) + [f"{self._x}s"] * bool(self._places))
+        places = name_places(self._x)
+        subject = " and ".join(["tags"] * bool(self._tags) + [places] * bool(self._places))
         hints = []
         if self._tags:
             hints.append(

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from runfold.text import human_count, human_list
+from runfold.reduce.points import AXES, name_axis, name_places
+from runfold.text import escape, human_count, human_list
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -53,11 +54,15 @@ class Notes:
         """Everything that did not enter."""
         told = []
         if self._empty:
-            told.append(f"{_named('tag', self._empty)} without a {self._x} to fold")
+            told.append(f"{_named('tag', self._empty)} altogether")
         if self._places:
-            told.append(f"{human_count(self._places, self._x)} that too few runs have")
+            told.append(f"{name_places(self._x, self._places)} that too few runs have")
         if self._lost:
-            told.append(f"{human_count(self._lost, 'point')} without a known {self._x}")
+            is_tag = self._x not in AXES
+            place = (
+                f"finite value of '{escape(self._x)}'" if is_tag else f"known {name_axis(self._x)}"
+            )
+            told.append(f"{human_count(self._lost, 'point')} without a {place}")
         if self._nans and self._nan == "skip":
             told.append(f"{human_count(self._nans, 'NaN')} of {_named('run', self._nan_runs)}")
         return told

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 STEP, WALL_TIME, RELATIVE = "step", "wall_time", "relative"
 AXES = (STEP, WALL_TIME, RELATIVE)
 DUPLICATES = ("error", "first", "last", "mean")
+_NOUNS = {STEP: "step", WALL_TIME: "wall time", RELATIVE: "relative time"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,6 +48,21 @@ class Points:
         """The points whose value is a number."""
         is_nan = np.isnan(self.values)
         return self.take(~is_nan) if is_nan.any() else self
+
+
+def name_axis(x: str) -> str:
+    """An axis in words: `step`, `wall time`, `relative time`, or the tag."""
+    return _NOUNS.get(x) or escape(x)
+
+
+def name_places(x: str, count: int | None = None) -> str:
+    """Places on an axis in words: `1 step`, `3 wall times`; without a count, `steps`.
+
+    Those of a tag are `values of 'samples'`.
+    """
+    noun = _NOUNS.get(x, "value")
+    places = f"{noun}s" if count is None else human_count(count, noun)
+    return places if x in _NOUNS else f"{places} of '{escape(x)}'"
 
 
 def place(log: RunLog, series: Series, x: str, duplicates: str = "error") -> Points:
@@ -121,9 +137,14 @@ def _twice(points: Points, tag: str, x: str, is_new: NDArray[np.bool_]) -> str:
     count = int(np.count_nonzero(~is_new))
     first = points.x[np.flatnonzero(~is_new)[0]]
     again = human_count(count, "point")
+    told = (
+        f"Tag '{escape(tag)}' in run '{escape(points.run)}' has more than one value at "
+        f"{name_axis(x)} {first}, {again} too many in all, so nothing was folded. Choose with "
+        "duplicates='first', 'last' or 'mean' (--duplicates)"
+    )
+    if x != STEP:
+        return f"{told}."
     return (
-        f"Tag '{escape(tag)}' in run '{escape(points.run)}' has more than one value at {x} "
-        f"{first}, {again} too many in all. Choose with duplicates='first', 'last' or 'mean' "
-        "(--duplicates); if the job was restarted, restarts='step' (--restarts step) hides "
-        "the older branch."
+        f"{told}; if the job was restarted, restarts='step' (--restarts step) hides the older "
+        "branch."
     )

@@ -91,7 +91,7 @@ def _write_events(curves: Curves, folder: str) -> None:
             np.full(len(curve), now),
             np.ascontiguousarray(curve, np.float64),
         )
-    write_file(folder, name_file(), buffer)
+    write_file(folder, name_file(), [buffer])
 
 
 def write_data_file(
