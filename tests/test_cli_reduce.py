@@ -112,7 +112,7 @@ def test_the_flags_of_tb_reducer_fold_what_strict_refuses(runs, capsys):
     assert "and 1 more" in told
     assert "lr-0.01/seed-0 (3 of 8, first 5)" in told
     assert main([*arguments, "-o", "a.csv", "--lax-tags", "--lax-steps"]) == 0
-    assert "Left out: 3 steps that too few runs have." in capsys.readouterr().err
+    assert "Left out: 3 steps that not all runs have; 1 duplicate point." in capsys.readouterr().err
     assert [row["step"] for row in rows("a.csv") if row["tag"] == "loss"] == list("01234")
     lax = ["--lax-tags", "--lax-steps", "--min-runs-per-step", "1"]
     assert main([*arguments, "-o", "b.csv", *lax]) == 0
@@ -191,3 +191,12 @@ def test_choices_are_those_of_the_library():
     assert folding.ALIGNMENTS == align.ALIGNMENTS
     assert folding.DUPLICATES == points.DUPLICATES
     assert folding.NANS == fold.NANS
+
+
+def test_verbose_has_a_word_for_one_step_and_for_an_empty_tag(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for seed in "ab":
+        write(tmp_path / "runs" / seed, scalars("", (0, 1.0)), scalars("loss", (0, 1.0), (1, 2.0)))
+    assert main(["reduce", "runs", "-o", "o.csv", "--verbose"]) == 0
+    told = capsys.readouterr().err
+    assert told.startswith('2 runs\n  "": 2 runs x 1 step\n  loss: 2 runs x 2 steps\nFolded')

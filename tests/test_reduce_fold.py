@@ -60,7 +60,7 @@ def test_equally_many_but_different_steps_are_refused_too(tmp_path):
     runs = log(tmp_path, a={0: 1.0, 10: 1.0}, b={1: 1.0, 11: 1.0})
     with pytest.raises(CannotFold, match="do not have the same steps"):
         runs.reduce()
-    with pytest.raises(CannotFold, match="No step is left to fold: tag loss altogether"):
+    with pytest.raises(CannotFold, match="Left out: tag loss altogether; 4 steps"):
         runs.reduce(align="intersection")
 
 
@@ -81,7 +81,7 @@ def test_different_tags_are_refused_unless_lax(tmp_path):
     assert reduced["extra"].runs == ("a",)
     assert reduced["extra"]["mean"].tolist() == [5.0]
     assert reduced["loss"]["mean"].tolist() == [2.0]
-    assert reduced.remarks == ("tag extra: folded over fewer runs than the group has.",)
+    assert reduced.remarks == ("Folded over fewer runs than the group has: tag extra.",)
 
 
 def test_a_tag_that_a_whole_group_lacks_is_no_gap(tmp_path):
@@ -101,7 +101,7 @@ def test_seeds_that_log_at_different_steps_are_interpolated(tmp_path):
     assert reduced.align == "interpolate"
     both = runs.reduce("mean", align="interpolate", min_runs=2)
     assert both["loss"].x.tolist() == [5, 10]
-    assert both.left_out == ("2 steps that too few runs have",)
+    assert both.left_out == ("2 steps that fewer than 2 runs have",)
 
 
 def test_bins_are_the_same_for_all_groups(tmp_path):
@@ -144,7 +144,7 @@ def test_one_run_alone_has_a_mean_but_no_spread(tmp_path):
     assert reduced["loss"]["mean"].tolist() == [1.0, 2.0]
     assert np.isnan(reduced["loss"]["std"]).all()
     (remark,) = reduced.remarks
-    assert remark.startswith("Only one run: std, ")
+    assert remark.startswith("Only one run in all: std, ")
 
 
 def test_groups_fold_apart_and_carry_their_key(tmp_path):
@@ -275,3 +275,47 @@ def test_a_run_without_the_tag_of_the_axis_is_refused_or_left_out(tmp_path):
         "2 points without a finite value of 'samples'",
     )
     assert reduced["loss"].x.tolist() == [10.0]
+
+
+@pytest.mark.parametrize("duplicates", ["first", "last"])
+def test_duplicates_and_hidden_branches_are_said_to_be_left_out(tmp_path, duplicates):
+    points = (0, 1.0), (1, 2.0), (2, 3.0), (1, 5.0), (2, 6.0)
+    write(tmp_path / "a", scalars("loss", *points))
+    reduced = rf.open(tmp_path).reduce("mean", duplicates=duplicates)
+    assert reduced.left_out == ("2 duplicate points",)
+    assert rf.open(tmp_path).reduce("mean", duplicates="mean").left_out == ()
+    reduced = rf.open(tmp_path, restarts="step").reduce("mean")
+    assert reduced.left_out == ("2 points hidden by a restart",)
+
+
+def test_steps_of_a_single_run_have_no_spread_and_are_counted(tmp_path):
+    runs = log(tmp_path, a={0: 1.0, 1: 1.0}, b={0: 1.0, 2: 1.0})
+    assert runs.reduce(align="union").remarks == (
+        "Only one run at 2 of 3 steps: std is NaN there.",
+    )
+    assert runs.reduce("mean", align="union").remarks == ()
+
+
+def test_a_tag_that_is_left_in_one_group_only(tmp_path):
+    log(tmp_path / "x", a=[1.0], b=[2.0])
+    log(tmp_path / "y", a=[1.0], b={5: 2.0})
+    reduced = rf.open(tmp_path).reduce("mean", by="parent", align="intersection")
+    assert reduced.left_out == ("tag loss in 1 group", "2 steps that not all runs have")
+
+
+def test_nothing_left_names_only_what_may_help(tmp_path):
+    runs = log(tmp_path, a=[1.0], b=[2.0])
+    with pytest.raises(CannotFold) as caught:
+        runs.reduce(min_runs=3)
+    assert str(caught.value) == (
+        "Nothing is left to fold. Left out: tag loss altogether; 1 step that fewer than 3 runs "
+        "have. A smaller min_runs (--min-runs) keeps more."
+    )
+    runs = log(tmp_path, a=[np.nan], b=[np.nan])
+    with pytest.raises(CannotFold) as caught:
+        runs.reduce(align="interpolate")
+    assert str(caught.value) == (
+        "Nothing is left to fold. Left out: tag loss altogether; 2 NaNs of 2 runs (a, b)."
+    )
+    with pytest.raises(CannotFold, match="No tag was asked for"):
+        runs.reduce(tags=[])

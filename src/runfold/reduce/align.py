@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     Places = NDArray[Any]
 
-STRICT, BINS = "strict", "bins"
-ALIGNMENTS = (STRICT, "intersection", "union", "nearest", "ffill", "interpolate", BINS)
+STRICT, INTERSECTION, BINS = "strict", "intersection", "bins"
+ALIGNMENTS = (STRICT, INTERSECTION, "union", "nearest", "ffill", "interpolate", BINS)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,7 +86,7 @@ def align(points: Sequence[Points], how: str, bins: Range | None = None) -> Alig
     if has_same_places(points):
         return _stack(points)
     places = union(points)
-    if how == "intersection":
+    if how == INTERSECTION:
         common = places
         for one in points:
             common = common[np.isin(common, one.x, assume_unique=True)]

@@ -9,7 +9,15 @@ import numpy as np
 
 from runfold.errors import CannotFold, UnknownTag
 from runfold.logdir.progress import progress_bar
-from runfold.reduce.align import ALIGNMENTS, BINS, STRICT, align, has_same_places, range_of
+from runfold.reduce.align import (
+    ALIGNMENTS,
+    BINS,
+    INTERSECTION,
+    STRICT,
+    align,
+    has_same_places,
+    range_of,
+)
 from runfold.reduce.folded import Curve, Folded, Group
 from runfold.reduce.gaps import Gaps
 from runfold.reduce.groups import make_groups
@@ -65,6 +73,28 @@ class Manner:
                 raise CannotFold(f"bins={self.bins} and align='{self.align}' are two ways; choose.")
             object.__setattr__(self, "align", BINS)
 
+    @property
+    def too_few(self) -> str:
+        """Which places are left out, as a clause."""
+        if self.min_runs is None:
+            return "that not all runs have"
+        least = human_count(self.min_runs, "run")
+        return (
+            "that too few runs have"
+            if self.align == INTERSECTION
+            else f"that fewer than {least} have"
+        )
+
+    @property
+    def way_out(self) -> str:
+        """What may keep some places where none are left."""
+        hints = []
+        if self.align == INTERSECTION:
+            hints.append("align='interpolate' or 'union' (--align) keeps what not all runs have.")
+        if self.min_runs is not None:
+            hints.append("A smaller min_runs (--min-runs) keeps more.")
+        return " ".join(hints)
+
 
 def fold_runs(
     logs: Iterable[RunLog],
@@ -91,7 +121,7 @@ def fold_runs(
     wanted = _wanted_tags(everyone, tags, manner.x)
     members, lacking = _having_axis(grouping.groups, manner)
     gathered = _gather(members, wanted, manner)
-    notes = Notes(manner.x, manner.nan)
+    notes = Notes(manner.x, manner.nan, manner.too_few)
     ranges = _ranges(gathered, manner)
     groups = {}
     with progress_bar(lambda: sum(map(len, gathered)), "Folding", progress, " tags") as advance:
@@ -113,13 +143,13 @@ def fold_runs(
         manner.x,
         manner.align,
         manner.nan,
-        left_out=(*grouping.left_out, *lacking, *notes.left_out()),
+        left_out=(*grouping.left_out, *lacking, *notes.left_out(groups)),
         remarks=tuple(notes.remarks(groups, columns)),
     )
     if not result.tags:
+        left_out = "; ".join(result.left_out)
         raise CannotFold(
-            f"No {manner.x} is left to fold: {'; '.join(result.left_out)}. "
-            "Another align (--align interpolate, union) or a smaller min_runs may keep some."
+            f"Nothing is left to fold. Left out: {left_out}. {manner.way_out}".rstrip()
         )
     return result
 
@@ -128,12 +158,15 @@ def _wanted_tags(logs: Sequence[RunLog], tags: str | Iterable[str] | None, x: st
     """The scalar tags to fold; the one that is the x-axis only if it was asked for."""
     names = choose_tags(logs)
     if not names:
-        raise CannotFold(f"There are no scalars in {human_count(len(logs), 'run')}.")
+        runs = human_count(len(logs), "run")
+        raise CannotFold(f"There are no scalars in {runs}, and only scalars can be folded.")
     if x not in AXES and x not in names:
         hint = did_you_mean(x, [*AXES, *names])
         raise UnknownTag(f"No tag '{escape(x)}' to be the x-axis. {hint}".rstrip())
     if tags is None:
         return [name for name in names if name != x] or names
+    if not isinstance(tags, str) and not (tags := list(tags)):
+        raise CannotFold("No tag was asked for, so there is nothing to fold.")
     return choose_tags(logs, tags)
 
 

@@ -11,7 +11,7 @@ from runfold.reduce.points import AXES, name_axis, name_places
 from runfold.text import escape, human_count, human_list
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from runfold.reduce.folded import Group
     from runfold.reduce.points import Points
@@ -19,19 +19,23 @@ if TYPE_CHECKING:
 # What one run alone does not have.
 _SPREAD = re.compile(r"std|var|sem|ci.*-(low|high)")
 
+_MOST_TAGS = 3
+
 
 class Notes:
     """Counts, gathered tag by tag, that become sentences at the end."""
 
-    def __init__(self, x: str, nan: str) -> None:
+    def __init__(self, x: str, nan: str, too_few: str) -> None:
+        """`too_few` says which places are dropped: those "that not all runs have"."""
         self._x = x
         self._nan = nan
+        self._too_few = too_few
         self._nans = 0
         self._nan_runs: dict[str, None] = {}
-        self._lost = 0
+        self._lost = self._doubles = self._hidden = 0
         self._places = 0
         self._partial: dict[str, None] = {}
-        self._empty: dict[str, None] = {}
+        self._empty: dict[str, int] = {}
 
     def see(self, tag: str, points: Sequence[Points], runs: int) -> None:
         """Count what the points of a tag in a group of so many runs lack."""
@@ -40,29 +44,39 @@ class Notes:
         for one in points:
             nans = int(np.count_nonzero(np.isnan(one.values)))
             self._lost += one.lost
+            self._doubles += one.doubles
+            self._hidden += one.hidden
             self._nans += nans
             if nans:
                 self._nan_runs[one.run] = None
 
     def drop(self, tag: str, places: int, left: int) -> None:
-        """Count places of a tag that were dropped, and whether any are left."""
+        """Count places of a tag that were dropped from a group, and whether any are left."""
         self._places += places
         if not left:
-            self._empty[tag] = None
+            self._empty[tag] = self._empty.get(tag, 0) + 1
 
-    def left_out(self) -> list[str]:
+    def left_out(self, groups: Mapping[str, Group]) -> list[str]:
         """Everything that did not enter."""
         told = []
-        if self._empty:
-            told.append(f"{_named('tag', self._empty)} altogether")
+        for tag, count in self._empty.items():
+            is_elsewhere = any(tag in group.curves for group in groups.values())
+            where = f"in {human_count(count, 'group')}" if is_elsewhere else "altogether"
+            told.append(f"{_named('tag', [tag])} {where}")
+        if len(told) > _MOST_TAGS:
+            told = [f"{_named('tag', self._empty)} in whole or in part"]
         if self._places:
-            told.append(f"{name_places(self._x, self._places)} that too few runs have")
+            told.append(f"{name_places(self._x, self._places)} {self._too_few}")
         if self._lost:
             is_tag = self._x not in AXES
             place = (
                 f"finite value of '{escape(self._x)}'" if is_tag else f"known {name_axis(self._x)}"
             )
             told.append(f"{human_count(self._lost, 'point')} without a {place}")
+        if self._doubles:
+            told.append(human_count(self._doubles, "duplicate point"))
+        if self._hidden:
+            told.append(f"{human_count(self._hidden, 'point')} hidden by a restart")
         if self._nans and self._nan == "skip":
             told.append(f"{human_count(self._nans, 'NaN')} of {_named('run', self._nan_runs)}")
         return told
@@ -70,24 +84,38 @@ class Notes:
     def remarks(self, groups: Mapping[str, Group], statistics: Sequence[str]) -> list[str]:
         """What to beware of in the result."""
         told = []
-        if self._partial:
-            told.append(
-                f"{_named('tag', self._partial)}: folded over fewer runs than the group has."
-            )
+        folded = {tag for group in groups.values() for tag in group.curves}
+        if partial := {tag: None for tag in self._partial if tag in folded}:
+            told.append(f"Folded over fewer runs than the group has: {_named('tag', partial)}.")
         if self._nans and self._nan == "propagate":
             told.append(
                 f"{human_count(self._nans, 'NaN')} of {_named('run', self._nan_runs)} made the "
                 "statistics NaN there."
             )
-        alone = [group.name for group in groups.values() if len(group.runs) == 1]
-        spread = [name for name in statistics if _SPREAD.fullmatch(name)]
-        if alone and spread:
-            where = f" in {_named('group', dict.fromkeys(alone))}" if any(alone) else ""
-            told.append(f"Only one run{where}: {', '.join(spread)} are NaN there.")
+        if spread := [name for name in statistics if _SPREAD.fullmatch(name)]:
+            are = f"{', '.join(spread)} {'is' if len(spread) == 1 else 'are'} NaN there."
+            told += [f"Only one run {where}: {are}" for where in self._alone(groups)]
+        return told
+
+    def _alone(self, groups: Mapping[str, Group]) -> list[str]:
+        """Where a single run has no company: in whole groups, and at places of others."""
+        told = []
+        alone = {name: None for name, group in groups.items() if len(group.runs) == 1}
+        if alone:
+            told.append(f"in {_named('group', alone)}" if any(alone) else "in all")
+        counts = [
+            curve.counts
+            for group in groups.values()
+            if len(group.runs) > 1
+            for curve in group.curves.values()
+        ]
+        if lonely := sum(int(np.count_nonzero(one == 1)) for one in counts):
+            told.append(f"at {lonely:,} of {name_places(self._x, sum(map(len, counts)))}")
         return told
 
 
-def _named(noun: str, names: Mapping[str, None]) -> str:
+def _named(noun: str, names: Iterable[str]) -> str:
     """`tag a` or `2 tags (a, b)`."""
-    shown = human_list(names)
-    return f"{noun} {shown}" if len(names) == 1 else f"{human_count(len(names), noun)} ({shown})"
+    every = [name or '""' for name in names]
+    shown = human_list(every)
+    return f"{noun} {shown}" if len(every) == 1 else f"{human_count(len(every), noun)} ({shown})"

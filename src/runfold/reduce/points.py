@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,7 +26,9 @@ _NOUNS = {STEP: "step", WALL_TIME: "wall time", RELATIVE: "relative time"}
 class Points:
     """Points of one run, `x` increasing: int64 for steps, otherwise float64.
 
-    `lost` counts the points of the series that have no place on the axis.
+    Of the points that the series does not have here, `lost` counts those without
+    a place on the axis, `doubles` those left out for another at the same place,
+    and `hidden` those that the restart policy left out.
     """
 
     run: str
@@ -34,14 +36,19 @@ class Points:
     wall_times: NDArray[np.float64]
     values: NDArray[np.float64]
     lost: int = 0
+    doubles: int = 0
+    hidden: int = 0
 
     def __len__(self) -> int:
         return len(self.x)
 
     def take(self, chosen: NDArray[Any]) -> Points:
         """Some of the points, by their numbers or by a mask."""
-        return Points(
-            self.run, self.x[chosen], self.wall_times[chosen], self.values[chosen], self.lost
+        return replace(
+            self,
+            x=self.x[chosen],
+            wall_times=self.wall_times[chosen],
+            values=self.values[chosen],
         )
 
     def without_nan(self) -> Points:
@@ -73,7 +80,9 @@ def place(log: RunLog, series: Series, x: str, duplicates: str = "error") -> Poi
     out and counted. Raises CannotFold for equal places, unless `duplicates` says
     which of them to keep: "first", "last" or their "mean".
     """
-    points = Points(series.run, series.steps, series.wall_times, series.values)
+    points = Points(
+        series.run, series.steps, series.wall_times, series.values, hidden=series.hidden
+    )
     if x == WALL_TIME:
         points = _move(points, points.wall_times)
     elif x == RELATIVE:
@@ -86,8 +95,7 @@ def place(log: RunLog, series: Series, x: str, duplicates: str = "error") -> Poi
 def _move(points: Points, x: NDArray[np.float64]) -> Points:
     """The points at other places, without those at none: NaN, or infinitely far."""
     known = np.isfinite(x)
-    lost = points.lost + int(np.count_nonzero(~known))
-    moved = Points(points.run, x, points.wall_times, points.values, lost)
+    moved = replace(points, x=x, lost=points.lost + int(np.count_nonzero(~known)))
     return moved if known.all() else moved.take(known)
 
 
@@ -97,12 +105,12 @@ def _along(points: Points, log: RunLog, tag: str) -> Points:
         Points(other.run, other.steps, other.wall_times, other.values), tag, STEP, "last"
     )
     if not len(guide):
-        return points.take(np.zeros(len(points), np.bool_))
+        none = np.zeros(len(points), np.bool_)
+        return replace(points.take(none), lost=len(points))
     at = np.minimum(np.searchsorted(guide.x, points.x), len(guide) - 1)
     found = guide.x[at] == points.x
     lost = int(np.count_nonzero(~found))
-    kept = points.take(found)
-    kept = Points(points.run, kept.x, kept.wall_times, kept.values, lost)
+    kept = replace(points.take(found), lost=lost)
     return _move(kept, guide.values[at[found]])
 
 
@@ -117,16 +125,15 @@ def _settle(points: Points, tag: str, x: str, duplicates: str) -> Points:
     is_new = np.concatenate([[True], points.x[1:] != points.x[:-1]])
     if duplicates == "error":
         raise CannotFold(_twice(points, tag, x, is_new))
-    if duplicates == "first":
-        return points.take(is_new)
-    if duplicates == "last":
-        return points.take(np.concatenate([is_new[1:], [True]]))
+    if duplicates in ("first", "last"):
+        kept = is_new if duplicates == "first" else np.concatenate([is_new[1:], [True]])
+        return replace(points.take(kept), doubles=int(np.count_nonzero(~kept)))
     starts = np.flatnonzero(is_new)
     counts = np.diff(starts, append=len(points))
     with np.errstate(invalid="ignore"):  # infinity less infinity
         values = np.add.reduceat(points.values, starts) / counts
         wall_times = np.add.reduceat(points.wall_times, starts) / counts
-    return Points(points.run, points.x[starts], wall_times, values, points.lost)
+    return replace(points, x=points.x[starts], wall_times=wall_times, values=values)
 
 
 def _is_increasing(x: NDArray[Any]) -> bool:
