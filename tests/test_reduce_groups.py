@@ -1,5 +1,6 @@
 """Runs shared out among groups."""
 
+import numpy as np
 import pytest
 from logs import scalars, values, write
 from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
@@ -164,3 +165,29 @@ def test_what_an_earlier_fold_wrote_is_not_folded_again(sweep):
     assert len(grouping.groups[0].logs) == 4
     assert grouping.left_out == ["2 runs that an earlier reduce wrote"]
     assert members(group(sweep / "out-mean")) == {"": ["."]}
+
+
+def test_two_functions_have_a_key_each(sweep):
+    grouping = group(sweep, [lambda log: log.name[:7], lambda log: log.name[-1]])
+    assert [one.key for one in grouping.groups] == [
+        {"group": rate, "group2": seed} for rate in ("ppo-0.0", "ppo-0.1") for seed in "01"
+    ]
+    assert grouping.groups[0].name == "group=ppo-0.0,group2=0"
+
+
+def test_numbers_of_numpy_are_numbers(sweep):
+    one = group(sweep, lambda log: np.float64(0.1) if "0.01" in log.name else 0.1).groups
+    assert [(group.name, len(group.logs)) for group in one] == [("0.1", 4)]
+    assert [one.name for one in group(sweep, lambda log: {"wide": np.bool_(True)}).groups] == [
+        "wide=true"
+    ]
+
+
+def test_metrics_that_torch_logs_beside_hparams_are_said_to_be_left_out(tmp_path):
+    for seed in range(2):
+        with SummaryWriter(tmp_path / f"seed-{seed}") as writer:
+            writer.add_scalar("loss", 1.0, 0)
+            writer.add_hparams({"lr": 0.1}, {"acc": 0.5}, run_name=f"170000000{seed}.5")
+    assert group(tmp_path, "lr").left_out == [
+        "the metrics in 2 folders of add_hparams: seed-0/1700000000.5, seed-1/1700000001.5"
+    ]

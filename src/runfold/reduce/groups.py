@@ -6,7 +6,10 @@ import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, count
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from runfold.errors import CannotFold
 from runfold.reduce.folded import FILE_SUFFIX
@@ -56,6 +59,9 @@ def make_groups(logs: Iterable[RunLog], by: By = None) -> Grouping:
     chosen, left_out = _choose(list(logs))
     settings, parts = join_settings(chosen)
     runs = [log for log in chosen if log.name not in parts]
+    if metrics := [log.name for log in chosen if log.name in parts and log.scalars]:
+        made = human_count(len(metrics), "folder")
+        left_out.append(f"the metrics in {made} of add_hparams: {list_names(metrics)}")
     keys = [_key_function(one, runs, settings) for one in _each(by)]
     found: dict[tuple[tuple[str, str, str], ...], tuple[Key, list[RunLog]]] = {}
     keyless: dict[str, list[str]] = {}
@@ -66,7 +72,8 @@ def make_groups(logs: Iterable[RunLog], by: By = None) -> Grouping:
             if part is None:
                 keyless.setdefault(reason, []).append(log.name)
                 break
-            key.update(part)
+            for name, value in part.items():
+                key[_free(name, key)] = value
         else:
             # By type and text, because True is 1.0 to Python and NaN not even itself.
             known = tuple((name, type(value).__name__, repr(value)) for name, value in key.items())
@@ -104,10 +111,10 @@ def _each(by: By) -> list[One]:
 def _choose(logs: list[RunLog]) -> tuple[list[RunLog], list[str]]:
     """The runs but for those that an earlier fold wrote, unless there are no others."""
     others = [log for log in logs if not _is_folded(log)]
-    count = len(logs) - len(others)
-    if not others or not count:
+    ours = len(logs) - len(others)
+    if not others or not ours:
         return logs, []
-    return others, [f"{human_count(count, 'run')} that an earlier reduce wrote"]
+    return others, [f"{human_count(ours, 'run')} that an earlier reduce wrote"]
 
 
 def _is_folded(log: RunLog) -> bool:
@@ -155,7 +162,17 @@ def _no_hparam(name: str, known: list[str]) -> str:
 def _named(value: object) -> Key | None:
     if value is None:
         return None
-    return dict(value) if isinstance(value, Mapping) else {"group": value}
+    named = dict(value) if isinstance(value, Mapping) else {"group": value}
+    # As Python's own: the repr of NumPy's 0.1 is `np.float64(0.1)`.
+    return {
+        str(name): one.item() if isinstance(one, np.generic) else one for name, one in named.items()
+    }
+
+
+def _free(name: str, taken: Key) -> str:
+    """The name, or `name2`, `name3`, ... where another of `by` gave it already."""
+    numbers = (f"{name}{number}" for number in count(2))
+    return next(one for one in chain([name], numbers) if one not in taken)
 
 
 def _name(key: Key, by: By) -> str:
@@ -181,5 +198,6 @@ def _refuse_equal_names(groups: list[Members]) -> None:
         if twin is not group:
             raise CannotFold(
                 f"Two groups would both be called '{escape(group.name)}': "
-                f"{twin.key} and {group.key}. Group by a function that tells them apart."
+                f"{twin.key} and {group.key}. Group by a pattern over the run's name, or in "
+                "Python by a function, that tells them apart."
             )
