@@ -200,3 +200,30 @@ def test_verbose_has_a_word_for_one_step_and_for_an_empty_tag(tmp_path, monkeypa
     assert main(["reduce", "runs", "-o", "o.csv", "--verbose"]) == 0
     told = capsys.readouterr().err
     assert told.startswith('2 runs\n  "": 2 runs x 1 step\n  loss: 2 runs x 2 steps\nFolded')
+
+
+@pytest.mark.parametrize(("first", "second"), [("a.csv", "./a.csv"), ("a/", "a/."), ("a", "a")])
+@pytest.mark.parametrize("flags", [[], ["-f"]])
+def test_an_output_given_twice_is_refused_before_anything_is_written(
+    runs, first, second, flags, capsys
+):
+    before = sorted(os.listdir())
+    asked = ["reduce", str(runs), "-r", "mean", "-o", first, "-o", second, *flags]
+    assert main(asked) == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert f"{second} would be written twice; nothing was written." in shown.err
+    assert sorted(os.listdir()) == before
+
+
+@pytest.mark.parametrize("out", ["", "-"])
+def test_what_is_no_name_for_output_is_refused(runs, out, capsys):
+    assert main(["reduce", str(runs), f"--outpath={out}"]) == 2
+    assert f"'{out}' is no name for output." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("digits", ["0", "-1", "x"])
+def test_digits_are_checked_before_the_fold(runs, digits, capsys):
+    assert main(["reduce", str(runs), "-o", "a.csv", "-o", "a.md", f"--digits={digits}"]) == 2
+    assert f"'{digits}' is no whole number from 1 on" in capsys.readouterr().err
+    assert not os.path.exists("a.csv")

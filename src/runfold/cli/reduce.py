@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from typing import TYPE_CHECKING
 
 import runfold
@@ -10,8 +11,6 @@ from runfold.cli.terminal import note, show_tag
 from runfold.text import escape, human_count
 
 if TYPE_CHECKING:
-    import argparse
-
     from runfold.cli.parser import Parser
     from runfold.reduce.folded import Folded
 
@@ -77,7 +76,7 @@ def add_arguments(parser: Parser) -> None:
     )
     parser.add_argument(
         "--digits",
-        type=int,
+        type=_digits,
         metavar="N",
         help="Round numbers in .tex and .md tables to N digits. Default: exact.",
     )
@@ -129,6 +128,12 @@ def summary(folded: Folded) -> str:
     """What was folded and what was left out, in one line."""
     left_out = "; ".join(folded.left_out) or "nothing"
     return f"Folded {folded.describe()}. Left out: {left_out}."
+
+
+def _digits(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"'{text}' is no whole number from 1 on")
+    return int(text)
 
 
 def _tell_all(folded: Folded) -> None:

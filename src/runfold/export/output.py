@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from runfold.errors import UnknownFormat
+from runfold.errors import OutputExists, UnknownFormat
 from runfold.export.files import check_file, check_folders
 from runfold.export.tensorboard import list_folders, write_event_files
 from runfold.text import escape
@@ -25,8 +25,14 @@ def is_table(path: str) -> bool:
     """Whether a path names a table and not folders of event files.
 
     Raises UnknownFormat for one that looks like a file of a format that there
-    is not: nobody wants a folder called `fold.jsn-mean`.
+    is not: nobody wants a folder called `fold.jsn-mean`. Nor one called `--mean`,
+    or what `-o "$OUT"` makes where OUT is not set.
     """
+    if path in ("", "-"):
+        raise UnknownFormat(
+            f"'{path}' is no name for output. Give a file, such as fold.csv, or the beginning of "
+            "folders, such as fold/."
+        )
     suffix = os.path.splitext(path)[1]
     if path.endswith(os.sep) or not suffix:
         if os.path.exists(path) and not os.path.isdir(path):
@@ -48,12 +54,25 @@ def is_table(path: str) -> bool:
 
 
 def check_outputs(folded: Folded, paths: Iterable[str], overwrite: bool = False) -> None:
-    """Refuse all that may not be written before any of it is. Raises as the writers do."""
+    """Refuse all that may not be written before any of it is. Raises as the writers do.
+
+    Also OutputExists for a path that is given twice, where one would replace the other.
+    """
+    taken: set[str] = set()
     for path in paths:
         if is_table(path):
             check_file(path, overwrite)
+            made = [path]
         else:
-            check_folders(list_folders(folded, path), overwrite)
+            made = list_folders(folded, path)
+            check_folders(made, overwrite)
+        for one in map(os.path.realpath, made):
+            if one in taken:
+                raise OutputExists(
+                    f"{escape(path)} would be written twice; nothing was written. Give each "
+                    "output once."
+                )
+            taken.add(one)
 
 
 def write_output(
