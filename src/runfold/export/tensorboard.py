@@ -131,13 +131,14 @@ def _whole(curve: Curve, x: str) -> NDArray[np.int64]:
     """The x of a curve as steps."""
     if curve.x.dtype == np.int64:
         return np.ascontiguousarray(curve.x, np.int64)
-    rounded = np.rint(curve.x)
+    # Not np.rint, to which 0.5 and 1.5, the middles of bins, are no different numbers from 0 and 2.
+    rounded = np.floor(curve.x + 0.5)
     # What is not below 2**63, NaN too, is no int64.
     if not (np.abs(rounded) < 2.0**63).all() or not (np.diff(rounded) > 0).all():
         raise CannotFold(
-            f"The values of '{escape(x)}' at which '{escape(curve.tag)}' was folded are no "
-            "different whole numbers, as the steps of an event file must be. "
-            "Fold into bins (bins=100), or write a table, such as fold.csv."
+            f"Tag '{escape(curve.tag)}' was folded at values of '{escape(x)}' that are less than "
+            "one apart, or too large, and the steps of an event file are whole numbers. "
+            "Write a table, such as fold.csv, or fold into fewer bins (bins=N, --bins)."
         )
     return rounded.astype(np.int64)
 
