@@ -139,7 +139,10 @@ def test_two_operations_of_one_name_are_refused():
         parse(["std", np.std])
 
 
-@pytest.mark.parametrize("function", [lambda values: values, lambda values: 1j, np.cumsum])
+@pytest.mark.parametrize(
+    "function",
+    [lambda values: values, lambda values: 1j, np.cumsum, lambda values: None, lambda values: "x"],
+)
 def test_a_function_that_gives_no_number_is_refused(function):
     with pytest.raises(CannotFold, match="It must give one number"):
         folded(function, np.ones((3, 3)))
@@ -151,3 +154,9 @@ def test_what_a_function_raises_reaches_the_caller():
 
     with pytest.raises(RuntimeError, match="out of luck"):
         folded(broken, np.ones((2, 2)))
+
+
+@pytest.mark.parametrize("operation", [3, None, ["mean", 3], b"mean"])
+def test_what_is_neither_a_name_nor_a_function_is_refused(operation):
+    with pytest.raises(UnknownStatistic, match="An operation is a name or a function, not"):
+        parse(operation)

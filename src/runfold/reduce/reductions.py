@@ -104,7 +104,7 @@ def _call_each(
 ) -> NDArray[np.float64]:
     results = [np.asarray(call(values)) for values in dense.T.copy()]
     for result in results:
-        if result.size != 1 or result.dtype.kind == "c":
+        if result.size != 1 or _real(result) is None:
             raise CannotFold(
                 f"The function '{name}' gave {result.dtype} of shape {result.shape} for the "
                 "values of one step. It must give one number."

@@ -106,9 +106,11 @@ def _each(operations: Operation | Iterable[Operation]) -> Iterator[Operation]:
         yield from filter(None, (name.strip() for name in operations.split(",")))
     elif callable(operations):
         yield operations
-    else:
+    elif isinstance(operations, Iterable) and not isinstance(operations, bytes):
         for operation in operations:
             yield from _each(operation)
+    else:
+        raise UnknownStatistic(f"An operation is a name or a function, not {operations!r}.")
 
 
 def _parse_one(operation: Operation, nameless: Iterator[str]) -> Statistic:
