@@ -61,7 +61,7 @@ def make_groups(logs: Iterable[RunLog], by: By = None) -> Grouping:
     runs = [log for log in chosen if log.name not in parts]
     if metrics := [log.name for log in chosen if log.name in parts and log.scalars]:
         made = human_count(len(metrics), "folder")
-        left_out.append(f"the metrics in {made} of add_hparams: {list_names(metrics)}")
+        left_out.append(f"the metrics in {made} of add_hparams: {human_list(metrics)}")
     keys = [_key_function(one, runs, settings) for one in _each(by)]
     found: dict[tuple[tuple[str, str, str], ...], tuple[Key, list[RunLog]]] = {}
     keyless: dict[str, list[str]] = {}
