@@ -59,9 +59,10 @@ def make_groups(logs: Iterable[RunLog], by: By = None) -> Grouping:
     chosen, left_out = _choose(list(logs))
     settings, parts = join_settings(chosen)
     runs = [log for log in chosen if log.name not in parts]
-    if metrics := [log.name for log in chosen if log.name in parts and log.scalars]:
+    if metrics := [log for log in chosen if log.name in parts and log.scalars]:
         made = human_count(len(metrics), "folder")
-        left_out.append(f"the metrics in {made} of add_hparams: {human_list(metrics)}")
+        tags = list(dict.fromkeys(tag for log in metrics for tag in log.scalars))
+        left_out.append(f"the metrics in {made} of add_hparams: {human_list(tags)}")
     keys = [_key_function(one, runs, settings) for one in _each(by)]
     found: dict[tuple[tuple[str, str, str], ...], tuple[Key, list[RunLog]]] = {}
     keyless: dict[str, list[str]] = {}
