@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
 
-__all__ = ["Run", "Runs", "Series", "errors", "open"]
+__all__ = ["Run", "Runs", "Series", "SummaryWriter", "errors", "open"]
 
 if TYPE_CHECKING:
     from runfold import errors
+    from runfold.log.summary import SummaryWriter
     from runfold.runs import Run, Runs, Series
     from runfold.runs import open_runs as open
 
@@ -25,6 +26,7 @@ _HOMES = {
     "Run": ("runfold.runs", "Run"),
     "Runs": ("runfold.runs", "Runs"),
     "Series": ("runfold.runs", "Series"),
+    "SummaryWriter": ("runfold.log.summary", "SummaryWriter"),
     "errors": ("runfold.errors", None),
     "open": ("runfold.runs", "open_runs"),
 }

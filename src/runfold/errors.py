@@ -9,6 +9,7 @@
     ├── UnknownFormat    (also a ValueError)        a file name whose suffix says nothing
     ├── CannotFold       (also a ValueError)        runs that do not fit together as asked
     ├── OutputExists     (also a FileExistsError)   what is there already, and stays
+    ├── CannotLog        (also a ValueError)        a value that no event can hold
     ├── BadLog           the first problem, in strict mode
     └── FileChanged      a payload asked for is no longer where it was indexed
 
@@ -23,6 +24,7 @@ __all__ = [
     "AmbiguousTag",
     "BadLog",
     "CannotFold",
+    "CannotLog",
     "FileChanged",
     "LogdirNotFound",
     "OutputExists",
@@ -83,6 +85,10 @@ class UnknownFormat(RunfoldError, ValueError):
 
 class CannotFold(RunfoldError, ValueError):
     """Runs that do not fit together as asked; the message names the option that allows it."""
+
+
+class CannotLog(RunfoldError, ValueError):
+    """A value that cannot be logged, or a writer that is closed; nothing logged before is lost."""
 
 
 class OutputExists(RunfoldError, FileExistsError):

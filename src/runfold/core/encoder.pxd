@@ -72,6 +72,7 @@ cdef class EventBuffer:
     cdef Py_ssize_t exports
 
     cdef uint8_t* room(self, size_t most) except NULL
+    cdef int put_simple(self, object tag, double value, int64_t step, double wall_time) except -1
     cdef int adopt(self, uint8_t* block, size_t size, size_t capacity) except -1
     cdef int put_field(
         self, uint8_t key, bytes head, const uint8_t[::1] body, step, double wall_time

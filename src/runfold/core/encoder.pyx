@@ -179,10 +179,13 @@ cdef class EventBuffer:
     @cython.critical_section
     def scalar(self, tag, double value, step, double wall_time):
         """Append a scalar the way torch and TensorFlow 1 write it: float32 in `simple_value`."""
+        self.put_simple(tag, value, PyLong_AsLongLong(step), wall_time)
+
+    cdef int put_simple(self, object tag, double value, int64_t step, double wall_time) except -1:
         cdef Tag name = read_tag(tag)
-        cdef int64_t index = PyLong_AsLongLong(step)
         cdef uint8_t* at = self.room(SCALAR_ROOM + name.size)
-        self.size = put_scalar(at, &SIMPLE, name, value, index, wall_time) - self.data
+        self.size = put_scalar(at, &SIMPLE, name, value, step, wall_time) - self.data
+        return 0
 
     @cython.critical_section
     def scalar_tensor(self, tag, double value, step, double wall_time):

@@ -42,6 +42,19 @@ WAV = 11  # AudioPluginData.Encoding
 STATUSES = {"unknown": 0} | {name: number for number, name in hparams.STATUSES.items()}
 
 
+def scalar(
+    tag: str, value: float, form: str = "simple", *, display_name: str = "", description: str = ""
+) -> bytes:
+    """A number with what is shown beside it: "simple" or "tensor" as float32, "double" as is."""
+    if form == "simple":
+        content = _varint(2 << 3 | 5) + struct.pack("<f", value)
+        return _value(tag, content, _metadata("", b"", display_name, description))
+    array = np.array(value, np.float64 if form == "double" else np.float32)
+    return tensor(
+        tag, array, "scalars", display_name=display_name, description=description, data_class=1
+    )
+
+
 def histogram(
     tag: str,
     min: float,

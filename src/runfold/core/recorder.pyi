@@ -1,0 +1,25 @@
+from collections.abc import Mapping
+from typing import Any
+
+from runfold.core.encoder import EventBuffer
+
+class Recorder:
+    is_ready: bool
+    limit: int
+    @property
+    def events(self) -> EventBuffer: ...
+    def take(self) -> EventBuffer: ...
+    def add_scalar(
+        self,
+        tag: str,
+        scalar_value: Any,
+        global_step: Any = None,
+        walltime: float | None = None,
+        new_style: bool = False,
+        double_precision: bool = False,
+        display_name: str = "",
+        summary_description: str = "",
+    ) -> None: ...
+    def log(
+        self, values: Mapping[str, Any], step: Any = None, walltime: float | None = None
+    ) -> None: ...

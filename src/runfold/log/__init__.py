@@ -1,0 +1,1 @@
+"""Logging: the SummaryWriter, the tracker, and what writes their events in the background."""

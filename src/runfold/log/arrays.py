@@ -1,0 +1,90 @@
+"""What callers log, as NumPy arrays and plain numbers: of any framework, importing none."""
+
+from __future__ import annotations
+
+import math
+import operator
+import sys
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from runfold.errors import CannotLog
+from runfold.text import escape
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_INT64 = range(-(2**63), 2**63)
+
+
+def as_array(value: Any, tag: str, argument: str) -> NDArray[Any]:
+    """The value as an array in memory of this machine, whatever device it is on.
+
+    Takes what NumPy takes, and tensors of torch, JAX and TensorFlow. bfloat16
+    becomes float32. Raises CannotLog, which names the tag and the argument.
+    """
+    try:
+        array = np.asarray(_to_host(value))
+    except Exception as error:  # each framework has its own
+        raise CannotLog(refuse(tag, argument, value, str(error))) from error
+    if array.dtype.kind not in "biufc":
+        if array.dtype.name == "bfloat16":
+            return array.astype(np.float32)
+        raise CannotLog(refuse(tag, argument, value, "it holds no numbers"))
+    return array
+
+
+def as_number(value: Any, tag: str, argument: str) -> float:
+    """The one number that a value holds. Raises CannotLog, which names the tag and the argument."""
+    if isinstance(value, bool | int | float):
+        try:
+            return float(value)
+        except OverflowError:
+            raise CannotLog(refuse(tag, argument, value, "it is too large for a float64")) from None
+    if isinstance(value, str | bytes) or value is None:
+        raise CannotLog(refuse(tag, argument, value, "it is no number"))
+    array = as_array(value, tag, argument)
+    if array.size != 1:
+        raise CannotLog(
+            refuse(tag, argument, value, f"it holds {array.size} numbers where one is meant")
+        )
+    if array.dtype.kind == "c":
+        raise CannotLog(refuse(tag, argument, value, "it is a complex number"))
+    return float(array.reshape(()).item())
+
+
+def as_step(value: Any, tag: str) -> int:
+    """The step that a value means, 0 for None. Raises CannotLog for what is no int64."""
+    if value is None:
+        return 0
+    try:
+        step = operator.index(value)
+    except TypeError:
+        number = as_number(value, tag, "global_step")
+        if not math.isfinite(number) or number != math.floor(number):
+            raise CannotLog(refuse(tag, "global_step", value, "a step is a whole number")) from None
+        step = int(number)
+    if step not in _INT64:
+        raise CannotLog(refuse(tag, "global_step", value, "steps are integers of 64 bits"))
+    return step
+
+
+def refuse(tag: str, argument: str, value: Any, reason: str) -> str:
+    """Why a value cannot be logged: place, fact and effect."""
+    shown = escape(repr(value), 60)
+    kind = type(value).__name__
+    return (
+        f"Tag '{escape(str(tag))}': {argument} cannot be {kind} {shown}: {reason}. "
+        "Nothing was logged by this call."
+    )
+
+
+def _to_host(value: Any) -> Any:
+    """A tensor as something that NumPy takes: detached, on the CPU, in a type that NumPy has."""
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(value, torch.Tensor):
+        value = value.detach().cpu().resolve_conj().resolve_neg()
+        return value.float().numpy() if value.dtype == torch.bfloat16 else value.numpy()
+    # JAX arrays and eager tensors of TensorFlow have `__array__`.
+    return value

@@ -1,0 +1,101 @@
+"""What all writers of a process share: a thread that writes for them, and its end.
+
+Writers are flushed at the end of the interpreter, also after an exception, and
+on SIGTERM. After a fork the child's writers begin files of their own.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import signal
+import threading
+import weakref
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from runfold.log.writer import EventWriter
+
+# What waits goes to the system this often, whatever flush_secs allows: a write
+# costs microseconds, and what the system has outlives a process that is killed.
+SECONDS = 2.0
+
+
+class Flusher:
+    """The thread, started for the first writer, and the writers that it serves."""
+
+    def __init__(self) -> None:
+        self.writers: weakref.WeakSet[EventWriter] = weakref.WeakSet()
+        self._wake = threading.Event()
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+
+    def add(self, writer: EventWriter) -> None:
+        """Serve a writer until it is closed or forgotten."""
+        with self._lock:
+            self.writers.add(writer)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._work, name="runfold", daemon=True)
+                self._thread.start()
+
+    def wake(self) -> None:
+        """Write soon."""
+        self._wake.set()
+
+    def _work(self) -> None:
+        while True:
+            waits = [writer.flush_secs for writer in list(self.writers)]
+            self._wake.wait(min([SECONDS, *waits]))
+            self._wake.clear()
+            for writer in list(self.writers):
+                writer.drain()
+
+    def close_all(self) -> None:
+        """Write all that waits, and end the writers, without raising: nobody is there to see it."""
+        for writer in list(self.writers):
+            writer.end()
+
+
+flusher = Flusher()
+
+
+def _flush_on_sigterm(number: int, frame: Any) -> None:
+    for writer in list(flusher.writers):
+        writer.drain()
+    # Then end as the process would have ended without us, so that its status says so.
+    signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)
+
+
+def watch_sigterm() -> None:
+    """Flush on SIGTERM where nobody else asked to be told of it."""
+    if threading.current_thread() is not threading.main_thread():
+        return
+    if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, _flush_on_sigterm)
+
+
+def _before_fork() -> None:
+    # No other thread may be in the middle of a write, or the child would see it half done.
+    for writer in list(flusher.writers):
+        writer.lock.acquire()
+
+
+def _after_fork_in_parent() -> None:
+    for writer in list(flusher.writers):
+        writer.lock.release()
+
+
+def _after_fork_in_child() -> None:
+    global flusher
+    writers, flusher = list(flusher.writers), Flusher()
+    for writer in writers:
+        writer.begin_anew()
+
+
+atexit.register(lambda: flusher.close_all())
+os.register_at_fork(
+    before=_before_fork,
+    after_in_parent=_after_fork_in_parent,
+    after_in_child=_after_fork_in_child,
+)

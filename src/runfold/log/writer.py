@@ -1,0 +1,241 @@
+"""Events written to a file in the background: what SummaryWriter and the tracker stand on."""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+import time
+import warnings
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+from runfold.core.recorder import Recorder
+from runfold.errors import CannotLog
+from runfold.events import values
+from runfold.log import flusher as shared
+from runfold.log.arrays import as_number, as_step, refuse
+from runfold.log.stream import Stream
+from runfold.text import escape
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from typing_extensions import Buffer
+
+OnError = Literal["raise", "warn"]
+
+# Where the disk takes nothing more, so much is kept in memory for better days.
+_MOST_WAITING = 64 << 20
+
+
+class EventWriter(Recorder):
+    """A folder's new event file, and the calls that add events to it.
+
+    Each call returns at once: what it adds is written by a thread, every two
+    seconds or earlier. `flush` waits for that. What was flushed, or logged
+    `flush_secs` ago, outlives the process, however it ends. Safe to use from
+    several threads, and after a fork, where the child begins a file of its own.
+
+    When the disk is full or the folder is gone, the next call raises the OSError,
+    as does `close`; with on_error="warn" it is warned of, and training goes on.
+    Nothing is lost as long as memory lasts: it is tried again with each flush.
+    """
+
+    def __init__(
+        self,
+        folder: str,
+        *,
+        suffix: str = "",
+        flush_secs: float = 120,
+        on_error: OnError = "raise",
+        is_silent: bool = False,
+    ) -> None:
+        """Begin an event file; a silent writer takes every call and writes nothing."""
+        self.lock = threading.RLock()
+        self.folder = folder
+        self.flush_secs = flush_secs
+        self.is_closed = False
+        self.is_silent = is_silent
+        self._suffix = suffix
+        self._on_error = on_error
+        self._failure: OSError | None = None
+        self._stream: Stream | None = None
+        self._told_of_nan: set[str] = set()
+        self._next_step = 0
+        # What calls without a step or a time are given; see `use_metadata`.
+        self._default_step: int | None = None
+        self._default_walltime: float | None = None
+        if not is_silent:
+            self._open()
+
+    @property
+    def path(self) -> str | None:
+        """The event file; None for a silent writer."""
+        return None if self._stream is None else self._stream.path
+
+    def add_value(
+        self, tag: str, message: Buffer, step: Any = None, walltime: float | None = None
+    ) -> None:
+        """Add one serialised `Summary.Value`, such as the functions of `events.values` make."""
+        if self._is_heard():
+            self.events.value(message, self._step(step, tag), self._time(walltime))
+            self._mind_limit()
+
+    def flush(self) -> None:
+        """Wait until the system has all that was logged. Raises what went wrong."""
+        if self._is_heard():
+            self.drain()
+            self._raise_failure()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Write the rest and end the file; later calls are refused. Raises what went wrong."""
+        if not self.is_closed:
+            self.end()
+            self._raise_failure()
+
+    def end(self) -> None:
+        """Close without raising."""
+        with self.lock:
+            if self._stream is not None and not self.is_closed:
+                self.finish()
+                self.drain()
+                self._stream.close()
+            self.is_closed = True
+            self.is_ready = False
+            shared.flusher.writers.discard(self)
+
+    def finish(self) -> None:
+        """Add what comes last in the file; a subclass may have something to say."""
+
+    def drain(self) -> None:
+        """Hand all that waits to the system; what goes wrong is kept for the next call."""
+        with self.lock:
+            if self._stream is None or self.is_closed:
+                return
+            try:
+                self._stream.resume()
+                self._stream.write(self.take())
+            except OSError as error:
+                self._fail(error)
+            else:
+                self._failure = None
+                self.is_ready = True
+
+    def begin_anew(self) -> None:
+        """Forget the parent's file and what it has not written yet: the child of a fork."""
+        self.lock = threading.RLock()
+        self.is_ready = False
+        if self._stream is not None:
+            self._stream.close()
+            self._stream = None
+        self.take().clear()
+        self.take().clear()
+
+    def _open(self) -> None:
+        with self.lock:
+            self._stream = Stream(self.folder, self._suffix)
+            self.is_ready = True
+        shared.flusher.add(self)
+        shared.watch_sigterm()
+
+    def _is_heard(self) -> bool:
+        """Whether a call is to be recorded. Raises for a closed writer, and for what went wrong."""
+        if self.is_closed:
+            raise CannotLog(
+                f"The writer of {escape(self.folder)} is closed. Log before close(), or open "
+                "another writer."
+            )
+        if self.is_silent:
+            return False
+        if self._stream is None:  # in the child of a fork
+            self._open()
+        self._raise_failure()
+        return True
+
+    def _raise_failure(self) -> None:
+        if self._failure is not None and self._on_error == "raise":
+            raise self._failure
+
+    def _fail(self, error: OSError) -> None:
+        if error.filename is None and self._stream is not None:
+            error = OSError(error.errno, os.strerror(error.errno or 0), self._stream.path)
+        if self._failure is None and self._on_error == "warn":
+            warnings.warn(f"{error}. Logging goes on in memory and is tried again.", stacklevel=2)
+        self._failure = error
+        # The next call has to come the slow way, and so learns of it.
+        self.is_ready = False
+        if len(self.events) > _MOST_WAITING:
+            self.events.clear()
+
+    def _wake(self) -> None:
+        """Called by the recorder when much waits."""
+        if len(self.events) > 16 * self.limit:
+            self.drain()  # the thread does not keep up
+        else:
+            shared.flusher.wake()
+
+    def _mind_limit(self) -> None:
+        if len(self.events) > self.limit:
+            self._wake()
+
+    def _step(self, step: Any, tag: str) -> int:
+        return as_step(self._default_step if step is None else step, tag)
+
+    def _time(self, walltime: Any) -> float:
+        if walltime is None:
+            walltime = self._default_walltime
+        return time.time() if walltime is None else as_number(walltime, "", "walltime")
+
+    def _record(
+        self,
+        tag: Any,
+        value: Any,
+        step: Any,
+        walltime: Any,
+        form: Literal["simple", "tensor", "double"],
+        display_name: str,
+        description: str,
+    ) -> None:
+        """Add a scalar of any kind that holds one number."""
+        if not self._is_heard():
+            return
+        if not isinstance(tag, str):
+            raise CannotLog(refuse(tag, "tag", tag, "a tag is a str"))
+        number, index = as_number(value, tag, "scalar_value"), self._step(step, tag)
+        if math.isnan(number) and tag not in self._told_of_nan:
+            self._told_of_nan.add(tag)
+            warnings.warn(
+                f"Tag '{escape(tag)}' is NaN at step {index}. It is logged as such; later ones "
+                "are not told of.",
+                stacklevel=3,
+            )
+        at = self._time(walltime)
+        if display_name or description:
+            message = values.scalar(
+                tag, number, form, display_name=display_name, description=description
+            )
+            self.events.value(message, index, at)
+        elif form == "double":
+            self.events.scalar_double(tag, number, index, at)
+        elif form == "tensor":
+            self.events.scalar_tensor(tag, number, index, at)
+        else:
+            self.events.scalar(tag, number, index, at)
+        self._mind_limit()
+
+    def _record_many(self, many: Any, step: Any, walltime: Any) -> None:
+        """Add a scalar for each tag of a mapping."""
+        if not isinstance(many, Mapping):
+            raise CannotLog(refuse("", "values", many, "numbers by tag are meant"))
+        if step is None:
+            step, self._next_step = self._next_step, self._next_step + 1
+        at = self._time(walltime)
+        for tag, value in many.items():
+            self._record(tag, value, step, at, "simple", "", "")
