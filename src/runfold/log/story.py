@@ -40,6 +40,7 @@ def encode_story(part: str, value: Any) -> bytes:
         language, body = _PLAIN[part], str(value)
     else:
         language, body = "json", json.dumps(value, indent=1, default=str, ensure_ascii=False)
+    body = body.encode("utf-8", "backslashreplace").decode()  # names need not be UTF-8
     # A fence longer than any in the text, so that the text cannot end it.
     longest = max((len(run) for run in re.findall(r"`+", body)), default=0)
     fence = "`" * max(3, longest + 1)
