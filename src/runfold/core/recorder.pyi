@@ -6,6 +6,7 @@ from runfold.core.encoder import EventBuffer
 class Recorder:
     is_ready: bool
     limit: int
+    last_step: int
     @property
     def events(self) -> EventBuffer: ...
     def take(self) -> EventBuffer: ...

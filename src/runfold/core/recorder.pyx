@@ -2,7 +2,7 @@
 
 cimport cython
 from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_CheckExact
-from cpython.long cimport PyLong_AsLongLong, PyLong_CheckExact
+from cpython.long cimport PyLong_AsLongLongAndOverflow, PyLong_CheckExact
 from cpython.unicode cimport PyUnicode_CheckExact
 from libc.stdint cimport int64_t
 from posix.time cimport CLOCK_REALTIME, clock_gettime, timespec
@@ -24,7 +24,7 @@ cdef class Recorder:
     a str at an int. All else goes to `_record`, which a subclass has, and which may
     raise. It is asked as well while `is_ready` is false: when the writer is closed
     or in trouble, and in the child of a fork. `_wake` is called when more than
-    `limit` bytes wait.
+    `limit` bytes wait. `last_step` is the largest step that a number was logged at.
 
     Calls from several threads follow one another, and no event is lost.
     """
@@ -33,6 +33,7 @@ cdef class Recorder:
     cdef EventBuffer spare
     cdef public bint is_ready
     cdef public size_t limit
+    cdef public int64_t last_step
     cdef bint is_woken
 
     def __cinit__(self, *args, **kwargs):
@@ -76,7 +77,8 @@ cdef class Recorder:
             summary_description: shown beside it, in Markdown.
         """
         cdef double value
-        cdef size_t waiting
+        cdef int64_t step
+        cdef int is_huge
         if (
             self.is_ready and walltime is None and PyFloat_CheckExact(scalar_value)
             and PyLong_CheckExact(global_step) and PyUnicode_CheckExact(tag)
@@ -84,8 +86,9 @@ cdef class Recorder:
             and display_name == "" and summary_description == ""
         ):
             value = PyFloat_AS_DOUBLE(scalar_value)
-            if value == value:  # of a NaN the user is told
-                self._put(tag, value, PyLong_AsLongLong(global_step), now())
+            step = PyLong_AsLongLongAndOverflow(global_step, &is_huge)
+            if value == value and not is_huge:  # of a NaN the user is told
+                self._put(tag, value, step, now())
                 return
         form = "double" if double_precision else "tensor" if new_style else "simple"
         self._record(
@@ -97,15 +100,17 @@ cdef class Recorder:
         Without a step it is one more than in the last call without one.
         """
         cdef double at, number
-        cdef int64_t index
+        cdef int64_t index = 0
+        cdef int is_huge = 0
+        if PyLong_CheckExact(step):
+            index = PyLong_AsLongLongAndOverflow(step, &is_huge)
         if (
-            not self.is_ready or type(values) is not dict
+            not self.is_ready or type(values) is not dict or is_huge
             or not PyLong_CheckExact(step) or walltime is not None
         ):
             self._record_many(values, step, walltime)
             return
         at = now()
-        index = PyLong_AsLongLong(step)
         for tag, value in (<dict> values).items():
             if PyFloat_CheckExact(value) and PyUnicode_CheckExact(tag):
                 number = PyFloat_AS_DOUBLE(value)
@@ -117,6 +122,8 @@ cdef class Recorder:
     @cython.critical_section
     cdef int _put(self, tag, double value, int64_t step, double wall_time) except -1:
         self.buffer.put_simple(tag, value, step, wall_time)
+        if step > self.last_step:
+            self.last_step = step
         if self.buffer.size > self.limit and (
             not self.is_woken or self.buffer.size > 16 * self.limit
         ):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
 import os
 import time
@@ -32,7 +33,7 @@ class Stream:
 
     def write(self, events: EventBuffer) -> None:
         """Write all events and clear them. Raises OSError, and keeps what is left for `resume`."""
-        failure = None
+        failure: OSError | None = None
         with memoryview(events) as waiting:
             done = 0
             try:
@@ -41,6 +42,9 @@ class Stream:
             except OSError as error:
                 self._left, failure = bytes(waiting[done:]), error
         events.clear()
+        if failure is None and os.fstat(self._file).st_nlink == 0:
+            # The system would go on taking what nobody will ever read.
+            failure = FileNotFoundError(errno.ENOENT, "The event file was deleted", self.path)
         if failure is not None:
             raise failure
 

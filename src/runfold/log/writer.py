@@ -8,6 +8,7 @@ import threading
 import time
 import warnings
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal
 
 from runfold.core.recorder import Recorder
@@ -44,7 +45,7 @@ class EventWriter(Recorder):
 
     def __init__(
         self,
-        folder: str,
+        folder: str | os.PathLike[str],
         *,
         suffix: str = "",
         flush_secs: float = 120,
@@ -53,7 +54,7 @@ class EventWriter(Recorder):
     ) -> None:
         """Begin an event file; a silent writer takes every call and writes nothing."""
         self.lock = threading.RLock()
-        self.folder = folder
+        self.folder = os.fspath(folder)
         self.flush_secs = flush_secs
         self.is_closed = False
         self.is_silent = is_silent
@@ -128,6 +129,14 @@ class EventWriter(Recorder):
                 self._failure = None
                 self.is_ready = True
 
+    def _begin_again(self) -> None:
+        """Go on in a new file, where the old one was deleted and training is to go on."""
+        with suppress(OSError):
+            new = Stream(self.folder, self._suffix)
+            if self._stream is not None:
+                self._stream.close()
+            self._stream = new
+
     def begin_anew(self) -> None:
         """Forget the parent's file and what it has not written yet: the child of a fork."""
         self.lock = threading.RLock()
@@ -168,6 +177,8 @@ class EventWriter(Recorder):
             error = OSError(error.errno, os.strerror(error.errno or 0), self._stream.path)
         if self._failure is None and self._on_error == "warn":
             warnings.warn(f"{error}. Logging goes on in memory and is tried again.", stacklevel=2)
+        if isinstance(error, FileNotFoundError) and self._on_error == "warn":
+            self._begin_again()
         self._failure = error
         # The next call has to come the slow way, and so learns of it.
         self.is_ready = False
@@ -217,6 +228,7 @@ class EventWriter(Recorder):
                 stacklevel=3,
             )
         at = self._time(walltime)
+        self.last_step = max(self.last_step, index)
         if display_name or description:
             message = values.scalar(
                 tag, number, form, display_name=display_name, description=description
