@@ -127,7 +127,7 @@ class EventWriter(Recorder):
                 self._fail(error)
             else:
                 self._failure = None
-                self.is_ready = True
+                self._choose_way()
 
     def _begin_again(self) -> None:
         """Go on in a new file, where the old one was deleted and training is to go on."""
@@ -150,9 +150,18 @@ class EventWriter(Recorder):
     def _open(self) -> None:
         with self.lock:
             self._stream = Stream(self.folder, self._suffix)
-            self.is_ready = True
+            self._choose_way()
         shared.flusher.add(self)
         shared.watch_sigterm()
+
+    def _choose_way(self) -> None:
+        """Let numbers take the short way where nothing asks for a look at each of them."""
+        self.is_ready = (
+            self._stream is not None
+            and not self.is_closed
+            and self._failure is None
+            and self._default_walltime is None
+        )
 
     def _is_heard(self) -> bool:
         """Whether a call is to be recorded. Raises for a closed writer, and for what went wrong."""
@@ -246,7 +255,7 @@ class EventWriter(Recorder):
         """Add a scalar for each tag of a mapping."""
         if not isinstance(many, Mapping):
             raise CannotLog(refuse("", "values", many, "numbers by tag are meant"))
-        if step is None:
+        if step is None and self._default_step is None:
             step, self._next_step = self._next_step, self._next_step + 1
         at = self._time(walltime)
         for tag, value in many.items():
