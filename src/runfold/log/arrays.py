@@ -54,6 +54,28 @@ def as_number(value: Any, tag: str, argument: str) -> float:
     return float(array.reshape(()).item())
 
 
+def as_row(value: Any, tag: str, argument: str) -> NDArray[Any]:
+    """A row of real numbers. Raises CannotLog, which names the tag and the argument."""
+    row = as_array(value, tag, argument)
+    if row.ndim != 1:
+        reason = f"a row of numbers is meant, not an array of shape {row.shape}"
+        raise CannotLog(refuse(tag, argument, value, reason))
+    if row.dtype.kind == "c":
+        raise CannotLog(refuse(tag, argument, value, "they are complex numbers"))
+    return row
+
+
+def as_tag(value: Any, argument: str = "tag") -> str:
+    """The text that names a series. Raises CannotLog for what is no Unicode text."""
+    if not isinstance(value, str):
+        raise CannotLog(refuse(value, argument, value, "a tag is a str"))
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise CannotLog(refuse(value, argument, value, "it is no Unicode text")) from None
+    return value
+
+
 def as_step(value: Any, tag: str) -> int:
     """The step that a value means, 0 for None. Raises CannotLog for what is no int64."""
     if value is None:
