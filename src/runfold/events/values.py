@@ -38,6 +38,18 @@ DTYPES = {
     "uint32": 22,
     "uint64": 23,
 }
+# The repeated field of a `TensorProto` for each type.
+FIELDS = {
+    "float32": 5,
+    "float64": 6,
+    "int32": 7,
+    "int16": 7,
+    "int8": 7,
+    "complex64": 9,
+    "int64": 10,
+    "bool": 11,
+    "complex128": 12,
+}
 WAV = 11  # AudioPluginData.Encoding
 STATUSES = {"unknown": 0} | {name: number for number, name in hparams.STATUSES.items()}
 
@@ -189,6 +201,38 @@ def tensor(
     return _value(tag, content, metadata)
 
 
+def tensor_fields(
+    tag: str, array: NDArray[Any], plugin_name: str = "", plugin_content: bytes = b""
+) -> bytes:
+    """An array of numbers as torch writes it: in the field of their type.
+
+    Where nobody reads torch's right (float16, uint8) or it has no field, the
+    numbers are raw bytes, as by `tensor`.
+    """
+    array = np.asarray(array)
+    number = FIELDS.get(array.dtype.name)
+    if number is None:
+        return tensor(tag, array, plugin_name, plugin_content)
+    if array.dtype.kind in "bi":
+        data = _varints(array)
+    else:
+        data = array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
+    content = _tensor(DTYPES[array.dtype.name], array.shape, _bytes(number, data))
+    return _value(tag, content, _metadata(plugin_name, plugin_content, "", ""))
+
+
+def pr_curve(tag: str, rows: ArrayLike, num_thresholds: int) -> bytes:
+    """A PR curve: true and false positives, true and false negatives, precision, recall.
+
+    Each of the six rows has one number for each threshold.
+    """
+    with np.errstate(over="ignore"):
+        array = np.asarray(rows, np.float64).astype(np.float32)
+    if array.ndim != 2 or len(array) != 6:
+        raise ValueError(f"PR curve {tag!r}: rows must have shape (6, n), not {array.shape}")
+    return tensor_fields(tag, array, "pr_curves", _integer(2, num_thresholds, 32))
+
+
 def metadata_only(
     tag: str,
     plugin_name: str,
@@ -305,6 +349,18 @@ def _varint(value: int) -> bytes:
         value >>= 7
     out.append(value)
     return bytes(out)
+
+
+def _varints(array: NDArray[Any]) -> bytes:
+    """Many integers in a row, as `_varint` has them."""
+    bits = array.reshape(-1, 1).astype(np.int64).view(np.uint64)
+    parts = bits >> np.arange(0, 70, 7, dtype=np.uint64)
+    is_used = parts != 0
+    is_used[:, 0] = True
+    has_more = np.zeros_like(is_used)
+    has_more[:, :-1] = is_used[:, 1:]
+    coded = (parts & 0x7F | has_more * np.uint64(0x80)).astype(np.uint8)
+    return bytes(coded[is_used])
 
 
 def _message(number: int, content: bytes) -> bytes:
