@@ -1,9 +1,169 @@
-"""Numbers of every kind: scalars in bulk, tensors, histograms, curves, charts of them."""
+"""Arrays of numbers: tensors, histograms, PR curves."""
 
 from __future__ import annotations
 
+import warnings
+from typing import Any
+
+from runfold.errors import CannotLog
+from runfold.events import values as encode
+from runfold.log import histograms, pr_curve
+from runfold.log.arrays import as_array, as_number, as_row, as_tag, refuse
 from runfold.log.writer import EventWriter
+from runfold.text import escape
+
+# No reader of protobuf takes a message of 2 GiB.
+_MOST_BYTES = (1 << 31) - (1 << 20)
 
 
 class Numbers(EventWriter):
     """The methods of SummaryWriter for these."""
+
+    def add_tensor(
+        self, tag: str, tensor: Any, global_step: Any = None, walltime: float | None = None
+    ) -> None:
+        """Log an array of numbers, whatever its shape, with its type."""
+        if self._is_heard():
+            name, array = as_tag(tag), as_array(tensor, tag, "tensor")
+            if array.nbytes >= _MOST_BYTES:
+                reason = f"an event holds 2 GiB at most, not {array.nbytes:,} bytes"
+                raise CannotLog(refuse(name, "tensor", tensor, reason))
+            try:
+                message = encode.tensor_fields(name, array, "tensor")
+            except TypeError:
+                reason = f"TensorBoard has no type {array.dtype}"
+                raise CannotLog(refuse(name, "tensor", tensor, reason)) from None
+            self.add_value(name, message, global_step, walltime)
+
+    def add_histogram(
+        self,
+        tag: str,
+        values: Any,
+        global_step: Any = None,
+        bins: Any = histograms.TENSORFLOW,
+        walltime: float | None = None,
+        max_bins: int | None = None,
+    ) -> None:
+        """Log how the numbers of an array are spread.
+
+        NaN and infinite ones are left out, and a warning tells of it once a tag.
+
+        Args:
+            tag: the name of its series.
+            values: an array of any shape.
+            global_step: where it stands; 0 if left out.
+            bins: "tensorflow", or what `numpy.histogram` takes: another rule's name,
+                a number of bins, or their limits.
+            walltime: seconds since 1970; now if left out.
+            max_bins: join bins where there are more.
+        """
+        if self._is_heard():
+            name = as_tag(tag)
+            numbers, left_out = histograms.finite_numbers(values, name)
+            counted = histograms.count(numbers, name, bins, max_bins)
+            self.add_value(name, histograms.encode(name, counted), global_step, walltime)
+            if left_out:
+                self._tell_left_out(name, f"{left_out:,} of the values are NaN or infinite")
+
+    def add_histogram_raw(
+        self,
+        tag: str,
+        min: Any,
+        max: Any,
+        num: Any,
+        sum: Any,
+        sum_squares: Any,
+        bucket_limits: Any,
+        bucket_counts: Any,
+        global_step: Any = None,
+        walltime: float | None = None,
+    ) -> None:
+        """Log a histogram that was counted elsewhere: `bucket_counts[i]` up to `bucket_limits[i]`.
+
+        `min`, `max`, `num`, `sum` and `sum_squares` are of the numbers that were counted.
+        """
+        if not self._is_heard():
+            return
+        name = as_tag(tag)
+        limits = as_row(bucket_limits, name, "bucket_limits")
+        counts = as_row(bucket_counts, name, "bucket_counts")
+        if len(limits) != len(counts):
+            reason = f"{len(counts)} counts do not go with {len(limits)} limits"
+            raise CannotLog(refuse(name, "bucket_counts", bucket_counts, reason))
+        counted = histograms.Histogram(
+            as_number(min, name, "min"),
+            as_number(max, name, "max"),
+            as_number(num, name, "num"),
+            as_number(sum, name, "sum"),
+            as_number(sum_squares, name, "sum_squares"),
+            limits,
+            counts,
+        )
+        self.add_value(name, histograms.encode(name, counted), global_step, walltime)
+
+    def add_pr_curve(
+        self,
+        tag: str,
+        labels: Any,
+        predictions: Any,
+        global_step: Any = None,
+        num_thresholds: int = 127,
+        weights: Any = None,
+        walltime: float | None = None,
+    ) -> None:
+        """Log precision and recall of a classifier over its thresholds.
+
+        Predictions that are not from 0 to 1 are left out, and a warning tells of it
+        once a tag.
+
+        Args:
+            tag: the name of its series.
+            labels: what is true: 0 or 1, or False or True, for each prediction.
+            predictions: the probabilities that were given to 1.
+            global_step: where it stands; 0 if left out.
+            num_thresholds: up to 127, as in torch; more than that means 127.
+            weights: how much each prediction counts; 1 if left out.
+            walltime: seconds since 1970; now if left out.
+        """
+        if self._is_heard():
+            name = as_tag(tag)
+            thresholds = pr_curve.limit_thresholds(num_thresholds, name)
+            rows, left_out = pr_curve.count_curve(name, labels, predictions, thresholds, weights)
+            self.add_value(name, encode.pr_curve(name, rows, thresholds), global_step, walltime)
+            if left_out:
+                self._tell_left_out(name, f"{left_out:,} of the predictions are not from 0 to 1")
+
+    def add_pr_curve_raw(
+        self,
+        tag: str,
+        true_positive_counts: Any,
+        false_positive_counts: Any,
+        true_negative_counts: Any,
+        false_negative_counts: Any,
+        precision: Any,
+        recall: Any,
+        global_step: Any = None,
+        num_thresholds: int = 127,
+        weights: Any = None,
+        walltime: float | None = None,
+    ) -> None:
+        """Log a PR curve that was counted elsewhere: rows with a number for each threshold.
+
+        `weights` is taken for torch's sake; it says nothing here.
+        """
+        if self._is_heard():
+            name = as_tag(tag)
+            thresholds = pr_curve.limit_thresholds(num_thresholds, name)
+            positive = true_positive_counts, false_positive_counts
+            negative = true_negative_counts, false_negative_counts
+            rows = pr_curve.stack_rows(name, (*positive, *negative, precision, recall))
+            self.add_value(name, encode.pr_curve(name, rows, thresholds), global_step, walltime)
+
+    def _tell_left_out(self, tag: str, fact: str) -> None:
+        """Warn of numbers that are left out, once for each tag."""
+        if tag not in self._told_of_nan:
+            self._told_of_nan.add(tag)
+            warnings.warn(
+                f"Tag '{escape(tag)}': {fact}. They are left out; later ones are not told of.",
+                stacklevel=3,
+            )

@@ -1,0 +1,112 @@
+"""Histograms of arrays: the buckets and numbers that torch and TensorFlow store."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from runfold.errors import CannotLog
+from runfold.events import values
+from runfold.log.arrays import as_array, refuse
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+TENSORFLOW = "tensorflow"
+
+
+class Histogram(NamedTuple):
+    """`counts[i]` values up to `limits[i]`, in the order in which an event holds them."""
+
+    min: float
+    max: float
+    num: float
+    sum: float
+    sum_squares: float
+    limits: NDArray[Any]
+    counts: NDArray[Any]
+
+
+def finite_numbers(given: Any, tag: str) -> tuple[NDArray[np.float64], int]:
+    """The finite numbers of an array in one row, and how many others there were.
+
+    Raises CannotLog for an array of which nothing is left.
+    """
+    array = as_array(given, tag, "values")
+    if array.dtype.kind == "c":
+        raise CannotLog(refuse(tag, "values", given, "they are complex numbers"))
+    if array.size == 0:
+        raise CannotLog(refuse(tag, "values", given, "it is empty"))
+    numbers: NDArray[np.float64] = array.astype(np.float64).reshape(-1)
+    # The two ends tell at once whether all is well: NaN and infinity come out there.
+    if np.isfinite(numbers.min()) and np.isfinite(numbers.max()):
+        return numbers, 0
+    finite = numbers[np.isfinite(numbers)]
+    if not finite.size:
+        raise CannotLog(refuse(tag, "values", given, "none of its numbers is finite"))
+    return finite, numbers.size - finite.size
+
+
+def count(numbers: NDArray[np.float64], tag: str, bins: Any, max_bins: Any = None) -> Histogram:
+    """The histogram of a row of finite numbers.
+
+    `bins` is "tensorflow" or what `numpy.histogram` takes. As in torch, more than
+    `max_bins` bins are joined by as many as go into their number, so that up to
+    twice as many may remain. Raises CannotLog, which names the argument.
+    """
+    counts, limits = _count(numbers, tag, bins)
+    if max_bins is not None:
+        if not isinstance(max_bins, int | np.integer) or max_bins < 1:
+            raise CannotLog(refuse(tag, "max_bins", max_bins, "a whole number from 1 on is meant"))
+        if len(counts) > max_bins:
+            width = len(counts) // int(max_bins)
+            counts = np.add.reduceat(counts, np.arange(0, len(counts), width))
+            limits = np.append(limits[:-1:width], limits[-1])
+    filled = np.flatnonzero(counts)
+    if not filled.size:
+        raise CannotLog(refuse(tag, "values", numbers, "all numbers lie outside the bins"))
+    first, last = filled[0], filled[-1]
+    # Only right limits are stored: an empty bucket in front holds the leftmost one.
+    counts = np.concatenate([[0], counts[first : last + 1]])
+    with np.errstate(over="ignore", invalid="ignore"):
+        total, squares = float(numbers.sum()), float(numbers.dot(numbers))
+    return Histogram(
+        float(numbers.min()),
+        float(numbers.max()),
+        len(numbers),
+        total,
+        squares,
+        limits[first : last + 2],
+        counts,
+    )
+
+
+def encode(tag: str, counted: Histogram) -> bytes:
+    """The `Summary.Value` of a histogram, as torch stores it."""
+    low, high, num, total, squares, limits, counts = counted
+    return values.histogram(tag, low, high, num, total, squares, limits, counts)
+
+
+def _count(numbers: NDArray[np.float64], tag: str, bins: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+    if not isinstance(bins, str | int):
+        bins = as_array(bins, tag, "bins")
+        if np.isnan(bins).any():
+            raise CannotLog(refuse(tag, "bins", bins, "a limit cannot be NaN"))
+    try:
+        edges = _tensorflow_bins() if isinstance(bins, str) and bins == TENSORFLOW else bins
+        counts, limits = np.histogram(numbers, bins=edges)
+    except (ValueError, TypeError, IndexError, OverflowError, MemoryError) as error:
+        raise CannotLog(refuse(tag, "bins", bins, str(error).rstrip("."))) from error
+    return counts, limits
+
+
+@functools.cache
+def _tensorflow_bins() -> NDArray[np.float64]:
+    """Limits that grow by a tenth from 1e-12 to 1e20, on both sides of 0."""
+    limits, limit = [], 1e-12
+    while limit < 1e20:
+        limits.append(limit)
+        limit *= 1.1
+    return np.array([-limit for limit in reversed(limits)] + [0.0] + limits)
