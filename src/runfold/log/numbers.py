@@ -9,15 +9,15 @@ from runfold.errors import CannotLog
 from runfold.events import values as encode
 from runfold.log import histograms, pr_curve
 from runfold.log.arrays import as_array, as_number, as_row, as_tag, refuse
-from runfold.log.writer import EventWriter
+from runfold.log.scalars import Scalars
 from runfold.text import escape
 
 # No reader of protobuf takes a message of 2 GiB.
 _MOST_BYTES = (1 << 31) - (1 << 20)
 
 
-class Numbers(EventWriter):
-    """The methods of SummaryWriter for these."""
+class Numbers(Scalars):
+    """The methods of SummaryWriter for these, above those for scalars."""
 
     def add_tensor(
         self, tag: str, tensor: Any, global_step: Any = None, walltime: float | None = None

@@ -1,0 +1,223 @@
+"""Scalars many at a time: one step, one series, one chart; and out again as JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from runfold.errors import CannotLog
+from runfold.events import values as encode
+from runfold.log.arrays import as_number, as_row, as_step, as_tag, refuse
+from runfold.log.charts import UNTITLED, Charts, read_chart, read_layout
+from runfold.log.writer import EventWriter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Self
+
+    from numpy.typing import NDArray
+
+
+class Scalars(EventWriter):
+    """The methods of SummaryWriter for these."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        # Before the file is begun: the thread that writes it asks for the charts.
+        self._charts = Charts()
+        super().__init__(*args, **kwargs)
+
+    def add_scalars(
+        self,
+        main_tag: str,
+        tag_scalar_dict: Mapping[str, Any],
+        global_step: Any = None,
+        walltime: float | None = None,
+    ) -> None:
+        """Log several numbers at one step, as `main_tag/key` in this run, on one chart.
+
+        TensorBoard draws that chart on its custom scalars page. Either all of the
+        numbers are logged, or CannotLog names the one that is none.
+        """
+        if not self._is_heard():
+            return
+        name = as_tag(main_tag, "main_tag")
+        if not isinstance(tag_scalar_dict, Mapping):
+            raise CannotLog(
+                refuse(name, "tag_scalar_dict", tag_scalar_dict, "numbers by key are meant")
+            )
+        known, new, numbers = self._charts.lines(name), {}, {}
+        for key, value in tag_scalar_dict.items():
+            tag = known.get(key)
+            if tag is None:
+                key = as_tag(key, "tag_scalar_dict")
+                tag = new[key] = f"{name}/{key}" if name else key
+            numbers[tag] = as_number(value, tag, "tag_scalar_dict")
+        self.log(numbers, self._step(global_step, name), walltime)
+        if new and name:
+            with self.lock:
+                self._charts.draw(name, new)
+
+    def add_scalar_dict(
+        self,
+        values: Mapping[str, Any],
+        step: Any = None,
+        tag: str = "",
+        walltime: float | None = None,
+    ) -> None:
+        """Log several numbers at one step, as `tag/key`, like `add_scalars`.
+
+        Without a tag they are logged as `key`, and drawn on no common chart.
+        """
+        self.add_scalars(tag, values, step, walltime)
+
+    def add_scalar_series(
+        self,
+        tag: str,
+        steps: Any,
+        values: Any,
+        wall_times: Any = None,
+        double_precision: bool = False,
+    ) -> None:
+        """Log all points of a series at once: three rows of as many numbers.
+
+        Args:
+            tag: the name of the series.
+            steps: whole numbers.
+            values: stored as float32, or with all digits by `double_precision`.
+            wall_times: seconds since 1970; now if left out.
+            double_precision: store all digits of a float64.
+        """
+        if not self._is_heard():
+            return
+        name = as_tag(tag)
+        index, numbers = _steps(steps, name), _floats(values, name, "values")
+        if wall_times is None:
+            times = np.full(len(index), self._time(None))
+        else:
+            times = _floats(wall_times, name, "wall_times")
+        for argument, row in (("values", numbers), ("wall_times", times)):
+            if len(row) != len(index):
+                reason = f"{len(row)} numbers do not go with {len(index)} steps"
+                raise CannotLog(refuse(name, argument, row, reason))
+        with self.lock:
+            self.events.scalars(
+                name, index, times, numbers, "double" if double_precision else "simple"
+            )
+        self._mind_limit()
+
+    def add_custom_scalars(self, layout: Mapping[str, Mapping[str, Any]]) -> None:
+        """Add charts to TensorBoard's custom scalars page: `{category: {title: [kind, tags]}}`.
+
+        The kind is "Multiline", whose tags are regular expressions, or "Margin" with
+        the tags of a value and of what lies below and above it. Charts that were
+        added before stay, but for those of the same category and title. Raises
+        CannotLog, and adds none, if one of them cannot be drawn.
+        """
+        if self._is_heard():
+            charts = read_layout(layout)
+            with self.lock:
+                self._charts.add(charts)
+
+    def add_custom_scalars_multilinechart(
+        self, tags: list[str], category: str = "default", title: str = UNTITLED
+    ) -> None:
+        """Add a chart that draws all tags that match one of these regular expressions."""
+        self._add_chart("Multiline", tags, category, title)
+
+    def add_custom_scalars_marginchart(
+        self, tags: list[str], category: str = "default", title: str = UNTITLED
+    ) -> None:
+        """Add a chart that draws a tag between two others: value, lower, upper."""
+        self._add_chart("Margin", tags, category, title)
+
+    def export_scalars_to_json(self, path: str | os.PathLike[str]) -> None:
+        """Write the scalars of this writer's event file as JSON.
+
+        The form is `{"logdir/tag": [[wall_time, step, value], ...]}`, as tensorboardX
+        has it. A silent writer writes nothing. Raises OSError.
+        """
+        # Programs that only write are not to wait for the import of readers.
+        from runfold.logdir.discover import FoundRun
+        from runfold.logdir.log import RunLog
+
+        if not self.is_closed:
+            self.flush()
+        if self.path is None:
+            return
+        log = RunLog(FoundRun("", self.folder, [self.path]), restarts="keep")
+        found = {
+            os.path.join(self.folder, tag): list(
+                map(list, zip(*map(_plain, (one.wall_times, one.steps, one.values)), strict=True))
+            )
+            for tag, one in log.scalars.items()
+        }
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(found, file)
+
+    @contextmanager
+    def use_metadata(
+        self, *, global_step: Any = None, walltime: float | None = None
+    ) -> Iterator[Self]:
+        """Give the calls inside that have no step, or no time, these.
+
+        A block inside another takes over what it does not say itself; at its end, also
+        by an exception, all is as before. It holds for all threads.
+        """
+        before = self._default_step, self._default_walltime
+        step = before[0] if global_step is None else as_step(global_step, "")
+        at = before[1] if walltime is None else as_number(walltime, "", "walltime")
+        self._set_defaults(step, at)
+        try:
+            yield self
+        finally:
+            self._set_defaults(*before)
+
+    def drain(self) -> None:
+        """Hand all that waits to the system, with the charts that came since the last time.
+
+        So a program that logs a thousand main tags at its first step writes one
+        layout, and not a thousand.
+        """
+        with self.lock:
+            if self._charts.is_new and self._stream is not None and not self.is_closed:
+                message = encode.layout(self._charts.take())
+                # No restart marker hides what stands at step 0, but one that voids all.
+                self.events.value(message, 0, self._time(None))
+            super().drain()
+
+    def _add_chart(self, kind: str, tags: Any, category: str, title: str) -> None:
+        if self._is_heard():
+            place = f"{as_tag(category, 'category')}/{as_tag(title, 'title')}"
+            chart = read_chart(title, [kind, tags], place, "tags")
+            with self.lock:
+                self._charts.add({category: [chart]})
+
+    def _set_defaults(self, step: int | None, walltime: float | None) -> None:
+        with self.lock:
+            self._default_step, self._default_walltime = step, walltime
+            self._choose_way()
+
+
+def _steps(value: Any, tag: str) -> NDArray[np.int64]:
+    """A row of steps. Raises CannotLog for what is no int64."""
+    row = as_row(value, tag, "steps")
+    if row.dtype.kind == "f" and not (np.isfinite(row) & (row == np.floor(row))).all():
+        raise CannotLog(refuse(tag, "steps", value, "a step is a whole number"))
+    # 2**63 itself is a float64, and the first that is too large.
+    if row.dtype.kind in "uf" and row.size and (row.max() >= 2**63 or row.min() < -(2**63)):
+        raise CannotLog(refuse(tag, "steps", value, "steps are integers of 64 bits"))
+    return np.ascontiguousarray(row, np.int64)
+
+
+def _floats(value: Any, tag: str, argument: str) -> NDArray[np.float64]:
+    return np.ascontiguousarray(as_row(value, tag, argument), np.float64)
+
+
+def _plain(column: NDArray[Any]) -> list[Any]:
+    numbers: list[Any] = column.tolist()
+    return numbers
