@@ -1,0 +1,208 @@
+"""Control through the run's folder: a stop request is a file in it, and no port is opened."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import threading
+import time
+import warnings
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from runfold.text import escape
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# What belongs to a run but not to its log: a stop request, the heartbeat.
+SIDE_FOLDER = ".runfold"
+_STOP = "stop"
+_SEEN = "stop.seen"
+
+
+@dataclass(frozen=True, slots=True)
+class StopRequest:
+    """Who asked a run to stop, when (seconds since 1970) and why; empty where nobody said."""
+
+    who: str = ""
+    host: str = ""
+    when: float | None = None
+    reason: str = ""
+
+
+def request_stop(folder: str, reason: str = "") -> StopRequest:
+    """Ask the run of a folder to stop; its tracker sees it within seconds.
+
+    Works from any machine that can write to the folder, and so does
+    `touch FOLDER/.runfold/stop`. Raises OSError where there is no such folder.
+    """
+    request = StopRequest(_name_user(), os.uname().nodename, time.time(), reason)
+    write_aside(folder, _STOP, asdict(request))
+    return request
+
+
+class Control:
+    """Watches a run's folder for a stop request, and acts on the first.
+
+    `should_stop` becomes true; then `on_stop` is called with the request, in the
+    watching thread, or, without one, KeyboardInterrupt is raised in the main thread
+    as by Ctrl-C. The file then is `.runfold/stop.seen`. A request that is there
+    before the start was meant for an earlier run, and is removed.
+    """
+
+    def __init__(
+        self,
+        folder: str,
+        on_stop: Callable[[StopRequest], object] | None = None,
+        seconds: float = 1.0,
+    ) -> None:
+        self.request: StopRequest | None = None
+        self._on_stop = on_stop
+        self._file = os.path.join(folder, SIDE_FOLDER, _STOP)
+        self._seen = os.path.join(folder, SIDE_FOLDER, _SEEN)
+        self._pulse = Pulse(self._look, seconds, "runfold-control")
+
+    @property
+    def should_stop(self) -> bool:
+        """Whether the run was asked to stop."""
+        return self.request is not None
+
+    def start(self) -> None:
+        """Begin to watch."""
+        # Not by its time: the clock of who wrote it may be another.
+        with contextlib.suppress(OSError):
+            os.unlink(self._file)
+        self._pulse.start()
+
+    def stop(self) -> None:
+        """Watch no longer; a request that comes later stays where it is."""
+        self._pulse.stop()
+
+    def _look(self) -> None:
+        if not os.path.exists(self._file):
+            return
+        request = _read_request(self._file)
+        try:
+            os.replace(self._file, self._seen)
+        except FileNotFoundError:
+            return  # taken back
+        self.request = request
+        self._pulse.stop()
+        if self._on_stop is not None:
+            self._on_stop(request)
+        else:
+            _interrupt_main()
+
+
+def _interrupt_main() -> None:
+    """Raise KeyboardInterrupt in the main thread, or do what else Ctrl-C does there."""
+    main = threading.main_thread()
+    if main.ident is None or not main.is_alive():
+        return
+    if callable(signal.getsignal(signal.SIGINT)):
+        # A real signal, because it also ends a sleep or a wait.
+        signal.pthread_kill(main.ident, signal.SIGINT)
+        return
+    # A shell script ignores SIGINT for what it starts with `&`; the signal would be lost.
+    import ctypes
+
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(
+        ctypes.c_ulong(main.ident), ctypes.py_object(KeyboardInterrupt)
+    )
+
+
+def _read_request(path: str) -> StopRequest:
+    """What a request says; a file that says nothing readable is a request all the same."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            found = json.load(file)
+    except (OSError, ValueError):
+        return StopRequest()
+    if not isinstance(found, dict):
+        return StopRequest()
+    when = found.get("when")
+    return StopRequest(
+        str(found.get("who", "")),
+        str(found.get("host", "")),
+        float(when) if isinstance(when, int | float) else None,
+        str(found.get("reason", "")),
+    )
+
+
+def _name_user() -> str:
+    import getpass
+
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError, ImportError):  # a container without a list of users
+        return str(os.getuid())
+
+
+def write_aside(folder: str, name: str, value: Any) -> None:
+    """Put JSON into a file of the run's `.runfold`, whole or not at all. Raises OSError."""
+    side = os.path.join(folder, SIDE_FOLDER)
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(side)  # not its parents: a run that was deleted stays deleted
+    temporary = os.path.join(side, f".{name}-{os.getpid()}-{threading.get_ident()}")
+    try:
+        with open(temporary, "w", encoding="utf-8") as file:
+            json.dump(value, file)
+        os.replace(temporary, os.path.join(side, name))
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+class Pulse:
+    """A daemon thread that calls a function at once and then every so many seconds.
+
+    An error in it is warned of once and reaches nobody else; the next call is
+    made all the same. `stop` ends it without waiting for the next beat. The child
+    of a fork has no such thread.
+    """
+
+    def __init__(self, beat: Callable[[], object], seconds: float, name: str) -> None:
+        self._beat = beat
+        self._seconds = seconds
+        self._name = name
+        self._ended = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._pid = 0
+        self._is_told = False
+
+    def start(self) -> None:
+        """Begin to beat; once more does nothing."""
+        if self._thread is None:
+            self._pid = os.getpid()
+            self._thread = threading.Thread(target=self._work, name=self._name, daemon=True)
+            self._thread.start()
+
+    def stop(self, timeout: float = 5.0) -> None:
+        """End the thread, waiting for a beat under way, but not for ever; also from a beat."""
+        # In the child of a fork another thread may have held the event's lock for ever.
+        if self._thread is None or self._pid != os.getpid():
+            return
+        self._ended.set()
+        if self._thread is not threading.current_thread():
+            self._thread.join(timeout)
+
+    def _work(self) -> None:
+        while True:
+            try:
+                self._beat()
+            except Exception as error:  # whatever it is, training goes on
+                if not self._is_told:
+                    self._is_told = True
+                    warn(f"{self._name}: {type(error).__name__}: {error}. Training goes on.")
+            if self._ended.wait(self._seconds):
+                return
+
+
+def warn(message: str) -> None:
+    """Warn from a thread, where a warning that is made an error would help nobody."""
+    with contextlib.suppress(Warning):
+        warnings.warn(escape(message, 500), stacklevel=3)
