@@ -61,6 +61,40 @@ def test_numbers_of_any_type_become_floats_and_stay_apart_from_booleans():
     assert read["d"] is True
 
 
+def test_none_is_an_hparam_without_a_value():
+    message = values.hparams_start({"schedule": None})
+    stored = plugin_data(message).session_start_info.hparams["schedule"]
+    assert stored.WhichOneof("kind") == "null_value"
+    assert hparams_kind.decode(message).hparams == {"schedule": None}
+
+
+def test_an_experiment_is_byte_for_byte_what_protobuf_writes():
+    data = HParamsPluginData()
+    plan = data.experiment
+    plan.name, plan.description, plan.user, plan.time_created_secs = "e", "d", "u", 2.5
+    rate = plan.hparam_infos.add(name="lr", type=api_pb2.DATA_TYPE_FLOAT64, display_name="rate")
+    rate.domain_interval.min_value, rate.domain_interval.max_value = 0.0, 1.0
+    plan.hparam_infos.add(name="opt", type=1, description="?").domain_discrete.extend(["a", ""])
+    plan.hparam_infos.add(name="any")
+    plan.metric_infos.add(dataset_type=2, display_name="m").name.tag = "loss"
+    plan.metric_infos.add(description="?").name.group = "eval"
+    names = (
+        hparams_kind.HParam("lr", "rate", "", "float64", hparams_kind.Interval(0.0, 1.0)),
+        hparams_kind.HParam("opt", "", "?", "string", ("a", "")),
+        hparams_kind.HParam("any", "", "", None, None),
+    )
+    metrics = (
+        hparams_kind.Metric("", "loss", "m", "", "validation"),
+        hparams_kind.Metric("eval", "", "", "?", None),
+    )
+    ours = hparams_kind.Experiment("e", "d", "u", 2.5, names, metrics)
+    message = values.hparams_experiment(ours)
+    value = Summary.Value.FromString(message)
+    assert value.tag == hparams_metadata.EXPERIMENT_TAG
+    assert value.metadata.plugin_data.content == data.SerializeToString(deterministic=True)
+    assert hparams_kind.decode(message) == ours
+
+
 def test_another_value_is_refused():
     with pytest.raises(TypeError, match="not list"):
         values.hparams_start({"sizes": [1, 2]})

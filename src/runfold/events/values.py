@@ -9,16 +9,19 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from runfold.events.kinds import hparams
+from runfold.events.kinds import hparams, mesh
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
+    from runfold.events.kinds.hparams import Experiment, HParam, Metric
     from runfold.events.kinds.layout import Category, Chart, Layout
+
+MeshContent: TypeAlias = Literal["vertices", "faces", "colors"]
 
 DT_STRING = 7
 DTYPES = {
@@ -52,6 +55,9 @@ FIELDS = {
 }
 WAV = 11  # AudioPluginData.Encoding
 STATUSES = {"unknown": 0} | {name: number for number, name in hparams.STATUSES.items()}
+HPARAM_TYPES = {None: 0} | {name: number for number, name in hparams.TYPES.items()}
+DATASETS = {None: 0} | {name: number for number, name in hparams.DATASETS.items()}
+MESH_CONTENTS = {name: number for number, name in mesh.CONTENTS.items()}
 
 
 def scalar(
@@ -245,12 +251,49 @@ def metadata_only(
     return _value(tag, b"", _metadata(plugin_name, content, display_name, description))
 
 
+def mesh_part(
+    name: str,
+    content: MeshContent,
+    array: ArrayLike,
+    parts: Iterable[str],
+    json_config: str = "{}",
+) -> bytes:
+    """One part of a mesh, as float32 of shape (batch, count, 3).
+
+    `parts` names all parts that the mesh has, this one among them. A mesh is
+    shown when the values of all its parts are in one event.
+    """
+    rows, number = np.asarray(array, np.float32), MESH_CONTENTS[content]
+    if rows.ndim != 3 or rows.shape[2] != 3:
+        raise ValueError(
+            f"mesh {name!r}: {content} must have shape (batch, n, 3), not {rows.shape}"
+        )
+    shape = b"".join(map(_varint, rows.shape))
+    data = _bytes(2, name.encode()) + _integer(3, number) + _bytes(5, json_config.encode())
+    data += _bytes(6, shape) + _integer(7, sum({1 << MESH_CONTENTS[part] for part in parts}))
+    return tensor(f"{name}{mesh.SUFFIXES[number - 1]}", rows, "mesh", data)
+
+
+def hparams_experiment(plan: Experiment) -> bytes:
+    """What is varied and what is measured; TensorBoard takes it from the first run that has it."""
+    content = _bytes(1, plan.description.encode()) + _bytes(2, plan.user.encode())
+    content += _double(3, plan.time_created)
+    content += b"".join(_message(4, _hparam(one)) for one in plan.hparams)
+    content += b"".join(_message(5, _metric(one)) for one in plan.metrics)
+    content += _bytes(6, plan.name.encode())
+    return metadata_only("_hparams_/experiment", "hparams", _message(2, content))
+
+
 def hparams_start(
-    settings: Mapping[str, bool | float | str], start_time: float = 0.0, *, group_name: str = ""
+    settings: Mapping[str, bool | float | str | None],
+    start_time: float = 0.0,
+    *,
+    group_name: str = "",
 ) -> bytes:
     """The hparams of a run, at the start of its session; any number is kept as a float.
 
-    TensorBoard shows sessions of the same `group_name` as one row.
+    None is an hparam without a value. TensorBoard shows sessions of the same
+    `group_name` as one row.
     """
     entries = b"".join(
         _message(1, _message(1, name.encode()) + _message(2, _setting(value)))
@@ -278,11 +321,30 @@ def _setting(value: object) -> bytes:
     """A `google.protobuf.Value`, whose zero, False and empty text are written out."""
     if isinstance(value, bool | np.bool_):
         return _varint(4 << 3) + _varint(bool(value))
+    if value is None:
+        return _varint(1 << 3) + _varint(0)
     if isinstance(value, str):
         return _message(3, value.encode())
     if isinstance(value, int | float | np.number):
         return _varint(2 << 3 | 1) + struct.pack("<d", value)
-    raise TypeError(f"an hparam is a bool, a number or a str, not {type(value).__name__}")
+    raise TypeError(f"an hparam is a bool, a number, a str or None, not {type(value).__name__}")
+
+
+def _hparam(info: HParam) -> bytes:
+    content = _texts((info.name, info.display_name, info.description))
+    content += _integer(4, HPARAM_TYPES[info.type])
+    if isinstance(info.domain, hparams.Interval):
+        bounds = _double(1, info.domain.min) + _double(2, info.domain.max)
+        return content + _message(6, bounds)
+    if info.domain is None:
+        return content
+    return content + _message(5, b"".join(_message(1, _setting(one)) for one in info.domain))
+
+
+def _metric(info: Metric) -> bytes:
+    content = _message(1, _texts((info.group, info.tag)))
+    content += _bytes(3, info.display_name.encode()) + _bytes(4, info.description.encode())
+    return content + _integer(5, DATASETS[info.dataset])
 
 
 def _category(category: Category) -> bytes:
@@ -294,12 +356,12 @@ def _chart(chart: Chart) -> bytes:
     title = _bytes(1, chart.title.encode())
     if chart.margins:
         tags = ((one.value, one.lower, one.upper) for one in chart.margins)
-        return title + _message(3, b"".join(_message(1, _tags(each)) for each in tags))
+        return title + _message(3, b"".join(_message(1, _texts(each)) for each in tags))
     return title + _message(2, b"".join(_message(1, tag.encode()) for tag in chart.tags))
 
 
-def _tags(tags: Iterable[str]) -> bytes:
-    return b"".join(_bytes(number, tag.encode()) for number, tag in enumerate(tags, start=1))
+def _texts(texts: Iterable[str]) -> bytes:
+    return b"".join(_bytes(number, text.encode()) for number, text in enumerate(texts, start=1))
 
 
 def _value(tag: str, content: bytes, metadata: bytes) -> bytes:
