@@ -2,12 +2,93 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
+from runfold.log import hparams
 from runfold.log.writer import EventWriter
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 class Models(EventWriter):
     """The methods of SummaryWriter for these."""
 
-    def add_hparams(self, hparam_dict: object, metric_dict: object = None) -> None:
-        """To come."""
-        raise NotImplementedError
+    _session: hparams.Session | None = None
+    # What ended the writer, once that is known: an exception, or nothing of the kind.
+    _ended_by: tuple[BaseException | None] | None = None
+
+    def add_hparams(
+        self,
+        hparam_dict: Mapping[str, Any],
+        metric_dict: Mapping[str, Any] | None = None,
+        hparam_domain_discrete: Mapping[str, Any] | None = None,
+        run_name: str | None = None,
+        global_step: Any = None,
+        *,
+        name: str | None = None,
+    ) -> None:
+        """Log the run's hparams, and what it is measured by, in this run and this file.
+
+        When the writer is closed, the session of the run ends with its true status:
+        success, or failure where an exception ended the `with` block or the program.
+        Called again, the later values win in Runfold; TensorBoard keeps the first.
+
+        Args:
+            hparam_dict: bools, numbers and texts by name; None is a missing value, and
+                anything else is stored as its text. Nested mappings are flattened:
+                `{"adam": {"lr": 0.1}}` is `adam.lr`.
+            metric_dict: the run's metrics by tag. Each is a series of this run, in
+                which the value is logged; None where the run logs it anyway.
+            hparam_domain_discrete: the values that an hparam may have, by its name.
+            run_name: taken for torch's sake; there is no run below this one.
+            global_step: the step of the metrics; the last one logged if left out.
+            name: tensorboardX's name of `run_name`.
+        """
+        if not self._is_heard():
+            return
+        settings = hparams.as_settings(hparam_dict)
+        metrics = {} if metric_dict is None else hparams.as_metrics(metric_dict)
+        with self.lock:
+            session = self._session or hparams.Session()
+            known = session.settings | settings
+            domains = hparams.as_domains(hparam_domain_discrete or {}, known)
+            step = self._metric_step(global_step)
+            for message in session.add(settings, domains, metrics):
+                self.add_value("", message, 0)  # hparams hold from the first step on
+            self._session = session
+        for tag, value in metrics.items():
+            if value is not None:
+                self.add_scalar(tag, value, step)
+
+    def __exit__(self, *raised: object) -> None:
+        error = raised[1] if len(raised) > 1 else None
+        self._ended_by = (error if isinstance(error, BaseException) else None,)
+        super().__exit__(*raised)
+
+    def close(self) -> None:
+        """Write the rest and end the file; later calls are refused. Raises what went wrong."""
+        if self._ended_by is None:
+            # `try: train() finally: writer.close()` is told by the exception on its way.
+            self._ended_by = (hparams.raised_now(),)
+        try:
+            super().close()
+        finally:
+            self._ended_by = None  # it holds all frames that it went through
+
+    def finish(self) -> None:
+        """Add how the session ended, if there is one."""
+        super().finish()
+        if self._session is not None:
+            raised = (hparams.raised_last(),) if self._ended_by is None else self._ended_by
+            for message in self._session.end(*raised):
+                self.events.value(message, 0, self._time(None))
+
+    def _metric_step(self, step: Any) -> int:
+        if step is None and self._default_step is None:
+            return self._last_step()
+        return self._step(step, "")
+
+    def _last_step(self) -> int:
+        """The largest step that was logged."""
+        return int(getattr(self, "last_step", 0))
