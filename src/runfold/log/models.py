@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from runfold.log import hparams
+from runfold.log import graph, hparams
 from runfold.log.writer import EventWriter
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Mapping
 
 
@@ -60,6 +61,46 @@ class Models(EventWriter):
         for tag, value in metrics.items():
             if value is not None:
                 self.add_scalar(tag, value, step)
+
+    def add_graph(
+        self,
+        model: Any,
+        input_to_model: Any = None,
+        verbose: bool = False,
+        use_strict_trace: bool = True,
+    ) -> None:
+        """Log the graph of a torch model, by torch's own tracer.
+
+        Args:
+            model: a `torch.nn.Module`.
+            input_to_model: a tensor to feed it, or a tuple of several.
+            verbose: print the graph.
+            use_strict_trace: False lets the tracer follow lists and dicts that change.
+        """
+        if self._is_heard():
+            graph_def, metadata = graph.trace(model, input_to_model, verbose, use_strict_trace)
+            now = self._time(None)
+            self.events.graph(graph_def, now)
+            self.events.run_metadata(graph.METADATA_TAG, metadata, 0, now)
+            self._mind_limit()
+
+    def add_onnx_graph(
+        self,
+        prototxt: str | os.PathLike[str] | None = None,
+        *,
+        onnx_model_file: str | os.PathLike[str] | None = None,
+    ) -> None:
+        """Log the graph of an ONNX file, by torch's own converter and the package onnx.
+
+        `onnx_model_file` is tensorboardX's name of `prototxt`.
+        """
+        file = prototxt if onnx_model_file is None else onnx_model_file
+        if file is None:
+            raise TypeError("add_onnx_graph needs the path of an ONNX file")
+        if self._is_heard():
+            graph_def, now = graph.read_onnx(file), self._time(None)
+            self.events.graph(graph_def, now)
+            self._mind_limit()
 
     def __exit__(self, *raised: object) -> None:
         error = raised[1] if len(raised) > 1 else None

@@ -1,0 +1,82 @@
+"""Graphs of models, by torch's own converters."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from contextlib import redirect_stdout
+from importlib import import_module
+from typing import Any
+
+from runfold.errors import CannotLog
+from runfold.text import escape
+
+# Under this tag torch stores which devices a graph ran on.
+METADATA_TAG = "step1"
+
+_NOTHING = "Nothing was logged by this call."
+
+
+def trace(
+    model: Any, input_to_model: Any, verbose: bool, use_strict_trace: bool
+) -> tuple[bytes, bytes]:
+    """The GraphDef of a torch model and its RunMetadata, serialised.
+
+    Raises CannotLog for what is no model of torch's. What the tracer or the model
+    raise is raised as it is, with a note of what to look at.
+    """
+    torch = sys.modules.get("torch")
+    kind = type(model).__name__
+    if torch is None:
+        raise CannotLog(
+            f"add_graph: model is a {kind}, and torch is not imported; graphs are made of models "
+            f"of torch. {_NOTHING}"
+        )
+    if not isinstance(model, torch.nn.Module):
+        raise CannotLog(
+            f"add_graph: model cannot be {kind} {escape(repr(model), 60)}: a torch.nn.Module is "
+            f"meant. {_NOTHING}"
+        )
+    from torch.utils.tensorboard._pytorch_graph import graph
+
+    try:
+        graph_def, metadata = graph(model, input_to_model, verbose, use_strict_trace)
+    except Exception as error:
+        error.add_note(
+            f"add_graph: model {kind} could not be traced with the input_to_model that was given "
+            f"({_describe(input_to_model)}). {_NOTHING}"
+        )
+        raise
+    return graph_def.SerializeToString(), metadata.SerializeToString()
+
+
+def read_onnx(path: str | os.PathLike[str]) -> bytes:
+    """The GraphDef of an ONNX file, serialised.
+
+    Raises ImportError without onnx or torch, OSError for a file that cannot be read,
+    and CannotLog for one that is no ONNX.
+    """
+    try:
+        import_module("onnx")
+        from torch.utils.tensorboard._onnx_graph import load_onnx_graph
+    except ImportError as error:
+        raise ImportError(
+            f"add_onnx_graph needs the packages onnx and torch ({error}). {_NOTHING} "
+            "Install them with: pip install onnx torch",
+            name=error.name,
+        ) from error
+    from google.protobuf.message import DecodeError
+
+    try:
+        with redirect_stdout(io.StringIO()):  # the converter prints the name of each node
+            return bytes(load_onnx_graph(os.fspath(path)).SerializeToString())
+    except DecodeError as error:
+        raise CannotLog(f"{escape(os.fspath(path))} is not an ONNX model. {_NOTHING}") from error
+
+
+def _describe(given: Any) -> str:
+    if isinstance(given, tuple | list):
+        return ", ".join(map(_describe, given))
+    shape = getattr(given, "shape", None)
+    return type(given).__name__ + ("" if shape is None else f" of shape {tuple(shape)}")

@@ -1,0 +1,119 @@
+"""add_graph and add_onnx_graph: what torch's converters give, in the events that torch writes."""
+
+import importlib.util
+import subprocess
+import sys
+
+import pytest
+import tensorboardX
+import torch
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+from torch import nn
+from torch.utils.tensorboard import SummaryWriter as TorchWriter
+
+import runfold as rf
+from runfold import SummaryWriter
+from runfold.errors import CannotLog
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Dropout(), nn.Linear(4, 2))
+
+    def forward(self, x, scale=None):
+        y = self.layers(x)
+        return y if scale is None else y * scale
+
+
+ROWS = torch.zeros(2, 3)
+
+
+def read(folder):
+    """The graph and the run metadata, as TensorBoard reads them."""
+    accumulator = EventAccumulator(str(folder)).Reload()
+    tags = accumulator.Tags()
+    metadata = {tag: accumulator.RunMetadata(tag) for tag in tags["run_metadata"]}
+    return accumulator.Graph(), metadata, tags
+
+
+@pytest.mark.parametrize("given", [ROWS, (ROWS,), (ROWS, torch.ones(2))])
+def test_a_graph_is_stored_as_torch_stores_it(given, tmp_path):
+    model = Model().train()
+    for name, writer in {"torch": TorchWriter, "ours": SummaryWriter}.items():
+        with writer(str(tmp_path / name)) as log:
+            log.add_graph(model, given)
+    ours = read(tmp_path / "ours")
+    assert len(ours[0].node) > 5
+    assert list(ours[1]) == ["step1"]
+    assert ours == read(tmp_path / "torch")
+    assert model.training
+
+
+def test_the_call_of_tensorboardx_gives_its_nodes(tmp_path):
+    for name, writer in {"x": tensorboardX.SummaryWriter, "ours": SummaryWriter}.items():
+        with writer(str(tmp_path / name)) as log:
+            log.add_graph(Model(), input_to_model=ROWS, verbose=False)
+    x, ours = (rf.open(tmp_path / name).graphs()["graph"][0] for name in ("x", "ours"))
+    assert ours.ops == x.ops
+
+
+def test_verbose_prints_the_graph(tmp_path, capsys):
+    with SummaryWriter(tmp_path) as writer:
+        writer.add_graph(Model(), ROWS)
+        assert capsys.readouterr().out == ""
+        writer.add_graph(Model(), ROWS, verbose=True)
+    assert "aten::linear" in capsys.readouterr().out
+
+
+def test_what_is_no_model_is_refused(tmp_path):
+    with SummaryWriter(tmp_path) as writer:
+        writer.add_scalar("loss", 0.5, 1)
+        for model in (None, "resnet", ROWS, Model):
+            with pytest.raises(CannotLog, match=r"model cannot be .* a torch\.nn\.Module is meant"):
+                writer.add_graph(model, ROWS)
+    assert rf.open(tmp_path).tags == {"scalar": ["loss"]}
+
+
+def test_a_model_that_cannot_be_traced_raises_what_torch_raises_and_says_where(tmp_path):
+    with SummaryWriter(tmp_path) as writer:
+        writer.add_scalar("loss", 0.5, 1)
+        with pytest.raises(RuntimeError, match="shapes") as caught:
+            writer.add_graph(Model(), torch.zeros(2, 5))
+        (note,) = caught.value.__notes__
+        assert note == (
+            "add_graph: model Model could not be traced with the input_to_model that was given "
+            "(Tensor of shape (2, 5)). Nothing was logged by this call."
+        )
+        with pytest.raises(RuntimeError) as caught:
+            writer.add_graph(Model())
+        assert "(NoneType)" in caught.value.__notes__[0]
+    assert rf.open(tmp_path).tags == {"scalar": ["loss"]}
+
+
+def test_without_torch_the_error_says_so(tmp_path):
+    code = """if True:
+        import sys
+        from runfold import SummaryWriter
+        try:
+            with SummaryWriter(sys.argv[1]) as writer:
+                writer.add_graph(object())
+        except ValueError as error:
+            print(error)
+        assert "torch" not in sys.modules
+    """
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert said.startswith("add_graph: model is a object, and torch is not imported")
+
+
+def test_a_graph_of_onnx_says_that_the_package_or_the_file_is_missing(tmp_path):
+    has_onnx = importlib.util.find_spec("onnx") is not None
+    error, message = (OSError, r"model\.onnx") if has_onnx else (ImportError, "pip install onnx")
+    with SummaryWriter(tmp_path) as writer:
+        with pytest.raises(error, match=message):
+            writer.add_onnx_graph("model.onnx")
+        with pytest.raises(error, match=message):
+            writer.add_onnx_graph(onnx_model_file="model.onnx")
+        with pytest.raises(TypeError, match="needs the path"):
+            writer.add_onnx_graph()
