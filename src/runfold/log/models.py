@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any
 
-from runfold.log import graph, hparams
+from runfold.log import embedding, graph, hparams
 from runfold.log.writer import EventWriter
+from runfold.text import escape
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 
 class Models(EventWriter):
@@ -101,6 +103,42 @@ class Models(EventWriter):
             graph_def, now = graph.read_onnx(file), self._time(None)
             self.events.graph(graph_def, now)
             self._mind_limit()
+
+    def add_embedding(
+        self,
+        mat: Any,
+        metadata: Sequence[Any] | None = None,
+        label_img: Any = None,
+        global_step: Any = None,
+        tag: str = "default",
+        metadata_header: Sequence[str] | None = None,
+    ) -> None:
+        """Write points, their labels and pictures as files for TensorBoard's projector.
+
+        They are in the run's folder when this returns. An embedding of the same tag
+        and step is replaced; those of other writers stay.
+
+        Args:
+            mat: the points, (points, dimensions).
+            metadata: a label for each point, or with a header a row of them.
+            label_img: a picture for each point, (points, channels, height, width), of
+                uint8, or of floats from 0 to 1.
+            global_step: where it stands; 0 if left out.
+            tag: the name of the embedding.
+            metadata_header: the names of the columns of labels.
+        """
+        if not self._is_heard():
+            return
+        step = self._step(global_step, tag)
+        try:
+            with self.lock:
+                embedding.write_files(
+                    self.folder, tag, step, mat, metadata, metadata_header, label_img
+                )
+        except OSError as error:
+            if self._on_error == "raise":
+                raise
+            warnings.warn(f"{error}. The embedding '{escape(tag)}' is not logged.", stacklevel=2)
 
     def __exit__(self, *raised: object) -> None:
         error = raised[1] if len(raised) > 1 else None
