@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from runfold.log import embedding, graph, hparams
+from runfold.log import embedding, graph, hparams, mesh
 from runfold.log.writer import EventWriter
 from runfold.text import escape
 
@@ -139,6 +139,33 @@ class Models(EventWriter):
             if self._on_error == "raise":
                 raise
             warnings.warn(f"{error}. The embedding '{escape(tag)}' is not logged.", stacklevel=2)
+
+    def add_mesh(
+        self,
+        tag: str,
+        vertices: Any,
+        colors: Any = None,
+        faces: Any = None,
+        config_dict: Mapping[str, Any] | None = None,
+        global_step: Any = None,
+        walltime: float | None = None,
+    ) -> None:
+        """Log a mesh, or without faces a cloud of points.
+
+        Args:
+            tag: its name.
+            vertices: coordinates, (batch, vertices, 3).
+            colors: of each vertex, (batch, vertices, 3), from 0 to 255.
+            faces: the three vertices of each triangle, (batch, triangles, 3).
+            config_dict: classes of three.js and their settings.
+            global_step: where it stands; 0 if left out.
+            walltime: seconds since 1970; now if left out.
+        """
+        if self._is_heard():
+            parts = mesh.encode(tag, vertices, colors, faces, config_dict)
+            step, at = self._step(global_step, tag), self._time(walltime)
+            self.events.summary(parts, step, at)
+            self._mind_limit()
 
     def __exit__(self, *raised: object) -> None:
         error = raised[1] if len(raised) > 1 else None
