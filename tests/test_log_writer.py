@@ -15,6 +15,7 @@ import pytest
 
 import runfold as rf
 from runfold.errors import CannotLog
+from runfold.events import values
 from runfold.log.writer import EventWriter
 
 
@@ -171,6 +172,49 @@ def test_threads_may_log_at_once(tmp_path):
     run_of_all = rf.open(tmp_path)["."]
     for name in "abcd":
         assert run_of_all[name].steps.tolist() == list(range(5000))
+
+
+def test_no_event_is_lost_or_refused_while_others_are_written(tmp_path):
+    message = values.text("note", "hello")
+    writer, is_over = EventWriter(tmp_path), threading.Event()
+
+    def write_all_the_time() -> None:
+        while not is_over.is_set():
+            writer.drain()
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    thread = threading.Thread(target=write_all_the_time)
+    thread.start()
+    try:
+        for step in range(5000):
+            writer.add_value("note", message, step)
+            writer.add_scalar("loss", step, step)
+    finally:
+        sys.setswitchinterval(before)
+        is_over.set()
+        thread.join()
+        writer.close()
+    assert rf.open(tmp_path).text()["step"].tolist() == list(range(5000))
+    assert list(logged(tmp_path)) == list(range(5000))
+
+
+def test_a_writer_that_was_forgotten_still_writes(tmp_path):
+    code = """
+        def log():
+            EventWriter(writer.folder).add_scalar("forgotten", 1.0, 1)
+        log()
+    """
+    assert run(code, tmp_path).returncode == 0
+    assert logged(tmp_path, "forgotten") == {1: 1.0}
+
+
+def test_of_several_numbers_all_are_logged_or_none(tmp_path):
+    with EventWriter(tmp_path) as writer:
+        with pytest.raises(CannotLog, match="Tag 'b': values cannot be str"):
+            writer.log({"a": 1.0, "b": "two"}, 1)
+        writer.log({"c": 1.0}, 1)
+    assert list(rf.open(tmp_path)["."]) == ["c"]
 
 
 @pytest.mark.fault(59)

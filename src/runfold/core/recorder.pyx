@@ -112,12 +112,17 @@ cdef class Recorder:
             return
         at = now()
         for tag, value in (<dict> values).items():
-            if PyFloat_CheckExact(value) and PyUnicode_CheckExact(tag):
-                number = PyFloat_AS_DOUBLE(value)
-                if number == number:
-                    self._put(tag, number, index, at)
-                    continue
-            self._record(tag, value, step, at, "simple", "", "")
+            if not (PyFloat_CheckExact(value) and PyUnicode_CheckExact(tag)):
+                break
+            number = PyFloat_AS_DOUBLE(value)
+            if number != number:
+                break
+        else:
+            for tag, value in (<dict> values).items():
+                self._put(tag, PyFloat_AS_DOUBLE(value), index, at)
+            return
+        # All are looked at before one is logged.
+        self._record_many(values, step, at)
 
     @cython.critical_section
     cdef int _put(self, tag, double value, int64_t step, double wall_time) except -1:

@@ -10,7 +10,6 @@ import atexit
 import os
 import signal
 import threading
-import weakref
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -25,13 +24,15 @@ class Flusher:
     """The thread, started for the first writer, and the writers that it serves."""
 
     def __init__(self) -> None:
-        self.writers: weakref.WeakSet[EventWriter] = weakref.WeakSet()
+        # Not weakly: what a forgotten writer has not written yet must not go with it.
+        self.writers: set[EventWriter] = set()
         self._wake = threading.Event()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
+        self.deadly_signal = 0
 
     def add(self, writer: EventWriter) -> None:
-        """Serve a writer until it is closed or forgotten."""
+        """Serve a writer until it is closed."""
         with self._lock:
             self.writers.add(writer)
             if self._thread is None:
@@ -59,7 +60,12 @@ class Flusher:
 flusher = Flusher()
 
 
-def _flush_on_sigterm(number: int, frame: Any) -> None:
+def flush_on_sigterm(number: int, frame: Any) -> None:
+    """Write all that waits, then let the signal do what it does."""
+    if any(writer.is_draining_here() for writer in flusher.writers):
+        # It came in the middle of a write, which is whole only when it has ended.
+        flusher.deadly_signal = number
+        return
     for writer in list(flusher.writers):
         writer.drain()
     # Then end as the process would have ended without us, so that its status says so.
@@ -72,7 +78,7 @@ def watch_sigterm() -> None:
     if threading.current_thread() is not threading.main_thread():
         return
     if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
-        signal.signal(signal.SIGTERM, _flush_on_sigterm)
+        signal.signal(signal.SIGTERM, flush_on_sigterm)
 
 
 def _before_fork() -> None:

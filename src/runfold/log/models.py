@@ -82,9 +82,8 @@ class Models(EventWriter):
         if self._is_heard():
             graph_def, metadata = graph.trace(model, input_to_model, verbose, use_strict_trace)
             now = self._time(None)
-            self.events.graph(graph_def, now)
-            self.events.run_metadata(graph.METADATA_TAG, metadata, 0, now)
-            self._mind_limit()
+            self.put("graph", graph_def, now)
+            self.put("run_metadata", graph.METADATA_TAG, metadata, 0, now)
 
     def add_onnx_graph(
         self,
@@ -101,8 +100,7 @@ class Models(EventWriter):
             raise TypeError("add_onnx_graph needs the path of an ONNX file")
         if self._is_heard():
             graph_def, now = graph.read_onnx(file), self._time(None)
-            self.events.graph(graph_def, now)
-            self._mind_limit()
+            self.put("graph", graph_def, now)
 
     def add_embedding(
         self,
@@ -164,8 +162,7 @@ class Models(EventWriter):
         if self._is_heard():
             parts = mesh.encode(tag, vertices, colors, faces, config_dict)
             step, at = self._step(global_step, tag), self._time(walltime)
-            self.events.summary(parts, step, at)
-            self._mind_limit()
+            self.put("summary", parts, step, at)
 
     def __exit__(self, *raised: object) -> None:
         error = raised[1] if len(raised) > 1 else None
@@ -188,7 +185,7 @@ class Models(EventWriter):
         if self._session is not None:
             raised = (hparams.raised_last(),) if self._ended_by is None else self._ended_by
             for message in self._session.end(*raised):
-                self.events.value(message, 0, self._time(None))
+                self.put("value", message, 0, self._time(None))
 
     def _metric_step(self, step: Any) -> int:
         if step is None and self._default_step is None:
@@ -197,4 +194,4 @@ class Models(EventWriter):
 
     def _last_step(self) -> int:
         """The largest step that was logged."""
-        return int(getattr(self, "last_step", 0))
+        return self.last_step

@@ -104,11 +104,10 @@ class Scalars(EventWriter):
             if len(row) != len(index):
                 reason = f"{len(row)} numbers do not go with {len(index)} steps"
                 raise CannotLog(refuse(name, argument, row, reason))
-        with self.lock:
-            self.events.scalars(
-                name, index, times, numbers, "double" if double_precision else "simple"
-            )
-        self._mind_limit()
+        if len(index):
+            self.last_step = max(self.last_step, int(index.max()))
+        form = "double" if double_precision else "simple"
+        self.put("scalars", name, index, times, numbers, form)
 
     def add_custom_scalars(self, layout: Mapping[str, Mapping[str, Any]]) -> None:
         """Add charts to TensorBoard's custom scalars page: `{category: {title: [kind, tags]}}`.
@@ -187,7 +186,7 @@ class Scalars(EventWriter):
             if self._charts.is_new and self._stream is not None and not self.is_closed:
                 message = encode.layout(self._charts.take())
                 # No restart marker hides what stands at step 0, but one that voids all.
-                self.events.value(message, 0, self._time(None))
+                self.put("value", message, 0, self._time(None))
             super().drain()
 
     def _add_chart(self, kind: str, tags: Any, category: str, title: str) -> None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from runfold.log.control import SIDE_FOLDER, Pulse, warn, write_aside
-from runfold.log.flusher import _flush_on_sigterm
+from runfold.log.flusher import flush_on_sigterm
 from runfold.log.story import PREFIX, STATUS, encode_story
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ class Heart:
 
     def _on_sigterm(self, number: int, frame: Any) -> None:
         previous = self._previous_handler
-        if callable(previous) and previous is not _flush_on_sigterm:
+        if callable(previous) and previous is not flush_on_sigterm:
             # Of the user, who may save the model, raise SystemExit, or go on.
             try:
                 previous(number, frame)

@@ -85,7 +85,7 @@ class SummaryWriter(Numbers, Media, Models):
         )
         self.max_queue = max_queue
         if purge_step is not None and self._is_heard():
-            self.events.session_start(as_step(purge_step, ""), self._time(None))
+            self.put("session_start", as_step(purge_step, ""), self._time(None))
         if hparams is not None:
             self.add_hparams(hparams)
 

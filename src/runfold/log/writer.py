@@ -15,7 +15,7 @@ from runfold.core.recorder import Recorder
 from runfold.errors import CannotLog
 from runfold.events import values
 from runfold.log import flusher as shared
-from runfold.log.arrays import as_number, as_step, refuse
+from runfold.log.arrays import as_number, as_step, as_tag, refuse
 from runfold.log.stream import Stream
 from runfold.text import escape
 
@@ -51,9 +51,16 @@ class EventWriter(Recorder):
         flush_secs: float = 120,
         on_error: OnError = "raise",
         is_silent: bool = False,
+        is_lazy: bool = False,
     ) -> None:
-        """Begin an event file; a silent writer takes every call and writes nothing."""
+        """Begin an event file, a lazy writer at its first call.
+
+        A silent writer takes every call and writes nothing.
+        """
+        # Who writes holds the first, and who adds or takes events the second, so that
+        # nobody who logs waits for the disk.
         self.lock = threading.RLock()
+        self._gate = threading.RLock()
         self.folder = os.fspath(folder)
         self.flush_secs = flush_secs
         self.is_closed = False
@@ -62,12 +69,13 @@ class EventWriter(Recorder):
         self._on_error = on_error
         self._failure: OSError | None = None
         self._stream: Stream | None = None
+        self._draining_thread = 0
         self._told_of_nan: set[str] = set()
         self._next_step = 0
         # What calls without a step or a time are given; see `use_metadata`.
         self._default_step: int | None = None
         self._default_walltime: float | None = None
-        if not is_silent:
+        if not is_silent and not is_lazy:
             self._open()
 
     @property
@@ -80,8 +88,15 @@ class EventWriter(Recorder):
     ) -> None:
         """Add one serialised `Summary.Value`, such as the functions of `events.values` make."""
         if self._is_heard():
-            self.events.value(message, self._step(step, tag), self._time(walltime))
-            self._mind_limit()
+            self.put("value", message, self._step(step, tag), self._time(walltime))
+
+    def put(self, kind: str, *arguments: Any) -> None:
+        """Add to the events by one of the methods of EventBuffer, while nobody takes them away."""
+        with self._gate:
+            getattr(self.events, kind)(*arguments)
+            waiting = len(self.events)
+        if waiting > self.limit:
+            self._wake()
 
     def flush(self) -> None:
         """Wait until the system has all that was logged. Raises what went wrong."""
@@ -120,14 +135,25 @@ class EventWriter(Recorder):
         with self.lock:
             if self._stream is None or self.is_closed:
                 return
+            self._draining_thread = threading.get_ident()
             try:
                 self._stream.resume()
-                self._stream.write(self.take())
+                with self._gate:
+                    events = self.take()
+                self._stream.write(events)
             except OSError as error:
                 self._fail(error)
             else:
                 self._failure = None
                 self._choose_way()
+            finally:
+                self._draining_thread = 0
+        if shared.flusher.deadly_signal:
+            shared.flush_on_sigterm(shared.flusher.deadly_signal, None)
+
+    def is_draining_here(self) -> bool:
+        """Whether this very thread is in the middle of a write, as a signal handler may find it."""
+        return self._draining_thread == threading.get_ident()
 
     def _begin_again(self) -> None:
         """Go on in a new file, where the old one was deleted and training is to go on."""
@@ -139,7 +165,7 @@ class EventWriter(Recorder):
 
     def begin_anew(self) -> None:
         """Forget the parent's file and what it has not written yet: the child of a fork."""
-        self.lock = threading.RLock()
+        self.lock, self._gate = threading.RLock(), threading.RLock()
         self.is_ready = False
         if self._stream is not None:
             self._stream.close()
@@ -172,7 +198,7 @@ class EventWriter(Recorder):
             )
         if self.is_silent:
             return False
-        if self._stream is None:  # in the child of a fork
+        if self._stream is None:  # lazy, or in the child of a fork
             self._open()
         self._raise_failure()
         return True
@@ -201,10 +227,6 @@ class EventWriter(Recorder):
         else:
             shared.flusher.wake()
 
-    def _mind_limit(self) -> None:
-        if len(self.events) > self.limit:
-            self._wake()
-
     def _step(self, step: Any, tag: str) -> int:
         return as_step(self._default_step if step is None else step, tag)
 
@@ -226,8 +248,7 @@ class EventWriter(Recorder):
         """Add a scalar of any kind that holds one number."""
         if not self._is_heard():
             return
-        if not isinstance(tag, str):
-            raise CannotLog(refuse(tag, "tag", tag, "a tag is a str"))
+        tag = as_tag(tag)
         number, index = as_number(value, tag, "scalar_value"), self._step(step, tag)
         if math.isnan(number) and tag not in self._told_of_nan:
             self._told_of_nan.add(tag)
@@ -242,14 +263,10 @@ class EventWriter(Recorder):
             message = values.scalar(
                 tag, number, form, display_name=display_name, description=description
             )
-            self.events.value(message, index, at)
-        elif form == "double":
-            self.events.scalar_double(tag, number, index, at)
-        elif form == "tensor":
-            self.events.scalar_tensor(tag, number, index, at)
+            self.put("value", message, index, at)
         else:
-            self.events.scalar(tag, number, index, at)
-        self._mind_limit()
+            kind = {"simple": "scalar", "tensor": "scalar_tensor", "double": "scalar_double"}[form]
+            self.put(kind, tag, number, index, at)
 
     def _record_many(self, many: Any, step: Any, walltime: Any) -> None:
         """Add a scalar for each tag of a mapping."""
@@ -258,5 +275,7 @@ class EventWriter(Recorder):
         if step is None and self._default_step is None:
             step, self._next_step = self._next_step, self._next_step + 1
         at = self._time(walltime)
-        for tag, value in many.items():
-            self._record(tag, value, step, at, "simple", "", "")
+        # All are looked at before one is logged.
+        numbers = {as_tag(tag): as_number(value, tag, "values") for tag, value in many.items()}
+        for tag, number in numbers.items():
+            self._record(tag, number, step, at, "simple", "", "")
