@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 import sys
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -90,6 +91,22 @@ def as_step(value: Any, tag: str) -> int:
     if step not in _INT64:
         raise CannotLog(refuse(tag, "global_step", value, "steps are integers of 64 bits"))
     return step
+
+
+def as_tag(tag: Any) -> str:
+    """The tag. Raises CannotLog for what is no str, or has no UTF-8."""
+    if not isinstance(tag, str):
+        raise CannotLog(refuse(tag, "tag", tag, "a tag is a str"))
+    try:
+        tag.encode()
+    except UnicodeEncodeError:
+        raise CannotLog(refuse(tag, "tag", tag, "it holds lone surrogates")) from None
+    return tag
+
+
+def tell(tag: str, argument: str, fact: str) -> None:
+    """Warn of what was logged otherwise than it was given."""
+    warnings.warn(f"Tag '{escape(tag)}': {argument} {fact}.", stacklevel=5)
 
 
 def refuse(tag: str, argument: str, value: Any, reason: str) -> str:
