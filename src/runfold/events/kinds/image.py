@@ -134,7 +134,7 @@ class Image:
         pil, problem = _open(data)
         kind = sniff(data)
         if problem is not None or kind not in NOTEBOOK_FORMATS:
-            kind, data = "png", _as_png(pil)
+            kind, data = "png", as_png(pil)
         note = repr(self) if problem is None else f"{self!r}: {problem}"
         return {f"image/{kind}": b64encode(data).decode("ascii"), "text/plain": note}
 
@@ -177,7 +177,8 @@ def _placeholder() -> "PIL.Image.Image":
     return image
 
 
-def _as_png(image: "PIL.Image.Image") -> bytes:
+def as_png(image: "PIL.Image.Image") -> bytes:
+    """The image as a PNG file; in RGB where PNG has no such mode."""
     out = io.BytesIO()
     (image if image.mode in ("1", "L", "P", "RGB", "RGBA") else image.convert("RGB")).save(
         out, format="PNG"
