@@ -16,6 +16,7 @@ with instrumented():
     from runfold.core.tags import Tags
     from runfold.events.kinds import (
         audio,
+        boxes,
         graph,
         histogram,
         hparams,
@@ -46,6 +47,7 @@ def locate(find: Callable[[bytes, int], object], data: bytes) -> None:
 
 VALUE_KINDS = (
     histogram.decode,
+    boxes.decode,
     hparams.decode,
     layout.decode,
     mesh.decode,

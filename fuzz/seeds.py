@@ -12,6 +12,10 @@ from runfold.events import values
 PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(17)
 WAVE = b"RIFF\x24\0\0\0WAVEfmt \x10\0\0\0\1\0\1\0\x40\x1f\0\0\x80\x3e\0\0\2\0\x10\0data\0\0\0\0"
 LAYOUT = b"\x12\x0b\x0a\x01c\x12\x06\x0a\x01t\x12\x01\x2a"
+BOXES = (
+    b'{"width":2,"height":1,"boxes":[[0,0,1,1]],"colors":["#ff0000"],"labels":["a"],'
+    b'"scores":[null],"masks":[{"size":[1,2],"counts":[1,1]}]}'
+)
 KERAS = '{"class_name": "Sequential", "config": {"layers": []}}'
 
 
@@ -30,6 +34,7 @@ def value_messages() -> Iterator[bytes]:
     yield values.metadata_only("_hparams_/experiment", "hparams", b"\x12\x00")
     yield values.metadata_only("_hparams_/session_start_info", "hparams", b"\x1a\x02\x1a\x00")
     yield values.tensor("custom_scalars__config__", np.array(LAYOUT, object), "custom_scalars")
+    yield values.tensor("b", np.array([BOXES, PNG], object), "runfold_boxes")
     yield values.tensor("keras", np.array(KERAS, object), "graph_keras_model")
     yield values.tensor("g", np.array(b"\x0a\x04\x0a\x02op", object), "graphs")
     yield values.tensor("m", np.array(b"\x0a\x00", object), "graph_run_metadata")

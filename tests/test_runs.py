@@ -185,6 +185,7 @@ def test_empty_logdir_has_no_runs_and_empty_tables(tmp_path):
         runs.run_metadata(),
         runs.embeddings(),
         runs.layouts(),
+        runs.boxes(),
         runs.hparams(),
         runs.hparams(wide=True),
         runs.sessions(),

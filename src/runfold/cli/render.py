@@ -176,6 +176,22 @@ def _view_layout(value: Any) -> Iterator[str]:
             yield f"  {escape(chart.title)}: {escape(', '.join(tags))}"
 
 
+def _view_boxes(value: Any) -> Iterator[str]:
+    boxes = value[0]
+    numbers = [Column(name, is_number=True) for name in ("score", "x1", "y1", "x2", "y2")]
+    count = len(boxes)
+    labels = boxes.labels or [""] * count
+    scores = [""] * count if boxes.scores is None else [f"{one:.3f}" for one in boxes.scores]
+    corners = ([f"{one:.6g}" for one in box] for box in boxes.boxes)
+    rows = [
+        [escape(label, 60), score, *box]
+        for label, score, box in zip(labels, scores, corners, strict=True)
+    ]
+    masks = "" if boxes.masks is None else " with masks"
+    yield f"{human_count(count)} boxes{masks} on {boxes.width} x {boxes.height} pixels"
+    yield from format_table([Column("label"), *numbers], rows)
+
+
 VIEWS: dict[str, Callable[[Any], Iterable[str]]] = {
     "text": _view_text,
     "image": _view_image,
@@ -188,6 +204,7 @@ VIEWS: dict[str, Callable[[Any], Iterable[str]]] = {
     "graph": _view_graph,
     "run_metadata": _view_run_metadata,
     "layout": _view_layout,
+    "boxes": _view_boxes,
 }
 
 
@@ -219,5 +236,6 @@ DETAILS: dict[str, Callable[[Any], Any]] = {
     "image": _image_details,
     "audio": _audio_details,
     "graph": _graph_details,
+    "boxes": lambda value: value[0],
     "run_metadata": lambda value: {"tag": value.tag, "bytes": len(value.data)},
 }

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
+from runfold.events.kinds import boxes as box_values
 from runfold.events.kinds import hparams, mesh
 
 if TYPE_CHECKING:
@@ -315,6 +316,12 @@ def layout(page: Layout) -> bytes:
     """The categories and charts of TensorBoard's custom scalars page."""
     content = b"".join(_message(2, _category(one)) for one in page.categories)
     return tensor("custom_scalars__config__", np.array(content, object), "custom_scalars")
+
+
+def boxes(tag: str, content: box_values.Boxes, difference: bytes) -> bytes:
+    """What is drawn into the picture of a tag, and the PNG file that takes it out again."""
+    strings = np.array([box_values.encode(content).encode(), difference], object)
+    return tensor(box_values.PREFIX + tag, strings, box_values.PLUGIN)
 
 
 def _setting(value: object) -> bytes:

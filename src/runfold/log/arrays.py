@@ -93,17 +93,6 @@ def as_step(value: Any, tag: str) -> int:
     return step
 
 
-def as_tag(tag: Any) -> str:
-    """The tag. Raises CannotLog for what is no str, or has no UTF-8."""
-    if not isinstance(tag, str):
-        raise CannotLog(refuse(tag, "tag", tag, "a tag is a str"))
-    try:
-        tag.encode()
-    except UnicodeEncodeError:
-        raise CannotLog(refuse(tag, "tag", tag, "it holds lone surrogates")) from None
-    return tag
-
-
 def tell(tag: str, argument: str, fact: str) -> None:
     """Warn of what was logged otherwise than it was given."""
     warnings.warn(f"Tag '{escape(tag)}': {argument} {fact}.", stacklevel=5)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from runfold.errors import CannotLog
 from runfold.events import values
 from runfold.log.arrays import as_tag, refuse
+from runfold.log.boxes import encode_boxes
 from runfold.log.figures import draw_figures
 from runfold.log.film import encode_film
 from runfold.log.pictures import as_picture, encode_picture
 from runfold.log.sound import encode_sound
 from runfold.log.writer import EventWriter
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 
 class Media(EventWriter):
@@ -50,6 +54,45 @@ class Media(EventWriter):
         if self._is_heard():
             pixels = as_picture(img_tensor, as_tag(tag), dataformats=dataformats)
             self.add_value(tag, encode_picture(tag, pixels), global_step, walltime)
+
+    def add_image_with_boxes(
+        self,
+        tag: str,
+        img_tensor: Any,
+        box_tensor: Any,
+        global_step: Any = None,
+        walltime: float | None = None,
+        rescale: float = 1,
+        dataformats: str = "CHW",
+        labels: str | Sequence[Any] | None = None,
+        *,
+        scores: Any = None,
+        colors: str | Sequence[Any] | Mapping[str, Any] | None = None,
+        masks: Any = None,
+    ) -> None:
+        """Log a picture with boxes, drawn for TensorBoard and kept as data.
+
+        `Runs.boxes()` gives the boxes back, and the picture without them.
+
+        Args:
+            tag: where TensorBoard shows the drawn picture.
+            img_tensor: the picture, as for `add_image`.
+            box_tensor: a row x1, y1, x2, y2 for each box, in pixels.
+            global_step: the step.
+            walltime: the time, in seconds; now by default.
+            rescale: the stored picture is so many times larger; boxes keep their numbers.
+            dataformats: the axes of the picture.
+            labels: one for each box, of any type; written beside it, and the colour's cause.
+            scores: one for each box, written behind its label.
+            colors: one for each box, one for all, or one for each label in a mapping:
+                names, "#rrggbb" or three numbers. By default each label has its own.
+            masks: (boxes, height, width), of bools, or numbers that are true above 0.5.
+        """
+        if self._is_heard():
+            pixels = as_picture(img_tensor, as_tag(tag), dataformats=dataformats)
+            both = encode_boxes(tag, pixels, box_tensor, rescale, labels, scores, colors, masks)
+            # In one event, so that neither is ever there without the other.
+            self.put("summary", both, self._step(global_step, tag), self._time(walltime))
 
     def add_figure(
         self,

@@ -52,6 +52,12 @@ class Frames:
 
         return image_frame(self._stored("image", tags, runs))
 
+    def boxes(self, tags: Names = None, *, runs: Names = None) -> pd.DataFrame:
+        """Every picture with boxes: arrays of boxes and scores, labels, masks, the bare `image`."""
+        from runfold.tables.kinds import boxes_frame
+
+        return boxes_frame(self._stored("boxes", None, runs), tags)
+
     def audio(self, tags: Names = None, *, runs: Names = None) -> pd.DataFrame:
         """Every audio clip, with its sample rate and more, and `.wave()` and `.data`."""
         from runfold.tables.kinds import audio_frame

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from runfold.events.kinds.boxes import tag_of as boxes_tag
 from runfold.events.kinds.histogram import TOTALS
 from runfold.select import select
 from runfold.tables.rows import frame, objects
@@ -103,6 +104,26 @@ def audio_frame(selected: Selected) -> pd.DataFrame:
             "content_type": [clip.content_type for clip in clips],
             "label": [clip.label for clip in clips],
             "audio": clips,
+        },
+    )
+
+
+def boxes_frame(selected: Selected, wanted: str | Iterable[str] | None = None) -> pd.DataFrame:
+    """One row a picture with boxes; `wanted` filters by the tags of the pictures.
+
+    `image` is the picture without drawings, read when it is asked for; None where
+    the drawn one is not there.
+    """
+    named = [(boxes_tag(payloads.tag), log, payloads) for log, payloads in selected]
+    tags = list(dict.fromkeys(tag for tag, _, _ in named))
+    kept = set(select(tags, wanted, where="of kind boxes"))
+    rows = list(ROWS["boxes"]((log, payloads) for tag, log, payloads in named if tag in kept))
+    columns = ("boxes", "labels", "scores", "colors", "masks")
+    return frame(
+        rows,
+        {
+            **{name: [getattr(row.value[0], name) for row in rows] for name in columns},
+            "image": [row.value[1] for row in rows],
         },
     )
 

@@ -15,6 +15,7 @@ from runfold.core.event import Form
 from runfold.errors import FileChanged
 from runfold.events.kinds import (
     audio,
+    boxes,
     embedding,
     graph,
     histogram,
@@ -107,6 +108,34 @@ def graph_rows(selected: Selected) -> Iterator[Row[graph.Graph]]:
         yield from decode_rows([(place, data)], decode)
 
 
+def boxes_rows(
+    selected: Selected,
+) -> Iterator[Row[tuple[boxes.Boxes, image.Image | None]]]:
+    """All boxes of a picture, and the picture without them; `tag` is the picture's."""
+    for log, payloads in selected:
+        tag = boxes.tag_of(payloads.tag)
+        found = log.payloads.get(("image", tag))
+        pictures = [] if found is None else [(log, found.readable())]
+        drawn = {_record_of(place): one for place, _, one in _images(pictures)}
+        for place, data in fetched([(log, payloads)]):
+            for row in decode_rows([(place, data)], boxes.decode):
+                over = drawn.get(_record_of(place))
+                bare = None if over is None else _restore(place, over)
+                yield Row(row.run, tag, row.step, row.wall_time, (row.value, bare))
+
+
+def _record_of(place: Stored) -> tuple[str, int]:
+    """The event that holds a value: boxes are in one with their picture."""
+    return place.file.path, int(place.item["record"])
+
+
+def _restore(place: Stored, drawn: image.Image) -> image.Image:
+    def load() -> bytes:
+        return boxes.restore(place.read(), drawn.data)
+
+    return image.Image(drawn.width, drawn.height, load)
+
+
 def run_metadata_rows(selected: Selected) -> Iterator[Row[run_metadata.RunMetadata]]:
     """Every RunMetadata."""
     for place, data in fetched(selected):
@@ -132,6 +161,7 @@ ROWS: dict[str, Callable[[Selected], Iterator[Row[Any]]]] = {
     "graph": graph_rows,
     "run_metadata": run_metadata_rows,
     "layout": _rows_by(layout.decode),
+    "boxes": boxes_rows,
 }
 
 

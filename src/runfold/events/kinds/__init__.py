@@ -18,6 +18,7 @@ KINDS = (
     "run_metadata",
     "embedding",
     "layout",
+    "boxes",
 )
 
 # A tensor under a plugin that is not named here is of the kind "tensor".
@@ -36,4 +37,5 @@ PLUGIN_KINDS = {
     "graph_run_metadata": "run_metadata",
     "graph_run_metadata_graph": "run_metadata",
     "graph_tagged_run_metadata": "run_metadata",
+    "runfold_boxes": "boxes",
 }
