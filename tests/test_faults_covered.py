@@ -8,14 +8,13 @@ A test names its fault by `@pytest.mark.fault(number)`. The numbers:
 42-55   files and directories: missing, growing, replaced, unreadable, special ones
 56-64   writing: disk full, killed, existing output, two writers, fork, gaps between runs
 
-Fault 54 is that of object stores, which are not read yet, and 61 that of a writer
-in the background, which does not exist yet.
+Fault 54 is that of object stores, which are not read yet.
 """
 
 import ast
 from pathlib import Path
 
-FAULTS = set(range(1, 65)) - {54, 61}
+FAULTS = set(range(1, 65)) - {54}
 
 
 def faults_made(source: str) -> set[int]:

@@ -64,8 +64,8 @@ from runfold.log.control import Control
 signal.signal(signal.SIGINT, signal.{sigint})
 control = Control(sys.argv[1], seconds=0.01)
 control.start()
-print("ready", flush=True)
 try:
+    print("ready", flush=True)
     while True:
         time.sleep({100 if sigint == "default_int_handler" else 0.01})
 except KeyboardInterrupt:
