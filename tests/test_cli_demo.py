@@ -28,13 +28,18 @@ def test_networks_learn(demo: tuple[Path, str, str]) -> None:
 
 def test_logs_hold_many_kinds_and_no_problems(demo: tuple[Path, str, str]) -> None:
     runs = rf.open(demo[0])
-    assert {kind: len(tags) for kind, tags in runs.tags.items()} == {
+    tags = {
+        kind: [tag for tag in tags if not tag.startswith("runfold/")]
+        for kind, tags in runs.tags.items()
+    }
+    assert {kind: len(names) for kind, names in tags.items()} == {
         "scalar": 4,
         "hparams": 2,
         "text": 1,
         "histogram": 3,
         "image": 1,
     }
+    assert {run.status.state for run in runs.values()} == {"finished"}
     assert runs.problems().empty
     assert set(runs.sessions()["status"]) == {"success"}
 
@@ -74,9 +79,8 @@ def test_folder_of_someone_else_is_refused(
 def test_second_demo_replaces_its_own_files_only(tmp_path: Path) -> None:
     prepare_folder(str(tmp_path))
     run = tmp_path / "lr-0.1" / "seed-0"
-    writer = ensemble.RunWriter(str(run))
-    writer.scalars(0, train__loss=1.0)
-    writer.close()
+    with rf.SummaryWriter(run, filename_suffix=ensemble.FILE_SUFFIX) as writer:
+        writer.add_scalar("train/loss", 1.0, 0)
     (run / "mine.txt").write_text("kept")
     prepare_folder(str(tmp_path))
     assert [path.name for path in run.iterdir()] == ["mine.txt"]

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
 
-__all__ = ["Run", "Runs", "Series", "SummaryWriter", "errors", "open"]
+__all__ = ["Run", "Runs", "Series", "SummaryWriter", "errors", "open", "track"]
 
 if TYPE_CHECKING:
     from runfold import errors
     from runfold.log.summary import SummaryWriter
+    from runfold.log.track import track
     from runfold.runs import Run, Runs, Series
     from runfold.runs import open_runs as open
 
@@ -29,6 +30,7 @@ _HOMES = {
     "SummaryWriter": ("runfold.log.summary", "SummaryWriter"),
     "errors": ("runfold.errors", None),
     "open": ("runfold.runs", "open_runs"),
+    "track": ("runfold.log.track", "track"),
 }
 
 

@@ -1,20 +1,13 @@
-"""The demo's training: a small network learns two spirals, once for each setting and seed.
-
-The logs are made with Runfold's own encoder, in the form that torch writes.
-"""
+"""The demo's training: a small network learns two spirals, once for each setting and seed."""
 
 from __future__ import annotations
 
-import io
-import os
-import time
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from runfold.core.encoder import EventBuffer
-from runfold.events import values
+from runfold.log.track import track
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -26,38 +19,6 @@ BATCH = 128
 HIDDEN = 48
 PIXELS = 64
 FILE_SUFFIX = ".runfold-demo"
-
-
-class RunWriter:
-    """One event file, written from the start; `close` flushes it to the disk."""
-
-    def __init__(self, folder: str) -> None:
-        os.makedirs(folder, exist_ok=True)
-        name = f"events.out.tfevents.{int(time.time()):010d}{FILE_SUFFIX}"
-        self._file = open(os.path.join(folder, name), "wb")  # noqa: SIM115  closed by close()
-        self._buffer = EventBuffer()
-        self._buffer.file_version(time.time())
-
-    def scalars(self, step: int, **named: float) -> None:
-        """Add a point to each tag; `__` in a name stands for `/`."""
-        now = time.time()
-        for name, value in named.items():
-            self._buffer.scalar(name.replace("__", "/"), value, step, now)
-
-    def value(self, message: bytes, step: int = 0) -> None:
-        """Add a value of any other kind."""
-        self._buffer.value(message, step, time.time())
-
-    def flush(self) -> None:
-        """Write what was added so far, in whole records."""
-        self._file.write(self._buffer.getvalue())
-        self._file.flush()
-        self._buffer.clear()
-
-    def close(self) -> None:
-        """Write the rest."""
-        self.flush()
-        self._file.close()
 
 
 def spirals(count: int, random: np.random.Generator) -> tuple[Floats, NDArray[np.intp]]:
@@ -134,47 +95,29 @@ def train(folder: str, rate: float, seed: int) -> float:
     points, which = spirals(1000, data)
     held_points, held_which = spirals(1000, data)
     network = Network(random)
-    writer = RunWriter(folder)
-    settings = {"lr": rate, "seed": seed, "hidden": HIDDEN}
-    writer.value(values.hparams_start(settings, time.time()))
-    writer.value(values.text("note", f"Two spirals, lr {rate:g}, seed {seed}, {STEPS} steps."))
     accuracy = 0.0
-    for step in range(STEPS + 1):
-        batch = random.integers(0, len(points), BATCH)
-        loss, size = network.learn(points[batch], which[batch], rate)
-        writer.scalars(step, train__loss=loss, train__grad_norm=size)
-        if step % 20 == 0:
-            held_loss, accuracy = network.score(held_points, held_which)
-            writer.scalars(step, val__loss=held_loss, val__accuracy=accuracy)
-        if step % 200 == 0:
-            for number, weight in enumerate(network.weights, start=1):
-                writer.value(_histogram(f"weights/layer-{number}", weight), step)
-        if step % 400 == 0:
-            writer.value(_boundary(network, held_points, held_which), step)
-            writer.flush()
-    writer.value(values.hparams_end("success", time.time()))
-    writer.close()
+    settings = {"lr": rate, "seed": seed, "hidden": HIDDEN}
+    # A run is over in a second, which leaves nothing to see of the system.
+    with track(folder, hparams=settings, system=False, filename_suffix=FILE_SUFFIX) as run:
+        run.add_text("note", f"Two spirals, lr {rate:g}, seed {seed}, {STEPS} steps.")
+        for step in range(STEPS + 1):
+            batch = random.integers(0, len(points), BATCH)
+            loss, size = network.learn(points[batch], which[batch], rate)
+            run.log({"train/loss": loss, "train/grad_norm": size}, step)
+            if step % 20 == 0:
+                held_loss, accuracy = network.score(held_points, held_which)
+                run.log({"val/loss": held_loss, "val/accuracy": accuracy}, step)
+            if step % 200 == 0:
+                for number, weight in enumerate(network.weights, start=1):
+                    run.add_histogram(f"weights/layer-{number}", weight, step)
+            if step % 400 == 0:
+                picture = _boundary(network, held_points, held_which)
+                run.add_image("boundary", picture, step, dataformats="HWC")
     return accuracy
 
 
-def _histogram(tag: str, weight: Floats) -> bytes:
-    counts, edges = np.histogram(weight, bins=30)
-    return values.histogram(
-        tag,
-        min=float(weight.min()),
-        max=float(weight.max()),
-        num=weight.size,
-        sum=float(weight.sum()),
-        sum_squares=float((weight**2).sum()),
-        limits=edges[1:],
-        counts=counts,
-    )
-
-
-def _boundary(network: Network, points: Floats, which: NDArray[np.intp]) -> bytes:
+def _boundary(network: Network, points: Floats, which: NDArray[np.intp]) -> NDArray[np.uint8]:
     """A picture of what the network says everywhere, with the points on top."""
-    from PIL import Image
-
     ticks = np.linspace(-1.1, 1.1, PIXELS)
     across, down = np.meshgrid(ticks, -ticks)
     share = softmax(network.layers(np.stack([across.ravel(), down.ravel()], axis=1))[-1])
@@ -182,6 +125,5 @@ def _boundary(network: Network, points: Floats, which: NDArray[np.intp]) -> byte
     picture = (share @ ends).reshape(PIXELS, PIXELS, 3)
     places = np.clip(((points * [1, -1] + 1.1) / 2.2 * PIXELS).astype(int), 0, PIXELS - 1)
     picture[places[:, 1], places[:, 0]] = ends[which] * 0.45
-    encoded = io.BytesIO()
-    Image.fromarray(picture.astype(np.uint8)).save(encoded, "PNG")
-    return values.image("boundary", PIXELS, PIXELS, 3, encoded.getvalue())
+    pixels: NDArray[np.uint8] = picture.astype(np.uint8)
+    return pixels

@@ -94,10 +94,10 @@ class Control:
         if self._on_stop is not None:
             self._on_stop(request)
         else:
-            _interrupt_main()
+            interrupt_main()
 
 
-def _interrupt_main() -> None:
+def interrupt_main() -> None:
     """Raise KeyboardInterrupt in the main thread, or do what else Ctrl-C does there."""
     main = threading.main_thread()
     if main.ident is None or not main.is_alive():

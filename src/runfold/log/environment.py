@@ -11,7 +11,7 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -100,12 +100,14 @@ def choose_environment() -> dict[str, str]:
     return {name: _clean(value) for name, value in mask_mapping(chosen).items()}
 
 
-def describe_command() -> dict[str, Any]:
-    """The command line, with secrets masked.
+def describe_command(command: Sequence[str] | None = None) -> dict[str, Any]:
+    """The command line, with secrets masked: this process's, or another's.
 
     `argv` as the script sees it, `orig_argv` as Python was called, `executable`,
     and `module` where it was started by `python -m`.
     """
+    if command is not None:
+        return {"argv": [_clean(argument) for argument in mask_arguments(command)]}
     return _gather(
         argv=lambda: [_clean(argument) for argument in mask_arguments(sys.argv)],
         orig_argv=lambda: [_clean(argument) for argument in mask_arguments(sys.orig_argv)],

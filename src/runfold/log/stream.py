@@ -6,6 +6,7 @@ import errno
 import itertools
 import os
 import time
+from contextlib import suppress
 
 from runfold.core.encoder import EventBuffer
 
@@ -18,9 +19,12 @@ class Stream:
     def __init__(self, folder: str, suffix: str = "") -> None:
         """Make the folder, and in it a file that no other writer has. Raises OSError."""
         os.makedirs(folder, exist_ok=True)
-        self.path = os.path.join(folder, name_file(suffix))
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
-        self._file = os.open(self.path, flags, 0o666)
+        while True:
+            self.path = os.path.join(folder, name_file(suffix))
+            with suppress(FileExistsError):
+                self._file = os.open(self.path, flags, 0o666)
+                break
         self._left = b""
         head = EventBuffer()
         head.file_version(time.time())
@@ -60,6 +64,9 @@ class Stream:
 
 
 def name_file(suffix: str = "") -> str:
-    """A name for an event file that no other call has, here or on another machine."""
+    """A name for an event file that no other call has, here or on another machine.
+
+    torch names its files alike, and empties one that is there: ours has a mark of its own.
+    """
     stamp = f"{int(time.time()):010d}.{os.uname().nodename}.{os.getpid()}.{next(_counter)}"
-    return f"events.out.tfevents.{stamp}{suffix}"
+    return f"events.out.tfevents.{stamp}.runfold{suffix}"

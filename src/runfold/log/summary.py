@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
     from runfold.log.writer import OnError
 
+# How `runfold run` tells a script's writers where the run is.
+LOGDIR_VARIABLE = "RUNFOLD_LOGDIR"
+
 
 class SummaryWriter(Numbers, Media, Models):
     """Logs everything that TensorBoard shows into one event file.
@@ -50,6 +53,7 @@ class SummaryWriter(Numbers, Media, Models):
         hparams: Mapping[str, Any] | None = None,
         on_error: OnError = "raise",
         rank_zero_only: bool = True,
+        is_lazy: bool = False,
         **kwargs: object,
     ) -> None:
         """Begin an event file in a folder.
@@ -68,6 +72,7 @@ class SummaryWriter(Numbers, Media, Models):
             on_error: "raise" raises what goes wrong on the disk at the next call;
                 "warn" warns, and training goes on.
             rank_zero_only: in a distributed job, only the first process writes.
+            is_lazy: begin the file at the first call, not at once.
             kwargs: refused, unless they ask for nothing.
         """
         if log_dir is not None and logdir is not None:
@@ -75,13 +80,14 @@ class SummaryWriter(Numbers, Media, Models):
         if comet_config or any(kwargs.values()):
             unknown = [*(["comet_config"] if comet_config else []), *kwargs]
             warnings.warn(f"SummaryWriter ignores {', '.join(unknown)}.", stacklevel=2)
-        folder = os.fspath(log_dir or logdir or _default_folder(comment))
+        folder = os.fspath(log_dir or logdir or default_folder(comment))
         super().__init__(
             folder,
             suffix=filename_suffix,
             flush_secs=flush_secs,
             on_error=on_error,
             is_silent=not write_to_disk or (rank_zero_only and not is_rank_zero()),
+            is_lazy=is_lazy,
         )
         self.max_queue = max_queue
         if purge_step is not None and self._is_heard():
@@ -104,6 +110,9 @@ class SummaryWriter(Numbers, Media, Models):
         return self.folder
 
 
-def _default_folder(comment: str) -> str:
+def default_folder(comment: str = "") -> str:
+    """Where a run goes that was given no folder: that of `runfold run`, or a new one in `runs`."""
+    if given := os.environ.get(LOGDIR_VARIABLE):
+        return given
     now = datetime.now().strftime("%b%d_%H-%M-%S")
     return os.path.join("runs", f"{now}_{socket.gethostname()}{comment}")

@@ -1,0 +1,287 @@
+"""The code of a run: commit, uncommitted changes, untracked sources, or what was imported."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import sys
+import sysconfig
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+from runfold.log.git import Git
+from runfold.log.masking import holds_private_key, is_secret, mask_source
+from runfold.log.patch import add_file, find_obstacle, mask_section, read_path, split_patch
+from runfold.text import human_bytes, human_count
+
+_PROGRAMS = (
+    *(".py", ".pyx", ".pxd", ".pxi", ".pyi", ".ipynb", ".sh", ".bash", ".zsh", ".slurm", ".sbatch"),
+    *(".c", ".cc", ".cpp", ".cu", ".cuh", ".h", ".hpp", ".rs", ".go", ".js", ".ts", ".jl", ".r"),
+    *(".lua", ".sql", ".proto", ".mk", ".cmake"),
+)
+_SETTINGS = (
+    *(".yaml", ".yml", ".toml", ".json", ".jsonnet", ".ini", ".cfg", ".conf", ".gin", ".txt"),
+    *(".in", ".j2", ".xml", ".properties"),
+)
+_NAMES = ("makefile", "dockerfile", "snakefile", "justfile")
+_MOST_FILES = 2_000
+_MOST_TOLD = 100
+_LONGEST_LISTING = 16_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """What is known of a run's code. Paths are relative to `root`, with `/`.
+
+    `left_out` tells the reason for each file that is not in `diff` and `files`;
+    in those of `masked`, a secret was replaced by `***`. `is_dirty` is about
+    tracked files; None where it is not known. Without git, `files` are the
+    modules that were imported from below the script's folder.
+    """
+
+    root: str | None = None
+    commit: str | None = None
+    branch: str | None = None
+    remote: str | None = None
+    is_dirty: bool | None = None
+    script: str | None = None
+    script_text: str | None = None
+    diff: str = ""
+    files: dict[str, str] = field(default_factory=dict)
+    executables: list[str] = field(default_factory=list)
+    masked: list[str] = field(default_factory=list)
+    left_out: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+
+def describe_code(script: str | None, limit: int = 1_000_000) -> Code:
+    """The code around a script, or around the working directory where there is none.
+
+    `limit` is the most bytes of the diff, and of the files together. Never
+    raises: what cannot be found is left out, and `notes` says why.
+    """
+    try:
+        return _Story(script, limit).tell()
+    except Exception as error:  # a run without its code is better than no run
+        return Code(notes=[f"The code was not recorded: {type(error).__name__}: {error}"])
+
+
+def make_patch(code: Code) -> str:
+    """What `git apply` takes, at the root of a fresh clone at the commit, to get the code back."""
+    executables = set(code.executables)
+    added = (
+        add_file(path, text, is_executable=path in executables) for path, text in code.files.items()
+    )
+    return "".join((code.diff, *added))
+
+
+class _Story:
+    """One description, as it is gathered."""
+
+    def __init__(self, script: str | None, limit: int) -> None:
+        self.limit = limit
+        self.script = os.path.abspath(script) if script and os.path.isfile(script) else None
+        self.is_own = self.script is not None and not _is_installed(self.script)
+        self.masked: list[str] = []
+        self.left_out: dict[str, str] = {}
+        self.executables: list[str] = []
+        self.notes: list[str] = []
+
+    def tell(self) -> Code:
+        folder = os.path.dirname(self.script) if self.script and self.is_own else os.getcwd()
+        git = Git(folder)
+        root = git.find_root()
+        if root is None and self.script and self.is_own and os.path.islink(self.script):
+            git = Git(os.path.dirname(os.path.realpath(self.script)))
+            root = git.find_root()
+        code = self._describe_imports(folder) if root is None else self._describe(git, root)
+        if git.is_late:
+            self.notes.append("git took too long; what it did not tell is left out.")
+        return code
+
+    def _describe(self, git: Git, root: str) -> Code:
+        commit, branch = git.find_commit(), git.find_branch()
+        diff, is_dirty = self._read_diff(git, commit)
+        listing = git.list_untracked(_LONGEST_LISTING) or b""
+        if len(listing) == _LONGEST_LISTING:
+            self.notes.append("There are too many untracked files to look at all of them.")
+        paths = [os.fsdecode(path) for path in listing.split(b"\0")[:-1]]
+        files = self._read_files(root, filter(_is_source, paths))
+        script, text = self._read_script(root)
+        # A script that git is told to ignore is what ran, all the same.
+        is_inside = script is not None and self.is_own and not os.path.isabs(script)
+        is_new = script is not None and is_inside and script not in files
+        if script and text is not None and is_new and not git.is_tracked(script):
+            files[script] = text
+        return replace(
+            self._begin(script, text),
+            root=root,
+            commit=commit,
+            branch=branch,
+            remote=git.find_remote(branch),
+            is_dirty=is_dirty,
+            diff=diff,
+            files=files,
+        )
+
+    def _describe_imports(self, folder: str) -> Code:
+        has_git = shutil.which("git") is not None
+        self.notes.append("There is no git repository." if has_git else "git is not installed.")
+        root = os.path.realpath(folder)
+        files = self._read_files(root, _list_imported(root))
+        script, text = self._read_script(root)
+        if script and text is not None and self.is_own:
+            files.setdefault(script, text)
+        return replace(self._begin(script, text), root=root, files=files)
+
+    def _begin(self, script: str | None, text: str | None) -> Code:
+        told = dict(list(self.left_out.items())[:_MOST_TOLD])
+        if len(self.left_out) > _MOST_TOLD:
+            more = human_count(len(self.left_out) - _MOST_TOLD, "more file")
+            self.notes.append(f"{more} left out.")
+        return Code(
+            script=script,
+            script_text=text,
+            executables=self.executables,
+            masked=sorted(set(self.masked)),
+            left_out=told,
+            notes=self.notes,
+        )
+
+    def _read_diff(self, git: Git, commit: str | None) -> tuple[str, bool | None]:
+        most = 8 * self.limit + 1_000_000
+        answer = git.diff(commit, most)
+        if answer is None:
+            self.notes.append("The uncommitted changes could not be read.")
+            return "", None
+        changed, sections = split_patch(answer)
+        if len(answer) == most and sections:
+            sections.pop()  # cut off in its middle
+        self.left_out |= dict.fromkeys(changed, "its changes are too large")
+        chosen: dict[int, str] = {}
+        total = 0
+        for place in sorted(range(len(sections)), key=lambda place: len(sections[place])):
+            path = read_path(sections[place])
+            total += len(sections[place])
+            text = self._check_section(path, sections[place], is_fitting=total <= self.limit)
+            if text is not None:
+                chosen[place] = text
+        return "".join(chosen[place] for place in sorted(chosen)), bool(changed)
+
+    def _check_section(self, path: str, section: bytes, *, is_fitting: bool) -> str | None:
+        reason = find_obstacle(section)
+        if reason is None and not is_fitting:
+            reason = f"its changes are too large: {human_bytes(len(section))}"
+        if reason is None and _is_kept_secret(path):
+            reason = "it may hold secrets"
+        if reason is None:
+            text = section.decode()
+            masked = mask_section(text, path)
+            if masked is not None:
+                self.masked += [path] if masked != text else []
+                self.left_out.pop(path, None)
+                return masked
+            reason = "it holds a secret"
+        self.left_out[path] = reason
+        return None
+
+    def _read_files(self, root: str, paths: Iterable[str]) -> dict[str, str]:
+        sizes: dict[str, int] = {}
+        for path in paths:
+            try:
+                status = os.lstat(os.path.join(root, path))
+            except (OSError, ValueError):
+                continue
+            if stat.S_ISREG(status.st_mode):
+                sizes[path] = status.st_size
+        files: dict[str, str] = {}
+        total = 0
+        # The small ones first: sources, before the data that may lie beside them.
+        for path in sorted(sizes, key=lambda path: (sizes[path], path)):
+            total += sizes[path]
+            if total > self.limit or len(files) >= _MOST_FILES:
+                self.left_out[path] = f"it is too large: {human_bytes(sizes[path])}"
+                continue
+            text = self._read_text(root, path)
+            if text is not None:
+                files[path] = text
+                if os.access(os.path.join(root, path), os.X_OK):
+                    self.executables.append(path)
+        return dict(sorted(files.items()))
+
+    def _read_text(self, root: str, path: str) -> str | None:
+        try:
+            with open(os.path.join(root, path), "rb") as file:
+                content = file.read(self.limit + 1)
+            text = content.decode()
+        except UnicodeDecodeError:
+            self.left_out[path] = "it is not UTF-8"
+            return None
+        except OSError as error:
+            self.left_out[path] = f"it cannot be read: {error.strerror}"
+            return None
+        if len(content) > self.limit:
+            self.left_out[path] = "it is too large"
+        elif "\0" in text:
+            self.left_out[path] = "it is binary"
+        elif holds_private_key(text) or _is_kept_secret(path):
+            self.left_out[path] = "it may hold secrets"
+        else:
+            masked = mask_source(text, path)
+            self.masked += [path] if masked != text else []
+            return masked
+        return None
+
+    def _read_script(self, root: str) -> tuple[str | None, str | None]:
+        if self.script is None:
+            return None, None
+        path = os.path.relpath(os.path.realpath(self.script), os.path.realpath(root))
+        if path.startswith(os.pardir + os.sep):
+            path = self.script
+        return path.replace(os.sep, "/"), self._read_text(root, path)
+
+
+def _is_installed(path: str) -> bool:
+    """Whether a script came with a package: a command such as `pytest`, or a module in it."""
+    if os.path.dirname(path) == sysconfig.get_path("scripts"):
+        return True
+    return not _is_of_project(path)
+
+
+def _is_of_project(path: str) -> bool:
+    if {"site-packages", "dist-packages"} & set(path.split(os.sep)):
+        return False
+    library = (sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"))
+    return not path.startswith(tuple(folder + os.sep for folder in library if folder))
+
+
+def _list_imported(root: str) -> Iterator[str]:
+    """The sources of modules that lie below a folder, by their paths relative to it."""
+    inside = root.rstrip(os.sep) + os.sep
+    seen: set[str] = set()
+    for module in list(sys.modules.values()):
+        try:
+            # Without the module's own lookup, which may import what was put off.
+            file = object.__getattribute__(module, "__dict__").get("__file__")
+        except AttributeError:
+            continue
+        if not isinstance(file, str) or not file.endswith((".py", ".pyx")):
+            continue
+        path = os.path.realpath(file)
+        if path.startswith(inside) and _is_of_project(path) and path not in seen:
+            seen.add(path)
+            yield path.removeprefix(inside).replace(os.sep, "/")
+
+
+def _is_source(path: str) -> bool:
+    name = path.rpartition("/")[2].lower()
+    return name.endswith((*_PROGRAMS, *_SETTINGS)) or name.startswith(_NAMES)
+
+
+def _is_kept_secret(path: str) -> bool:
+    """Whether a file is named for what it hides: `secrets.toml` and `.env`, but not `token.py`."""
+    stem, suffix = os.path.splitext(path.rpartition("/")[2].lower())
+    if stem.startswith(".env") or stem in (".netrc", ".pypirc", ".npmrc"):
+        return True
+    return suffix not in _PROGRAMS and is_secret(stem, stem)

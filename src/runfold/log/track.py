@@ -1,0 +1,295 @@
+"""The tracker: a SummaryWriter that also records what makes its run reproducible."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import itertools
+import os
+import sys
+import warnings
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from runfold.log import story
+from runfold.log.config import as_plain, flatten
+from runfold.log.console import ConsoleCapture
+from runfold.log.control import Control, interrupt_main
+from runfold.log.environment import (
+    choose_environment,
+    describe_command,
+    describe_host,
+    list_packages,
+)
+from runfold.log.masking import mask_mapping
+from runfold.log.status import Heart
+from runfold.log.summary import LOGDIR_VARIABLE, SummaryWriter, default_folder
+from runfold.log.system import SystemMonitor
+from runfold.text import escape
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Self
+
+    from runfold.log.artifacts import Artifact
+    from runfold.log.control import StopRequest
+
+    Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def track(
+    logdir: str | os.PathLike[str] | None = None,
+    hparams: Any = None,
+    name: str | None = None,
+    *,
+    config: Any = None,
+    resume: bool | int = False,
+    code: bool = True,
+    system: bool | float = True,
+    output: bool = False,
+    on_stop: Callable[..., object] | None = None,
+    **options: Any,
+) -> Tracker:
+    """A run that is logged with all that makes it reproducible.
+
+    A context manager, a decorator, or a plain object that begins at its first call:
+
+        with rf.track("runs/seed-1", hparams=dict(lr=0.1)) as run:
+            run.log({"train/loss": 0.5}, step=1)
+
+        @rf.track("runs/seed-1")
+        def train(run): ...
+
+    Its event file holds hparams and configuration, the git commit with the diff
+    of uncommitted changes, the command line, host and packages, system metrics
+    and how the run ended. Names that look like secrets are masked.
+
+    Args:
+        logdir: the run's folder. If there is a run in it already, the new one
+            goes to `<logdir>-2`, and so on.
+        hparams: what TensorBoard's HPARAMS page shows: a mapping, a namespace, a
+            dataclass, a configuration of Hydra or pydantic; nested ones by dots.
+        name: the run's folder below `logdir`.
+        config: the whole configuration, of any of these kinds; also hparams.
+        resume: True goes on with the run in that folder, and what was logged there
+            from the first step on that is logged now is void; or that step.
+        code: whether to record the code.
+        system: whether to log system metrics, or every how many seconds.
+        output: whether to record standard output and error.
+        on_stop: called with a stop request, instead of raising KeyboardInterrupt
+            in the main thread.
+        options: those of SummaryWriter.
+    """
+    return Tracker(
+        logdir,
+        hparams,
+        name,
+        config=config,
+        resume=resume,
+        code=code,
+        system=system,
+        output=output,
+        on_stop=on_stop,
+        **options,
+    )
+
+
+class Tracker(SummaryWriter):
+    """What `rf.track` gives: a SummaryWriter that begins at its first call."""
+
+    def __init__(
+        self,
+        logdir: str | os.PathLike[str] | None = None,
+        hparams: Any = None,
+        name: str | None = None,
+        *,
+        config: Any = None,
+        resume: bool | int = False,
+        code: bool = True,
+        system: bool | float = True,
+        output: bool = False,
+        on_stop: Callable[..., object] | None = None,
+        command: Sequence[str] | None = None,
+        **options: Any,
+    ) -> None:
+        """See `track`; `command` is what runs, where that is not this process."""
+        self._again = functools.partial(
+            Tracker,
+            logdir,
+            hparams,
+            name,
+            config=config,
+            resume=resume,
+            code=code,
+            system=system,
+            output=output,
+            on_stop=on_stop,
+            **options,
+        )
+        folder = os.fspath(logdir) if logdir is not None else default_folder()
+        super().__init__(os.path.join(folder, name) if name else folder, is_lazy=True, **options)
+        self._hparams, self._config = hparams, config
+        self._resume = resume
+        self._has_code = code
+        self._command = list(command) if command is not None else None
+        # Within `runfold run`, which watches over the run itself.
+        self._is_guest = command is None and os.environ.get(LOGDIR_VARIABLE) == os.path.abspath(
+            self.folder
+        )
+        self._begun_by = 0
+        self._saved = 0
+        self._heart: Heart | None = None
+        self._control: Control | None = None
+        self._on_stop = on_stop
+        self._helpers: list[Any] = []
+        if output and not self._is_guest:
+            self._helpers.append(ConsoleCapture(self))
+        if system and not self._is_guest:
+            seconds = 5.0 if system is True else float(system)
+            self._helpers.append(SystemMonitor(self, seconds))
+
+    def __enter__(self) -> Self:
+        self._is_heard()
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        if self._heart is not None:
+            error = raised[1] if len(raised) > 1 else None
+            self._heart.stop(error if isinstance(error, BaseException) else None)
+        super().__exit__(*raised)
+
+    def __call__(self, function: Function) -> Function:
+        """Track every call of a function; one with a parameter `run` is given the run."""
+        takes_run = "run" in inspect.signature(function).parameters
+
+        @functools.wraps(function)
+        def tracked(*args: Any, **kwargs: Any) -> Any:
+            with self._again() as run:
+                return function(*args, **kwargs, **({"run": run} if takes_run else {}))
+
+        return tracked  # type: ignore[return-value]
+
+    @property
+    def should_stop(self) -> bool:
+        """Whether somebody asked the run to stop."""
+        return self._control is not None and self._control.should_stop
+
+    def fail(self, code: int) -> None:
+        """Say that the run ended with an exit status other than 0."""
+        if self._heart is not None:
+            self._heart.stop(state="failed", code=code)
+
+    def save(self, path: str | os.PathLike[str], name: str | None = None) -> Artifact | None:
+        """Copy a file or folder beside the run, and record its hash; None for a silent run."""
+        from runfold.log.artifacts import encode_artifact, save_file
+
+        if not self._is_heard():
+            return None
+        artifact = save_file(self.folder, path, name)
+        message = encode_artifact(artifact, os.fspath(path))
+        self.add_value(story.PREFIX + story.ARTIFACT, message, self._saved)
+        self._saved += 1
+        return artifact
+
+    def end(self) -> None:
+        """Close without raising."""
+        if self._heart is not None:
+            self._heart.stop()
+        super().end()
+
+    def _rest_helpers(self) -> None:
+        for helper in reversed(self._helpers):
+            helper.stop()
+        if self._control is not None:
+            self._control.stop()
+
+    def _stop_asked(self, request: StopRequest) -> None:
+        if self._heart is not None:
+            self._heart.on_interrupt = "stopped"
+        if self._on_stop is None:
+            interrupt_main()
+        else:
+            self._on_stop(request)
+
+    def _open(self) -> None:
+        is_child = bool(self._begun_by)
+        if not is_child and self._resume is False and not self._is_guest:
+            self.folder = _free_folder(self.folder)
+        self._begun_by = self._begun_by or os.getpid()
+        super()._open()
+        if not is_child:
+            self._begin()
+
+    def _begin(self) -> None:
+        """Tell the story of the run, and watch over it from here on."""
+        if self._resume is not True and self._resume is not False:
+            self._void_from(self._resume)
+        self._tell_settings()
+        if self._is_guest:
+            return
+        self._heart = Heart(self.folder, self, on_end=self._rest_helpers)
+        self._heart.start()
+        self._control = Control(self.folder, self._stop_asked)
+        self._control.start()
+        self._tell_rest()
+        for helper in self._helpers:
+            helper.start()
+
+    def _tell_settings(self) -> None:
+        settings = {**flatten(self._config or {}), **flatten(self._hparams or {})}
+        if settings:
+            self.add_hparams(mask_mapping(settings))
+        config = self._config if self._config is not None else self._hparams
+        if config is not None:
+            self._tell(story.CONFIG, mask_mapping(as_plain(config)))
+
+    def _tell_rest(self) -> None:
+        self._tell(story.COMMAND, describe_command(self._command))
+        self._tell(story.HOST, describe_host())
+        self._tell(story.PACKAGES, list_packages())
+        self._tell(story.ENVIRONMENT, choose_environment())
+        if self._has_code:
+            parts = self._command or sys.argv[:1]
+            script = next((part for part in parts if part.endswith(".py")), None)
+            from runfold.log.code import describe_code
+
+            told = asdict(describe_code(script))
+            diff, files = told.pop("diff"), told.pop("files")
+            self._tell(story.CODE, told)
+            if diff:
+                self._tell(story.DIFF, diff)
+            if files:
+                self._tell(story.FILES, files)
+
+    def _tell(self, part: str, value: Any) -> None:
+        self.add_value(story.PREFIX + part, story.encode_story(part, value))
+
+    def _choose_way(self) -> None:
+        super()._choose_way()
+        # The first number of a resumed run is looked at: it says where the run goes on.
+        self.is_ready = self.is_ready and self._resume is not True
+
+    def _void_from(self, step: int) -> None:
+        self._resume = False
+        self.put("session_start", step, self._time(None))
+
+    def _record(self, tag: Any, value: Any, step: Any, *rest: Any) -> None:
+        if self._resume is True and self._is_heard():
+            self._void_from(self._step(step, str(tag)))
+            self._choose_way()
+        super()._record(tag, value, step, *rest)
+
+
+def _free_folder(folder: str) -> str:
+    """The folder, or the next one after it that has no run in it yet."""
+    for number in itertools.count(2):
+        free = folder if number == 2 else f"{folder}-{number - 1}"
+        if not os.path.isdir(free) or not any("tfevents" in name for name in os.listdir(free)):
+            break
+    if free != folder:
+        warnings.warn(
+            f"There is a run in {escape(folder)} already; this one goes to {escape(free)}. "
+            "resume=True would go on with the other.",
+            stacklevel=5,
+        )
+    return free
