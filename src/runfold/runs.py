@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from runfold.errors import UnknownRun, UnknownTag
 from runfold.logdir.load import Changes, Logdir
@@ -17,6 +17,9 @@ from runfold.text import did_you_mean, escape, not_one_of
 if TYPE_CHECKING:
     import pandas as pd
 
+    from runfold.log.artifacts import Artifact
+    from runfold.log.code import Code
+    from runfold.log.status import RunStatus
     from runfold.logdir.log import RunLog
     from runfold.reduce.comparison import Comparison
     from runfold.reduce.groups import By
@@ -117,6 +120,72 @@ class Run(Frames):
     def __len__(self) -> int:
         """How many tags hold scalars."""
         return len(self._log.scalars)
+
+    @property
+    def status(self) -> RunStatus:
+        """Whether the run is running, finished, failed ..., and since when."""
+        from runfold.tables.story import read_status
+
+        return read_status(self._log)
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The configuration as it was tracked, nested; otherwise the hparams."""
+        from runfold.tables.story import read_config
+
+        return read_config(self._log, self._logdir.logs.values())
+
+    @property
+    def code(self) -> Code | None:
+        """The commit that ran, the uncommitted diff and the files git did not know."""
+        from runfold.tables.story import read_code
+
+        return read_code(self._log)
+
+    @property
+    def command(self) -> Any:
+        """The command line."""
+        return self._part("command")
+
+    @property
+    def host(self) -> dict[str, Any]:
+        """The machine: its name, system, processors and GPUs."""
+        return self._part("host") or {}
+
+    @property
+    def packages(self) -> dict[str, Any]:
+        """The version of each package that was there."""
+        return self._part("packages") or {}
+
+    @property
+    def environment(self) -> dict[str, Any]:
+        """The environment variables that matter, secrets masked."""
+        return self._part("environment") or {}
+
+    @property
+    def output(self) -> str:
+        """What the run wrote on the console."""
+        from runfold.tables.story import read_output
+
+        return read_output(self._log)
+
+    @property
+    def artifacts(self) -> list[Artifact]:
+        """The files that were saved with the run: name, path, size and sha256."""
+        from runfold.tables.story import read_artifacts
+
+        return read_artifacts(self._log)
+
+    def system(self) -> pd.DataFrame:
+        """The load of the machine over time: the scalars under `system/`, one column a tag."""
+        from runfold.tables.story import system_frame
+
+        return system_frame(self._log)
+
+    def _part(self, part: str) -> Any:
+        from runfold.tables.story import read_part
+
+        return read_part(self._log, part)
 
     def problems(self) -> pd.DataFrame:
         """Everything wrong in the run's files: file, offset, code, message."""

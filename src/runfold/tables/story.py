@@ -1,0 +1,211 @@
+"""The story of a run, read back from its log: status, configuration, code and where it ran.
+
+A part that cannot be decoded is noted in the run's problems, and the one before
+it counts; what no part tells is None, or empty.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import time
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from runfold.events.kinds import text
+from runfold.events.kinds.hparams import SessionEnd
+from runfold.log import story
+from runfold.log.artifacts import FOLDER, Artifact
+from runfold.log.code import Code
+from runfold.log.status import RunStatus
+from runfold.log.status import read_status as tell_status
+from runfold.logdir.assemble import assemble_payloads, assemble_series
+from runfold.logdir.series import Series
+from runfold.tables import hparams
+from runfold.tables.rows import Stored, decode_rows, fetched
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import pandas as pd
+
+    from runfold.logdir.log import RunLog
+    from runfold.logdir.payloads import Payloads
+
+SYSTEM = "system/"
+
+# What a part is made of, but for objects by name, which is what most are.
+_SHAPES: dict[str, type] = {story.DIFF: str, story.OUTPUT: str, story.COMMAND: object}
+# What is taken of the part on code; anything else that a log says there is let be.
+_CODE: dict[str, type] = {
+    **dict.fromkeys(("root", "commit", "branch", "remote", "script", "script_text"), str),
+    **dict.fromkeys(("executables", "masked", "notes"), list),
+    "is_dirty": bool,
+    "left_out": dict,
+}
+# No program nests its settings so; what does ends in a RecursionError sooner or later.
+_DEEPEST = 100
+# How the end of an hparams session says what a status says.
+_STATES = {"success": "finished", "failure": "failed", "running": "running"}
+
+
+def read_part(log: RunLog, part: str) -> Any:
+    """What a run last said of one part of its story; None where it said nothing."""
+    payloads = _stored(log, part)
+    if payloads is None:
+        return None
+    places = (Stored(log, payloads, row) for row in reversed(range(len(payloads))))
+    rows = decode_rows(((place, place.read()) for place in places), partial(_decode, part))
+    return next((row.value for row in rows), None)
+
+
+def read_all(log: RunLog, part: str) -> list[Any]:
+    """All that a run said of one part, in the order of its files."""
+    payloads = _stored(log, part)
+    if payloads is None:
+        return []
+    rows = decode_rows(fetched([(log, payloads)]), partial(_decode, part))
+    return [row.value for row in rows]
+
+
+def read_output(log: RunLog) -> str:
+    """The console text."""
+    # Not by step: a resumed run counts its chunks from 0 again.
+    return "".join(read_all(log, story.OUTPUT))
+
+
+def read_artifacts(log: RunLog) -> list[Artifact]:
+    """The files that were saved with the run; their paths are in the folder where it is now."""
+    found = {one["name"]: one for one in read_all(log, story.ARTIFACT)}
+    return [
+        Artifact(name, os.path.join(log.path, FOLDER, name), one["size"], one["sha256"])
+        for name, one in found.items()
+    ]
+
+
+def read_code(log: RunLog) -> Code | None:
+    """The code that ran, with what was not committed."""
+    code = read_part(log, story.CODE)
+    if code is None:
+        return None
+    diff, files = read_part(log, story.DIFF), read_part(log, story.FILES)
+    said = {name: code[name] for name in _CODE if isinstance(code.get(name), _CODE[name])}
+    for name, value in said.items():
+        if isinstance(value, list):
+            said[name] = [one for one in value if isinstance(one, str)]
+        elif isinstance(value, dict):
+            said[name] = {key: one for key, one in value.items() if isinstance(one, str)}
+    return Code(**said, diff=diff or "", files=files or {})
+
+
+def read_config(log: RunLog, logs: Iterable[RunLog] = ()) -> dict[str, Any]:
+    """The configuration as it was tracked; of a run without one, what `read_hparams` gives."""
+    config: dict[str, Any] | None = read_part(log, story.CONFIG)
+    return read_hparams(log, logs) if config is None else config
+
+
+def read_hparams(log: RunLog, logs: Iterable[RunLog] = ()) -> dict[str, Any]:
+    """The run's hparams, also from the folders that `add_hparams` of torch made among `logs`."""
+    below = "" if log.name == "." else log.name + "/"
+    # Those named by a time are such folders; no others need to be read.
+    parts = [
+        one
+        for one in logs
+        if one.name.startswith(below)
+        and one.name.removeprefix(below).replace(".", "", 1).isdecimal()
+    ]
+    found, _ = hparams.join_settings([log, *parts])
+    return found.get(log.name, {})
+
+
+def read_status(log: RunLog) -> RunStatus:
+    """How the run fares. Of one that was not tracked the end of its hparams session tells."""
+    words = read_all(log, story.STATUS)
+    if words:
+        return tell_status(words, log.path, time.time())
+    stored = [
+        (log, payloads.readable())
+        for (kind, _), payloads in log.payloads.items()
+        if kind == "hparams"
+    ]
+    state, ended = "unknown", None
+    for one in hparams.by_run(stored).get(log.name, []) if stored else ():
+        if isinstance(one, SessionEnd):
+            # 0 is what protobuf gives for a time that torch did not set.
+            state, ended = _STATES.get(one.status, "unknown"), one.end_time or None
+    first, _ = log.wall_time_range
+    return RunStatus(state, None if math.isnan(first) else first, ended)
+
+
+def system_frame(log: RunLog) -> pd.DataFrame:
+    """The scalars under `system/`, one column a tag, by step; sorted by `wall_time`."""
+    from runfold.tables.scalars import wide_frame
+
+    # Their steps count seconds: a marker that voids training steps says nothing of them.
+    log.load()
+    scalars = assemble_series(log.name, log.files, log.names, "keep")
+    series = [one for tag, one in scalars.items() if tag.startswith(SYSTEM)]
+    times = [Series(one.run, one.tag, one.steps, one.wall_times, one.wall_times) for one in series]
+    frame = wide_frame(series)
+    frame.insert(0, "wall_time", wide_frame(times).min(axis=1))
+    # A run that was resumed has counted from 0 again.
+    return frame.droplevel("run").sort_values("wall_time", kind="stable")
+
+
+def _stored(log: RunLog, part: str) -> Payloads | None:
+    """Where a part lies, whatever the restart policy."""
+    key = ("text", story.PREFIX + part)
+    payloads = log.payloads.get(key)
+    if payloads is not None and payloads.hidden:
+        # What a run says of itself stays true when it goes back to an earlier step.
+        payloads = assemble_payloads(log.files, log.names, log.tags, "keep")[key]
+    return None if payloads is None else payloads.readable()
+
+
+def _decode(part: str, stored: bytes) -> Any:
+    """What a stored text says. Raises ValueError for one that is no such part."""
+    found = text.decode(stored)
+    if not isinstance(found, str):
+        raise ValueError("one text was expected, not several")
+    try:
+        value = story.decode_story(found)
+    except RecursionError:
+        raise ValueError("the JSON is nested too deep") from None
+    if part == story.CONFIG and not isinstance(value, dict):
+        value = {part: value}
+    if not issubclass(type(value), _SHAPES.get(part, dict)):
+        raise ValueError(f"the {part} is of the type {type(value).__name__}")
+    if part == story.ARTIFACT:
+        _check_artifact(value)
+    if part == story.FILES and not all(isinstance(one, str) for one in value.values()):
+        raise ValueError("the text of a file is no text")
+    if _is_deep(value):
+        raise ValueError("the JSON is nested too deep")
+    if "\\ud" in found.lower():
+        json.dumps(value, ensure_ascii=False).encode()  # half a character is no text
+    return value
+
+
+def _check_artifact(value: dict[str, Any]) -> None:
+    types = {"name": str, "size": int, "sha256": str}
+    for key, wanted in types.items():
+        if not isinstance(value.get(key), wanted):
+            raise ValueError(f"the artifact's {key} is missing")
+    # A log from elsewhere must not make a reader open files outside of the run.
+    if any(part in ("", ".", "..") for part in value["name"].split("/")):
+        raise ValueError("the artifact's name leads out of the run")
+
+
+def _is_deep(value: Any) -> bool:
+    level = [value]
+    for _ in range(_DEEPEST):
+        level = [
+            inner
+            for one in level
+            if isinstance(one, dict | list)
+            for inner in (one.values() if isinstance(one, dict) else one)
+        ]
+        if not level:
+            return False
+    return True
