@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from runfold.reduce.statistics import Operation
     from runfold.reduce.tasks import Normalize
     from runfold.reduced import Reduced
+    from runfold.tables.difference import Difference
 
 __all__ = ["Changes", "Run", "Runs", "Series", "open_runs"]
 
@@ -181,6 +182,18 @@ class Run(Frames):
         from runfold.tables.story import system_frame
 
         return system_frame(self._log)
+
+    def diff(self, other: Run) -> Difference:
+        """What this run and another say, side by side; `.without_same()` has what differs."""
+        from runfold.tables.difference import compare_runs
+
+        return compare_runs(
+            self._log,
+            other._log,
+            self._logdir.logs.values(),
+            other._logdir.logs.values(),
+            (self.name, other.name),
+        )
 
     def _part(self, part: str) -> Any:
         from runfold.tables.story import read_part

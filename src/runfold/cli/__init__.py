@@ -20,6 +20,7 @@ COMMANDS = {
     "show": "Show the values of one tag in the terminal.",
     "reduce": "Fold many runs into one curve with its uncertainty.",
     "compare": "Say whether one group of runs is better than another.",
+    "diff": "Say in what two runs differ.",
     "plot": "Draw folded runs as curves with bands.",
     "run": "Track a script that was not changed.",
     "demo": "Train a small ensemble and look at its logs.",
