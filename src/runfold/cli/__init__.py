@@ -21,6 +21,7 @@ COMMANDS = {
     "reduce": "Fold many runs into one curve with its uncertainty.",
     "compare": "Say whether one group of runs is better than another.",
     "diff": "Say in what two runs differ.",
+    "restore": "Write the patch that gives back the code of a run.",
     "plot": "Draw folded runs as curves with bands.",
     "run": "Track a script that was not changed.",
     "demo": "Train a small ensemble and look at its logs.",
