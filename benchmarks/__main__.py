@@ -8,17 +8,21 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from benchmarks import arrays, peers, reducers, report
-from benchmarks.commands import import_seconds, imports_of_reduce, ls_seconds
+from benchmarks import arrays, peers, reducers, report, writers
+from benchmarks.commands import import_seconds, imports_of, imports_of_reduce, ls_seconds
 from benchmarks.contest import Contest, Disagreement
 from benchmarks.logs import LOGS, SMALL, Log, generate
 from benchmarks.measure import ROOT
 from benchmarks.targets import command_targets, contest_targets
 
 
-def main(arguments: Sequence[str] | None = None, logs: Sequence[Log] = LOGS) -> int:
+def main(
+    arguments: Sequence[str] | None = None,
+    logs: Sequence[Log] = LOGS,
+    calls: int = writers.CALLS,
+) -> int:
     """Print a table for each part and one of the targets; 1 if contenders disagree."""
-    parts = list_parts(logs)
+    parts = list_parts(logs, calls)
     options = _parse(arguments, list(parts))
     results = {}
     start = time.perf_counter()
@@ -37,6 +41,7 @@ def main(arguments: Sequence[str] | None = None, logs: Sequence[Log] = LOGS) -> 
         partial(import_seconds, repeat=options.repeat),
         partial(ls_seconds, small, options.repeat),
         partial(imports_of_reduce, small),
+        imports_of,
     )
     print(f"\n{report.target_table(targets)}")
     print(f"\nAll values agree. {time.perf_counter() - start:.0f} s in all.")
@@ -45,16 +50,20 @@ def main(arguments: Sequence[str] | None = None, logs: Sequence[Log] = LOGS) -> 
     return 0
 
 
-def list_parts(logs: Sequence[Log]) -> dict[str, Callable[[Path, bool], Contest]]:
+def list_parts(logs: Sequence[Log], calls: int) -> dict[str, Callable[[Path, bool], Contest]]:
     """What makes each contest, given the folder of the logs and whether to write them anew.
 
-    Every log is read. B is reduced, and arrays of its size are folded.
+    Every log is read. B is reduced, and arrays of its size are folded. Writers are
+    called so many times, or in proportion.
     """
     folded = next(log for log in logs if log.name == "B")
     return {log.name: partial(peers.make_contest, log) for log in logs} | {
         "reduce": partial(reducers.make_contest, folded),
         "fold": lambda root, fresh: arrays.make_fold_contest(folded),
         "bootstrap": lambda root, fresh: arrays.make_bootstrap_contest(folded.sampled()),
+        "write": lambda root, fresh: writers.make_write_contest(calls),
+        "log": lambda root, fresh: writers.make_log_contest(calls),
+        "memory": lambda root, fresh: writers.make_memory_contest(calls),
     }
 
 

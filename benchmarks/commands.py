@@ -1,4 +1,4 @@
-"""How long a user waits for `import runfold` and for `runfold ls`, and what commands import."""
+"""How long a user waits for `import runfold` and for `runfold ls`, and what they import."""
 
 import importlib.util
 import statistics
@@ -11,8 +11,8 @@ from pathlib import Path
 
 from benchmarks.measure import ENVIRONMENT, ROOT, Undone
 
-# A fold can do without them; pandas alone takes half a second to import.
-HEAVY = ("matplotlib", "pandas", "scipy", "tensorboard")
+# Folding and logging can do without them; pandas alone takes half a second to import.
+HEAVY = ("PIL", "jax", "matplotlib", "pandas", "scipy", "tensorboard", "tensorflow", "torch")
 _IMPORT = "import time; start = time.perf_counter(); {}; print(time.perf_counter() - start)"
 
 
@@ -44,7 +44,16 @@ def ls_seconds(logdir: Path, repeat: int) -> float | None:
 
 def heavy_imports(*arguments: str) -> list[str]:
     """The heavy packages that a command imports. Raises Undone when it fails."""
-    command = [sys.executable, "-X", "importtime", "-m", "runfold", *arguments]
+    return _heavy_imports("-m", "runfold", *arguments)
+
+
+def imports_of(statement: str) -> list[str]:
+    """The heavy packages that a statement imports. Raises Undone when it fails."""
+    return _heavy_imports("-c", statement)
+
+
+def _heavy_imports(*arguments: str) -> list[str]:
+    command = [sys.executable, "-X", "importtime", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=ENVIRONMENT)
     lines = done.stderr.splitlines()
     if done.returncode:

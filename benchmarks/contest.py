@@ -61,6 +61,10 @@ class Contender:
         """The highest growth of the memory, of the part that was done."""
         return max(cost.growth for cost in self.costs)
 
+    def part(self, heading: str) -> float:
+        """The median of the seconds of a part of the work."""
+        return statistics.median(cost.parts[heading] for cost in self.costs) * self.scale
+
     def measure(self, keep: Path | None) -> None:
         """Do the work once more, unless it failed before; Runfold may not fail."""
         if self.trouble:

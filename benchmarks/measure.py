@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
@@ -32,13 +32,15 @@ class Undone(Exception):
 class Cost:
     """What a piece of work took: seconds and bytes. Helper processes are counted in.
 
-    `growth` is the peak less the memory that was in use before.
+    `growth` is the peak less the memory that was in use before. `parts` are the
+    seconds of parts of the work that it took itself, by heading.
     """
 
     cpu: float
     wall: float
     peak: int
     growth: int
+    parts: dict[str, float] = field(default_factory=dict)
 
 
 def measure(
@@ -84,7 +86,11 @@ def main(task: str, arguments: str, keep: str) -> None:
     reading = work()
     after, peak = _seconds(), peak_of() + reading.helper_peak
     cost = Cost(
-        cpu=after[0] - before[0], wall=after[1] - before[1], peak=peak, growth=peak - peak_before
+        cpu=after[0] - before[0],
+        wall=after[1] - before[1],
+        peak=peak,
+        growth=max(0, peak - peak_before),
+        parts=reading.parts or {},
     )
     if keep:
         series = reading.complete() if reading.complete else reading.series

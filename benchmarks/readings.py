@@ -18,12 +18,14 @@ class Reading(NamedTuple):
     """All series that came of the work, and the peak memory of a helper process in bytes.
 
     `complete` gives the series with what is only needed to compare them. It is
-    called when the measurement is over.
+    called when the measurement is over. `parts` are seconds of parts of the work,
+    by heading, which it took itself.
     """
 
     series: Series
     helper_peak: int = 0
     complete: Callable[[], Series] | None = None
+    parts: dict[str, float] | None = None
 
 
 Read: TypeAlias = Callable[[Path], Reading]

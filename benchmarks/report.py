@@ -17,16 +17,18 @@ def table(contest: Contest) -> str:
     contenders = contest.contenders
     own = next((one.cpu for one in contenders if one.name == RUNFOLD and one.costs), None)
     who, size = contest.headings
-    headings = (who, *HEADINGS, size, "n")
-    lines = [contest.title, align([headings, *(_cells(one, own) for one in contenders)])]
+    parts = next((list(one.costs[0].parts) for one in contenders if one.costs), [])
+    headings = (who, *HEADINGS, *parts, size, "n")
+    rows = [_cells(one, own, parts) for one in contenders]
+    lines = [contest.title, align([headings, *rows])]
     for one in contenders:
         lines += [f"  {one.name}: {note}" for note in (one.note, one.trouble) if note]
     return "\n".join(lines)
 
 
-def _cells(one: Contender, own: float | None) -> Sequence[str]:
+def _cells(one: Contender, own: float | None, parts: Sequence[str]) -> Sequence[str]:
     if not one.costs:
-        return (one.name, *["-"] * (len(HEADINGS) + 2))
+        return (one.name, *["-"] * (len(HEADINGS) + len(parts) + 2))
     least, most = one.cpu_range
     return (
         one.name,
@@ -36,6 +38,7 @@ def _cells(one: Contender, own: float | None) -> Sequence[str]:
         f"{one.wall:.3f}",
         f"{one.peak / 1e6:.0f}",
         f"{one.growth / 1e6:.0f}",
+        *(f"{one.part(heading):.4f}" for heading in parts),
         f"{one.size:,}" + (f" (x{one.scale:.0f})" if one.scale > 1 else ""),
         f"{len(one.costs)}",
     )

@@ -7,6 +7,7 @@ from typing import TypeAlias
 from benchmarks.contest import RUNFOLD, Contender
 from benchmarks.peers import ACCUMULATOR, SERVER
 from benchmarks.reducers import TB_REDUCER
+from benchmarks.writers import CALLER, CLOSE, TENSORBOARDX, TORCH
 
 # At least so many times less CPU time than the peer.
 RATIOS = (
@@ -21,12 +22,19 @@ RATIOS = (
     ("E", ACCUMULATOR, 300),
     ("reduce", TB_REDUCER, 60),
 )
+# At least so many times less CPU time in the thread that logs, and so many times sooner closed.
+WRITE_RATIO = 100
+LOG_SECONDS = 2e-6
+# 16 MiB may wait in each of two buffers, which double as they grow.
+GROWTH = 70_000_000
 PEAK_OF_B = 200_000_000
 SHARE_OF_PEAK = 1 / 4
 VALUES_A_SECOND = 50e6
 BOOTSTRAP_SECONDS = 1.0
 IMPORT_SECONDS = 0.1
+IMPORT_WRITER_SECONDS = 0.2
 LS_SECONDS = 0.3
+WRITER = "from runfold import SummaryWriter"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +55,7 @@ Results: TypeAlias = Mapping[str, Mapping[str, Contender]]
 
 def contest_targets(results: Results) -> list[Target]:
     """The ratios of CPU time, then peak memory and speed, as far as they were measured."""
-    return [*_ratios(results), *_peaks(results), *_speeds(results)]
+    return [*_ratios(results), *_peaks(results), *_speeds(results), *_writing(results)]
 
 
 def _ratios(results: Results) -> Iterator[Target]:
@@ -78,6 +86,28 @@ def _speeds(results: Results) -> Iterator[Target]:
         yield Target("bootstrap: CPU time", "< 1 s", f"{ours.cpu:.2f} s", is_met)
 
 
+def _writing(results: Results) -> Iterator[Target]:
+    ours = _find(results, "write")
+    for peer in (TORCH, TENSORBOARDX):
+        if ours and (theirs := _find(results, "write", peer)):
+            bound = f">= {WRITE_RATIO}x"
+            cheaper, sooner = theirs.part(CALLER) / ours.part(CALLER), theirs.wall / ours.wall
+            is_met = cheaper >= WRITE_RATIO
+            yield Target(f"write: calling thread of {peer}", bound, f"{cheaper:.0f}x", is_met)
+            is_met = sooner >= WRITE_RATIO
+            yield Target(f"write: until {peer} is closed", bound, f"{sooner:.0f}x", is_met)
+            # Their calls wait until no more than ten values are left, so that it says little.
+            alone = f"{theirs.part(CLOSE) / ours.part(CLOSE):.1f}x"
+            yield Target(f"write: close() of {peer} alone", "", alone, None)
+    if ours := _find(results, "log"):
+        seconds = ours.part(CALLER) / ours.size
+        measured = f"{seconds * 1e6:.2f} us"
+        yield Target("log: ten values in a call", "<= 2 us", measured, seconds <= LOG_SECONDS)
+    if ours := _find(results, "memory"):
+        measured, is_met = f"{ours.growth / 1e6:.1f} MB", ours.growth < GROWTH
+        yield Target("memory: growth with a hundred times the values", "< 70 MB", measured, is_met)
+
+
 def _find(results: Results, part: str, name: str = RUNFOLD) -> Contender | None:
     """A contender of a part, if it was measured."""
     one = results.get(part, {}).get(name)
@@ -88,21 +118,28 @@ def command_targets(
     import_seconds: Callable[[str], float],
     ls_seconds: Callable[[], float | None],
     imports_of_reduce: Callable[[], Mapping[str, list[str]]],
+    imports_of: Callable[[str], list[str]],
 ) -> list[Target]:
-    """How long a user waits for the package and the command, and what commands import."""
+    """How long a user waits for the package and the command, and what they import."""
     package, reader = import_seconds("import runfold"), import_seconds("from runfold import open")
+    writer = import_seconds(WRITER)
     targets = [
         Target("import runfold", "< 100 ms", _milliseconds(package), package < IMPORT_SECONDS),
         Target("from runfold import open", "", _milliseconds(reader), None),
+        Target(WRITER, "< 200 ms", _milliseconds(writer), writer < IMPORT_WRITER_SECONDS),
+        _no_imports(WRITER, imports_of(WRITER)),
     ]
     listing = ls_seconds()
     if listing is not None:
         measured, met = _milliseconds(listing), listing < LS_SECONDS
         targets.append(Target("runfold ls, 5 small runs", "< 300 ms", measured, met))
     for kind, heavy in imports_of_reduce().items():
-        measured = ", ".join(heavy) or "none"
-        targets.append(Target(f"reduce to {kind}: heavy imports", "none", measured, not heavy))
+        targets.append(_no_imports(f"reduce to {kind}", heavy))
     return targets
+
+
+def _no_imports(subject: str, heavy: list[str]) -> Target:
+    return Target(f"{subject}: heavy imports", "none", ", ".join(heavy) or "none", not heavy)
 
 
 def _milliseconds(seconds: float) -> str:

@@ -1,0 +1,165 @@
+"""The contests of those who write: scalars one by one, ten at a time, and very many."""
+
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.contest import RUNFOLD, Contender, Contest
+from benchmarks.logs import tag_names
+from benchmarks.measure import Cost, measure
+from benchmarks.readings import Reading, Series, find_disagreement
+
+TORCH = "torch"
+TENSORBOARDX = "tensorboardX"
+# Parts of the work: CPU time of the thread that logs, and the clock for close().
+CALLER, CLOSE = "caller s", "close s"
+
+CALLS = 200_000
+TAG = "train/loss"
+VALUES_A_CALL = 10
+# There are so many times fewer steps than calls: each takes the peers ten calls.
+CALLS_A_STEP = 20
+# By how much fewer and more points the memory is compared.
+TIMES = 10
+
+
+def open_with_runfold(folder: str) -> Any:
+    """The writer of Runfold."""
+    from runfold import SummaryWriter
+
+    return SummaryWriter(folder)
+
+
+def open_with_torch(folder: str) -> Any:
+    """The writer of torch, which has TensorBoard's own write the file."""
+    from torch.utils.tensorboard import SummaryWriter
+
+    return SummaryWriter(folder)
+
+
+def open_with_tensorboardx(folder: str) -> Any:
+    """The writer of tensorboardX."""
+    from tensorboardX import SummaryWriter
+
+    return SummaryWriter(folder)
+
+
+WRITERS: Mapping[str, Callable[[str], Any]] = {
+    RUNFOLD: open_with_runfold,
+    TORCH: open_with_torch,
+    TENSORBOARDX: open_with_tensorboardx,
+}
+
+
+def make_write_contest(calls: int = CALLS) -> Contest:
+    """One value in each call, from the first call until the writer is closed."""
+    contenders = [_contender(write_one_by_one, name, calls) for name in WRITERS]
+    title = f"write: {calls:,} calls of add_scalar with a Python float, then close"
+    return Contest(title, ("writer", "calls"), contenders, _compare)
+
+
+def make_log_contest(calls: int = CALLS) -> Contest:
+    """Ten values at each step: in one call by Runfold, in ten by its peers."""
+    steps = calls // CALLS_A_STEP
+    contenders = [_contender(write_by_step, name, steps) for name in WRITERS]
+    title = f"log: {VALUES_A_CALL} values at each of {steps:,} steps, then close"
+    return Contest(title, ("writer", "steps"), contenders, _compare)
+
+
+def make_memory_contest(calls: int = CALLS) -> Contest:
+    """Very many values by Runfold, when it has logged some already: its memory stays."""
+    many = calls * TIMES
+    title = f"memory: add_scalar by one writer, from {calls // TIMES:,} to {many:,} values"
+    return Contest(title, ("writer", "calls"), [_contender(write_many, RUNFOLD, many)], _compare)
+
+
+def write_one_by_one(name: str, calls: int, folder: str) -> Callable[[], Reading]:
+    """The call that logs so many values of one tag, and closes the writer."""
+    writer = WRITERS[name](folder)
+    values = _values(calls)
+
+    def log_all() -> None:
+        add = writer.add_scalar
+        for step, value in enumerate(values):
+            add(TAG, value, step)
+
+    return partial(_log_and_close, writer, log_all, folder)
+
+
+def write_by_step(name: str, steps: int, folder: str) -> Callable[[], Reading]:
+    """The call that logs ten values at each step, and closes the writer."""
+    writer = WRITERS[name](folder)
+    tags, values = tag_names(VALUES_A_CALL), _values(steps * VALUES_A_CALL)
+    rows = [
+        dict(zip(tags, values[start : start + VALUES_A_CALL], strict=True))
+        for start in range(0, len(values), VALUES_A_CALL)
+    ]
+
+    def log_all() -> None:
+        if name == RUNFOLD:
+            log = writer.log
+            for step, row in enumerate(rows):
+                log(row, step)
+        else:
+            add = writer.add_scalar
+            for step, row in enumerate(rows):
+                for tag, value in row.items():
+                    add(tag, value, step)
+
+    return partial(_log_and_close, writer, log_all, folder)
+
+
+def write_many(name: str, calls: int, folder: str) -> Callable[[], Reading]:
+    """The call that goes on until so many values were logged, and closes the writer."""
+    writer = WRITERS[name](folder)
+    few = calls // TIMES**2
+    for step in range(few):
+        writer.add_scalar(TAG, 0.5, step)
+
+    def log_all() -> None:
+        for step in range(few, calls):
+            writer.add_scalar(TAG, 0.5, step)
+
+    return partial(_log_and_close, writer, log_all, folder)
+
+
+def _log_and_close(writer: Any, log_all: Callable[[], None], folder: str) -> Reading:
+    start = time.thread_time()
+    log_all()
+    caller, closing = time.thread_time() - start, time.perf_counter()
+    writer.close()
+    parts = {CALLER: caller, CLOSE: time.perf_counter() - closing}
+    return Reading({}, parts=parts, complete=lambda: read_back(folder))
+
+
+def read_back(folder: str) -> Series:
+    """What a writer wrote, as Runfold reads it, without wall times: each has its own."""
+    import runfold as rf
+
+    (run,) = rf.open(folder, progress=False).values()
+    return {("", tag): (run[tag].steps, None, run[tag].values) for tag in run}
+
+
+def _values(count: int) -> list[float]:
+    """Python floats, the same every time."""
+    values: list[float] = np.random.default_rng(0).standard_normal(count).tolist()
+    return values
+
+
+def _contender(task: Callable[..., Callable[[], Reading]], name: str, size: int) -> Contender:
+    def once(keep: Path | None) -> Cost:
+        with tempfile.TemporaryDirectory() as folder:
+            return measure(task, [name, size, folder], keep)
+
+    return Contender(name, once, size)
+
+
+def _compare(one: Contender, ours: Series, theirs: Series) -> str | None:
+    if {len(columns[0]) for columns in theirs.values()} != {one.size}:
+        return f"a tag has not the {one.size:,} values that were logged"
+    return find_disagreement(ours, theirs)
