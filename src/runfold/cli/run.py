@@ -30,7 +30,8 @@ SummaryWriter writes if it is given no other.
 Example:
   runfold run --logdir runs/seed-1 -- python train.py --log-dir {logdir}
 
-Exit status: that of the command; 2 where it cannot be started.
+Exit status: 0 where the command ended well, or else its own; 2 where it cannot
+be started.
 """
 
 NOT_FOUND = 2
