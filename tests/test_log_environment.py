@@ -1,3 +1,5 @@
+"""Host, packages, environment and command line of a run."""
+
 import json
 import os
 import platform

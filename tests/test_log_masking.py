@@ -1,3 +1,5 @@
+"""Secrets are hidden, and nothing else."""
+
 import string
 
 import pytest

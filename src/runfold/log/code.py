@@ -239,7 +239,13 @@ class _Story:
         path = os.path.relpath(os.path.realpath(self.script), os.path.realpath(root))
         if path.startswith(os.pardir + os.sep):
             path = self.script
-        return path.replace(os.sep, "/"), self._read_text(root, path)
+        # What is left out is about the diff and the files; the commit may have this one.
+        left_out = self.left_out.copy()
+        text = self._read_text(root, path)
+        if text is None:
+            self.notes.append(f"The script's text was left out: {self.left_out[path]}.")
+        self.left_out = left_out
+        return path.replace(os.sep, "/"), text
 
 
 def _is_installed(path: str) -> bool:
