@@ -1,3 +1,5 @@
+"""Configurations of every kind as plain and flat values."""
+
 import enum
 import functools
 import json
@@ -9,6 +11,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import attrs
 import numpy as np
 import pydantic
 import pydantic.v1
@@ -16,6 +19,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from omegaconf import OmegaConf
 
 from runfold.log.config import as_plain, flatten
 
@@ -45,6 +49,12 @@ class Model(pydantic.BaseModel):
 
 class OldModel(pydantic.v1.BaseModel):
     optimizer: Optimizer = Optimizer()
+    steps: int = 10
+
+
+@attrs.define
+class Slotted:
+    optimizer: Optimizer = attrs.field(factory=Optimizer)
     steps: int = 10
 
 
@@ -79,6 +89,10 @@ FLAT = {
         Training(),
         Model(),
         OldModel(),
+        Slotted(),
+        OmegaConf.create(NESTED),
+        OmegaConf.structured(Training),
+        {"optimizer": OmegaConf.create(NESTED["optimizer"]), "steps": 10},
         Namespace(optimizer=Optimizer(), steps=10),
         SimpleNamespace(optimizer=SimpleNamespace(**NESTED["optimizer"]), steps=np.int64(10)),
         namedtuple("Config", "optimizer steps")(Optimizer(), torch.tensor(10)),
@@ -157,6 +171,20 @@ def test_secrets_are_masked():
     assert as_plain(Namespace(**config)) == masked
     assert flatten(config)["wandb.api_key"] == "***"
     assert as_plain("ghp_" + "a1" * 18) == "***"
+
+
+def test_interpolations_are_resolved_but_for_those_of_secrets(monkeypatch):
+    monkeypatch.setenv("SERVICE_API_KEY", "hunter2")
+    monkeypatch.setenv("DATA", "/data")
+    config = {
+        "lr": 0.1,
+        "twice": ["${lr}", "${oc.env:DATA}"],
+        "login": "${oc.env:SERVICE_API_KEY}",
+        "through": "${login}",
+    }
+    plain = as_plain(OmegaConf.create(config))
+    assert plain == config | {"twice": [0.1, "/data"], "through": "${login}"}
+    assert as_plain(OmegaConf.create({"a": "${b}", "c": "???"})) == {"a": "${b}", "c": "???"}
 
 
 def test_cycles_and_depths_end():

@@ -189,20 +189,21 @@ def _resolve(omegaconf: Any, config: Any) -> dict[Any, Any] | list[Any]:
         resolved = omegaconf.to_container(config, resolve=True)
     except Exception:  # an interpolation of what is not there
         return raw
-    kept: dict[Any, Any] | list[Any] = _keep_references(raw, resolved)
+    # `${oc.env:WANDB_API_KEY}` may stand under a name that says nothing of it, and
+    # `${login}` may lead to that.
+    variables = set(_VARIABLE.findall(json.dumps(raw, default=str)))
+    secrets = {os.environ.get(name, "") for name in variables if is_secret(name, name)} - {""}
+    kept: dict[Any, Any] | list[Any] = _keep_references(raw, resolved, secrets)
     return kept
 
 
-def _keep_references(raw: Any, resolved: Any) -> Any:
-    # `${oc.env:WANDB_API_KEY}` may stand under a name that says nothing of it.
-    if isinstance(raw, str):
-        is_hidden = any(is_secret(name, name) for name in _VARIABLE.findall(raw))
-        return raw if is_hidden else resolved
+def _keep_references(raw: Any, resolved: Any, secrets: set[str]) -> Any:
     if isinstance(raw, dict) and isinstance(resolved, dict):
-        return {key: _keep_references(raw.get(key), item) for key, item in resolved.items()}
+        return {key: _keep_references(raw[key], resolved[key], secrets) for key in raw}
     if isinstance(raw, list) and isinstance(resolved, list):
-        return [_keep_references(*pair) for pair in zip(raw, resolved, strict=False)]
-    return resolved
+        pairs = zip(raw, resolved, strict=True)
+        return [_keep_references(*pair, secrets) for pair in pairs]
+    return raw if secrets and any(secret in str(resolved) for secret in secrets) else resolved
 
 
 def _as_number(value: Any) -> Any:
