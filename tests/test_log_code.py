@@ -131,6 +131,18 @@ def test_without_git_the_imported_sources_are_kept(tmp_path):
     assert read(tmp_path / "empty") == read(folder)
 
 
+def test_git_that_hangs_is_ended_and_the_commit_is_known(repository, monkeypatch):
+    git(repository, "remote", "add", "origin", "/elsewhere")
+    write(repository, {".gitattributes": "*.py filter=slow\n", "train.py": "print(2)\n"})
+    git(repository, "config", "filter.slow.clean", "cat; read line < hangs")
+    os.mkfifo(repository / "hangs")
+    monkeypatch.setattr("runfold.log.git._SECONDS", 2.0)
+    code = describe_code(str(repository / "train.py"))
+    assert (code.branch, code.remote, code.is_dirty) == ("main", "/elsewhere", None)
+    assert (code.diff, code.files, code.script_text) == ("", {}, "print(2)\n")
+    assert len(code.notes) == 2
+
+
 def test_an_ignored_script_a_missing_one_and_none(repository, monkeypatch):
     write(repository, {".gitignore": "try.py\n", "try.py": "t = 1\n"})
     assert describe_code(str(repository / "try.py")).files == {"try.py": "t = 1\n"}

@@ -101,7 +101,9 @@ class _Story:
         return code
 
     def _describe(self, git: Git, root: str) -> Code:
+        # First what is quick: git may not come to the end of the rest.
         commit, branch = git.find_commit(), git.find_branch()
+        remote = git.find_remote(branch)
         diff, is_dirty = self._read_diff(git, commit)
         listing = git.list_untracked(_LONGEST_LISTING) or b""
         if len(listing) == _LONGEST_LISTING:
@@ -119,7 +121,7 @@ class _Story:
             root=root,
             commit=commit,
             branch=branch,
-            remote=git.find_remote(branch),
+            remote=remote,
             is_dirty=is_dirty,
             diff=diff,
             files=files,

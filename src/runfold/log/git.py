@@ -86,8 +86,8 @@ class Git:
         return self.ask("ls-files", "--others", "--exclude-standard", "-z", most=most)
 
     def is_tracked(self, path: str) -> bool:
-        """Whether git knows a file, by its path below the root."""
-        return bool(self.ask("ls-files", "--cached", "-z", "--", path))
+        """Whether git knows a file, by its path below the root; also where git does not say."""
+        return self.ask("ls-files", "--cached", "-z", "--", path) != b""
 
     def ask(self, *arguments: str, most: int = 1_000_000) -> bytes | None:
         """What git answers, at most `most` bytes of it; None when it fails or takes too long."""
