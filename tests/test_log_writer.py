@@ -156,6 +156,51 @@ def test_a_child_that_logs_nothing_leaves_no_file(tmp_path):
     assert logged(tmp_path) == {1: 1.0}
 
 
+@pytest.mark.parametrize("method", ["fork", "forkserver", "spawn"])
+@pytest.mark.parametrize("end", ["pass", "raise RuntimeError"])
+def test_a_worker_that_closes_nothing_loses_nothing(tmp_path, method, end):
+    (tmp_path / "program.py").write_text(f"""
+import multiprocessing
+from runfold.log.writer import EventWriter
+
+def work(folder):
+    writer = EventWriter(folder, flush_secs=600)
+    for step in range(100): writer.add_scalar("loss", 1.0, step)
+    {end}
+
+if __name__ == "__main__":
+    worker = multiprocessing.get_context({method!r}).Process(target=work, args=("run",))
+    worker.start()
+    worker.join()
+""")
+    subprocess.run(
+        [sys.executable, "program.py"],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        timeout=120,
+        check=True,
+    )
+    assert list(logged(tmp_path / "run")) == list(range(100))
+    assert problems(tmp_path / "run") == []
+
+
+def test_workers_of_a_data_loader_log_by_the_writer_of_their_parent(tmp_path):
+    code = """
+        from torch.utils.data import DataLoader, Dataset
+        class Numbers(Dataset):
+            def __len__(self): return 16
+            def __getitem__(self, index):
+                writer.add_scalar("read", 1.0, index)
+                return index
+        for batch in DataLoader(Numbers(), 4, num_workers=2):
+            writer.add_scalar("trained", 1.0, int(batch[0]))
+    """
+    done = run(code, tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert sorted(logged(tmp_path, "read")) == list(range(16))
+    assert list(logged(tmp_path, "trained")) == [0, 4, 8, 12]
+
+
 def test_threads_may_log_at_once(tmp_path):
     with EventWriter(tmp_path) as writer:
         writer.limit = 1000  # so that the writing thread has to come often

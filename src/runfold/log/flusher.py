@@ -1,7 +1,8 @@
 """What all writers of a process share: a thread that writes for them, and its end.
 
 Writers are flushed at the end of the interpreter, also after an exception, and
-on SIGTERM. After a fork the child's writers begin files of their own.
+on SIGTERM; so they are at the end of a worker of multiprocessing. After a fork
+the child's writers begin files of their own.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import atexit
 import os
 import signal
+import sys
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +40,7 @@ class Flusher:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name="runfold", daemon=True)
                 self._thread.start()
+                _close_with_worker()
 
     def wake(self) -> None:
         """Write soon."""
@@ -97,6 +100,18 @@ def _after_fork_in_child() -> None:
     writers, flusher = list(flusher.writers), Flusher()
     for writer in writers:
         writer.begin_anew()
+
+
+def _close_with_worker() -> None:
+    """Close the writers when a forked worker of multiprocessing ends.
+
+    It leaves by `os._exit`, as the workers of torch's DataLoader do, and no function
+    that atexit knows is called.
+    """
+    util = sys.modules.get("multiprocessing.util")
+    if util is not None and sys.modules["multiprocessing.process"].parent_process() is not None:
+        # After the worker's own workers were joined.
+        util.Finalize(None, flusher.close_all, exitpriority=-100)
 
 
 atexit.register(lambda: flusher.close_all())
