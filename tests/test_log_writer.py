@@ -326,6 +326,71 @@ def test_with_warnings_only_training_goes_on_in_a_new_file(tmp_path):
     assert list(logged(folder)) == [2]
 
 
+@pytest.mark.fault(61)
+def test_a_failure_that_is_raised_often_holds_no_frames_of_the_times_before(tmp_path):
+    folder = tmp_path / "run"
+    writer = EventWriter(folder)
+    shutil.rmtree(folder)
+    writer.drain()
+    depths = []
+    for _ in range(3):
+        with pytest.raises(FileNotFoundError) as caught:
+            writer.add_scalar("loss", 1.0, 1)
+        depths.append(len(caught.traceback))
+    assert len(set(depths)) == 1
+    writer.end()
+
+
+def test_a_warning_that_is_an_error_does_not_end_the_writing_for_others(tmp_path):
+    code = """
+        import shutil, warnings
+        from runfold.log import flusher
+        warnings.simplefilter("error")
+        told = threading.Event()
+        threading.excepthook = lambda arguments: (print(arguments.exc_type.__name__), told.set())
+        gone = EventWriter(writer.folder + "/gone", flush_secs=0, on_error="warn")
+        shutil.rmtree(gone.folder)
+        gone.add_scalar("loss", 1.0, 1)
+        assert told.wait(60)
+        writer.add_scalar("loss", 1.0, 1)
+        flusher.flusher.wake()
+        while len(writer.events): pass
+        gone.add_scalar("loss", 1.0, 2)
+        gone.flush()
+        writer.flush()
+        os._exit(0)
+    """
+    done = run(code, tmp_path)
+    assert (done.returncode, done.stdout) == (0, b"UserWarning\n"), done.stderr
+    assert logged(tmp_path) == {1: 1.0}
+    assert logged(tmp_path / "gone") == {2: 1.0}
+
+
+@pytest.mark.parametrize("flush_secs", [0, -1])
+def test_the_thread_rests_however_soon_it_is_to_write(tmp_path, flush_secs):
+    code = f"""
+        import time
+        from runfold.log import flusher
+        naps, wait = [], flusher.flusher._wake.wait
+        flusher.flusher._wake.wait = lambda seconds: (naps.append(seconds), wait(seconds))
+        flusher.flusher.wake()
+        EventWriter(writer.folder, flush_secs={flush_secs})
+        flusher.flusher.wake()
+        while len(naps) < 3: time.sleep(0.01)
+        print(min(naps))
+    """
+    assert float(run(code, tmp_path).stdout) > 0
+
+
+def test_options_that_mean_nothing_are_refused_before_a_file_is_begun(tmp_path):
+    for options in ({"flush_secs": None}, {"flush_secs": "120"}, {"flush_secs": float("nan")}):
+        with pytest.raises(TypeError, match="flush_secs is a number of seconds"):
+            EventWriter(tmp_path / "run", **options)
+    with pytest.raises(ValueError, match="on_error is 'raise' or 'warn', not 'ignore'"):
+        EventWriter(tmp_path / "run", on_error="ignore")
+    assert not (tmp_path / "run").exists()
+
+
 def test_a_closed_writer_says_so(tmp_path):
     writer = EventWriter(tmp_path)
     writer.close()

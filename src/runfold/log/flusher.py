@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 # What waits goes to the system this often, whatever flush_secs allows: a write
 # costs microseconds, and what the system has outlives a process that is killed.
 SECONDS = 2.0
+# And no more often, also for flush_secs=0, or the thread would never rest.
+LEAST_SECONDS = 0.1
 
 
 class Flusher:
@@ -49,10 +51,16 @@ class Flusher:
     def _work(self) -> None:
         while True:
             waits = [writer.flush_secs for writer in list(self.writers)]
-            self._wake.wait(min([SECONDS, *waits]))
+            self._wake.wait(max(LEAST_SECONDS, min([SECONDS, *waits])))
             self._wake.clear()
             for writer in list(self.writers):
-                writer.drain()
+                try:
+                    writer.drain()
+                except Exception:
+                    # Such as a warning that the program makes an error; the thread is there
+                    # for the other writers as well.
+                    told = threading.ExceptHookArgs((*sys.exc_info(), self._thread))
+                    threading.excepthook(told)
 
     def close_all(self) -> None:
         """Write all that waits, and end the writers, without raising: nobody is there to see it."""

@@ -9,7 +9,8 @@ import time
 import warnings
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Literal
+from numbers import Real
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from runfold.core.recorder import Recorder
 from runfold.errors import CannotLog
@@ -57,6 +58,7 @@ class EventWriter(Recorder):
 
         A silent writer takes every call and writes nothing.
         """
+        _check_options(flush_secs, on_error)
         # Who writes holds the first, and who adds or takes events the second, so that
         # nobody who logs waits for the disk.
         self.lock = threading.RLock()
@@ -204,21 +206,24 @@ class EventWriter(Recorder):
         return True
 
     def _raise_failure(self) -> None:
-        if self._failure is not None and self._on_error == "raise":
-            raise self._failure
+        failure = self._failure
+        if failure is not None and self._on_error == "raise":
+            # Anew each time: one that is raised again keeps all frames of the times before.
+            raise OSError(failure.errno, failure.strerror, failure.filename)
 
     def _fail(self, error: OSError) -> None:
         if error.filename is None and self._stream is not None:
             error = OSError(error.errno, os.strerror(error.errno or 0), self._stream.path)
-        if self._failure is None and self._on_error == "warn":
-            warnings.warn(f"{error}. Logging goes on in memory and is tried again.", stacklevel=2)
-        if isinstance(error, FileNotFoundError) and self._on_error == "warn":
-            self._begin_again()
-        self._failure = error
+        is_new, self._failure = self._failure is None, error
         # The next call has to come the slow way, and so learns of it.
         self.is_ready = False
+        if isinstance(error, FileNotFoundError) and self._on_error == "warn":
+            self._begin_again()
         if len(self.events) > _MOST_WAITING:
             self.events.clear()
+        if is_new and self._on_error == "warn":
+            # Last, as the program may make it an error.
+            warnings.warn(f"{error}. Logging goes on in memory and is tried again.", stacklevel=2)
 
     def _wake(self) -> None:
         """Called by the recorder when much waits."""
@@ -279,3 +284,11 @@ class EventWriter(Recorder):
         numbers = {as_tag(tag): as_number(value, tag, "values") for tag, value in many.items()}
         for tag, number in numbers.items():
             self._record(tag, number, step, at, "simple", "", "")
+
+
+def _check_options(flush_secs: Any, on_error: Any) -> None:
+    """Raise TypeError or ValueError for what the thread would stumble over later."""
+    if not isinstance(flush_secs, Real) or math.isnan(flush_secs):
+        raise TypeError(f"flush_secs is a number of seconds, not {flush_secs!r}")
+    if on_error not in get_args(OnError):
+        raise ValueError(f"on_error is 'raise' or 'warn', not {on_error!r}")
