@@ -319,3 +319,25 @@ def test_nothing_left_names_only_what_may_help(tmp_path):
     )
     with pytest.raises(CannotFold, match="No tag was asked for"):
         runs.reduce(tags=[])
+
+
+def test_system_metrics_of_tracked_runs_are_folded_only_when_asked_for(tmp_path):
+    for number, name in enumerate(("a", "b")):
+        write(
+            tmp_path / name,
+            scalars("loss", (0, 1.0), (1, 2.0)),
+            scalars("system/cpu", (number, 50.0)),
+            values(text("runfold/status", "...")),
+        )
+    runs = rf.open(tmp_path)
+    reduced = runs.reduce("mean")
+    assert reduced.tags == ["loss"]
+    assert reduced.left_out == ("1 tag of the machine's load (system/*), not asked for",)
+    assert runs.reduce("mean", tags="system/*", align="union").tags == ["system/cpu"]
+
+
+def test_a_tag_called_system_of_a_run_that_was_not_tracked_is_folded(tmp_path):
+    write(tmp_path / "a", scalars("loss", (0, 1.0)), scalars("system/energy", (0, 50.0)))
+    reduced = rf.open(tmp_path).reduce("mean")
+    assert reduced.tags == ["loss", "system/energy"]
+    assert reduced.left_out == ()

@@ -300,7 +300,8 @@ class Runs(Frames, Mapping[str, Run]):
                 "parent" for the folder, a pattern with named groups that is
                 searched in the run's name, or a function of a Run that gives a
                 value, or None to leave it out.
-            tags: names and globs; by default all scalars.
+            tags: names and globs; by default all scalars but the system metrics of
+                tracked runs.
             runs: names and globs; by default all.
             align: how to bring runs together that logged at different steps.
                 "strict" refuses, "intersection" keeps the steps that all have,

@@ -59,7 +59,8 @@ def add_arguments(parser: Parser) -> None:
         action="append",
         metavar="TAG",
         help="Only these tags: a name or a glob in quotes. May be given again."
-        " Default: all scalars.",
+        " Default: all scalars,"
+        " but not `system/` of tracked runs.",
     )
     add_folding(parser)
     parser.add_argument(

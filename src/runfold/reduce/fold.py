@@ -25,7 +25,7 @@ from runfold.reduce.notes import Notes
 from runfold.reduce.points import AXES, DUPLICATES, STEP, Points, place
 from runfold.reduce.sample import Sample
 from runfold.reduce.statistics import fold, parse
-from runfold.reduce.tags import choose_tags
+from runfold.reduce.tags import choose_tags, set_system_apart
 from runfold.text import did_you_mean, escape, human_count, human_list, not_one_of
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def fold_runs(
     if not grouping.groups:
         raise CannotFold("There are no runs to fold.")
     everyone = [log for group in grouping.groups for log in group.logs]
-    wanted = _wanted_tags(everyone, tags, manner.x)
+    wanted, unasked = _wanted_tags(everyone, tags, manner.x)
     members, lacking = _having_axis(grouping.groups, manner)
     gathered = _gather(members, wanted, manner)
     notes = Notes(manner.x, manner.nan, manner.too_few)
@@ -143,7 +143,7 @@ def fold_runs(
         manner.x,
         manner.align,
         manner.nan,
-        left_out=(*grouping.left_out, *lacking, *notes.left_out(groups)),
+        left_out=(*grouping.left_out, *unasked, *lacking, *notes.left_out(groups)),
         remarks=tuple(notes.remarks(groups, columns)),
     )
     if not result.tags:
@@ -154,8 +154,14 @@ def fold_runs(
     return result
 
 
-def _wanted_tags(logs: Sequence[RunLog], tags: str | Iterable[str] | None, x: str) -> list[str]:
-    """The scalar tags to fold; the one that is the x-axis only if it was asked for."""
+def _wanted_tags(
+    logs: Sequence[RunLog], tags: str | Iterable[str] | None, x: str
+) -> tuple[list[str], list[str]]:
+    """The scalar tags to fold, and what is left out unless asked for, in words.
+
+    That is the tag that is the x-axis, of which nothing is said, and a tracked
+    run's system metrics.
+    """
     names = choose_tags(logs)
     if not names:
         runs = human_count(len(logs), "run")
@@ -164,10 +170,10 @@ def _wanted_tags(logs: Sequence[RunLog], tags: str | Iterable[str] | None, x: st
         hint = did_you_mean(x, [*AXES, *names])
         raise UnknownTag(f"No tag '{escape(x)}' to be the x-axis. {hint}".rstrip())
     if tags is None:
-        return [name for name in names if name != x] or names
+        return set_system_apart(logs, [name for name in names if name != x] or names)
     if not isinstance(tags, str) and not (tags := list(tags)):
         raise CannotFold("No tag was asked for, so there is nothing to fold.")
-    return choose_tags(logs, tags)
+    return choose_tags(logs, tags), []
 
 
 def _having_axis(groups: Sequence[Members], manner: Manner) -> tuple[list[Members], list[str]]:

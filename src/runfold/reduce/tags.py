@@ -5,12 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from runfold.errors import UnknownTag
+from runfold.log.story import PREFIX, STATUS
 from runfold.select import Names, select
+from runfold.text import human_count
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from runfold.logdir.log import RunLog
+
+_SYSTEM = "system/"
 
 
 def choose_tags(logs: Iterable[RunLog], wanted: Names = None) -> list[str]:
@@ -28,3 +32,18 @@ def choose_tags(logs: Iterable[RunLog], wanted: Names = None) -> list[str]:
                 if tag not in names and any(tag == other for _, other in log.payloads):
                     log.series(tag)
         raise
+
+
+def set_system_apart(logs: Sequence[RunLog], names: list[str]) -> tuple[list[str], list[str]]:
+    """The tags that the user logged, and what is left out of them, in words.
+
+    What a tracked run logs of its machine has seconds for steps, and no two runs
+    have the same ones. Where there is nothing else, it is what was meant.
+    """
+    if not any(("text", PREFIX + STATUS) in log.payloads for log in logs):
+        return names, []
+    own = [name for name in names if not name.startswith(_SYSTEM)]
+    count = len(names) - len(own)
+    if not own or not count:
+        return names, []
+    return own, [f"{human_count(count, 'tag')} of the machine's load ({_SYSTEM}*), not asked for"]
