@@ -1,11 +1,14 @@
 """The command `runfold run`."""
 
+import os
+import signal
+import subprocess
 import sys
 import textwrap
 from pathlib import Path
 
 import pytest
-from cli_runs import run_apart
+from cli_runs import RUNFOLD, run_apart
 
 import runfold as rf
 
@@ -70,3 +73,87 @@ def test_a_command_that_is_not_there_is_told(tmp_path):
     assert done.returncode == 2
     assert "no-such-program: No such file or directory. Nothing was run." in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("number", "state"),
+    [
+        ("SIGKILL", "killed"),
+        ("SIGTERM", "killed"),
+        ("SIGINT", "interrupted"),
+        ("SIGABRT", "failed"),
+    ],
+)
+def test_a_script_that_a_signal_ended_is_told_by_its_status(script, number, state):
+    folder = script(f"import os, signal; os.kill(os.getpid(), signal.{number})")
+    status = 128 + signal.Signals[number]
+    done = track(folder)
+    assert done.returncode == status
+    assert f"ended with status {status}." in done.stderr
+    told = rf.open(folder)["run"].status
+    assert (told.state, told.exit) == (state, status)
+
+
+STOPPED = """
+import pathlib, signal, time
+pathlib.Path("run/.runfold/stop").touch()
+time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("is_deaf", [False, True])
+def test_a_stop_request_reaches_the_script(script, is_deaf):
+    folder = script(STOPPED)
+    done = subprocess.run(
+        [*RUNFOLD, "run", "--logdir", "run", "--", sys.executable, "train.py"],
+        cwd=folder,
+        check=False,
+        timeout=30,
+        # As a shell script does for what it starts with `&`.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN) if is_deaf else None,
+    )
+    assert done.returncode == 128 + (signal.SIGTERM if is_deaf else signal.SIGINT)
+    assert rf.open(folder)["run"].status.state == "stopped"
+
+
+def test_sigterm_goes_on_to_a_script_that_then_ends_well(script):
+    folder = script(
+        """
+        import os, signal, sys, time
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+        os.kill(os.getppid(), signal.SIGTERM)
+        time.sleep(60)
+        """
+    )
+    assert track(folder).returncode == 0
+    assert rf.open(folder)["run"].status.state == "killed"
+
+
+def test_ctrl_c_in_a_terminal_interrupts_a_script_once(script):
+    folder = script(
+        """
+        import os, time
+        try:
+            os.write(1, b"ready")
+            time.sleep(60)
+        except KeyboardInterrupt:
+            time.sleep(0.5)
+            print("saved")
+        """
+    )
+    pid, screen = os.forkpty()
+    if pid == 0:
+        os.chdir(folder)
+        os.execv(RUNFOLD[0], [*RUNFOLD, "run", "--logdir", "run", "--", sys.executable, "train.py"])
+    shown = b""
+    while b"ready" not in shown:
+        shown += os.read(screen, 1000)
+    os.write(screen, b"\x03")
+    while True:
+        try:
+            shown += os.read(screen, 1000)
+        except OSError:  # how Linux says that the other side is gone
+            break
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    os.close(screen)
+    assert b"saved" in shown

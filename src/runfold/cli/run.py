@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import argparse
 
     from runfold.cli.parser import Parser
+    from runfold.log.status import State
 
 USAGE = "runfold run [options] -- COMMAND ..."
 HELP = """\
@@ -35,6 +36,8 @@ be started.
 """
 
 NOT_FOUND = 2
+_INTERRUPTED = 128 + signal.SIGINT
+_KILLED = (128 + signal.SIGTERM, 128 + signal.SIGKILL)
 
 
 def add_arguments(parser: Parser) -> None:
@@ -69,6 +72,7 @@ def run(options: argparse.Namespace) -> int:
     from runfold.log.track import Tracker
 
     folder = options.logdir or _default_folder(options.command)
+    children: list[subprocess.Popen[bytes]] = []
     tracker = Tracker(
         folder,
         resume=options.resume,
@@ -76,6 +80,7 @@ def run(options: argparse.Namespace) -> int:
         system=not options.no_system,
         output=not options.no_output,
         command=options.command,
+        on_stop=lambda _: _ask_to_stop(children),
     )
     with tracker:
         command = [part.replace("{logdir}", tracker.folder) for part in options.command]
@@ -87,25 +92,61 @@ def run(options: argparse.Namespace) -> int:
             raise CommandError(
                 f"{escape(command[0])}: {error.strerror}. Nothing was run."
             ) from None
-        status = _wait(child)
-        if status:
-            tracker.fail(status)
+        children.append(child)
+        status, is_terminated = _wait(child)
+        if is_terminated or (status in _KILLED and not tracker.should_stop):
+            tracker.fail(status, "killed")
+        elif status:
+            is_interrupt = status == _INTERRUPTED
+            state: State = "interrupted" if is_interrupt else "failed"
+            tracker.fail(status, "stopped" if tracker.should_stop else state)
     note(f"{shlex.join(command)} ended with status {status}. Tracked in {escape(tracker.folder)}.")
-    return status if status >= 0 else 128 - status
+    return status
 
 
-def _wait(child: subprocess.Popen[bytes]) -> int:
-    """Wait for the child; signals to this process go on to it."""
-    previous = signal.signal(signal.SIGTERM, lambda number, _: child.send_signal(number))
+def _wait(child: subprocess.Popen[bytes]) -> tuple[int, bool]:
+    """The child's exit status as a shell counts it, and whether a SIGTERM was passed on to it."""
+    is_terminated = False
+
+    def pass_on(number: int, _: object) -> None:
+        nonlocal is_terminated
+        is_terminated = True
+        child.send_signal(number)
+
+    previous = signal.signal(signal.SIGTERM, pass_on)
     try:
         while True:
             try:
-                return child.wait()
+                status = child.wait()
             except KeyboardInterrupt:
-                # A terminal interrupts both; a stop request only this process.
-                child.send_signal(signal.SIGINT)
+                # A terminal interrupts both, and twice would cut short what the first began.
+                if not _is_in_foreground():
+                    child.send_signal(signal.SIGINT)
+            else:
+                return (status if status >= 0 else 128 - status), is_terminated
     finally:
         signal.signal(signal.SIGTERM, previous)
+
+
+def _ask_to_stop(children: list[subprocess.Popen[bytes]]) -> None:
+    # A shell script lets what it starts with `&` ignore SIGINT, and so do its children.
+    is_deaf = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    for child in children:
+        child.send_signal(signal.SIGTERM if is_deaf else signal.SIGINT)
+
+
+def _is_in_foreground() -> bool:
+    """Whether a terminal's Ctrl-C comes to this process and its children."""
+    try:
+        terminal = os.open(os.ctermid(), os.O_RDONLY | os.O_NOCTTY)
+    except OSError:
+        return False
+    try:
+        return os.tcgetpgrp(terminal) == os.getpgrp()
+    except OSError:
+        return False
+    finally:
+        os.close(terminal)
 
 
 def _default_folder(command: list[str]) -> str:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from runfold.log.artifacts import Artifact
     from runfold.log.control import StopRequest
+    from runfold.log.status import State
 
     Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -174,10 +175,10 @@ class Tracker(SummaryWriter):
         """Whether somebody asked the run to stop."""
         return self._control is not None and self._control.should_stop
 
-    def fail(self, code: int) -> None:
-        """Say that the run ended with an exit status other than 0."""
+    def fail(self, code: int, state: State = "failed") -> None:
+        """Say that the run ended otherwise than well, and with which exit status."""
         if self._heart is not None:
-            self._heart.stop(state="failed", code=code)
+            self._heart.stop(state=state, code=code)
 
     def save(self, path: str | os.PathLike[str], name: str | None = None) -> Artifact | None:
         """Copy a file or folder beside the run, and record its hash; None for a silent run."""
