@@ -447,6 +447,22 @@ def test_what_is_no_step_is_refused_by_name(tmp_path, step):
         assert "Tag 'loss': global_step cannot be" in str(caught.value)
 
 
+@pytest.mark.parametrize("walltime", [float("nan"), float("inf"), "now"])
+def test_what_is_no_time_is_refused_by_name(tmp_path, walltime):
+    with rf.SummaryWriter(tmp_path) as writer:
+        for call in (
+            lambda: writer.add_scalar("loss", 1.0, 1, walltime),
+            lambda: writer.add_text("loss", "text", 1, walltime),
+            lambda: writer.add_scalar_series("loss", [1, 2], [1.0, 2.0], [1.0, walltime]),
+        ):
+            with pytest.raises(CannotLog, match=r"Tag 'loss': wall_?times? cannot be"):
+                call()
+        with pytest.raises(CannotLog), writer.use_metadata(walltime=walltime):
+            pass
+    assert list(rf.open(tmp_path)["."]) == []
+    assert problems(tmp_path) == []
+
+
 @pytest.mark.parametrize("step", [0, -1, 2**63 - 1, -(2**63), np.int64(7), 3.0, None])
 def test_any_step_of_64_bits_is_kept(tmp_path, step):
     with EventWriter(tmp_path) as writer:

@@ -93,6 +93,18 @@ def as_step(value: Any, tag: str) -> int:
     return step
 
 
+def as_time(value: Any, tag: str) -> float:
+    """Seconds since 1970. Raises CannotLog.
+
+    What is not finite is refused: one such event, and TensorBoard's Rust server
+    reads nothing of the whole file.
+    """
+    seconds = as_number(value, tag, "walltime")
+    if not math.isfinite(seconds):
+        raise CannotLog(refuse(tag, "walltime", value, "it is no time"))
+    return seconds
+
+
 def tell(tag: str, argument: str, fact: str) -> None:
     """Warn of what was logged otherwise than it was given."""
     warnings.warn(f"Tag '{escape(tag)}': {argument} {fact}.", stacklevel=5)

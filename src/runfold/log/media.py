@@ -92,7 +92,7 @@ class Media(EventWriter):
             pixels = as_picture(img_tensor, as_tag(tag), dataformats=dataformats)
             both = encode_boxes(tag, pixels, box_tensor, rescale, labels, scores, colors, masks)
             # In one event, so that neither is ever there without the other.
-            self.put("summary", both, self._step(global_step, tag), self._time(walltime))
+            self.put("summary", both, self._step(global_step, tag), self._time(walltime, tag))
 
     def add_figure(
         self,

@@ -161,7 +161,7 @@ class Models(EventWriter):
         """
         if self._is_heard():
             parts = mesh.encode(tag, vertices, colors, faces, config_dict)
-            step, at = self._step(global_step, tag), self._time(walltime)
+            step, at = self._step(global_step, tag), self._time(walltime, tag)
             self.put("summary", parts, step, at)
 
     def __exit__(self, *raised: object) -> None:

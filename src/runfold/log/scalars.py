@@ -12,7 +12,7 @@ import numpy as np
 
 from runfold.errors import CannotLog
 from runfold.events import values as encode
-from runfold.log.arrays import as_number, as_row, as_step, as_tag, refuse
+from runfold.log.arrays import as_number, as_row, as_step, as_tag, as_time, refuse
 from runfold.log.charts import UNTITLED, Charts, read_chart, read_layout
 from runfold.log.writer import EventWriter
 
@@ -100,6 +100,8 @@ class Scalars(EventWriter):
             times = np.full(len(index), self._time(None))
         else:
             times = _floats(wall_times, name, "wall_times")
+            if not np.isfinite(times).all():
+                raise CannotLog(refuse(name, "wall_times", wall_times, "they are no times"))
         for argument, row in (("values", numbers), ("wall_times", times)):
             if len(row) != len(index):
                 reason = f"{len(row)} numbers do not go with {len(index)} steps"
@@ -169,7 +171,7 @@ class Scalars(EventWriter):
         """
         before = self._default_step, self._default_walltime
         step = before[0] if global_step is None else as_step(global_step, "")
-        at = before[1] if walltime is None else as_number(walltime, "", "walltime")
+        at = before[1] if walltime is None else as_time(walltime, "")
         self._set_defaults(step, at)
         try:
             yield self

@@ -16,7 +16,7 @@ from runfold.core.recorder import Recorder
 from runfold.errors import CannotLog
 from runfold.events import values
 from runfold.log import flusher as shared
-from runfold.log.arrays import as_number, as_step, as_tag, refuse
+from runfold.log.arrays import as_number, as_step, as_tag, as_time, refuse
 from runfold.log.stream import Stream
 from runfold.text import escape
 
@@ -90,7 +90,7 @@ class EventWriter(Recorder):
     ) -> None:
         """Add one serialised `Summary.Value`, such as the functions of `events.values` make."""
         if self._is_heard():
-            self.put("value", message, self._step(step, tag), self._time(walltime))
+            self.put("value", message, self._step(step, tag), self._time(walltime, tag))
 
     def put(self, kind: str, *arguments: Any) -> None:
         """Add to the events by one of the methods of EventBuffer, while nobody takes them away."""
@@ -235,10 +235,10 @@ class EventWriter(Recorder):
     def _step(self, step: Any, tag: str) -> int:
         return as_step(self._default_step if step is None else step, tag)
 
-    def _time(self, walltime: Any) -> float:
+    def _time(self, walltime: Any, tag: str = "") -> float:
         if walltime is None:
             walltime = self._default_walltime
-        return time.time() if walltime is None else as_number(walltime, "", "walltime")
+        return time.time() if walltime is None else as_time(walltime, tag)
 
     def _record(
         self,
@@ -255,6 +255,7 @@ class EventWriter(Recorder):
             return
         tag = as_tag(tag)
         number, index = as_number(value, tag, "scalar_value"), self._step(step, tag)
+        at = self._time(walltime, tag)
         if math.isnan(number) and tag not in self._told_of_nan:
             self._told_of_nan.add(tag)
             warnings.warn(
@@ -262,7 +263,6 @@ class EventWriter(Recorder):
                 "are not told of.",
                 stacklevel=3,
             )
-        at = self._time(walltime)
         self.last_step = max(self.last_step, index)
         if display_name or description:
             message = values.scalar(
