@@ -1,6 +1,7 @@
 """Events written in the background: nothing is lost that was promised, however a process ends."""
 
 import errno
+import os
 import shutil
 import signal
 import subprocess
@@ -298,6 +299,44 @@ def test_a_full_disk_is_told_at_the_next_call_and_nothing_is_lost_once_there_is_
     assert done.returncode == 0, done.stderr
     assert list(logged(tmp_path)) == list(range(100))
     assert problems(tmp_path) == []
+
+
+@pytest.mark.fault(56)
+def test_an_interrupt_in_the_middle_of_a_write_neither_loses_nor_repeats_anything(
+    tmp_path, monkeypatch
+):
+    writer = EventWriter(tmp_path, flush_secs=600)
+    write = os.write
+
+    def interrupted(file: int, data: bytes) -> int:
+        write(file, data[:1000])
+        raise KeyboardInterrupt
+
+    for step in range(100):
+        writer.add_scalar("loss", 1.0, step)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", interrupted)
+        for _ in range(2):
+            with pytest.raises(KeyboardInterrupt):
+                writer.flush()
+    writer.add_scalar("loss", 1.0, 100)
+    writer.close()
+    assert list(logged(tmp_path)) == list(range(101))
+    assert len(rf.open(tmp_path)["."]["loss"]) == 101
+    assert problems(tmp_path) == []
+
+
+@pytest.mark.fault(56)
+def test_a_file_that_cannot_be_begun_is_not_held_open(tmp_path, monkeypatch):
+    def full(file: int, data: bytes) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    opened = len(os.listdir("/proc/self/fd"))
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", full)
+        with pytest.raises(OSError, match="No space left"):
+            EventWriter(tmp_path)
+    assert len(os.listdir("/proc/self/fd")) == opened
 
 
 @pytest.mark.fault(61)

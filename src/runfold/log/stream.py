@@ -28,29 +28,47 @@ class Stream:
         self._left = b""
         head = EventBuffer()
         head.file_version(time.time())
-        self.write(head)
+        try:
+            self.write(head)
+        except OSError:
+            self.close()
+            raise
 
     def resume(self) -> None:
         """Write what an error left over, from the byte on where it struck. Raises OSError."""
-        while self._left:
-            self._left = self._left[os.write(self._file, self._left) :]
+        left, start = self._left, self._tell()
+        try:
+            self._write_all(memoryview(left))
+        finally:
+            self._left = left[self._tell() - start :]
 
     def write(self, events: EventBuffer) -> None:
-        """Write all events and clear them. Raises OSError, and keeps what is left for `resume`."""
-        failure: OSError | None = None
-        with memoryview(events) as waiting:
-            done = 0
-            try:
-                while done < len(waiting):
-                    done += os.write(self._file, waiting[done:])
-            except OSError as error:
-                self._left, failure = bytes(waiting[done:]), error
-        events.clear()
-        if failure is None and os.fstat(self._file).st_nlink == 0:
+        """Write all events and clear them. Raises OSError, and keeps what is left for `resume`.
+
+        So it is when Ctrl-C strikes, after bytes that the system has taken already.
+        """
+        start = self._tell()
+        try:
+            with memoryview(events) as waiting:
+                try:
+                    self._write_all(waiting)
+                finally:
+                    self._left = bytes(waiting[self._tell() - start :])
+        finally:
+            events.clear()
+        if os.fstat(self._file).st_nlink == 0:
             # The system would go on taking what nobody will ever read.
-            failure = FileNotFoundError(errno.ENOENT, "The event file was deleted", self.path)
-        if failure is not None:
-            raise failure
+            raise FileNotFoundError(errno.ENOENT, "The event file was deleted", self.path)
+
+    def _tell(self) -> int:
+        """How many bytes the system has taken, which is more than a call that broke off tells."""
+        return os.lseek(self._file, 0, os.SEEK_CUR)
+
+    def _write_all(self, waiting: memoryview) -> None:
+        done = 0
+        while done < len(waiting):
+            with waiting[done:] as rest:  # no frame of an error may keep the buffer
+                done += os.write(self._file, rest)
 
     def sync(self) -> None:
         """Wait until the disk has it all. Raises OSError."""
