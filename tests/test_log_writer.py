@@ -1,7 +1,9 @@
 """Events written in the background: nothing is lost that was promised, however a process ends."""
 
+import copy
 import errno
 import os
+import pickle
 import shutil
 import signal
 import subprocess
@@ -327,7 +329,7 @@ def test_an_interrupt_in_the_middle_of_a_write_neither_loses_nor_repeats_anythin
 
 
 @pytest.mark.fault(56)
-def test_a_file_that_cannot_be_begun_is_not_held_open(tmp_path, monkeypatch):
+def test_a_file_that_cannot_be_begun_is_neither_held_open_nor_left(tmp_path, monkeypatch):
     def full(file: int, data: bytes) -> int:
         raise OSError(errno.ENOSPC, "No space left on device")
 
@@ -337,6 +339,7 @@ def test_a_file_that_cannot_be_begun_is_not_held_open(tmp_path, monkeypatch):
         with pytest.raises(OSError, match="No space left"):
             EventWriter(tmp_path)
     assert len(os.listdir("/proc/self/fd")) == opened
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.fault(61)
@@ -428,6 +431,35 @@ def test_options_that_mean_nothing_are_refused_before_a_file_is_begun(tmp_path):
     with pytest.raises(ValueError, match="on_error is 'raise' or 'warn', not 'ignore'"):
         EventWriter(tmp_path / "run", on_error="ignore")
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.fault(61)
+@pytest.mark.parametrize("is_lazy", [False, True])
+def test_with_warnings_only_a_folder_that_cannot_be_made_is_tried_again(tmp_path, is_lazy):
+    folder = tmp_path / "run"
+    folder.write_text("in the way")
+    with pytest.raises(FileExistsError):
+        EventWriter(folder, is_lazy=is_lazy).add_scalar("loss", 1.0, 1)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        writer = EventWriter(folder, is_lazy=is_lazy, on_error="warn")
+        writer.add_scalar("loss", 1.0, 1)
+        writer.log({"loss": 1.0}, 2)
+        writer.flush()
+    assert [str(one.message).partition(". ")[2] for one in told] == [
+        "Nothing is logged until a file can be made."
+    ]
+    folder.unlink()
+    writer.add_scalar("loss", 1.0, 3)
+    writer.close()
+    assert list(logged(folder)) == [3]
+
+
+def test_a_writer_that_is_copied_or_sent_away_says_that_it_cannot_be(tmp_path):
+    with EventWriter(tmp_path) as writer:
+        for copied in (copy.copy, copy.deepcopy, pickle.dumps):
+            with pytest.raises(TypeError, match="Open another writer there"):
+                copied(writer)
 
 
 def test_a_closed_writer_says_so(tmp_path):

@@ -32,6 +32,8 @@ class Stream:
             self.write(head)
         except OSError:
             self.close()
+            with suppress(OSError):
+                os.unlink(self.path)  # or a full disk fills with files as it is tried again
             raise
 
     def resume(self) -> None:

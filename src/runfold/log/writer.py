@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Mapping
 from contextlib import suppress
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, get_args
 
 from runfold.core.recorder import Recorder
 from runfold.errors import CannotLog
@@ -77,8 +77,9 @@ class EventWriter(Recorder):
         # What calls without a step or a time are given; see `use_metadata`.
         self._default_step: int | None = None
         self._default_walltime: float | None = None
+        self._is_told = False
         if not is_silent and not is_lazy:
-            self._open()
+            self._try_open()
 
     @property
     def path(self) -> str | None:
@@ -105,6 +106,12 @@ class EventWriter(Recorder):
         if self._is_heard():
             self.drain()
             self._raise_failure()
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        raise TypeError(
+            f"The writer of {escape(self.folder)} cannot be copied or sent to another process: "
+            "its file is its own. Open another writer there, in the same folder if you like."
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -177,10 +184,23 @@ class EventWriter(Recorder):
 
     def _open(self) -> None:
         with self.lock:
-            self._stream = Stream(self.folder, self._suffix)
+            if self._stream is None:  # or another thread was faster
+                self._stream = Stream(self.folder, self._suffix)
             self._choose_way()
         shared.flusher.add(self)
         shared.watch_sigterm()
+
+    def _try_open(self) -> bool:
+        """Begin the file. Where only warnings are asked for, each call tries until it can be."""
+        try:
+            self._open()
+        except OSError as error:
+            if self._on_error == "raise":
+                raise
+            if not self._is_told:
+                self._is_told = True
+                warnings.warn(f"{error}. Nothing is logged until a file can be made.", stacklevel=4)
+        return self._stream is not None
 
     def _choose_way(self) -> None:
         """Let numbers take the short way where nothing asks for a look at each of them."""
@@ -200,8 +220,8 @@ class EventWriter(Recorder):
             )
         if self.is_silent:
             return False
-        if self._stream is None:  # lazy, or in the child of a fork
-            self._open()
+        if self._stream is None and not self._try_open():  # lazy, or in the child of a fork
+            return False
         self._raise_failure()
         return True
 
