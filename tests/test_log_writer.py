@@ -510,6 +510,17 @@ def test_what_is_no_number_is_refused_by_name(tmp_path, value, reason):
     assert logged(tmp_path) == {1: 1.0}
 
 
+def test_a_tag_that_is_no_unicode_is_refused_by_name_and_logs_nothing(tmp_path):
+    with EventWriter(tmp_path) as writer:
+        for call in (
+            lambda: writer.add_scalar("\ud800", 1.0, 1),
+            lambda: writer.log({"loss": 1.0, "\ud800": 1.0}, 1),
+        ):
+            with pytest.raises(CannotLog, match=r"Tag '\\ud800': tag cannot be str"):
+                call()
+    assert list(rf.open(tmp_path)["."]) == []
+
+
 @pytest.mark.parametrize("step", [2**63, -(2**63) - 1, 1.5, float("nan"), "one"])
 def test_what_is_no_step_is_refused_by_name(tmp_path, step):
     with EventWriter(tmp_path) as writer:

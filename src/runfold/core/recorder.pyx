@@ -3,7 +3,7 @@
 cimport cython
 from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_CheckExact
 from cpython.long cimport PyLong_AsLongLongAndOverflow, PyLong_CheckExact
-from cpython.unicode cimport PyUnicode_CheckExact
+from cpython.unicode cimport PyUnicode_AsUTF8AndSize, PyUnicode_CheckExact
 from libc.stdint cimport int64_t
 from posix.time cimport CLOCK_REALTIME, clock_gettime, timespec
 
@@ -15,6 +15,15 @@ cdef inline double now() noexcept nogil:
     cdef timespec at
     clock_gettime(CLOCK_REALTIME, &at)
     return at.tv_sec + at.tv_nsec * 1e-9
+
+
+cdef inline bint is_text(str tag):
+    """Whether a tag has UTF-8, which half of a surrogate pair has not."""
+    try:
+        PyUnicode_AsUTF8AndSize(tag, NULL)
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 cdef class Recorder:
@@ -88,8 +97,11 @@ cdef class Recorder:
             value = PyFloat_AS_DOUBLE(scalar_value)
             step = PyLong_AsLongLongAndOverflow(global_step, &is_huge)
             if value == value and not is_huge:  # of a NaN the user is told
-                self._put(tag, value, step, now())
-                return
+                try:
+                    self._put(tag, value, step, now())
+                    return
+                except UnicodeEncodeError:
+                    pass  # `_record` says it by name
         form = "double" if double_precision else "tensor" if new_style else "simple"
         self._record(
             tag, scalar_value, global_step, walltime, form, display_name, summary_description)
@@ -115,7 +127,7 @@ cdef class Recorder:
             if not (PyFloat_CheckExact(value) and PyUnicode_CheckExact(tag)):
                 break
             number = PyFloat_AS_DOUBLE(value)
-            if number != number:
+            if number != number or not is_text(tag):
                 break
         else:
             for tag, value in (<dict> values).items():
