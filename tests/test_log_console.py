@@ -221,3 +221,11 @@ def test_where_no_pump_can_run_output_is_as_before(tmp_path, monkeypatch, capfd)
         os.write(1, b"real\n")
         capture.stop()
     assert capfd.readouterr().out == "real\n"
+
+
+def test_secrets_that_are_printed_are_not_stored(transcript):
+    shown = (
+        "Namespace(api_key='abc', lr=0.1)\nlogin at https://me:pw@host/\ntoken: 50256, pass: 3\n"
+    )
+    stored = "Namespace(api_key='***', lr=0.1)\nlogin at https://***@host/\ntoken: 50256, pass: 3\n"
+    assert transcript(shown) == (stored, [0])

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -153,11 +154,12 @@ def test_a_heartbeat_tells_a_living_run_from_a_dead_one(tmp_path):
         path.write_text(json.dumps(told))
         assert read_status(words, str(tmp_path), beat).state == "running"
         # Event files copied alone: their time stands for the heartbeat's.
-        path.unlink()
-        written = os.stat(writer.path).st_mtime
-        assert read_status(words, str(tmp_path), written + 59).state == "running"
-        assert read_status(words, str(tmp_path), written + 61).state == "crashed"
         heart.stop()
+        (tmp_path / "copy").mkdir()
+        alone = shutil.copy(writer.path, tmp_path / "copy")
+        written = os.stat(alone).st_mtime
+        assert read_status(words, str(tmp_path / "copy"), written + 59).state == "running"
+        assert read_status(words, str(tmp_path / "copy"), written + 61).state == "crashed"
 
 
 def test_the_last_session_of_a_run_has_the_last_word(tmp_path):
@@ -167,3 +169,9 @@ def test_the_last_session_of_a_run_has_the_last_word(tmp_path):
     assert read_status([*first, *again], folder, 99.0) == RunStatus("finished", 5.0, 9.0)
     assert read_status(first, folder, 99.0) == RunStatus("failed", 1.0, 2.0, 1)
     assert read_status([], folder, 99.0) == RunStatus("unknown")
+
+
+def test_a_traceback_tells_no_secret(tmp_path):
+    word, _, _ = end_of(tmp_path, "raise ValueError('no login at https://me:hunter2@host/')")
+    assert word["traceback"].endswith("ValueError: no login at https://***@host/\n")
+    assert "hunter2" not in word["traceback"]

@@ -194,9 +194,12 @@ class Transcript:
             self._tail = (self._tail + rest)[-_BLOCK // 4 :]
 
     def _log(self, text: str) -> None:
+        from runfold.log.masking import mask_output
         from runfold.log.story import OUTPUT, PREFIX, encode_story
 
-        self._writer.add_value(PREFIX + OUTPUT, encode_story(OUTPUT, text), self._step)
+        # Many a script begins with `print(args)`.
+        message = encode_story(OUTPUT, mask_output(text))
+        self._writer.add_value(PREFIX + OUTPUT, message, self._step)
         self._step += 1
 
 

@@ -148,6 +148,20 @@ def mask_text(text: str) -> str:
     return _mask_pairs(_mask_looks(text), lambda name, value, _: is_secret(name, value))
 
 
+def mask_output(text: str) -> str:
+    """What a script wrote, with `***` for secrets; only where a name leaves no doubt.
+
+    `token: 50256` and `pass: 3` are what a script works on.
+    """
+    return _mask_pairs(
+        _mask_looks(text),
+        lambda name, value, _: (
+            is_secret(name, value)
+            and (_rank(name) == _CERTAINLY or _RANDOM.fullmatch(value) is not None)
+        ),
+    )
+
+
 def mask_source(text: str, path: str = "") -> str:
     """Source text with `***` for the secrets that were written into it; it has as many lines.
 

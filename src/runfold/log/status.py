@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from runfold.log.control import SIDE_FOLDER, Pulse, warn, write_aside
 from runfold.log.flusher import flush_on_sigterm
+from runfold.log.masking import mask_text
 from runfold.log.story import PREFIX, STATUS, encode_story
 
 if TYPE_CHECKING:
@@ -233,7 +234,7 @@ def _tell_end(error: BaseException | None, on_interrupt: str) -> dict[str, Any]:
         return {"state": "failed" if number else "finished", "exit": number}
     state = on_interrupt if isinstance(error, KeyboardInterrupt) else "failed"
     try:
-        text = "".join(traceback.format_exception(error))
+        text = mask_text("".join(traceback.format_exception(error)))
     except Exception:  # an exception whose own text raises
         text = type(error).__name__
     if len(text) > _LONGEST_TRACEBACK:
