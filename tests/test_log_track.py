@@ -197,3 +197,22 @@ def test_the_command_line_is_kept_without_its_secrets(tmp_path):
     command = json.dumps(rf.open(tmp_path)["run"].command)
     assert "0.1" in command
     assert "hush" not in command
+
+
+@pytest.mark.filterwarnings("ignore:There is a run in")
+def test_runs_that_begin_at_the_same_moment_get_folders_of_their_own(tmp_path):
+    gate = threading.Barrier(8)
+
+    def work(number):
+        gate.wait()
+        with rf.track(tmp_path / "run", code=False, system=False) as run:
+            run.add_scalar("number", number, 0)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    numbers = [list(run["number"].values) for run in rf.open(tmp_path).values()]
+    assert sorted(numbers) == [[float(number)] for number in range(8)]
+    assert not list(tmp_path.glob("*/.runfold/claim"))

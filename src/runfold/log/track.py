@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import itertools
 import os
 import sys
+import time
 import warnings
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -14,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from runfold.log import story
 from runfold.log.config import as_plain, flatten
 from runfold.log.console import ConsoleCapture
-from runfold.log.control import Control, interrupt_main
+from runfold.log.control import SIDE_FOLDER, Control, interrupt_main
 from runfold.log.environment import (
     choose_environment,
     describe_command,
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
     from runfold.log.status import State
 
     Function = TypeVar("Function", bound=Callable[..., Any])
+
+_CLAIM_SECONDS = 60.0
 
 
 def track(
@@ -214,10 +218,16 @@ class Tracker(SummaryWriter):
 
     def _open(self) -> None:
         is_child = bool(self._begun_by)
+        claim = None
         if not is_child and self._resume is False and not self._is_guest:
-            self.folder = _free_folder(self.folder)
+            self.folder, claim = _claim_folder(self.folder)
         self._begun_by = self._begun_by or os.getpid()
-        super()._open()
+        try:
+            super()._open()
+        finally:
+            if claim is not None:
+                with contextlib.suppress(OSError):
+                    os.unlink(claim)
         if not is_child:
             self._begin()
 
@@ -281,16 +291,44 @@ class Tracker(SummaryWriter):
         super()._record(tag, value, step, *rest)
 
 
-def _free_folder(folder: str) -> str:
-    """The folder, or the next one after it that has no run in it yet."""
+def _claim_folder(folder: str) -> tuple[str, str | None]:
+    """The folder, or the next one after it that has no run yet; and the claim to it.
+
+    A file that only one can make is the claim, until there is an event file: jobs
+    of a sweep begin at the same moment.
+    """
     for number in itertools.count(2):
         free = folder if number == 2 else f"{folder}-{number - 1}"
-        if not os.path.isdir(free) or not any("tfevents" in name for name in os.listdir(free)):
+        if _has_run(free):
+            continue
+        claim = os.path.join(free, SIDE_FOLDER, "claim")
+        try:
+            os.makedirs(os.path.dirname(claim), exist_ok=True)
+            os.close(os.open(claim, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+        except FileExistsError:
+            if not _is_old(claim):
+                continue
+        except OSError:  # to make the event file fails as well, and says it better
+            return free, None
+        if not _has_run(free):  # by one who was quicker, and is done with the claim
             break
+        os.unlink(claim)
     if free != folder:
         warnings.warn(
             f"There is a run in {escape(folder)} already; this one goes to {escape(free)}. "
             "resume=True would go on with the other.",
             stacklevel=5,
         )
-    return free
+    return free, claim
+
+
+def _has_run(folder: str) -> bool:
+    return os.path.isdir(folder) and any("tfevents" in name for name in os.listdir(folder))
+
+
+def _is_old(claim: str) -> bool:
+    """Whether a claim was left by a process that came to its end in between."""
+    try:
+        return abs(time.time() - os.stat(claim).st_mtime) > _CLAIM_SECONDS
+    except OSError:
+        return False
