@@ -157,3 +157,22 @@ def test_ctrl_c_in_a_terminal_interrupts_a_script_once(script):
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
     os.close(screen)
     assert b"saved" in shown
+
+
+@pytest.mark.parametrize("command", [["train.py"], ["-m", "train"]])
+def test_without_git_the_modules_that_a_script_imports_are_kept(script, command):
+    folder = script("import package.model")
+    (folder / "package").mkdir()
+    for name, code in {
+        "__init__": "",
+        "model": "def build():\n    from .layers import dense",
+        "layers": "from . import model; dense = 1",
+        "unused": "",
+    }.items():
+        (folder / "package" / f"{name}.py").write_text(code)
+    done = run_apart("run", "--logdir", "run", "--", sys.executable, *command, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    code = rf.open(folder / "run")["."].code
+    assert code.script == "train.py"
+    names = ["package/__init__.py", "package/layers.py", "package/model.py", "train.py"]
+    assert sorted(code.files) == names

@@ -216,3 +216,17 @@ def test_runs_that_begin_at_the_same_moment_get_folders_of_their_own(tmp_path):
     numbers = [list(run["number"].values) for run in rf.open(tmp_path).values()]
     assert sorted(numbers) == [[float(number)] for number in range(8)]
     assert not list(tmp_path.glob("*/.runfold/claim"))
+
+
+def test_without_git_a_module_that_is_run_is_kept_with_those_beside_its_package(tmp_path):
+    for name, code in {
+        "package/__init__.py": "",
+        "package/train.py": "import runfold, shared\nwith runfold.track('run'): pass",
+        "shared.py": "",
+    }.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(code)
+    subprocess.run([sys.executable, "-m", "package.train"], cwd=tmp_path, check=True)
+    code = rf.open(tmp_path / "run")["."].code
+    assert code.script == "package/train.py"
+    assert sorted(code.files) == ["package/__init__.py", "package/train.py", "shared.py"]

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from runfold.log.git import Git
+from runfold.log.imports import trace_imports
 from runfold.log.masking import holds_private_key, is_secret, mask_source
 from runfold.log.patch import add_file, find_obstacle, mask_section, read_path, split_patch
 from runfold.text import human_bytes, human_count
@@ -37,7 +38,8 @@ class Code:
     `left_out` tells the reason for each file that is not in `diff` and `files`;
     in those of `masked`, a secret was replaced by `***`. `is_dirty` is about
     tracked files; None where it is not known. Without git, `files` are the
-    modules that were imported from below the script's folder.
+    modules that were imported from below the script's folder, or from below the
+    working directory where that holds the script.
     """
 
     root: str | None = None
@@ -55,14 +57,15 @@ class Code:
     notes: list[str] = field(default_factory=list)
 
 
-def describe_code(script: str | None, limit: int = 1_000_000) -> Code:
+def describe_code(script: str | None, limit: int = 1_000_000, *, is_here: bool = True) -> Code:
     """The code around a script, or around the working directory where there is none.
 
-    `limit` is the most bytes of the diff, and of the files together. Never
+    `limit` is the most bytes of the diff, and of the files together. `is_here`
+    says that this process runs the script, and knows what it imported. Never
     raises: what cannot be found is left out, and `notes` says why.
     """
     try:
-        return _Story(script, limit).tell()
+        return _Story(script, limit, is_here).tell()
     except Exception as error:  # a run without its code is better than no run
         return Code(notes=[f"The code was not recorded: {type(error).__name__}: {error}"])
 
@@ -79,8 +82,9 @@ def make_patch(code: Code) -> str:
 class _Story:
     """One description, as it is gathered."""
 
-    def __init__(self, script: str | None, limit: int) -> None:
+    def __init__(self, script: str | None, limit: int, is_here: bool) -> None:
         self.limit = limit
+        self.is_here = is_here
         self.script = os.path.abspath(script) if script and os.path.isfile(script) else None
         self.is_own = self.script is not None and not _is_installed(self.script)
         self.masked: list[str] = []
@@ -130,8 +134,13 @@ class _Story:
     def _describe_imports(self, folder: str) -> Code:
         has_git = shutil.which("git") is not None
         self.notes.append("There is no git repository." if has_git else "git is not installed.")
-        root = os.path.realpath(folder)
-        files = self._read_files(root, _list_imported(root))
+        # Of `python -m package.train` the project is the folder that it was started in.
+        root, here = os.path.realpath(folder), os.path.realpath(os.getcwd())
+        root = here if root.startswith(here.rstrip(os.sep) + os.sep) else root
+        imported: Iterable[str] = _list_files() if self.is_here else ()
+        if not self.is_here and self.script and self.is_own:
+            imported = trace_imports(self.script, [root])
+        files = self._read_files(root, _choose_own(imported, root))
         script, text = self._read_script(root)
         if script and text is not None and self.is_own:
             files.setdefault(script, text)
@@ -264,21 +273,23 @@ def _is_of_project(path: str) -> bool:
     return not path.startswith(tuple(folder + os.sep for folder in library if folder))
 
 
-def _list_imported(root: str) -> Iterator[str]:
-    """The sources of modules that lie below a folder, by their paths relative to it."""
-    inside = root.rstrip(os.sep) + os.sep
-    seen: set[str] = set()
+def _list_files() -> Iterator[str]:
+    """The sources of the modules that this process has imported."""
     for module in list(sys.modules.values()):
         try:
             # Without the module's own lookup, which may import what was put off.
             file = object.__getattribute__(module, "__dict__").get("__file__")
         except AttributeError:
             continue
-        if not isinstance(file, str) or not file.endswith((".py", ".pyx")):
-            continue
-        path = os.path.realpath(file)
-        if path.startswith(inside) and _is_of_project(path) and path not in seen:
-            seen.add(path)
+        if isinstance(file, str) and file.endswith((".py", ".pyx")):
+            yield file
+
+
+def _choose_own(files: Iterable[str], root: str) -> Iterator[str]:
+    """Those that are the project's and lie below a folder, by their paths relative to it."""
+    inside = root.rstrip(os.sep) + os.sep
+    for path in dict.fromkeys(map(os.path.realpath, files)):
+        if path.startswith(inside) and _is_of_project(path):
             yield path.removeprefix(inside).replace(os.sep, "/")
 
 

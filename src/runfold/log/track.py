@@ -260,11 +260,10 @@ class Tracker(SummaryWriter):
         self._tell(story.PACKAGES, list_packages())
         self._tell(story.ENVIRONMENT, choose_environment())
         if self._has_code:
-            parts = self._command or sys.argv[:1]
-            script = next((part for part in parts if part.endswith(".py")), None)
             from runfold.log.code import describe_code
 
-            told = asdict(describe_code(script))
+            script = _find_script(self._command or sys.argv[:1])
+            told = asdict(describe_code(script, is_here=self._command is None))
             diff, files = told.pop("diff"), told.pop("files")
             self._tell(story.CODE, told)
             if diff:
@@ -289,6 +288,15 @@ class Tracker(SummaryWriter):
             self._void_from(self._step(step, str(tag)))
             self._choose_way()
         super()._record(tag, value, step, *rest)
+
+
+def _find_script(command: Sequence[str]) -> str | None:
+    from runfold.log.imports import find_module
+
+    for flag, name in itertools.pairwise(command):
+        if flag == "-m" and (module := find_module(name, os.getcwd())):
+            return module
+    return next((part for part in command if part.endswith(".py")), None)
 
 
 def _claim_folder(folder: str) -> tuple[str, str | None]:

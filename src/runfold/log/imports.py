@@ -1,0 +1,63 @@
+"""What a script imports as far as its text tells: of a process that is not this one."""
+
+from __future__ import annotations
+
+import ast
+import os
+from collections.abc import Iterable, Iterator
+
+_MOST_FILES = 2_000
+_LONGEST = 1_000_000
+
+
+def trace_imports(script: str, folders: Iterable[str]) -> list[str]:
+    """The paths of the script and of the modules in the folders that it leads to.
+
+    Also an import inside a function counts. A file that is no Python leads nowhere.
+    """
+    folders = list(dict.fromkeys([os.path.dirname(script), *folders]))
+    found: dict[str, None] = {}
+    waiting = [script]
+    while waiting and len(found) < _MOST_FILES:
+        path = waiting.pop()
+        if path not in found:
+            found[path] = None
+            waiting += _find_next(path, folders)
+    return list(found)
+
+
+def find_module(name: str, folder: str) -> str | None:
+    """The file that `python -m` would run, where it lies below a folder."""
+    path = os.path.join(folder, *name.split("."))
+    candidates = (os.path.join(path, "__main__.py"), path + ".py")
+    return next(filter(os.path.isfile, candidates), None)
+
+
+def _find_next(path: str, folders: list[str]) -> Iterator[str]:
+    try:
+        with open(path, "rb") as file:
+            nodes = list(ast.walk(ast.parse(file.read(_LONGEST))))
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+        return
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield from _find_files(alias.name, folders)
+        elif isinstance(node, ast.ImportFrom):
+            places = folders
+            if node.level:
+                ups = [os.pardir] * (node.level - 1)
+                places = [os.path.normpath(os.path.join(os.path.dirname(path), *ups))]
+            module = f"{node.module}." if node.module else ""
+            for alias in node.names:
+                yield from _find_files(module + alias.name, places)
+
+
+def _find_files(name: str, folders: list[str]) -> Iterator[str]:
+    """The files of a dotted name and of the packages that it is in."""
+    parts = name.split(".")
+    for folder in folders:
+        for count in range(1, len(parts) + 1):
+            path = os.path.join(folder, *parts[:count])
+            candidates = (path + ".py", os.path.join(path, "__init__.py"))
+            yield from filter(os.path.isfile, candidates)
