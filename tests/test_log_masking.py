@@ -23,7 +23,7 @@ SECRET_NAMES = """
     access-token accessToken GITHUB_TOKEN GITHUB_TOKEN_PROD github.token SLURM_JWT password
     Password db.password DB__PASSWORD DBPassword dbpassword passwd passphrase pwd db_pwd db_pass
     pass secret client_secret clientSecret SECRET_2 credentials credential auth http_auth cookie
-    Authorization authorization Proxy-Authorization encryption_key STRIPE_KEY api_keys
+    Authorization authorization Proxy-Authorization encryption_key STRIPE_KEY api_keys KEYRING_PASS
 """
 PLAIN_NAMES = """
     tokenizer max_tokens max-tokens n_tokens num_token pad_token eos_token_id mask_token cls-token

@@ -234,7 +234,8 @@ def _rank_word(word: str, before: str, *, is_last: bool, name: str) -> int:
         is_alone = _SEGMENT.split(name)[-1].lower() == "key"
         return _LIKELY if is_alone or re.fullmatch(r"[A-Z0-9]+(_[A-Z0-9]+)*", name) else _PERHAPS
     if word == "pass":
-        return _LIKELY if not before or before in _LOGINS else _PERHAPS
+        # A variable such as REDIS_PASS; `first_pass` is a setting.
+        return _LIKELY if not before or before in _LOGINS or name.isupper() else _PERHAPS
     return _LIKELY if word in ("auth", "pw", "cookie", "cookies") else _PERHAPS
 
 
