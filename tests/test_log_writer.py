@@ -11,10 +11,13 @@ import sys
 import textwrap
 import threading
 import warnings
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 import runfold as rf
 from runfold.errors import CannotLog
@@ -508,6 +511,22 @@ def test_what_is_no_number_is_refused_by_name(tmp_path, value, reason):
         assert str(caught.value).startswith("Tag 'loss': scalar_value cannot be ")
         assert reason in str(caught.value)
     assert logged(tmp_path) == {1: 1.0}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        Decimal("1.5"),
+        Fraction(3, 2),
+        torch.tensor(1.5, requires_grad=True),
+        torch.tensor([1.5], dtype=torch.bfloat16, requires_grad=True),
+        torch.tensor(1.5, dtype=torch.float8_e4m3fn),
+    ],
+)
+def test_numbers_of_other_types_are_taken(tmp_path, value):
+    with EventWriter(tmp_path) as writer:
+        writer.add_scalar("loss", value, torch.tensor(3))
+    assert logged(tmp_path) == {3: 1.5}
 
 
 def test_a_tag_that_is_no_unicode_is_refused_by_name_and_logs_nothing(tmp_path):

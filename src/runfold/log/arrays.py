@@ -6,6 +6,8 @@ import math
 import operator
 import sys
 import warnings
+from decimal import Decimal
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,7 +40,7 @@ def as_array(value: Any, tag: str, argument: str) -> NDArray[Any]:
 
 def as_number(value: Any, tag: str, argument: str) -> float:
     """The one number that a value holds. Raises CannotLog, which names the tag and the argument."""
-    if isinstance(value, bool | int | float):
+    if isinstance(value, bool | int | float | Decimal | Fraction):
         try:
             return float(value)
         except OverflowError:
@@ -125,6 +127,8 @@ def _to_host(value: Any) -> Any:
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(value, torch.Tensor):
         value = value.detach().cpu().resolve_conj().resolve_neg()
-        return value.float().numpy() if value.dtype == torch.bfloat16 else value.numpy()
+        if value.is_floating_point() and value.dtype not in (torch.float16, torch.float64):
+            value = value.float()  # NumPy has neither bfloat16 nor the floats of 8 bits
+        return value.numpy()
     # JAX arrays and eager tensors of TensorFlow have `__array__`.
     return value
