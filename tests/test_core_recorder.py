@@ -84,7 +84,9 @@ def test_nothing_takes_the_short_way_while_the_recorder_is_not_ready():
 def test_several_numbers_are_encoded_or_handed_on_together():
     recorder = Recording()
     recorder.log({"a": 0.5, "b": 1.5}, 3)
-    assert records(recorder.take()) == 2
+    taken = recorder.take()
+    assert records(taken) == 2
+    taken.clear()
     for mixed in ({"a": 0.5, "b": 1}, {"a": float("nan")}, {"a": 0.5, 1: 0.5}):
         recorder.log(mixed, 3)
     recorder.log({"a": 0.5})
@@ -101,6 +103,17 @@ def test_what_is_taken_is_no_longer_added_to():
     recorder.add_scalar("loss", 0.5, 2)
     assert records(first) == 1
     first.clear()
+    assert records(recorder.take()) == 1
+
+
+def test_what_was_taken_and_not_cleared_comes_first_again():
+    recorder = Recording()
+    recorder.add_scalar("loss", 0.5, 1)
+    first = bytes(recorder.take())
+    recorder.add_scalar("loss", 0.5, 2)
+    again = recorder.take()
+    assert bytes(again) == first
+    again.clear()
     assert records(recorder.take()) == 1
 
 

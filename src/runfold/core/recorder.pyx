@@ -57,9 +57,14 @@ cdef class Recorder:
 
     @cython.critical_section
     def take(self):
-        """All events so far, for one writer at a time to write and to clear."""
-        self.buffer, self.spare = self.spare, self.buffer
-        self.is_woken = False
+        """Events in their order, for one writer at a time to write and to clear.
+
+        All so far; or, where those of the last call were not cleared because an
+        interrupt came between, these once more.
+        """
+        if self.spare.size == 0:
+            self.buffer, self.spare = self.spare, self.buffer
+            self.is_woken = False
         return self.spare
 
     def add_scalar(

@@ -147,9 +147,13 @@ class EventWriter(Recorder):
             self._draining_thread = threading.get_ident()
             try:
                 self._stream.resume()
-                with self._gate:
-                    events = self.take()
-                self._stream.write(events)
+                # Twice where an interrupt left the first ones between here and the file.
+                for _ in range(2):
+                    with self._gate:
+                        events = self.take()
+                    self._stream.write(events)
+                    if not len(self.events):
+                        break
             except OSError as error:
                 self._fail(error)
             else:
