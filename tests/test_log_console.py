@@ -85,8 +85,21 @@ def test_streams_that_part_stay_apart(tmp_path):
     body = "print('out')\nprint('err', file=sys.stderr)"
     done = execute(tmp_path, body, stderr=subprocess.PIPE)
     assert (done.stdout, done.stderr) == (b"out\nafter\n", b"err\n")
-    # Two streams have no common order: the line of the one may stand within that of the other.
-    assert sorted(stored(tmp_path / "run")[0]) == sorted("out\nerr\n")
+    assert sorted(stored(tmp_path / "run")[0].split()) == ["err", "out"]
+
+
+def test_a_line_is_not_broken_by_that_of_another_stream(tmp_path):
+    with EventWriter(str(tmp_path)) as writer:
+        made = Transcript(writer, 1000)
+        out, error = made.feed(), made.feed()
+        out("one ")
+        error("oh ")
+        out("line\nand an")
+        made.log()
+        error(b"no\n")
+        out("other")
+        made.log(is_last=True)
+    assert stored(tmp_path)[0] == "one line\noh no\nand another"
 
 
 def test_c_code_that_holds_the_gil_may_write_more_than_a_pipe_holds(tmp_path):

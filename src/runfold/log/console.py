@@ -111,9 +111,12 @@ class Transcript:
         self._writer = writer
         self._left = limit
         self._step = first_step
+        # Pieces in the order in which they came, each with the number of its stream.
         # Appended to without a lock, which a fork could leave locked for ever.
-        self._waiting: collections.deque[str] = collections.deque()
-        self._open = ""
+        self._waiting: collections.deque[tuple[int, str]] = collections.deque()
+        # The last line of each stream, which may not be whole yet: a stream that writes in
+        # the middle of another's line must not end up within it.
+        self._open: list[str] = []
         self._tail = ""
         self._dropped = 0
         self._codes = re.compile(
@@ -126,11 +129,13 @@ class Transcript:
 
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         waiting, pid = self._waiting, os.getpid()
+        stream = len(self._open)
+        self._open.append("")
 
         def take(data: str | bytes) -> None:
             text = data if isinstance(data, str) else decoder.decode(data)
             if text and os.getpid() == pid:  # in the child of a fork nobody logs it
-                waiting.append(text)
+                waiting.append((stream, text))
 
         return take
 
@@ -143,38 +148,36 @@ class Transcript:
         """Log the lines that are complete; at last also one that is not, and the tail."""
         if self._writer.is_closed:
             return
-        text = self._open
+        lines = ""
         while self._waiting:
-            text += self._waiting.popleft()
-            if len(text) > _MOST_PENDING:  # more than anybody reads: in pieces
-                text = self._keep(text)
-        self._open = self._keep(text)
+            stream, text = self._waiting.popleft()
+            whole, self._open[stream] = self._split(self._open[stream] + text)
+            lines += whole
+            if len(lines) > _MOST_PENDING:  # more than anybody reads: in pieces
+                self._store(lines)
+                lines = ""
+        self._store(lines)
         if not is_last:
             return
-        self._store(self._collapse(self._open))
-        self._open = ""
+        for stream, rest in enumerate(self._open):
+            self._store(self._collapse(rest))
+            self._open[stream] = ""
         if self._dropped:
             left_out = self._dropped - len(self._tail)
             note = f"… {left_out:,} characters of output are not stored …\n" if left_out else ""
             self._log(note + self._tail)
             self._dropped, self._tail = 0, ""
 
-    def _keep(self, text: str) -> str:
-        """Store the complete lines; gives back the last one, or how it looks by now."""
-        lines, _, rest = text.rpartition("\n")
-        if lines:
-            self._store("\n".join(map(self._collapse, lines.split("\n"))) + "\n")
-        elif len(text) > len(rest):
-            self._store("\n")
+    def _split(self, text: str) -> tuple[str, str]:
+        """The lines that are whole, and the last one as it looks by now."""
+        *whole, rest = text.split("\n")
+        lines = "".join(f"{self._collapse(line)}\n" for line in whole)
         # A bar that is drawn a thousand times before its line ends is held once; a
         # carriage return at the end may yet turn out to be that of a line feed.
         if "\r" in rest[:-1]:
             end = "\r" if rest.endswith("\r") else ""
             rest = self._collapse(rest) + end
-        if len(rest) > _BLOCK:
-            self._store(rest)
-            rest = ""
-        return rest
+        return (lines + rest, "") if len(rest) > _BLOCK else (lines, rest)
 
     def _collapse(self, line: str) -> str:
         if "\x1b" in line:
