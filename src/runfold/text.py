@@ -55,6 +55,11 @@ def _fit(chars: str, budget: int) -> Iterator[str]:
         yield shown
 
 
+def utf8(text: str) -> str:
+    """Return text that can be stored: a lone surrogate, as of a file name, becomes an escape."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
 def file_order(path: str) -> tuple[list[str | int], str]:
     """Return a sort key that orders a run's event files by when they were begun.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import time
 from dataclasses import dataclass
@@ -15,10 +14,11 @@ from runfold.errors import CannotFold
 from runfold.events import values
 from runfold.events.kinds.layout import Category, Chart, Layout, Margin
 from runfold.export.files import replace_folders
+from runfold.log.stream import name_file
 from runfold.reduce.bands import choose_band
 from runfold.reduce.folded import FILE_SUFFIX
 from runfold.reduce.groups import PARENT
-from runfold.text import escape
+from runfold.text import escape, utf8
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -35,8 +35,6 @@ BAND = "band"
 BAND_SECTION = "± band"
 # Room below the 255 bytes of most file systems.
 LONGEST_NAME = 200
-
-_counter = itertools.count()
 
 
 def write_event_files(
@@ -66,7 +64,7 @@ def write_event_files(
     folders = list_folders(folded, out)
     if len(set(folders)) < len(folders):
         raise CannotFold(f"A statistic may not be called '{BAND}': its folder is that of the band.")
-    name = name_file()
+    name = name_file(FILE_SUFFIX)
     with replace_folders(folders, overwrite=overwrite) as temporary:
         for statistic, folder in zip(folded.statistics, temporary, strict=False):
             for run in runs:
@@ -161,15 +159,10 @@ def _settings(group: Group) -> dict[str, bool | float | str]:
     """What its runs have in common, without lists and the like, for which hparams have no type."""
     shared = group.hparams | group.key
     return {
-        _utf8(str(name)): _utf8(value) if isinstance(value, str) else value
+        utf8(str(name)): utf8(value) if isinstance(value, str) else value
         for name, value in shared.items()
         if isinstance(value, bool | int | float | str)
     }
-
-
-def _utf8(text: str) -> str:
-    """Text that can be stored: a part of a run's name need not be UTF-8 on the disk."""
-    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _encode(run: _Run, statistic: str, form: Form) -> Iterator[EventBuffer]:
@@ -267,13 +260,6 @@ def _safe_name(name: str) -> str:
 
 def _quote(char: str) -> str:
     return "".join(f"%{byte:02X}" for byte in char.encode("utf-8", "surrogatepass"))
-
-
-def name_file() -> str:
-    """A name for an event file that no other call gives, here or on another machine."""
-    host, process = os.uname().nodename, os.getpid()
-    stamp = f"{int(time.time()):010d}.{host}.{process}.{next(_counter)}"
-    return f"events.out.tfevents.{stamp}{FILE_SUFFIX}"
 
 
 def write_file(folder: str, name: str, pieces: Iterable[EventBuffer]) -> None:

@@ -15,6 +15,7 @@ from runfold.events.kinds.image import as_png
 from runfold.log.arrays import as_array, as_number, refuse, tell
 from runfold.log.drawing import PALETTE, choose_colour, draw_boxes
 from runfold.log.pictures import encode_picture
+from runfold.text import utf8
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -120,7 +121,7 @@ def _as_labels(value: Any, tag: str, count: int) -> tuple[str, ...] | None:
         tell(tag, "labels", f"has {len(entries)} for {count} boxes, which are drawn without")
         return None
     names = (str(one.item() if hasattr(one, "item") else one) for one in entries)
-    return tuple(name.encode("utf-8", "backslashreplace").decode() for name in names)
+    return tuple(map(utf8, names))
 
 
 def _as_scores(value: Any, tag: str, count: int) -> NDArray[np.float64] | None:

@@ -19,6 +19,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from runfold.log.masking import is_secret, mask_mapping
+from runfold.text import utf8
 
 _DEEPEST = 30
 _MOST_VALUES = 20_000
@@ -260,5 +261,5 @@ def _free(taken: Mapping[str, Any], name: str) -> str:
 
 
 def _cut(text: str, limit: int) -> str:
-    text = text.encode("utf-8", "backslashreplace").decode()  # a path need not be UTF-8
+    text = utf8(text)
     return text if len(text) <= limit else f"{text[:limit]}… ({len(text):,} characters)"

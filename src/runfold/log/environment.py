@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from runfold.log.masking import mask_arguments, mask_mapping
+from runfold.text import utf8
 
 _NAMES = frozenset(
     {
@@ -97,7 +98,7 @@ def choose_environment() -> dict[str, str]:
         for name, value in sorted(os.environ.items())
         if name in _NAMES or name.startswith(_BEGINNINGS)
     }
-    return {name: _clean(value) for name, value in mask_mapping(chosen).items()}
+    return {name: utf8(value) for name, value in mask_mapping(chosen).items()}
 
 
 def describe_command(command: Sequence[str] | None = None) -> dict[str, Any]:
@@ -107,10 +108,10 @@ def describe_command(command: Sequence[str] | None = None) -> dict[str, Any]:
     and `module` where it was started by `python -m`.
     """
     if command is not None:
-        return {"argv": [_clean(argument) for argument in mask_arguments(command)]}
+        return {"argv": [utf8(argument) for argument in mask_arguments(command)]}
     return _gather(
-        argv=lambda: [_clean(argument) for argument in mask_arguments(sys.argv)],
-        orig_argv=lambda: [_clean(argument) for argument in mask_arguments(sys.orig_argv)],
+        argv=lambda: [utf8(argument) for argument in mask_arguments(sys.argv)],
+        orig_argv=lambda: [utf8(argument) for argument in mask_arguments(sys.orig_argv)],
         executable=lambda: sys.executable,
         module=_find_module,
     )
@@ -124,7 +125,7 @@ def _gather(**questions: Callable[[], Any]) -> dict[str, Any]:
         except Exception:  # a story with a gap is better than a run that does not start
             continue
         if answer is not None and answer != "" and answer != []:
-            answers[name] = _clean(answer) if isinstance(answer, str) else answer
+            answers[name] = utf8(answer) if isinstance(answer, str) else answer
     return answers
 
 
@@ -240,7 +241,3 @@ def _read_info(folder: str, entry: str) -> tuple[str | None, str | None]:
 def _find_module() -> str | None:
     spec = getattr(sys.modules.get("__main__"), "__spec__", None)
     return None if spec is None else str(spec.name).removesuffix(".__main__")
-
-
-def _clean(text: str) -> str:
-    return text.encode("utf-8", "backslashreplace").decode()  # a path need not be UTF-8

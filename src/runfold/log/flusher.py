@@ -92,19 +92,25 @@ def watch_sigterm() -> None:
         signal.signal(signal.SIGTERM, flush_on_sigterm)
 
 
+# Those locked for a fork: while it lasts, another thread may open a writer or close one.
+_forking: list[EventWriter] = []
+
+
 def _before_fork() -> None:
     # No other thread may be in the middle of a write, or the child would see it half done.
-    for writer in list(flusher.writers):
+    _forking.extend(flusher.writers)
+    for writer in _forking:
         writer.lock.acquire()
 
 
 def _after_fork_in_parent() -> None:
-    for writer in list(flusher.writers):
-        writer.lock.release()
+    while _forking:
+        _forking.pop().lock.release()
 
 
 def _after_fork_in_child() -> None:
     global flusher
+    _forking.clear()  # their locks are the parent's
     writers, flusher = list(flusher.writers), Flusher()
     for writer in writers:
         writer.begin_anew()

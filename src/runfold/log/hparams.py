@@ -16,7 +16,7 @@ from runfold.errors import CannotLog
 from runfold.events import values
 from runfold.events.kinds.hparams import Experiment, HParam, Metric
 from runfold.log.arrays import as_array, as_number, refuse
-from runfold.text import human_list, near
+from runfold.text import human_list, near, utf8
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -194,11 +194,6 @@ def raised_now() -> BaseException | None:
 def raised_last() -> BaseException | None:
     """The exception that ended the program; None in a session in which one goes on after it."""
     return None if hasattr(sys, "ps1") else getattr(sys, "last_value", None)
-
-
-def utf8(text: str) -> str:
-    """Text that can be stored: what is no UTF-8 as an escape."""
-    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _leaves(

@@ -13,6 +13,7 @@ from runfold.log.film import encode_film
 from runfold.log.pictures import as_picture, encode_picture
 from runfold.log.sound import encode_sound
 from runfold.log.writer import EventWriter
+from runfold.text import utf8
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -157,6 +158,6 @@ class Media(EventWriter):
                 fact = "a text is a str; log str() of it"
                 raise CannotLog(refuse(as_tag(tag), "text_string", text_string, fact))
             # Names of files need not have UTF-8.
-            text = text_string.encode("utf-8", "backslashreplace").decode()
+            text = utf8(text_string)
             message = values.text(f"{as_tag(tag)}/text_summary", [text])
             self.add_value(tag, message, global_step, walltime)

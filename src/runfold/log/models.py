@@ -189,9 +189,5 @@ class Models(EventWriter):
 
     def _metric_step(self, step: Any) -> int:
         if step is None and self._default_step is None:
-            return self._last_step()
+            return self.last_step
         return self._step(step, "")
-
-    def _last_step(self) -> int:
-        """The largest step that was logged."""
-        return self.last_step

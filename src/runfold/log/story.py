@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 from runfold.events import values
+from runfold.text import utf8
 
 PREFIX = "runfold/"
 # Each is what its name says; `diff` and `output` are plain text, all others are JSON.
@@ -40,7 +41,7 @@ def encode_story(part: str, value: Any) -> bytes:
         language, body = _PLAIN[part], str(value)
     else:
         language, body = "json", json.dumps(value, indent=1, default=str, ensure_ascii=False)
-    body = body.encode("utf-8", "backslashreplace").decode()  # names need not be UTF-8
+    body = utf8(body)  # names need not be
     # A fence longer than any in the text, so that the text cannot end it.
     longest = max((len(run) for run in re.findall(r"`+", body)), default=0)
     fence = "`" * max(3, longest + 1)

@@ -11,6 +11,8 @@ from contextlib import suppress
 from runfold.core.encoder import EventBuffer
 
 _counter = itertools.count()
+# torch names its files as we do, and empties one that is there: ours end otherwise.
+MARK = ".runfold"
 
 
 class Stream:
@@ -21,7 +23,7 @@ class Stream:
         os.makedirs(folder, exist_ok=True)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
         while True:
-            self.path = os.path.join(folder, name_file(suffix))
+            self.path = os.path.join(folder, name_file(f"{MARK}{suffix}"))
             with suppress(FileExistsError):
                 self._file = os.open(self.path, flags, 0o666)
                 break
@@ -72,10 +74,6 @@ class Stream:
             with waiting[done:] as rest:  # no frame of an error may keep the buffer
                 done += os.write(self._file, rest)
 
-    def sync(self) -> None:
-        """Wait until the disk has it all. Raises OSError."""
-        os.fsync(self._file)
-
     def close(self) -> None:
         """Give the file back to the system; once more does nothing."""
         file, self._file = self._file, -1
@@ -83,10 +81,7 @@ class Stream:
             os.close(file)
 
 
-def name_file(suffix: str = "") -> str:
-    """A name for an event file that no other call has, here or on another machine.
-
-    torch names its files alike, and empties one that is there: ours has a mark of its own.
-    """
+def name_file(suffix: str) -> str:
+    """A name for an event file that no other call has, here or on another machine."""
     stamp = f"{int(time.time()):010d}.{os.uname().nodename}.{os.getpid()}.{next(_counter)}"
-    return f"events.out.tfevents.{stamp}.runfold{suffix}"
+    return f"events.out.tfevents.{stamp}{suffix}"

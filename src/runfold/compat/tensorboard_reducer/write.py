@@ -17,7 +17,9 @@ from runfold.core.encoder import EventBuffer
 from runfold.errors import OutputExists
 from runfold.export.compression import compress
 from runfold.export.files import check_file, check_folders, replace_file, replace_folders
-from runfold.export.tensorboard import name_file, write_file
+from runfold.export.tensorboard import write_file
+from runfold.log.stream import name_file
+from runfold.reduce.folded import FILE_SUFFIX
 from runfold.text import escape
 
 if TYPE_CHECKING:
@@ -91,7 +93,7 @@ def _write_events(curves: Curves, folder: str) -> None:
             np.full(len(curve), now),
             np.ascontiguousarray(curve, np.float64),
         )
-    write_file(folder, name_file(), [buffer])
+    write_file(folder, name_file(FILE_SUFFIX), [buffer])
 
 
 def write_data_file(
