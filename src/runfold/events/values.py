@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from runfold.events.kinds import boxes as box_values
 from runfold.events.kinds import hparams, mesh
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
+    from runfold.events.kinds.boxes import Boxes
     from runfold.events.kinds.hparams import Experiment, HParam, Metric
     from runfold.events.kinds.layout import Category, Chart, Layout
 
@@ -318,8 +318,10 @@ def layout(page: Layout) -> bytes:
     return tensor("custom_scalars__config__", np.array(content, object), "custom_scalars")
 
 
-def boxes(tag: str, content: box_values.Boxes, difference: bytes) -> bytes:
+def boxes(tag: str, content: Boxes, difference: bytes) -> bytes:
     """What is drawn into the picture of a tag, and the PNG file that takes it out again."""
+    from runfold.events.kinds import boxes as box_values
+
     strings = np.array([box_values.encode(content).encode(), difference], object)
     return tensor(box_values.PREFIX + tag, strings, box_values.PLUGIN)
 

@@ -1,4 +1,8 @@
-"""Pictures, figures, films, sound and text."""
+"""Pictures, figures, films, sound and text.
+
+What encodes all but plain pictures is imported when it is first used: a program that
+logs numbers is not to wait for it.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +11,7 @@ from typing import TYPE_CHECKING, Any
 from runfold.errors import CannotLog
 from runfold.events import values
 from runfold.log.arrays import as_tag, refuse
-from runfold.log.boxes import encode_boxes
-from runfold.log.figures import draw_figures
-from runfold.log.film import encode_film
 from runfold.log.pictures import as_picture, encode_picture
-from runfold.log.sound import encode_sound
 from runfold.log.writer import EventWriter
 from runfold.text import utf8
 
@@ -89,6 +89,8 @@ class Media(EventWriter):
                 names, "#rrggbb" or three numbers. By default each label has its own.
             masks: (boxes, height, width), of bools, or numbers that are true above 0.5.
         """
+        from runfold.log.boxes import encode_boxes
+
         if self._is_heard():
             pixels = as_picture(img_tensor, as_tag(tag), dataformats=dataformats)
             both = encode_boxes(tag, pixels, box_tensor, rescale, labels, scores, colors, masks)
@@ -107,6 +109,8 @@ class Media(EventWriter):
 
         With `close`, pyplot forgets a figure that it made.
         """
+        from runfold.log.figures import draw_figures
+
         if self._is_heard():
             drawn = draw_figures(figure, as_tag(tag), close)
             pixels = as_picture(drawn, tag, "figure", "NHWC" if drawn.ndim == 4 else "HWC")
@@ -125,6 +129,8 @@ class Media(EventWriter):
 
         Numbers are taken as by `add_image`; frames of more than 256 colours lose some.
         """
+        from runfold.log.film import encode_film
+
         if self._is_heard():
             message = encode_film(as_tag(tag), vid_tensor, fps, dataformats)
             self.add_value(tag, message, global_step, walltime)
@@ -141,6 +147,8 @@ class Media(EventWriter):
 
         The shape is (frames,), (frames, 2) or (2, frames); axes of length 1 do not count.
         """
+        from runfold.log.sound import encode_sound
+
         if self._is_heard():
             message = encode_sound(as_tag(tag), snd_tensor, sample_rate)
             self.add_value(tag, message, global_step, walltime)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from runfold.log import embedding, graph, hparams, mesh
+from runfold.log import hparams
 from runfold.log.writer import EventWriter
 from runfold.text import escape
 
@@ -79,6 +79,8 @@ class Models(EventWriter):
             verbose: print the graph.
             use_strict_trace: False lets the tracer follow lists and dicts that change.
         """
+        from runfold.log import graph
+
         if self._is_heard():
             graph_def, metadata = graph.trace(model, input_to_model, verbose, use_strict_trace)
             now = self._time(None)
@@ -95,6 +97,8 @@ class Models(EventWriter):
 
         `onnx_model_file` is tensorboardX's name of `prototxt`.
         """
+        from runfold.log import graph
+
         file = prototxt if onnx_model_file is None else onnx_model_file
         if file is None:
             raise TypeError("add_onnx_graph needs the path of an ONNX file")
@@ -125,6 +129,8 @@ class Models(EventWriter):
             tag: the name of the embedding.
             metadata_header: the names of the columns of labels.
         """
+        from runfold.log import embedding
+
         if not self._is_heard():
             return
         step = self._step(global_step, tag)
@@ -159,6 +165,8 @@ class Models(EventWriter):
             global_step: where it stands; 0 if left out.
             walltime: seconds since 1970; now if left out.
         """
+        from runfold.log import mesh
+
         if self._is_heard():
             parts = mesh.encode(tag, vertices, colors, faces, config_dict)
             step, at = self._step(global_step, tag), self._time(walltime, tag)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import warnings
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -115,4 +114,4 @@ def default_folder(comment: str = "") -> str:
     if given := os.environ.get(LOGDIR_VARIABLE):
         return given
     now = datetime.now().strftime("%b%d_%H-%M-%S")
-    return os.path.join("runs", f"{now}_{socket.gethostname()}{comment}")
+    return os.path.join("runs", f"{now}_{os.uname().nodename}{comment}")
