@@ -86,7 +86,7 @@ def test_a_diff_without_end_is_cut_at_a_file(repository, tmp_path):
 
 
 def test_secrets_in_sources_are_masked_and_the_patch_still_applies(repository, tmp_path):
-    key = "-----BEGIN PRIVATE KEY-----\nabc\n-----END PRIVATE KEY-----\n"
+    key = "-----BEGIN PRIVATE KEY-----\nkey-material\n-----END PRIVATE KEY-----\n"
     write(repository, {"old.py": f"t = '{TOKEN}'\n", "a/model.py": f"x = 1\nt = '{TOKEN}'\n"})
     git(repository, "add", "old.py")
     git(repository, "commit", "-q", "-m", "second")
@@ -99,7 +99,7 @@ def test_secrets_in_sources_are_masked_and_the_patch_still_applies(repository, t
         "key.py": "it may hold secrets",
         "secrets.toml": "it may hold secrets",
     }
-    assert not any(secret in repr(code) for secret in (TOKEN, "hunter2", "abc"))
+    assert not any(secret in repr(code) for secret in (TOKEN, "hunter2", "key-material"))
     restored = restore(repository, code, tmp_path)
     assert restored["a/model.py"][0] == b"x = 1\nt = '***'\n"
     assert restored["new.py"][0] == b"password = '***'\n"
