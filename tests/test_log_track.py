@@ -9,6 +9,7 @@ import textwrap
 import threading
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
@@ -152,6 +153,61 @@ def test_a_resumed_run_voids_what_came_after_its_checkpoint(tmp_path):
     assert read["loss"].hidden == 80
     accumulator = EventAccumulator(str(tmp_path)).Reload()
     assert [event.value for event in accumulator.Scalars("loss")] == [1.0] * 100 + [2.0] * 100
+
+
+def test_a_resumed_run_goes_on_where_each_of_its_counters_stood(tmp_path):
+    for start in (0, 100):
+        with rf.track(tmp_path, resume=bool(start), system=0.01, output=True) as run:
+            print(f"from step {start}")
+            run.save(__file__, f"checkpoint-{start}")
+            # Text without a step is no step of the training.
+            run.add_text("note", "on another machine")
+            for step in range(start, start + 150):
+                run.add_scalar("loss", float(start), step)
+            wait_for_system(run)
+    read = rf.open(tmp_path, restarts="keep")["."]
+    for tag in (tag for tag in read if tag.startswith("system/")):
+        assert (np.diff(read[tag].steps) > 0).all()
+    read = rf.open(tmp_path)["."]
+    assert read["loss"].values.tolist() == [0.0] * 100 + [100.0] * 150
+    assert read.output == "from step 0\nfrom step 100\n"
+    assert [one.name for one in read.artifacts] == ["checkpoint-0", "checkpoint-100"]
+    assert read.text("runfold/status")["step"].tolist() == [0, 1, 2, 3]
+
+
+def test_a_resumed_run_without_steps_goes_on_counting(tmp_path):
+    for _ in range(2):
+        with rf.track(tmp_path, resume=True, system=False) as run:
+            for _ in range(3):
+                run.log({"loss": 1.0})
+    assert rf.open(tmp_path)["."]["loss"].steps.tolist() == list(range(6))
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        lambda run: run.add_image("i", np.zeros((3, 2, 2), np.uint8), 2),
+        lambda run: run.add_scalar_series("s", [2, 3], [1.0, 1.0]),
+        lambda run: run.log({"loss": 1.0}, 2),
+    ],
+)
+def test_a_run_is_resumed_by_what_comes_first_of_any_kind(tmp_path, log):
+    with rf.track(tmp_path, system=False) as run:
+        for step in range(5):
+            run.add_scalar("loss", 0.0, step)
+    with rf.track(tmp_path, resume=True, system=False) as run:
+        log(run)
+        run.add_scalar("loss", 1.0, 4)
+    read = rf.open(tmp_path)["."]
+    assert read["loss"].hidden == 3
+    assert read.images()["step"].tolist() in ([], [2])
+    assert read.hidden == 3
+
+
+def wait_for_system(run):
+    """Wait until the machine was looked at."""
+    while not any("system/" in tag for tag in rf.open(run.folder)["."]):
+        run.flush()
 
 
 def test_artifacts_lie_beside_the_run_with_their_hash(tmp_path):

@@ -19,9 +19,11 @@ __all__ = ["Run", "Runs", "Series", "SummaryWriter", "errors", "open", "track"]
 if TYPE_CHECKING:
     from runfold import errors
     from runfold.log.summary import SummaryWriter
-    from runfold.log.track import track
+    from runfold.log.track import Tracker
     from runfold.runs import Run, Runs, Series
     from runfold.runs import open_runs as open
+
+    track = Tracker
 
 _HOMES = {
     "Run": ("runfold.runs", "Run"),
@@ -30,7 +32,7 @@ _HOMES = {
     "SummaryWriter": ("runfold.log.summary", "SummaryWriter"),
     "errors": ("runfold.errors", None),
     "open": ("runfold.runs", "open_runs"),
-    "track": ("runfold.log.track", "track"),
+    "track": ("runfold.log.track", "Tracker"),
 }
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from runfold.log.track import track
+from runfold.log.track import Tracker
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -98,7 +98,7 @@ def train(folder: str, rate: float, seed: int) -> float:
     accuracy = 0.0
     settings = {"lr": rate, "seed": seed, "hidden": HIDDEN}
     # A run is over in a second, which leaves nothing to see of the system.
-    with track(folder, hparams=settings, system=False, filename_suffix=FILE_SUFFIX) as run:
+    with Tracker(folder, hparams=settings, system=False, filename_suffix=FILE_SUFFIX) as run:
         run.add_text("note", f"Two spirals, lr {rate:g}, seed {seed}, {STEPS} steps.")
         for step in range(STEPS + 1):
             batch = random.integers(0, len(points), BATCH)

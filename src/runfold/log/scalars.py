@@ -107,6 +107,7 @@ class Scalars(EventWriter):
                 reason = f"{len(row)} numbers do not go with {len(index)} steps"
                 raise CannotLog(refuse(name, argument, row, reason))
         if len(index):
+            self._step(int(index.min()), name)
             self.last_step = max(self.last_step, int(index.max()))
         form = "double" if double_precision else "simple"
         self.put("scalars", name, index, times, numbers, form)

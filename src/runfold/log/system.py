@@ -82,7 +82,10 @@ class SystemMonitor:
             return
         step = self._first_step + int(time.monotonic() - self._began)
         self._last_step = step = max(step, self._last_step + 1)
-        self._writer.log({PREFIX + tag: value for tag, value in readings.items()}, step)
+        now = time.time()
+        for tag, value in readings.items():
+            # Not by `log`: these steps are no steps of the training.
+            self._writer.put("scalar", PREFIX + tag, value, step, now)
 
 
 def _find_sources(folder: str) -> dict[str, Source]:

@@ -26,6 +26,7 @@ from runfold.log.environment import (
 from runfold.log.masking import mask_mapping
 from runfold.log.status import Heart
 from runfold.log.summary import LOGDIR_VARIABLE, SummaryWriter, default_folder
+from runfold.log.system import PREFIX as SYSTEM
 from runfold.log.system import SystemMonitor
 from runfold.text import escape
 
@@ -41,21 +42,12 @@ if TYPE_CHECKING:
 
 _CLAIM_SECONDS = 60.0
 
+# Tags whose steps are not those of the training.
+_OWN = (story.PREFIX, SYSTEM)
 
-def track(
-    logdir: str | os.PathLike[str] | None = None,
-    hparams: Any = None,
-    name: str | None = None,
-    *,
-    config: Any = None,
-    resume: bool | int = False,
-    code: bool = True,
-    system: bool | float = True,
-    output: bool = False,
-    on_stop: Callable[..., object] | None = None,
-    **options: Any,
-) -> Tracker:
-    """A run that is logged with all that makes it reproducible.
+
+class Tracker(SummaryWriter):
+    """A run that is logged with all that makes it reproducible: what `rf.track` gives.
 
     A context manager, a decorator, or a plain object that begins at its first call:
 
@@ -83,24 +75,9 @@ def track(
         output: whether to record standard output and error.
         on_stop: called with a stop request, instead of raising KeyboardInterrupt
             in the main thread.
+        command: what runs, where that is not this process.
         options: those of SummaryWriter.
     """
-    return Tracker(
-        logdir,
-        hparams,
-        name,
-        config=config,
-        resume=resume,
-        code=code,
-        system=system,
-        output=output,
-        on_stop=on_stop,
-        **options,
-    )
-
-
-class Tracker(SummaryWriter):
-    """What `rf.track` gives: a SummaryWriter that begins at its first call."""
 
     def __init__(
         self,
@@ -117,25 +94,16 @@ class Tracker(SummaryWriter):
         command: Sequence[str] | None = None,
         **options: Any,
     ) -> None:
-        """See `track`; `command` is what runs, where that is not this process."""
-        self._again = functools.partial(
-            Tracker,
-            logdir,
-            hparams,
-            name,
-            config=config,
-            resume=resume,
-            code=code,
-            system=system,
-            output=output,
-            on_stop=on_stop,
-            **options,
-        )
+        given = {**locals(), **options}
+        for not_given in ("self", "options", "__class__"):
+            given.pop(not_given)
+        self._again = functools.partial(Tracker, **given)
         folder = os.fspath(logdir) if logdir is not None else default_folder()
         super().__init__(os.path.join(folder, name) if name else folder, is_lazy=True, **options)
         self._hparams, self._config = hparams, config
         self._resume = resume
-        self._has_code = code
+        self._has_code, self._has_output = code, output
+        self._system_seconds = 5.0 if system is True else float(system)
         self._command = list(command) if command is not None else None
         # Within `runfold run`, which watches over the run itself.
         self._is_guest = command is None and os.environ.get(LOGDIR_VARIABLE) == os.path.abspath(
@@ -146,12 +114,7 @@ class Tracker(SummaryWriter):
         self._heart: Heart | None = None
         self._control: Control | None = None
         self._on_stop = on_stop
-        self._helpers: list[Any] = []
-        if output and not self._is_guest:
-            self._helpers.append(ConsoleCapture(self))
-        if system and not self._is_guest:
-            seconds = 5.0 if system is True else float(system)
-            self._helpers.append(SystemMonitor(self, seconds))
+        self._helpers: list[ConsoleCapture | SystemMonitor] = []
 
     def __enter__(self) -> Self:
         self._is_heard()
@@ -233,16 +196,34 @@ class Tracker(SummaryWriter):
 
     def _begin(self) -> None:
         """Tell the story of the run, and watch over it from here on."""
+        before = {} if self._resume is False else _next_steps(self.folder)
+        self._next_step = max(
+            (step for tag, step in before.items() if not tag.startswith(_OWN)), default=0
+        )
         if self._resume is not True and self._resume is not False:
             self._void_from(self._resume)
         self._tell_settings()
         if self._is_guest:
             return
-        self._heart = Heart(self.folder, self, on_end=self._rest_helpers)
+        self._saved = before.get(story.PREFIX + story.ARTIFACT, 0)
+        self._heart = Heart(
+            self.folder,
+            self,
+            on_end=self._rest_helpers,
+            first_step=before.get(story.PREFIX + story.STATUS, 0),
+        )
         self._heart.start()
         self._control = Control(self.folder, self._stop_asked)
         self._control.start()
         self._tell_rest()
+        if self._has_output:
+            first_step = before.get(story.PREFIX + story.OUTPUT, 0)
+            self._helpers.append(ConsoleCapture(self, first_step=first_step))
+        if self._system_seconds:
+            first_step = max(
+                (step for tag, step in before.items() if tag.startswith(SYSTEM)), default=0
+            )
+            self._helpers.append(SystemMonitor(self, self._system_seconds, first_step))
         for helper in self._helpers:
             helper.start()
 
@@ -283,11 +264,14 @@ class Tracker(SummaryWriter):
         self._resume = False
         self.put("session_start", step, self._time(None))
 
-    def _record(self, tag: Any, value: Any, step: Any, *rest: Any) -> None:
-        if self._resume is True and self._is_heard():
-            self._void_from(self._step(step, str(tag)))
+    def _step(self, step: Any, tag: str) -> int:
+        index = super()._step(step, tag)
+        # Of whatever kind: the first step that is logged says where the run goes on.
+        is_said = step is not None or self._default_step is not None
+        if self._resume is True and is_said and not tag.startswith(_OWN) and self._is_heard():
+            self._void_from(index)
             self._choose_way()
-        super()._record(tag, value, step, *rest)
+        return index
 
 
 def _find_script(command: Sequence[str]) -> str | None:
@@ -330,8 +314,24 @@ def _claim_folder(folder: str) -> tuple[str, str | None]:
     return free, claim
 
 
+def _next_steps(folder: str) -> dict[str, int]:
+    """For each tag in the event files of a folder the step after its last one."""
+    from runfold.logdir.discover import FoundRun
+    from runfold.logdir.log import RunLog
+
+    files = [os.path.join(folder, name) for name in sorted(_list_event_files(folder))]
+    log = RunLog(FoundRun("", folder, files), restarts="keep")
+    steps = {tag: one.steps for tag, one in log.scalars.items()}
+    steps |= {tag: payloads.steps for (_, tag), payloads in log.payloads.items()}
+    return {tag: int(some.max()) + 1 for tag, some in steps.items() if len(some)}
+
+
 def _has_run(folder: str) -> bool:
-    return os.path.isdir(folder) and any("tfevents" in name for name in os.listdir(folder))
+    return os.path.isdir(folder) and bool(_list_event_files(folder))
+
+
+def _list_event_files(folder: str) -> list[str]:
+    return [name for name in os.listdir(folder) if "tfevents" in name]
 
 
 def _is_old(claim: str) -> bool:

@@ -38,6 +38,7 @@ _FORM_KINDS = {
 
 # These tell of the run, not of a step of it: a restart does not make them wrong.
 _TIMELESS = {"graph", "hparams", "run_metadata"}
+_STORY = "runfold/"
 
 
 def assemble_series(
@@ -82,7 +83,7 @@ def assemble_payloads(
     assembled: dict[tuple[str, str], Payloads] = {}
     for rows, kind, tag in _group(items, names, tags):
         shown = rows
-        if needs_policy and kind not in _TIMELESS:
+        if needs_policy and kind not in _TIMELESS and not tag.startswith(_STORY):
             mask = visible(items["step"][rows], _row_markers(rows, counts, lowest), policy)
             shown = rows if mask is None else rows[mask]
         hidden = len(rows) - len(shown)
