@@ -21,7 +21,7 @@ HELP = """\
 Train a small ensemble and look at its logs.
 
 A NumPy network learns to tell two spirals apart, with 2 learning rates x 5
-seeds, in about 10 seconds. Its logs hold scalars, histograms, images, text and
+seeds, in a few seconds. Its logs hold scalars, histograms, images, text and
 hparams, for you to try everything on. Then come the list of runs, a table of
 final values, and the check for problems. At last the seeds of each learning
 rate are folded into one curve, in DIR-reduced: event files, a CSV file and a
