@@ -6,10 +6,9 @@ import subprocess
 import sys
 
 import pytest
+from output_logs import output
 
-import runfold as rf
-from runfold.log.console import ConsoleCapture, Transcript
-from runfold.log.story import decode_story
+from runfold.log.console import ConsoleCapture
 from runfold.log.writer import EventWriter
 
 HEAD = """
@@ -23,13 +22,6 @@ capture.start()
 TAIL = "\ncapture.stop()\nprint('after', flush=True)\nwriter.close()\n"
 
 
-def stored(folder):
-    """The output in a run's folder, and the steps of its chunks."""
-    texts = rf.open(folder).text()
-    texts = texts[texts["tag"] == "runfold/output"]
-    return "".join(map(decode_story, texts["text"])), texts["step"].tolist()
-
-
 def execute(tmp_path, body, code=0, **options):
     """What a script really writes, to both streams."""
     command = [sys.executable, "-c", HEAD + body + TAIL, str(tmp_path / "run")]
@@ -37,23 +29,6 @@ def execute(tmp_path, body, code=0, **options):
     done = subprocess.run(command, **options)
     assert done.returncode == code
     return done
-
-
-@pytest.fixture
-def transcript(tmp_path):
-    """A function that gives what is stored of pieces of text, logged after each."""
-
-    def store(*pieces, limit=1_000_000):
-        with EventWriter(str(tmp_path)) as writer:
-            made = Transcript(writer, limit)
-            take = made.feed()
-            for piece in pieces:
-                take(piece)
-                made.log()
-            made.log(is_last=True)
-        return stored(tmp_path)
-
-    return store
 
 
 def test_output_of_python_c_and_children_is_stored_and_real(tmp_path):
@@ -72,7 +47,7 @@ os.waitpid(child, 0)
 """
     expected = "python\nerror\nc\nchild\nfork\n"
     assert execute(tmp_path, body).stdout.decode() == expected + "after\n"
-    assert stored(tmp_path / "run") == (expected, [0])
+    assert output(tmp_path / "run") == (expected, [0])
 
 
 def test_no_byte_is_lost_or_changed(tmp_path):
@@ -85,21 +60,7 @@ def test_streams_that_part_stay_apart(tmp_path):
     body = "print('out')\nprint('err', file=sys.stderr)"
     done = execute(tmp_path, body, stderr=subprocess.PIPE)
     assert (done.stdout, done.stderr) == (b"out\nafter\n", b"err\n")
-    assert sorted(stored(tmp_path / "run")[0].split()) == ["err", "out"]
-
-
-def test_a_line_is_not_broken_by_that_of_another_stream(tmp_path):
-    with EventWriter(str(tmp_path)) as writer:
-        made = Transcript(writer, 1000)
-        out, error = made.feed(), made.feed()
-        out("one ")
-        error("oh ")
-        out("line\nand an")
-        made.log()
-        error(b"no\n")
-        out("other")
-        made.log(is_last=True)
-    assert stored(tmp_path)[0] == "one line\noh no\nand another"
+    assert sorted(output(tmp_path / "run")[0].split()) == ["err", "out"]
 
 
 def test_c_code_that_holds_the_gil_may_write_more_than_a_pipe_holds(tmp_path):
@@ -127,7 +88,7 @@ os.close(reader)
 os.set_inheritable(keeper, False)
 """
     assert execute(tmp_path, body).stdout == b"after\nlate\n"
-    assert stored(tmp_path / "run") == ("", [])
+    assert output(tmp_path / "run") == ("", [])
 
 
 def test_a_reader_that_leaves_is_felt_by_the_writer(tmp_path):
@@ -155,7 +116,7 @@ def test_a_terminal_stays_a_terminal(tmp_path):
     subprocess.run(["stty", "cols", "91"], stdin=theirs, check=True)
     execute(tmp_path, body, stdout=theirs, stderr=theirs)
     assert os.read(ours, 1000) == b"True True 91\r\nafter\r\n"
-    assert stored(tmp_path / "run")[0] == "True True 91\n"
+    assert output(tmp_path / "run")[0] == "True True 91\n"
     os.close(ours)
     os.close(theirs)
 
@@ -172,7 +133,7 @@ except ZeroDivisionError:
     print("caught")
 """
     assert execute(tmp_path, body).stdout == b"work\ncaught\nafter\n"
-    assert stored(tmp_path / "run")[0] == "work\n"
+    assert output(tmp_path / "run")[0] == "work\n"
 
 
 def test_pytest_s_own_capture_goes_on(tmp_path, capfd):
@@ -187,43 +148,7 @@ def test_pytest_s_own_capture_goes_on(tmp_path, capfd):
         assert (sys.stdout, sys.stderr) == streams
         print("later")
     assert capfd.readouterr() == ("print\nlater\n", "descriptor\n")
-    assert sorted(stored(tmp_path)[0].split()) == ["descriptor", "print"]
-
-
-def test_a_bar_is_stored_as_it_last_looked(transcript):
-    pieces = [
-        "\rstep 1",
-        "\rstep 2\rst",
-        "ep 3",
-        "\r",
-        "\n",
-        "next\r\n",
-        "\x1b[31mred\x1b[0m\r  \r\n",
-    ]
-    assert transcript(*pieces) == ("step 3\nnext\nred\n", [0, 1, 2])
-
-
-def test_a_line_without_an_end_is_stored_at_the_end(transcript):
-    assert transcript("one\ntw", "o", "\n\nthree") == ("one\ntwo\n\nthree", [0, 1, 2])
-
-
-def test_bytes_are_utf_8_also_in_pieces(transcript):
-    raw = "Grüße ```\n".encode()
-    assert (
-        transcript(*(raw[n : n + 1] for n in range(len(raw))), b"\xff\n")[0]
-        == "Grüße ```\n\ufffd\n"
-    )
-
-
-def test_beyond_the_limit_the_last_lines_are_stored(transcript):
-    lines = [f"line {number:05}\n" for number in range(10_000)]
-    text, steps = transcript(*lines, limit=110)
-    head, note, *tail = text.splitlines(keepends=True)[9:]
-    assert text.startswith("".join(lines[:10]))
-    assert head == lines[9]
-    assert note == f"… {110_000 - 110 - 16_384:,} characters of output are not stored …\n"
-    assert tail[1:] == lines[-len(tail) + 1 :]
-    assert steps == list(range(11))
+    assert sorted(output(tmp_path)[0].split()) == ["descriptor", "print"]
 
 
 def test_where_no_pump_can_run_output_is_as_before(tmp_path, monkeypatch, capfd):
@@ -235,11 +160,3 @@ def test_where_no_pump_can_run_output_is_as_before(tmp_path, monkeypatch, capfd)
         os.write(1, b"real\n")
         capture.stop()
     assert capfd.readouterr().out == "real\n"
-
-
-def test_secrets_that_are_printed_are_not_stored(transcript):
-    shown = (
-        "Namespace(api_key='abc', lr=0.1)\nlogin at https://me:pw@host/\ntoken: 50256, pass: 3\n"
-    )
-    stored = "Namespace(api_key='***', lr=0.1)\nlogin at https://***@host/\ntoken: 50256, pass: 3\n"
-    assert transcript(shown) == (stored, [0])

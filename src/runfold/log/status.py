@@ -13,9 +13,10 @@ import traceback
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from runfold.log.control import SIDE_FOLDER, Pulse, warn, write_aside
+from runfold.log.aside import SIDE_FOLDER, write_aside
 from runfold.log.flusher import flush_on_sigterm
 from runfold.log.masking import mask_text
+from runfold.log.pulse import Pulse, warn
 from runfold.log.story import PREFIX, STATUS, encode_story
 
 if TYPE_CHECKING:
