@@ -154,3 +154,20 @@ def test_the_page_shows_how_a_run_ended(reader, raised, status, tmp_path):
     with provider(reader, tmp_path) as source:
         _, sessions = shown(source)
     assert sessions["."].sessions[0].status == status
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_a_run_that_is_resumed_has_one_session_as_on_tensorboard_s_page(reader, tmp_path):
+    with SummaryWriter(tmp_path / "run", hparams={"lr": 0.1}):
+        pass
+    resumed = SummaryWriter(tmp_path / "run", hparams={"lr": 0.2})
+    resumed.flush()
+    assert statuses(tmp_path) == [""]
+    resumed.close()
+    (session,) = rf.open(tmp_path).sessions().to_dict("records")
+    assert session["status"] == "success"
+    assert session["start_time"] == resumed._session.start_time
+    assert read(tmp_path) == {"lr": 0.2}
+    with provider(reader, tmp_path) as source:
+        _, groups = shown(source)
+    assert [len(group.sessions) for group in groups.values()] == [1]

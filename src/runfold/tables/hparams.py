@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from runfold.events.kinds.hparams import Experiment, SessionEnd, SessionStart
 from runfold.events.kinds.hparams import decode as decode_hparams
-from runfold.tables.rows import decode_rows, fetched, objects
+from runfold.tables.rows import Stored, decode_rows, fetched, objects
 from runfold.tables.scalars import categories
 
 if TYPE_CHECKING:
@@ -28,10 +28,18 @@ _TIME_STAMP = re.compile(r"[0-9]{9,}\.[0-9]+")
 
 def by_run(selected: Selected) -> dict[str, list[HParams]]:
     """What each run says of its hparams, in the order in which it says it."""
-    found: dict[str, list[HParams]] = {}
-    for row in decode_rows(fetched(selected), decode_hparams):
-        found.setdefault(row.run, []).append(row.value)
-    return found
+    found: dict[str, list[tuple[Stored, bytes]]] = {}
+    for place, data in fetched(selected):
+        found.setdefault(place.log.name, []).append((place, data))
+    return {
+        run: [row.value for row in decode_rows(sorted(stored, key=_order), decode_hparams)]
+        for run, stored in found.items()
+    }
+
+
+def _order(stored: tuple[Stored, bytes]) -> tuple[int, int]:
+    place, _ = stored
+    return int(place.payloads.files[place.row]), int(place.item["record"])
 
 
 def settings(said: Iterable[HParams]) -> dict[str, Any]:
@@ -97,14 +105,21 @@ def wide_frame(selected: Selected) -> pd.DataFrame:
 
 
 def session_frame(selected: Selected) -> pd.DataFrame:
-    """One row a session: run, group, status, start and end time (NaN where not logged)."""
+    """One row a run: group, status, start and end time of its last session (NaN if not logged).
+
+    A run that is resumed begins a session again, and TensorBoard's page has one row
+    for it too. It shows the first; what that says of its end is no longer true.
+    """
     rows = []
     for run, said in by_run(selected).items():
-        starts = [one for one in said if isinstance(one, SessionStart)]
-        ends = [one for one in said if isinstance(one, SessionEnd)]
-        for number in range(max(len(starts), len(ends))):
-            start = starts[number] if number < len(starts) else None
-            end = ends[number] if number < len(ends) else None
+        start: SessionStart | None = None
+        end: SessionEnd | None = None
+        for one in said:
+            if isinstance(one, SessionStart):
+                start, end = one, None
+            elif isinstance(one, SessionEnd):
+                end = one
+        if start or end:
             rows.append(
                 (
                     run,
