@@ -46,6 +46,19 @@ def test_a_file_made_by_hand_is_a_request(tmp_path):
     assert control.request == StopRequest()
 
 
+@pytest.mark.parametrize("said", ["[" * 100_000, '{"when": 1%s}' % ("0" * 400), "[]", "\udcff"])
+def test_a_request_that_cannot_be_read_is_one_all_the_same(tmp_path, said):
+    arrived = threading.Event()
+    control = Control(str(tmp_path), lambda request: arrived.set(), seconds=0.01)
+    control.start()
+    (tmp_path / ".runfold").mkdir()
+    (tmp_path / "stop").write_text(said, errors="surrogateescape")
+    (tmp_path / "stop").rename(tmp_path / ".runfold" / "stop")
+    assert arrived.wait(WAIT)
+    control.stop()
+    assert control.request == StopRequest()
+
+
 def test_a_request_for_an_earlier_run_is_removed(tmp_path):
     request_stop(str(tmp_path))
     control = Control(str(tmp_path), seconds=0.01)

@@ -171,6 +171,19 @@ def test_the_last_session_of_a_run_has_the_last_word(tmp_path):
     assert read_status([], folder, 99.0) == RunStatus("unknown")
 
 
+def test_what_no_run_would_say_of_itself_is_let_be(tmp_path):
+    huge = 10**400
+    (tmp_path / ".runfold").mkdir()
+    (tmp_path / ".runfold" / "heartbeat").write_text(json.dumps({"seconds": huge}))
+    words = [
+        {"state": "running", "started": huge},
+        {"state": "failed", "ended": huge, "exit": "1", "traceback": ["a"]},
+    ]
+    beat = (tmp_path / ".runfold" / "heartbeat").stat().st_mtime
+    assert read_status(words[:1], str(tmp_path), beat) == RunStatus("running", heartbeat=beat)
+    assert read_status(words, str(tmp_path), beat) == RunStatus("failed", heartbeat=beat)
+
+
 def test_a_traceback_tells_no_secret(tmp_path):
     word, _, _ = end_of(tmp_path, "raise ValueError('no login at https://me:hunter2@host/')")
     assert word["traceback"].endswith("ValueError: no login at https://***@host/\n")

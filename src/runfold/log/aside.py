@@ -25,3 +25,21 @@ def write_aside(folder: str, name: str, value: Any) -> None:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise
+
+
+def read_aside(folder: str, name: str) -> dict[str, Any]:
+    """What a file of the run's `.runfold` says; nothing where it is not there or unreadable."""
+    try:
+        with open(os.path.join(folder, SIDE_FOLDER, name), encoding="utf-8") as file:
+            found = json.load(file)
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def as_float(said: Any) -> float | None:
+    """A number that a run or its folder tells; None where it is none, or beyond all floats."""
+    try:
+        return float(said) if isinstance(said, int | float) else None
+    except OverflowError:
+        return None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import signal
 import threading
@@ -12,7 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from runfold.log.aside import SIDE_FOLDER as SIDE_FOLDER
-from runfold.log.aside import write_aside
+from runfold.log.aside import as_float, read_aside, write_aside
 from runfold.log.pulse import Pulse as Pulse
 from runfold.log.pulse import warn as warn
 
@@ -61,6 +60,7 @@ class Control:
     ) -> None:
         self.request: StopRequest | None = None
         self._on_stop = on_stop
+        self._folder = folder
         self._file = os.path.join(folder, SIDE_FOLDER, _STOP)
         self._seen = os.path.join(folder, SIDE_FOLDER, _SEEN)
         self._pulse = Pulse(self._look, seconds, "runfold-control")
@@ -84,7 +84,7 @@ class Control:
     def _look(self) -> None:
         if not os.path.exists(self._file):
             return
-        request = _read_request(self._file)
+        request = _read_request(self._folder)
         try:
             os.replace(self._file, self._seen)
         except FileNotFoundError:
@@ -114,22 +114,11 @@ def interrupt_main() -> None:
     )
 
 
-def _read_request(path: str) -> StopRequest:
+def _read_request(folder: str) -> StopRequest:
     """What a request says; a file that says nothing readable is a request all the same."""
-    try:
-        with open(path, encoding="utf-8") as file:
-            found = json.load(file)
-    except (OSError, ValueError):
-        return StopRequest()
-    if not isinstance(found, dict):
-        return StopRequest()
-    when = found.get("when")
-    return StopRequest(
-        str(found.get("who", "")),
-        str(found.get("host", "")),
-        float(when) if isinstance(when, int | float) else None,
-        str(found.get("reason", "")),
-    )
+    found = read_aside(folder, _STOP)
+    who, host, reason = (str(found.get(name, "")) for name in ("who", "host", "reason"))
+    return StopRequest(who, host, as_float(found.get("when")), reason)
 
 
 def _name_user() -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import json
 import os
 import signal
 import sys
@@ -13,7 +12,7 @@ import traceback
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from runfold.log.aside import SIDE_FOLDER, write_aside
+from runfold.log.aside import SIDE_FOLDER, as_float, read_aside, write_aside
 from runfold.log.flusher import flush_on_sigterm
 from runfold.log.masking import mask_text
 from runfold.log.pulse import Pulse, warn
@@ -207,20 +206,21 @@ def read_status(story: Sequence[Mapping[str, Any]], folder: str, now: float) -> 
         if word.get("state") == "running":
             first = word
         last = word
-    beat = _read_beat(folder)
+    beat = read_aside(folder, HEARTBEAT)
     heartbeat = _time_of(os.path.join(folder, SIDE_FOLDER, HEARTBEAT)) or _last_write(folder)
     state = str(last.get("state", "unknown"))
     if state == "running":
-        missed = _MISSED_BEATS * _number(beat.get("seconds"), 0.0)
+        missed = _MISSED_BEATS * (as_float(beat.get("seconds")) or 0.0)
         is_silent = heartbeat is None or now - heartbeat > max(_SILENT_SECONDS, missed)
         if is_silent or _is_gone(beat):
             state = "crashed"
+    code, trace = last.get("exit"), last.get("traceback")
     return RunStatus(
         state,
-        _number(first.get("started"), None),
-        _number(last.get("ended"), None),
-        last.get("exit"),
-        last.get("traceback"),
+        as_float(first.get("started")),
+        as_float(last.get("ended")),
+        code if isinstance(code, int) else None,
+        trace if isinstance(trace, str) else None,
         heartbeat,
     )
 
@@ -243,15 +243,6 @@ def _tell_end(error: BaseException | None, on_interrupt: str) -> dict[str, Any]:
         text = f"{text[:head]}\n… {len(text) - head - tail:,} characters …\n{text[-tail:]}"
     code = 128 + signal.SIGINT if isinstance(error, KeyboardInterrupt) else 1
     return {"state": state, "exit": code, "traceback": text}
-
-
-def _read_beat(folder: str) -> dict[str, Any]:
-    try:
-        with open(os.path.join(folder, SIDE_FOLDER, HEARTBEAT), encoding="utf-8") as file:
-            found = json.load(file)
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 def _is_gone(beat: Mapping[str, Any]) -> bool:
@@ -292,7 +283,3 @@ def _last_write(folder: str) -> float | None:
         return None
     times = [_time_of(os.path.join(folder, name)) for name in names]
     return max((time for time in times if time is not None), default=None)
-
-
-def _number(value: Any, otherwise: Any) -> Any:
-    return float(value) if isinstance(value, int | float) else otherwise
