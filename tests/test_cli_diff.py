@@ -99,6 +99,32 @@ def test_all_shows_what_is_the_same_too(tmp_path: Path, capsys: pytest.CaptureFi
     assert ["system/cpu", "0.1", "0.01", "-0.09"] in words
 
 
+def test_what_always_differs_is_shown_only_when_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for number in (1, 2):
+        job = {"SLURM_JOB_ID": str(number), "MASTER_PORT": f"2950{number}", "RANK": "0"}
+        host = {"hostname": "h", "pid": number}
+        write(tmp_path / str(number), tracked(host=host, environment=job))
+    assert diff(tmp_path, "1", "2") == 0
+    out, err = capsys.readouterr()
+    assert (out, err) == ("", "1 and 2 do not differ in anything that both tell of.\n")
+    assert diff(tmp_path, "1", "2", "--all") == 0
+    words = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["pid", "1", "2"] in words
+    assert ["SLURM_JOB_ID", "1", "2"] in words
+
+
+def test_two_runs_of_one_script_do_not_differ(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("a", "b"):
+        command = ["--", sys.executable, "-c", "pass"]
+        assert run_apart("run", "--logdir", name, *command, cwd=tmp_path).returncode == 0
+    assert diff(tmp_path, "a", "b") == 0
+    assert capsys.readouterr().out == ""
+
+
 def test_json_has_the_values_as_they_are(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

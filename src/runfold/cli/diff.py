@@ -38,7 +38,8 @@ Say in what two runs differ.
 Compared are status, command, configuration, hparams, environment, packages,
 host, code (its commit, what was not committed, files that git did not know) and
 the last value of each scalar. What only one of the runs tells of is named, not
-compared. The load of the machine (`system/`) is left out unless --all is given.
+compared. The load of the machine (`system/`), and what differs between any two
+runs, such as process and job numbers, are left out unless --all is given.
 
 Example:
   runfold diff demo-runs lr-0.1/seed-0 lr-0.01/seed-0
@@ -61,7 +62,9 @@ def add_arguments(parser: Parser) -> None:
         help="The folders of two runs; or a logdir and two runs, as `runfold ls` names them.",
     )
     parser.add_argument(
-        "--all", action="store_true", help="Also what is the same in both. Default: off."
+        "--all",
+        action="store_true",
+        help="Also what is the same in both, and what always differs. Default: off.",
     )
     parser.add_json()
     parser.add_restarts()

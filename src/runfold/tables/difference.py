@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import re
 import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,13 @@ MISSING = object()
 UNCOMMITTED = "uncommitted changes"
 
 _COMMITTED = ("commit", "branch", "remote", "is_dirty", "script")
+# What names one process or one job, and differs though the same is done.
+_PASSING = {
+    "host": re.compile("pid"),
+    "environment": re.compile(
+        "(?:.*_)?(?:PID|PORT|JOB_?ID|RUN_ID|START_TIME|END_TIME|COOKIE)|RUNFOLD_LOGDIR"
+    ),
+}
 # Beyond so many lines comparing them takes minutes.
 _MOST_LINES = 20_000
 
@@ -83,9 +91,12 @@ class Difference:
     finals: list[Final]
 
     def without_same(self) -> Difference:
-        """Only what differs; the load of the machine is no result, and is left out too."""
+        """Only what differs; without the load of the machine, and without what always does.
+
+        Of the latter are the process id and a job's number: no two runs share them.
+        """
         sections = {
-            name: [entry for entry in entries if not entry.is_same]
+            name: [entry for entry in entries if not (entry.is_same or _is_passing(name, entry))]
             for name, entries in self.sections.items()
         }
         finals = [one for one in self.finals if not (one.is_same or one.tag.startswith(SYSTEM))]
@@ -202,6 +213,11 @@ def _drop_repeated(told: dict[str, dict[str, Any] | None]) -> None:
     config, hparams = told["configuration"], told["hparams"]
     if config is not None and hparams is not None:
         told["hparams"] = {name: hparams[name] for name in hparams if name not in config} or None
+
+
+def _is_passing(section: str, entry: Entry) -> bool:
+    names = _PASSING.get(section)
+    return names is not None and names.fullmatch(entry.name) is not None
 
 
 def _compare_finals(a: RunLog, b: RunLog) -> list[Final]:
