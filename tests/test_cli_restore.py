@@ -13,7 +13,7 @@ from runfold.log.code import Code, describe_code
 from runfold.log.story import CODE, DIFF, FILES
 from runfold.log.story import encode_story as part
 
-UNTRACKED = {"new.py": "print('new')\n", "sub/no newline.txt": "naïve"}
+UNTRACKED = {"new.py": "print('new')\n", "sub/no newline.cfg": "naïve"}
 
 
 def git(folder: Path, *args: str) -> str:

@@ -66,6 +66,24 @@ def test_what_is_no_text_or_no_source_or_ignored_is_left_out(repository):
     }
 
 
+def test_untracked_data_is_no_source(repository):
+    small, large = "1" * 65_536, "1" * 65_537
+    write(repository, {"small.json": small, "large.json": large, "labels.xml": large})
+    write(repository, {"words.txt": "a", "README.md": "a", "Requirements-dev.txt": "a"})
+    write(repository, {"CMakeLists.txt": "a", "conda.yaml": large})
+    code = describe_code(str(repository / "train.py"))
+    assert set(code.files) == {"small.json", "Requirements-dev.txt", "CMakeLists.txt", "conda.yaml"}
+    assert code.left_out == dict.fromkeys(("large.json", "labels.xml"), "it is too large: 65.5 kB")
+
+
+def test_programs_come_before_settings_and_one_too_large_keeps_out_no_other(repository):
+    write(repository, {"new.py": "1" * 60, "huge.py": "1" * 101})
+    write(repository, {"a.yaml": "1" * 40, "b.yaml": "1" * 41})
+    code = describe_code(str(repository / "train.py"), limit=100)
+    assert set(code.files) == {"new.py", "a.yaml"}
+    assert set(code.left_out) == {"huge.py", "b.yaml"}
+
+
 def test_the_largest_are_left_out_first(repository, tmp_path):
     write(repository, {"train.py": "x\n" * 5000, "a/model.py": "x = 2\ny = 2\n"})
     write(repository, {"small.py": "s = 1\n", "large.json": "1" * 5000})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import stat
 import sys
@@ -22,10 +23,14 @@ _PROGRAMS = (
     *(".lua", ".sql", ".proto", ".mk", ".cmake"),
 )
 _SETTINGS = (
-    *(".yaml", ".yml", ".toml", ".json", ".jsonnet", ".ini", ".cfg", ".conf", ".gin", ".txt"),
-    *(".in", ".j2", ".xml", ".properties"),
+    *(".yaml", ".yml", ".toml", ".jsonnet", ".ini", ".cfg", ".conf", ".gin", ".in", ".j2"),
+    ".properties",
 )
-_NAMES = ("makefile", "dockerfile", "snakefile", "justfile")
+# Data as often as settings: labels, annotations, caches.
+_DATA = (".json", ".xml")
+_LARGEST_DATA = 1 << 16
+_NAMES = ("makefile", "dockerfile", "snakefile", "justfile", "cmakelists.txt")
+_REQUIREMENTS = re.compile(r"(?:requirements|constraints).*\.txt")
 _MOST_FILES = 2_000
 _MOST_TOLD = 100
 _LONGEST_LISTING = 16_000_000
@@ -208,15 +213,16 @@ class _Story:
                 sizes[path] = status.st_size
         files: dict[str, str] = {}
         total = 0
-        # The small ones first: sources, before the data that may lie beside them.
-        for path in sorted(sizes, key=lambda path: (sizes[path], path)):
-            total += sizes[path]
-            if total > self.limit or len(files) >= _MOST_FILES:
+        # Programs first, and the small ones: a thousand labels may lie beside them.
+        for path in sorted(sizes, key=lambda path: (not _is_program(path), sizes[path], path)):
+            is_data = path.lower().endswith(_DATA) and sizes[path] > _LARGEST_DATA
+            if is_data or total + sizes[path] > self.limit or len(files) >= _MOST_FILES:
                 self.left_out[path] = f"it is too large: {human_bytes(sizes[path])}"
                 continue
             text = self._read_text(root, path)
             if text is not None:
                 files[path] = text
+                total += sizes[path]
                 if os.access(os.path.join(root, path), os.X_OK):
                     self.executables.append(path)
         return dict(sorted(files.items()))
@@ -293,9 +299,15 @@ def _choose_own(files: Iterable[str], root: str) -> Iterator[str]:
             yield path.removeprefix(inside).replace(os.sep, "/")
 
 
+def _is_program(path: str) -> bool:
+    return path.lower().endswith(_PROGRAMS)
+
+
 def _is_source(path: str) -> bool:
     name = path.rpartition("/")[2].lower()
-    return name.endswith((*_PROGRAMS, *_SETTINGS)) or name.startswith(_NAMES)
+    if name.endswith((*_PROGRAMS, *_SETTINGS, *_DATA)) or name.startswith(_NAMES):
+        return True
+    return _REQUIREMENTS.fullmatch(name) is not None
 
 
 def _is_kept_secret(path: str) -> bool:
