@@ -7,15 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runfold.log.masking import (
-    MASK,
     holds_private_key,
-    is_secret,
     mask_arguments,
     mask_mapping,
     mask_source,
     mask_text,
     mask_url,
 )
+from runfold.log.secrets import MASK, is_secret
 
 SECRET_NAMES = """
     key api_key api-key apikey apiKey APIKey API_KEY OPENAI_API_KEY WANDB_API_KEY wandb_key

@@ -13,8 +13,9 @@ from dataclasses import dataclass, field, replace
 
 from runfold.log.git import Git
 from runfold.log.imports import trace_imports
-from runfold.log.masking import holds_private_key, is_secret, mask_source
+from runfold.log.masking import holds_private_key, mask_source
 from runfold.log.patch import add_file, find_obstacle, mask_section, read_path, split_patch
+from runfold.log.secrets import is_secret
 from runfold.text import human_bytes, human_count
 
 _PROGRAMS = (

@@ -18,7 +18,8 @@ from collections.abc import Callable, Mapping
 from types import SimpleNamespace
 from typing import Any
 
-from runfold.log.masking import is_secret, mask_mapping
+from runfold.log.masking import mask_mapping
+from runfold.log.secrets import is_secret, known
 from runfold.text import utf8
 
 _DEEPEST = 30
@@ -47,13 +48,14 @@ def flatten(config: Any) -> dict[str, bool | int | float | str | None]:
 def as_plain(config: Any) -> Any:
     """The configuration as JSON has it: dicts, lists, texts, numbers, truth values and None.
 
-    Secrets are masked. Cycles, and what is too deep or too much, become `...`.
-    Never raises: what cannot be taken apart is told by its text.
+    Secrets are masked, and known from then on; so are those of the environment. Cycles,
+    and what is too deep or too much, become `...`. Never raises: what cannot be taken
+    apart is told by its text.
     """
-    plain = _Plain().convert(config, is_top=True)
-    if isinstance(plain, dict):
-        return mask_mapping(plain)
-    return mask_mapping({"config": plain})["config"]
+    plain = {"config": _Plain().convert(config, is_top=True)}
+    known.learn(os.environ)
+    known.learn(plain)
+    return mask_mapping(plain)["config"]
 
 
 class _Plain:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from runfold.log.masking import mask_arguments, mask_mapping
+from runfold.log.secrets import known
 from runfold.text import utf8
 
 _NAMES = frozenset(
@@ -107,6 +108,7 @@ def describe_command(command: Sequence[str] | None = None) -> dict[str, Any]:
     `argv` as the script sees it, `orig_argv` as Python was called, `executable`,
     and `module` where it was started by `python -m`.
     """
+    known.learn(os.environ)
     if command is not None:
         return {"argv": [utf8(argument) for argument in mask_arguments(command)]}
     return _gather(

@@ -1,71 +1,15 @@
-"""What must not be logged: passwords, keys and tokens, found by their name or by their look.
+"""Text, arguments and settings without secrets, found by name, by look, or because known.
 
-A name is read by its words (`apiKey`, `API-KEY` and `api.key` are `api key`), so
-that `tokenizer`, `monkey` and `max_tokens` are let be. What is hidden becomes `***`.
+What is hidden becomes `***`.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
 from typing import Any
 
-MASK = "***"
-
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-_CERTAIN = _words(
-    "password passwords passwd passphrase passcode pwd secret secrets credential credentials "
-    "creds apikey apikeys authorization bearer jwt"
-)
-_CERTAIN_ENDS = (
-    *("password", "passwd", "passphrase", "secret", "apikey"),
-    *("accesskey", "secretkey", "privatekey", "authtoken", "accesstoken", "apitoken"),
-)
-_VENDORS = _words(
-    "wandb openai anthropic azure aws gcp google github gitlab gh hf huggingface comet neptune "
-    "mlflow clearml cohere mistral groq gemini replicate slack discord telegram stripe sentry "
-    "kaggle databricks docker npm pypi sendgrid twilio langchain langsmith pinecone"
-)
-# With one of these before it, a key opens something: `access_key`, not `sort_key`.
-_OPENERS = _VENDORS | _words(
-    "api access secret private auth encryption decryption signing ssh account license licence "
-    "master subscription service app storage client deploy session shared rsa gpg pgp"
-)
-_TOKEN_OPENERS = _VENDORS | _words(
-    "api access auth bearer refresh secret private bot session id oauth csrf deploy"
-)
-# Language models count and name their tokens: `pad_token`, `max_token`.
-_SYMBOLS = _words(
-    "pad eos bos sos cls mask unk sep max min num n per special class image img video audio text "
-    "vision start end begin stop next first last new prompt dist distill distillation register "
-    "summary query decoder encoder init initial forced blank space empty dummy null additional "
-    "extra word subword char byte input output target source src tgt lang language trigger "
-    "placeholder think single any every each by"
-)
-_LOGINS = _words(
-    "db database user mysql smtp postgres pg redis mongo ftp admin root proxy http login email mail"
-)
-# Beside these a name still means the same: `GITHUB_TOKEN_PROD`, `TOKEN_2`.
-_TRAILERS = _words(
-    "value str string prod production dev test staging read write ro rw header old backup b64 "
-    "base64"
-)
-# About a secret, and none itself: `private_key_path`, `password_length`.
-_ABOUT = _words(
-    "path file filename dir folder length len size dim dims type count name policy enabled "
-    "required ttl expiry timeout url uri endpoint"
-)
-_WEAK = _words("key keys token tokens auth pass pw signature sig cookie cookies pat dsn webhook")
-
-_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_]+")
-_SEGMENT = re.compile(r"[./:]|__")
-_WORKING_DIRECTORIES = ("PWD", "OLDPWD")
-_RANDOM = re.compile(r"(?=(?:[^\d]*\d){3})(?=(?:[^A-Za-z]*[A-Za-z]){3})[\w+=~-]{16,}")
+from runfold.log.secrets import CERTAINLY, LIKELY, MASK, is_random, is_secret, known, rank_name
 
 _TOKENS = re.compile(
     r"(?<![A-Za-z0-9])(?:"
@@ -124,7 +68,7 @@ def mask_arguments(argv: Sequence[str]) -> list[str]:
             continue
         masked.append(mask_text(argument))
         if is_flag or argument.startswith("-"):
-            hides_next = _rank(argument) >= _LIKELY
+            hides_next = rank_name(argument) >= LIKELY
             hides_all = hides_next and argument.endswith("s")  # `--api-keys A B C`
     return masked
 
@@ -156,8 +100,7 @@ def mask_output(text: str) -> str:
     return _mask_pairs(
         _mask_looks(text),
         lambda name, value, _: (
-            is_secret(name, value)
-            and (_rank(name) == _CERTAINLY or _RANDOM.fullmatch(value) is not None)
+            is_secret(name, value) and (rank_name(name) == CERTAINLY or is_random(value))
         ),
     )
 
@@ -173,8 +116,8 @@ def mask_source(text: str, path: str = "") -> str:
     def is_hidden(name: str, value: str, is_quoted: bool) -> bool:
         if (is_program and not is_quoted) or value.startswith(_NO_LITERAL):
             return False
-        rank = _rank(name)
-        return rank == _CERTAINLY or (rank > 0 and _RANDOM.fullmatch(value) is not None)
+        rank = rank_name(name)
+        return rank == CERTAINLY or (rank > 0 and is_random(value))
 
     return _mask_pairs(_mask_tokens(text), is_hidden)
 
@@ -184,64 +127,9 @@ def holds_private_key(text: str) -> bool:
     return _PRIVATE_KEY.search(text) is not None
 
 
-def is_secret(name: str, value: object) -> bool:
-    """Whether a value is to be hidden because of its name."""
-    if value is None or isinstance(value, bool):
-        return False
-    rank = _rank(name)
-    if rank == _CERTAINLY:
-        return True
-    if not isinstance(value, str) or not rank:
-        return False
-    return rank == _LIKELY or _RANDOM.fullmatch(value) is not None
-
-
-_PERHAPS, _LIKELY, _CERTAINLY = 1, 2, 3
-
-
-@lru_cache(maxsize=4096)
-def _rank(name: str) -> int:
-    """How surely a name is that of a secret: 0 is not at all."""
-    name = name.strip("-+~ \"'\\")
-    if name in _WORKING_DIRECTORIES or len(name) > 200:
-        return 0
-    words = [word.lower() for word in _WORD.findall(name)]
-    while len(words) > 1 and words[-1] in _TRAILERS:
-        words.pop()
-    if not words:
-        return 0
-    rank = max(
-        _rank_word(word, before, is_last=place == len(words) - 1, name=name)
-        for place, (word, before) in enumerate(zip(words, ["", *words], strict=False))
-    )
-    return min(rank, _PERHAPS) if words[-1] in _ABOUT else rank
-
-
-def _rank_word(word: str, before: str, *, is_last: bool, name: str) -> int:
-    if word in _CERTAIN or word.endswith(_CERTAIN_ENDS):
-        return _CERTAINLY
-    if word in ("key", "keys") and before in _OPENERS:
-        return _CERTAINLY
-    if word == "token" and before in _TOKEN_OPENERS:
-        return _CERTAINLY
-    if word not in _WEAK:
-        return 0
-    if not is_last:
-        return _PERHAPS
-    if word == "token":
-        return _PERHAPS if before in _SYMBOLS else _LIKELY
-    if word == "key":
-        is_alone = _SEGMENT.split(name)[-1].lower() == "key"
-        return _LIKELY if is_alone or re.fullmatch(r"[A-Z0-9]+(_[A-Z0-9]+)*", name) else _PERHAPS
-    if word == "pass":
-        # A variable such as REDIS_PASS; `first_pass` is a setting.
-        return _LIKELY if not before or before in _LOGINS or name.isupper() else _PERHAPS
-    return _LIKELY if word in ("auth", "pw", "cookie", "cookies") else _PERHAPS
-
-
 def _mask_named(name: str, value: Any) -> Any:
     if isinstance(value, Mapping):
-        if _rank(name) == _CERTAINLY:
+        if rank_name(name) == CERTAINLY:
             return {str(key): _mask_named(name, below) for key, below in value.items()}
         return mask_mapping(value)
     if isinstance(value, list | tuple):
@@ -262,6 +150,7 @@ def _mask_looks(text: str) -> str:
 
 
 def _mask_tokens(text: str) -> str:
+    text = known.hide(text)
     if "://" in text:
         text = _USER_INFO.sub(_mask_user, text)
     return _BEARER.sub(rf"\g<1>{MASK}", _TOKENS.sub(MASK, text))
@@ -279,7 +168,7 @@ def _mask_pairs(text: str, is_hidden: Callable[[str, str, bool], bool]) -> str:
     while found := _NAME.search(text, start):
         # The value may be a pair itself: `env=API_KEY=X`, `https://host?token=X`.
         start = found.end()
-        if not _rank(found[1]):
+        if not rank_name(found[1]):
             continue
         quoted = _QUOTED.match(text, start)
         if quoted:

@@ -9,6 +9,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from runfold.log.masking import mask_output
+from runfold.log.secrets import known
 from runfold.log.story import OUTPUT, PREFIX, encode_story
 
 if TYPE_CHECKING:
@@ -112,7 +113,8 @@ class Transcript:
             self._tail = (self._tail + rest)[-_TAIL:]
 
     def _log(self, text: str) -> None:
-        # Many a script begins with `print(args)`.
+        # Many a script begins with `print(args)`, or loads its secrets only then.
+        known.learn(os.environ)
         message = encode_story(OUTPUT, mask_output(text))
         self._writer.add_value(PREFIX + OUTPUT, message, self._step)
         self._step += 1
