@@ -22,6 +22,7 @@ import torch
 import runfold as rf
 from runfold.errors import CannotLog
 from runfold.events import values
+from runfold.log.stream import name_file
 from runfold.log.writer import EventWriter
 
 
@@ -45,6 +46,11 @@ def run(code: str, folder: Path, **options: object) -> subprocess.CompletedProce
     return subprocess.run(
         [sys.executable, "-c", program], capture_output=True, timeout=120, check=False, **options
     )
+
+
+def test_the_files_of_a_process_are_in_order_by_their_names():
+    names = [name_file("") for _ in range(1000)]
+    assert names == sorted(names)
 
 
 def test_what_was_logged_is_read_back(tmp_path):
@@ -167,6 +173,7 @@ def test_a_child_that_logs_nothing_leaves_no_file(tmp_path):
 def test_a_worker_that_closes_nothing_loses_nothing(tmp_path, method, end):
     (tmp_path / "program.py").write_text(f"""
 import multiprocessing
+from runfold.log.stream import name_file
 from runfold.log.writer import EventWriter
 
 def work(folder):

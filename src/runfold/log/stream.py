@@ -82,6 +82,10 @@ class Stream:
 
 
 def name_file(suffix: str) -> str:
-    """A name for an event file that no other call has, here or on another machine."""
-    stamp = f"{int(time.time()):010d}.{os.uname().nodename}.{os.getpid()}.{next(_counter)}"
+    """A name for an event file that no other call has, here or on another machine.
+
+    Those of one process are in order as texts too: so TensorBoard reads them, and of a
+    run that is resumed within a second the tenth file must not come before the ninth.
+    """
+    stamp = f"{int(time.time()):010d}.{os.uname().nodename}.{os.getpid()}.{next(_counter):06d}"
     return f"events.out.tfevents.{stamp}{suffix}"
