@@ -118,6 +118,20 @@ def test_arguments_of_every_shape():
     assert mask_arguments(kept) == kept
 
 
+@pytest.mark.parametrize("value", ["q7Xr2mZ0pLw9Tn4Bk1Vd", "9f8e7d6c5b4a39281706", *TOKENS])
+def test_what_looks_drawn_is_hidden_after_a_short_option(value):
+    argv = ["-t", value, f"-t{value}", f"-t={value}", "x"]
+    assert mask_arguments(argv) == ["-t", MASK, "-t***", "-t=***", "x"]
+
+
+@pytest.mark.parametrize("option", ["-o", "-m", "-p"])
+def test_other_values_of_short_options_are_let_be(option):
+    names = "resnet50_imagenet_224 runs-2024-01-01-120000 20240101T120000Z gpt2-xl-1558M-finetuned"
+    for value in (*names.split(), *PLAIN_VALUES.split()[:5], "data/9f8e7d6c5b4a39281706.npz"):
+        argv = [option, value, f"{option}{value}", f"{option}={value}"]
+        assert mask_arguments(argv) == argv
+
+
 def test_truth_values_and_none_stay_and_what_is_below_credentials_goes():
     config = {
         "use_auth_token": True,

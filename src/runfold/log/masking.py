@@ -9,7 +9,16 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from runfold.log.secrets import CERTAINLY, LIKELY, MASK, is_random, is_secret, known, rank_name
+from runfold.log.secrets import (
+    CERTAINLY,
+    LIKELY,
+    MASK,
+    is_drawn,
+    is_random,
+    is_secret,
+    known,
+    rank_name,
+)
 
 _TOKENS = re.compile(
     r"(?<![A-Za-z0-9])(?:"
@@ -46,20 +55,30 @@ _PROGRAM = (".py", ".pyx", ".pxd", ".pyi", ".pxi", ".ipynb", ".c", ".cc", ".cpp"
 # What a source takes from elsewhere is no secret: `${PASSWORD}`, `!vault |`; nor is what follows
 # the quote at the end of `f("password: ", x)`.
 _NO_LITERAL = tuple("${<%!(|>,)]} ")
+_SHORT = re.compile(r"-[A-Za-z]=?")
 _HARMLESS = ("", MASK, "true", "false", "none", "null")
 
 
 def mask_arguments(argv: Sequence[str]) -> list[str]:
-    """A command line with every secret in it as `***`: `--api-key X`, `--api-key=X`, `db.pwd=X`."""
+    """A command line with every secret in it as `***`: `--api-key X`, `--api-key=X`, `db.pwd=X`.
+
+    A short option says nothing of its value: that of `-t X`, `-tX` or `-t=X` is hidden
+    where it looks as if it was drawn.
+    """
     masked: list[str] = []
-    hides_next = hides_all = False
+    hides_next = hides_all = is_unnamed = False
     for argument in map(str, argv):
-        is_flag = argument.startswith("--") or bool(re.fullmatch(r"-[A-Za-z]", argument))
+        short = _SHORT.match(argument)
+        is_flag = argument.startswith("--") or (short is not None and short[0] == argument)
         if (hides_next or hides_all) and not is_flag:
             masked.append(_hide(argument))
             hides_next = False
             continue
-        argument = _mask_looks(argument)
+        head = short[0] if short else ""
+        value = argument.removeprefix(head)
+        is_hidden = (short or is_unnamed) and is_drawn(value)
+        argument = head + (MASK if is_hidden else _mask_looks(value))
+        is_unnamed = short is not None and is_flag
         name, sign, value = argument.partition("=")
         hides_next = hides_all = False
         if sign and re.fullmatch(r"[-+~]*[A-Za-z_][\w.@/:-]*", name):

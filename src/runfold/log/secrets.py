@@ -68,6 +68,8 @@ _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_]+")
 _SEGMENT = re.compile(r"[./:]|__")
 _WORKING_DIRECTORIES = ("PWD", "OLDPWD")
 _RANDOM = re.compile(r"(?=(?:[^\d]*\d){3})(?=(?:[^A-Za-z]*[A-Za-z]){3})[\w+=~-]{16,}")
+_PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
+_ALPHANUMERIC = re.compile(r"[A-Za-z\d]+")
 _SHORTEST = 8
 _MOST_KNOWN = 100
 # `postgres` and `PASSWORD` stand in many places where they are no secret.
@@ -117,8 +119,18 @@ def is_secret(name: str, value: object) -> bool:
 
 
 def is_random(value: str) -> bool:
-    """Whether a text looks as if it was drawn: long, of letters and digits."""
+    """Whether a text may have been drawn: one long word, of letters and digits."""
     return _RANDOM.fullmatch(value) is not None
+
+
+def is_drawn(value: str) -> bool:
+    """Whether a text must have been drawn: letters and digits also take turns in it.
+
+    `resnet50_imagenet_2024` has words and numbers; a commit's hash, however, is drawn.
+    """
+    parts = _PART.findall(value)
+    longest = max(map(len, _ALPHANUMERIC.findall(value)), default=0)
+    return is_random(value) and longest >= 16 and 3 * len(parts) > len(value)
 
 
 @lru_cache(maxsize=4096)
