@@ -1,0 +1,105 @@
+"""One point: which numbers, tags, steps and times are taken, and how others are refused."""
+
+import warnings
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import torch
+from log_runs import logged, problems
+
+import runfold as rf
+from runfold.errors import CannotLog
+from runfold.log.writer import EventWriter
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        Decimal("1.5"),
+        Fraction(3, 2),
+        torch.tensor(1.5, requires_grad=True),
+        torch.tensor([1.5], dtype=torch.bfloat16, requires_grad=True),
+        torch.tensor(1.5, dtype=torch.float8_e4m3fn),
+    ],
+)
+def test_numbers_of_other_types_are_taken(tmp_path, value):
+    with EventWriter(tmp_path) as writer:
+        writer.add_scalar("loss", value, torch.tensor(3))
+    assert logged(tmp_path) == {3: 1.5}
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        (None, "it is no number"),
+        ("0.5", "it is no number"),
+        ([1.0, 2.0], "it holds 2 numbers where one is meant"),
+        (np.empty(0), "it holds 0 numbers where one is meant"),
+        (10**400, "it is too large for a float64"),
+        (1j, "it is a complex number"),
+        (object(), "it holds no numbers"),
+    ],
+)
+def test_what_is_no_number_is_refused_by_name(tmp_path, value, reason):
+    with EventWriter(tmp_path) as writer:
+        writer.add_scalar("loss", 1.0, 1)
+        with pytest.raises(CannotLog) as caught:
+            writer.add_scalar("loss", value, 2)
+        assert str(caught.value).startswith("Tag 'loss': scalar_value cannot be ")
+        assert reason in str(caught.value)
+    assert logged(tmp_path) == {1: 1.0}
+
+
+def test_a_nan_is_logged_and_told_of_once_by_its_tag(tmp_path):
+    with EventWriter(tmp_path) as writer:
+        with pytest.warns(UserWarning, match="Tag 'loss' is NaN at step 3"):
+            writer.add_scalar("loss", float("nan"), 3)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            writer.add_scalar("loss", float("nan"), 4)
+            writer.add_scalar("loss", float("inf"), 5)
+    assert list(logged(tmp_path)) == [3, 4, 5]
+
+
+def test_a_tag_that_is_no_unicode_is_refused_by_name_and_logs_nothing(tmp_path):
+    with EventWriter(tmp_path) as writer:
+        for call in (
+            lambda: writer.add_scalar("\ud800", 1.0, 1),
+            lambda: writer.log({"loss": 1.0, "\ud800": 1.0}, 1),
+        ):
+            with pytest.raises(CannotLog, match=r"Tag '\\ud800': tag cannot be str"):
+                call()
+    assert list(rf.open(tmp_path)["."]) == []
+
+
+@pytest.mark.parametrize("step", [0, -1, 2**63 - 1, -(2**63), np.int64(7), 3.0, None])
+def test_any_step_of_64_bits_is_kept(tmp_path, step):
+    with EventWriter(tmp_path) as writer:
+        writer.add_scalar("loss", 1.0, step)
+    assert list(logged(tmp_path)) == [0 if step is None else int(step)]
+
+
+@pytest.mark.parametrize("step", [2**63, -(2**63) - 1, 1.5, float("nan"), "one"])
+def test_what_is_no_step_is_refused_by_name(tmp_path, step):
+    with EventWriter(tmp_path) as writer:
+        with pytest.raises(CannotLog) as caught:
+            writer.add_scalar("loss", 1.0, step)
+        assert "Tag 'loss': global_step cannot be" in str(caught.value)
+
+
+@pytest.mark.parametrize("walltime", [float("nan"), float("inf"), "now"])
+def test_what_is_no_time_is_refused_by_name(tmp_path, walltime):
+    with rf.SummaryWriter(tmp_path) as writer:
+        for call in (
+            lambda: writer.add_scalar("loss", 1.0, 1, walltime),
+            lambda: writer.add_text("loss", "text", 1, walltime),
+            lambda: writer.add_scalar_series("loss", [1, 2], [1.0, 2.0], [1.0, walltime]),
+        ):
+            with pytest.raises(CannotLog, match=r"Tag 'loss': wall_?times? cannot be"):
+                call()
+        with pytest.raises(CannotLog), writer.use_metadata(walltime=walltime):
+            pass
+    assert list(rf.open(tmp_path)["."]) == []
+    assert problems(tmp_path) == []
