@@ -103,3 +103,28 @@ def test_what_is_no_time_is_refused_by_name(tmp_path, walltime):
             pass
     assert list(rf.open(tmp_path)["."]) == []
     assert problems(tmp_path) == []
+
+
+@pytest.mark.parametrize("step", [1.5, "one", 2**63, float("nan")])
+def test_a_purge_step_that_is_none_is_refused_by_name_before_a_file_is_begun(tmp_path, step):
+    with pytest.raises(CannotLog, match=r"^purge_step cannot be"):
+        rf.SummaryWriter(tmp_path / "run", purge_step=step)
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("argument", "call"),
+    [
+        ("global_step", lambda writer: writer.use_metadata(global_step="one").__enter__()),
+        ("walltime", lambda writer: writer.use_metadata(walltime="now").__enter__()),
+        ("walltime", lambda writer: writer.log({}, 1, "now")),
+        ("values", lambda writer: writer.log([1.0], 1)),
+        ("hparam_dict", lambda writer: writer.add_hparams([1.0])),
+        ("metric_dict", lambda writer: writer.add_hparams({}, [1.0])),
+        ("global_step", lambda writer: writer.add_hparams({}, {"loss": 1.0}, global_step=0.5)),
+    ],
+)
+def test_a_call_without_a_tag_names_its_argument_alone(tmp_path, argument, call):
+    with rf.SummaryWriter(tmp_path) as writer, pytest.raises(CannotLog) as caught:
+        call(writer)
+    assert str(caught.value).startswith(f"{argument} cannot be ")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _INT64 = range(-(2**63), 2**63)
 
 
-def as_array(value: Any, tag: str, argument: str) -> NDArray[Any]:
+def as_array(value: Any, tag: str | None, argument: str) -> NDArray[Any]:
     """The value as an array in memory of this machine, whatever device it is on.
 
     Takes what NumPy takes, and tensors of torch, JAX and TensorFlow. bfloat16
@@ -38,7 +38,7 @@ def as_array(value: Any, tag: str, argument: str) -> NDArray[Any]:
     return array
 
 
-def as_number(value: Any, tag: str, argument: str) -> float:
+def as_number(value: Any, tag: str | None, argument: str) -> float:
     """The one number that a value holds. Raises CannotLog, which names the tag and the argument."""
     if isinstance(value, bool | int | float | Decimal | Fraction):
         try:
@@ -79,23 +79,23 @@ def as_tag(value: Any, argument: str = "tag") -> str:
     return value
 
 
-def as_step(value: Any, tag: str) -> int:
+def as_step(value: Any, tag: str | None, argument: str = "global_step") -> int:
     """The step that a value means, 0 for None. Raises CannotLog for what is no int64."""
     if value is None:
         return 0
     try:
         step = operator.index(value)
     except TypeError:
-        number = as_number(value, tag, "global_step")
+        number = as_number(value, tag, argument)
         if not math.isfinite(number) or number != math.floor(number):
-            raise CannotLog(refuse(tag, "global_step", value, "a step is a whole number")) from None
+            raise CannotLog(refuse(tag, argument, value, "a step is a whole number")) from None
         step = int(number)
     if step not in _INT64:
-        raise CannotLog(refuse(tag, "global_step", value, "steps are integers of 64 bits"))
+        raise CannotLog(refuse(tag, argument, value, "steps are integers of 64 bits"))
     return step
 
 
-def as_time(value: Any, tag: str) -> float:
+def as_time(value: Any, tag: str | None) -> float:
     """Seconds since 1970. Raises CannotLog.
 
     What is not finite is refused: one such event, and TensorBoard's Rust server
@@ -112,14 +112,12 @@ def tell(tag: str, argument: str, fact: str) -> None:
     warnings.warn(f"Tag '{escape(tag)}': {argument} {fact}.", stacklevel=5)
 
 
-def refuse(tag: str, argument: str, value: Any, reason: str) -> str:
-    """Why a value cannot be logged: place, fact and effect."""
+def refuse(tag: str | None, argument: str, value: Any, reason: str) -> str:
+    """Why a value cannot be logged: place, fact and effect. None is for a call without a tag."""
+    place = "" if tag is None else f"Tag '{escape(str(tag))}': "
     shown = escape(repr(value), 60)
     kind = type(value).__name__
-    return (
-        f"Tag '{escape(str(tag))}': {argument} cannot be {kind} {shown}: {reason}. "
-        "Nothing was logged by this call."
-    )
+    return f"{place}{argument} cannot be {kind} {shown}: {reason}. Nothing was logged by this call."
 
 
 def _to_host(value: Any) -> Any:

@@ -100,7 +100,7 @@ class Session:
 def flatten(settings: Any, argument: str = "hparam_dict") -> dict[str, Any]:
     """The leaves of nested mappings under names joined by dots. Raises CannotLog."""
     if not isinstance(settings, Mapping):
-        raise CannotLog(refuse("", argument, settings, "a mapping by name is meant"))
+        raise CannotLog(refuse(None, argument, settings, "a mapping by name is meant"))
     return dict(_leaves(settings, "", argument))
 
 
@@ -161,7 +161,7 @@ def as_metrics(given: Any) -> dict[str, float | None]:
     """Metrics by tag; None names one that is logged elsewhere. Raises CannotLog."""
     argument, metrics = "metric_dict", {}
     if not isinstance(given, Mapping):
-        raise CannotLog(refuse("", argument, given, "numbers by tag are meant"))
+        raise CannotLog(refuse(None, argument, given, "numbers by tag are meant"))
     for tag, value in given.items():
         if not isinstance(tag, str):
             raise CannotLog(refuse(tag, argument, tag, "a tag is a str"))

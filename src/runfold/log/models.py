@@ -198,4 +198,4 @@ class Models(EventWriter):
     def _metric_step(self, step: Any) -> int:
         if step is None and self._default_step is None:
             return self.last_step
-        return self._step(step, "")
+        return self._step(step, None)

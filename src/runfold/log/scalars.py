@@ -171,8 +171,8 @@ class Scalars(EventWriter):
         by an exception, all is as before. It holds for all threads.
         """
         before = self._default_step, self._default_walltime
-        step = before[0] if global_step is None else as_step(global_step, "")
-        at = before[1] if walltime is None else as_time(walltime, "")
+        step = before[0] if global_step is None else as_step(global_step, None)
+        at = before[1] if walltime is None else as_time(walltime, None)
         self._set_defaults(step, at)
         try:
             yield self

@@ -80,6 +80,7 @@ class SummaryWriter(Numbers, Media, Models):
             unknown = [*(["comet_config"] if comet_config else []), *kwargs]
             warnings.warn(f"SummaryWriter ignores {', '.join(unknown)}.", stacklevel=2)
         folder = os.fspath(log_dir or logdir or default_folder(comment))
+        void_from = None if purge_step is None else as_step(purge_step, None, "purge_step")
         super().__init__(
             folder,
             suffix=filename_suffix,
@@ -89,8 +90,8 @@ class SummaryWriter(Numbers, Media, Models):
             is_lazy=is_lazy,
         )
         self.max_queue = max_queue
-        if purge_step is not None and self._is_heard():
-            self.put("session_start", as_step(purge_step, ""), self._time(None))
+        if void_from is not None and self._is_heard():
+            self.put("session_start", void_from, self._time(None))
         if hparams is not None:
             self.add_hparams(hparams)
 

@@ -256,10 +256,10 @@ class EventWriter(Recorder):
         else:
             shared.flusher.wake()
 
-    def _step(self, step: Any, tag: str) -> int:
+    def _step(self, step: Any, tag: str | None) -> int:
         return as_step(self._default_step if step is None else step, tag)
 
-    def _time(self, walltime: Any, tag: str = "") -> float:
+    def _time(self, walltime: Any, tag: str | None = None) -> float:
         if walltime is None:
             walltime = self._default_walltime
         return time.time() if walltime is None else as_time(walltime, tag)
@@ -300,7 +300,7 @@ class EventWriter(Recorder):
     def _record_many(self, many: Any, step: Any, walltime: Any) -> None:
         """Add a scalar for each tag of a mapping."""
         if not isinstance(many, Mapping):
-            raise CannotLog(refuse("", "values", many, "numbers by tag are meant"))
+            raise CannotLog(refuse(None, "values", many, "numbers by tag are meant"))
         if step is None and self._default_step is None:
             step, self._next_step = self._next_step, self._next_step + 1
         at = self._time(walltime)
