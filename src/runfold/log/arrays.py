@@ -19,21 +19,27 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _INT64 = range(-(2**63), 2**63)
+# The types that JAX and TensorFlow add to those of NumPy, by the beginnings of their names.
+_WIDER = {"bfloat": np.float32, "float": np.float32, "int": np.int8, "uint": np.uint8}
 
 
 def as_array(value: Any, tag: str | None, argument: str) -> NDArray[Any]:
     """The value as an array in memory of this machine, whatever device it is on.
 
-    Takes what NumPy takes, and tensors of torch, JAX and TensorFlow. bfloat16
-    becomes float32. Raises CannotLog, which names the tag and the argument.
+    Takes what NumPy takes, tensors of torch, JAX and TensorFlow, and what speaks
+    DLPack. Types that NumPy has not, such as bfloat16 and int4, become the next wider
+    one, and masked numbers NaN. Raises CannotLog, which names the tag and the argument.
     """
     try:
         array = np.asarray(_to_host(value))
     except Exception as error:  # each framework has its own
-        raise CannotLog(refuse(tag, argument, value, str(error))) from error
+        # Of JAX, a first line and a page of advice.
+        reason = str(error).partition("\n")[0].rstrip(".!") or type(error).__name__
+        raise CannotLog(refuse(tag, argument, value, reason)) from error
     if array.dtype.kind not in "biufc":
-        if array.dtype.name == "bfloat16":
-            return array.astype(np.float32)
+        for name, wider in _WIDER.items():
+            if array.dtype.name.startswith(name):
+                return array.astype(wider)
         raise CannotLog(refuse(tag, argument, value, "it holds no numbers"))
     return array
 
@@ -124,9 +130,23 @@ def _to_host(value: Any) -> Any:
     """A tensor as something that NumPy takes: detached, on the CPU, in a type that NumPy has."""
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(value, torch.Tensor):
-        value = value.detach().cpu().resolve_conj().resolve_neg()
+        value = value.detach().cpu()
+        if value.is_quantized:
+            value = value.dequantize()
+        elif value.layout != torch.strided:
+            value = value.to_dense()  # as the gradients of a sparse embedding are
+        value = value.resolve_conj().resolve_neg()
         if value.is_floating_point() and value.dtype not in (torch.float16, torch.float64):
             value = value.float()  # NumPy has neither bfloat16 nor the floats of 8 bits
         return value.numpy()
-    # JAX arrays and eager tensors of TensorFlow have `__array__`.
+    if isinstance(value, np.ma.MaskedArray) and value.mask.any():
+        # What lies beneath a mask is no number of anybody's.
+        floats = np.asarray(value, np.result_type(value, np.float32))
+        return np.where(value.mask, np.nan, floats)
+    # Eager tensors of TensorFlow, whose `__array__` fails for a single bfloat16.
+    if callable(numpy := getattr(value, "numpy", None)):
+        return numpy()
+    # JAX arrays have `__array__`; others only DLPack.
+    if hasattr(value, "__dlpack__") and not hasattr(value, "__array__"):
+        return np.from_dlpack(value)
     return value

@@ -118,7 +118,7 @@ def as_setting(value: Any, name: str) -> Setting:
         return _exactly(value)
     if isinstance(value, float):
         return float(value)
-    if hasattr(value, "dtype") and hasattr(value, "shape") and math.prod(value.shape) == 1:
+    if hasattr(value, "dtype") and hasattr(value, "shape"):
         single = _single(value, name)
         if single is not None:
             return single
@@ -222,8 +222,10 @@ def _exactly(value: int) -> Setting:
 def _single(value: Any, name: str) -> Setting:
     """The one number of an array or tensor, or None where it holds something else."""
     try:
+        if math.prod(value.shape) != 1:
+            return None
         item = as_array(value, name, "hparam_dict").reshape(()).item()
-    except CannotLog:
+    except (CannotLog, TypeError):  # of unknown shape, as ragged tensors are
         return None
     if isinstance(item, bool):
         return item
