@@ -13,9 +13,10 @@ from runfold.text import did_you_mean, escape
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from runfold.tables.table import Table
 
 __all__ = ["Curve", "Folded", "Group", "Reduced"]
 
@@ -61,14 +62,13 @@ class Reduced(Folded):
             raise UnknownTag(f"No tag '{escape(str(tag))}' was folded. {hint}".rstrip())
         return curves[tag]
 
-    def frame(self) -> pd.DataFrame:
+    def frame(self) -> Table:
         """One row a group, tag and step: their names, how many runs, and every statistic."""
-        import pandas as pd
-
         from runfold.export.rows import rows_of
+        from runfold.tables.table import Table
 
         columns: dict[str, Any] = rows_of(self)
-        frame = pd.DataFrame(columns)
+        frame = Table(columns)
         return frame.astype({"tag": "category"})
 
     def plot(

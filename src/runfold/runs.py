@@ -15,8 +15,6 @@ from runfold.tables.frames import Frames
 from runfold.text import did_you_mean, escape, not_one_of
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from runfold.log.artifacts import Artifact
     from runfold.log.code import Code
     from runfold.log.status import RunStatus
@@ -27,6 +25,7 @@ if TYPE_CHECKING:
     from runfold.reduce.tasks import Normalize
     from runfold.reduced import Reduced
     from runfold.tables.difference import Difference
+    from runfold.tables.table import Table
 
 __all__ = ["Changes", "Run", "Runs", "Series", "open_runs"]
 
@@ -177,7 +176,7 @@ class Run(Frames):
 
         return read_artifacts(self._log)
 
-    def system(self) -> pd.DataFrame:
+    def system(self) -> Table:
         """The load of the machine over time: the scalars under `system/`, one column a tag."""
         from runfold.tables.story import system_frame
 
@@ -200,7 +199,7 @@ class Run(Frames):
 
         return read_part(self._log, part)
 
-    def problems(self) -> pd.DataFrame:
+    def problems(self) -> Table:
         """Everything wrong in the run's files: file, offset, code, message."""
         from runfold.tables.problems import problem_frame
 
@@ -403,7 +402,7 @@ class Runs(Frames, Mapping[str, Run]):
             return lambda log: by(self[log.name])
         return [one if isinstance(one, str) else self._by_log(one) for one in by]  # type: ignore[misc]
 
-    def problems(self) -> pd.DataFrame:
+    def problems(self) -> Table:
         """Everything wrong in the files: run, file, offset, code, message."""
         from runfold.tables.problems import problem_frame
 

@@ -17,7 +17,7 @@ from runfold.tables.listing import align_rows, html_table
 from runfold.text import did_you_mean, escape
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from runfold.tables.table import Table
 
 # The tables of a comparison: the names of its attributes, and what a row of each is.
 ROWS = {
@@ -66,11 +66,11 @@ class Comparison:
         names = [field.name for field in fields(ROWS[table])]
         return {name: [getattr(row, name) for row in getattr(self, table)] for name in names}
 
-    def frame(self, table: str = "groups") -> pd.DataFrame:
+    def frame(self, table: str = "groups") -> Table:
         """A table as a DataFrame; the same names as for `columns`."""
-        import pandas as pd
+        from runfold.tables.table import Table
 
-        return pd.DataFrame(self.columns(table))
+        return Table(self.columns(table))
 
     def show_tables(self) -> list[list[list[str]]]:
         """The tables that have something to show, as text: headings, then rows."""

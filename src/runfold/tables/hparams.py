@@ -14,11 +14,10 @@ from runfold.tables.scalars import categories
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    import pandas as pd
-
     from runfold.events.kinds.hparams import HParams
     from runfold.logdir.log import RunLog
     from runfold.logdir.payloads import Payloads
+    from runfold.tables.table import Table
 
     Selected = Iterable[tuple[RunLog, Payloads]]
 
@@ -76,7 +75,7 @@ def join_settings(logs: Iterable[RunLog]) -> tuple[dict[str, dict[str, Any]], se
     return found, parts
 
 
-def long_frame(selected: Selected) -> pd.DataFrame:
+def long_frame(selected: Selected) -> Table:
     """One row a setting: run, hparam, value (bool, float or str, as stored)."""
     rows = [
         (run, name, value)
@@ -86,9 +85,11 @@ def long_frame(selected: Selected) -> pd.DataFrame:
     return _frame(rows, ("run", "hparam"), ("value",))
 
 
-def wide_frame(selected: Selected) -> pd.DataFrame:
+def wide_frame(selected: Selected) -> Table:
     """One row a run that has hparams, one column an hparam; missing where it has no such one."""
     import pandas as pd
+
+    from runfold.tables.table import Table
 
     found = {
         run: settings(said)
@@ -97,14 +98,14 @@ def wide_frame(selected: Selected) -> pd.DataFrame:
         if any(isinstance(one, SessionStart) for one in said)
     }
     names = list(dict.fromkeys(name for values in found.values() for name in values))
-    return pd.DataFrame(
+    return Table(
         {name: [values.get(name) for values in found.values()] for name in names},
         index=pd.Index(list(found), name="run", dtype=object),
         columns=pd.Index(names, name="hparam", dtype=object),
     )
 
 
-def session_frame(selected: Selected) -> pd.DataFrame:
+def session_frame(selected: Selected) -> Table:
     """One row a run: group, status, start and end time of its last session (NaN if not logged).
 
     A run that is resumed begins a session again, and TensorBoard's page has one row
@@ -133,7 +134,7 @@ def session_frame(selected: Selected) -> pd.DataFrame:
     return _frame(rows, ("run",), ("group", "status", "start_time", "end_time"))
 
 
-def experiment_frame(selected: Selected) -> pd.DataFrame:
+def experiment_frame(selected: Selected) -> Table:
     """One row an hparam that an experiment announces, with what it may be."""
     names = ("name", "type", "domain", "display_name", "description")
     rows = [
@@ -146,7 +147,7 @@ def experiment_frame(selected: Selected) -> pd.DataFrame:
     return _frame(rows, ("run", "hparam"), names[1:])
 
 
-def metric_frame(selected: Selected) -> pd.DataFrame:
+def metric_frame(selected: Selected) -> Table:
     """One row a metric that a run's experiment names."""
     names = ("tag", "group", "display_name", "description", "dataset")
     rows = [
@@ -159,14 +160,14 @@ def metric_frame(selected: Selected) -> pd.DataFrame:
     return _frame(rows, ("run",), names)
 
 
-def _frame(
-    rows: Sequence[tuple[Any, ...]], named: Sequence[str], others: Sequence[str]
-) -> pd.DataFrame:
+def _frame(rows: Sequence[tuple[Any, ...]], named: Sequence[str], others: Sequence[str]) -> Table:
     import pandas as pd
+
+    from runfold.tables.table import Table
 
     columns = list(zip(*rows, strict=True)) if rows else [()] * (len(named) + len(others))
     ones = [1] * len(rows)
-    return pd.DataFrame(
+    return Table(
         {
             **{
                 name: categories(column, ones) for name, column in zip(named, columns, strict=False)

@@ -16,15 +16,14 @@ from runfold.tables.values import ROWS, embeddings_of, mesh_name
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    import pandas as pd
-
     from runfold.logdir.log import RunLog
     from runfold.logdir.payloads import Payloads
+    from runfold.tables.table import Table
 
     Selected = Iterable[tuple[RunLog, Payloads]]
 
 
-def histogram_frame(selected: Selected) -> pd.DataFrame:
+def histogram_frame(selected: Selected) -> Table:
     """One row a histogram: arrays of left and right edges and counts, and its totals."""
     rows = list(ROWS["histogram"](selected))
     totals = {name: [getattr(row.value, name) for row in rows] for name in TOTALS}
@@ -38,19 +37,19 @@ def histogram_frame(selected: Selected) -> pd.DataFrame:
     )
 
 
-def text_frame(selected: Selected) -> pd.DataFrame:
+def text_frame(selected: Selected) -> Table:
     """One row a text: a str, or an array of str where the writer logged several."""
     rows = list(ROWS["text"](selected))
     return frame(rows, {"text": [row.value for row in rows]})
 
 
-def tensor_frame(selected: Selected) -> pd.DataFrame:
+def tensor_frame(selected: Selected) -> Table:
     """One row a tensor, with its array."""
     rows = list(ROWS["tensor"](selected))
     return frame(rows, {"value": [row.value for row in rows]})
 
 
-def pr_curve_frame(selected: Selected) -> pd.DataFrame:
+def pr_curve_frame(selected: Selected) -> Table:
     """One row a curve, with an array for each of its lines."""
     rows = list(ROWS["pr_curve"](selected))
     names = (
@@ -65,13 +64,13 @@ def pr_curve_frame(selected: Selected) -> pd.DataFrame:
     return frame(rows, {name: [getattr(row.value, name) for row in rows] for name in names})
 
 
-def layout_frame(selected: Selected) -> pd.DataFrame:
+def layout_frame(selected: Selected) -> Table:
     """One row a custom scalars layout."""
     rows = list(ROWS["layout"](selected))
     return frame(rows, {"layout": [row.value for row in rows]})
 
 
-def image_frame(selected: Selected) -> pd.DataFrame:
+def image_frame(selected: Selected) -> Table:
     """One row an image; its bytes are read when `image.data` or `image.pil()` is asked for."""
     rows = list(ROWS["image"](selected))
     return frame(
@@ -85,7 +84,7 @@ def image_frame(selected: Selected) -> pd.DataFrame:
     )
 
 
-def audio_frame(selected: Selected) -> pd.DataFrame:
+def audio_frame(selected: Selected) -> Table:
     """One row a clip; its bytes are read when `audio.data` or `audio.wave()` is asked for.
 
     What neither the value nor the clip's header says is missing.
@@ -108,7 +107,7 @@ def audio_frame(selected: Selected) -> pd.DataFrame:
     )
 
 
-def boxes_frame(selected: Selected, wanted: str | Iterable[str] | None = None) -> pd.DataFrame:
+def boxes_frame(selected: Selected, wanted: str | Iterable[str] | None = None) -> Table:
     """One row a picture with boxes; `wanted` filters by the tags of the pictures.
 
     `image` is the picture without drawings, read when it is asked for; None where
@@ -128,7 +127,7 @@ def boxes_frame(selected: Selected, wanted: str | Iterable[str] | None = None) -
     )
 
 
-def mesh_frame(selected: Selected, wanted: str | Iterable[str] | None = None) -> pd.DataFrame:
+def mesh_frame(selected: Selected, wanted: str | Iterable[str] | None = None) -> Table:
     """One row a mesh, put together from the tags that hold its parts.
 
     `wanted` filters by the names of meshes, which their parts' tags only start with.
@@ -141,7 +140,7 @@ def mesh_frame(selected: Selected, wanted: str | Iterable[str] | None = None) ->
     return frame(rows, {name: [getattr(row.value, name) for row in rows] for name in columns})
 
 
-def graph_frame(selected: Selected) -> pd.DataFrame:
+def graph_frame(selected: Selected) -> Table:
     """One row a graph."""
     rows = list(ROWS["graph"](selected))
     return frame(
@@ -153,24 +152,22 @@ def graph_frame(selected: Selected) -> pd.DataFrame:
     )
 
 
-def run_metadata_frame(selected: Selected) -> pd.DataFrame:
+def run_metadata_frame(selected: Selected) -> Table:
     """One row a RunMetadata, as profilers of TensorFlow store it."""
     rows = list(ROWS["run_metadata"](selected))
     return frame(rows, {"metadata": [row.value for row in rows]})
 
 
-def embedding_frame(
-    logs: Sequence[RunLog], wanted: str | Iterable[str] | None = None
-) -> pd.DataFrame:
+def embedding_frame(logs: Sequence[RunLog], wanted: str | Iterable[str] | None = None) -> Table:
     """One row an embedding that a run's projector configuration names."""
-    import pandas as pd
+    from runfold.tables.table import Table
 
     every = [(log.name, one) for log in logs for one in embeddings_of(log)]
     known = list(dict.fromkeys(one.name for _, one in every))
     chosen = set(select(known, wanted, where="of kind embedding"))
     found = [(run, one) for run, one in every if one.name in chosen]
     names = ("tensor_path", "tensor_shape", "metadata_path", "sprite_path")
-    return pd.DataFrame(
+    return Table(
         {
             "run": categories([run for run, _ in found], [1] * len(found)),
             "tag": categories([one.name for _, one in found], [1] * len(found)),

@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import pandas as pd
-
     from runfold.events.problems import Problem
+    from runfold.tables.table import Table
 
 
-def problem_frame(problems: Sequence[Problem]) -> pd.DataFrame:
+def problem_frame(problems: Sequence[Problem]) -> Table:
     """One row a problem: run, file, offset (missing where it has no place), code, message."""
     import pandas as pd
 
-    return pd.DataFrame(
+    from runfold.tables.table import Table
+
+    return Table(
         {
             "run": pd.Series([one.run for one in problems], dtype=object),
             "file": pd.Series([one.file for one in problems], dtype=object),

@@ -13,12 +13,12 @@ from runfold.tables.scalars import categories
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    import pandas as pd
     from pandas.api.extensions import ExtensionArray
 
     from runfold.events.file import EventFile
     from runfold.logdir.log import RunLog
     from runfold.logdir.payloads import Payloads
+    from runfold.tables.table import Table
 
 T = TypeVar("T")
 
@@ -98,15 +98,15 @@ def fetched(selected: Iterable[tuple[RunLog, Payloads]]) -> Iterator[tuple[Store
 
 def frame(
     rows: Sequence[Row[Any]], columns: Mapping[str, list[Any] | np.ndarray | ExtensionArray]
-) -> pd.DataFrame:
+) -> Table:
     """A DataFrame of run, tag, step, wall_time and the columns of the kind.
 
     A list becomes a column of objects; an array keeps its dtype.
     """
-    import pandas as pd
+    from runfold.tables.table import Table
 
     ones = [1] * len(rows)
-    return pd.DataFrame(
+    return Table(
         {
             "run": categories([row.run for row in rows], ones),
             "tag": categories([row.tag for row in rows], ones),

@@ -13,14 +13,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from runfold.logdir.series import Series
+    from runfold.tables.table import Table
 
 
-def long_frame(series: Sequence[Series]) -> pd.DataFrame:
+def long_frame(series: Sequence[Series]) -> Table:
     """One row a point: run, tag (categorical), step, wall_time, value."""
-    import pandas as pd
+    from runfold.tables.table import Table
 
     lengths = [len(one) for one in series]
-    return pd.DataFrame(
+    return Table(
         {
             "run": categories([one.run for one in series], lengths),
             "tag": categories([one.tag for one in series], lengths),
@@ -32,13 +33,15 @@ def long_frame(series: Sequence[Series]) -> pd.DataFrame:
     )
 
 
-def wide_frame(series: Sequence[Series]) -> pd.DataFrame:
+def wide_frame(series: Sequence[Series]) -> Table:
     """One column a tag, indexed by run and step; NaN where a tag has no point.
 
     A tag that has a step twice in a run takes two rows for it. Wall times are
     left out: each tag has its own.
     """
     import pandas as pd
+
+    from runfold.tables.table import Table
 
     tags = list(dict.fromkeys(one.tag for one in series))
     column_of = {tag: number for number, tag in enumerate(tags)}
@@ -58,7 +61,7 @@ def wide_frame(series: Sequence[Series]) -> pd.DataFrame:
         names=["run", "step"],
     )
     values = np.concatenate(blocks, axis=1) if blocks else np.empty((0, 0))
-    return pd.DataFrame(values.T, index=index, columns=pd.Index(tags, name="tag"), copy=False)
+    return Table(values.T, index=index, columns=pd.Index(tags, name="tag"), copy=False)
 
 
 def categories(names: Sequence[str], lengths: Sequence[int]) -> pd.Categorical:

@@ -28,10 +28,9 @@ from runfold.tables.rows import Stored, decode_rows, fetched
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    import pandas as pd
-
     from runfold.logdir.log import RunLog
     from runfold.logdir.payloads import Payloads
+    from runfold.tables.table import Table
 
 SYSTEM = "system/"
 
@@ -138,7 +137,7 @@ def read_status(log: RunLog) -> RunStatus:
     return RunStatus(state, None if math.isnan(first) else first, ended)
 
 
-def system_frame(log: RunLog) -> pd.DataFrame:
+def system_frame(log: RunLog) -> Table:
     """The scalars under `system/`, one column a tag, by step; sorted by `wall_time`."""
     from runfold.tables.scalars import wide_frame
 
