@@ -7,6 +7,7 @@ import shlex
 import signal
 import subprocess
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from runfold.cli.terminal import CommandError, note
@@ -14,6 +15,7 @@ from runfold.text import escape
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Iterator
 
     from runfold.cli.parser import Parser
     from runfold.log.status import State
@@ -85,16 +87,21 @@ def run(options: argparse.Namespace) -> int:
     with tracker:
         command = [part.replace("{logdir}", tracker.folder) for part in options.command]
         environment = {**os.environ, LOGDIR_VARIABLE: os.path.abspath(tracker.folder)}
-        try:
-            child = subprocess.Popen(command, env=environment)
-        except OSError as error:
-            tracker.fail(NOT_FOUND)
-            raise CommandError(
-                f"{escape(command[0])}: {error.strerror}. Nothing was run."
-            ) from None
-        children.append(child)
-        status, is_terminated = _wait(child)
-        if is_terminated or (status in _KILLED and not tracker.should_stop):
+        with _passing_on_signals(children) as came:
+            try:
+                child = subprocess.Popen(command, env=environment)
+            except OSError as error:
+                tracker.fail(NOT_FOUND)
+                raise CommandError(
+                    f"{escape(command[0])}: {error.strerror}. Nothing was run."
+                ) from None
+            children.append(child)
+            if signal.SIGTERM in came:  # before there was a child
+                child.terminate()
+            status = child.wait()
+        if status < 0:
+            status = 128 - status  # as a shell counts it
+        if signal.SIGTERM in came or (status in _KILLED and not tracker.should_stop):
             tracker.fail(status, "killed")
         elif status:
             is_interrupt = status == _INTERRUPTED
@@ -104,28 +111,27 @@ def run(options: argparse.Namespace) -> int:
     return status
 
 
-def _wait(child: subprocess.Popen[bytes]) -> tuple[int, bool]:
-    """The child's exit status as a shell counts it, and whether a SIGTERM was passed on to it."""
-    is_terminated = False
+@contextmanager
+def _passing_on_signals(children: list[subprocess.Popen[bytes]]) -> Iterator[list[int]]:
+    """Leave Ctrl-C and SIGTERM to the child, from before it begins; gives those that came."""
+    came: list[int] = []
 
     def pass_on(number: int, _: object) -> None:
-        nonlocal is_terminated
-        is_terminated = True
-        child.send_signal(number)
+        came.append(number)
+        # A terminal interrupts both, and twice would cut short what the first began.
+        if number == signal.SIGTERM or not _is_in_foreground():
+            for child in children:
+                child.send_signal(number)
 
-    previous = signal.signal(signal.SIGTERM, pass_on)
+    numbers = [signal.SIGTERM]
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:  # which the child inherits
+        numbers.append(signal.SIGINT)
+    previous = [signal.signal(number, pass_on) for number in numbers]
     try:
-        while True:
-            try:
-                status = child.wait()
-            except KeyboardInterrupt:
-                # A terminal interrupts both, and twice would cut short what the first began.
-                if not _is_in_foreground():
-                    child.send_signal(signal.SIGINT)
-            else:
-                return (status if status >= 0 else 128 - status), is_terminated
+        yield came
     finally:
-        signal.signal(signal.SIGTERM, previous)
+        for number, handler in zip(numbers, previous, strict=True):
+            signal.signal(number, handler)
 
 
 def _ask_to_stop(children: list[subprocess.Popen[bytes]]) -> None:

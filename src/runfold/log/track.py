@@ -264,11 +264,12 @@ class Tracker(SummaryWriter):
         self._resume = False
         self.put("session_start", step, self._time(None))
 
-    def _step(self, step: Any, tag: str) -> int:
+    def _step(self, step: Any, tag: str | None) -> int:
         index = super()._step(step, tag)
         # Of whatever kind: the first step that is logged says where the run goes on.
         is_said = step is not None or self._default_step is not None
-        if self._resume is True and is_said and not tag.startswith(_OWN) and self._is_heard():
+        is_own = tag is not None and tag.startswith(_OWN)
+        if self._resume is True and is_said and not is_own and self._is_heard():
             self._void_from(index)
             self._choose_way()
         return index
