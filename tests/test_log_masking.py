@@ -12,7 +12,6 @@ from runfold.log.masking import (
     mask_mapping,
     mask_source,
     mask_text,
-    mask_url,
 )
 from runfold.log.secrets import MASK, is_secret
 
@@ -101,7 +100,7 @@ def test_other_values_are_let_be(value):
     ],
 )
 def test_a_url_loses_its_credentials(url, masked):
-    assert mask_url(url) == masked
+    assert mask_text(url) == masked
     assert mask_arguments(["--url", url]) == ["--url", masked]
 
 

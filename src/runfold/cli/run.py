@@ -37,7 +37,7 @@ Exit status: 0 where the command ended well, or else its own; 2 where it cannot
 be started.
 """
 
-NOT_FOUND = 2
+_NOT_STARTED = 2
 _INTERRUPTED = 128 + signal.SIGINT
 _KILLED = (128 + signal.SIGTERM, 128 + signal.SIGKILL)
 
@@ -91,7 +91,7 @@ def run(options: argparse.Namespace) -> int:
             try:
                 child = subprocess.Popen(command, env=environment)
             except OSError as error:
-                tracker.fail(NOT_FOUND)
+                tracker.fail(_NOT_STARTED)
                 raise CommandError(
                     f"{escape(command[0])}: {error.strerror}. Nothing was run."
                 ) from None
@@ -107,7 +107,8 @@ def run(options: argparse.Namespace) -> int:
             is_interrupt = status == _INTERRUPTED
             state: State = "interrupted" if is_interrupt else "failed"
             tracker.fail(status, "stopped" if tracker.should_stop else state)
-    note(f"{shlex.join(command)} ended with status {status}. Tracked in {escape(tracker.folder)}.")
+    shown = escape(shlex.join(command))
+    note(f"{shown} ended with status {status}. Tracked in {escape(tracker.folder)}.")
     return status
 
 

@@ -17,7 +17,7 @@ from runfold.log.story import ARTIFACT, encode_story
 from runfold.text import escape
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 FOLDER = "artifacts"
 
@@ -71,12 +71,11 @@ def save_file(folder: str, path: str | os.PathLike[str], name: str | None = None
 
 def encode_artifact(artifact: Artifact, source: str = "") -> bytes:
     """The part of the story that tells of an artifact; its path is relative to the run."""
-    place = f"{FOLDER}/{artifact.name}"
     return encode_story(
         ARTIFACT,
         {
             "name": artifact.name,
-            "path": place,
+            "path": f"{FOLDER}/{artifact.name}",
             "size": artifact.size,
             "sha256": artifact.sha256,
             "source": source,
@@ -109,14 +108,13 @@ def _copy(source: str, target: str) -> tuple[int, str]:
     if not os.path.isdir(source):
         return _copy_file(source, target)
     os.mkdir(target)
-    total, lines = 0, []
-    for name in sorted(_files(source)):
-        copy = os.path.join(target, name)
-        os.makedirs(os.path.dirname(copy), exist_ok=True)
-        size, digest = _copy_file(os.path.join(source, name), copy)
-        total += size
-        lines.append(_line(digest, name))
-    return total, hashlib.sha256(b"".join(lines)).hexdigest()
+
+    def copy(name: str) -> tuple[int, str]:
+        place = os.path.join(target, name)
+        os.makedirs(os.path.dirname(place), exist_ok=True)
+        return _copy_file(os.path.join(source, name), place)
+
+    return _add_up(source, copy)
 
 
 def _copy_file(source: str, target: str) -> tuple[int, str]:
@@ -140,7 +138,7 @@ def _holds(target: str, size: int, digest: str) -> bool:
     """Whether the same content is there."""
     try:
         if os.path.isdir(target):
-            found = _measure_folder(target)
+            found = _add_up(target, lambda name: _measure_file(os.path.join(target, name)))
         elif os.path.getsize(target) != size:
             return False
         else:
@@ -150,23 +148,20 @@ def _holds(target: str, size: int, digest: str) -> bool:
     return found == (size, digest)
 
 
-def _measure_folder(folder: str) -> tuple[int, str]:
-    total, lines = 0, []
-    for name in sorted(_files(folder)):
-        size, digest = _measure_file(os.path.join(folder, name))
-        total += size
-        lines.append(_line(digest, name))
-    return total, hashlib.sha256(b"".join(lines)).hexdigest()
-
-
 def _measure_file(path: str) -> tuple[int, str]:
     with open(path, "rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
         return file.tell(), digest
 
 
-def _line(digest: str, name: str) -> bytes:
-    return f"{digest}  ".encode() + os.fsencode(name) + b"\n"
+def _add_up(folder: str, measure: Callable[[str], tuple[int, str]]) -> tuple[int, str]:
+    """The size and hash of a folder, by those of its files."""
+    total, lines = 0, []
+    for name in sorted(_files(folder)):
+        size, digest = measure(name)
+        total += size
+        lines.append(f"{digest}  ".encode() + os.fsencode(name) + b"\n")
+    return total, hashlib.sha256(b"".join(lines)).hexdigest()
 
 
 def _files(folder: str, below: str = "", above: tuple[str, ...] = ()) -> Iterator[str]:

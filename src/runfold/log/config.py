@@ -14,7 +14,7 @@ import re
 import sys
 from argparse import Namespace
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import SimpleNamespace
 from typing import Any
 
@@ -40,9 +40,28 @@ def flatten(config: Any) -> dict[str, bool | int | float | str | None]:
     """
     flat: dict[str, bool | int | float | str | None] = {}
     plain = as_plain(config)
-    for name, value in (plain if isinstance(plain, dict) else {"config": plain}).items():
-        _flatten_into(flat, name, value)
+    for name, value in name_leaves(plain if isinstance(plain, dict) else {"config": plain}):
+        if isinstance(value, dict | list):
+            value = json.dumps(value, ensure_ascii=False)
+        if isinstance(value, str):
+            value = _cut(value, _LONGEST_FLAT_TEXT)
+        # A name that has a dot in it may be that of a nested one: both are kept.
+        flat[_free(flat, name)] = value
     return flat
+
+
+def name_leaves(nested: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """The innermost values by joined names: `optim.lr`, and `layers.0.width` where a list is mixed.
+
+    A list without mappings in it and an empty mapping are such values themselves.
+    """
+    for name, value in nested.items():
+        if isinstance(value, list) and any(isinstance(item, dict) for item in value):
+            value = {str(place): item for place, item in enumerate(value)}
+        if isinstance(value, dict) and value:
+            yield from name_leaves(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value
 
 
 def as_plain(config: Any) -> Any:
@@ -238,19 +257,6 @@ def _describe(value: Any) -> str:
         return _cut(_ADDRESS.sub("", text), _LONGEST_FLAT_TEXT)
     except Exception:  # its own `__str__` fails
         return f"<{type(value).__name__}>"
-
-
-def _flatten_into(flat: dict[str, Any], name: str, value: Any) -> None:
-    if isinstance(value, list) and any(isinstance(item, dict) for item in value):
-        value = {str(place): item for place, item in enumerate(value)}
-    if isinstance(value, dict) and value:
-        for key, item in value.items():
-            _flatten_into(flat, f"{name}.{key}", item)
-        return
-    if isinstance(value, dict | list):
-        value = json.dumps(value, ensure_ascii=False)
-    # A name that has a dot in it may be that of a nested one: both are kept.
-    flat[_free(flat, name)] = _cut(value, _LONGEST_FLAT_TEXT) if isinstance(value, str) else value
 
 
 def _free(taken: Mapping[str, Any], name: str) -> str:

@@ -38,7 +38,9 @@ def request_stop(folder: str, reason: str = "") -> StopRequest:
     Works from any machine that can write to the folder, and so does
     `touch FOLDER/.runfold/stop`. Raises OSError where there is no such folder.
     """
-    request = StopRequest(_name_user(), os.uname().nodename, time.time(), reason)
+    from runfold.log.environment import name_user
+
+    request = StopRequest(name_user(), os.uname().nodename, time.time(), reason)
     write_aside(folder, _STOP, asdict(request))
     return request
 
@@ -119,12 +121,3 @@ def _read_request(folder: str) -> StopRequest:
     found = read_aside(folder, _STOP)
     who, host, reason = (str(found.get(name, "")) for name in ("who", "host", "reason"))
     return StopRequest(who, host, as_float(found.get("when")), reason)
-
-
-def _name_user() -> str:
-    import getpass
-
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError, ImportError):  # a container without a list of users
-        return str(os.getuid())

@@ -23,13 +23,8 @@ _NAMES = frozenset(
     {
         *("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK", "NODE_RANK"),
         *("ROLE_RANK", "MASTER_ADDR", "MASTER_PORT", "JOB_ID", "CONDA_DEFAULT_ENV"),
-        *(
-            "CONDA_PREFIX",
-            "VIRTUAL_ENV",
-            "LD_LIBRARY_PATH",
-            "LD_PRELOAD",
-            "CUBLAS_WORKSPACE_CONFIG",
-        ),
+        *("CONDA_PREFIX", "VIRTUAL_ENV", "LD_LIBRARY_PATH", "LD_PRELOAD"),
+        "CUBLAS_WORKSPACE_CONFIG",
     }
 )
 _BEGINNINGS = (
@@ -50,7 +45,7 @@ def describe_host() -> dict[str, Any]:
     """
     return _gather(
         hostname=socket.gethostname,
-        user=_find_user,
+        user=name_user,
         os=_find_os,
         kernel=platform.release,
         machine=platform.machine,
@@ -131,7 +126,8 @@ def _gather(**questions: Callable[[], Any]) -> dict[str, Any]:
     return answers
 
 
-def _find_user() -> str:
+def name_user() -> str:
+    """Who runs this process: a name, or else a number."""
     try:
         return getpass.getuser()
     except (KeyError, OSError, ImportError):  # in a container whose user has no name

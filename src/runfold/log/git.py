@@ -8,7 +8,7 @@ import subprocess
 import threading
 import time
 
-from runfold.log.masking import mask_url
+from runfold.log.masking import mask_text
 
 _SECONDS = 10.0  # for all questions together
 _KEPT = (
@@ -73,7 +73,7 @@ class Git:
         else:
             urls = (value for name, value in found.items() if name.endswith(".url"))
             url = next(urls, "")
-        return mask_url(url).replace("://***@", "://") or None
+        return mask_text(url).replace("://***@", "://") or None
 
     def diff(self, commit: str | None, most: int) -> bytes | None:
         """What differs from a commit, or from nothing: raw lines, then patches; cut at `most`."""

@@ -101,13 +101,11 @@ def mask_mapping(mapping: Mapping[Any, Any]) -> dict[str, Any]:
     return {mask_text(str(name)): _mask_named(str(name), value) for name, value in mapping.items()}
 
 
-def mask_url(url: str) -> str:
-    """The URL with `***` for its user and password, and for the tokens among its parameters."""
-    return mask_text(url)
-
-
 def mask_text(text: str) -> str:
-    """The text with `***` for what looks like a secret or stands beside the name of one."""
+    """The text with `***` for what looks like a secret or stands beside the name of one.
+
+    A URL loses its user and password, and the tokens among its parameters.
+    """
     return _mask_pairs(_mask_looks(text), lambda name, value, _: is_secret(name, value))
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 State = Literal["running", "finished", "failed", "interrupted", "killed", "stopped"]
 
-HEARTBEAT = "heartbeat"
+_HEARTBEAT = "heartbeat"
 
 # A heart that missed so many beats, and is silent for so long, beats no more. A
 # minute, because clocks differ on a shared disk, and a long call may hold the GIL.
@@ -76,11 +76,9 @@ class Heart:
     def start(self) -> None:
         """Log that the run runs, and watch for its end. Raises OSError for a bad folder."""
         self._pid, self._started = os.getpid(), time.time()
-        write_aside(self.folder, HEARTBEAT, self._describe("running"))
+        write_aside(self.folder, _HEARTBEAT, self._describe("running"))
         host = os.uname().nodename
-        self._say(
-            {"state": "running", "pid": self._pid, "host": host, "started": self._started},
-        )
+        self._say({"state": "running", "pid": self._pid, "host": host, "started": self._started})
         self._previous_hook, sys.excepthook = sys.excepthook, self._on_exception
         self._watch_sigterm()
         # Functions registered last are called first: the writer is still open then.
@@ -116,7 +114,7 @@ class Heart:
             warn(f"At the end of the run: {type(failure).__name__}: {failure}.")
         try:
             self._say(word)
-            write_aside(self.folder, HEARTBEAT, self._describe(word["state"]))
+            write_aside(self.folder, _HEARTBEAT, self._describe(word["state"]))
         except Exception as failure:
             warn(f"The end of the run could not be noted: {failure}.")
         self._unhook()
@@ -138,10 +136,10 @@ class Heart:
 
     def _beat(self) -> None:
         try:
-            os.utime(os.path.join(self.folder, SIDE_FOLDER, HEARTBEAT))
+            os.utime(os.path.join(self.folder, SIDE_FOLDER, _HEARTBEAT))
         except FileNotFoundError:
             if not self._is_over and os.path.isdir(self.folder):
-                write_aside(self.folder, HEARTBEAT, self._describe("running"))
+                write_aside(self.folder, _HEARTBEAT, self._describe("running"))
 
     def _on_exception(
         self, kind: type[BaseException], error: BaseException, trace: TracebackType | None
@@ -206,8 +204,8 @@ def read_status(story: Sequence[Mapping[str, Any]], folder: str, now: float) -> 
         if word.get("state") == "running":
             first = word
         last = word
-    beat = read_aside(folder, HEARTBEAT)
-    heartbeat = _time_of(os.path.join(folder, SIDE_FOLDER, HEARTBEAT)) or _last_write(folder)
+    beat = read_aside(folder, _HEARTBEAT)
+    heartbeat = _time_of(os.path.join(folder, SIDE_FOLDER, _HEARTBEAT)) or _last_write(folder)
     state = str(last.get("state", "unknown"))
     if state == "running":
         missed = _MISSED_BEATS * (as_float(beat.get("seconds")) or 0.0)

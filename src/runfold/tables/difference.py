@@ -9,14 +9,9 @@ import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from runfold.log import story
-from runfold.tables.story import (
-    SYSTEM,
-    read_code,
-    read_hparams,
-    read_part,
-    read_status,
-)
+from runfold.log import story, system
+from runfold.log.config import name_leaves
+from runfold.tables.story import read_code, read_hparams, read_part, read_status
 from runfold.text import human_count
 
 if TYPE_CHECKING:
@@ -99,7 +94,9 @@ class Difference:
             name: [entry for entry in entries if not (entry.is_same or _is_passing(name, entry))]
             for name, entries in self.sections.items()
         }
-        finals = [one for one in self.finals if not (one.is_same or one.tag.startswith(SYSTEM))]
+        finals = [
+            one for one in self.finals if not (one.is_same or one.tag.startswith(system.PREFIX))
+        ]
         return Difference(
             {name: entries for name, entries in sections.items() if entries},
             self.only_a,
@@ -161,19 +158,6 @@ def _texts(code: Code) -> dict[str, str]:
     return {UNCOMMITTED: code.diff, **script, **code.files}
 
 
-def flatten(nested: Mapping[str, Any]) -> dict[str, Any]:
-    """Nested settings by the names that hparams have: `optim.lr`, and `layers.0.width` in lists."""
-    flat: dict[str, Any] = {}
-    for name, value in nested.items():
-        if isinstance(value, list) and any(isinstance(one, dict) for one in value):
-            value = {str(number): one for number, one in enumerate(value)}
-        if isinstance(value, dict) and value:
-            flat |= {f"{name}.{inner}": one for inner, one in flatten(value).items()}
-        else:
-            flat[name] = value
-    return flat
-
-
 def _tell(
     log: RunLog, among: Iterable[RunLog], code: Code | None
 ) -> dict[str, dict[str, Any] | None]:
@@ -194,7 +178,7 @@ def _tell(
         said = read_hparams(log, among) or None if part is None else read_part(log, part)
         if said is not None and not isinstance(said, dict):
             said = {name: said}
-        told[name] = None if said is None else flatten(said)
+        told[name] = None if said is None else dict(name_leaves(said))
     told["command"] = told["command"] and {
         name: _as_typed(value) for name, value in told["command"].items()
     }

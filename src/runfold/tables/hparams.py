@@ -12,7 +12,7 @@ from runfold.tables.rows import Stored, decode_rows, fetched, objects
 from runfold.tables.scalars import categories
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from runfold.events.kinds.hparams import HParams
     from runfold.logdir.log import RunLog
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     Selected = Iterable[tuple[RunLog, Payloads]]
 
-# The name of a folder that `add_hparams` made: the time, as Python shows it.
 _TIME_STAMP = re.compile(r"[0-9]{9,}\.[0-9]+")
 
 
@@ -50,6 +49,22 @@ def settings(said: Iterable[HParams]) -> dict[str, Any]:
     return merged
 
 
+def stored_in(log: RunLog) -> Iterator[tuple[RunLog, Payloads]]:
+    """Where the hparams of a run lie, as far as they can be read."""
+    for (kind, _), payloads in log.payloads.items():
+        if kind == "hparams":
+            yield log, payloads.readable()
+
+
+def parent_of(run: str) -> str | None:
+    """The run that a folder made by `add_hparams` is a part of; None for any other.
+
+    Such a folder is named by the time, as Python shows it.
+    """
+    folder, _, last = run.rpartition("/")
+    return (folder or ".") if _TIME_STAMP.fullmatch(last) else None
+
+
 def join_settings(logs: Iterable[RunLog]) -> tuple[dict[str, dict[str, Any]], set[str]]:
     """The hparams of each run that has any, and the runs that are but a part of another.
 
@@ -57,19 +72,13 @@ def join_settings(logs: Iterable[RunLog]) -> tuple[dict[str, dict[str, Any]], se
     the run's own for each call; what is said there is said of the run.
     """
     logs = list(logs)
-    selected = [
-        (log, payloads.readable())
-        for log in logs
-        for (kind, _), payloads in log.payloads.items()
-        if kind == "hparams"
-    ]
-    found = {run: settings(said) for run, said in by_run(selected).items()} if selected else {}
+    said = by_run(pair for log in logs for pair in stored_in(log))
+    found = {run: settings(one) for run, one in said.items()}
     names = {log.name for log in logs}
     parts = set()
     for run, own in list(found.items()):
-        folder, _, last = run.rpartition("/")
-        parent = folder or "."
-        if parent in names and _TIME_STAMP.fullmatch(last):
+        parent = parent_of(run)
+        if parent in names:
             found.setdefault(parent, {}).update(own)
             parts.add(run)
     return found, parts

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from runfold.events.kinds import text
 from runfold.events.kinds.hparams import SessionEnd
-from runfold.log import story
+from runfold.log import story, system
 from runfold.log.artifacts import FOLDER, Artifact
 from runfold.log.code import Code
 from runfold.log.status import RunStatus
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from runfold.logdir.log import RunLog
     from runfold.logdir.payloads import Payloads
     from runfold.tables.table import Table
-
-SYSTEM = "system/"
 
 # What a part is made of, but for objects by name, which is what most are.
 _SHAPES: dict[str, type] = {story.DIFF: str, story.OUTPUT: str, story.COMMAND: object}
@@ -106,14 +104,7 @@ def read_config(log: RunLog, logs: Iterable[RunLog] = ()) -> dict[str, Any]:
 
 def read_hparams(log: RunLog, logs: Iterable[RunLog] = ()) -> dict[str, Any]:
     """The run's hparams, also from the folders that `add_hparams` of torch made among `logs`."""
-    below = "" if log.name == "." else log.name + "/"
-    # Those named by a time are such folders; no others need to be read.
-    parts = [
-        one
-        for one in logs
-        if one.name.startswith(below)
-        and one.name.removeprefix(below).replace(".", "", 1).isdecimal()
-    ]
+    parts = [one for one in logs if hparams.parent_of(one.name) == log.name]
     found, _ = hparams.join_settings([log, *parts])
     return found.get(log.name, {})
 
@@ -123,13 +114,8 @@ def read_status(log: RunLog) -> RunStatus:
     words = read_all(log, story.STATUS)
     if words:
         return tell_status(words, log.path, time.time())
-    stored = [
-        (log, payloads.readable())
-        for (kind, _), payloads in log.payloads.items()
-        if kind == "hparams"
-    ]
     state, ended = "unknown", None
-    for one in hparams.by_run(stored).get(log.name, []) if stored else ():
+    for one in hparams.by_run(hparams.stored_in(log)).get(log.name, []):
         if isinstance(one, SessionEnd):
             # 0 is what protobuf gives for a time that torch did not set.
             state, ended = _STATES.get(one.status, "unknown"), one.end_time or None
@@ -144,7 +130,7 @@ def system_frame(log: RunLog) -> Table:
     # Their steps count seconds: a marker that voids training steps says nothing of them.
     log.load()
     scalars = assemble_series(log.name, log.files, log.names, "keep")
-    series = [one for tag, one in scalars.items() if tag.startswith(SYSTEM)]
+    series = [one for tag, one in scalars.items() if tag.startswith(system.PREFIX)]
     times = [Series(one.run, one.tag, one.steps, one.wall_times, one.wall_times) for one in series]
     frame = wide_frame(series)
     frame.insert(0, "wall_time", wide_frame(times).min(axis=1))
