@@ -11,6 +11,7 @@ import pytest
 from cli_runs import RUNFOLD, run_apart
 
 import runfold as rf
+from runfold.cli.run import _Child
 
 
 @pytest.fixture
@@ -116,6 +117,13 @@ def test_a_stop_request_reaches_the_script(script, is_deaf):
     assert rf.open(folder)["run"].status.state == "stopped"
 
 
+def test_a_stop_request_that_comes_before_the_script_has_begun_reaches_it():
+    child = _Child()
+    child.ask_to_stop()
+    command = [sys.executable, "-c", "while True: pass"]
+    assert child.run(command, os.environ) == 128 + signal.SIGINT
+
+
 def test_sigterm_goes_on_to_a_script_that_then_ends_well(script):
     folder = script(
         """
@@ -135,7 +143,8 @@ def test_ctrl_c_in_a_terminal_interrupts_a_script_once(script):
         import os, time
         try:
             os.write(1, b"ready")
-            time.sleep(60)
+            while True:  # an interrupt just before a long sleep would wait for its end
+                time.sleep(0.01)
         except KeyboardInterrupt:
             time.sleep(0.5)
             print("saved")

@@ -7,7 +7,7 @@ import shlex
 import signal
 import subprocess
 import time
-from contextlib import contextmanager
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from runfold.cli.terminal import CommandError, note
@@ -15,7 +15,7 @@ from runfold.text import escape
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
+    from collections.abc import Mapping
 
     from runfold.cli.parser import Parser
     from runfold.log.status import State
@@ -74,7 +74,7 @@ def run(options: argparse.Namespace) -> int:
     from runfold.log.track import Tracker
 
     folder = options.logdir or _default_folder(options.command)
-    children: list[subprocess.Popen[bytes]] = []
+    child = _Child()
     tracker = Tracker(
         folder,
         resume=options.resume,
@@ -82,26 +82,19 @@ def run(options: argparse.Namespace) -> int:
         system=not options.no_system,
         output=not options.no_output,
         command=options.command,
-        on_stop=lambda _: _ask_to_stop(children),
+        on_stop=lambda _: child.ask_to_stop(),
     )
     with tracker:
         command = [part.replace("{logdir}", tracker.folder) for part in options.command]
         environment = {**os.environ, LOGDIR_VARIABLE: os.path.abspath(tracker.folder)}
-        with _passing_on_signals(children) as came:
-            try:
-                child = subprocess.Popen(command, env=environment)
-            except OSError as error:
-                tracker.fail(_NOT_STARTED)
-                raise CommandError(
-                    f"{escape(command[0])}: {error.strerror}. Nothing was run."
-                ) from None
-            children.append(child)
-            if signal.SIGTERM in came:  # before there was a child
-                child.terminate()
-            status = child.wait()
-        if status < 0:
-            status = 128 - status  # as a shell counts it
-        if signal.SIGTERM in came or (status in _KILLED and not tracker.should_stop):
+        try:
+            status = child.run(command, environment)
+        except OSError as error:
+            tracker.fail(_NOT_STARTED)
+            raise CommandError(
+                f"{escape(command[0])}: {error.strerror}. Nothing was run."
+            ) from None
+        if child.is_terminated or (status in _KILLED and not tracker.should_stop):
             tracker.fail(status, "killed")
         elif status:
             is_interrupt = status == _INTERRUPTED
@@ -112,34 +105,53 @@ def run(options: argparse.Namespace) -> int:
     return status
 
 
-@contextmanager
-def _passing_on_signals(children: list[subprocess.Popen[bytes]]) -> Iterator[list[int]]:
-    """Leave Ctrl-C and SIGTERM to the child, from before it begins; gives those that came."""
-    came: list[int] = []
+class _Child:
+    """The command as it runs, and the signals that are passed on to it."""
 
-    def pass_on(number: int, _: object) -> None:
-        came.append(number)
-        # A terminal interrupts both, and twice would cut short what the first began.
-        if number == signal.SIGTERM or not _is_in_foreground():
-            for child in children:
-                child.send_signal(number)
+    def __init__(self) -> None:
+        self.is_terminated = False
+        self._process: subprocess.Popen[bytes] | None = None
+        self._waiting: list[int] = []
 
-    numbers = [signal.SIGTERM]
-    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:  # which the child inherits
-        numbers.append(signal.SIGINT)
-    previous = [signal.signal(number, pass_on) for number in numbers]
-    try:
-        yield came
-    finally:
-        for number, handler in zip(numbers, previous, strict=True):
-            signal.signal(number, handler)
+    def run(self, command: list[str], environment: Mapping[str, str]) -> int:
+        """Its exit status as a shell counts it. Raises OSError where it cannot be started."""
+        # Before it begins: a script may be interrupted before it is known here.
+        previous = {
+            number: signal.signal(number, self._pass_on)
+            for number in (signal.SIGINT, signal.SIGTERM)
+            if signal.getsignal(number) is not signal.SIG_IGN
+        }
+        try:
+            self._process = subprocess.Popen(command, env=environment)
+            self._send_waiting()
+            status = self._process.wait()
+        finally:
+            for number, handler in previous.items():
+                signal.signal(number, handler)
+        return status if status >= 0 else 128 - status
 
+    def ask_to_stop(self) -> None:
+        """Interrupt it."""
+        # A shell script lets what it starts with `&` ignore SIGINT, and so do its children.
+        is_deaf = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+        self._send(signal.SIGTERM if is_deaf else signal.SIGINT)
 
-def _ask_to_stop(children: list[subprocess.Popen[bytes]]) -> None:
-    # A shell script lets what it starts with `&` ignore SIGINT, and so do its children.
-    is_deaf = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-    for child in children:
-        child.send_signal(signal.SIGTERM if is_deaf else signal.SIGINT)
+    def _pass_on(self, number: int, _: object) -> None:
+        if number == signal.SIGTERM:
+            self.is_terminated = True
+        elif _is_in_foreground():
+            return  # a terminal interrupts both, and twice would cut short what the first began
+        self._send(number)
+
+    def _send(self, number: int) -> None:
+        self._waiting.append(number)
+        self._send_waiting()
+
+    def _send_waiting(self) -> None:
+        # By two threads at once, as a request comes when the process has just begun.
+        with suppress(IndexError):
+            while self._process is not None:
+                self._process.send_signal(self._waiting.pop())
 
 
 def _is_in_foreground() -> bool:
