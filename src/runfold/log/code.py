@@ -3,35 +3,26 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import stat
-import sys
-import sysconfig
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from runfold.log.git import Git
 from runfold.log.imports import trace_imports
 from runfold.log.masking import holds_private_key, mask_source
 from runfold.log.patch import add_file, find_obstacle, mask_section, read_path, split_patch
-from runfold.log.secrets import is_secret
+from runfold.log.sources import (
+    choose_own,
+    is_data,
+    is_installed,
+    is_kept_secret,
+    is_program,
+    is_source,
+    list_imported,
+)
 from runfold.text import human_bytes, human_count
 
-_PROGRAMS = (
-    *(".py", ".pyx", ".pxd", ".pxi", ".pyi", ".ipynb", ".sh", ".bash", ".zsh", ".slurm", ".sbatch"),
-    *(".c", ".cc", ".cpp", ".cu", ".cuh", ".h", ".hpp", ".rs", ".go", ".js", ".ts", ".jl", ".r"),
-    *(".lua", ".sql", ".proto", ".mk", ".cmake"),
-)
-_SETTINGS = (
-    *(".yaml", ".yml", ".toml", ".jsonnet", ".ini", ".cfg", ".conf", ".gin", ".in", ".j2"),
-    ".properties",
-)
-# Data as often as settings: labels, annotations, caches.
-_DATA = (".json", ".xml")
-_LARGEST_DATA = 1 << 16
-_NAMES = ("makefile", "dockerfile", "snakefile", "justfile", "cmakelists.txt")
-_REQUIREMENTS = re.compile(r"(?:requirements|constraints).*\.txt")
 _MOST_FILES = 2_000
 _MOST_TOLD = 100
 _LONGEST_LISTING = 16_000_000
@@ -92,7 +83,7 @@ class _Story:
         self.limit = limit
         self.is_here = is_here
         self.script = os.path.abspath(script) if script and os.path.isfile(script) else None
-        self.is_own = self.script is not None and not _is_installed(self.script)
+        self.is_own = self.script is not None and not is_installed(self.script)
         self.masked: list[str] = []
         self.left_out: dict[str, str] = {}
         self.executables: list[str] = []
@@ -119,7 +110,7 @@ class _Story:
         if len(listing) == _LONGEST_LISTING:
             self.notes.append("There are too many untracked files to look at all of them.")
         paths = [os.fsdecode(path) for path in listing.split(b"\0")[:-1]]
-        files = self._read_files(root, filter(_is_source, paths))
+        files = self._read_files(root, filter(is_source, paths))
         script, text = self._read_script(root)
         # A script that git is told to ignore is what ran, all the same.
         is_inside = script is not None and self.is_own and not os.path.isabs(script)
@@ -143,10 +134,10 @@ class _Story:
         # Of `python -m package.train` the project is the folder that it was started in.
         root, here = os.path.realpath(folder), os.path.realpath(os.getcwd())
         root = here if root.startswith(here.rstrip(os.sep) + os.sep) else root
-        imported: Iterable[str] = _list_files() if self.is_here else ()
+        imported: Iterable[str] = list_imported() if self.is_here else ()
         if not self.is_here and self.script and self.is_own:
             imported = trace_imports(self.script, [root])
-        files = self._read_files(root, _choose_own(imported, root))
+        files = self._read_files(root, choose_own(imported, root))
         script, text = self._read_script(root)
         if script and text is not None and self.is_own:
             files.setdefault(script, text)
@@ -190,7 +181,7 @@ class _Story:
         reason = find_obstacle(section)
         if reason is None and not is_fitting:
             reason = f"its changes are too large: {human_bytes(len(section))}"
-        if reason is None and _is_kept_secret(path):
+        if reason is None and is_kept_secret(path):
             reason = "it may hold secrets"
         if reason is None:
             text = section.decode()
@@ -215,9 +206,12 @@ class _Story:
         files: dict[str, str] = {}
         total = 0
         # Programs first, and the small ones: a thousand labels may lie beside them.
-        for path in sorted(sizes, key=lambda path: (not _is_program(path), sizes[path], path)):
-            is_data = path.lower().endswith(_DATA) and sizes[path] > _LARGEST_DATA
-            if is_data or total + sizes[path] > self.limit or len(files) >= _MOST_FILES:
+        for path in sorted(sizes, key=lambda path: (not is_program(path), sizes[path], path)):
+            if (
+                is_data(path, sizes[path])
+                or total + sizes[path] > self.limit
+                or len(files) >= _MOST_FILES
+            ):
                 self.left_out[path] = f"it is too large: {human_bytes(sizes[path])}"
                 continue
             text = self._read_text(root, path)
@@ -243,7 +237,7 @@ class _Story:
             self.left_out[path] = "it is too large"
         elif "\0" in text:
             self.left_out[path] = "it is binary"
-        elif holds_private_key(text) or _is_kept_secret(path):
+        elif holds_private_key(text) or is_kept_secret(path):
             self.left_out[path] = "it may hold secrets"
         else:
             masked = mask_source(text, path)
@@ -264,56 +258,3 @@ class _Story:
             self.notes.append(f"The script's text was left out: {self.left_out[path]}.")
         self.left_out = left_out
         return path.replace(os.sep, "/"), text
-
-
-def _is_installed(path: str) -> bool:
-    """Whether a script came with a package: a command such as `pytest`, or a module in it."""
-    if os.path.dirname(path) == sysconfig.get_path("scripts"):
-        return True
-    return not _is_of_project(path)
-
-
-def _is_of_project(path: str) -> bool:
-    if {"site-packages", "dist-packages"} & set(path.split(os.sep)):
-        return False
-    library = (sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"))
-    return not path.startswith(tuple(folder + os.sep for folder in library if folder))
-
-
-def _list_files() -> Iterator[str]:
-    """The sources of the modules that this process has imported."""
-    for module in list(sys.modules.values()):
-        try:
-            # Without the module's own lookup, which may import what was put off.
-            file = object.__getattribute__(module, "__dict__").get("__file__")
-        except AttributeError:
-            continue
-        if isinstance(file, str) and file.endswith((".py", ".pyx")):
-            yield file
-
-
-def _choose_own(files: Iterable[str], root: str) -> Iterator[str]:
-    """Those that are the project's and lie below a folder, by their paths relative to it."""
-    inside = root.rstrip(os.sep) + os.sep
-    for path in dict.fromkeys(map(os.path.realpath, files)):
-        if path.startswith(inside) and _is_of_project(path):
-            yield path.removeprefix(inside).replace(os.sep, "/")
-
-
-def _is_program(path: str) -> bool:
-    return path.lower().endswith(_PROGRAMS)
-
-
-def _is_source(path: str) -> bool:
-    name = path.rpartition("/")[2].lower()
-    if name.endswith((*_PROGRAMS, *_SETTINGS, *_DATA)) or name.startswith(_NAMES):
-        return True
-    return _REQUIREMENTS.fullmatch(name) is not None
-
-
-def _is_kept_secret(path: str) -> bool:
-    """Whether a file is named for what it hides: `secrets.toml` and `.env`, but not `token.py`."""
-    stem, suffix = os.path.splitext(path.rpartition("/")[2].lower())
-    if stem.startswith(".env") or stem in (".netrc", ".pypirc", ".npmrc"):
-        return True
-    return suffix not in _PROGRAMS and is_secret(stem, stem)
