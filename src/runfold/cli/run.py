@@ -169,6 +169,8 @@ def _is_in_foreground() -> bool:
 
 
 def _default_folder(command: list[str]) -> str:
-    script = next((part for part in command if part.endswith(".py")), command[0])
-    stem = os.path.splitext(os.path.basename(script))[0]
+    from runfold.log.imports import find_script
+
+    path = os.path.splitext(find_script(command) or command[0])[0]
+    stem = os.path.basename(path.removesuffix(f"{os.sep}__main__"))
     return os.path.join("runs", f"{stem}-{time.strftime('%Y%m%d-%H%M%S')}")

@@ -10,10 +10,8 @@ import time
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from runfold.log.aside import SIDE_FOLDER as SIDE_FOLDER
-from runfold.log.aside import as_float, read_aside, write_aside
-from runfold.log.pulse import Pulse as Pulse
-from runfold.log.pulse import warn as warn
+from runfold.log.aside import SIDE_FOLDER, as_float, read_aside, write_aside
+from runfold.log.pulse import Pulse
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 _MOST_FILES = 2_000
 _LONGEST = 1_000_000
@@ -24,6 +25,14 @@ def trace_imports(script: str, folders: Iterable[str]) -> list[str]:
             found[path] = None
             waiting += _find_next(path, folders)
     return list(found)
+
+
+def find_script(command: Sequence[str]) -> str | None:
+    """The Python file that a command line runs: `python train.py`, `python -m package.train`."""
+    for flag, name in itertools.pairwise(command):
+        if flag == "-m" and (module := find_module(name, os.getcwd())):
+            return module
+    return next((part for part in command if part.endswith(".py")), None)
 
 
 def find_module(name: str, folder: str) -> str | None:

@@ -7,7 +7,7 @@ import os
 import time
 from typing import TYPE_CHECKING, Any
 
-from runfold.log.control import Pulse, warn
+from runfold.log.pulse import Pulse, warn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

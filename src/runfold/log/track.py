@@ -14,9 +14,10 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from runfold.log import story
+from runfold.log.aside import SIDE_FOLDER
 from runfold.log.config import as_plain, flatten
 from runfold.log.console import ConsoleCapture
-from runfold.log.control import SIDE_FOLDER, Control, interrupt_main
+from runfold.log.control import Control, interrupt_main
 from runfold.log.environment import (
     choose_environment,
     describe_command,
@@ -242,8 +243,9 @@ class Tracker(SummaryWriter):
         self._tell(story.ENVIRONMENT, choose_environment())
         if self._has_code:
             from runfold.log.code import describe_code
+            from runfold.log.imports import find_script
 
-            script = _find_script(self._command or sys.argv[:1])
+            script = find_script(self._command or sys.argv[:1])
             told = asdict(describe_code(script, is_here=self._command is None))
             diff, files = told.pop("diff"), told.pop("files")
             self._tell(story.CODE, told)
@@ -273,15 +275,6 @@ class Tracker(SummaryWriter):
             self._void_from(index)
             self._choose_way()
         return index
-
-
-def _find_script(command: Sequence[str]) -> str | None:
-    from runfold.log.imports import find_module
-
-    for flag, name in itertools.pairwise(command):
-        if flag == "-m" and (module := find_module(name, os.getcwd())):
-            return module
-    return next((part for part in command if part.endswith(".py")), None)
 
 
 def _claim_folder(folder: str) -> tuple[str, str | None]:
