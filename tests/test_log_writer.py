@@ -1,10 +1,15 @@
 """A writer: what is logged is read back, at once after a flush, with memory for little."""
 
 import copy
+import gc
+import os
 import pickle
+import threading
+import weakref
 
 import numpy as np
 import pytest
+from kind_values import stored
 from log_runs import logged, run
 
 import runfold as rf
@@ -50,6 +55,46 @@ def test_of_several_numbers_all_are_logged_or_none(tmp_path):
             writer.log({"a": 1.0, "b": "two"}, 1)
         writer.log({"c": 1.0}, 1)
     assert list(rf.open(tmp_path)["."]) == ["c"]
+
+
+@pytest.mark.parametrize("is_cycle", [False, True])
+def test_writers_that_nobody_holds_give_their_files_back_and_lose_nothing(tmp_path, is_cycle):
+    gc.collect()
+    opened, gone = len(os.listdir("/proc/self/fd")), threading.Semaphore(0)
+    for number in range(5):
+        writer = rf.SummaryWriter(tmp_path / str(number), flush_secs=0, hparams={"lr": 0.5})
+        writer.add_scalar("loss", 0.5, number)
+        if is_cycle:
+            writer.itself = writer
+        weakref.finalize(writer, gone.release)
+    del writer
+
+    def are_given_back() -> bool:
+        gc.collect()
+        gone.acquire(timeout=0.1)
+        return len(os.listdir("/proc/self/fd")) == opened
+
+    assert any(are_given_back() for _ in range(600))
+    for number in range(5):
+        assert logged(tmp_path / str(number)) == {number: 0.5}
+        assert "_hparams_/session_end_info" in stored(tmp_path / str(number))
+
+
+def test_a_program_may_forget_more_writers_than_it_may_have_open_files(tmp_path):
+    code = """
+        import resource
+        resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+        for number in range(200):
+            one = EventWriter(f"{writer.folder}/{number}", flush_secs=600)
+            one.add_scalar("loss", 0.5, number)
+            one.itself = one
+    """
+    done = run(code, tmp_path)
+    assert done.returncode == 0, done.stderr
+    runs = rf.open(tmp_path)
+    assert [runs[str(number)]["loss"].steps.tolist() for number in range(200)] == [
+        [number] for number in range(200)
+    ]
 
 
 @pytest.mark.fault(59)

@@ -13,6 +13,7 @@ import signal
 import sys
 import threading
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 if TYPE_CHECKING:
     from runfold.log.writer import EventWriter
@@ -28,8 +29,11 @@ class Flusher:
     """The thread, started for the first writer, and the writers that it serves."""
 
     def __init__(self) -> None:
-        # Not weakly: what a forgotten writer has not written yet must not go with it.
-        self.writers: set[EventWriter] = set()
+        # Weakly: a writer that is forgotten ends itself, and gives its file back.
+        self.writers: WeakSet[EventWriter] = WeakSet()
+        # But not before it has written all: a signal that came while the collector of
+        # cycles is at work would find neither the writer nor what waits in it.
+        self.busy: set[EventWriter] = set()
         self._wake = threading.Event()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
@@ -53,14 +57,18 @@ class Flusher:
             waits = [writer.flush_secs for writer in list(self.writers)]
             self._wake.wait(max(LEAST_SECONDS, min([SECONDS, *waits])))
             self._wake.clear()
-            for writer in list(self.writers):
-                try:
-                    writer.drain()
-                except Exception:
-                    # Such as a warning that the program makes an error; the thread is there
-                    # for the other writers as well.
-                    told = threading.ExceptHookArgs((*sys.exc_info(), self._thread))
-                    threading.excepthook(told)
+            self.drain_all()
+
+    def drain_all(self) -> None:
+        """Write all that waits, so that writers that were forgotten are held no longer."""
+        for writer in list(self.writers):
+            try:
+                writer.drain()
+            except Exception:
+                # Such as a warning that the program makes an error; the thread is there
+                # for the other writers as well.
+                told = threading.ExceptHookArgs((*sys.exc_info(), self._thread))
+                threading.excepthook(told)
 
     def close_all(self) -> None:
         """Write all that waits, and end the writers, without raising: nobody is there to see it."""

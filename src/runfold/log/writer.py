@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import gc
 import math
 import os
 import threading
@@ -38,11 +40,15 @@ class EventWriter(Recorder):
     seconds or earlier. `flush` waits for that. What was flushed, or logged
     `flush_secs` ago, outlives the process, however it ends. Safe to use from
     several threads, and after a fork, where the child begins a file of its own.
+    A writer that nobody holds any more is closed.
 
     When the disk is full or the folder is gone, the next call raises the OSError,
     as does `close`; with on_error="warn" it is warned of, and training goes on.
     Nothing is lost as long as memory lasts: it is tried again with each flush.
     """
+
+    # Also for one whose options were refused.
+    _stream: Stream | None = None
 
     def __init__(
         self,
@@ -70,7 +76,6 @@ class EventWriter(Recorder):
         self._suffix = suffix
         self._on_error = on_error
         self._failure: OSError | None = None
-        self._stream: Stream | None = None
         self._draining_thread = 0
         self._told_of_nan: set[str] = set()
         self._next_step = 0
@@ -96,6 +101,10 @@ class EventWriter(Recorder):
     def put(self, kind: str, *arguments: Any) -> None:
         """Add to the events by one of the methods of EventBuffer, while nobody takes them away."""
         with self._gate:
+            if self not in shared.flusher.busy:
+                # It lives until this is written, whoever forgets it.
+                shared.flusher.busy.add(self)
+                self._choose_way()
             getattr(self.events, kind)(*arguments)
             waiting = len(self.events)
         if waiting > self.limit:
@@ -119,6 +128,10 @@ class EventWriter(Recorder):
     def __exit__(self, *raised: object) -> None:
         self.close()
 
+    def __del__(self) -> None:
+        if self._stream is not None and not self.is_closed:
+            self.end()
+
     def close(self) -> None:
         """Write the rest and end the file; later calls are refused. Raises what went wrong."""
         if not self.is_closed:
@@ -135,6 +148,7 @@ class EventWriter(Recorder):
             self.is_closed = True
             self.is_ready = False
             shared.flusher.writers.discard(self)
+            shared.flusher.busy.discard(self)
 
     def finish(self) -> None:
         """Add what comes last in the file; a subclass may have something to say."""
@@ -158,7 +172,7 @@ class EventWriter(Recorder):
                 self._fail(error)
             else:
                 self._failure = None
-                self._choose_way()
+                self._rest()
             finally:
                 self._draining_thread = 0
         if shared.flusher.deadly_signal:
@@ -189,10 +203,28 @@ class EventWriter(Recorder):
     def _open(self) -> None:
         with self.lock:
             if self._stream is None:  # or another thread was faster
-                self._stream = Stream(self.folder, self._suffix)
-            self._choose_way()
+                self._stream = self._make_stream()
         shared.flusher.add(self)
         shared.watch_sigterm()
+
+    def _make_stream(self) -> Stream:
+        try:
+            return Stream(self.folder, self._suffix)
+        except OSError as error:
+            if error.errno != errno.EMFILE:
+                raise
+            # A program that forgets a thousand writers in a second has them closed here.
+            shared.flusher.drain_all()
+            gc.collect()
+            return Stream(self.folder, self._suffix)
+
+    def _rest(self) -> None:
+        """Let the writer go, if nobody else holds it; the next call comes the long way."""
+        with self._gate:
+            self.is_ready = False  # first, or a number might slip in behind the next line
+            if not len(self.events):
+                shared.flusher.busy.discard(self)
+            self._choose_way()
 
     def _try_open(self) -> bool:
         """Begin the file. Where only warnings are asked for, each call tries until it can be."""
@@ -213,6 +245,7 @@ class EventWriter(Recorder):
             and not self.is_closed
             and self._failure is None
             and self._default_walltime is None
+            and self in shared.flusher.busy
         )
 
     def _is_heard(self) -> bool:
