@@ -114,3 +114,29 @@ def test_with_warnings_only_a_folder_that_cannot_be_made_is_tried_again(tmp_path
     writer.add_scalar("loss", 1.0, 3)
     writer.close()
     assert list(logged(folder)) == [3]
+
+
+@pytest.mark.fault(61)
+def test_a_folder_that_may_not_be_written_is_told_of_at_once_and_survived_with_warnings(tmp_path):
+    code = """
+        import warnings
+        writer.add_scalar("loss", 1.0, 1)
+        os.chmod(writer.folder, 0o555)
+        if os.geteuid() == 0:
+            os.seteuid(65534)  # nothing keeps root from writing
+        for folder in (writer.folder, writer.folder + "/run"):
+            try:
+                EventWriter(folder)
+            except PermissionError as error:
+                print(type(error).__name__)
+            with warnings.catch_warnings(record=True) as told:
+                warnings.simplefilter("always")
+                with EventWriter(folder, on_error="warn") as other:
+                    other.add_scalar("loss", 1.0, 1)
+                    other.flush()
+            print(*(one.category.__name__ for one in told))
+    """
+    done = run(code, tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.decode().split() == ["PermissionError", "UserWarning"] * 2
+    assert logged(tmp_path) == {1: 1.0}
