@@ -47,7 +47,7 @@ class SummaryWriter(Numbers, Media, Models):
         filename_suffix: str = "",
         write_to_disk: bool = True,
         logdir: str | os.PathLike[str] | None = None,
-        comet_config: object = None,
+        comet_config: Any = None,
         *,
         hparams: Mapping[str, Any] | None = None,
         on_error: OnError = "raise",
@@ -72,13 +72,14 @@ class SummaryWriter(Numbers, Media, Models):
                 "warn" warns, and training goes on.
             rank_zero_only: in a distributed job, only the first process writes.
             is_lazy: begin the file at the first call, not at once.
-            kwargs: refused, unless they ask for nothing.
+            kwargs: taken for tensorboardX's sake; a warning names those that ask for something.
         """
         if log_dir is not None and logdir is not None:
             raise TypeError("log_dir and logdir are two names of one argument; give one of them")
-        if comet_config or any(kwargs.values()):
-            unknown = [*(["comet_config"] if comet_config else []), *kwargs]
-            warnings.warn(f"SummaryWriter ignores {', '.join(unknown)}.", stacklevel=2)
+        # tensorboardX's own default is a config that is disabled.
+        is_sent = bool(comet_config) and not comet_config.get("disabled")
+        if ignored := [*["comet_config"] * is_sent, *filter(kwargs.get, kwargs)]:
+            warnings.warn(f"SummaryWriter ignores {', '.join(ignored)}.", stacklevel=2)
         folder = os.fspath(log_dir or logdir or default_folder(comment))
         void_from = None if purge_step is None else as_step(purge_step, None, "purge_step")
         super().__init__(

@@ -1,0 +1,102 @@
+"""Every call that torch's and tensorboardX's writers take, Runfold's takes as well."""
+
+import inspect
+from inspect import Parameter
+
+import pytest
+import tensorboardX
+import torch.utils.tensorboard
+
+import runfold as rf
+
+PEERS = {
+    "torch": torch.utils.tensorboard.SummaryWriter,
+    "tensorboardX": tensorboardX.SummaryWriter,
+}
+# It needs a model of OpenVINO, and is in tensorboardX only.
+LEFT_OUT = {"add_openvino_graph"}
+# The first arguments of tensorboardX in whose places torch has others.
+CLASHES = {
+    "add_scalar": "display_name",
+    "add_hparams": "name",
+    "add_image_with_boxes": "dataformats",
+}
+# tensorboardX's names of what stands in the same places.
+RENAMED = {
+    "__init__": {"logdir": "log_dir", "log_dir": "logdir"},
+    "add_onnx_graph": {"onnx_model_file": "prototxt"},
+}
+METHODS = [
+    (peer, name)
+    for peer, writer in PEERS.items()
+    for name in dir(writer)
+    if name in ("__init__", "__enter__") or (not name.startswith("_") and name not in LEFT_OUT)
+]
+
+
+def parameters(writer, name):
+    """The parameters of a method that have names."""
+    found = inspect.signature(getattr(writer, name)).parameters.values()
+    return {one.name: one for one in found if one.kind is not Parameter.VAR_KEYWORD}
+
+
+def places(writer, name):
+    found = parameters(writer, name).values()
+    return [one.name for one in found if one.kind is Parameter.POSITIONAL_OR_KEYWORD]
+
+
+@pytest.mark.parametrize(("peer", "name"), METHODS)
+def test_every_argument_has_its_name_and_its_default(peer, name):
+    ours, theirs = parameters(rf.SummaryWriter, name), parameters(PEERS[peer], name)
+    for argument, parameter in theirs.items():
+        if parameter.default is Parameter.empty or argument == "comet_config":
+            assert argument in ours
+        else:
+            assert ours[argument].default == parameter.default
+
+
+@pytest.mark.parametrize(("peer", "name"), METHODS)
+def test_every_argument_has_its_place_and_torchs_where_they_clash(peer, name):
+    theirs = places(PEERS[peer], name)
+    if peer == "tensorboardX":
+        if name in CLASHES:
+            del theirs[theirs.index(CLASHES[name]) :]
+        renamed = RENAMED.get(name, {})
+        theirs = [renamed.get(argument, argument) for argument in theirs]
+    assert places(rf.SummaryWriter, name)[: len(theirs)] == theirs
+
+
+@pytest.mark.parametrize(("peer", "name"), METHODS)
+def test_what_the_peer_needs_is_needed(peer, name):
+    ours, theirs = parameters(rf.SummaryWriter, name), parameters(PEERS[peer], name)
+    needed = {one for one in theirs if theirs[one].default is Parameter.empty}
+    # A run may name its metrics later; and one of two names is enough.
+    needed -= {"metric_dict", "prototxt", "onnx_model_file"}
+    assert needed == {one for one in ours if ours[one].default is Parameter.empty}
+
+
+@pytest.mark.parametrize(
+    ("options", "ignored"),
+    [
+        ({}, ""),
+        ({"comet_config": {"disabled": True}}, ""),
+        (
+            {"comet_config": {"project_name": "p"}, "other": 1, "nothing": None},
+            "comet_config, other",
+        ),
+    ],
+)
+def test_what_tensorboardx_would_send_elsewhere_is_told_of(tmp_path, recwarn, options, ignored):
+    rf.SummaryWriter(logdir=tmp_path, **options).close()
+    told = [str(one.message) for one in recwarn]
+    assert told == ([f"SummaryWriter ignores {ignored}."] if ignored else [])
+
+
+def test_both_names_of_the_folder_at_once_are_refused(tmp_path):
+    with pytest.raises(TypeError, match="two names of one argument"):
+        rf.SummaryWriter(tmp_path, logdir=tmp_path)
+
+
+def test_a_graph_of_onnx_needs_one_of_its_names(tmp_path):
+    with rf.SummaryWriter(tmp_path) as writer, pytest.raises(TypeError, match="path of an ONNX"):
+        writer.add_onnx_graph()
