@@ -115,7 +115,15 @@ def as_time(value: Any, tag: str | None) -> float:
 
 def tell(tag: str, argument: str, fact: str) -> None:
     """Warn of what was logged otherwise than it was given."""
-    warnings.warn(f"Tag '{escape(tag)}': {argument} {fact}.", stacklevel=5)
+    warn(f"Tag '{escape(tag)}': {argument} {fact}.")
+
+
+def warn(message: str) -> None:
+    """Warn at the line of the program, however many of our own calls lie between."""
+    level, frame = 1, sys._getframe().f_back
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("runfold."):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, stacklevel=level + 1)
 
 
 def refuse(tag: str | None, argument: str, value: Any, reason: str) -> str:

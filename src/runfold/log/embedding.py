@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import math
 import os
-import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,7 @@ import numpy as np
 
 from runfold.errors import CannotLog
 from runfold.events.kinds.embedding import CONFIG_NAME
-from runfold.log.arrays import as_array, refuse
+from runfold.log.arrays import as_array, refuse, warn
 from runfold.text import escape
 
 if TYPE_CHECKING:
@@ -143,10 +142,9 @@ def _sprite(pictures: NDArray[np.uint8], tag: str) -> bytes:
     rows = math.ceil(count / columns)
     side = max(rows * height, columns * width)
     if side > _LARGEST_SPRITE:
-        warnings.warn(
+        warn(
             f"Tag '{escape(tag)}': label_img makes a sprite of {side} pixels a side. TensorBoard "
-            f"shows up to {_LARGEST_SPRITE}: give smaller or fewer pictures.",
-            stacklevel=4,
+            f"shows up to {_LARGEST_SPRITE}: give smaller or fewer pictures."
         )
     sprite = np.zeros((side, side, 3), np.uint8)
     for index, picture in enumerate(pictures):

@@ -6,7 +6,6 @@ import math
 import os
 import sys
 import time
-import warnings
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -15,7 +14,7 @@ import numpy as np
 from runfold.errors import CannotLog
 from runfold.events import values
 from runfold.events.kinds.hparams import Experiment, HParam, Metric
-from runfold.log.arrays import as_array, as_number, refuse
+from runfold.log.arrays import as_array, as_number, refuse, warn
 from runfold.text import human_list, near, utf8
 
 if TYPE_CHECKING:
@@ -89,11 +88,10 @@ class Session:
             for name, value in merged.items()
             if name not in self.settings or repr(value) != repr(self.settings[name])
         ]
-        warnings.warn(
+        warn(
             f"The hparams of this run were logged before without these values of "
             f"{human_list(names)}. TensorBoard goes on showing the first ones, Runfold shows "
-            "these. Give each trial a writer of its own.",
-            stacklevel=4,
+            "these. Give each trial a writer of its own."
         )
 
 

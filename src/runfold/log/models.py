@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any
 
 from runfold.log import hparams
+from runfold.log.arrays import warn
 from runfold.log.writer import EventWriter
 from runfold.text import escape
 
@@ -142,7 +142,7 @@ class Models(EventWriter):
         except OSError as error:
             if self._on_error == "raise":
                 raise
-            warnings.warn(f"{error}. The embedding '{escape(tag)}' is not logged.", stacklevel=2)
+            warn(f"{error}. The embedding '{escape(tag)}' is not logged.")
 
     def add_mesh(
         self,

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from runfold.errors import CannotLog
 from runfold.events import values as encode
 from runfold.log import histograms, pr_curve
-from runfold.log.arrays import as_array, as_number, as_row, as_tag, refuse
+from runfold.log.arrays import as_array, as_number, as_row, as_tag, refuse, warn
 from runfold.log.scalars import Scalars
 from runfold.text import escape
 
@@ -163,7 +162,4 @@ class Numbers(Scalars):
         """Warn of numbers that are left out, once for each tag."""
         if tag not in self._told_of_nan:
             self._told_of_nan.add(tag)
-            warnings.warn(
-                f"Tag '{escape(tag)}': {fact}. They are left out; later ones are not told of.",
-                stacklevel=3,
-            )
+            warn(f"Tag '{escape(tag)}': {fact}. They are left out; later ones are not told of.")

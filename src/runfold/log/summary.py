@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import warnings
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from runfold.log.arrays import as_step
+from runfold.log.arrays import as_step, warn
 from runfold.log.media import Media
 from runfold.log.models import Models
 from runfold.log.numbers import Numbers
@@ -79,7 +78,7 @@ class SummaryWriter(Numbers, Media, Models):
         # tensorboardX's own default is a config that is disabled.
         is_sent = bool(comet_config) and not comet_config.get("disabled")
         if ignored := [*["comet_config"] * is_sent, *filter(kwargs.get, kwargs)]:
-            warnings.warn(f"SummaryWriter ignores {', '.join(ignored)}.", stacklevel=2)
+            warn(f"SummaryWriter ignores {', '.join(ignored)}.")
         folder = os.fspath(log_dir or logdir or default_folder(comment))
         void_from = None if purge_step is None else as_step(purge_step, None, "purge_step")
         super().__init__(

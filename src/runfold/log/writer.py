@@ -8,7 +8,6 @@ import math
 import os
 import threading
 import time
-import warnings
 from collections.abc import Mapping
 from contextlib import suppress
 from numbers import Real
@@ -18,7 +17,7 @@ from runfold.core.recorder import Recorder
 from runfold.errors import CannotLog
 from runfold.events import values
 from runfold.log import flusher as shared
-from runfold.log.arrays import as_number, as_step, as_tag, as_time, refuse
+from runfold.log.arrays import as_number, as_step, as_tag, as_time, refuse, warn
 from runfold.log.stream import Stream
 from runfold.text import escape
 
@@ -235,7 +234,7 @@ class EventWriter(Recorder):
                 raise
             if not self._is_told:
                 self._is_told = True
-                warnings.warn(f"{error}. Nothing is logged until a file can be made.", stacklevel=4)
+                warn(f"{error}. Nothing is logged until a file can be made.")
         return self._stream is not None
 
     def _choose_way(self) -> None:
@@ -280,7 +279,7 @@ class EventWriter(Recorder):
             self.events.clear()
         if is_new and self._on_error == "warn":
             # Last, as the program may make it an error.
-            warnings.warn(f"{error}. Logging goes on in memory and is tried again.", stacklevel=2)
+            warn(f"{error}. Logging goes on in memory and is tried again.")
 
     def _wake(self) -> None:
         """Called by the recorder when much waits."""
@@ -315,10 +314,9 @@ class EventWriter(Recorder):
         at = self._time(walltime, tag)
         if math.isnan(number) and tag not in self._told_of_nan:
             self._told_of_nan.add(tag)
-            warnings.warn(
+            warn(
                 f"Tag '{escape(tag)}' is NaN at step {index}. It is logged as such; later ones "
-                "are not told of.",
-                stacklevel=3,
+                "are not told of."
             )
         self.last_step = max(self.last_step, index)
         if display_name or description:
