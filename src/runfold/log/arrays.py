@@ -6,8 +6,6 @@ import math
 import operator
 import sys
 import warnings
-from decimal import Decimal
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -46,7 +44,8 @@ def as_array(value: Any, tag: str | None, argument: str) -> NDArray[Any]:
 
 def as_number(value: Any, tag: str | None, argument: str) -> float:
     """The one number that a value holds. Raises CannotLog, which names the tag and the argument."""
-    if isinstance(value, bool | int | float | Decimal | Fraction):
+    # As Python's numbers have, Decimal and Fraction too; to import these takes its time.
+    if hasattr(value, "as_integer_ratio"):
         try:
             return float(value)
         except OverflowError:

@@ -1,7 +1,7 @@
 """Pictures, figures, films, sound and text.
 
-What encodes all but plain pictures is imported when it is first used: a program that
-logs numbers is not to wait for it.
+What encodes them is imported when it is first used: a program that logs numbers is not
+to wait for it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from runfold.errors import CannotLog
 from runfold.events import values
 from runfold.log.arrays import as_tag, refuse
-from runfold.log.pictures import as_picture, encode_picture
 from runfold.log.writer import EventWriter
 from runfold.text import utf8
 
@@ -39,6 +38,8 @@ class Media(EventWriter):
         Bytes reach from 0 to 255, all other numbers from 0 to 1; what lies beyond
         is clipped. `dataformats` names the axes in their order, such as "HWC" or "HW".
         """
+        from runfold.log.pictures import as_picture, encode_picture
+
         if self._is_heard():
             pixels = as_picture(img_tensor, as_tag(tag), dataformats=dataformats)
             self.add_value(tag, encode_picture(tag, pixels), global_step, walltime)
@@ -52,6 +53,8 @@ class Media(EventWriter):
         dataformats: str = "NCHW",
     ) -> None:
         """Log a batch of pictures as one grid, eight in a row."""
+        from runfold.log.pictures import as_picture, encode_picture
+
         if self._is_heard():
             pixels = as_picture(img_tensor, as_tag(tag), dataformats=dataformats)
             self.add_value(tag, encode_picture(tag, pixels), global_step, walltime)
@@ -90,6 +93,7 @@ class Media(EventWriter):
             masks: (boxes, height, width), of bools, or numbers that are true above 0.5.
         """
         from runfold.log.boxes import encode_boxes
+        from runfold.log.pictures import as_picture
 
         if self._is_heard():
             pixels = as_picture(img_tensor, as_tag(tag), dataformats=dataformats)
@@ -110,6 +114,7 @@ class Media(EventWriter):
         With `close`, pyplot forgets a figure that it made.
         """
         from runfold.log.figures import draw_figures
+        from runfold.log.pictures import as_picture, encode_picture
 
         if self._is_heard():
             drawn = draw_figures(figure, as_tag(tag), close)
