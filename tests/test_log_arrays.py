@@ -2,6 +2,7 @@
 
 import warnings
 
+import ml_dtypes
 import numpy as np
 import pytest
 import torch
@@ -69,6 +70,8 @@ KINDS = {
     "parameter": lambda content: torch.nn.Parameter(torch.tensor(content)),
     "bfloat16": lambda content: torch.tensor(content, dtype=torch.bfloat16, requires_grad=True),
     "float8": lambda content: torch.tensor(content).to(torch.float8_e5m2),
+    "bfloat16 of JAX": lambda content: content.astype(ml_dtypes.bfloat16),
+    "float8 of JAX": lambda content: content.astype(ml_dtypes.float8_e5m2),
     "sparse": lambda content: torch.tensor(content).to_sparse(),
     "quantized": quantized,
     "negated": lambda content: torch._neg_view(torch.tensor(-content)),
@@ -78,6 +81,11 @@ KINDS = {
 @pytest.mark.parametrize("kind", KINDS)
 def test_tensors_of_every_kind_hold_their_numbers(kind):
     np.testing.assert_array_equal(as_array(KINDS[kind](NUMBERS), "x", "tensor"), NUMBERS)
+
+
+def test_whole_numbers_of_four_bits_are_numbers():
+    numbers = as_array(np.array([-8, 0, 7]).astype(ml_dtypes.int4), "x", "tensor")
+    assert (numbers.tolist(), numbers.dtype) == ([-8, 0, 7], np.int8)
 
 
 @pytest.mark.parametrize("kind", KINDS)

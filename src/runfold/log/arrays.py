@@ -34,7 +34,8 @@ def as_array(value: Any, tag: str | None, argument: str) -> NDArray[Any]:
         # Of JAX, a first line and a page of advice.
         reason = str(error).partition("\n")[0].rstrip(".!") or type(error).__name__
         raise CannotLog(refuse(tag, argument, value, reason)) from error
-    if array.dtype.kind not in "biufc":
+    is_added = array.dtype.isbuiltin == 2
+    if is_added or array.dtype.kind not in "biufc":
         for name, wider in _WIDER.items():
             if array.dtype.name.startswith(name):
                 return array.astype(wider)
