@@ -187,5 +187,5 @@ class Reduced(Folded):
     def _repr_html_(self) -> str:
         from html import escape as quote
 
-        frame = self.frame()._repr_html_()  # type: ignore[operator]
+        frame = self.frame()._repr_html_()
         return f"<p>{quote(self.describe())}</p>{frame}"

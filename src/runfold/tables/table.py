@@ -3,17 +3,95 @@
 # The one module that needs pandas to be defined: functions import it where they make a table.
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import warnings
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd  # noqa: TID253
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable
+    from typing import BinaryIO
+
+    import polars as pl
+    import pyarrow as pa
 
 
 class Table(pd.DataFrame):
-    """A pandas DataFrame of log data; what is taken from it or made of it is one as well."""
+    """A pandas DataFrame of log data; what is taken from it or made of it is one as well.
+
+    Example:
+        >>> table = runs.images()
+        >>> table.polars()
+        >>> table.to_parquet("images.parquet")
+        >>> rf.read_table("images.parquet")["image"][0]  # a picture again
+    """
 
     @property
     def _constructor(self) -> Callable[..., Table]:
         return Table
+
+    def arrow(self) -> pa.Table:
+        """The table for Arrow; numbers are not copied where pandas holds them as Arrow does.
+
+        Categories are dictionaries; pictures and clips are stored as Hugging
+        Face datasets shows them; arrays are lists, with their shapes and types
+        in columns beside them where needed. An index that says more than the
+        number of a row comes first. What has no form becomes text, and a
+        warning says so.
+
+        DuckDB, Polars and pyarrow take a table as it is as well, but know it for
+        pandas' and try its objects themselves: with pictures in it, hand them this.
+        """
+        return self._hand_over()
+
+    def _hand_over(self, stacklevel: int = 3) -> pa.Table:
+        """The table for Arrow, after a warning of the caller for all that is lost."""
+        from runfold.tables.arrow import to_arrow
+
+        table, notes = to_arrow(self)
+        for note in notes:
+            warnings.warn(note, stacklevel=stacklevel)
+        return table
+
+    def polars(self) -> pl.DataFrame:
+        """The table for Polars, by way of `arrow`. Raises ImportError where there is no Polars."""
+        try:
+            import polars as pl
+        except ImportError:
+            raise ImportError(
+                "Table.polars() needs the package polars, which is not installed. Install it with "
+                "`pip install polars`, or take .arrow() instead."
+            ) from None
+        frame = pl.from_arrow(self._hand_over())
+        assert isinstance(frame, pl.DataFrame)
+        return frame
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The table for whatever takes Arrow's streams."""
+        return self._hand_over().__arrow_c_stream__(requested_schema)
+
+    def to_parquet(  # type: ignore[override]
+        self,
+        path: str | os.PathLike[str] | BinaryIO | None = None,
+        *,
+        compression: str = "zstd",
+        index: bool | None = None,
+        **options: Any,
+    ) -> bytes | None:
+        """Write a Parquet file, pictures, clips and arrays included; `rf.read_table` reads it.
+
+        A file that is there is replaced, as by every DataFrame, when the new one is
+        whole. Without a path, give the bytes. An `index` that only numbers the rows
+        is left out, or any if False. Further options are those of
+        pyarrow.parquet.write_table.
+        """
+        from runfold.tables.arrow import write_parquet
+
+        table = self if index in (None, True) else self.reset_index(drop=True)
+        return write_parquet(table._hand_over(), path, compression=compression, **options)
+
+    def _repr_html_(self) -> str | None:
+        from runfold.tables.thumbnails import show_html
+
+        return show_html(self, pd.DataFrame._repr_html_)  # type: ignore[attr-defined]

@@ -6,6 +6,7 @@ import wave
 from base64 import b64encode
 from collections.abc import Callable, Container
 from dataclasses import dataclass, replace
+from functools import partial
 from html import escape
 
 import numpy as np
@@ -168,6 +169,11 @@ class Audio:
         player = f'<audio controls src="{source}"></audio>'
         caption = f"<p>{escape(self.label)}</p>" if self.label else ""
         return {"text/html": player + caption, "text/plain": repr(self)}
+
+
+def of_bytes(data: bytes) -> Audio:
+    """A clip of an encoded one, with what its own header says of it."""
+    return Audio(_look_at(data, 0, len(data), ""), partial(bytes, data))
 
 
 def decode_wave(data: bytes) -> tuple[int, np.ndarray]:

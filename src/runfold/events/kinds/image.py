@@ -3,7 +3,9 @@
 import io
 from base64 import b64encode
 from collections.abc import Callable, Container
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -137,6 +139,17 @@ class Image:
             kind, data = "png", as_png(pil)
         note = repr(self) if problem is None else f"{self!r}: {problem}"
         return {f"image/{kind}": b64encode(data).decode("ascii"), "text/plain": note}
+
+
+def of_bytes(data: bytes) -> Image:
+    """An image of an encoded one; its size is 0 x 0 where it cannot be told."""
+    import PIL.Image
+
+    kind, width, height = sniff(data), 0, 0
+    if kind is not None:
+        with suppress(Exception):  # as in `_open`, which tells what is wrong
+            width, height = PIL.Image.open(io.BytesIO(data), formats=[kind]).size
+    return Image(width, height, partial(bytes, data))
 
 
 def sniff(data: bytes) -> str | None:

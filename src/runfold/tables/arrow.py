@@ -1,0 +1,243 @@
+"""A table handed to Arrow, and a Parquet file that came of one read back into a table."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from runfold.errors import RunfoldError
+from runfold.events.kinds import audio, image
+from runfold.tables.forms import MEDIA, Form, form_of
+from runfold.tables.lists import from_list
+from runfold.text import escape, utf8
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import BinaryIO
+
+    import pandas as pd
+    import pyarrow as pa
+
+    from runfold.tables.table import Table
+
+_OURS = b"runfold"
+# What datasets looks for, to know a struct of bytes as a picture or a clip.
+_HUGGING_FACE = b"huggingface"
+
+
+def to_arrow(table: pd.DataFrame) -> tuple[pa.Table, list[str]]:
+    """The table for Arrow, and notes on what has no form there.
+
+    Numbers are not copied where pandas holds them as Arrow does; categories
+    become dictionaries; `forms` says what becomes of objects. An index comes
+    first, unless it only numbers the rows. A name that stands already gets
+    `_2` behind it, because most readers refuse a name twice.
+    """
+    import pyarrow as pa
+
+    arrays: dict[str, pa.Array] = {}
+    told: dict[str, dict[str, Any]] = {}
+    notes: list[str] = []
+    index = []
+    for name, column, is_index in _columns(table):
+        form = _form(column)
+        key = _claim(name, arrays)
+        arrays[key] = form.array
+        if is_index:
+            index.append(key)
+        if form.note:
+            notes.append(f"{escape(name)}: {form.note}")
+        said: dict[str, Any] = {} if form.name == "plain" else {"form": form.name}
+        if key != name:
+            said["name"] = name
+        for ending, beside in form.beside.items():
+            other = _claim(name + ending, arrays)
+            arrays[other] = beside.array
+            said[ending.strip("_")] = other
+            told.setdefault(other, {"form": beside.name, "of": key})
+        if said:
+            told[key] = said
+    schema = pa.schema(
+        [(name, array.type) for name, array in arrays.items()],
+        {_OURS: json.dumps({"columns": told, "index": index}), **_features(told)},
+    )
+    return pa.Table.from_arrays(list(arrays.values()), schema=schema), notes
+
+
+def _features(told: Mapping[str, Mapping[str, Any]]) -> dict[bytes, str]:
+    features = {
+        name: {"_type": said["form"].capitalize()}
+        for name, said in told.items()
+        if said.get("form") in MEDIA
+    }
+    return {_HUGGING_FACE: json.dumps({"info": {"features": features}})} if features else {}
+
+
+def _columns(table: pd.DataFrame) -> Iterator[tuple[str, pd.Series, bool]]:
+    """Name and values of the index, if it says anything, and of every column."""
+    index = table.index
+    if index.nlevels > 1 or index.name is not None or index.dtype.kind not in "iu":
+        for number in range(index.nlevels):
+            values = index.get_level_values(number)
+            yield _shown(values.name, "index"), values.to_series(), True
+    for number, name in enumerate(table.columns):
+        yield _shown(name, "column"), table.iloc[:, number], False
+
+
+def _shown(name: object, default: str) -> str:
+    if isinstance(name, tuple):
+        return " ".join(_shown(one, "") for one in name).strip() or default
+    return default if name is None else utf8(str(name))
+
+
+def _claim(name: str, taken: Mapping[str, object]) -> str:
+    free, number = name, 2
+    while free in taken:
+        free = f"{name}_{number}"
+        number += 1
+    return free
+
+
+def _form(column: pd.Series) -> Form:
+    import pandas as pd
+    import pyarrow as pa
+
+    values = column.array
+    if isinstance(values, pd.Categorical):
+        names = form_of(values.categories.tolist() or [""])  # so that none are still text
+        codes = pa.array(np.asarray(values.codes), mask=_absent(values.codes))
+        return Form(pa.DictionaryArray.from_arrays(codes, names.array), note=names.note)
+    if column.dtype == object:
+        return form_of(column.tolist())
+    if column.dtype == np.float16:  # DuckDB and others know no halves
+        column = column.astype(np.float32)
+    try:
+        if isinstance(column.dtype, np.dtype) and column.dtype.kind in "biuf":
+            return Form(pa.array(column.to_numpy(copy=False), from_pandas=False))
+        return Form(pa.array(column.array, from_pandas=True))
+    except pa.ArrowException:
+        return form_of(column.astype(object).tolist())
+
+
+def _absent(codes: np.ndarray) -> np.ndarray | None:
+    absent: np.ndarray = codes < 0
+    return absent if absent.any() else None
+
+
+def write_parquet(
+    table: pa.Table, path: str | os.PathLike[str] | BinaryIO | None, **options: Any
+) -> bytes | None:
+    """Write a Parquet file that appears when it is whole; without a path, give its bytes."""
+    import pyarrow.parquet as pq
+
+    if path is None:
+        out = io.BytesIO()
+        pq.write_table(table, out, **options)
+        return out.getvalue()
+    if not isinstance(path, str | os.PathLike) or "://" in str(path):
+        pq.write_table(table, path, **options)
+        return None
+    target = os.path.realpath(path)
+    temporary = os.path.join(os.path.dirname(target), f".runfold-{os.urandom(8).hex()}.tmp")
+    try:
+        with open(temporary, "xb") as file:
+            pq.write_table(table, file, **options)
+        os.replace(temporary, target)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            os.unlink(temporary)
+        raise
+    return None
+
+
+def read_table(path: str | os.PathLike[str]) -> Table:
+    """The table that `to_parquet` or `export` wrote to a Parquet file, pictures and all.
+
+    Images, clips and arrays are again what they were, run and tag categorical,
+    and the index is set. Of any other Parquet file, what pandas makes of it,
+    with the pictures that Hugging Face datasets stored in it. Raises
+    RunfoldError for a file that is no Parquet.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        stored = pq.read_table(path)
+    except pa.ArrowInvalid as error:
+        raise RunfoldError(f"{escape(str(path))} is no Parquet file: {error}") from None
+    return from_arrow(stored)
+
+
+def from_arrow(stored: pa.Table) -> Table:
+    """The table that `to_arrow` was given; of a table of others, what pandas makes of it."""
+    from runfold.tables.table import Table
+
+    metadata = stored.schema.metadata or {}
+    if _OURS not in metadata and _HUGGING_FACE not in metadata:
+        return Table(stored.to_pandas())
+    told, index = _told(metadata)
+    is_beside = {
+        name for name, said in told.items() if "of" in said and said.get("form") == "plain"
+    }
+    columns = {
+        name: _restore(stored, name, told.get(name, {}))
+        for name in stored.column_names
+        if name not in is_beside
+    }
+    table = Table(columns, copy=False)
+    if index:
+        table = table.set_index(index)
+        table.index.names = [told.get(name, {}).get("name", name) for name in index]
+    table.columns = [told.get(name, {}).get("name", name) for name in table.columns]
+    return table
+
+
+def _told(metadata: Mapping[bytes, bytes]) -> tuple[dict[str, dict[str, Any]], list[str]]:
+    """What the file says of its columns; a file may come from anyone, and say nothing of use."""
+    try:
+        ours = json.loads(metadata.get(_OURS, b"{}"))
+        theirs = json.loads(metadata.get(_HUGGING_FACE, b"{}")).get("info", {}).get("features", {})
+        told = {
+            name: {"form": str(feature.get("_type", "")).lower()}
+            for name, feature in theirs.items()
+            if isinstance(feature, dict)
+        }
+        told.update(ours.get("columns", {}))
+        return told, list(ours.get("index", []))
+    except (ValueError, AttributeError, TypeError, RecursionError):
+        return {}, []
+
+
+def _restore(stored: pa.Table, name: str, said: Mapping[str, Any]) -> Any:
+    import pandas as pd
+    import pyarrow as pa
+
+    from runfold.tables.rows import objects
+
+    column = stored.column(name)
+    form = said.get("form")
+    if form in MEDIA and pa.types.is_struct(column.type):
+        make = image.of_bytes if form == "image" else audio.of_bytes
+        cells = [None if one is None else one.get("bytes") for one in column.to_pylist()]
+        return objects([None if one is None else make(one) for one in cells])
+    if form == "array" and (pa.types.is_list(column.type) or pa.types.is_large_list(column.type)):
+        return objects(_arrays(stored, column, said))
+    # pandas would make floats of integers where some are missing.
+    whole = pd.Int64Dtype() if column.type == pa.int64() and column.null_count else None
+    return column.to_pandas(types_mapper=lambda kind: whole)
+
+
+def _arrays(stored: pa.Table, column: pa.ChunkedArray, said: Mapping[str, Any]) -> list[Any]:
+    def beside(part: str) -> list[Any]:
+        known = said.get(part) in stored.column_names
+        return stored.column(said[part]).to_pylist() if known else [None] * len(column)
+
+    cells = []
+    for scalar, shape, dtype in zip(column, beside("shape"), beside("dtype"), strict=True):
+        cells.append(from_list(scalar, shape, dtype) if scalar.is_valid else None)
+    return cells

@@ -1,0 +1,238 @@
+"""Cells of any kind of object as columns that Arrow has, and back.
+
+Numbers, text and bytes are themselves. Pictures and clips become
+struct<bytes, path>, which Hugging Face datasets shows as what they are. An array
+becomes a flat list; beside a column `value` stands `value_shape` where any of
+its arrays has not one dimension, and `value_dtype` where their types differ or
+Arrow has none such. Complex numbers are two floats each. What has a structure
+but no type, such as a mesh's configuration, becomes JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from runfold.events.kinds import audio, image
+from runfold.events.kinds.embedding import StoredEmbedding
+from runfold.events.kinds.graph import Graph
+from runfold.events.kinds.run_metadata import RunMetadata
+from runfold.tables.lists import EXACT, NOTHING, text_array, to_lists, typed_array
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+MEDIA = {"image": image.Image, "audio": audio.Audio}
+
+
+@dataclass(slots=True)
+class Form:
+    """A column as Arrow has it, and those that belong to it by what their names end in.
+
+    `name` says what its cells were: plain, image, audio or array; `note` what was lost.
+    """
+
+    array: pa.Array
+    name: str = "plain"
+    beside: dict[str, Form] = field(default_factory=dict)
+    note: str = ""
+
+
+def form_of(values: Sequence[Any]) -> Form:
+    """The form of a column of objects; None and NaN among other things than numbers are missing."""
+    cells = [_scalar(value) for value in values]
+    types = set(map(type, cells)) - {type(None)}
+    if types - {float} and not types <= {bool, int, float}:
+        cells = [None if isinstance(one, float) and math.isnan(one) else one for one in cells]
+        types = set(map(type, cells)) - {type(None)}
+    if types <= {bool, int, float, str, bytes}:
+        return _plain(cells, types)
+    if all(issubclass(one, image.Image) or is_pil(one) for one in types):
+        return _media(cells, "image")
+    if types == {audio.Audio}:
+        return _media(cells, "audio")
+    if types <= {Graph, RunMetadata}:
+        return Form(typed_array([None if one is None else one.data for one in cells], "binary"))
+    if types == {StoredEmbedding}:
+        return _embeddings(cells)
+    arrays = [_as_array(one) for one in cells]
+    if all(one is None or isinstance(one, np.ndarray) for one in arrays):
+        return _arrays(arrays)
+    return _structures(cells, types)
+
+
+def _scalar(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        return value.item()
+    # pandas' own words for what is missing.
+    return None if type(value).__name__ in ("NAType", "NaTType") else value
+
+
+def is_pil(kind: type) -> bool:
+    """Whether a class is one of PIL's images, told without importing PIL."""
+    return kind.__module__.startswith("PIL.") and hasattr(kind, "getbands")
+
+
+def _plain(cells: list[Any], types: set[type]) -> Form:
+    import pyarrow as pa
+
+    if not types:
+        return Form(pa.nulls(len(cells)))
+    if types == {bool}:
+        return Form(typed_array(cells, "bool_"))
+    if types == {str}:
+        return Form(text_array(cells))
+    if types == {bytes}:
+        return Form(typed_array(cells, "binary"))
+    if types == {int} and all(one is None or -(2**63) <= one < 2**63 for one in cells):
+        return Form(typed_array(cells, "int64"))
+    whole = [one for one in cells if type(one) is int]
+    if types <= {int, float} and all(-EXACT <= one <= EXACT for one in whole):
+        return Form(typed_array([None if one is None else float(one) for one in cells], "float64"))
+    return _structures(cells, types)
+
+
+def _structures(cells: list[Any], types: set[type]) -> Form:
+    """JSON, or text as it stands; what has no form at all is noted."""
+    strange: set[str] = set()
+    spelled = [None if one is None else _json(one, strange) for one in cells]
+    note = ""
+    if strange:
+        note = f"{', '.join(sorted(strange))} has no form in a table and became text"
+    elif len(types) > 1 and types & {bool, int, float, str, bytes}:
+        kinds = ", ".join(sorted(one.__name__ for one in types))
+        note = f"values of several types ({kinds}) became text"
+    return Form(text_array(spelled), note=note)
+
+
+def _json(value: Any, strange: set[str]) -> str:
+    said = plain(value, strange)
+    if isinstance(said, str):
+        return said
+    return json.dumps(said, ensure_ascii=False, separators=(",", ":"))
+
+
+def plain(value: Any, strange: set[str] | None = None) -> Any:
+    """What JSON can hold of a value: NaN and the infinities as words, bytes in base64.
+
+    The types of objects that have no such form are added to `strange`.
+    """
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        if math.isfinite(value):
+            return value
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if isinstance(value, np.generic):
+        return plain(value.item(), strange)
+    if isinstance(value, complex):
+        return [plain(value.real), plain(value.imag)]
+    if isinstance(value, bytes):
+        return b64encode(value).decode("ascii")
+    if isinstance(value, Mapping):
+        return {str(key): plain(one, strange) for key, one in value.items()}
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist(), strange)
+    if isinstance(value, list | tuple | set | frozenset):
+        return [plain(one, strange) for one in value]
+    if is_dataclass(value) and not isinstance(value, type):
+        return {one.name: plain(getattr(value, one.name), strange) for one in fields(value)}
+    if strange is not None:
+        strange.add(type(value).__name__)
+    return str(value)
+
+
+# Pictures and clips.
+
+
+def _media(cells: list[Any], name: str) -> Form:
+    import pyarrow as pa
+
+    kind = pa.struct({"bytes": pa.binary(), "path": pa.string()})
+    lost: dict[str, None] = {}
+    stored = []
+    for cell in cells:
+        data = None if cell is None else _bytes(cell, lost)
+        stored.append(None if data is None else {"bytes": data, "path": None})
+    return Form(pa.array(stored, kind), name, note="; ".join(lost))
+
+
+def _bytes(cell: Any, lost: dict[str, None]) -> bytes | None:
+    try:
+        data: bytes = cell.data if hasattr(cell, "data") else image.as_png(cell)
+    except ValueError as error:
+        lost[f"left out: {error}"] = None
+        return None
+    return data
+
+
+# Arrays.
+
+
+def _as_array(cell: Any) -> Any:
+    """An array of what lists and tuples of numbers or texts hold; all else stays."""
+    if isinstance(cell, str):
+        return _objects([cell]).reshape(())
+    if not isinstance(cell, list | tuple):
+        return cell
+    if not cell:
+        return NOTHING
+    kinds = {type(_scalar(one)) for one in cell}
+    if kinds <= {str} or kinds <= {bytes}:
+        return _objects(cell)
+    return np.array(cell) if kinds in ({int}, {float}, {bool}) else cell
+
+
+def _objects(values: Sequence[Any]) -> NDArray[Any]:
+    array = np.empty(len(values), object)
+    array[:] = values
+    return array
+
+
+def _arrays(arrays: list[NDArray[Any] | None]) -> Form:
+    made = to_lists(arrays)
+    if made is not None:
+        beside = {ending: Form(array) for ending, array in made.items() if ending}
+        return Form(made[""], "array", beside)
+    spelled = [None if one is None else _json(one, set()) for one in arrays]
+    types = [None if one is None else str(one.dtype) for one in arrays]
+    return Form(text_array(spelled), beside={"_dtype": Form(text_array(types))})
+
+
+# Embeddings.
+
+
+def _embeddings(cells: list[StoredEmbedding | None]) -> Form:
+    """Their points; their labels as JSON, and the picture of all points where there is one."""
+    import pyarrow as pa
+
+    lost: dict[str, None] = {}
+
+    def read(cell: StoredEmbedding | None, part: str, path: str) -> Any:
+        if cell is None or not getattr(cell, path):
+            return None
+        try:
+            return getattr(cell, part)()
+        except ValueError as error:
+            lost[f"left out: {error}"] = None
+            return None
+
+    form = _arrays([read(one, "tensor", "tensor_path") for one in cells])
+    labels = [read(one, "metadata", "metadata_path") for one in cells]
+    form.beside["_metadata"] = Form(
+        text_array([None if one is None else _json(one, set()) for one in labels])
+    )
+    sprites = [read(one, "sprite", "sprite_path") for one in cells]
+    if any(one is not None for one in sprites):
+        kind = pa.struct({"bytes": pa.binary(), "path": pa.string()})
+        stored = [None if one is None else {"bytes": one, "path": None} for one in sprites]
+        form.beside["_sprite"] = Form(pa.array(stored, kind), "image")
+    form.note = "; ".join(lost)
+    return form

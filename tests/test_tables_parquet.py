@@ -1,0 +1,157 @@
+"""Tables saved as Parquet and read again: pictures, clips and arrays are what they were."""
+
+import io
+import json
+import os
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from logs import scalars, values, write
+from writers import PIXELS, SAMPLES
+from writers import torch as write_all_kinds
+
+import runfold as rf
+from runfold.errors import RunfoldError
+from runfold.events.values import tensor
+from runfold.tables.arrow import read_table
+from runfold.tables.table import Table
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("logdir")
+    write_all_kinds(folder / "seed-1")
+    return rf.open(folder)
+
+
+def saved(table, folder):
+    table.to_parquet(folder / "table.parquet")
+    return read_table(folder / "table.parquet")
+
+
+def test_pictures_come_back_as_pictures(runs, tmp_path):
+    table = runs.images()
+    again = saved(table, tmp_path)
+    assert type(again) is Table
+    pd.testing.assert_frame_equal(
+        again.drop(columns="image"),
+        table.drop(columns="image"),
+        check_categorical=False,
+    )
+    for picture, original in zip(again["image"], table["image"], strict=True):
+        assert repr(picture) == repr(original)
+        assert picture.data == original.data
+        np.testing.assert_array_equal(picture.numpy(), PIXELS)
+
+
+def test_clips_come_back_as_clips(runs, tmp_path):
+    for clip in saved(runs.audio(), tmp_path)["audio"]:
+        rate, samples = clip.wave()
+        np.testing.assert_array_equal(samples[:, 0], SAMPLES)
+        assert (clip.sample_rate, clip.content_type) == (rate, "audio/wav")
+
+
+@pytest.mark.parametrize("kind", ["histograms", "meshes", "pr_curves", "tensors"])
+def test_arrays_come_back_with_shape_and_type(runs, tmp_path, kind):
+    table = getattr(runs, kind)()
+    again = saved(table, tmp_path)
+    assert list(again.columns) == list(table.columns)
+    arrays = [name for name in table if isinstance(table[name][0], np.ndarray)]
+    assert arrays
+    for name in arrays:
+        for one, original in zip(again[name], table[name], strict=True):
+            np.testing.assert_array_equal(one, original)
+            assert one.dtype == original.dtype
+
+
+def test_tensors_of_all_types_in_one_column_come_back(tmp_path):
+    tensors = {
+        "empty": np.zeros((0, 3), np.float32),
+        "half": np.array([[0.5]], np.float16),
+        "flags": np.array([True, False]),
+        "bytes": np.arange(3, dtype=np.uint8),
+    }
+    write(tmp_path, values(*(tensor(tag, one, "mine") for tag, one in tensors.items())))
+    again = saved(rf.open(tmp_path).tensors(), tmp_path)
+    for row in again.itertuples():
+        np.testing.assert_array_equal(row.value, tensors[row.tag])
+        assert (row.value.dtype, row.value.shape) == (
+            tensors[row.tag].dtype,
+            tensors[row.tag].shape,
+        )
+
+
+def test_complex_numbers_come_back():
+    table = Table({"a": [np.array([[1 + 2j]], np.complex64), np.array([3j])]})
+    again = read_table(io.BytesIO(table.to_parquet()))["a"]
+    assert [(one.tolist(), one.dtype) for one in again] == [
+        ([[1 + 2j]], np.complex64),
+        ([3j], np.complex128),
+    ]
+
+
+def test_integers_that_no_float_holds_become_json():
+    table = Table({"a": [np.array([2**60 + 1]), np.array([0.5, np.nan])]})
+    made = table.arrow()
+    assert made["a"].to_pylist() == [f"[{2**60 + 1}]", '[0.5,"NaN"]']
+    assert made["a_dtype"].to_pylist() == ["int64", "float64"]
+
+
+def test_index_names_and_missing_integers_come_back(tmp_path):
+    write(tmp_path / "a", scalars("step", (3, 0.5)))
+    wide = rf.open(tmp_path).scalars(wide=True)
+    again = saved(wide, tmp_path)
+    assert again.index.names == ["run", "step"]
+    assert again["step"].tolist() == [0.5]
+    whole = Table({"n": pd.array([2**53 + 1, None], dtype="Int64")})
+    assert saved(whole, tmp_path)["n"].tolist()[0] == 2**53 + 1
+
+
+def test_picture_of_a_restored_run_survives_pickling(runs, tmp_path):
+    import pickle
+
+    picture = saved(runs.images(), tmp_path)["image"][0]
+    assert pickle.loads(pickle.dumps(picture)).data == picture.data
+
+
+def test_pictures_that_hugging_face_stored_are_pictures(runs):
+    data = runs.images()["image"][0].data
+    features = {"info": {"features": {"image": {"_type": "Image"}}}}
+    table = pa.table({"image": [{"bytes": data, "path": "a.png"}]})
+    out = io.BytesIO()
+    pq.write_table(table.replace_schema_metadata({"huggingface": json.dumps(features)}), out)
+    np.testing.assert_array_equal(read_table(out)["image"][0].numpy(), PIXELS)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "[]",
+        "{",
+        '{"columns": 3}',
+        '{"columns": {"a": {"form": "array", "shape": "b"}}, "index": []}',
+        '{"columns": {"a": {"form": "image"}, "b": {"of": "a"}}}',
+    ],
+)
+def test_file_that_says_nonsense_of_its_columns_is_read_all_the_same(said):
+    out = io.BytesIO()
+    table = pa.table({"a": [[1, 2]], "b": [[3, 4]]})
+    pq.write_table(table.replace_schema_metadata({"runfold": said}), out)
+    assert read_table(out)["a"][0].tolist() == [1, 2]
+
+
+def test_what_is_no_parquet_is_said(tmp_path):
+    (tmp_path / "a.parquet").write_bytes(b"run,step\n")
+    with pytest.raises(RunfoldError, match=r"a\.parquet is no Parquet file"):
+        read_table(tmp_path / "a.parquet")
+
+
+def test_failure_leaves_the_old_file_and_nothing_else(runs, tmp_path):
+    (tmp_path / "a.parquet").write_bytes(b"old")
+    with pytest.raises(TypeError):
+        runs.images().to_parquet(tmp_path / "a.parquet", no_such_option=1)
+    assert (tmp_path / "a.parquet").read_bytes() == b"old"
+    assert os.listdir(tmp_path) == ["a.parquet"]
