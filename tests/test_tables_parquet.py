@@ -16,7 +16,6 @@ from writers import torch as write_all_kinds
 import runfold as rf
 from runfold.errors import RunfoldError
 from runfold.events.values import tensor
-from runfold.tables.arrow import read_table
 from runfold.tables.table import Table
 
 
@@ -29,7 +28,7 @@ def runs(tmp_path_factory):
 
 def saved(table, folder):
     table.to_parquet(folder / "table.parquet")
-    return read_table(folder / "table.parquet")
+    return rf.read_table(folder / "table.parquet")
 
 
 def test_pictures_come_back_as_pictures(runs, tmp_path):
@@ -86,7 +85,7 @@ def test_tensors_of_all_types_in_one_column_come_back(tmp_path):
 
 def test_complex_numbers_come_back():
     table = Table({"a": [np.array([[1 + 2j]], np.complex64), np.array([3j])]})
-    again = read_table(io.BytesIO(table.to_parquet()))["a"]
+    again = rf.read_table(io.BytesIO(table.to_parquet()))["a"]
     assert [(one.tolist(), one.dtype) for one in again] == [
         ([[1 + 2j]], np.complex64),
         ([3j], np.complex128),
@@ -123,7 +122,7 @@ def test_pictures_that_hugging_face_stored_are_pictures(runs):
     table = pa.table({"image": [{"bytes": data, "path": "a.png"}]})
     out = io.BytesIO()
     pq.write_table(table.replace_schema_metadata({"huggingface": json.dumps(features)}), out)
-    np.testing.assert_array_equal(read_table(out)["image"][0].numpy(), PIXELS)
+    np.testing.assert_array_equal(rf.read_table(out)["image"][0].numpy(), PIXELS)
 
 
 @pytest.mark.parametrize(
@@ -140,13 +139,13 @@ def test_file_that_says_nonsense_of_its_columns_is_read_all_the_same(said):
     out = io.BytesIO()
     table = pa.table({"a": [[1, 2]], "b": [[3, 4]]})
     pq.write_table(table.replace_schema_metadata({"runfold": said}), out)
-    assert read_table(out)["a"][0].tolist() == [1, 2]
+    assert rf.read_table(out)["a"][0].tolist() == [1, 2]
 
 
 def test_what_is_no_parquet_is_said(tmp_path):
     (tmp_path / "a.parquet").write_bytes(b"run,step\n")
     with pytest.raises(RunfoldError, match=r"a\.parquet is no Parquet file"):
-        read_table(tmp_path / "a.parquet")
+        rf.read_table(tmp_path / "a.parquet")
 
 
 def test_failure_leaves_the_old_file_and_nothing_else(runs, tmp_path):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
 
-__all__ = ["Run", "Runs", "Series", "SummaryWriter", "errors", "open", "track"]
+__all__ = ["Run", "Runs", "Series", "SummaryWriter", "errors", "open", "read_table", "track"]
 
 if TYPE_CHECKING:
     from runfold import errors
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from runfold.log.track import Tracker
     from runfold.runs import Run, Runs, Series
     from runfold.runs import open_runs as open
+    from runfold.tables.arrow import read_table
 
     track = Tracker
 
@@ -32,6 +33,7 @@ _HOMES = {
     "SummaryWriter": ("runfold.log.summary", "SummaryWriter"),
     "errors": ("runfold.errors", None),
     "open": ("runfold.runs", "open_runs"),
+    "read_table": ("runfold.tables.arrow", "read_table"),
     "track": ("runfold.log.track", "Tracker"),
 }
 
