@@ -46,6 +46,12 @@ def test_pictures_come_back_as_pictures(runs, tmp_path):
         np.testing.assert_array_equal(picture.numpy(), PIXELS)
 
 
+def test_cell_without_a_picture_is_missing(runs, tmp_path):
+    picture = runs.images()["image"][0]
+    again = saved(Table({"image": [np.nan, picture, None]}), tmp_path)["image"]
+    assert [one and one.data for one in again] == [None, picture.data, None]
+
+
 def test_clips_come_back_as_clips(runs, tmp_path):
     for clip in saved(runs.audio(), tmp_path)["audio"]:
         rate, samples = clip.wave()

@@ -15,6 +15,7 @@ from runfold.tables.frames import Frames
 from runfold.text import did_you_mean, escape, not_one_of
 
 if TYPE_CHECKING:
+    from runfold.export.dump import Export
     from runfold.log.artifacts import Artifact
     from runfold.log.code import Code
     from runfold.log.status import RunStatus
@@ -392,6 +393,67 @@ class Runs(Frames, Mapping[str, Run]):
             resamples=resamples,
             seed=seed,
             duplicates=duplicates,
+        )
+
+    def export(
+        self,
+        path: str | os.PathLike[str],
+        kinds: Names = None,
+        tags: Names = None,
+        *,
+        runs: Names = None,
+        images: str | os.PathLike[str] | None = None,
+        audio: str | os.PathLike[str] | None = None,
+        format: str | None = None,
+        overwrite: bool = False,
+        escape_formulas: bool = False,
+    ) -> Export:
+        """Write the tables of the runs to files; says which, and what a format cannot hold.
+
+        Args:
+            path: one file for one kind, in the format of its suffix: .csv, .tsv,
+                .json, .jsonl (each also with .gz, .bz2, .xz, .zst behind),
+                .parquet, .feather; one that ends in .xlsx, with a sheet for each
+                kind; or a folder, by a slash at its end, with a file for each kind.
+            kinds: "scalar", "histogram", "image", "audio", "text", "tensor",
+                "hparams", "session", "experiment", "metric", "pr_curve", "mesh",
+                "graph", "run_metadata", "embedding", "layout", "boxes" and
+                "problem", one or several. By default scalars in a file for one
+                kind, and all that there are elsewhere.
+            tags: names and globs; by default all.
+            runs: names and globs; by default all.
+            images: a folder for the pictures, as files named by run, tag, step and
+                index; the table then has their paths, relative to its own folder.
+                Without it they are inside Parquet as Hugging Face datasets shows
+                them, and base64 in text.
+            audio: the same for clips.
+            format: of the files in a folder, such as "csv"; by default "parquet".
+            overwrite: replace files that are there; otherwise OutputExists.
+            escape_formulas: in CSV, TSV and Excel, put a quote before text that a
+                spreadsheet would take for a formula.
+
+        A file appears only when it is whole. Arrays are flat lists, JSON in text
+        formats, with their shapes and types in columns beside them.
+
+        Example:
+            >>> runs.export("scalars.csv").files
+            ['scalars.csv']
+            >>> runs.export("everything/")
+            >>> runs.export("images.csv", "image", images="pictures")
+        """
+        from runfold.export.dump import export
+
+        return export(
+            self,
+            path,
+            kinds=kinds,
+            tags=tags,
+            runs=runs,
+            images=images,
+            audio=audio,
+            suffix=format,
+            overwrite=overwrite,
+            escape_formulas=escape_formulas,
         )
 
     def _by_log(self, by: By) -> By:

@@ -23,6 +23,7 @@ COMMANDS = {
     "diff": "Say in what two runs differ.",
     "restore": "Write the patch that gives back the code of a run.",
     "plot": "Draw folded runs as curves with bands.",
+    "export": "Write what runs hold as tables, pictures and clips.",
     "run": "Track a script that was not changed.",
     "demo": "Train a small ensemble and look at its logs.",
 }

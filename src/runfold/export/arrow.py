@@ -14,26 +14,33 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-def write_parquet(columns: Sequence[Column], file: BinaryIO) -> None:
+def write_parquet(table: pa.Table, file: BinaryIO) -> None:
     """Write Parquet, compressed inside with Zstandard."""
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
+    def is_text(kind: pa.DataType) -> bool:
+        return bool(pa.types.is_string(kind) or pa.types.is_dictionary(kind))
+
     # A dictionary of floats that never repeat would only be in the way.
-    text = [column.name for column in columns if column.kind == "text"]
-    pq.write_table(_table(columns), file, compression="zstd", use_dictionary=text)
+    text = [column.name for column in table.schema if is_text(column.type)]
+    pq.write_table(table, file, compression="zstd", use_dictionary=text)
 
 
-def write_arrow(columns: Sequence[Column], file: BinaryIO) -> None:
+def write_feather(table: pa.Table, file: BinaryIO) -> None:
     """Write Arrow's file format, known as Feather too, compressed inside with Zstandard."""
     import pyarrow as pa
 
-    table = _table(columns)
     options = pa.ipc.IpcWriteOptions(compression="zstd")
     with pa.ipc.new_file(file, table.schema, options=options) as writer:
         writer.write_table(table)
 
 
-def _table(columns: Sequence[Column]) -> pa.Table:
+ARROW = {".parquet": write_parquet, ".feather": write_feather, ".arrow": write_feather}
+
+
+def to_table(columns: Sequence[Column]) -> pa.Table:
+    """A table of Arrow's with these columns."""
     import pyarrow as pa
 
     return pa.Table.from_arrays(

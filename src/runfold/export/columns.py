@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from runfold.text import escape
 
-Kind = Literal["bool", "int", "float", "text"]
+Kind = Literal["bool", "int", "float", "text", "json"]
 Values = Sequence[Any] | NDArray[Any]
 
 # Rows that are spelled at a time: enough to be quick, few enough to stay small.
@@ -26,8 +26,8 @@ _DTYPES = {"bool": np.bool_, "int": np.int64, "float": np.float64}
 class Column:
     """A named column of one kind.
 
-    `values` is an array of bool, int64 or float64, or a list: of text, or of
-    any kind with None where there is nothing.
+    `values` is an array of bool, int64 or float64, or a list: of text or JSON, or
+    of any kind with None where there is nothing.
     """
 
     name: str
@@ -42,9 +42,14 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Spelling:
-    """How a format writes a value. `odd` respells numbers, such as `nan`, as it must."""
+    """How a format writes a value.
+
+    `json` is for what is JSON already, and is text where the format has no place
+    for it. `odd` respells numbers, such as `nan`, as it must.
+    """
 
     text: Callable[[str], str]
+    json: Callable[[str], str] | None = None
     integer: Callable[[int], str] = int.__repr__
     number: Callable[[float], str] = float.__repr__
     true: str = "true"
@@ -55,8 +60,9 @@ class Spelling:
     def spell(self, column: Column, start: int = 0, stop: int | None = None) -> list[str]:
         """The cells of some rows of a column."""
         values = column.part(start, stop)
-        if column.kind in ("bool", "text"):
-            spelled = {value: self._one(value) for value in set(values)}
+        if column.kind in ("bool", "text", "json"):
+            text = self.json if column.kind == "json" and self.json else self.text
+            spelled = {value: self._one(value, text) for value in set(values)}
             return list(map(spelled.__getitem__, values))
         one: Callable[[Any], str] = self.integer if column.kind == "int" else self.number
         if isinstance(column.values, list):
@@ -65,10 +71,10 @@ class Spelling:
             cells = list(map(one, values))
         return [self.odd.get(cell, cell) for cell in cells] if self.odd else cells
 
-    def _one(self, value: bool | str | None) -> str:
+    def _one(self, value: bool | str | None, text: Callable[[str], str]) -> str:
         if value is None:
             return self.missing
-        return self.text(value) if isinstance(value, str) else self.true if value else self.false
+        return text(value) if isinstance(value, str) else self.true if value else self.false
 
     def rows(self, columns: Sequence[Column]) -> Iterator[Iterator[tuple[str, ...]]]:
         """The rows of a table as tuples of cells, a block of rows at a time."""

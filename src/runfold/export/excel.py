@@ -1,13 +1,13 @@
 """Tables as Excel workbooks, written without a library.
 
 Those at hand round floats to 16 digits, cut long text silently, and take text
-that begins with `=` for a formula. One sheet of plain cells needs none of them.
+that begins with `=` for a formula. Sheets of plain cells need none of them.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, count
 from typing import BinaryIO
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
@@ -15,7 +15,7 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 from runfold.errors import RunfoldError
 from runfold.export.columns import Column, Spelling, count_rows
 from runfold.export.delimited import disarm
-from runfold.text import escape
+from runfold.text import escape, human_count
 
 # Excel's own limits.
 _ROWS = 1_048_576
@@ -27,32 +27,8 @@ _EXACT = 2**53
 _HEAD = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
 _NAMESPACE = "http://schemas.openxmlformats.org"
 _SHEET = f'{_HEAD}<worksheet xmlns="{_NAMESPACE}/spreadsheetml/2006/main"><sheetData>\n'
-_PACKAGE = {
-    "[Content_Types].xml": (
-        f'<Types xmlns="{_NAMESPACE}/package/2006/content-types">'
-        '<Default Extension="rels"'
-        ' ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
-        '<Override PartName="/xl/workbook.xml" ContentType="application/'
-        'vnd.openxmlformats-officedocument.spreadsheetml.sheet.main+xml"/>'
-        '<Override PartName="/xl/worksheets/sheet1.xml" ContentType="application/'
-        'vnd.openxmlformats-officedocument.spreadsheetml.worksheet+xml"/></Types>'
-    ),
-    "_rels/.rels": (
-        f'<Relationships xmlns="{_NAMESPACE}/package/2006/relationships">'
-        f'<Relationship Id="rId1" Type="{_NAMESPACE}/officeDocument/2006/relationships/'
-        'officeDocument" Target="xl/workbook.xml"/></Relationships>'
-    ),
-    "xl/workbook.xml": (
-        f'<workbook xmlns="{_NAMESPACE}/spreadsheetml/2006/main"'
-        f' xmlns:r="{_NAMESPACE}/officeDocument/2006/relationships">'
-        '<sheets><sheet name="Sheet1" sheetId="1" r:id="rId1"/></sheets></workbook>'
-    ),
-    "xl/_rels/workbook.xml.rels": (
-        f'<Relationships xmlns="{_NAMESPACE}/package/2006/relationships">'
-        f'<Relationship Id="rId1" Type="{_NAMESPACE}/officeDocument/2006/relationships/'
-        'worksheet" Target="worksheets/sheet1.xml"/></Relationships>'
-    ),
-}
+_SHEET_TYPE = "application/vnd.openxmlformats-officedocument.spreadsheetml"
+_RELATIONS = f"{_NAMESPACE}/officeDocument/2006/relationships"
 
 # XML has no word for these characters.
 _NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
@@ -61,18 +37,45 @@ _EXCEL_ESCAPE = re.compile("_(?=x[0-9A-Fa-f]{4}_)")
 _ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"})
 
 
-def write_excel(columns: Sequence[Column], file: BinaryIO, escape_formulas: bool = False) -> None:
-    """Write a workbook of one sheet: a heading, then one row a row.
+def write_excel(
+    sheets: Mapping[str, Sequence[Column]], file: BinaryIO, escape_formulas: bool = False
+) -> None:
+    """Write a workbook: sheets by name, each a heading, then one row a row.
 
     Text is always text, never a formula; numbers have every bit. NaN and the
     infinities, which Excel has not, are the texts `nan`, `inf` and `-inf`, that
     pandas reads as numbers; integers beyond 2^53 are texts as well. Characters
     that XML cannot hold are escaped, text beyond Excel's 32,767 characters loses
-    its middle and tells its length. Raises RunfoldError for a table that no
-    sheet can hold, before anything is written.
+    its middle and tells its length; `note_cut` tells of it. Raises RunfoldError for
+    a table that no sheet can hold, before anything is written.
     """
-    _refuse_too_large(columns)
+    for columns in sheets.values():
+        _refuse_too_large(columns)
+    with ZipFile(file, "w", ZIP_DEFLATED) as package:
+        for name, content in _package(list(sheets)).items():
+            package.writestr(ZipInfo(name), _HEAD + content)
+        for number, columns in enumerate(sheets.values(), 1):
+            entry = _deflated(f"xl/worksheets/sheet{number}.xml")
+            with package.open(entry, "w", force_zip64=True) as sheet:
+                for text in _spell_sheet(columns, escape_formulas):
+                    sheet.write(text.encode())
 
+
+def note_cut(columns: Sequence[Column]) -> list[str]:
+    """A note for each column with text that no cell of Excel can hold."""
+    notes = []
+    for column in columns:
+        if column.kind in ("text", "json"):
+            cut = sum(len(one) > _CHARACTERS for one in column.values if one is not None)
+            if cut:
+                notes.append(
+                    f"{escape(column.name)}: {human_count(cut, 'cell')} longer than Excel's "
+                    f"{_CHARACTERS:,} characters, cut in the middle; use .parquet instead"
+                )
+    return notes
+
+
+def _spell_sheet(columns: Sequence[Column], escape_formulas: bool) -> Iterator[str]:
     def text(value: str) -> str:
         return _text_cell(disarm(value) if escape_formulas else value)
 
@@ -92,15 +95,52 @@ def write_excel(columns: Sequence[Column], file: BinaryIO, escape_formulas: bool
     headings = iter([tuple(text(column.name) for column in columns)])
     row = '<row r="%d">' + "".join(f'<c r="{_letters(n)}%d"%s' for n in range(len(columns)))
     numbers = count(1)
-    with ZipFile(file, "w", ZIP_DEFLATED) as package:
-        for name, content in _PACKAGE.items():
-            package.writestr(ZipInfo(name), _HEAD + content)
-        with package.open(_deflated("xl/worksheets/sheet1.xml"), "w", force_zip64=True) as sheet:
-            sheet.write(_SHEET.encode())
-            for rows in chain([headings], spelling.rows(columns)):
-                filled = [row % _numbered(next(numbers), cells) for cells in rows]
-                sheet.write("</row>\n".join([*filled, ""]).encode())
-            sheet.write(b"</sheetData></worksheet>")
+    yield _SHEET
+    for rows in chain([headings], spelling.rows(columns)):
+        filled = [row % _numbered(next(numbers), cells) for cells in rows]
+        yield "</row>\n".join([*filled, ""])
+    yield "</sheetData></worksheet>"
+
+
+def _package(names: Sequence[str]) -> dict[str, str]:
+    """What stands in a workbook beside its sheets."""
+    numbers = range(1, len(names) + 1)
+    types = "".join(
+        f'<Override PartName="/xl/worksheets/sheet{number}.xml"'
+        f' ContentType="{_SHEET_TYPE}.worksheet+xml"/>'
+        for number in numbers
+    )
+    sheets = "".join(
+        f'<sheet name="{name}" sheetId="{number}" r:id="rId{number}"/>'
+        for number, name in enumerate(names, 1)
+    )
+    relations = "".join(
+        f'<Relationship Id="rId{number}" Type="{_RELATIONS}/worksheet"'
+        f' Target="worksheets/sheet{number}.xml"/>'
+        for number in numbers
+    )
+    return {
+        "[Content_Types].xml": (
+            f'<Types xmlns="{_NAMESPACE}/package/2006/content-types">'
+            '<Default Extension="rels"'
+            ' ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
+            f'<Override PartName="/xl/workbook.xml" ContentType="{_SHEET_TYPE}.sheet.main+xml"/>'
+            f"{types}</Types>"
+        ),
+        "_rels/.rels": (
+            f'<Relationships xmlns="{_NAMESPACE}/package/2006/relationships">'
+            f'<Relationship Id="rId1" Type="{_RELATIONS}/officeDocument"'
+            ' Target="xl/workbook.xml"/></Relationships>'
+        ),
+        "xl/workbook.xml": (
+            f'<workbook xmlns="{_NAMESPACE}/spreadsheetml/2006/main" xmlns:r="{_RELATIONS}">'
+            f"<sheets>{sheets}</sheets></workbook>"
+        ),
+        "xl/_rels/workbook.xml.rels": (
+            f'<Relationships xmlns="{_NAMESPACE}/package/2006/relationships">'
+            f"{relations}</Relationships>"
+        ),
+    }
 
 
 def _numbered(row: int, cells: tuple[str, ...]) -> tuple[int | str, ...]:

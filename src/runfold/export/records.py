@@ -17,6 +17,7 @@ def spell_json(columns: Sequence[Column], lines: bool = False) -> Iterator[str]:
     """
     spelling = Spelling(
         text=_quote,
+        json=str,
         missing="null",
         odd={"nan": '"NaN"', "inf": '"Infinity"', "-inf": '"-Infinity"'},
     )

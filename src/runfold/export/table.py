@@ -5,18 +5,21 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from runfold.errors import RunfoldError, UnknownFormat
-from runfold.export.arrow import write_arrow, write_parquet
+from runfold.export.arrow import ARROW, to_table
 from runfold.export.columns import Column, Values, make_columns
 from runfold.export.compression import COMPRESSIONS, compress
 from runfold.export.delimited import spell_delimited
-from runfold.export.excel import write_excel
+from runfold.export.excel import note_cut, write_excel
 from runfold.export.files import StrPath, replace_file
 from runfold.export.markup import spell_latex, spell_markdown
 from runfold.export.records import spell_json
 from runfold.text import did_you_mean, escape
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +39,13 @@ _TEXT: dict[str, Callable[[Sequence[Column], Options], Iterator[str]]] = {
     ".md": lambda columns, options: spell_markdown(columns, options.digits),
 }
 _BINARY: dict[str, Callable[[Sequence[Column], Options, BinaryIO], None]] = {
-    ".xlsx": lambda columns, options, file: write_excel(columns, file, options.escape_formulas),
-    ".parquet": lambda columns, options, file: write_parquet(columns, file),
-    ".feather": lambda columns, options, file: write_arrow(columns, file),
-    ".arrow": lambda columns, options, file: write_arrow(columns, file),
+    ".xlsx": lambda columns, options, file: write_excel(
+        {"Sheet1": columns}, file, options.escape_formulas
+    ),
 }
 FOR_PEOPLE = (".tex", ".md")
 
-FORMATS = (*_TEXT, *_BINARY)
+FORMATS = (*_TEXT, *_BINARY, *ARROW)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,7 @@ def check_path(path: StrPath, suffix: str | None = None) -> Format:
         compression = last
         last = os.path.splitext(stem)[1]
     suffix = suffix or last
-    if suffix in _BINARY and compression:
+    if (suffix in _BINARY or suffix in ARROW) and compression:
         raise UnknownFormat(
             f"{shown}: {suffix} is compressed inside already; leave out the '{compression}'."
         )
@@ -124,11 +126,39 @@ def write_table(
         )
     options = Options(escape_formulas, digits)
     with replace_file(path, overwrite) as file:
-        made = make_columns(columns)
-        if form.suffix in _BINARY:
-            _BINARY[form.suffix](made, options, file)
-        else:
-            with compress(file, form.compression) as stream:
-                for text in _TEXT[form.suffix](made, options):
-                    stream.write(text.encode())
+        _write(make_columns(columns), form, options, file)
     return os.fspath(path)
+
+
+def write_arrow_table(
+    table: pa.Table, path: StrPath, overwrite: bool = False, options: Options | None = None
+) -> list[str]:
+    """Write a table of Arrow's by the same rules, and give notes on what changed on the way.
+
+    Parquet and Feather keep it as it is. In all others lists are JSON and bytes
+    are base64; what Excel must cut is noted.
+    """
+    from runfold.export.flat import flatten
+
+    form = check_path(path)
+    notes: list[str] = []
+    with replace_file(path, overwrite) as file:
+        if form.suffix in ARROW:
+            ARROW[form.suffix](table, file)
+        else:
+            columns, notes = flatten(table)
+            _write(columns, form, options or Options(), file)
+            if form.suffix == ".xlsx":
+                notes += note_cut(columns)
+    return notes
+
+
+def _write(columns: Sequence[Column], form: Format, options: Options, file: BinaryIO) -> None:
+    if form.suffix in ARROW:
+        ARROW[form.suffix](to_table(columns), file)
+    elif form.suffix in _BINARY:
+        _BINARY[form.suffix](columns, options, file)
+    else:
+        with compress(file, form.compression) as stream:
+            for text in _TEXT[form.suffix](columns, options):
+                stream.write(text.encode())

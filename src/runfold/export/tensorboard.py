@@ -14,6 +14,7 @@ from runfold.errors import CannotFold
 from runfold.events import values
 from runfold.events.kinds.layout import Category, Chart, Layout, Margin
 from runfold.export.files import replace_folders
+from runfold.export.names import safe_name
 from runfold.log.stream import name_file
 from runfold.reduce.bands import choose_band
 from runfold.reduce.folded import FILE_SUFFIX
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
 BAND = "band"
 # Sorted last among the sections of TensorBoard's page of time series.
 BAND_SECTION = "± band"
-# Room below the 255 bytes of most file systems.
-LONGEST_NAME = 200
 
 
 def write_event_files(
@@ -223,7 +222,7 @@ def _lay_out(tags: list[str], band: Band) -> Layout:
 
 
 def _beside(out: str, part: str) -> str:
-    name = _safe_name(part)
+    name = safe_name(part)
     is_folder = os.path.basename(out) in ("", os.curdir, os.pardir)
     return os.path.join(out, name) if is_folder else f"{out}-{name}"
 
@@ -231,35 +230,13 @@ def _beside(out: str, part: str) -> str:
 def _folder(group: Group) -> str:
     """The folder of a group below that of a statistic; empty for that folder itself."""
     if group.key != {PARENT: group.name}:
-        return _safe_name(group.name) if group.name else ""
+        return safe_name(group.name) if group.name else ""
     return os.path.join(*_safe_names(group.name)) if group.name != os.curdir else ""
 
 
 def _safe_names(path: str) -> Iterator[str]:
     # An empty one would end the path or lead to the root.
-    return (_safe_name(part) or "%" for part in path.split("/"))
-
-
-def _safe_name(name: str) -> str:
-    """A name for a folder that leads nowhere else, and another for each other name.
-
-    What is no part of such a name is written as in a URL: `a/b` as `a%2Fb`.
-    """
-    safe = "".join(
-        char if char.isprintable() and char not in "/\\%" else _quote(char) for char in name
-    )
-    if safe.startswith("."):
-        safe = _quote(".") + safe[1:]
-    if len(safe.encode()) > LONGEST_NAME:
-        from hashlib import sha256
-
-        digest = sha256(safe.encode()).hexdigest()[:16]
-        safe = safe.encode()[: LONGEST_NAME - 18].decode(errors="ignore") + "%~" + digest
-    return safe
-
-
-def _quote(char: str) -> str:
-    return "".join(f"%{byte:02X}" for byte in char.encode("utf-8", "surrogatepass"))
+    return (safe_name(part) or "%" for part in path.split("/"))
 
 
 def write_file(folder: str, name: str, pieces: Iterable[EventBuffer]) -> None:

@@ -197,6 +197,12 @@ def from_arrow(stored: pa.Table) -> Table:
     return table
 
 
+def forms_in(table: pa.Table) -> dict[str, str]:
+    """What the cells of each column were, where `to_arrow` says more than what they are."""
+    told, _ = _told(table.schema.metadata or {})
+    return {name: str(said.get("form", "")) for name, said in told.items()}
+
+
 def _told(metadata: Mapping[bytes, bytes]) -> tuple[dict[str, dict[str, Any]], list[str]]:
     """What the file says of its columns; a file may come from anyone, and say nothing of use."""
     try:
@@ -227,6 +233,10 @@ def _restore(stored: pa.Table, name: str, said: Mapping[str, Any]) -> Any:
         return objects([None if one is None else make(one) for one in cells])
     if form == "array" and (pa.types.is_list(column.type) or pa.types.is_large_list(column.type)):
         return objects(_arrays(stored, column, said))
+    if form == "json" and pa.types.is_string(column.type):
+        with suppress(ValueError, RecursionError):
+            cells = column.to_pylist()
+            return objects([None if one is None else json.loads(one) for one in cells])
     # pandas would make floats of integers where some are missing.
     whole = pd.Int64Dtype() if column.type == pa.int64() and column.null_count else None
     return column.to_pandas(types_mapper=lambda kind: whole)

@@ -36,7 +36,7 @@ MEDIA = {"image": image.Image, "audio": audio.Audio}
 class Form:
     """A column as Arrow has it, and those that belong to it by what their names end in.
 
-    `name` says what its cells were: plain, image, audio or array; `note` what was lost.
+    `name` says what its cells were: plain, image, audio, array or json; `note` what was lost.
     """
 
     array: pa.Array
@@ -102,17 +102,19 @@ def _plain(cells: list[Any], types: set[type]) -> Form:
 def _structures(cells: list[Any], types: set[type]) -> Form:
     """JSON, or text as it stands; what has no form at all is noted."""
     strange: set[str] = set()
-    spelled = [None if one is None else _json(one, strange) for one in cells]
+    spelled = [None if one is None else spell(one, strange) for one in cells]
     note = ""
     if strange:
         note = f"{', '.join(sorted(strange))} has no form in a table and became text"
     elif len(types) > 1 and types & {bool, int, float, str, bytes}:
         kinds = ", ".join(sorted(one.__name__ for one in types))
         note = f"values of several types ({kinds}) became text"
-    return Form(text_array(spelled), note=note)
+    is_json = not strange and not types & {str, bytes}
+    return Form(text_array(spelled), "json" if is_json else "plain", note=note)
 
 
-def _json(value: Any, strange: set[str]) -> str:
+def spell(value: Any, strange: set[str] | None = None) -> str:
+    """The text that stands for a value: itself, or JSON."""
     said = plain(value, strange)
     if isinstance(said, str):
         return said
@@ -201,9 +203,9 @@ def _arrays(arrays: list[NDArray[Any] | None]) -> Form:
     if made is not None:
         beside = {ending: Form(array) for ending, array in made.items() if ending}
         return Form(made[""], "array", beside)
-    spelled = [None if one is None else _json(one, set()) for one in arrays]
+    spelled = [None if one is None else spell(one) for one in arrays]
     types = [None if one is None else str(one.dtype) for one in arrays]
-    return Form(text_array(spelled), beside={"_dtype": Form(text_array(types))})
+    return Form(text_array(spelled), "json", {"_dtype": Form(text_array(types))})
 
 
 # Embeddings.
@@ -226,9 +228,8 @@ def _embeddings(cells: list[StoredEmbedding | None]) -> Form:
 
     form = _arrays([read(one, "tensor", "tensor_path") for one in cells])
     labels = [read(one, "metadata", "metadata_path") for one in cells]
-    form.beside["_metadata"] = Form(
-        text_array([None if one is None else _json(one, set()) for one in labels])
-    )
+    told = text_array([None if one is None else spell(one) for one in labels])
+    form.beside["_metadata"] = Form(told, "json")
     sprites = [read(one, "sprite", "sprite_path") for one in cells]
     if any(one is not None for one in sprites):
         kind = pa.struct({"bytes": pa.binary(), "path": pa.string()})

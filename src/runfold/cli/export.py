@@ -1,0 +1,121 @@
+"""The command `runfold export`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from runfold.cli.terminal import note
+from runfold.text import escape, human_count
+
+if TYPE_CHECKING:
+    import argparse
+
+    from runfold.cli.parser import Parser
+
+HELP = """\
+Write what runs hold as tables, pictures and clips.
+
+A file holds one kind, in the format of its suffix: .csv, .tsv, .json, .jsonl
+(and .gz, .bz2, .xz, .zst behind), .parquet, .feather. One that ends in .xlsx
+has a sheet for each kind, and a folder, named with a slash at its end, a file
+for each. Numbers are exact in all of them, NaN and infinity too. Pictures and
+clips go inside, in Parquet as Hugging Face datasets shows them, or to files of
+their own. Prints the files of tables; what a format cannot hold is said.
+
+Example:
+  runfold export demo-runs -o everything/
+
+Exit status: 0; 2 for a path, tag or kind that does not exist, or where the
+output exists.
+"""
+
+
+def add_arguments(parser: Parser) -> None:
+    """Declare the options."""
+    parser.add_logdirs()
+    parser.add_argument(
+        "-o",
+        "--output",
+        required=True,
+        metavar="FILE",
+        help="A file, or a folder with a slash at its end. Default: none, it must be given.",
+    )
+    parser.add_argument(
+        "--kinds",
+        "--kind",
+        action="append",
+        metavar="KIND",
+        help="scalar, histogram, image, audio, text, tensor, hparams, session, experiment,"
+        " metric, pr_curve, mesh, graph, run_metadata, embedding, layout, boxes or problem,"
+        " several with commas. May be given again. Default: scalar for a file that holds one"
+        " kind, otherwise all that there are.",
+    )
+    parser.add_argument(
+        "--tags",
+        "--tag",
+        action="append",
+        metavar="TAG",
+        help="Only these tags: a name or a glob in quotes. May be given again. Default: all.",
+    )
+    parser.add_argument(
+        "--runs",
+        "--run",
+        action="append",
+        metavar="RUN",
+        help="Only these runs: a name or a glob in quotes. May be given again. Default: all.",
+    )
+    parser.add_argument(
+        "--images",
+        metavar="DIR",
+        help="Write pictures to files in this folder, and their paths into the table."
+        " Default: inside the table.",
+    )
+    parser.add_argument(
+        "--audio",
+        metavar="DIR",
+        help="The same for clips. Default: inside the table.",
+    )
+    parser.add_argument(
+        "--format",
+        metavar="FORMAT",
+        help="Of the files in a folder, such as csv or jsonl.gz. Default: parquet.",
+    )
+    parser.add_argument(
+        "-f",
+        "--overwrite",
+        action="store_true",
+        help="Replace files that are there. Default: off.",
+    )
+    parser.add_argument(
+        "--escape-formulas",
+        action="store_true",
+        help="Put a quote before text in .csv, .tsv and .xlsx that a spreadsheet would take"
+        " for a formula. Default: off.",
+    )
+    parser.add_restarts()
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write the files, print their names and say what they hold."""
+    from runfold.export.dump import KINDS
+    from runfold.runs import open_runs
+
+    kinds = options.kinds and [name for one in options.kinds for name in one.split(",")]
+    runs = open_runs(*options.logdirs, restarts=options.restarts)
+    done = runs.export(
+        options.output,
+        kinds,
+        options.tags,
+        runs=options.runs,
+        images=options.images,
+        audio=options.audio,
+        format=options.format,
+        overwrite=options.overwrite,
+        escape_formulas=options.escape_formulas,
+    )
+    print("\n".join(map(escape, done.files)))
+    counts = [f"{human_count(count)} {KINDS[kind]}" for kind, count in done.rows.items()]
+    note(f"Wrote {', '.join(counts)}.")
+    for remark in done.notes:
+        note(remark)
+    return 0

@@ -1,0 +1,276 @@
+"""Every kind of data of some runs, written as tables to files."""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from runfold.errors import RunfoldError, UnknownFormat, UnknownTag
+from runfold.export.excel import note_cut, write_excel
+from runfold.export.files import StrPath, check_file, replace_file
+from runfold.export.flat import flatten
+from runfold.export.media import KINDS as MEDIA
+from runfold.export.media import open_folder
+from runfold.export.table import Format, Options, check_path, write_arrow_table
+from runfold.select import Names, select
+from runfold.tables.arrow import to_arrow
+from runfold.tables.forms import spell
+from runfold.tables.rows import objects
+from runfold.text import escape, human_count, not_one_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    import pyarrow as pa
+
+    from runfold.export.columns import Column
+    from runfold.export.media import MediaFolder
+    from runfold.tables.table import Table
+
+# What each kind is called in files, sheets and as a method of Runs. Problems come last:
+# those of values that do not decode are found on the way.
+KINDS = {
+    "scalar": "scalars",
+    "histogram": "histograms",
+    "image": "images",
+    "audio": "audio",
+    "text": "text",
+    "tensor": "tensors",
+    "hparams": "hparams",
+    "session": "sessions",
+    "experiment": "experiments",
+    "metric": "metrics",
+    "pr_curve": "pr_curves",
+    "mesh": "meshes",
+    "graph": "graphs",
+    "run_metadata": "run_metadata",
+    "embedding": "embeddings",
+    "layout": "layouts",
+    "boxes": "boxes",
+    "problem": "problems",
+}
+_WITHOUT_TAGS = ("hparams", "session", "experiment", "metric", "problem")
+
+
+_HPARAM_TYPES = {"bool": "bool", "float": "float64", "str": "string"}
+
+
+class Source(Protocol):
+    """What runs offer beside a method for the table of each kind."""
+
+    @property
+    def tags(self) -> dict[str, list[str]]:
+        """The tags of each kind."""
+
+    def __iter__(self) -> Iterator[str]: ...
+
+
+@dataclass(slots=True)
+class Export:
+    """What was written: files, how many rows of each kind, and what the format cannot hold."""
+
+    files: list[str] = field(default_factory=list)
+    rows: dict[str, int] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where tables go: a folder of files, a workbook of sheets, or one file for one kind."""
+
+    path: str
+    form: Format
+    ending: str
+
+    @classmethod
+    def of(cls, path: StrPath, suffix: str | None = None) -> Target:
+        """What a path and the format of files in a folder say. Raises UnknownFormat."""
+        target = os.fspath(path)
+        if target.endswith((os.sep, "/")) or os.path.isdir(target):
+            ending = "." + (suffix or "parquet").lstrip(".")
+            return cls(target, check_path("table" + ending), ending)
+        if suffix:
+            raise UnknownFormat(
+                f"{escape(target)}: the name of a file says its format; a format is given for a "
+                "folder, whose name ends in a slash."
+            )
+        return cls(target, check_path(target), "")
+
+    @property
+    def is_workbook(self) -> bool:
+        """Whether all tables are sheets of one file."""
+        return not self.ending and self.form.suffix == ".xlsx"
+
+    @property
+    def holds_one(self) -> bool:
+        """Whether there is room for one kind only."""
+        return not self.ending and not self.is_workbook
+
+    def file_of(self, kind: str) -> str:
+        """The file that a kind is written to."""
+        return os.path.join(self.path, KINDS[kind] + self.ending) if self.ending else self.path
+
+
+def choose_kinds(kinds: Names, target: Target) -> list[str]:
+    """The kinds that are meant, by their names or those of their tables.
+
+    Without a choice all, or scalars where there is room for one. Raises
+    RunfoldError for an unknown one, and UnknownFormat for several in one file.
+    """
+    if kinds is None:
+        return ["scalar"] if target.holds_one else list(KINDS)
+    by_table = {name: kind for kind, name in KINDS.items()}
+    named = [kinds] if isinstance(kinds, str) else list(kinds)
+    for name in named:
+        if name not in KINDS and name not in by_table:
+            raise RunfoldError(not_one_of("kind", name, list(KINDS)))
+    chosen = {by_table.get(name, name) for name in named}
+    if target.holds_one and len(chosen) > 1:
+        raise UnknownFormat(
+            f"{escape(target.path)}: a file of this format holds one kind. Give a folder, such as "
+            "out/, for a file a kind, or a name that ends in .xlsx for a sheet a kind."
+        )
+    return [kind for kind in KINDS if kind in chosen]
+
+
+def export(
+    source: Source,
+    path: StrPath,
+    *,
+    kinds: Names = None,
+    tags: Names = None,
+    runs: Names = None,
+    images: StrPath | None = None,
+    audio: StrPath | None = None,
+    suffix: str | None = None,
+    overwrite: bool = False,
+    escape_formulas: bool = False,
+) -> Export:
+    """Write the tables of runs to files, by the rules that `Runs.export` tells."""
+    target = Target.of(path, suffix)
+    wanted = choose_kinds(kinds, target)
+    for file in {target.file_of(kind) for kind in wanted}:
+        check_file(file, overwrite)  # before anything is read
+    with ExitStack() as stack:
+        media = {
+            MEDIA[name]: stack.enter_context(open_folder(folder, overwrite))
+            for name, folder in (("images", images), ("audio", audio))
+            if folder is not None
+        }
+        tables = _read(source, wanted, tags, runs, is_chosen=kinds is not None)
+        if not tables:
+            raise RunfoldError(_nothing(source, wanted))
+        done = _write(tables, target, media, Options(escape_formulas), overwrite)
+    others = [kind for kind in source.tags if kind not in wanted]
+    if kinds is None and others:
+        done.notes.append(
+            f"Only scalars are in {escape(target.path)}; there are {', '.join(others)} as well. "
+            "Name a kind, or give a folder, such as out/, or .xlsx for all."
+        )
+    for folder in media.values():
+        done.notes.append(f"{human_count(folder.count, 'file')} in {escape(folder.path)}")
+    return done
+
+
+def _read(
+    source: Source, kinds: list[str], tags: Names, runs: Names, is_chosen: bool
+) -> dict[str, Table]:
+    """The tables that have rows. Raises UnknownTag for a tag that no kind has."""
+    patterns = None if tags is None else [tags] if isinstance(tags, str) else list(tags)
+    found: set[str] = set()
+    tables: dict[str, Table] = {}
+    for kind in kinds:
+        method = getattr(source, KINDS[kind])
+        table: Table | None = None
+        if kind in _WITHOUT_TAGS:
+            if patterns is None or is_chosen:
+                table = _problems(source, runs) if kind == "problem" else method(runs=runs)
+        elif patterns is None:
+            table = method(runs=runs)
+        else:
+            table, hits = _filter(method, patterns, runs)
+            found.update(hits)
+        if table is not None and len(table):
+            tables[kind] = table
+    missed = [one for one in patterns or () if one not in found]
+    if missed and not all(kind in _WITHOUT_TAGS for kind in kinds):
+        names = {name for kind in kinds for name in source.tags.get(kind, ())}
+        select(sorted(names), missed)
+        raise UnknownTag(f"No tag '{escape(missed[0])}' of these kinds: {', '.join(kinds)}.")
+    return tables
+
+
+def _filter(
+    method: Callable[..., Table], patterns: list[str], runs: Names
+) -> tuple[Table | None, list[str]]:
+    """What some patterns give of a kind that may not have all of them."""
+    hits: dict[str, Table] = {}
+    for pattern in patterns:
+        with suppress(UnknownTag):
+            hits[pattern] = method(tags=pattern, runs=runs)
+    if len(hits) > 1:
+        return method(tags=list(hits), runs=runs), list(hits)
+    return next(iter(hits.values()), None), list(hits)
+
+
+def _problems(source: Any, runs: Names) -> Table:
+    table: Table = source.problems()
+    if runs is None:
+        return table
+    return table[table["run"].isin(select(list(source), runs, noun="run"))]
+
+
+def _write(
+    tables: dict[str, Table],
+    target: Target,
+    media: dict[type, MediaFolder],
+    options: Options,
+    overwrite: bool,
+) -> Export:
+    done = Export()
+    sheets: dict[str, list[Column]] = {}
+    for kind, table in tables.items():
+        file = target.file_of(kind)
+        notes: list[str] = []
+        told = _type_hparams(table) if kind == "hparams" else table
+        for cells, folder in media.items():
+            told, lost = folder.save(told, cells, os.path.dirname(os.path.abspath(file)))
+            notes += lost
+        arrow, lost = to_arrow(told)
+        notes += lost
+        if target.is_workbook:
+            sheets[KINDS[kind]] = _sheet(arrow, notes)
+        else:
+            notes += write_arrow_table(arrow, file, overwrite, options)
+            done.files.append(file)
+        done.rows[kind] = len(table)
+        done.notes += [f"{KINDS[kind]}: {note}" for note in notes]
+    if target.is_workbook:
+        with replace_file(target.path, overwrite) as workbook:
+            write_excel(sheets, workbook, options.escape_formulas)
+        done.files.append(target.path)
+    return done
+
+
+def _sheet(arrow: pa.Table, notes: list[str]) -> list[Column]:
+    columns, lost = flatten(arrow)
+    notes += [*lost, *note_cut(columns)]
+    return columns
+
+
+def _type_hparams(table: Table) -> Table:
+    """Hparams as text, with the type of each: one column holds bools, numbers and text."""
+    values = table["value"].tolist()
+    types = [type(one).__name__ for one in values]
+    return table.assign(
+        value=objects([None if one is None else spell(one) for one in values]),
+        type=[_HPARAM_TYPES.get(name, name) for name in types],
+    )
+
+
+def _nothing(source: Source, kinds: list[str]) -> str:
+    there = ", ".join(source.tags) or "nothing at all"
+    asked = ", ".join(KINDS[kind] for kind in kinds) if len(kinds) < len(KINDS) else "rows"
+    return f"There are no {asked} to write; these runs hold {there}. Nothing was written."
