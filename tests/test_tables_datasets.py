@@ -1,8 +1,8 @@
 """Hugging Face datasets shows the pictures and hears the clips of a saved table."""
 
-import datasets
 import numpy as np
 import pytest
+from hugging_face import datasets, load
 from writers import PIXELS
 from writers import torch as write_all_kinds
 
@@ -14,10 +14,6 @@ def runs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("logdir")
     write_all_kinds(folder / "seed-1")
     return rf.open(folder)
-
-
-def load(path, cache):
-    return datasets.load_dataset("parquet", data_files=str(path), cache_dir=str(cache))["train"]
 
 
 def test_pictures_decode_to_the_same_pixels(runs, tmp_path):

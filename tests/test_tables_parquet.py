@@ -16,6 +16,7 @@ from writers import torch as write_all_kinds
 import runfold as rf
 from runfold.errors import RunfoldError
 from runfold.events.values import tensor
+from runfold.tables import forms
 from runfold.tables.table import Table
 
 
@@ -50,6 +51,14 @@ def test_cell_without_a_picture_is_missing(runs, tmp_path):
     picture = runs.images()["image"][0]
     again = saved(Table({"image": [np.nan, picture, None]}), tmp_path)["image"]
     assert [one and one.data for one in again] == [None, picture.data, None]
+
+
+def test_more_than_one_array_of_arrow_can_hold_is_several(runs, tmp_path, monkeypatch):
+    monkeypatch.setattr(forms, "_CHUNK", 200)
+    table = Table({"image": [*runs.images()["image"]] * 4})
+    assert table.arrow()["image"].num_chunks > 1
+    again = saved(table, tmp_path)["image"]
+    assert [one.data for one in again] == [one.data for one in table["image"]]
 
 
 def test_clips_come_back_as_clips(runs, tmp_path):

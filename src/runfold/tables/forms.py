@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
+_CHUNK = 2**30
 MEDIA = {"image": image.Image, "audio": audio.Audio}
 
 
@@ -157,13 +158,26 @@ def plain(value: Any, strange: set[str] | None = None) -> Any:
 def _media(cells: list[Any], name: str) -> Form:
     import pyarrow as pa
 
-    kind = pa.struct({"bytes": pa.binary(), "path": pa.string()})
     lost: dict[str, None] = {}
-    stored = []
+    chunks: list[pa.Array] = []
+    stored: list[dict[str, Any] | None] = []
+    size = 0
     for cell in cells:
         data = None if cell is None else _bytes(cell, lost)
         stored.append(None if data is None else {"bytes": data, "path": None})
-    return Form(pa.array(stored, kind), name, note="; ".join(lost))
+        size += len(data or b"")
+        if size > _CHUNK:  # one array holds no more than 2 GB
+            chunks.append(pa.array(stored, _media_type()))
+            stored, size = [], 0
+    chunks.append(pa.array(stored, _media_type()))
+    whole = chunks[0] if len(chunks) == 1 else pa.chunked_array(chunks)
+    return Form(whole, name, note="; ".join(lost))
+
+
+def _media_type() -> pa.DataType:
+    import pyarrow as pa
+
+    return pa.struct({"bytes": pa.binary(), "path": pa.string()})
 
 
 def _bytes(cell: Any, lost: dict[str, None]) -> bytes | None:
@@ -232,8 +246,7 @@ def _embeddings(cells: list[StoredEmbedding | None]) -> Form:
     form.beside["_metadata"] = Form(told, "json")
     sprites = [read(one, "sprite", "sprite_path") for one in cells]
     if any(one is not None for one in sprites):
-        kind = pa.struct({"bytes": pa.binary(), "path": pa.string()})
         stored = [None if one is None else {"bytes": one, "path": None} for one in sprites]
-        form.beside["_sprite"] = Form(pa.array(stored, kind), "image")
+        form.beside["_sprite"] = Form(pa.array(stored, _media_type()), "image")
     form.note = "; ".join(lost)
     return form

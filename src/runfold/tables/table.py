@@ -75,7 +75,8 @@ class Table(pd.DataFrame):
         self,
         path: str | os.PathLike[str] | BinaryIO | None = None,
         *,
-        compression: str = "zstd",
+        engine: str = "pyarrow",
+        compression: str | None = "zstd",
         index: bool | None = None,
         **options: Any,
     ) -> bytes | None:
@@ -83,8 +84,8 @@ class Table(pd.DataFrame):
 
         A file that is there is replaced, as by every DataFrame, when the new one is
         whole. Without a path, give the bytes. An `index` that only numbers the rows
-        is left out, or any if False. Further options are those of
-        pyarrow.parquet.write_table.
+        is left out, or any if False. The `engine` is always pyarrow, and further
+        options are those of its write_table.
         """
         from runfold.tables.arrow import write_parquet
 
