@@ -8,6 +8,8 @@
     ├── UnknownStatistic (also a ValueError)        no operation or statistic of that name
     ├── UnknownFormat    (also a ValueError)        a file name whose suffix says nothing
     ├── CannotFold       (also a ValueError)        runs that do not fit together as asked
+    ├── BadQuery         (also a ValueError)        SQL that cannot be answered, and where
+    ├── QueryStopped     (also a TimeoutError)      a query that came to a limit
     ├── OutputExists     (also a FileExistsError)   what is there already, and stays
     ├── CannotLog        (also a ValueError)        a value that no event can hold
     ├── BadLog           the first problem, in strict mode
@@ -23,11 +25,13 @@ from runfold.text import escape
 __all__ = [
     "AmbiguousTag",
     "BadLog",
+    "BadQuery",
     "CannotFold",
     "CannotLog",
     "FileChanged",
     "LogdirNotFound",
     "OutputExists",
+    "QueryStopped",
     "RunfoldError",
     "UnknownFormat",
     "UnknownRun",
@@ -85,6 +89,14 @@ class UnknownFormat(RunfoldError, ValueError):
 
 class CannotFold(RunfoldError, ValueError):
     """Runs that do not fit together as asked; the message names the option that allows it."""
+
+
+class BadQuery(RunfoldError, ValueError):
+    """A query that cannot be answered; the message shows the line and underlines the place."""
+
+
+class QueryStopped(RunfoldError, TimeoutError):
+    """A query that took longer, or more memory, than it was allowed."""
 
 
 class CannotLog(RunfoldError, ValueError):

@@ -456,6 +456,42 @@ class Runs(Frames, Mapping[str, Run]):
             escape_formulas=escape_formulas,
         )
 
+    def sql(
+        self,
+        query: str,
+        parameters: Sequence[object] | Mapping[str, object] | None = None,
+        *,
+        limit_seconds: float | None = None,
+        limit_memory: int | None = None,
+    ) -> Table:
+        """The rows that a query in SQL (DuckDB's) asks for.
+
+        The tables are runs, scalars, hparams, text, images, histograms and
+        problems; docs/sql.md lists their columns. Only what the query needs is
+        read and decoded. It can reach nothing else: no file, no network, no
+        variable of yours.
+
+        Args:
+            query: one statement that reads.
+            parameters: values for `?` in the query, or by name for `$name`.
+            limit_seconds: stop it after so long; by default never.
+            limit_memory: how many bytes it may take, and how many its rows may;
+                by default most of what the machine has.
+
+        Raises BadQuery with the place of what is wrong, and QueryStopped at a limit.
+
+        Example:
+            >>> runs.sql("select run, min(value) from scalars where tag = ? group by run", ["loss"])
+        """
+        from runfold.tables.database import run_query, to_table
+        from runfold.tables.relations import Source
+
+        source = Source(list(self), self._logs, self._logdir.list_problems)
+        rows = run_query(
+            source, query, parameters, limit_seconds=limit_seconds, limit_memory=limit_memory
+        )
+        return to_table(rows)
+
     def _by_log(self, by: By) -> By:
         """The same grouping with functions of a log where the caller gave functions of a run."""
         if by is None or isinstance(by, str):
