@@ -12,6 +12,7 @@ from runfold.cli.terminal import (
     print_json,
     print_table,
     show_tag,
+    tell_problems,
 )
 from runfold.text import escape, human_bytes, human_count, human_duration, human_span
 
@@ -136,17 +137,13 @@ def _embeddings(logdir: Logdir, line: RunLine) -> list[str]:
 
 
 def _print_totals(logdir: Logdir, lines: list[RunLine], paths: list[str]) -> None:
-    given = " ".join(escape(path) for path in paths)
     if not lines:
         note(no_runs(*paths))
     else:
         points = human_count(sum(line.points for line in lines), "point")
         size = human_bytes(sum(line.size for line in lines))
         note(f"{human_count(len(lines), 'run')}, {points}, {size}.")
-    problems = len(logdir.problems) + sum(line.problems for line in lines)
-    if problems:
-        verb = "lists it" if problems == 1 else "lists them"
-        note(f"{human_count(problems, 'problem')}: `runfold check {given}` {verb}.")
+    tell_problems(len(logdir.problems) + sum(line.problems for line in lines), paths)
 
 
 def _kinds(line: RunLine) -> str:

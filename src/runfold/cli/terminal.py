@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from runfold.errors import RunfoldError
-from runfold.text import escape
+from runfold.text import escape, human_count
 
 _NARROWEST = 8
 _WIDEST_PLOT = 100
@@ -42,6 +42,14 @@ def no_runs(*paths: str) -> str:
     """What to say of paths without any run."""
     places = " ".join(escape(path) for path in paths)
     return f"No runs in {places}: no file there has 'tfevents' in its name."
+
+
+def tell_problems(count: int, paths: Sequence[str]) -> None:
+    """Note that the logs have problems, if they have any, and how to see them."""
+    if count:
+        given = " ".join(map(escape, paths))
+        verb = "lists it" if count == 1 else "lists them"
+        note(f"{human_count(count, 'problem')}: `runfold check {given}` {verb}.")
 
 
 def show_tag(tag: str) -> str:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from runfold.events.problems import Problem
+    from runfold.logdir.load import Logdir
     from runfold.logdir.log import RunLog
     from runfold.tables.pushdown import Need
     from runfold.tables.rows import Row
@@ -46,6 +47,17 @@ class Source:
     names: Sequence[str]
     read: Callable[[list[str]], list[RunLog]]
     list_problems: Callable[[], list[Problem]]
+
+    @classmethod
+    def of(cls, logdir: Logdir) -> Source:
+        """All runs of a logdir."""
+
+        def read(names: list[str]) -> list[RunLog]:
+            logs = [logdir.logs[name] for name in names]
+            logdir.load(logs)
+            return logs
+
+        return cls(list(logdir.logs), read, logdir.list_problems)
 
 
 def build_table(table: str, source: Source, need: Need) -> pa.Table:

@@ -1,0 +1,243 @@
+"""The command `runfold sql`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from typing import TYPE_CHECKING, Any
+
+from runfold.cli.terminal import (
+    Column,
+    CommandError,
+    no_runs,
+    note,
+    print_json,
+    print_table,
+    tell_problems,
+    width,
+)
+from runfold.text import escape, human_bytes, human_count
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pyarrow as pa
+
+    from runfold.cli.parser import Parser
+
+USAGE = """\
+runfold sql [options] LOGDIR [LOGDIR ...] QUERY
+       runfold sql --tables"""
+
+HELP = """\
+Answer a query in SQL over the runs.
+
+The tables are runs, scalars, hparams, text, images, histograms and problems;
+the language is DuckDB's. Only the runs, tags and columns that the query needs
+are read. It can reach nothing else: no file, no network, no setting. A window
+shows the first rows, a pipe or file gets all of them.
+
+Example:
+  runfold sql demo-runs "select run, min(value) from scalars group by run"
+
+Exit status: 0; 2 for a query that is wrong or came to a limit, a path that
+leads nowhere, or an output that exists.
+"""
+
+_SHOWN = 100
+_LONGEST_CELL = 200
+_UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9}
+
+
+def add_arguments(parser: Parser) -> None:
+    """Declare the options."""
+    parser.add_argument(
+        "words",
+        nargs="*",
+        metavar="LOGDIR QUERY",
+        help="A logdir, a run, an event file or a glob, or several; then the query, '-' for stdin.",
+    )
+    parser.add_argument(
+        "--file",
+        metavar="FILE",
+        help="Read the query from a file; all arguments are logdirs then. Default: none.",
+    )
+    parser.add_argument(
+        "--tables",
+        "--schema",
+        action="store_true",
+        help="List the tables and their columns instead. Default: off.",
+    )
+    parser.add_argument("--csv", action="store_true", help="Print CSV, exactly. Default: off.")
+    parser.add_json()
+    parser.add_argument(
+        "-o",
+        "--output",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="Write the rows to a file instead, in the format of its suffix: .csv, .tsv, .json,"
+        " .jsonl, .tex, .md (and .gz, .bz2, .xz, .zst behind), .xlsx, .parquet, .arrow,"
+        " .feather. May be given again. Default: none.",
+    )
+    parser.add_argument(
+        "-f", "--overwrite", action="store_true", help="Replace those files. Default: off."
+    )
+    parser.add_argument(
+        "--escape-formulas",
+        action="store_true",
+        help="Put a quote before text in .csv, .tsv and .xlsx that a spreadsheet would take"
+        " for a formula. Default: off.",
+    )
+    parser.add_argument(
+        "--limit-seconds",
+        type=_seconds,
+        metavar="S",
+        help="Stop a query that takes longer. Default: none is stopped.",
+    )
+    parser.add_argument(
+        "--limit-memory",
+        type=_size,
+        metavar="SIZE",
+        help="Stop a query that takes more, such as 500MB. Default: most of the memory.",
+    )
+    parser.add_restarts()
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print or write the rows."""
+    if options.tables:
+        _print_tables(options.json)
+        return 0
+    from runfold.export.files import check_file
+    from runfold.export.table import check_path
+    from runfold.logdir.load import Logdir
+    from runfold.tables.database import run_query
+    from runfold.tables.relations import Source
+
+    if sum((options.csv, options.json, bool(options.output))) > 1:
+        raise CommandError("Choose one of --csv, --json and -o.")
+    for path in options.output:
+        check_path(path)
+        check_file(path, options.overwrite)
+    paths, query = _read_query(options)
+    logdir = Logdir(*paths, restarts=options.restarts)
+    if not logdir.logs:
+        raise CommandError(no_runs(*paths))
+    rows = run_query(
+        Source.of(logdir),
+        query,
+        limit_seconds=options.limit_seconds,
+        limit_memory=options.limit_memory,
+    )
+    _give(rows, options)
+    # An answer may lack what was lost.
+    read = [log for log in logdir.logs.values() if log.is_loaded]
+    tell_problems(len(logdir.problems) + sum(len(log.list_problems()) for log in read), paths)
+    return 0
+
+
+def _read_query(options: argparse.Namespace) -> tuple[list[str], str]:
+    """The logdirs and the query."""
+    words = options.words
+    if options.file is not None:
+        if not words:
+            raise CommandError("Give the logdir that the query is about.")
+        with open(options.file, encoding="utf-8") as file:
+            return words, _decode(file.read, options.file)
+    if len(words) < 2:
+        example = 'runfold sql runs/ "select * from runs"'
+        raise CommandError(f"Give a logdir and a query, as in `{example}`.")
+    *paths, query = words
+    return paths, _decode(sys.stdin.read, "stdin") if query == "-" else query
+
+
+def _decode(read: Callable[[], str], name: str) -> str:
+    try:
+        return read()
+    except UnicodeDecodeError:
+        raise CommandError(f"{escape(name)}: a query is text in UTF-8, and this is not.") from None
+
+
+def _give(rows: pa.Table, options: argparse.Namespace) -> None:
+    from runfold.export.answer import plain_rows, spell_csv, write_rows
+
+    if options.output:
+        for path in options.output:
+            formulas = options.escape_formulas
+            print(escape(write_rows(rows, path, options.overwrite, escape_formulas=formulas)))
+        note(f"Wrote {human_count(rows.num_rows, 'row')}.")
+    elif options.csv:
+        sys.stdout.writelines(spell_csv(rows))
+    elif options.json:
+        print_json(plain_rows(rows))
+    else:
+        _print_rows(rows)
+
+
+def _print_rows(rows: pa.Table) -> None:
+    shown = rows if width() is None else rows.slice(0, _SHOWN)
+    cells = [
+        [_cell(value) for value in column.to_pylist(maps_as_pydicts="lossy")]
+        for column in shown.columns
+    ]
+    headings = [
+        Column(escape(field.name), is_number=_is_number(str(field.type)), may_shrink=True)
+        for field in rows.schema
+    ]
+    print_table(headings, list(zip(*cells, strict=True)))
+    left = rows.num_rows - shown.num_rows
+    if left:
+        note(f"... and {human_count(left, 'more row')}; --csv prints all of them.")
+
+
+def _is_number(kind: str) -> bool:
+    return kind.startswith(("int", "uint", "double", "float", "decimal"))
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        # A wall time is a large number whose last digits matter.
+        return f"{value:.2f}" if 1e6 <= abs(value) < 1e15 else f"{value:.6g}"
+    if isinstance(value, bytes):
+        return human_bytes(len(value))
+    if isinstance(value, list | dict):
+        return escape(json.dumps(value, default=_cell, ensure_ascii=False), _LONGEST_CELL)
+    return escape(str(value), _LONGEST_CELL)
+
+
+def _print_tables(as_json: bool) -> None:
+    from runfold.tables.schema import TABLES
+
+    if as_json:
+        print_json(TABLES)
+        return
+    lines = [
+        ["" if number else table, column, kind]
+        for table, columns in TABLES.items()
+        for number, (column, kind) in enumerate(columns.items())
+    ]
+    print_table([Column("table"), Column("column"), Column("type")], lines)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < 1e9:
+        raise argparse.ArgumentTypeError(f"'{text}' is no number of seconds")
+    return seconds
+
+
+def _size(text: str) -> int:
+    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?([kmg]?b?)", text.strip().lower())
+    if found is None or found[2] in ("k", "m", "g") or not float(found[1]):
+        raise argparse.ArgumentTypeError(f"'{text}' is no size, such as 500MB")
+    return int(float(found[1]) * _UNITS[found[2]])

@@ -1,0 +1,84 @@
+"""The rows of a query, written to a file or spelled for a program."""
+
+from __future__ import annotations
+
+import base64
+import json
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from runfold.export.columns import make_columns
+from runfold.export.delimited import spell_delimited
+from runfold.export.files import StrPath, replace_file
+from runfold.export.table import check_path, write_table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pyarrow as pa
+
+
+def write_rows(
+    rows: pa.Table, path: StrPath, overwrite: bool = False, *, escape_formulas: bool = False
+) -> str:
+    """Write rows in the format that the file's name says, and give its path.
+
+    Parquet and Arrow keep every type. Elsewhere lists and the like are JSON
+    text, and bytes are base64; numbers, text and missing values are exact.
+    Raises as `write_table` does.
+    """
+    suffix = check_path(path).suffix
+    if suffix not in (".parquet", ".arrow", ".feather"):
+        return write_table(_flat(rows), path, overwrite, escape_formulas=escape_formulas)
+    with replace_file(path, overwrite) as file:
+        if suffix == ".parquet":
+            import pyarrow.parquet as pq
+
+            pq.write_table(rows, file, compression="zstd")
+        else:
+            import pyarrow as pa
+
+            options = pa.ipc.IpcWriteOptions(compression="zstd")
+            with pa.ipc.new_file(file, rows.schema, options=options) as writer:
+                writer.write_table(rows)
+    return str(path)
+
+
+def spell_csv(rows: pa.Table) -> Iterator[str]:
+    """Yield the rows as CSV, with a heading."""
+    return spell_delimited(make_columns(_flat(rows)), ",")
+
+
+def plain_rows(rows: pa.Table) -> list[dict[str, Any]]:
+    """The rows as plain values by name: lists and mappings too, bytes as base64."""
+    columns = [_plain_column(column) for column in rows.columns]
+    return [dict(zip(rows.column_names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def _plain_column(column: pa.ChunkedArray) -> list[Any]:
+    return [_plain(value) for value in column.to_pylist(maps_as_pydicts="lossy")]
+
+
+def _plain(value: Any) -> Any:
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    if isinstance(value, dict):
+        return {str(key): _plain(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(entry) for entry in value]
+    return value.isoformat() if hasattr(value, "isoformat") else str(value)
+
+
+def _flat(rows: pa.Table) -> dict[str, list[Any]]:
+    """The columns by name, with nothing in them but numbers, booleans and text."""
+    return {
+        name: [
+            json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else value
+            for value in _plain_column(column)
+        ]
+        for name, column in zip(rows.column_names, rows.columns, strict=True)
+    }
