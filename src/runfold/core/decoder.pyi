@@ -24,7 +24,9 @@ class State(IntEnum):
 
 class Decoder:
     tags: Tags
-    def __init__(self, tags: Tags, offset: int = 0, limit: int = ...) -> None: ...
+    def __init__(
+        self, tags: Tags, offset: int = 0, limit: int = ..., is_in_order: bool = False
+    ) -> None: ...
     @property
     def offset(self) -> int: ...
     @property

@@ -209,16 +209,20 @@ cdef class Decoder:
         tags: the tags of the run the file belongs to.
         offset: where in the file the first byte to come stands.
         limit: records longer than this many bytes are not read.
+        is_in_order: give every value as an item in the order of the file, scalars too, and
+            in the form in which it is stored; of other events that there was one.
     """
 
     cdef Progress progress
     cdef readonly Tags tags
 
-    def __cinit__(self, Tags tags not None, int64_t offset=0, uint64_t limit=MAX_RECORD):
+    def __cinit__(self, Tags tags not None, int64_t offset=0, uint64_t limit=MAX_RECORD,
+                  bint is_in_order=False):
         if not 0 <= offset <= MAX_OFFSET:
             raise ValueError(f"no file has a byte {offset}")
         self.tags = tags
         self.progress.collected.tags = &tags.table
+        self.progress.collected.is_in_order = is_in_order
         self.progress.collected.previous_tag = -1
         self.progress.collected.first_wall_time = NAN
         self.progress.collected.last_wall_time = NAN

@@ -17,6 +17,11 @@ cpdef enum Form:
     GRAPH = 6
     META_GRAPH = 7
     RUN_METADATA = 8
+    # Only where a file is decoded in order:
+    FILE_VERSION = 9
+    SOURCE = 10
+    SUMMARY = 11            # a summary of no values
+    EVENT = 12              # nothing of the above
 
 cpdef enum NoteCode:
     BAD_PAYLOAD_CHECKSUM = 1
@@ -31,7 +36,7 @@ cdef struct Item:
     int64_t step
     double wall_time
     int64_t record          # where the record's header is in the file
-    int64_t start           # where the value's bytes are in the file
+    int64_t start           # where the value's bytes are in the file; a scalar: the bits of it
     int64_t length
     int32_t tag             # -1: the graph of the run has no tag
     int16_t form
@@ -65,6 +70,7 @@ cdef struct Value:
 
 cdef struct Collected:
     TagTable* tags
+    bint is_in_order        # every value is an item, as it is stored
     int32_t previous_tag
     int64_t events
     double first_wall_time

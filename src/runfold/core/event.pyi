@@ -10,6 +10,10 @@ class Form(IntEnum):
     GRAPH = 6
     META_GRAPH = 7
     RUN_METADATA = 8
+    FILE_VERSION = 9
+    SOURCE = 10
+    SUMMARY = 11
+    EVENT = 12
 
 class NoteCode(IntEnum):
     BAD_PAYLOAD_CHECKSUM = 1

@@ -14,6 +14,8 @@ from runfold.core.event cimport (
     BAD_HISTOGRAM,
     BAD_TENSOR,
     COLLECTED,
+    EVENT,
+    FILE_VERSION,
     GRAPH,
     HISTOGRAM,
     IMAGE,
@@ -24,6 +26,8 @@ from runfold.core.event cimport (
     ROUNDED_INTEGER,
     RUN_METADATA,
     SCALAR,
+    SOURCE,
+    SUMMARY,
     TENSOR,
     UNKNOWN_WALL_TIME,
     Advance,
@@ -54,11 +58,13 @@ from runfold.core.wire cimport (
 cdef enum:
     EVENT_WALL_TIME = 1 << 3 | 1
     EVENT_STEP = 2 << 3
+    EVENT_FILE_VERSION = 3 << 3 | 2
     EVENT_GRAPH = 4 << 3 | 2
     EVENT_SUMMARY = 5 << 3 | 2
     EVENT_SESSION_LOG = 7 << 3 | 2
     EVENT_RUN_METADATA = 8 << 3 | 2
     EVENT_META_GRAPH = 9 << 3 | 2
+    EVENT_SOURCE = 10 << 3 | 2
     SUMMARY_VALUE = 1 << 3 | 2
     VALUE_TAG = 1 << 3 | 2
     VALUE_SIMPLE = 2 << 3 | 5
@@ -148,6 +154,19 @@ cdef inline bint add_scalar(
     return add_point(points, step, wall_time, value)
 
 
+cdef bint add_scalar_item(Collected* into, int32_t tag, int64_t step, double wall_time,
+                          double scalar, int64_t record) noexcept nogil:
+    """Append a scalar to the items; 0 when memory is out."""
+    cdef Value value
+    cdef int64_t bits
+    value.bytes.at = value.bytes.end = NULL
+    value.tag = tag
+    value.form = SCALAR
+    value.plugin = UNKNOWN_PLUGIN
+    memcpy(&bits, &scalar, 8)
+    return add_item(into, &value, step, wall_time, record, bits)
+
+
 cdef bint add_restart(Collected* into, int64_t step) noexcept nogil:
     cdef Restart* restart
     cdef size_t i = 0
@@ -175,12 +194,14 @@ cdef void forget_metadata(Collected* into) noexcept nogil:
             into.tags.tags[into.values[i].tag].plugin = UNKNOWN_PLUGIN
 
 
-cdef bint read_tensor(Value* value, Cursor message) noexcept nogil:
+cdef bint read_tensor(Value* value, Cursor message, bint is_in_order) noexcept nogil:
     """Take a tensor of one number as a scalar, unless another plugin owns it."""
     cdef Tensor tensor
     cdef int answer = 0
     if not parse_tensor(message, &tensor):
         return 0
+    if is_in_order:
+        return 1
     if value.plugin <= SCALARS_PLUGIN:
         answer = scalar_value(&tensor, &value.scalar)
     if answer > 0:
@@ -249,7 +270,7 @@ cdef Outcome read_value(Collected* into, Cursor message) noexcept nogil:
             has_metadata = True
         elif not skip_field(&at, field, wire_type):
             return MALFORMED
-    if value.form == NOTHING and not has_metadata:
+    if value.form == NOTHING and not has_metadata and not into.is_in_order:
         return COLLECTED
     value.tag = next_tag(into.tags, into.previous_tag, name)
     if value.tag < 0:
@@ -263,9 +284,9 @@ cdef Outcome read_value(Collected* into, Cursor message) noexcept nogil:
         if outcome != COLLECTED:
             return outcome
     if value.form == TENSOR:
-        if not read_tensor(value, body):
+        if not read_tensor(value, body, into.is_in_order):
             return MALFORMED
-    elif value.form == HISTOGRAM and not histogram_is_valid(body):
+    elif value.form == HISTOGRAM and not into.is_in_order and not histogram_is_valid(body):
         value.note = BAD_HISTOGRAM
         value.is_dropped = True
     return COLLECTED
@@ -347,7 +368,10 @@ cdef bint keep_values(Collected* into, int64_t step, double wall_time, int64_t r
         if value.is_dropped:
             continue
         if value.form == SCALAR:
-            if not add_scalar(into, value.tag, step, wall_time, value.scalar):
+            if into.is_in_order:
+                if not add_scalar_item(into, value.tag, step, wall_time, value.scalar, record):
+                    return 0
+            elif not add_scalar(into, value.tag, step, wall_time, value.scalar):
                 return 0
         else:
             start = record + HEADER_SIZE + (value.bytes.at - payload)
@@ -393,12 +417,17 @@ cdef bint read_plain(Cursor event, Plain* out) noexcept nogil:
     )
 
 
-cdef Outcome keep_plain(Collected* into, const Plain* plain) noexcept nogil:
+cdef Outcome keep_plain(Collected* into, const Plain* plain, int64_t record) noexcept nogil:
     cdef int32_t tag = next_tag(into.tags, into.previous_tag, plain.name)
     if tag < 0:
         return OUT_OF_MEMORY
     into.previous_tag = tag
-    if not add_scalar(into, tag, <int64_t> plain.step, plain.wall_time, plain.scalar):
+    if into.is_in_order:
+        if not add_scalar_item(
+            into, tag, <int64_t> plain.step, plain.wall_time, plain.scalar, record
+        ):
+            return OUT_OF_MEMORY
+    elif not add_scalar(into, tag, <int64_t> plain.step, plain.wall_time, plain.scalar):
         return OUT_OF_MEMORY
     count_event(into, plain.wall_time)
     return COLLECTED
@@ -428,10 +457,11 @@ cdef Outcome read_event(Collected* into, Cursor event, int64_t record) noexcept 
     cdef Cursor body
     cdef bint is_start = False
     cdef bint has_wall_time = False
+    cdef bint has_summary = False
     cdef Outcome outcome = COLLECTED
     cdef Plain plain
     if read_plain(event, &plain):
-        return keep_plain(into, &plain)
+        return keep_plain(into, &plain, record)
     into.values_size = 0
     while event.at < event.end:
         if not read_key(&event, &field, &wire_type):
@@ -449,6 +479,7 @@ cdef Outcome read_event(Collected* into, Cursor event, int64_t record) noexcept 
             if not read_bytes(&event, &body):
                 return MALFORMED
             outcome = read_summary(into, body)
+            has_summary = True
         elif key == EVENT_SESSION_LOG:
             if not read_bytes(&event, &body) or not read_session_log(body, &is_start):
                 return MALFORMED
@@ -464,11 +495,22 @@ cdef Outcome read_event(Collected* into, Cursor event, int64_t record) noexcept 
             if not read_bytes(&event, &body):
                 return MALFORMED
             outcome = read_run_metadata(into, body)
+        elif into.is_in_order and key in (EVENT_FILE_VERSION, EVENT_SOURCE):
+            if not read_bytes(&event, &body):
+                return MALFORMED
+            outcome = add_payload(
+                into, FILE_VERSION if key == EVENT_FILE_VERSION else SOURCE, body, NULL)
         elif not skip_field(&event, field, wire_type):
             return MALFORMED
         if outcome != COLLECTED:
             return outcome
-    if not isfinite(wall_time):
+    if into.is_in_order:
+        if into.values_size == 0:
+            body.at = body.end = payload
+            outcome = add_payload(into, SUMMARY if has_summary else EVENT, body, NULL)
+            if outcome != COLLECTED:
+                return outcome
+    elif not isfinite(wall_time):
         wall_time = NAN
         if not add_note(into, record, UNKNOWN_WALL_TIME, -1):
             return OUT_OF_MEMORY

@@ -97,6 +97,7 @@ class EventFile:
     __slots__ = (
         "_before",
         "_head",
+        "_is_in_order",
         "_is_young",
         "_notes",
         "_stat",
@@ -108,8 +109,9 @@ class EventFile:
         "version",
     )
 
-    def __init__(self, path: str, tags: Tags) -> None:
+    def __init__(self, path: str, tags: Tags, is_in_order: bool = False) -> None:
         self.path = path
+        self._is_in_order = is_in_order
         # How often the file turned out to be another one than before, and how
         # often something new was found in it.
         self.rereads = -1
@@ -120,7 +122,7 @@ class EventFile:
         """Forget everything that was read: the file is another one now."""
         self.rereads += 1
         self.version += 1
-        self.decoder = Decoder(tags)
+        self.decoder = Decoder(tags, is_in_order=self._is_in_order)
         self.columns = Columns({}, NO_ITEMS, [])
         # Why the file could not be read at all, if so.
         self.trouble: Problem | None = None
@@ -197,6 +199,11 @@ class EventFile:
                 self.columns = new
         if notes:
             self._notes += notes
+
+    def take(self) -> Columns:
+        """Hand over what was read since the last call, and hold it no longer."""
+        taken, self.columns = self.columns, Columns({}, NO_ITEMS, [])
+        return taken
 
     def problems(self, tag_names: Sequence[str]) -> Iterator[Problem]:
         """Everything wrong in this file, in the order of the file."""
