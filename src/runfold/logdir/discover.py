@@ -130,7 +130,7 @@ def _locate_glob(given: str, pattern: str) -> _Place:
     for path in found:
         if os.path.isdir(path):
             place.directories.append(path)
-        elif _is_event_file(path) and os.path.isfile(path):
+        elif is_event_file(path) and os.path.isfile(path):
             place.files.append(path)
     if not found:
         raise LogdirNotFound(f"Nothing matches '{escape(given)}'.")
@@ -302,7 +302,7 @@ class _Walk:
             self._note(Code.SPECIAL_FILE, odd)
         if regular:
             run = self._run(path)
-            run.files = list(filter(_is_event_file, regular))
+            run.files = list(filter(is_event_file, regular))
             if len(run.files) > 1:
                 run.files.sort(key=file_order)
             if len(run.files) < len(regular):
@@ -349,7 +349,8 @@ def _is_ours(name: str) -> bool:
     return "tfevents" in name or name == CONFIG_NAME
 
 
-def _is_event_file(path: str) -> bool:
+def is_event_file(path: str) -> bool:
+    """Whether the name is that of an event file that may hold events."""
     # The profiler leaves `.profile-empty` files to make a run known; they hold no events.
     return "tfevents" in path.rpartition(os.sep)[2] and not path.endswith(".profile-empty")
 
