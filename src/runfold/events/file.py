@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from runfold.core.checksum import masked_crc32c
-from runfold.core.decoder import MAX_RECORD, NO_ITEMS, Decoder, State
+from runfold.core.decoder import ITEM, MAX_RECORD, NO_ITEMS, Decoder, State
 from runfold.core.event import NoteCode
 from runfold.errors import FileChanged
 from runfold.events.problems import Code, Problem
@@ -33,6 +33,9 @@ IDLE_SECONDS = 180
 # How many bytes at the start, and before the place reached, are compared to
 # tell a file that grew from one that was written anew under the same name.
 _MARK = 64
+
+# Many values are small and lie close together: one read of this size brings several.
+_WINDOW = 16 << 10
 
 # Two writes within one tick of the file system's clock leave the same time.
 _TICK = 50_000_000
@@ -237,14 +240,16 @@ class EventFile:
         Raises FileChanged when the file no longer holds what was indexed.
         """
         at, payload = -1, b""
+        table = items if isinstance(items, np.ndarray) else np.array(list(items), ITEM)
+        places = (table[name].tolist() for name in ("record", "start", "length"))
         with self._open() as descriptor:
             self._check(descriptor)
-            for item in items:
-                record = int(item["record"])
+            window = _Window(descriptor)
+            for record, start, length in zip(*places, strict=True):
                 if record != at:
-                    at, payload = record, self._read_payload(descriptor, record)
-                start = int(item["start"]) - record - HEADER_SIZE
-                yield payload[start : start + int(item["length"])]
+                    at, payload = record, self._read_payload(window, record)
+                start -= record + HEADER_SIZE
+                yield payload[start : start + length]
 
     def fetch_head(self, items: Iterable[np.void], size: int) -> Iterator[bytes]:
         """Yield at most the first `size` bytes of indexed values, without the rest.
@@ -254,11 +259,12 @@ class EventFile:
         """
         with self._open() as descriptor:
             self._check(descriptor)
+            window = _Window(descriptor, 0)
             for item in items:
                 record, start, length = int(item["record"]), int(item["start"]), int(item["length"])
-                if self._read_length(descriptor, record) < start + length - record - HEADER_SIZE:
+                if self._read_length(window, record) < start + length - record - HEADER_SIZE:
                     raise self._changed()
-                yield self._read_at(descriptor, min(size, length), start)
+                yield self._read_at(window, min(size, length), start)
 
     def _open(self) -> _Descriptor:
         try:
@@ -278,23 +284,24 @@ class EventFile:
         if was_replaced:
             raise self._changed()
 
-    def _read_length(self, descriptor: int, record: int) -> int:
-        header = self._read_at(descriptor, HEADER_SIZE, record)
+    def _read_length(self, window: _Window, record: int) -> int:
+        header = self._read_at(window, HEADER_SIZE, record)
         length = int.from_bytes(header[:8], "little")
         if masked_crc32c(header[:8]) != _u32(header[8:]) or length > MAX_RECORD:
             raise self._changed()
         return length
 
-    def _read_payload(self, descriptor: int, record: int) -> bytes:
-        length = self._read_length(descriptor, record)
-        body = self._read_at(descriptor, length + 4, record + HEADER_SIZE)
-        if masked_crc32c(body[:-4]) != _u32(body[-4:]):
+    def _read_payload(self, window: _Window, record: int) -> bytes:
+        length = self._read_length(window, record)
+        body = self._read_at(window, length + 4, record + HEADER_SIZE)
+        payload = body[:-4]
+        if masked_crc32c(payload) != _u32(body[-4:]):
             raise self._changed()
-        return body[:-4]
+        return payload
 
-    def _read_at(self, descriptor: int, size: int, offset: int) -> bytes:
+    def _read_at(self, window: _Window, size: int, offset: int) -> bytes:
         try:
-            data = os.pread(descriptor, size, offset)
+            data = window.read(size, offset)
         except OSError as error:
             raise self._changed() from error
         if len(data) < size:
@@ -318,6 +325,26 @@ class _Descriptor:
 
     def __exit__(self, *_: object) -> None:
         os.close(self.number)
+
+
+class _Window:
+    """An open file, of which a little more is read than asked for: the next may lie there."""
+
+    __slots__ = ("_data", "_descriptor", "_size", "_start")
+
+    def __init__(self, descriptor: int, size: int = _WINDOW) -> None:
+        self._descriptor = descriptor
+        self._size = size
+        self._start = 0
+        self._data = b""
+
+    def read(self, size: int, offset: int) -> bytes:
+        """The bytes from `offset` on, fewer at the end of the file."""
+        at = offset - self._start
+        if not 0 <= at <= len(self._data) - size:
+            self._data = os.pread(self._descriptor, max(size, self._size), offset)
+            self._start, at = offset, 0
+        return self._data[at : at + size]
 
 
 def _u32(data: bytes) -> int:
