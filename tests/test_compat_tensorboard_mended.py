@@ -2,6 +2,8 @@
 
 import logging
 import os
+import re
+from pathlib import Path
 
 import pytest
 from accumulators import pair, told
@@ -14,6 +16,8 @@ from runfold.core.encoder import frame
 from runfold.errors import FileChanged
 
 NAME = "events.out.tfevents.17"
+TESTS = Path(__file__).parent
+DOCUMENT = TESTS.parent / "docs" / "compat.md"
 
 
 def steps(accumulator, tag="loss"):
@@ -112,3 +116,11 @@ def test_scalars_outlast_their_file_and_the_rest_says_that_it_is_gone(tmp_path):
 def test_path_may_be_one_of_pathlib(tmp_path):
     write(tmp_path / NAME, version(), points(0))
     assert told(EventAccumulator(tmp_path).Reload()) == told(pair(tmp_path)[0].Reload())
+
+
+def test_document_names_a_test_for_every_difference():
+    rows = re.findall(r"^\|.*\|.*\|.*\| `(test_\w+)` \|$", DOCUMENT.read_text(), re.MULTILINE)
+    here = "".join(path.read_text() for path in TESTS.glob("test_compat_tensorboard*.py"))
+    assert {name for name in rows if f"def {name}(" not in here} == set()
+    own = re.findall(r"^def (test_\w+)", Path(__file__).read_text(), re.MULTILINE)
+    assert set(own) - set(rows) == {"test_document_names_a_test_for_every_difference"}
