@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from runfold.core.encoder import EventBuffer
+from runfold.events.values import hparams_start
 
 
 def write(folder: Path, *adds: Callable[[EventBuffer], None], number: int = 1) -> Path:
@@ -36,3 +37,8 @@ def values(*messages: bytes, step: int = 0) -> Callable[[EventBuffer], None]:
             buffer.value(message, step, 10.0)
 
     return add
+
+
+def hparams(**settings: object) -> Callable[[EventBuffer], None]:
+    """Add the hparams of a run."""
+    return values(hparams_start(settings))

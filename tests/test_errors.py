@@ -7,12 +7,14 @@ import pytest
 from runfold import errors
 from runfold.errors import (
     AmbiguousTag,
+    BadExpression,
     BadLog,
     CannotFold,
     FileChanged,
     LogdirNotFound,
     OutputExists,
     RunfoldError,
+    UnknownColumn,
     UnknownFormat,
     UnknownRun,
     UnknownStatistic,
@@ -33,6 +35,8 @@ PROBLEM = Problem.of(
         (UnknownTag, KeyError),
         (AmbiguousTag, LookupError),
         (UnknownStatistic, ValueError),
+        (UnknownColumn, KeyError),
+        (BadExpression, ValueError),
         (UnknownFormat, ValueError),
         (CannotFold, ValueError),
         (OutputExists, FileExistsError),

@@ -11,10 +11,10 @@ from scipy.integrate import trapezoid
 from runfold.errors import CannotFold, UnknownStatistic, UnknownTag
 from runfold.events import values as messages
 from runfold.logdir.load import Logdir
-from runfold.reduce.direction import Better, Direction, find_direction
 from runfold.reduce.groups import make_groups
 from runfold.reduce.scores import Scored, check_at, score_tag, tabulate
 from runfold.reduce.tags import choose_tags
+from runfold.tables.direction import Better, Direction, find_direction
 
 POINTS = [(0, 4.0), (10, 1.0), (30, 2.0), (40, 3.0)]
 

@@ -8,7 +8,6 @@ from scipy import stats
 
 from runfold.errors import CannotFold
 from runfold.reduce import tasks as tasks_module
-from runfold.reduce.direction import Better, Direction
 from runfold.reduce.pairs import improvement_interval
 from runfold.reduce.tasks import (
     Normalize,
@@ -18,6 +17,7 @@ from runfold.reduce.tasks import (
     improve,
     resample_iqm,
 )
+from runfold.tables.direction import Better, Direction
 
 RANDOM = np.random.default_rng(3)
 SAMPLES = {

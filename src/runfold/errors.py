@@ -6,6 +6,8 @@
     ├── UnknownTag       (also a KeyError)          no tag of that name
     ├── AmbiguousTag     (also a LookupError)       the tag holds two kinds of data
     ├── UnknownStatistic (also a ValueError)        no operation or statistic of that name
+    ├── UnknownColumn    (also a KeyError)          no column of that name
+    ├── BadExpression    (also a ValueError)        a condition that says nothing
     ├── UnknownFormat    (also a ValueError)        a file name whose suffix says nothing
     ├── CannotFold       (also a ValueError)        runs that do not fit together as asked
     ├── BadQuery         (also a ValueError)        SQL that cannot be answered, and where
@@ -24,6 +26,7 @@ from runfold.text import escape
 
 __all__ = [
     "AmbiguousTag",
+    "BadExpression",
     "BadLog",
     "BadQuery",
     "CannotFold",
@@ -33,6 +36,7 @@ __all__ = [
     "OutputExists",
     "QueryStopped",
     "RunfoldError",
+    "UnknownColumn",
     "UnknownFormat",
     "UnknownRun",
     "UnknownStatistic",
@@ -81,6 +85,14 @@ class AmbiguousTag(RunfoldError, LookupError):
 
 class UnknownStatistic(RunfoldError, ValueError):
     """No operation has that name, or it was not asked for."""
+
+
+class UnknownColumn(RunfoldError, KeyError):
+    """No column of a table has that name, or none matches that glob."""
+
+
+class BadExpression(RunfoldError, ValueError):
+    """A condition that cannot be read, or names what no run has; the message shows the place."""
 
 
 class UnknownFormat(RunfoldError, ValueError):

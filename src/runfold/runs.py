@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from runfold.reduce.tasks import Normalize
     from runfold.reduced import Reduced
     from runfold.tables.difference import Difference
+    from runfold.tables.direction import Better
+    from runfold.tables.per_run import Steps
     from runfold.tables.table import Table
 
 __all__ = ["Changes", "Run", "Runs", "Series", "open_runs"]
@@ -272,6 +274,88 @@ class Runs(Frames, Mapping[str, Run]):
         """
         return self._logdir.refresh()
 
+    def table(
+        self,
+        *,
+        last: bool | Names = True,
+        best: bool | Names = None,
+        min: bool | Names = None,
+        max: bool | Names = None,
+        mean: bool | Names = None,
+        auc: bool | Names = None,
+        first: bool | Names = None,
+        at: Steps | Mapping[str, Steps] | None = None,
+        text: bool | Names = True,
+        images: bool | Names = True,
+        columns: Names = None,
+        sort: Names = None,
+        reverse: bool = False,
+        better: Better | Mapping[str, Better] | None = None,
+        runs: Names = None,
+    ) -> Table:
+        """One row a run: status, start, duration, steps, hparams, and what it reached.
+
+        A tag's last value, an hparam, text and image go by their names: `val/loss`,
+        `lr`. Other columns say what they hold first: `best val/loss`, `best_step
+        val/loss`, `min val/loss`, `at 100 val/loss`; and so does one whose name an
+        earlier column has: `last lr` beside an hparam `lr`. Other kinds are counted.
+        A folder that torch's `add_hparams` made is joined to its run.
+
+        Args:
+            last: names and globs of scalar tags; True takes all but those that a
+                tracked run adds of itself. The same holds for the next six.
+            best: and the step of the best beside it; True and globs pass over tags
+                of which nobody knows which way is better.
+            min: of the values that are numbers.
+            max: of the values that are numbers.
+            mean: of the values that are numbers.
+            auc: the area under the curve, by trapezoids.
+            first: the value at the lowest step.
+            at: a step or several, for the last value up to it of all tags, or of
+                those by name or glob: `{"val/*": 100}`. Missing where a series
+                ends before it.
+            text: tags of which to take the last text; True for all.
+            images: tags of which to take the last image; True for all.
+            columns: only these, by name or glob, in this order after `run`; a full
+                name such as `max val/acc` need not be asked for elsewhere.
+            sort: by which columns, shown or not; what is missing comes last.
+            reverse: the largest first.
+            better: "higher" or "lower", for all or by name or glob; by default
+                guessed from each tag's name.
+            runs: names and globs; by default all.
+
+        Raises UnknownTag and UnknownColumn with the near ones.
+
+        Example:
+            >>> runs.table(best="val/*", sort="best val/loss")
+        """
+        from runfold.logdir.pause import pause_collector
+        from runfold.tables.overview import Overview
+        from runfold.tables.per_run import run_frame, tabulate
+
+        statistics = {
+            "last": last,
+            "best": best,
+            "min": min,
+            "max": max,
+            "mean": mean,
+            "auc": auc,
+            "first": first,
+        }
+        logs = self._logs_with_parts(runs)
+        with pause_collector():
+            columns_of = tabulate(
+                Overview(logs, better),
+                statistics,
+                at=at,
+                text=text,
+                images=images,
+                columns=columns,
+                sort=sort,
+                reverse=reverse,
+            )
+        return run_frame(columns_of)
+
     def reduce(
         self,
         ops: Operation | Iterable[Operation] = ("mean", "std"),
@@ -511,6 +595,13 @@ class Runs(Frames, Mapping[str, Run]):
         logs = [self._logdir.logs[name] for name in names]
         self._logdir.load(logs)
         return logs
+
+    def _logs_with_parts(self, runs: Names) -> list[RunLog]:
+        """The logs that a filter selects, and the folders that hold their hparams, read."""
+        from runfold.tables.hparams import parent_of
+
+        chosen = set(select(list(self), runs, noun="run"))
+        return self._logs([name for name in self if name in chosen or parent_of(name) in chosen])
 
     def __reduce__(self) -> tuple[Callable[..., Runs], tuple[object, ...]]:
         """Travel to another process as paths, to be opened again there."""

@@ -41,7 +41,7 @@ def select(
         if want in known:
             kept.add(want)
             continue
-        matched = _matching(names, want)
+        matched = match_glob(names, want)
         if not matched:
             raise _ERRORS[noun](_nothing(names, want, noun, where))
         kept.update(matched)
@@ -53,7 +53,8 @@ def is_glob(text: str) -> bool:
     return _MAGIC.search(text) is not None
 
 
-def _matching(names: Sequence[str], glob: str) -> list[str]:
+def match_glob(names: Sequence[str], glob: str) -> list[str]:
+    """The names that a glob matches; none for a text that is no glob."""
     if not is_glob(glob):
         return []
     matches = re.compile(fnmatch.translate(glob)).match

@@ -20,6 +20,7 @@ from runfold.cli.terminal import (
     has_true_colour,
     plot_width,
 )
+from runfold.events.kinds.text import text_of
 from runfold.plot.text import draw_bars, draw_picture
 from runfold.text import escape, human_bytes, human_count, human_duration
 
@@ -27,11 +28,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _BARS = 16
-
-
-def text_of(value: Any) -> str:
-    """A stored text; of an array its texts, one a line."""
-    return value if isinstance(value, str) else "\n".join(value.reshape(-1).tolist())
 
 
 def format_time(wall_time: float) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from runfold.cli.terminal import CommandError, no_runs, note
@@ -177,7 +176,7 @@ def _decode(log: RunLog, kind: str, tag: str, options: argparse.Namespace) -> li
         parts = [found for found in selected if mesh_name(log, found) == name]
         return list(ROWS[kind]((log, _at(found, payloads, options)) for found in parts))
     if kind == "text" and not (options.all or options.json or options.step is not None):
-        chosen: Payloads = _only(payloads, slice(-TEXTS, None))
+        chosen: Payloads = payloads.only(slice(-TEXTS, None))
     elif kind == "hparams":
         chosen = payloads
     else:
@@ -187,14 +186,10 @@ def _decode(log: RunLog, kind: str, tag: str, options: argparse.Namespace) -> li
 
 def _at(payloads: Payloads, named: Payloads, options: argparse.Namespace) -> Payloads:
     if options.step is not None:
-        return _only(payloads, payloads.steps == options.step)
+        return payloads.only(payloads.steps == options.step)
     if options.all or options.json or not len(named):
         return payloads
-    return _only(payloads, payloads.steps == named.steps[-1])
-
-
-def _only(payloads: Payloads, rows: NDArray[np.bool_] | slice) -> Payloads:
-    return replace(payloads, items=payloads.items[rows], files=payloads.files[rows])
+    return payloads.only(payloads.steps == named.steps[-1])
 
 
 def _at_step(steps: NDArray[np.int64], step: int, tag: str) -> NDArray[np.bool_]:
@@ -209,7 +204,7 @@ def _at_step(steps: NDArray[np.int64], step: int, tag: str) -> NDArray[np.bool_]
 
 def _save(rows: list[Row[Any]], kind: str, options: argparse.Namespace) -> None:
     """Write one value to a file that does not exist yet."""
-    from runfold.cli.render import text_of
+    from runfold.events.kinds.text import text_of
 
     if kind not in ("image", "audio", "text"):
         raise CommandError(f"-o saves images, audio and text; {kind} data comes with --json.")

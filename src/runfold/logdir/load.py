@@ -12,6 +12,7 @@ from runfold.errors import BadLog, LogdirNotFound
 from runfold.events.problems import Code, Problem
 from runfold.logdir.discover import Discovery, discover
 from runfold.logdir.log import RunLog
+from runfold.logdir.pause import pause_collector
 from runfold.logdir.progress import progress_bar
 from runfold.logdir.read import Reader
 
@@ -67,9 +68,10 @@ class Logdir:
         self.progress = progress
         # Two threads may ask at once; a file must not be read by both.
         self._lock = threading.RLock()
-        found = discover(*paths)
+        with pause_collector():
+            found = discover(*paths)
+            self.logs = {name: RunLog(run, restarts, strict) for name, run in found.runs.items()}
         self.problems: list[Problem] = found.problems
-        self.logs = {name: RunLog(run, restarts, strict) for name, run in found.runs.items()}
         if strict and found.problems:
             raise BadLog(found.problems[0])
 
@@ -147,7 +149,10 @@ class Logdir:
         if not logs:
             return
         threads = _count_threads(logs)
-        with progress_bar(lambda: _unread(logs), "Reading", self.progress) as advance:
+        with (
+            pause_collector(),
+            progress_bar(lambda: _unread(logs), "Reading", self.progress) as advance,
+        ):
             if threads <= 1:
                 _read_runs(iter(logs), advance)
             else:

@@ -56,8 +56,11 @@ class Payloads:
         lost = [number for number, (file, _) in enumerate(self.sources) if file.trouble]
         if not lost:
             return self
-        kept = ~np.isin(self.files, lost)
-        return replace(self, items=self.items[kept], files=self.files[kept])
+        return self.only(~np.isin(self.files, lost))
+
+    def only(self, rows: NDArray[np.bool_] | slice) -> Payloads:
+        """Some of the values."""
+        return replace(self, items=self.items[rows], files=self.files[rows])
 
     def __len__(self) -> int:
         return len(self.items)

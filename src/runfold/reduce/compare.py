@@ -10,7 +10,6 @@ import numpy as np
 
 from runfold.errors import CannotFold
 from runfold.reduce.comparison import Comparison
-from runfold.reduce.direction import Better, find_direction
 from runfold.reduce.groups import By, make_groups
 from runfold.reduce.pairs import compare_pair, correct, summarise
 from runfold.reduce.points import DUPLICATES
@@ -18,6 +17,7 @@ from runfold.reduce.scores import At, check_at, score_tag, tabulate
 from runfold.reduce.tags import choose_tags
 from runfold.reduce.tasks import Normalize, Tasks, check_normalize, fold_tasks
 from runfold.reduce.verdict import judge, judge_overall, warn
+from runfold.tables.direction import Better, find_direction
 from runfold.text import not_one_of
 
 if TYPE_CHECKING:

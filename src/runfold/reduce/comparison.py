@@ -8,11 +8,11 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from runfold.errors import UnknownStatistic
-from runfold.reduce.direction import Direction
 from runfold.reduce.pairs import Pair, Summary
 from runfold.reduce.scores import At, Score, name_group
 from runfold.reduce.tasks import Overall, OverallPair
 from runfold.reduce.verdict import name_level, number, percent, show_p, show_span
+from runfold.tables.direction import Direction
 from runfold.tables.listing import align_rows, html_table
 from runfold.text import did_you_mean, escape
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, SupportsIndex, cast
 import numpy as np
 
 from runfold.errors import CannotFold, UnknownStatistic
-from runfold.reduce.direction import LOWER, Direction
 from runfold.reduce.points import STEP, Points, place
+from runfold.tables.direction import LOWER, Direction
 from runfold.text import did_you_mean, escape, human_count, human_list, human_span
 
 if TYPE_CHECKING:

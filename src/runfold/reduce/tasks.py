@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from runfold.errors import CannotFold
-from runfold.reduce.direction import LOWER
 from runfold.reduce.pairs import NAN, improvement, improvement_interval
+from runfold.tables.direction import LOWER
 from runfold.text import did_you_mean, escape
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from runfold.reduce.direction import Direction
+    from runfold.tables.direction import Direction
 
     Floats = NDArray[np.float64]
 

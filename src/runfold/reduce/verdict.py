@@ -12,8 +12,8 @@ from runfold.text import escape, human_count, human_list
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from runfold.reduce.direction import Direction
     from runfold.reduce.tasks import Overall, OverallPair
+    from runfold.tables.direction import Direction
 
 FEW = 5
 _LISTED = 6

@@ -56,6 +56,12 @@ def stored_in(log: RunLog) -> Iterator[tuple[RunLog, Payloads]]:
             yield log, payloads.readable()
 
 
+def read_settings(logs: Iterable[RunLog]) -> dict[str, dict[str, Any]]:
+    """The hparams of each run that has any, as its own files tell them."""
+    said = by_run(pair for log in logs for pair in stored_in(log))
+    return {run: settings(one) for run, one in said.items()}
+
+
 def parent_of(run: str) -> str | None:
     """The run that a folder made by `add_hparams` is a part of; None for any other.
 
@@ -72,8 +78,7 @@ def join_settings(logs: Iterable[RunLog]) -> tuple[dict[str, dict[str, Any]], se
     the run's own for each call; what is said there is said of the run.
     """
     logs = list(logs)
-    said = by_run(pair for log in logs for pair in stored_in(log))
-    found = {run: settings(one) for run, one in said.items()}
+    found = read_settings(logs)
     names = {log.name for log in logs}
     parts = set()
     for run, own in list(found.items()):

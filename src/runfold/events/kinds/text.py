@@ -19,3 +19,8 @@ def decode(value: bytes) -> str | np.ndarray:
     strings = np.empty(array.shape, dtype=object)
     strings.reshape(-1)[:] = [stored.text(element) for element in array.reshape(-1)]
     return strings
+
+
+def text_of(value: str | np.ndarray) -> str:
+    """A decoded text; of an array its texts, one a line."""
+    return value if isinstance(value, str) else "\n".join(value.reshape(-1).tolist())

@@ -1,0 +1,146 @@
+"""The columns of a table with one row a run: what each holds, and what it is called.
+
+A column's full name is what it holds and of what: `last val/loss`, `hparam lr`,
+`at 100 val/loss`. Hparams, last values, texts and images go by the second part
+alone, in this order, unless an earlier column, or one of those that every run
+has, is called so already, or the name itself begins like a full one.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from runfold.errors import UnknownColumn
+from runfold.select import match_glob
+from runfold.text import did_you_mean, escape, human_list
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from runfold.select import Names
+
+# What is known of every run; the last is there when asked for.
+FIXED = ("run", "status", "start", "duration", "steps", "points")
+# How many values there are of each kind that has no column of its own.
+COUNTED = {
+    "histogram": "histograms",
+    "audio": "audio",
+    "tensor": "tensors",
+    "pr_curve": "pr_curves",
+    "mesh": "meshes",
+    "graph": "graphs",
+    "run_metadata": "run_metadata",
+    "layout": "layouts",
+    "boxes": "boxes",
+    "embedding": "embeddings",
+}
+STATISTICS = ("last", "first", "best", "best_step", "min", "max", "mean", "auc")
+AT = "at"
+SHORT = ("hparam", "last", "text", "image")
+
+_RESERVED = {*FIXED, *COUNTED.values()}
+_AT = re.compile(r"at (-?[0-9]{1,19}) (.*)", re.DOTALL)
+_FULL = tuple(f"{what} " for what in (*STATISTICS, *SHORT, AT))
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """What a column holds: `what` is one of the names above, `name` a tag or an hparam."""
+
+    what: str
+    name: str = ""
+    step: int | None = None
+
+    @property
+    def full(self) -> str:
+        """A name that no other column has."""
+        if self.what in _RESERVED:
+            return self.what
+        step = "" if self.step is None else f"{self.step} "
+        return f"{self.what} {step}{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The names that there are: of hparams, and of tags that hold each kind."""
+
+    hparams: Sequence[str]
+    scalars: Sequence[str]
+    texts: Sequence[str]
+    images: Sequence[str]
+    counted: Sequence[str]
+
+    def every(self) -> list[Column]:
+        """Everything that has a short name, and all that every run has."""
+        return [
+            *map(Column, FIXED),
+            *(Column("hparam", name) for name in self.hparams),
+            *(Column("last", tag) for tag in self.scalars),
+            *(Column("text", tag) for tag in self.texts),
+            *(Column("image", tag) for tag in self.images),
+            *(Column(COUNTED[kind]) for kind in self.counted),
+        ]
+
+
+class Naming:
+    """What the columns are called; stable, whichever of them are shown."""
+
+    def __init__(self, known: Known) -> None:
+        self._known = known
+        self._columns: dict[str, Column] = {}
+        self._names: dict[Column, str] = {}
+        for column in known.every():
+            name = column.name
+            is_short = column.what in SHORT and name and name not in _RESERVED
+            if not is_short or name in self._columns or name.startswith(_FULL):
+                name = column.full
+            self._columns[name] = column
+            self._names[column] = name
+
+    def name(self, column: Column) -> str:
+        """What a column is called."""
+        return self._names.get(column) or column.full
+
+    def find(self, wanted: Names, shown: Iterable[Column]) -> list[Column]:
+        """The columns that are wanted, in that order, each once.
+
+        A name, short or full, may be that of any column; a glob looks at those that
+        are shown, or, behind a word such as `best`, at tags. Raises UnknownColumn.
+        """
+        shown = list(shown)
+        names = [self.name(column) for column in shown]
+        found: dict[Column, None] = {}
+        for want in [wanted] if isinstance(wanted, str) else wanted or ():
+            if not isinstance(want, str):
+                raise TypeError(f"A column is named by a str, not {escape(repr(want))}.")
+            found |= dict.fromkeys(self._find(want, dict(zip(names, shown, strict=True))))
+        return list(found)
+
+    def _find(self, want: str, shown: Mapping[str, Column]) -> list[Column]:
+        column = shown.get(want) or self._columns.get(want)
+        if column is not None:
+            return [column]
+        if columns := self._find_full(want):
+            return columns
+        columns = [shown[name] for name in match_glob(list(shown), want)]
+        if not columns:
+            hint = did_you_mean(want, [*shown, *self._columns]) or f"There are {human_list(shown)}."
+            raise UnknownColumn(f"No column '{escape(want)}'. {hint}")
+        return columns
+
+    def _find_full(self, want: str) -> list[Column]:
+        what, _, name = want.partition(" ")
+        step = None
+        if at := _AT.fullmatch(want):
+            step, name = int(at[1]), at[2]
+        elif what == AT:
+            return []
+        known = {"hparam": self._known.hparams, "text": self._known.texts}
+        known |= {"image": self._known.images, **dict.fromkeys(STATISTICS, self._known.scalars)}
+        known[AT] = self._known.scalars
+        names = known.get(what, ())
+        if name in names:
+            return [Column(what, name, step)]
+        return [Column(what, one, step) for one in match_glob(names, name)]

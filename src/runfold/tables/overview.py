@@ -1,0 +1,320 @@
+"""What is known of each of many runs, column by column, without pandas.
+
+Nothing is computed before its column is asked for.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from runfold.errors import CannotFold
+from runfold.events.kinds.text import text_of
+from runfold.log import story, system
+from runfold.log.config import name_leaves
+from runfold.select import match_glob
+from runfold.tables.columns import AT, COUNTED, Column, Known
+from runfold.tables.curves import Curves
+from runfold.tables.direction import LOWER, find_direction
+from runfold.tables.hparams import parent_of, read_settings
+from runfold.tables.story import read_part, read_status
+from runfold.tables.values import ROWS, embeddings_of, mesh_name
+from runfold.text import escape
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from runfold.log.status import RunStatus
+    from runfold.logdir.log import RunLog
+    from runfold.logdir.payloads import Payloads
+    from runfold.logdir.series import Series
+    from runfold.tables.curves import Found
+    from runfold.tables.direction import Better
+
+    # A list has None where a run has nothing; an array of floats NaN.
+    Cells = list[Any] | NDArray[np.float64]
+
+_TEXT_SUMMARY = "/text_summary"
+_NONE: dict[str, Any] = {}
+
+
+class Overview:
+    """Many runs that were read, a row each.
+
+    A run into whose time-stamped sub-folders `add_hparams` of torch put its hparams
+    and final metrics is one row with them, under its own name. Where the sub-folders
+    contradict each other each is a trial of its own, and a row.
+
+    `better` says which way a tag is better, for all or by name or glob; by default
+    the tag's name tells.
+    """
+
+    def __init__(
+        self, logs: Iterable[RunLog], better: Better | Mapping[str, Better] | None = None
+    ) -> None:
+        by_name = {log.name: log for log in logs}
+        self._better = better
+        self._own = read_settings(by_name.values())
+        self.parts: dict[str, list[RunLog]] = {}
+        for run in self._own:
+            parent = parent_of(run)
+            if parent in by_name:
+                self.parts.setdefault(parent, []).append(by_name[run])
+        for parent, parts in list(self.parts.items()):
+            if _contradict([self._own[part.name] for part in parts]):
+                del self.parts[parent]
+        joined = {part.name for parts in self.parts.values() for part in parts}
+        self.logs = [log for name, log in by_name.items() if name not in joined]
+        self._curves: dict[str, Curves] = {}
+
+    def __len__(self) -> int:
+        return len(self.logs)
+
+    @cached_property
+    def runs(self) -> list[str]:
+        """The names of the rows."""
+        return [log.name for log in self.logs]
+
+    @cached_property
+    def known(self) -> Known:
+        """The names of all hparams and tags."""
+        return Known(
+            list(dict.fromkeys(name for own in self.settings if own for name in own)),
+            list(self._series),
+            list(self._stored["text"]),
+            list(self._stored["image"]),
+            [kind for kind in COUNTED if kind in self._counts],
+        )
+
+    @cached_property
+    def settings(self) -> list[dict[str, Any]]:
+        """The hparams of each run, nested ones by dotted names."""
+        found = []
+        for log in self.logs:
+            own = self._own.get(log.name, _NONE)
+            for part in self.parts.get(log.name, ()):
+                own = own | self._own[part.name]
+            found.append(_restore_integers(log, dict(name_leaves(own))) if own else own)
+        return found
+
+    @cached_property
+    def statuses(self) -> list[RunStatus]:
+        """How each run fares; of one that does not say, what a part of it says."""
+        found = []
+        for log in self.logs:
+            status = read_status(log)
+            for part in self.parts.get(log.name, ()):
+                if status.state == "unknown":
+                    status = read_status(part)
+            found.append(status)
+        return found
+
+    @cached_property
+    def _series(self) -> dict[str, tuple[list[int], list[Series]]]:
+        """The rows that have points of a tag, and the points."""
+        found: dict[str, tuple[list[int], list[Series]]] = {}
+        for row, log in enumerate(self.logs):
+            scalars = log.scalars
+            for part in self.parts.get(log.name, ()):
+                scalars = part.scalars | scalars
+            for tag, series in scalars.items():
+                if tag not in found:
+                    found[tag] = [], []
+                if series.steps.size:
+                    rows, all_series = found[tag]
+                    rows.append(row)
+                    all_series.append(series)
+        return found
+
+    @cached_property
+    def _rich(self) -> list[tuple[int, RunLog]]:
+        """The rows that hold more than scalars, which in a large sweep are often none."""
+        return [(row, log) for row, log in enumerate(self.logs) if log.payloads or log.config]
+
+    @cached_property
+    def _stored(self) -> dict[str, dict[str, list[tuple[int, RunLog, Payloads]]]]:
+        """Where the texts and images of each tag lie, row by row."""
+        found: dict[str, dict[str, list[tuple[int, RunLog, Payloads]]]] = {"text": {}, "image": {}}
+        for row, log in self._rich:
+            for (kind, tag), payloads in log.payloads.items():
+                if kind in found and len(payloads):
+                    found[kind].setdefault(tag, []).append((row, log, payloads))
+        texts = found["text"]
+        # torch and tensorboardX add it to the tag that the user gave.
+        found["text"] = {_bare(tag, texts): places for tag, places in texts.items()}
+        return found
+
+    @cached_property
+    def _counts(self) -> dict[str, list[int]]:
+        """How many values of each other kind each run has; no kind that none has."""
+        found: dict[str, list[int]] = {}
+        for row, log in self._rich:
+            for kind, count in _count_values(log).items():
+                if count and kind in COUNTED:
+                    found.setdefault(kind, [0] * len(self))[row] = count
+        return found
+
+    def cells(self, column: Column) -> Cells:
+        """What a column holds, row by row. Raises CannotFold for a `best` nobody can tell."""
+        what = column.what
+        if what == "run":
+            return self.runs
+        if what == "status":
+            return [status.state for status in self.statuses]
+        if what in ("start", "duration"):
+            return self._times[what == "duration"]
+        if what == "points":
+            return [log.points for log in self.logs]
+        if what == "steps":
+            return self._last_steps
+        if what == "hparam":
+            return [own.get(column.name) for own in self.settings]
+        if what == "text":
+            return self._spread((row, text_of(value)) for row, value in self._last(column))
+        if what == "image":
+            return self._spread((row, value[1]) for row, value in self._last(column))
+        for kind, name in COUNTED.items():
+            if what == name:
+                return self._counts[kind]
+        rows, values = self.find_values(column)
+        if values.dtype == np.int64:
+            return self._spread(zip(rows.tolist(), values.tolist(), strict=True))
+        spread = np.full(len(self), np.nan)
+        spread[rows] = values
+        return spread
+
+    def find_values(self, column: Column) -> Found:
+        """The rows that have a value of a statistic of a tag, and the values."""
+        curves = self._curves_of(column.name)
+        if curves is None:
+            return np.empty(0, np.intp), np.empty(0)
+        if column.what == AT:
+            return curves.at(column.step or 0)
+        if column.what in ("best", "best_step"):
+            is_lowest = self._is_lower_better(column.name)
+            if column.what == "best_step":
+                return curves.best_step(is_lowest)
+            return curves.min() if is_lowest else curves.max()
+        found: Found = getattr(curves, column.what)()
+        return found
+
+    def knows_best(self, tag: str) -> bool:
+        """Whether anybody can tell which way a tag is better."""
+        return find_direction(tag, self._asked(tag)).better is not None
+
+    def _is_lower_better(self, tag: str) -> bool:
+        direction = find_direction(tag, self._asked(tag))
+        if direction.better is None:
+            raise CannotFold(
+                f"Is a higher or a lower '{escape(tag)}' better? Its name does not tell: say"
+                " better='higher' or 'lower' (--better), or ask for 'min' or 'max'."
+            )
+        return direction.better == LOWER
+
+    def _asked(self, tag: str) -> Better | None:
+        if self._better is None or isinstance(self._better, str):
+            return self._better
+        if tag in self._better:
+            return self._better[tag]
+        return next((way for glob, way in self._better.items() if match_glob([tag], glob)), None)
+
+    def _curves_of(self, tag: str) -> Curves | None:
+        if tag not in self._curves:
+            rows, series = self._series[tag]
+            if not rows:
+                return None
+            self._curves[tag] = Curves(rows, series)
+        return self._curves[tag]
+
+    @cached_property
+    def _times(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """When each run began, and how long it took, in seconds."""
+        starts, ends = np.full((2, len(self)), np.nan)
+        for row, (log, status) in enumerate(zip(self.logs, self.statuses, strict=True)):
+            first, last = log.wall_time_range
+            starts[row] = first if status.started is None else status.started
+            ends[row] = last if status.ended is None else status.ended
+        return starts, ends - starts
+
+    @cached_property
+    def _last_steps(self) -> list[int | None]:
+        """The last step of each run; the seconds that the machine's load counts are none."""
+        found = np.full(len(self), np.iinfo(np.int64).min)
+        has_any = np.zeros(len(self), np.bool_)
+        for tag in self._series:
+            curves = None if tag.startswith(system.PREFIX) else self._curves_of(tag)
+            if curves is not None:
+                rows, steps = curves.last_step()
+                np.maximum.at(found, rows, steps)
+                has_any[rows] = True
+        for row in np.flatnonzero(~has_any):
+            others = [
+                int(payloads.steps.max())
+                for (kind, tag), payloads in self.logs[row].payloads.items()
+                if len(payloads) and kind != "hparams" and not tag.startswith(story.PREFIX)
+            ]
+            if others:
+                found[row], has_any[row] = max(others), True
+        return [step if has else None for step, has in zip(found.tolist(), has_any, strict=True)]
+
+    def _last(self, column: Column) -> Iterable[tuple[int, Any]]:
+        """The last text or image of a tag in each row that has one."""
+        for row, log, payloads in self._stored[column.what][column.name]:
+            payloads = payloads.readable()
+            if len(payloads):
+                number = len(payloads) - 1 - int(payloads.steps[::-1].argmax())
+                only = payloads.only(slice(number, number + 1))
+                for found in ROWS[column.what]([(log, only)]):
+                    yield row, found.value
+                    break
+
+    def _spread(self, found: Iterable[tuple[int, Any]]) -> list[Any]:
+        cells: list[Any] = [None] * len(self)
+        for row, value in found:
+            cells[row] = value
+        return cells
+
+
+def _contradict(all_settings: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether any two give one hparam different values."""
+    merged: dict[str, Any] = {}
+    for own in all_settings:
+        for name, value in own.items():
+            if merged.setdefault(name, value) != value and value == value:
+                return True
+    return False
+
+
+def _restore_integers(log: RunLog, own: dict[str, Any]) -> dict[str, Any]:
+    """Settings with the integers that the tracked configuration tells; hparams are all floats."""
+    if ("text", story.PREFIX + story.CONFIG) not in log.payloads:
+        return own
+    told = dict(name_leaves(read_part(log, story.CONFIG) or {}))
+    return {
+        name: told[name] if type(told.get(name)) is int and told[name] == value else value
+        for name, value in own.items()
+    }
+
+
+def _count_values(log: RunLog) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    meshes: dict[str, int] = {}
+    for (kind, _), payloads in log.payloads.items():
+        if kind == "mesh":  # made of several tags, such as vertices and faces
+            name = mesh_name(log, payloads)
+            meshes[name] = max(meshes.get(name, 0), len(payloads))
+        else:
+            counts[kind] = counts.get(kind, 0) + len(payloads)
+    counts["mesh"] = sum(meshes.values())
+    if log.config is not None:
+        counts["embedding"] = len(embeddings_of(log))
+    return counts
+
+
+def _bare(tag: str, tags: Mapping[str, object]) -> str:
+    bare = tag.removesuffix(_TEXT_SUMMARY)
+    return tag if bare in tags else bare
