@@ -6,11 +6,12 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from runfold.errors import UnknownRun, UnknownTag
+from runfold.errors import RunfoldError, UnknownRun, UnknownTag
 from runfold.logdir.load import Changes, Logdir
 from runfold.logdir.restarts import POLICIES
 from runfold.logdir.series import Series
 from runfold.select import Names, select
+from runfold.tables.collection import Collection
 from runfold.tables.frames import Frames
 from runfold.text import did_you_mean, escape, not_one_of
 
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     from runfold.reduce.tasks import Normalize
     from runfold.reduced import Reduced
     from runfold.tables.difference import Difference
-    from runfold.tables.direction import Better
-    from runfold.tables.per_run import Steps
     from runfold.tables.table import Table
 
 __all__ = ["Changes", "Run", "Runs", "Series", "open_runs"]
@@ -226,31 +225,59 @@ class Run(Frames):
         return tags_html(self._log)
 
 
-class Runs(Frames, Mapping[str, Run]):
-    """The runs of a logdir by name; every kind of data in all of them as one table."""
+class Runs(Frames, Collection, Mapping[str, Run]):
+    """The runs of a logdir by name, or some of them; every kind of data in them as one table."""
 
-    def __init__(self, logdir: Logdir) -> None:
+    def __init__(self, logdir: Logdir, names: Iterable[str] | None = None) -> None:
         self._logdir = logdir
+        # Those that were chosen; None for all, also such as come later.
+        self._names = None if names is None else frozenset(names)
         self._runs: dict[str, Run] = {}
 
     def __getitem__(self, name: str) -> Run:
         """One run. Raises UnknownRun with the near names."""
         if not isinstance(name, str):
             raise UnknownRun(f"A run is named by a str, not {escape(repr(name))}.")
-        log = self._logdir.logs.get(name)
-        if log is None:
-            hint = did_you_mean(name, list(self._logdir.logs))
+        if name not in self:
+            if name in self._logdir.logs:
+                raise UnknownRun(f"Run '{escape(name)}' is not among those that were chosen.")
+            hint = did_you_mean(name, list(self))
             raise UnknownRun(f"No run '{escape(name)}'. {hint}".rstrip())
-        return self._runs.setdefault(name, Run(self._logdir, log))
+        return self._runs.setdefault(name, Run(self._logdir, self._logdir.logs[name]))
 
     def __contains__(self, name: object) -> bool:
-        return name in self._logdir.logs
+        return name in self._logdir.logs and (self._names is None or name in self._names)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._logdir.logs)
+        return filter(self.__contains__, self._logdir.logs)
 
     def __len__(self) -> int:
-        return len(self._logdir.logs)
+        return len(self._logdir.logs) if self._names is None else sum(1 for _ in self)
+
+    def _only(self, names: Iterable[str]) -> Runs:
+        """Some of these runs, of the same logdir."""
+        chosen = Runs(self._logdir, names)
+        chosen._runs = self._runs
+        return chosen
+
+    def __sub__(self, other: Runs) -> Runs:
+        """These runs without others of the same logdir."""
+        return self._combined(other, lambda name: name in self and name not in other)
+
+    def __and__(self, other: Runs) -> Runs:
+        """Those of these runs that are among others of the same logdir."""
+        return self._combined(other, lambda name: name in self and name in other)
+
+    def __or__(self, other: Runs) -> Runs:
+        """These runs and others of the same logdir."""
+        return self._combined(other, lambda name: name in self or name in other)
+
+    def _combined(self, other: Runs, keeps: Callable[[str], bool]) -> Runs:
+        if not isinstance(other, Runs):
+            return NotImplemented
+        if other._logdir is not self._logdir:
+            raise RunfoldError("Only runs that come from one rf.open() can be put together.")
+        return self._only([name for name in self._logdir.logs if keeps(name)])
 
     @property
     def tags(self) -> dict[str, list[str]]:
@@ -264,97 +291,16 @@ class Runs(Frames, Mapping[str, Run]):
 
     def load(self) -> Runs:
         """Read all runs now, on all cores, and return self."""
-        self._logdir.load()
+        self._logs(None)
         return self
 
     def refresh(self) -> Changes:
         """Find new runs and read what is new in those read before; says what changed.
 
-        Arrays and tables that were handed out before stay as they are.
+        Arrays and tables that were handed out before stay as they are. The whole
+        logdir is looked at; runs that were chosen, as by `where`, stay the same ones.
         """
         return self._logdir.refresh()
-
-    def table(
-        self,
-        *,
-        last: bool | Names = True,
-        best: bool | Names = None,
-        min: bool | Names = None,
-        max: bool | Names = None,
-        mean: bool | Names = None,
-        auc: bool | Names = None,
-        first: bool | Names = None,
-        at: Steps | Mapping[str, Steps] | None = None,
-        text: bool | Names = True,
-        images: bool | Names = True,
-        columns: Names = None,
-        sort: Names = None,
-        reverse: bool = False,
-        better: Better | Mapping[str, Better] | None = None,
-        runs: Names = None,
-    ) -> Table:
-        """One row a run: status, start, duration, steps, hparams, and what it reached.
-
-        A tag's last value, an hparam, text and image go by their names: `val/loss`,
-        `lr`. Other columns say what they hold first: `best val/loss`, `best_step
-        val/loss`, `min val/loss`, `at 100 val/loss`; and so does one whose name an
-        earlier column has: `last lr` beside an hparam `lr`. Other kinds are counted.
-        A folder that torch's `add_hparams` made is joined to its run.
-
-        Args:
-            last: names and globs of scalar tags; True takes all but those that a
-                tracked run adds of itself. The same holds for the next six.
-            best: and the step of the best beside it; True and globs pass over tags
-                of which nobody knows which way is better.
-            min: of the values that are numbers.
-            max: of the values that are numbers.
-            mean: of the values that are numbers.
-            auc: the area under the curve, by trapezoids.
-            first: the value at the lowest step.
-            at: a step or several, for the last value up to it of all tags, or of
-                those by name or glob: `{"val/*": 100}`. Missing where a series
-                ends before it.
-            text: tags of which to take the last text; True for all.
-            images: tags of which to take the last image; True for all.
-            columns: only these, by name or glob, in this order after `run`; a full
-                name such as `max val/acc` need not be asked for elsewhere.
-            sort: by which columns, shown or not; what is missing comes last.
-            reverse: the largest first.
-            better: "higher" or "lower", for all or by name or glob; by default
-                guessed from each tag's name.
-            runs: names and globs; by default all.
-
-        Raises UnknownTag and UnknownColumn with the near ones.
-
-        Example:
-            >>> runs.table(best="val/*", sort="best val/loss")
-        """
-        from runfold.logdir.pause import pause_collector
-        from runfold.tables.overview import Overview
-        from runfold.tables.per_run import run_frame, tabulate
-
-        statistics = {
-            "last": last,
-            "best": best,
-            "min": min,
-            "max": max,
-            "mean": mean,
-            "auc": auc,
-            "first": first,
-        }
-        logs = self._logs_with_parts(runs)
-        with pause_collector():
-            columns_of = tabulate(
-                Overview(logs, better),
-                statistics,
-                at=at,
-                text=text,
-                images=images,
-                columns=columns,
-                sort=sort,
-                reverse=reverse,
-            )
-        return run_frame(columns_of)
 
     def reduce(
         self,
@@ -588,36 +534,32 @@ class Runs(Frames, Mapping[str, Run]):
         """Everything wrong in the files: run, file, offset, code, message."""
         from runfold.tables.problems import problem_frame
 
-        return problem_frame(self._logdir.list_problems())
+        if self._names is None:
+            return problem_frame(self._logdir.list_problems())
+        found = [problem for log in self._logs(None) for problem in log.list_problems()]
+        return problem_frame(found)
 
     def _logs(self, runs: Names) -> list[RunLog]:
-        names = select(list(self._logdir.logs), runs, noun="run")
+        names = select(list(self), runs, noun="run")
         logs = [self._logdir.logs[name] for name in names]
         self._logdir.load(logs)
         return logs
-
-    def _logs_with_parts(self, runs: Names) -> list[RunLog]:
-        """The logs that a filter selects, and the folders that hold their hparams, read."""
-        from runfold.tables.hparams import parent_of
-
-        chosen = set(select(list(self), runs, noun="run"))
-        return self._logs([name for name in self if name in chosen or parent_of(name) in chosen])
 
     def __reduce__(self) -> tuple[Callable[..., Runs], tuple[object, ...]]:
         """Travel to another process as paths, to be opened again there."""
         logdir = self._logdir
         paths = [os.path.abspath(os.path.expanduser(path)) for path in logdir.paths]
-        return _reopen, (paths, logdir.restarts, logdir.strict, logdir.progress)
+        return _reopen, (paths, logdir.restarts, logdir.strict, logdir.progress, self._names)
 
     def __repr__(self) -> str:
         from runfold.tables.listing import describe_runs
 
-        return describe_runs(self._logdir)
+        return describe_runs(self._logdir, list(self))
 
     def _repr_html_(self) -> str:
         from runfold.tables.listing import runs_html
 
-        return runs_html(self._logdir)
+        return runs_html(self._logdir, list(self))
 
 
 def _reopen(
@@ -625,8 +567,10 @@ def _reopen(
     restarts: Literal["session", "step", "keep"],
     strict: bool,
     progress: bool | None,
+    names: frozenset[str] | None,
 ) -> Runs:
-    return open_runs(*paths, restarts=restarts, strict=strict, progress=progress)
+    runs = open_runs(*paths, restarts=restarts, strict=strict, progress=progress)
+    return runs if names is None else runs._only(names)
 
 
 def _tags_of(logs: Iterable[RunLog]) -> dict[str, list[str]]:

@@ -109,13 +109,12 @@ class Naming:
         A name, short or full, may be that of any column; a glob looks at those that
         are shown, or, behind a word such as `best`, at tags. Raises UnknownColumn.
         """
-        shown = list(shown)
-        names = [self.name(column) for column in shown]
+        by_name = {self.name(column): column for column in shown}
         found: dict[Column, None] = {}
         for want in [wanted] if isinstance(wanted, str) else wanted or ():
             if not isinstance(want, str):
                 raise TypeError(f"A column is named by a str, not {escape(repr(want))}.")
-            found |= dict.fromkeys(self._find(want, dict(zip(names, shown, strict=True))))
+            found |= dict.fromkeys(self._find(want, by_name))
         return list(found)
 
     def _find(self, want: str, shown: Mapping[str, Column]) -> list[Column]:

@@ -94,24 +94,29 @@ def list_run(log: RunLog) -> RunLine:
     )
 
 
-def describe_runs(logdir: Logdir) -> str:
-    """A table of the first runs for the terminal. Only those that are shown are read."""
-    count = len(logdir.logs)
+def describe_runs(logdir: Logdir, names: Sequence[str]) -> str:
+    """A table of the first of some runs for the terminal. Only those that are shown are read."""
+    count = len(names)
     paths = ", ".join(escape(str(path)) for path in logdir.paths)
-    head = f"{human_count(count, 'run')} in {paths}"
+    head = f"{_count_runs(logdir, names)} in {paths}"
     if not count:
         return head
-    table = align_rows(_run_rows(logdir))
+    table = align_rows(_run_rows(logdir, names))
     more = f"\n... and {count - _SHOWN} more" if count > _SHOWN else ""
     return f"{head}\n{table}{more}"
 
 
-def runs_html(logdir: Logdir) -> str:
+def runs_html(logdir: Logdir, names: Sequence[str]) -> str:
     """The same table for a notebook."""
-    count = len(logdir.logs)
-    more = f" (the first {_SHOWN} are shown)" if count > _SHOWN else ""
-    caption = f"<caption>{human_count(count, 'run')}{more}</caption>"
-    return html_table(caption, _run_rows(logdir))
+    more = f" (the first {_SHOWN} are shown)" if len(names) > _SHOWN else ""
+    caption = f"<caption>{_count_runs(logdir, names)}{more}</caption>"
+    return html_table(caption, _run_rows(logdir, names))
+
+
+def _count_runs(logdir: Logdir, names: Sequence[str]) -> str:
+    count, every = len(names), len(logdir.logs)
+    chosen = human_count(count, "run")
+    return chosen if count == every else f"{chosen} of {human_count(every)}"
 
 
 def describe_run(log: RunLog) -> str:
@@ -136,9 +141,9 @@ def tags_html(log: RunLog) -> str:
 _SHOWN = 20
 
 
-def _run_rows(logdir: Logdir) -> list[list[str]]:
+def _run_rows(logdir: Logdir, names: Sequence[str]) -> list[list[str]]:
     """Headings and the first runs, which are read for it."""
-    logs = list(logdir.logs.values())[:_SHOWN]
+    logs = [logdir.logs[name] for name in names[:_SHOWN]]
     logdir.load(logs)
     lines = [list_run(log) for log in logs]
     hidden = _hidden_cells(lines)

@@ -202,6 +202,27 @@ class Overview:
         found: Found = getattr(curves, column.what)()
         return found
 
+    def rows_with(self, tag: str) -> set[int]:
+        """The rows that have the tag, or one that a glob matches, of any kind."""
+        names = set(match_glob(self.tags, tag)) | {tag}
+        return {row for row, own in enumerate(self._tags) if not names.isdisjoint(own)}
+
+    @cached_property
+    def tags(self) -> list[str]:
+        """The tags of any kind that any run has; texts also by their short names."""
+        return list(dict.fromkeys(tag for own in self._tags for tag in own))
+
+    @cached_property
+    def _tags(self) -> list[list[str]]:
+        found = []
+        for log in self.logs:
+            own = [tag for tag, series in log.scalars.items() if series.steps.size]
+            own += [tag for (_, tag), payloads in log.payloads.items() if len(payloads)]
+            own += [tag.removesuffix(_TEXT_SUMMARY) for tag in own if tag.endswith(_TEXT_SUMMARY)]
+            own += [tag for part in self.parts.get(log.name, ()) for tag in part.scalars]
+            found.append(own)
+        return found
+
     def knows_best(self, tag: str) -> bool:
         """Whether anybody can tell which way a tag is better."""
         return find_direction(tag, self._asked(tag)).better is not None
