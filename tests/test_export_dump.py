@@ -3,9 +3,11 @@
 import csv
 import json
 import os
+from datetime import datetime
 
 import numpy as np
 import openpyxl
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from logs import scalars, values, write
@@ -16,6 +18,7 @@ import runfold as rf
 from runfold.errors import OutputExists, RunfoldError, UnknownFormat, UnknownTag
 from runfold.events.values import tensor
 from runfold.export.dump import KINDS
+from runfold.export.table import write_arrow_table
 
 LARGE = 2**53 + 1
 DIGITS = 0.1 + 0.2
@@ -126,6 +129,32 @@ def test_odd_numbers_of_arrays_are_words_in_json(tmp_path):
     rf.open(tmp_path / "log").export(tmp_path / "out.json", "tensor")
     (row,) = READ[".json"](tmp_path / "out.json")
     assert row["value"] == ["NaN", "-Infinity", 0.5]
+
+
+def test_columns_of_any_type_of_arrow_are_valid_json(tmp_path):
+    at = datetime(2026, 1, 2, 3, 4, 5)
+    table = pa.table(
+        {
+            "time": [at, None],
+            "large": pa.array([2**64 - 1, 0], pa.uint64()),
+            "many": [[at], None],
+            "bytes": [b"\xff", None],
+            "flag": [True, None],
+            "half": pa.array([0.5, None], pa.float16()),
+        }
+    )
+    write_arrow_table(table, tmp_path / "out.json")
+    assert READ[".json"](tmp_path / "out.json") == [
+        {
+            "time": str(at),
+            "large": 2**64 - 1,
+            "many": [str(at)],
+            "bytes": "/w==",
+            "flag": True,
+            "half": 0.5,
+        },
+        {"time": None, "large": 0, "many": None, "bytes": None, "flag": None, "half": None},
+    ]
 
 
 def test_bytes_are_base64_in_text_and_the_note_says_so(runs, tmp_path):

@@ -113,9 +113,9 @@ def run(options: argparse.Namespace) -> int:
         overwrite=options.overwrite,
         escape_formulas=options.escape_formulas,
     )
-    print("\n".join(map(escape, done.files)))
+    print("\n".join(escape(file, 4096) for file in done.files))
     counts = [f"{human_count(count)} {KINDS[kind]}" for kind, count in done.rows.items()]
     note(f"Wrote {', '.join(counts)}.")
     for remark in done.notes:
-        note(remark)
+        note(escape(remark, 1000))
     return 0

@@ -54,17 +54,22 @@ KINDS = {
 _WITHOUT_TAGS = ("hparams", "session", "experiment", "metric", "problem")
 
 
-_HPARAM_TYPES = {"bool": "bool", "float": "float64", "str": "string"}
+_HPARAM_TYPES = {"float": "float64", "str": "string", "NoneType": "null"}
 
 
-class Source(Protocol):
-    """What runs offer beside a method for the table of each kind."""
+class Tagged(Protocol):
+    """What has tags, such as a run."""
 
     @property
     def tags(self) -> dict[str, list[str]]:
         """The tags of each kind."""
 
+
+class Source(Tagged, Protocol):
+    """What runs offer beside a method for the table of each kind."""
+
     def __iter__(self) -> Iterator[str]: ...
+    def __getitem__(self, name: str) -> Tagged: ...
 
 
 @dataclass(slots=True)
@@ -161,9 +166,9 @@ def export(
         }
         tables = _read(source, wanted, tags, runs, is_chosen=kinds is not None)
         if not tables:
-            raise RunfoldError(_nothing(source, wanted))
+            raise RunfoldError(_nothing(_tags(source, runs), wanted))
         done = _write(tables, target, media, Options(escape_formulas), overwrite)
-    others = [kind for kind in source.tags if kind not in wanted]
+    others = [kind for kind in _tags(source, runs) if kind not in wanted]
     if kinds is None and others:
         done.notes.append(
             f"Only scalars are in {escape(target.path)}; there are {', '.join(others)} as well. "
@@ -196,7 +201,8 @@ def _read(
             tables[kind] = table
     missed = [one for one in patterns or () if one not in found]
     if missed and not all(kind in _WITHOUT_TAGS for kind in kinds):
-        names = {name for kind in kinds for name in source.tags.get(kind, ())}
+        there = _tags(source, runs)
+        names = {name for kind in kinds for name in there.get(kind, ())}
         select(sorted(names), missed)
         raise UnknownTag(f"No tag '{escape(missed[0])}' of these kinds: {', '.join(kinds)}.")
     return tables
@@ -270,7 +276,18 @@ def _type_hparams(table: Table) -> Table:
     )
 
 
-def _nothing(source: Source, kinds: list[str]) -> str:
-    there = ", ".join(source.tags) or "nothing at all"
+def _tags(source: Source, runs: Names) -> dict[str, list[str]]:
+    """The tags of each kind in some runs, without reading the others."""
+    if runs is None:
+        return source.tags
+    tags: dict[str, list[str]] = {}
+    for name in select(list(source), runs, noun="run"):
+        for kind, found in source[name].tags.items():
+            tags.setdefault(kind, []).extend(found)
+    return tags
+
+
+def _nothing(tags: dict[str, list[str]], kinds: list[str]) -> str:
+    there = ", ".join(tags) or "nothing at all"
     asked = ", ".join(KINDS[kind] for kind in kinds) if len(kinds) < len(KINDS) else "rows"
     return f"There are no {asked} to write; these runs hold {there}. Nothing was written."

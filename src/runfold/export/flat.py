@@ -47,12 +47,14 @@ def _column(name: str, values: pa.ChunkedArray, form: str, encoded: list[str]) -
     cells = values.to_pylist()
     if pa.types.is_struct(kind) and kind.get_field_index("bytes") >= 0:
         cells = [None if one is None else one["bytes"] for one in cells]
-    if any(isinstance(one, bytes) for one in cells):
+    is_encoded = any(isinstance(one, bytes) for one in cells)
+    if is_encoded:
         encoded.append(f"{escape(name)}: its bytes are written in base64")
         cells = [None if one is None else b64encode(one).decode("ascii") for one in cells]
-    if all(one is None or isinstance(one, str) for one in cells):
-        return Column(name, "json" if form == "json" else "text", cells)
-    return Column(name, "json", [None if one is None else spell(one) for one in cells])
+    # Integers beyond int64 have all their digits in JSON, and are no numbers elsewhere.
+    is_json = form == "json" or pa.types.is_nested(kind) or pa.types.is_integer(kind)
+    spelled = [None if one is None else spell(one) for one in cells]
+    return Column(name, "json" if is_json and not is_encoded else "text", spelled)
 
 
 def _numbers(values: pa.ChunkedArray, dtype: Any) -> np.ndarray:

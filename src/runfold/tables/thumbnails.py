@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from base64 import b64encode
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -24,23 +25,23 @@ _BYTES = 2_000_000
 class _Cell:
     """A picture that is drawn only if pandas shows its row; until then a word that nobody logs."""
 
-    def __init__(self, picture: Any, shown: dict[str, Any], word: str) -> None:
+    def __init__(self, picture: Any, shown: list[Any], word: str) -> None:
         self._picture = picture
         self._shown = shown
         self._word = word
 
     def __str__(self) -> str:
-        name = f"{self._word}{len(self._shown)}."
-        self._shown[name] = self._picture
-        return name
+        self._shown.append(self._picture)
+        return f"{self._word}{len(self._shown) - 1}."
 
     __repr__ = __str__
 
 
 def show_html(table: pd.DataFrame, render: Callable[[pd.DataFrame], str | None]) -> str | None:
     """What pandas shows of a table, with the first pictures in it as thumbnails."""
-    shown: dict[str, Any] = {}
-    word = f"picture{os.urandom(8).hex()}."
+    shown: list[Any] = []
+    # Short, because pandas cuts what is long; and nothing that a log could hold.
+    word = f"~{os.urandom(4).hex()}."
     drawn = {}
     for number, dtype in enumerate(table.dtypes):
         cells = table.iloc[:, number].tolist() if dtype.kind == "O" else []
@@ -54,16 +55,24 @@ def show_html(table: pd.DataFrame, render: Callable[[pd.DataFrame], str | None])
     for number, cells in drawn.items():
         copy.isetitem(number, cells)
     html = render(copy)
-    if html is None:
-        return None
-    spent = 0
-    for number, (name, picture) in enumerate(shown.items()):
-        cell = escape(repr(picture))
-        if number < _PICTURES and spent < _BYTES and name in html:
-            cell = _thumbnail(picture)
-            spent += len(cell)
-        html = html.replace(name, cell)
-    return html
+    return html and _draw(html, word, shown)
+
+
+def _draw(html: str, word: str, shown: list[Any]) -> str:
+    """Put pictures in the place of words, as long as there is room."""
+    count = spent = 0
+
+    def draw(found: re.Match[str]) -> str:
+        nonlocal count, spent
+        picture = shown[int(found[1])]
+        if count >= _PICTURES or spent >= _BYTES:
+            return escape(repr(picture))
+        cell = _thumbnail(picture)
+        count += 1
+        spent += len(cell)
+        return cell
+
+    return re.sub(re.escape(word) + r"(\d+)\.", draw, html)
 
 
 def _is_picture(cell: object) -> bool:
