@@ -16,9 +16,13 @@ def runs(tmp_path_factory):
     return rf.open(folder)
 
 
-def test_pictures_decode_to_the_same_pixels(runs, tmp_path):
+@pytest.mark.parametrize("way", ["to_parquet", "export"])
+def test_pictures_decode_to_the_same_pixels(runs, tmp_path, way):
     table = runs.images()
-    table.to_parquet(tmp_path / "images.parquet")
+    if way == "to_parquet":
+        table.to_parquet(tmp_path / "images.parquet")
+    else:
+        runs.export(tmp_path / "images.parquet", "image")
     found = load(tmp_path / "images.parquet", tmp_path / "cache")
     assert isinstance(found.features["image"], datasets.Image)
     assert found["step"][:] == table["step"].tolist()
