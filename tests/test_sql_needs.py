@@ -12,8 +12,9 @@ from sql_logs import PICTURE, open_logdir
 
 import runfold as rf
 from runfold.errors import FileChanged
-from runfold.tables.database import EMPTY_TABLES, run_query
-from runfold.tables.pushdown import Need, Parameters, find_needs
+from runfold.tables.database import run_query
+from runfold.tables.engine import EMPTY_TABLES
+from runfold.tables.pushdown import Need, Parameters, find_needs, make_plans
 from runfold.tables.relations import Source
 from runfold.tables.schema import TABLES
 
@@ -29,7 +30,7 @@ def connection() -> Iterator[duckdb.DuckDBPyConnection]:
 
 def test_only_named_columns_of_named_tables_are_needed(connection: duckdb.DuckDBPyConnection):
     query = "select width from images i join scalars s using (run) where s.value > 3"
-    needs = find_needs(connection, query)
+    needs = find_needs(*make_plans(connection, query))
     assert {name: need.columns for name, need in needs.items()} == {
         "images": {"run", "width"},
         "scalars": {"run", "value"},
@@ -60,7 +61,7 @@ def test_filters_restrict_tags(
     connection: duckdb.DuckDBPyConnection, condition: str, parameters: Parameters, kept: list[str]
 ):
     query = f"select count(*) from scalars where {condition}"
-    need = find_needs(connection, query, parameters)["scalars"]
+    need = find_needs(*make_plans(connection, query), parameters)["scalars"]
     assert [tag for tag in ("a/b", "a/c", "b", "x") if need.keeps("tag", tag)] == kept
 
 
@@ -69,7 +70,7 @@ def test_a_table_named_twice_is_read_for_both(connection: duckdb.DuckDBPyConnect
         select a.value - b.value from scalars a join scalars b using (run, step)
         where a.tag = 'x' and b.tag = 'y'
     """
-    need = find_needs(connection, query)["scalars"]
+    need = find_needs(*make_plans(connection, query))["scalars"]
     assert [tag for tag in "xyz" if need.keeps("tag", tag)] == ["x", "y"]
 
 
@@ -77,7 +78,7 @@ def test_a_table_named_twice_is_read_for_both(connection: duckdb.DuckDBPyConnect
 def test_what_cannot_be_planned_restricts_nothing(
     connection: duckdb.DuckDBPyConnection, query: str
 ):
-    need = find_needs(connection, query).get("scalars", Need())
+    need = find_needs(*make_plans(connection, query)).get("scalars", Need())
     assert need.keeps("tag", "anything")
     assert all(map(need.has, TABLES["scalars"]))
 

@@ -22,7 +22,7 @@ _ONLY_TABLES = (
 _LONGEST = 1000
 
 
-def explain(error: Exception, query: str) -> RunfoldError | None:
+def explain(error: Exception) -> RunfoldError | None:
     """The error to raise for one of DuckDB's; None for one that is not DuckDB's."""
     import duckdb
 

@@ -57,36 +57,35 @@ class Need:
         )
 
 
-def find_needs(
-    connection: DuckDBPyConnection, query: str, parameters: Parameters = None
-) -> dict[str, Need]:
-    """What a query needs of each table that it names; of a table not in it, anything.
+def make_plans(connection: DuckDBPyConnection, query: str) -> tuple[Any, Any]:
+    """DuckDB's plans of a query, before and after optimisation; empty where it has none.
 
-    The tables must be there, without rows, in the connection's main schema. Empty
-    for a query that DuckDB cannot plan: it is wrong, or PIVOT or SUMMARIZE.
+    The tables must be there, without rows, in the connection's main schema. There
+    is no plan for a query that is wrong, nor for PIVOT.
     """
-    bound = list(_scans(_plan(connection, query, optimize=False)))
+    call = "select json_serialize_plan($q), json_serialize_plan($q, optimize := true)"
+    answer = connection.execute(call, {"q": query}).fetchone() or ("{}", "{}")
+    bound, optimised = (json.loads(said).get("plans", []) for said in answer)
+    return bound, optimised
+
+
+def find_needs(bound: Any, optimised: Any, parameters: Parameters = None) -> dict[str, Need]:
+    """What a query needs, by its plans, of each table that it names; of others, anything."""
+    scans = list(_scans(bound))
     found: dict[str, Need] = {}
-    for table, scan in bound:
+    for table, scan in scans:
         names = {scan["names"][one] for one in _columns(scan) if one < len(scan["names"])}
         need = found.setdefault(table, Need(set()))
         need.columns = (need.columns or set()) | names
     values = _by_identifier(parameters)
-    for table, scan in _scans(_plan(connection, query, optimize=True)):
+    for table, scan in _scans(optimised):
         if table in found:
             found[table].scans.append(dict(_tests(scan, values)))
     for table, need in found.items():
         # A scan that is gone may stand in another place of the plan, with its own filter.
-        if len(need.scans) < sum(one == table for one, _ in bound):
+        if len(need.scans) < sum(one == table for one, _ in scans):
             need.scans = []
     return found
-
-
-def _plan(connection: DuckDBPyConnection, query: str, *, optimize: bool) -> Any:
-    call = f"select json_serialize_plan(?, optimize := {str(optimize).lower()})"
-    answer = connection.execute(call, [query]).fetchone()
-    said = json.loads(answer[0]) if answer else {}
-    return said.get("plans", [])
 
 
 def _scans(plan: Any) -> Iterator[tuple[str, Any]]:

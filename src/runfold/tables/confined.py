@@ -1,0 +1,237 @@
+"""A query in a process of its own, which is killed when it takes too long or too much.
+
+DuckDB has limits too, but no single step of it can be interrupted, and what a
+step allocates is not counted: `list_sum(range(1, 500000000))` takes sixteen
+gigabytes and minutes, whatever it was told. The process has the database only;
+this one reads the logs and hands over the tables that it is asked for.
+
+Messages are a letter, a length, and so many bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import struct
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import IO, TYPE_CHECKING, Any
+
+from runfold import errors
+from runfold.errors import BadQuery, QueryStopped, RunfoldError
+from runfold.tables.engine import Host, answer_query
+from runfold.text import human_bytes, human_duration
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from runfold.tables.pushdown import Parameters
+
+_HEAD = struct.Struct(">cQ")
+_READY, _QUERY, _PLANS, _TABLE, _ROWS, _ERROR, _END = b"r", b"q", b"p", b"t", b"b", b"e", b"."
+_CODE = "from runfold.tables.confined import serve; serve()"
+# How often the process is looked at.
+_PERIOD = 0.02
+# Beside what a query may take, Python and DuckDB need some for themselves.
+_ROOM = 100_000_000
+
+
+def run_confined(
+    query: str,
+    parameters: Parameters,
+    host: Host,
+    limit_seconds: float | None,
+    limit_memory: int | None,
+) -> pa.Table:
+    """The rows that a query asks for. Raises as `answer_query`, and QueryStopped at a limit."""
+    with _start() as process, _Watch(process, limit_seconds, limit_memory) as watch:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        message = pickle.dumps((query, parameters, limit_memory))
+        try:
+            return _converse(process.stdin, process.stdout, message, host, watch)
+        except (BrokenPipeError, EOFError):
+            raise watch.reason or BadQuery(
+                "The query brought the database down. Another way to say it may work."
+            ) from None
+
+
+@contextmanager
+def _start() -> Iterator[subprocess.Popen[bytes]]:
+    """The process, gone when the block ends."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", _CODE],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        # What it did not take any more would be written when the pipe is closed.
+        with suppress(BrokenPipeError):
+            process.communicate()
+
+
+def _converse(ask: IO[bytes], hear: IO[bytes], query: bytes, host: Host, watch: _Watch) -> pa.Table:
+    import pyarrow as pa
+
+    batches, schema, size = [], None, 0
+    while True:
+        kind, content = _receive(hear)
+        if kind == _READY:
+            watch.start()
+            _send(ask, _QUERY, query)
+        elif kind == _PLANS:
+            host.tell_plans(*json.loads(content))
+        elif kind == _TABLE:
+            table = _pack(host.fetch(json.loads(content)))
+            watch.allow(2 * len(table))
+            _send(ask, _TABLE, table)
+        elif kind == _ROWS:
+            size += len(content)
+            if watch.limit_memory is not None and size > watch.limit_memory:
+                raise watch.out_of_memory()
+            rows = _unpack(content)
+            schema = rows.schema
+            batches += rows.to_batches()
+        elif kind == _ERROR:
+            name, text = json.loads(content)
+            found = getattr(errors, name, RunfoldError)
+            raise (found if name in errors.__all__ else RunfoldError)(text)
+        else:
+            return pa.Table.from_batches(batches, schema)
+
+
+class _Watch:
+    """Kills the process when its time is over or it has grown too large, and says why."""
+
+    def __init__(
+        self, process: subprocess.Popen[bytes], seconds: float | None, limit_memory: int | None
+    ) -> None:
+        self.limit_memory = limit_memory
+        self.reason: RunfoldError | None = None
+        self._process = process
+        self._seconds = seconds
+        self._end: float | None = None
+        self._room = 0
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> _Watch:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._done.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def start(self) -> None:
+        """Count from now."""
+        if self._seconds is not None:
+            self._end = time.monotonic() + self._seconds
+        if self.limit_memory is not None:
+            self._room = self._size() + _ROOM + 2 * self.limit_memory
+        self._thread.start()
+
+    def allow(self, size: int) -> None:
+        """Let the process grow by a table that it is handed."""
+        self._room += size
+
+    def out_of_memory(self) -> QueryStopped:
+        """What to raise for a query that takes too much."""
+        assert self.limit_memory is not None
+        return QueryStopped(
+            f"The query was stopped: it takes more memory than {human_bytes(self.limit_memory)},"
+            " which is its limit. Ask for less, or allow more with limit_memory."
+        )
+
+    def _watch(self) -> None:
+        while not self._done.wait(_PERIOD):
+            if self._end is not None and time.monotonic() > self._end:
+                assert self._seconds is not None
+                self.reason = QueryStopped(
+                    f"The query was stopped after {human_duration(self._seconds)}, which is its"
+                    " limit. Ask for less, or allow more with limit_seconds."
+                )
+            elif self.limit_memory is not None and self._size() > self._room:
+                self.reason = self.out_of_memory()
+            else:
+                continue
+            self._process.kill()
+            return
+
+    def _size(self) -> int:
+        import psutil
+
+        with suppress(psutil.Error):
+            return int(psutil.Process(self._process.pid).memory_info().rss)
+        return 0
+
+
+def serve() -> None:
+    """Answer one query: the life of the process."""
+    ask, hear = os.fdopen(os.dup(1), "wb"), sys.stdin.buffer
+    os.dup2(2, 1)  # whatever prints does not print into the conversation
+
+    def tell_plans(bound: Any, optimised: Any) -> None:
+        _send(ask, _PLANS, json.dumps([bound, optimised]).encode())
+
+    def fetch(name: str) -> pa.Table:
+        _send(ask, _TABLE, json.dumps(name).encode())
+        return _unpack(_receive(hear)[1])
+
+    import duckdb  # noqa: F401
+    import pyarrow as pa
+
+    _send(ask, _READY)
+    query, parameters, limit_memory = pickle.loads(_receive(hear)[1])
+    try:
+        with answer_query(query, parameters, Host(tell_plans, fetch), limit_memory) as reader:
+            _send(ask, _ROWS, _pack(reader.schema.empty_table()))
+            for batch in reader:
+                _send(ask, _ROWS, _pack(pa.Table.from_batches([batch])))
+        _send(ask, _END)
+    except RunfoldError as error:
+        _send(ask, _ERROR, json.dumps([type(error).__name__, str(error)]).encode())
+
+
+def _pack(table: pa.Table) -> bytes:
+    import pyarrow as pa
+
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue()  # type: ignore[no-any-return]
+
+
+def _unpack(data: bytes) -> pa.Table:
+    import pyarrow as pa
+
+    return pa.ipc.open_stream(data).read_all()
+
+
+def _send(pipe: IO[bytes], kind: bytes, content: Any = b"") -> None:
+    pipe.write(_HEAD.pack(kind, len(content)))
+    pipe.write(content)
+    pipe.flush()
+
+
+def _receive(pipe: IO[bytes]) -> tuple[bytes, bytes]:
+    """The next message. Raises EOFError where the other side is gone."""
+    kind, length = _HEAD.unpack(_read(pipe, _HEAD.size))
+    return kind, _read(pipe, length)
+
+
+def _read(pipe: IO[bytes], size: int) -> bytes:
+    data = pipe.read(size)
+    if len(data) < size:
+        raise EOFError
+    return data
