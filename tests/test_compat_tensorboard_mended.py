@@ -118,6 +118,15 @@ def test_path_may_be_one_of_pathlib(tmp_path):
     assert told(EventAccumulator(tmp_path).Reload()) == told(pair(tmp_path)[0].Reload())
 
 
+def test_restart_tells_once_how_much_is_left_out(tmp_path, caplog):
+    file = write(tmp_path / NAME, version(), points(0, 1, 2), restart(1), points(1))
+    accumulator = EventAccumulator(str(tmp_path)).Reload()
+    append(file, points(2))
+    assert steps(accumulator.Reload()) == [0, 1, 2]
+    (note,) = [record.getMessage() for record in caplog.records]
+    assert "2 older values left out; purge_orphaned_data=False keeps all" in note
+
+
 def test_document_names_a_test_for_every_difference():
     rows = re.findall(r"^\|.*\|.*\|.*\| `(test_\w+)` \|$", DOCUMENT.read_text(), re.MULTILINE)
     here = "".join(path.read_text() for path in TESTS.glob("test_compat_tensorboard*.py"))

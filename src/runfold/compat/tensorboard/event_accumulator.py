@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from runfold.compat.tensorboard import events
 from runfold.compat.tensorboard.index import Index, read_source
-from runfold.compat.tensorboard.journal import Journal
+from runfold.compat.tensorboard.journal import Journal, logger
 from runfold.compat.tensorboard.reservoir import Reservoir
 from runfold.core.event import Form
+from runfold.text import escape, human_count
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -137,6 +138,7 @@ class EventAccumulator:
         self.audios = Reservoir(AUDIO, sizes[AUDIO], events.make_audio)
         self.tensors = Reservoir(TENSORS, sizes[TENSORS], events.make_tensors, is_purged=False)
         self._lock = threading.RLock()
+        self._purged = 0
         self._journal = Journal(os.fspath(path))
         self._show(Index(self._journal, purge_orphaned_data))
 
@@ -149,7 +151,20 @@ class EventAccumulator:
             self._journal.read()
             if self._index.items is not self._journal.items:
                 self._show(Index(self._journal, self.purge_orphaned_data))
+                self._log_purged()
         return self
+
+    def _log_purged(self) -> None:
+        """Tell how many values a restart made wrong, when there are more than before."""
+        purged = self._index.count_purged()
+        if purged > self._purged:
+            logger.warning(
+                "%s: a restarted job wrote again what it had written before. %s left out; "
+                "purge_orphaned_data=False keeps all.",
+                escape(str(self.path)),
+                human_count(purged, "older value"),
+            )
+        self._purged = purged
 
     def _show(self, index: Index) -> None:
         self._index = index

@@ -10,6 +10,7 @@ import numpy as np
 from runfold.compat.tensorboard.journal import logger
 from runfold.compat.tensorboard.purges import Purges, find_purges
 from runfold.core.event import Form
+from runfold.logdir.restarts import visible
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -55,6 +56,17 @@ class Index:
         if not self._has_purges:
             return Purges()
         return find_purges(self.items, self.names, self._restarts, self.versions, self._stretches)
+
+    def count_purged(self) -> int:
+        """How many values restarts make TensorBoard drop, where it keeps all others."""
+        if not self.purges.found:
+            return 0
+        masks = (
+            visible(self.items["step"][rows], self.purges.of(tag, rows), "session")
+            for kind in ("scalars", "histograms", "images", "audio")
+            for tag, rows in self.rows(kind).items()
+        )
+        return sum(int((~mask).sum()) for mask in masks if mask is not None)
 
     @cached_property
     def versions(self) -> list[tuple[int, float]]:
