@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from benchmarks import arrays, peers, reducers, report, writers
+from benchmarks import accumulators, arrays, peers, reducers, report, writers
 from benchmarks.commands import import_seconds, imports_of, imports_of_reduce, ls_seconds
 from benchmarks.contest import Contest, Disagreement
 from benchmarks.logs import LOGS, SMALL, Log, generate
@@ -53,11 +53,12 @@ def main(
 def list_parts(logs: Sequence[Log], calls: int) -> dict[str, Callable[[Path, bool], Contest]]:
     """What makes each contest, given the folder of the logs and whether to write them anew.
 
-    Every log is read. B is reduced, and arrays of its size are folded. Writers are
-    called so many times, or in proportion.
+    Every log is read, B also event by event. B is reduced, and arrays of its size are
+    folded. Writers are called so many times, or in proportion.
     """
     folded = next(log for log in logs if log.name == "B")
     return {log.name: partial(peers.make_contest, log) for log in logs} | {
+        "events": partial(accumulators.make_contest, folded),
         "reduce": partial(reducers.make_contest, folded),
         "fold": lambda root, fresh: arrays.make_fold_contest(folded),
         "bootstrap": lambda root, fresh: arrays.make_bootstrap_contest(folded.sampled()),

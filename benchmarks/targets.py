@@ -20,6 +20,7 @@ RATIOS = (
     ("D", ACCUMULATOR, 200),
     ("D", SERVER, 15),
     ("E", ACCUMULATOR, 300),
+    ("events", ACCUMULATOR, 20),
     ("reduce", TB_REDUCER, 60),
 )
 # At least so many times less CPU time in the thread that logs, and so many times sooner closed.

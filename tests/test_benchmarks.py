@@ -152,7 +152,7 @@ def test_a_peer_that_is_not_there_leaves_a_line_without_figures(tmp_path: Path):
 def test_the_command_prints_tables_and_writes_the_figures(tmp_path: Path, capsys):
     figures = tmp_path / "figures.json"
     options = ["--repeat", "1", "--logs", str(tmp_path), "--json", str(figures)]
-    assert main([*options, "--only", "E,fold,bootstrap"], TINY) == 0
+    assert main([*options, "--only", "E,events,fold,bootstrap"], TINY) == 0
     out = capsys.readouterr().out
     assert "E: 3 runs, 14 images and 14 histograms each" in out
     assert "fold: mean and std of 2 arrays in memory, 3 runs x 7 steps" in out
@@ -161,6 +161,7 @@ def test_the_command_prints_tables_and_writes_the_figures(tmp_path: Path, capsys
     parts = json.loads(figures.read_text())["parts"]
     assert {part: set(found) for part, found in parts.items()} == {
         "E": {RUNFOLD, "runfold decoded", ACCUMULATOR, SERVER},
+        "events": {RUNFOLD, ACCUMULATOR},
         "fold": {RUNFOLD, "NumPy", "pandas"},
         "bootstrap": {RUNFOLD, "scipy"},
     }
@@ -169,4 +170,6 @@ def test_the_command_prints_tables_and_writes_the_figures(tmp_path: Path, capsys
 def test_an_unknown_part_is_refused(capsys):
     with pytest.raises(SystemExit):
         main(["--only", "A,flod"], TINY)
-    assert "no part 'flod'; there are A, B, C, D, E, reduce, fold" in capsys.readouterr().err
+    assert (
+        "no part 'flod'; there are A, B, C, D, E, events, reduce, fold" in capsys.readouterr().err
+    )
