@@ -1,6 +1,8 @@
 """The names, arguments and errors of Runfold's EventAccumulator are those of TensorBoard's."""
 
 import inspect
+import subprocess
+import sys
 
 import pytest
 from accumulators import answer, pair, plain
@@ -74,3 +76,26 @@ def test_methods_are_called_as_those_of_the_original(own, other):
             assert [(one.name, one.default, one.kind) for one in ours] == [
                 (one.name, one.default, one.kind) for one in theirs
             ]
+
+
+def test_kinds_can_be_asked_for_by_attribute_too(tmp_path):
+    write(tmp_path / NAME, version(), points(0, 1))
+    for accumulator in pair(tmp_path, {"scalars": 1}):
+        accumulator.Reload()
+        assert accumulator.scalars.Keys() == ["loss"]
+        assert accumulator.scalars.Items("loss") == accumulator.Scalars("loss")
+        assert accumulator.scalars.size == 1
+        assert accumulator.compressed_histograms.always_keep_last is False
+        assert all(getattr(accumulator, name).Keys for name in accumulator.accumulated_attrs)
+
+
+def test_tensorboard_is_imported_when_an_event_is_made_and_not_before(tmp_path):
+    write(tmp_path / NAME, version(), points(0))
+    code = (
+        "import sys; from runfold.compat.tensorboard import EventAccumulator\n"
+        f"accumulator = EventAccumulator({str(tmp_path)!r}).Reload()\n"
+        "print(accumulator.Tags()['scalars'], 'tensorboard' in sys.modules)\n"
+        "print(accumulator.Scalars('loss')[0].step, 'tensorboard' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["['loss'] False", "0 True"]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def make_scalars(index: Index, rows: NDArray[np.intp]) -> list[Any]:
     """The scalars at some rows."""
-    items = index.items[rows]
+    items = index.items.take(rows)
     values = items["start"].copy().view(np.float64).tolist()
     return _make("ScalarEvent", items, {"value": values}, is_atomic=True)
 
@@ -111,7 +111,7 @@ def _messages(
                 lost.append(place)
             else:
                 messages.append(message)
-    items = index.items[rows]
+    items = index.items.take(rows)
     if lost:
         names = {index.names[tag] for tag in items["tag"][lost].tolist()}
         logger.warning("%d values of %s could not be decoded and are left out.", len(lost), names)

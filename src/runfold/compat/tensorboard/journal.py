@@ -97,7 +97,7 @@ class Journal:
             stretch = self._stretches[places[begin]]
             if stretch.file.rereads != stretch.rereads:
                 raise FileChanged(stretch.file.path)
-            yield from stretch.file.fetch(self.items[numbers[begin:end]])
+            yield from stretch.file.fetch(self.items.take(numbers[begin:end]))
             begin = end
 
     def _list_files(self) -> list[str]:
