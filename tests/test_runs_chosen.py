@@ -39,6 +39,8 @@ def test_all_that_runs_give_is_of_the_chosen_ones(runs: rf.Runs):
     assert some.table()["run"].tolist() == ["a", "c"]
     assert some.reduce("count", tags="loss", align="union").groups[""].runs == ("a", "c")
     assert len(some.problems()) == 0
+    rows = some.sql("select distinct run from scalars order by run").arrow()
+    assert rows["run"].to_pylist() == ["a", "c"]
     assert some.load() is some
     assert repr(some).startswith("2 runs of 3 in ")
     assert "<caption>2 runs of 3</caption>" in some._repr_html_()
@@ -50,6 +52,16 @@ def test_comparison_is_of_the_chosen_ones(runs: rf.Runs):
     assert {score.run for score in comparison.scores} == {"a", "b", "c"}
     comparison = (runs - runs.where("run == 'a'")).compare("loss", by="lr")
     assert {score.run for score in comparison.scores} == {"b", "c"}
+
+
+def test_problems_are_those_of_the_chosen_ones(logdir: Path):
+    broken = write(logdir / "d", hparams(lr=9.0), POINTS)
+    broken.write_bytes(broken.read_bytes()[:-1] + b"x")
+    runs = rf.open(logdir)
+    query = "select count(*) as n from problems"
+    for chosen, count in ((runs, 1), (runs.where("lr > 1"), 1), (runs.where("lr < 1"), 0)):
+        assert len(chosen.problems()) == count
+        assert chosen.sql(query).arrow()["n"].to_pylist() == [count]
 
 
 def test_a_run_that_was_not_chosen_is_named_as_such(runs: rf.Runs):

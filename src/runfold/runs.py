@@ -16,6 +16,7 @@ from runfold.tables.frames import Frames
 from runfold.text import did_you_mean, escape, not_one_of
 
 if TYPE_CHECKING:
+    from runfold.events.problems import Problem
     from runfold.export.dump import Export
     from runfold.log.artifacts import Artifact
     from runfold.log.code import Code
@@ -516,7 +517,7 @@ class Runs(Frames, Collection, Mapping[str, Run]):
         from runfold.tables.database import run_query, to_table
         from runfold.tables.relations import Source
 
-        source = Source(list(self), self._logs, self._logdir.list_problems)
+        source = Source(list(self), self._logs, self._list_problems)
         rows = run_query(
             source, query, parameters, limit_seconds=limit_seconds, limit_memory=limit_memory
         )
@@ -534,10 +535,12 @@ class Runs(Frames, Collection, Mapping[str, Run]):
         """Everything wrong in the files: run, file, offset, code, message."""
         from runfold.tables.problems import problem_frame
 
+        return problem_frame(self._list_problems())
+
+    def _list_problems(self) -> list[Problem]:
         if self._names is None:
-            return problem_frame(self._logdir.list_problems())
-        found = [problem for log in self._logs(None) for problem in log.list_problems()]
-        return problem_frame(found)
+            return self._logdir.list_problems()
+        return [problem for log in self._logs(None) for problem in log.list_problems()]
 
     def _logs(self, runs: Names) -> list[RunLog]:
         names = select(list(self), runs, noun="run")

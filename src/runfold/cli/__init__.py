@@ -18,6 +18,7 @@ COMMANDS = {
     "ls": "List runs and what is in them.",
     "check": "Find everything that is wrong in event files.",
     "show": "Show the values of one tag in the terminal.",
+    "table": "Print one row for each run: status, settings and results.",
     "sql": "Answer a query in SQL over the runs.",
     "reduce": "Fold many runs into one curve with its uncertainty.",
     "compare": "Say whether one group of runs is better than another.",

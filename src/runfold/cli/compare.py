@@ -102,6 +102,7 @@ def add_arguments(parser: Parser) -> None:
         metavar="N",
         help="Round numbers in .tex and .md tables to N digits. Default: exact.",
     )
+    parser.add_where()
     parser.add_json()
     parser.add_restarts()
 

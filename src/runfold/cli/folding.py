@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from runfold.cli.choosing import choose_logs, none_fulfils
 from runfold.cli.terminal import CommandError, no_runs
 
 if TYPE_CHECKING:
@@ -68,6 +69,7 @@ def add_folding(parser: Parser) -> None:
         help="What to fold along: 'step', 'wall_time', 'relative' (seconds since the run's"
         " start) or the name of a tag, such as samples seen. Default: step.",
     )
+    parser.add_where()
     parser.add_restarts()
 
 
@@ -124,8 +126,11 @@ def read_logs(options: argparse.Namespace) -> list[RunLog]:
     logdir = Logdir(*options.logdirs, restarts=options.restarts)
     if not logdir.logs:
         raise CommandError(no_runs(*options.logdirs))
-    logdir.load()
-    return list(logdir.logs.values())
+    logs = choose_logs(logdir, options.where)
+    if not logs:
+        raise CommandError(none_fulfils(logdir, options.where))
+    logdir.load(logs)
+    return logs
 
 
 def _alignment(options: argparse.Namespace) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from runfold.cli.choosing import choose_logs, count_chosen, none_fulfils
 from runfold.cli.terminal import (
     Column,
     fits_window,
@@ -43,6 +44,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--tags", action="store_true", help="One line for each tag of each run. Default: off."
     )
+    parser.add_where()
     parser.add_json()
     parser.add_restarts()
 
@@ -53,8 +55,9 @@ def run(options: argparse.Namespace) -> int:
     from runfold.tables.listing import list_run
 
     logdir = Logdir(*options.logdirs, restarts=options.restarts)
-    logdir.load()
-    lines = [list_run(log) for log in logdir.logs.values()]
+    logs = choose_logs(logdir, options.where)
+    logdir.load(logs)
+    lines = [list_run(log) for log in logs]
     if options.json:
         print_json(_describe(logdir, lines))
         return 0
@@ -62,7 +65,7 @@ def run(options: argparse.Namespace) -> int:
         _print_tags(logdir, lines)
     elif lines:
         _print_runs(lines)
-    _print_totals(logdir, lines, options.logdirs)
+    _print_totals(logdir, lines, options)
     return 0
 
 
@@ -136,14 +139,17 @@ def _embeddings(logdir: Logdir, line: RunLine) -> list[str]:
     return [one.name for one in embeddings_of(logdir.logs[line.run])]
 
 
-def _print_totals(logdir: Logdir, lines: list[RunLine], paths: list[str]) -> None:
-    if not lines:
-        note(no_runs(*paths))
+def _print_totals(logdir: Logdir, lines: list[RunLine], options: argparse.Namespace) -> None:
+    if not logdir.logs:
+        note(no_runs(*options.logdirs))
+    elif not lines:
+        note(none_fulfils(logdir, options.where))
     else:
         points = human_count(sum(line.points for line in lines), "point")
         size = human_bytes(sum(line.size for line in lines))
-        note(f"{human_count(len(lines), 'run')}, {points}, {size}.")
-    tell_problems(len(logdir.problems) + sum(line.problems for line in lines), paths)
+        note(f"{count_chosen(logdir, len(lines))}, {points}, {size}.")
+    problems = len(logdir.problems) + sum(line.problems for line in lines)
+    tell_problems(problems, options.logdirs)
 
 
 def _kinds(line: RunLine) -> str:

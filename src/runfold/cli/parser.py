@@ -80,6 +80,16 @@ class Parser(argparse.ArgumentParser):
             " step goes back, 'keep' nothing. Default: session.",
         )
 
+    def add_where(self) -> None:
+        """Add the choice of runs by a condition."""
+        self.add_argument(
+            "--where",
+            metavar="CONDITION",
+            help="Only runs for which it holds, such as \"lr < 0.1 and status == 'finished' and"
+            " last['val/loss'] < 0.3\"; `runfold table --help` tells what may be said."
+            " Default: all runs.",
+        )
+
     def add_json(self) -> None:
         """Add --json."""
         self.add_argument(

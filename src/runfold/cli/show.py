@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from runfold.cli.choosing import choose_logs, none_fulfils
 from runfold.cli.terminal import CommandError, no_runs, note
 from runfold.errors import AmbiguousTag, UnknownRun, UnknownTag
 from runfold.text import did_you_mean, escape, human_bytes, human_count
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Mapping
 
     import numpy as np
     from numpy.typing import NDArray
 
     from runfold.cli.parser import Parser
-    from runfold.logdir.load import Logdir
     from runfold.logdir.log import RunLog
     from runfold.logdir.payloads import Payloads
     from runfold.tables.rows import Row
@@ -73,6 +74,7 @@ def add_arguments(parser: Parser) -> None:
         metavar="N",
         help="Which of several images or clips of one step to save. Default: 0.",
     )
+    parser.add_where()
     parser.add_restarts()
 
 
@@ -82,7 +84,10 @@ def run(options: argparse.Namespace) -> int:
     from runfold.logdir.load import Logdir
 
     logdir = Logdir(options.logdir, restarts=options.restarts)
-    log, name = find_run(logdir, options.logdir, options.names)
+    logs = {log.name: log for log in choose_logs(logdir, options.where)}
+    if logdir.logs and not logs:
+        raise CommandError(none_fulfils(logdir, options.where))
+    log, name = find_run(logs, options.logdir, options.names)
     tag = _tag_of(log, name)
     kind = find_kind(log, tag, options.kind)
     if options.csv and kind != "scalar":
@@ -104,9 +109,9 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def find_run(logdir: Logdir, path: str, names: list[str]) -> tuple[RunLog, str]:
+def find_run(logs: Mapping[str, RunLog], path: str, names: list[str]) -> tuple[RunLog, str]:
     """The run and the tag that the names mean."""
-    runs = list(logdir.logs)
+    runs = list(logs)
     if not runs:
         raise CommandError(no_runs(path))
     if len(names) > 2:
@@ -116,10 +121,10 @@ def find_run(logdir: Logdir, path: str, names: list[str]) -> tuple[RunLog, str]:
         count = f"There are {human_count(len(runs), 'run')} in {escape(path)}"
         raise CommandError(f"{count}: name the run before the tag, as in {example}.")
     name = names[0] if len(names) == 2 else runs[0]
-    if name not in logdir.logs:
+    if name not in logs:
         hint = did_you_mean(name, runs) or f"`runfold ls {escape(path)}` lists them."
         raise UnknownRun(f"No run '{escape(name)}' in {escape(path)}. {hint}")
-    return logdir.logs[name], names[-1]
+    return logs[name], names[-1]
 
 
 def _tag_of(log: RunLog, name: str) -> str:

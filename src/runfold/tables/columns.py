@@ -125,7 +125,9 @@ class Naming:
             return columns
         columns = [shown[name] for name in match_glob(list(shown), want)]
         if not columns:
-            hint = did_you_mean(want, [*shown, *self._columns]) or f"There are {human_list(shown)}."
+            hint = (
+                did_you_mean(want, {**shown, **self._columns}) or f"There are {human_list(shown)}."
+            )
             raise UnknownColumn(f"No column '{escape(want)}'. {hint}")
         return columns
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from runfold.tables.curves import Found
     from runfold.tables.direction import Better
 
-    # A list has None where a run has nothing; an array of floats NaN.
+    # None where a run has nothing; an array where all have a float.
     Cells = list[Any] | NDArray[np.float64]
 
 _TEXT_SUMMARY = "/text_summary"
@@ -181,11 +181,9 @@ class Overview:
             if what == name:
                 return self._counts[kind]
         rows, values = self.find_values(column)
-        if values.dtype == np.int64:
-            return self._spread(zip(rows.tolist(), values.tolist(), strict=True))
-        spread = np.full(len(self), np.nan)
-        spread[rows] = values
-        return spread
+        if len(rows) == len(self) and values.dtype == np.float64:
+            return values.astype(np.float64, copy=False)
+        return self._spread(zip(rows.tolist(), values.tolist(), strict=True))
 
     def find_values(self, column: Column) -> Found:
         """The rows that have a value of a statistic of a tag, and the values."""

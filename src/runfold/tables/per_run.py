@@ -150,7 +150,7 @@ def _typed(cells: Cells) -> Any:
             return np.array(cells, np.int64) if types == {int} else pd.array(cells, dtype="Int64")
         except OverflowError:
             return pd.Series(objects(cells), dtype=object)
-    if float in types and types <= {int, float, type(None)}:
+    if types and types <= {int, float, type(None)}:
         return np.array(cells, np.float64)
     # Not of pandas' own text, which cannot hold the name of a folder that is no UTF-8.
     return pd.Series(objects(cells), dtype=object)
