@@ -12,6 +12,7 @@
     ├── CannotFold       (also a ValueError)        runs that do not fit together as asked
     ├── BadQuery         (also a ValueError)        SQL that cannot be answered, and where
     ├── QueryStopped     (also a TimeoutError)      a query that came to a limit
+    ├── CannotEdit       (also a ValueError)        a change that would spoil a log
     ├── OutputExists     (also a FileExistsError)   what is there already, and stays
     ├── CannotLog        (also a ValueError)        a value that no event can hold
     ├── BadLog           the first problem, in strict mode
@@ -29,6 +30,7 @@ __all__ = [
     "BadExpression",
     "BadLog",
     "BadQuery",
+    "CannotEdit",
     "CannotFold",
     "CannotLog",
     "FileChanged",
@@ -109,6 +111,10 @@ class BadQuery(RunfoldError, ValueError):
 
 class QueryStopped(RunfoldError, TimeoutError):
     """A query that took longer, or more memory, than it was allowed."""
+
+
+class CannotEdit(RunfoldError, ValueError):
+    """A change to a log that has no meaning or would spoil it; nothing was changed."""
 
 
 class CannotLog(RunfoldError, ValueError):

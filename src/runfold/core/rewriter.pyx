@@ -234,12 +234,15 @@ cdef class Rewriter:
         free(self.counts)
         free(self.values)
 
-    def begin(self):
-        """Begin a new output: the first value of a tag is to carry its metadata again."""
+    def begin(self, bint is_new_run=True):
+        """Begin a file: its header is no boundary.
+
+        In a new run the first value of a tag is to carry its metadata again.
+        """
         cdef size_t tag
         self.is_fresh = True
         self.previous_tag = -1
-        for tag in range(self.counts_room):
+        for tag in range(self.counts_room if is_new_run else 0):
             self.counts[tag].is_written = False
 
     def count(self):

@@ -1,0 +1,91 @@
+"""Which runs become which: what goes, what moves, what is put together."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from runfold.edit.names import rename
+from runfold.edit.rules import Rules
+from runfold.errors import CannotEdit
+from runfold.select import select
+from runfold.text import escape
+
+
+@dataclass(frozen=True, slots=True)
+class Moves:
+    """What becomes of each run: `targets` has those that stay, `merged` the groups by new name."""
+
+    in_scope: tuple[str, ...]
+    targets: dict[str, str]
+    deleted: frozenset[str]
+    merged: dict[str, list[str]] = field(default_factory=dict)
+
+
+def plan_moves(runs: Sequence[str], rules: Rules) -> Moves:
+    """Say where each run goes. Raises UnknownRun, or CannotEdit where two would be one."""
+    in_scope = select(runs, rules.runs, "run")
+    deleted = frozenset(select(in_scope, rules.delete_runs, "run") if rules.delete_runs else ())
+    left = [run for run in in_scope if run not in deleted]
+    joined = rename(left, rules.merge_runs, "run") if rules.merge_runs else {}
+    moved = _rename_folders(left, rules)
+    for run in joined.keys() & moved.keys():
+        if moved[run] != run:
+            raise CannotEdit(f"Run '{escape(run)}' would be both renamed and merged.")
+    targets = {}
+    for run in runs:
+        if run not in deleted:
+            targets[run] = _check_name(joined.get(run, moved.get(run, run)))
+    merged: dict[str, list[str]] = {}
+    for run in joined:
+        merged.setdefault(targets[run], []).append(run)
+    _check_distinct(targets, joined)
+    return Moves(tuple(in_scope), targets, deleted, merged)
+
+
+def _rename_folders(runs: Sequence[str], rules: Rules) -> dict[str, str]:
+    """The new names of runs; a folder takes the runs below it along, as `mv` does."""
+    if not rules.rename_runs:
+        return {}
+    folders = [folder for run in runs for folder in _parents(run)]
+    renamed = rename(list(dict.fromkeys([*runs, *folders])), rules.rename_runs, "run")
+    found = {}
+    for run in runs:
+        if run in renamed:
+            found[run] = renamed[run]
+            continue
+        for folder in _parents(run):
+            if folder in renamed:
+                found[run] = posixpath.join(renamed[folder], posixpath.relpath(run, folder))
+                break
+    return found
+
+
+def _parents(run: str) -> Iterable[str]:
+    """The folders that a run lies in, innermost first; the logdir is none of them."""
+    folder = posixpath.dirname(run)
+    while folder:
+        yield folder
+        folder = posixpath.dirname(folder)
+
+
+def _check_name(name: str) -> str:
+    normal = posixpath.normpath(name) if name else ""
+    is_outside = normal.startswith(("/", "../")) or normal == ".."
+    if not name or is_outside or "\0" in name:
+        raise CannotEdit(
+            f"'{escape(name)}' is no name of a run: it must be a path below the logdir."
+        )
+    return normal
+
+
+def _check_distinct(targets: Mapping[str, str], joined: Mapping[str, str]) -> None:
+    seen: dict[str, str] = {}
+    for run, target in targets.items():
+        other = seen.setdefault(target, run)
+        if other != run and not (run in joined and other in joined):
+            raise CannotEdit(
+                f"Runs '{escape(other)}' and '{escape(run)}' would both be '{escape(target)}'."
+                " Nothing was changed. Choose another name, or merge them (--merge OLD=NEW)."
+            )

@@ -1,0 +1,239 @@
+"""The rules for what is inside of event files, worked out for the tags of each run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from runfold.core.event import Form
+from runfold.core.rewriter import Boundary, EventFlag, KindFlag, Rewriter, TagFlag
+from runfold.edit.names import rename
+from runfold.edit.records import copy_records
+from runfold.edit.references import REFERRING, rename_references
+from runfold.edit.rules import HIGHEST, LOWEST, Rules, inclusive
+from runfold.edit.survey import STEPLESS_KINDS, Survey, is_reserved, picture_of
+from runfold.errors import CannotEdit
+from runfold.select import Names, select
+from runfold.text import escape
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+_BOUNDARIES = {
+    None: 0,
+    "headers": Boundary.AT_VERSION,
+    "files": Boundary.AT_VERSION,
+    "sessions": Boundary.AT_VERSION | Boundary.AT_RESTART,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TagChanges:
+    """What becomes of the tags of all runs, by their names; None is all of them."""
+
+    in_scope: frozenset[str] | None = None
+    dropped: frozenset[str] = frozenset()
+    renamed: dict[str, str] = field(default_factory=dict)
+
+
+def resolve_tags(surveys: Sequence[Survey], rules: Rules) -> TagChanges:
+    """Find the tags that the rules name. Raises UnknownTag with the near ones.
+
+    The tags of hparams, layouts and a run's story are meant only where they are
+    named in full: `--keep-tags 'train/*'` must not cost a run its hparams. Boxes
+    go with their picture.
+    """
+    tags = list(dict.fromkeys(name for survey in surveys for name in survey.names))
+    scope = None if rules.tags is None else frozenset(_match(tags, rules.tags))
+    ordinary = [tag for tag in tags if not is_reserved(tag) and (scope is None or tag in scope)]
+    dropped = set(_match(tags, rules.delete_tags))
+    if rules.keep_tags is not None:
+        dropped |= {*ordinary} - {*_match(tags, rules.keep_tags)}
+    if scope is not None:
+        dropped &= scope
+    found = rename(ordinary, rules.rename_tags)
+    renamed = {old: new for old, new in found.items() if old != new}
+    dropped |= {tag for tag in tags if picture_of(tag) != tag and picture_of(tag) in dropped}
+    for tag in tags:
+        picture = picture_of(tag)
+        if picture != tag and picture in renamed:
+            renamed[tag] = tag[: -len(picture)] + renamed[picture]
+    return TagChanges(scope, frozenset(dropped), renamed)
+
+
+def _match(tags: Sequence[str], wanted: Names) -> list[str]:
+    """The tags that are wanted; reserved ones only where they are named in full."""
+    if not wanted:
+        return []
+    wishes = [wanted] if isinstance(wanted, str) else list(wanted)
+    named = {wish for wish in wishes if wish in tags}
+    ordinary = [tag for tag in tags if tag in named or not is_reserved(tag)]
+    return select(ordinary, wishes, "tag", "in these runs")
+
+
+class RunRewrite:
+    """The rules as they are for one run."""
+
+    def __init__(self, survey: Survey, rules: Rules, changes: TagChanges) -> None:
+        self.survey = survey
+        self.rules = rules
+        # Values from this step on go: a later part of a merged run has them again.
+        self.limit = HIGHEST
+        self._changes = changes
+        self._flags = np.array([self._flag(tag) for tag in survey.names], np.uint8)
+        self._names = [
+            _encode(changes.renamed[tag]) if tag in changes.renamed else None
+            for tag in survey.names
+        ]
+        self._kinds = np.array(
+            [[self._kind(kind) for kind in row] for row in survey.kinds], np.uint8
+        )
+        self._lasts: NDArray[np.int64] | None = None
+
+    def prepare(self, needs_counts: bool = False) -> NDArray[np.int64]:
+        """Count what will be left, where it matters, and refuse what would spoil it.
+
+        Gives the rows of `Rewriter.count`; without a need of counts those of before.
+        Raises CannotEdit.
+        """
+        needs_counts |= self.rules.every > 1 or self.rules.shift_steps != 0 or any(self._names)
+        if self.is_idle or not needs_counts:
+            return self.survey.counts
+        counts = self._count()
+        if self.rules.every > 1:
+            self._lasts = counts[:, 1] - 1
+            counts = self._count()
+        self._check_steps(counts)
+        self._check_names(counts)
+        return counts
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether the run's event files stay as they are."""
+        rules = self.rules
+        if self.limit < HIGHEST:
+            return False
+        if (self._flags & (TagFlag.DROP | TagFlag.ASK)).any() or any(self._names):
+            return False
+        moves = rules.shift_time or rules.shift_steps or rules.strip
+        if not (moves or rules.steps or rules.cut_steps or rules.every > 1):
+            return True
+        # Without a choice of tags, events without a value move and go as well.
+        return rules.tags is not None and not (self._flags & TagFlag.IN_SCOPE).any()
+
+    def rewriter(self, boundaries: int = 0) -> Rewriter:
+        """A rewriter for one pass over the run's files."""
+        rules = self.rules
+        events = 0 if rules.tags is not None else EventFlag.ALL_TAGS
+        if rules.tags is None and "graph" in rules.strip:
+            events |= EventFlag.STRIP_GRAPH
+        if rules.tags is None and "run_metadata" in rules.strip:
+            events |= EventFlag.STRIP_RUN_METADATA
+        return Rewriter(
+            self.survey.tags,
+            flags=self._flags,
+            names=self._names,
+            kinds=self._kinds,
+            events=events,
+            keeps=[inclusive(span) for span in rules.steps],
+            cuts=[inclusive(span) for span in rules.cut_steps],
+            limit=self.limit,
+            every=rules.every,
+            lasts=self._lasts,
+            shift_steps=rules.shift_steps,
+            shift_time=rules.shift_time,
+            boundaries=boundaries,
+            replace=lambda message: rename_references(message, self._changes.renamed),
+        )
+
+    @property
+    def boundaries(self) -> int:
+        """Where a split parts the run's files."""
+        return int(_BOUNDARIES[self.rules.split])
+
+    def first_step(self, counts: NDArray[np.int64]) -> int | None:
+        """The step at which the run goes on: the lowest of its scalars that will be left.
+
+        Not of the rest, unless there are no scalars: a restarted job may well log
+        its configuration at step 0 again, as text.
+        """
+        left = [
+            row
+            for tag, row in zip(self.survey.names, counts, strict=True)
+            if row[2] and not is_reserved(tag)
+        ]
+        steps = [int(row[5]) for row in left if row[5] < HIGHEST] or [int(row[3]) for row in left]
+        return min(steps) + self.rules.shift_steps if steps else None
+
+    def _count(self) -> NDArray[np.int64]:
+        rewriter = self.rewriter()
+        for path in self.survey.run.files:
+            copy_records(path, rewriter)
+        counts = rewriter.count()
+        whole = np.zeros((len(self.survey.names), counts.shape[1]), np.int64)
+        whole[: len(counts)] = counts[: len(whole)]
+        return whole
+
+    def _flag(self, tag: str) -> int:
+        changes = self._changes
+        flag = 0
+        if changes.in_scope is None or tag in changes.in_scope:
+            flag |= TagFlag.IN_SCOPE
+        if tag in changes.dropped:
+            flag |= TagFlag.DROP
+        if is_reserved(tag):
+            flag |= TagFlag.STEPLESS
+        if tag in REFERRING and changes.renamed:
+            flag |= TagFlag.ASK
+        return flag
+
+    def _kind(self, kind: str) -> int:
+        flag = KindFlag.STRIP if kind in self.rules.strip else 0
+        return flag | (KindFlag.HAS_NO_STEPS if kind in STEPLESS_KINDS else 0)
+
+    def _check_steps(self, counts: NDArray[np.int64]) -> None:
+        shift = self.rules.shift_steps
+        for tag, row in zip(self.survey.names, counts, strict=True):
+            if not row[2]:
+                continue
+            low, high = int(row[3]) + shift, int(row[4]) + shift
+            if low < LOWEST or high > HIGHEST:
+                raise CannotEdit(
+                    f"Run '{escape(self.survey.run.name)}': steps of tag '{escape(tag)}' moved by"
+                    f" {shift} do not fit in 64 bits. Nothing was changed."
+                )
+
+    def _check_names(self, counts: NDArray[np.int64]) -> None:
+        """Refuse two tags under one name, unless the one goes on where the other ended."""
+        spans: dict[str, list[tuple[int, int, int]]] = {}
+        for number, (tag, row) in enumerate(zip(self.survey.names, counts, strict=True)):
+            if row[2]:
+                new = self._changes.renamed.get(tag, tag)
+                spans.setdefault(new, []).append((int(row[3]), int(row[4]), number))
+        for new, parts in spans.items():
+            parts.sort()
+            for (_, end, first), (start, _, second) in pairwise(parts):
+                is_same = self._kind_of(first, counts) == self._kind_of(second, counts)
+                if start <= end or not is_same:
+                    reason = "share steps" if is_same else "hold two kinds of data"
+                    one, other = (escape(self.survey.names[tag]) for tag in (first, second))
+                    raise CannotEdit(
+                        f"Run '{escape(self.survey.run.name)}': tags '{one}' and '{other}' would"
+                        f" both be '{escape(new)}', and they {reason}. Nothing was changed. Delete"
+                        " one of them, or choose another name."
+                    )
+
+    def _kind_of(self, tag: int, counts: NDArray[np.int64]) -> tuple[int, int]:
+        """What tells whether two tags hold the same: a scalar may be stored in two forms."""
+        forms = int(counts[tag, 6])
+        plugin = 0 if forms == 1 << Form.SCALAR else self.survey.tags.plugin(tag)
+        return forms, plugin
+
+
+def _encode(name: str) -> bytes:
+    return name.encode("utf-8", "backslashreplace")

@@ -1,0 +1,136 @@
+"""What an edit changes: one dataclass with all rules, checked when it is made."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from runfold.edit.names import Renames
+from runfold.errors import CannotEdit
+from runfold.events.kinds import KINDS
+from runfold.select import Names
+from runfold.text import escape, not_one_of
+
+Overlap = Literal["marker", "cut", "keep"]
+Split = Literal["headers", "files", "sessions"]
+# First step and the step behind the last; None leaves that side open.
+Span = tuple[int | None, int | None]
+
+OVERLAPS = ("marker", "cut", "keep")
+SPLITS = ("headers", "files", "sessions")
+# Embeddings lie in files beside the event files.
+STRIPPABLE = tuple(kind for kind in KINDS if kind != "embedding")
+
+LOWEST, HIGHEST = -(1 << 63), (1 << 63) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What is to change, and where; by default nothing, everywhere.
+
+    Attributes:
+        runs, tags: where the rules hold: names and globs; None is everywhere.
+        delete_tags, keep_tags: names and globs of the tags that go, or that stay.
+        rename_tags: old name to new; see `runfold.edit.names.rename`.
+        strip: kinds whose values go, such as "image" and "histogram".
+        steps, cut_steps: the (first, end) of steps that stay, or that go; the end
+            is the first step that is not meant, and None leaves a side open.
+        every: of each series only the points at multiples of so many steps stay,
+            and its first and last one.
+        shift_steps, shift_time: what is added to steps, and to wall times in seconds.
+        delete_runs: names and globs of runs that go, with the files in their folders.
+        rename_runs: old name to new; runs below a run's folder move with it.
+        merge_runs: names and globs to the run that they become together, in the
+            order in which they began.
+        overlap: what a merge does where a later run goes back in steps: "marker"
+            writes a restart marker, so that readers hide what came before; "cut"
+            removes it; "keep" does neither.
+        split: each part of a run becomes a run `part-1`, `part-2`, ... in its folder.
+            A part begins at a file header within a file ("headers"), with each
+            file too ("files"), or also at each restart marker ("sessions").
+    """
+
+    runs: Names = None
+    tags: Names = None
+    delete_tags: Names = ()
+    keep_tags: Names = None
+    rename_tags: Renames = ()
+    strip: Iterable[str] = ()
+    steps: Iterable[Span] = ()
+    cut_steps: Iterable[Span] = ()
+    every: int = 1
+    shift_steps: int = 0
+    shift_time: float = 0.0
+    delete_runs: Names = ()
+    rename_runs: Renames = ()
+    merge_runs: Renames = ()
+    overlap: Overlap = "marker"
+    split: Split | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what has no meaning. Raises CannotEdit."""
+        strip = [self.strip] if isinstance(self.strip, str) else list(self.strip)
+        object.__setattr__(self, "strip", strip)
+        for kind in strip:
+            if kind not in STRIPPABLE:
+                raise CannotEdit(not_one_of("strip", kind, STRIPPABLE))
+        for name in ("steps", "cut_steps"):
+            object.__setattr__(self, name, [_check_span(span) for span in getattr(self, name)])
+        if self.every < 1:
+            raise CannotEdit(f"every is a number of steps from 1 on, not {self.every}.")
+        if not math.isfinite(self.shift_time):
+            raise CannotEdit(f"shift_time is a number of seconds, not {self.shift_time}.")
+        if not LOWEST <= self.shift_steps <= HIGHEST:
+            raise CannotEdit("shift_steps is beyond 64 bits, and no step can hold it.")
+        if self.overlap not in OVERLAPS:
+            raise CannotEdit(not_one_of("overlap", self.overlap, OVERLAPS))
+        if self.split is not None and self.split not in SPLITS:
+            raise CannotEdit(not_one_of("split", self.split, SPLITS))
+
+    @property
+    def has_tag_rules(self) -> bool:
+        """Whether anything inside of event files may change."""
+        return bool(
+            self.delete_tags
+            or self.keep_tags is not None
+            or self.rename_tags
+            or self.strip
+            or self.steps
+            or self.cut_steps
+            or self.every > 1
+            or self.shift_steps
+            or self.shift_time
+        )
+
+    @property
+    def has_run_rules(self) -> bool:
+        """Whether runs may go, move, join or part."""
+        return bool(self.delete_runs or self.rename_runs or self.merge_runs or self.split)
+
+
+def parse_span(text: str) -> Span:
+    """Return the steps of `100:200`, `100:`, `:200` or `100`. Raises CannotEdit."""
+    found = re.fullmatch(r"(-?\d*)(:?)(-?\d*)", text.strip())
+    if not found or not (found[1] or found[3]) or "-" in (found[1], found[3]):
+        raise CannotEdit(f"'{escape(text)}' are no steps: write 100:200, 100:, :200 or 100.")
+    first = int(found[1]) if found[1] else None
+    if not found[2]:
+        return _check_span((first, None if first is None else first + 1))
+    return _check_span((first, int(found[3]) if found[3] else None))
+
+
+def inclusive(span: Span) -> tuple[int, int]:
+    """The lowest and the highest step of a span."""
+    first, end = span
+    low = LOWEST if first is None else max(first, LOWEST)
+    return min(low, HIGHEST), HIGHEST if end is None else min(max(end - 1, LOWEST), HIGHEST)
+
+
+def _check_span(span: Span) -> Span:
+    first, end = span
+    if first is not None and end is not None and first >= end:
+        raise CannotEdit(f"{first}:{end} holds no step: its end must be above its first.")
+    return first, end
