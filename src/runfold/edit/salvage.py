@@ -1,0 +1,163 @@
+"""Which bytes of a file are sound records, and which are lost, whatever was done to it."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from runfold.core.decoder import MAX_RECORD, Decoder, decode
+from runfold.core.event import NoteCode
+from runfold.core.salvage import seek, walk
+from runfold.core.tags import Tags
+from runfold.edit.records import CHUNK, FRAME_SIZE, is_header, read_record
+from runfold.events.file import HEADER_SIZE, OPEN_FLAGS
+from runfold.text import human_count
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Bytes [start, stop) of a file that are no sound record, and what they look like."""
+
+    start: int
+    stop: int
+    reason: str
+
+    def __str__(self) -> str:
+        count = human_count(self.stop - self.start, "byte")
+        return f"bytes {self.start} to {self.stop - 1} lost: {count}, {self.reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class Salvage:
+    """What can be saved of a file: spans of whole records, in order, and what is lost."""
+
+    spans: list[tuple[int, int]]
+    losses: list[Loss]
+    records: int
+    has_header: bool
+    wall_time: float
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing is wrong with the file."""
+        return not self.losses and (self.has_header or not self.spans)
+
+
+def salvage(path: str) -> Salvage:
+    """Find every sound record of a file, in one pass and bounded memory.
+
+    Behind a record that is not sound, and within it, the next one begins at the
+    first byte where a length and a payload both fit their checksums: a file that
+    was cut off and then written on has whole records where its broken one claims
+    to go on. A sound record that is no valid event is lost, too.
+    """
+    descriptor = os.open(path, OPEN_FLAGS)
+    try:
+        size = os.fstat(descriptor).st_size
+        tags = Tags()
+        spans: list[tuple[int, int]] = []
+        losses: list[Loss] = []
+        records, wall_time, at = 0, math.nan, 0
+        for start, stop in _find(descriptor, size):
+            if start > at:
+                losses.append(_lose(descriptor, at, start, size))
+            data = os.pread(descriptor, stop - start, start)
+            decoder = Decoder(tags, start)
+            decode([decoder], data, np.array([0]), np.array([len(data)]))
+            bad = [
+                offset for offset, code, _ in decoder.take()[2] if code == NoteCode.MALFORMED_EVENT
+            ]
+            records += decoder.events
+            if math.isnan(wall_time):
+                wall_time = decoder.first_wall_time
+            for first, end in _without(descriptor, start, stop, bad):
+                if spans and spans[-1][1] == first:
+                    spans[-1] = spans[-1][0], end
+                else:
+                    spans.append((first, end))
+            for offset in bad:
+                end = offset + _length(descriptor, offset)
+                losses.append(Loss(offset, end, "a record that is no event"))
+            at = stop
+        if at < size:
+            losses.append(_lose(descriptor, at, size, size))
+        return Salvage(spans, losses, records, _has_header(descriptor, spans), wall_time)
+    finally:
+        os.close(descriptor)
+
+
+def _find(descriptor: int, size: int) -> Iterator[tuple[int, int]]:
+    """Yield the spans of sound records, none longer than a chunk or one record."""
+    at = 0
+    while at < size:
+        data = os.pread(descriptor, CHUNK, at)
+        used = walk(data, 0, MAX_RECORD)
+        if not used and len(data) == CHUNK:
+            length = _length(descriptor, at)
+            if CHUNK < length <= size - at:
+                data = os.pread(descriptor, length, at)
+                used = walk(data, 0, MAX_RECORD)
+        if used:
+            yield at, at + used
+            at += used
+        elif data:
+            at = _seek(descriptor, at + 1, size)
+        else:
+            return
+
+
+def _seek(descriptor: int, start: int, size: int) -> int:
+    """The first byte from `start` on at which a sound record stands, or the file's end."""
+    at = start
+    while at < size:
+        data = os.pread(descriptor, CHUNK, at)
+        beyond = max(0, size - at - len(data))
+        offset, missing = seek(data, 0, beyond, MAX_RECORD)
+        if missing:
+            whole = os.pread(descriptor, len(data) - offset + missing, at + offset)
+            if walk(whole, 0, MAX_RECORD):
+                return at + offset
+            at += offset + 1
+        elif offset < len(data):
+            return at + offset
+        elif beyond == 0 or not data:
+            return size
+        else:
+            at += len(data) - HEADER_SIZE + 1
+    return size
+
+
+def _length(descriptor: int, offset: int) -> int:
+    """How many bytes the record at an offset claims to take."""
+    return int.from_bytes(os.pread(descriptor, 8, offset), "little") + FRAME_SIZE
+
+
+def _without(descriptor: int, start: int, stop: int, bad: list[int]) -> Iterator[tuple[int, int]]:
+    """Yield what is left of a span without the records at some offsets."""
+    for offset in bad:
+        if offset > start:
+            yield start, offset
+        start = offset + _length(descriptor, offset)
+    if stop > start:
+        yield start, stop
+
+
+def _lose(descriptor: int, start: int, stop: int, size: int) -> Loss:
+    is_zeros = True
+    for at in range(start, stop, CHUNK):
+        if os.pread(descriptor, min(CHUNK, stop - at), at).strip(b"\0"):
+            is_zeros = False
+            break
+    if is_zeros:
+        reason = "zeros"
+    else:
+        reason = "no whole record at the end" if stop == size else "no sound record"
+    return Loss(start, stop, reason)
+
+
+def _has_header(descriptor: int, spans: list[tuple[int, int]]) -> bool:
+    return bool(spans) and is_header(read_record(descriptor, spans[0][0]))
