@@ -26,6 +26,8 @@ COMMANDS = {
     "restore": "Write the patch that gives back the code of a run.",
     "plot": "Draw folded runs as curves with bands.",
     "export": "Write what runs hold as tables, pictures and clips.",
+    "edit": "Remove, rename or move what is in a log.",
+    "repair": "Salvage every good record of broken event files.",
     "run": "Track a script that was not changed.",
     "demo": "Train a small ensemble and look at its logs.",
 }

@@ -1,0 +1,62 @@
+"""The command `runfold repair`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from runfold.cli.edit import add_places
+from runfold.cli.terminal import note, print_json
+from runfold.text import escape
+
+if TYPE_CHECKING:
+    import argparse
+
+    from runfold.cli.parser import Parser
+
+HELP = """\
+Salvage every good record of broken event files.
+
+Writes a copy of the logdir with sound event files, or lets it take the logdir's
+place and keeps that as a backup. Every record whose checksums fit is kept, also
+behind a broken length; torn tails, zeros and damaged records go, and a missing
+header is added. Whole files, and all others, are copied as they are. One line
+for each stretch of bytes that is lost.
+
+Example:
+  runfold repair demo-runs -o sound
+
+Exit status: 0, also with losses; 2 for a path that leads nowhere or output that
+exists.
+"""
+
+
+def add_arguments(parser: Parser) -> None:
+    """Declare the options."""
+    parser.add_argument("logdir", metavar="LOGDIR", help="A logdir, or the folder of a run.")
+    add_places(parser)
+    parser.add_json()
+
+
+def run(options: argparse.Namespace) -> int:
+    """Repair, and say what was lost."""
+    from runfold.edit.repair import repair
+
+    report = repair(
+        options.logdir,
+        options.output,
+        in_place=options.in_place,
+        backup=options.backup,
+        dry_run=options.dry_run,
+        force=options.force,
+    )
+    if options.json:
+        print_json(report)
+    else:
+        for file in report.files:
+            for line in file.lines:
+                print(line)
+    text = report.summary if report.changed else "Nothing to repair."
+    if report.backup is not None:
+        text += f" The logdir as it was: {escape(report.backup, 4096)}"
+    note(text)
+    return 0
