@@ -41,6 +41,9 @@ class EventBuffer:
     def summary(
         self, messages: Iterable[Buffer], step: SupportsIndex, wall_time: SupportsFloat
     ) -> None: ...
+    def field(
+        self, number: int, message: Buffer, step: SupportsIndex, wall_time: SupportsFloat
+    ) -> None: ...
     def graph(self, graph_def: Buffer, wall_time: SupportsFloat) -> None: ...
     def run_metadata(
         self, tag: str, metadata: Buffer, step: SupportsIndex, wall_time: SupportsFloat

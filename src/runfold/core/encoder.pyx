@@ -305,6 +305,14 @@ cdef class EventBuffer:
             parts += [b"\x0a", varint(memoryview(message).nbytes), message]
         self.put_field(0x2A, b"", b"".join(parts), step, wall_time)
 
+    def field(
+        self, uint8_t number, const uint8_t[::1] message not None, step, double wall_time
+    ):
+        """Append an event around one serialised message in the field of that number, below 16."""
+        if not 0 < number < 16:
+            raise ValueError(f"the field must be 1 to 15, not {number}")
+        self.put_field(number << 3 | 2, b"", message, step, wall_time)
+
     def graph(self, const uint8_t[::1] graph_def not None, double wall_time):
         """Append a serialised `GraphDef`."""
         self.put_field(0x22, b"", graph_def, 0, wall_time)
