@@ -65,9 +65,13 @@ class Columns:
     def __bool__(self) -> bool:
         return bool(self.scalars or len(self.items) or self.restarts)
 
+    def counts(self) -> dict[int, int]:
+        """How many points each tag has."""
+        return {tag: len(points[0]) for tag, points in self.scalars.items()}
+
     def append(self, new: Columns) -> None:
         """Add what a later reading of the file brought."""
-        before = {tag: len(points[0]) for tag, points in self.scalars.items()}
+        before = self.counts()
         # The first restart names every tag: points of any may have come since the last.
         named = before
         for step, items, counts in new.restarts:

@@ -191,12 +191,20 @@ class RunStatus:
     heartbeat: float | None = None
 
 
-def read_status(story: Sequence[Mapping[str, Any]], folder: str, now: float) -> RunStatus:
+def last_sign(folder: str) -> float | None:
+    """When a run was last heard of: its heartbeat, or else when its files were last written."""
+    return _time_of(os.path.join(folder, SIDE_FOLDER, _HEARTBEAT)) or _last_write(folder)
+
+
+def read_status(
+    story: Sequence[Mapping[str, Any]], folder: str, now: float, sign: float | None = None
+) -> RunStatus:
     """How a run fares by the status parts of its story, in order, and by its heartbeat.
 
     `crashed` is a run that said no last word, and whose heartbeat is older than a
     minute (or six beats), or whose process on this machine is gone. Without the
     heartbeat's file the event files' times stand for it. `unknown` without a story.
+    `sign` is the `last_sign` of a run whose folder is no longer there.
     """
     first: Mapping[str, Any] = {}
     last: Mapping[str, Any] = {}
@@ -205,7 +213,7 @@ def read_status(story: Sequence[Mapping[str, Any]], folder: str, now: float) -> 
             first = word
         last = word
     beat = read_aside(folder, _HEARTBEAT)
-    heartbeat = _time_of(os.path.join(folder, SIDE_FOLDER, _HEARTBEAT)) or _last_write(folder)
+    heartbeat = sign or last_sign(folder)
     state = str(last.get("state", "unknown"))
     if state == "running":
         missed = _MISSED_BEATS * (as_float(beat.get("seconds")) or 0.0)

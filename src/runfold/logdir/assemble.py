@@ -49,19 +49,29 @@ def assemble_series(
     for file in files:
         for tag, points in file.columns.scalars.items():
             gathered.setdefault(tag, []).append(points)
-    markers = _point_markers(files) if policy == "session" else {}
-    needs_policy = policy == "step" or bool(markers)
-    assembled = {}
-    for tag, pieces in gathered.items():
-        columns = pieces[0] if len(pieces) == 1 else join_points(pieces)
-        hidden = 0
-        if needs_policy:
-            mask = visible(columns[0], markers.get(tag, ()), policy)
-            if mask is not None:
-                hidden = len(mask) - int(mask.sum())
-                columns = join_points([(columns[0][mask], columns[1][mask], columns[2][mask])])
-        assembled[names[tag]] = Series(run, names[tag], *columns, hidden)
-    return assembled
+    markers = point_markers(files) if policy == "session" else {}
+    return {
+        names[tag]: assemble_one(run, names[tag], pieces, markers.get(tag, ()), policy)
+        for tag, pieces in gathered.items()
+    }
+
+
+def assemble_one(
+    run: str,
+    tag: str,
+    pieces: Sequence[Points],
+    markers: Sequence[tuple[int, int]],
+    policy: str,
+) -> Series:
+    """One scalar series of a run, from its points in each file and its `point_markers`."""
+    columns = pieces[0] if len(pieces) == 1 else join_points(pieces)
+    hidden = 0
+    if policy == "step" or markers:
+        mask = visible(columns[0], markers, policy)
+        if mask is not None:
+            hidden = len(mask) - int(mask.sum())
+            columns = join_points([(columns[0][mask], columns[1][mask], columns[2][mask])])
+    return Series(run, tag, *columns, hidden)
 
 
 def assemble_payloads(
@@ -124,7 +134,7 @@ def _lowest_steps(files: Sequence[EventFile]) -> list[int]:
     return list(accumulate(reversed(steps), min))[::-1]
 
 
-def _point_markers(files: Sequence[EventFile]) -> dict[int, list[tuple[int, int]]]:
+def point_markers(files: Sequence[EventFile]) -> dict[int, list[tuple[int, int]]]:
     """For each tag (points before it, step) of the restart markers that follow points of it.
 
     A step is the lowest of that marker and all after it, so a marker that
@@ -139,8 +149,8 @@ def _point_markers(files: Sequence[EventFile]) -> dict[int, list[tuple[int, int]
             for tag, count in counts.items():
                 markers.setdefault(tag, []).append((ends.get(tag, 0) + count, lowest[passed]))
             passed += 1
-        for tag, points in columns.scalars.items():
-            ends[tag] = ends.get(tag, 0) + len(points[0])
+        for tag, count in columns.counts().items():
+            ends[tag] = ends.get(tag, 0) + count
             if passed < len(lowest):
                 markers.setdefault(tag, []).append((ends[tag], lowest[passed]))
     return markers

@@ -24,7 +24,7 @@ import fnmatch
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -53,10 +53,14 @@ class FoundRun:
 
 @dataclass(slots=True)
 class Discovery:
-    """The runs by name, in the order in which TensorBoard shows them, and the problems."""
+    """The runs by name, in the order in which TensorBoard shows them, and the problems.
+
+    `base` is the folder at which the names start.
+    """
 
     runs: dict[str, FoundRun]
     problems: list[Problem]
+    base: str = ""
 
 
 def discover(*paths: str | os.PathLike[str]) -> Discovery:
@@ -77,7 +81,7 @@ def discover(*paths: str | os.PathLike[str]) -> Discovery:
             walk.add_tree(directory)
     walk.follow_links()
     walk.add_files([file for place in places for file in place.files])
-    return Discovery(walk.named_runs(), sorted(problems, key=lambda p: (p.file, p.code)))
+    return Discovery(walk.named_runs(), sorted(problems, key=lambda p: (p.file, p.code)), base)
 
 
 # Paths as people give them
@@ -257,15 +261,8 @@ class _Walk:
             )
 
     def named_runs(self) -> dict[str, FoundRun]:
-        """Return the runs by name; names that look alike once escaped are numbered."""
-        named: dict[str, FoundRun] = {}
-        for run in sorted(self.runs.values(), key=lambda run: natural_key(run.name)):
-            name, copy = run.name, 1
-            while run.name in named:
-                copy += 1
-                run.name = f"{name} ({copy})"
-            named[run.name] = run
-        return named
+        """Return the runs by name."""
+        return name_runs(self.runs.values())
 
     def _visit(self, path: str) -> list[str]:
         """Take in what one directory holds and return the real directories in it."""
@@ -343,6 +340,18 @@ class _Walk:
 
     def _note(self, code: Code, path: str, detail: str = "") -> None:
         self.problems.append(Problem.of(code, path, detail=detail))
+
+
+def name_runs(runs: Iterable[FoundRun]) -> dict[str, FoundRun]:
+    """Return runs by name, in order; names that look alike once escaped are numbered."""
+    named: dict[str, FoundRun] = {}
+    for run in sorted(runs, key=lambda run: natural_key(run.name)):
+        name, copy = run.name, 1
+        while run.name in named:
+            copy += 1
+            run.name = f"{name} ({copy})"
+        named[run.name] = run
+    return named
 
 
 def _is_ours(name: str) -> bool:

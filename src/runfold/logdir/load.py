@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from runfold.events.file import EventFile
+    from runfold.logdir.discover import FoundRun
 
 _MAX_THREADS = 8
 
@@ -69,11 +70,17 @@ class Logdir:
         # Two threads may ask at once; a file must not be read by both.
         self._lock = threading.RLock()
         with pause_collector():
-            found = discover(*paths)
-            self.logs = {name: RunLog(run, restarts, strict) for name, run in found.runs.items()}
+            found = self._discover()
+            self.logs = {name: self._make_log(run) for name, run in found.runs.items()}
         self.problems: list[Problem] = found.problems
         if strict and found.problems:
             raise BadLog(found.problems[0])
+
+    def _discover(self) -> Discovery:
+        return discover(*self.paths)
+
+    def _make_log(self, found: FoundRun) -> RunLog:
+        return RunLog(found, self.restarts, self.strict)
 
     def load(self, logs: Iterable[RunLog] | None = None) -> None:
         """Read those of the runs (by default all) that were not read yet.
@@ -104,7 +111,7 @@ class Logdir:
             if name in self.logs:
                 self.logs[name].update(run)
             else:
-                self.logs[name] = RunLog(run, self.restarts, self.strict)
+                self.logs[name] = self._make_log(run)
                 changes.runs.append(name)
         # Back into the order in which TensorBoard lists them, those gone last.
         order = {name: number for number, name in enumerate(found.runs)}
@@ -126,7 +133,7 @@ class Logdir:
 
     def _discover_again(self) -> Discovery:
         try:
-            return discover(*self.paths)
+            return self._discover()
         except LogdirNotFound:
             # It was there before: as with a run that is gone, it may come back.
             lost = next((path for path in self.paths if not os.path.exists(path)), self.paths[0])

@@ -16,10 +16,11 @@ from runfold.logdir.read import Reader
 from runfold.text import did_you_mean, escape, file_order
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from numpy.typing import NDArray
 
+    from runfold.events.kinds.embedding import StoredEmbedding
     from runfold.logdir.discover import FoundRun
     from runfold.logdir.payloads import Payloads
     from runfold.logdir.series import Series
@@ -61,7 +62,7 @@ class RunLog:
         self.is_loaded = False
         # What decoding a value found wrong, each once: known once asked for.
         self.late_problems: dict[Problem, None] = {}
-        self._scalars: dict[str, Series] | None = None
+        self._scalars: Mapping[str, Series] | None = None
         self._payloads: dict[tuple[str, str], Payloads] | None = None
         self._names: list[str] = []
         self._numbers: dict[str, int] = {}
@@ -132,7 +133,7 @@ class RunLog:
         return self._names
 
     @property
-    def scalars(self) -> dict[str, Series]:
+    def scalars(self) -> Mapping[str, Series]:
         """The scalar series by tag, in the order in which the tags first appear."""
         if self._scalars is None:
             self.load()
@@ -188,6 +189,17 @@ class RunLog:
     def file_of(self, payloads: Payloads, row: int) -> EventFile:
         """The file in which one value lies."""
         return payloads.source(int(payloads.files[row]))
+
+    def read_config(self) -> list[StoredEmbedding]:
+        """The embeddings that the projector configuration names, or ValueError for a bad one."""
+        from runfold.events.kinds.embedding import read_config
+
+        return [] if self.config is None else read_config(self.config)
+
+    @property
+    def last_sign(self) -> float | None:
+        """When the run was last heard of; None where its folder tells."""
+        return None
 
     @property
     def size(self) -> int:

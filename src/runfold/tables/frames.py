@@ -34,7 +34,8 @@ class Frames:
         logs = self._logs(runs)
         names = list(dict.fromkeys(tag for log in logs for tag in log.scalars))
         wanted = set(select(names, tags, where="of kind scalar"))
-        series = [one for log in logs for tag, one in log.scalars.items() if tag in wanted]
+        # Not items(): a packed log decodes a series when it is asked for.
+        series = [log.scalars[tag] for log in logs for tag in log.scalars if tag in wanted]
         return scalars.wide_frame(series) if wide else scalars.long_frame(series)
 
     def histograms(self, tags: Names = None, *, runs: Names = None) -> Table:

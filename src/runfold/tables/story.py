@@ -113,7 +113,7 @@ def read_status(log: RunLog) -> RunStatus:
     """How the run fares. Of one that was not tracked the end of its hparams session tells."""
     words = read_all(log, story.STATUS)
     if words:
-        return tell_status(words, log.path, time.time())
+        return tell_status(words, log.path, time.time(), log.last_sign)
     state, ended = "unknown", None
     for one in hparams.by_run(hparams.stored_in(log)).get(log.name, []):
         if isinstance(one, SessionEnd):

@@ -167,12 +167,10 @@ ROWS: dict[str, Callable[[Selected], Iterator[Row[Any]]]] = {
 
 def embeddings_of(log: RunLog) -> list[embedding.StoredEmbedding]:
     """The embeddings of one run; a configuration that does not parse is noted."""
-    if log.config is None:
-        return []
     try:
-        return embedding.read_config(log.config)
+        return log.read_config()
     except ValueError as error:
-        log.note(Problem.of(Code.BAD_VALUE, log.config, detail=str(error)))
+        log.note(Problem.of(Code.BAD_VALUE, log.config or log.path, detail=str(error)))
         return []
 
 

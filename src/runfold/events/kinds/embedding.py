@@ -56,8 +56,13 @@ class StoredEmbedding:
 def read_config(path: str) -> list[StoredEmbedding]:
     """Give the embeddings that a configuration file names, or raise ValueError."""
     file = Path(path)
-    embeddings = parse_config("\n".join(_lines(_read(file.parent, file.name))))
-    return [StoredEmbedding(file.parent, one) for one in embeddings]
+    return parse_stored(_read(file.parent, file.name), file.parent)
+
+
+def parse_stored(data: bytes, folder: Path) -> list[StoredEmbedding]:
+    """Give the embeddings of a configuration whose files are below a folder."""
+    embeddings = parse_config("\n".join(_lines(data)))
+    return [StoredEmbedding(folder, one) for one in embeddings]
 
 
 def parse_config(text: str) -> list[Embedding]:
