@@ -15,6 +15,7 @@
     ├── CannotEdit       (also a ValueError)        a change that would spoil a log
     ├── OutputExists     (also a FileExistsError)   what is there already, and stays
     ├── CannotLog        (also a ValueError)        a value that no event can hold
+    ├── BadPack          (also a ValueError)        a Parquet file that is no pack, or a broken one
     ├── BadLog           the first problem, in strict mode
     └── FileChanged      a payload asked for is no longer where it was indexed
 
@@ -29,6 +30,7 @@ __all__ = [
     "AmbiguousTag",
     "BadExpression",
     "BadLog",
+    "BadPack",
     "BadQuery",
     "CannotEdit",
     "CannotFold",
@@ -131,6 +133,14 @@ class BadLog(RunfoldError):
     def __init__(self, problem: Noted) -> None:
         super().__init__(problem)
         self.problem = problem
+
+
+class BadPack(RunfoldError, ValueError):
+    """A Parquet file that `runfold pack` did not write, that is newer, or damaged."""
+
+    def __init__(self, path: str, fact: str, step: str = "") -> None:
+        super().__init__(f"{escape(path)}: {escape(fact)}. {step}".rstrip())
+        self.path = path
 
 
 class FileChanged(RunfoldError):

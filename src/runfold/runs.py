@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from runfold.errors import RunfoldError, UnknownRun, UnknownTag
-from runfold.logdir.load import Changes, Logdir
+from runfold.logdir.load import Changes
 from runfold.logdir.restarts import POLICIES
 from runfold.logdir.series import Series
+from runfold.pack.load import open_logdir
 from runfold.select import Names, select
 from runfold.tables.collection import Collection
 from runfold.tables.frames import Frames
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from runfold.log.artifacts import Artifact
     from runfold.log.code import Code
     from runfold.log.status import RunStatus
+    from runfold.logdir.load import Logdir
     from runfold.logdir.log import RunLog
     from runfold.reduce.comparison import Comparison
     from runfold.reduce.groups import By
@@ -42,7 +44,8 @@ def open_runs(
     """The runs below some paths: whatever one would pass to `tensorboard --logdir`.
 
     Args:
-        paths: a tree of runs, one run, one event file, or a glob; several are fine.
+        paths: a tree of runs, one run, one event file, what `runfold pack` wrote,
+            or a glob; several are fine.
         restarts: what to do with points that a restarted job logged twice.
             "session" hides what the writer's own restart marker says, "step"
             hides a series' older branch when its step goes back, "keep" hides
@@ -63,7 +66,7 @@ def open_runs(
     for path in paths:
         if isinstance(path, list | tuple | set):
             raise TypeError("open() takes several paths one by one: rf.open(*paths)")
-    return Runs(Logdir(*paths, restarts=restarts, strict=strict, progress=progress))
+    return Runs(open_logdir(*paths, restarts=restarts, strict=strict, progress=progress))
 
 
 class Run(Frames):
@@ -302,6 +305,34 @@ class Runs(Frames, Collection, Mapping[str, Run]):
         logdir is looked at; runs that were chosen, as by `where`, stay the same ones.
         """
         return self._logdir.refresh()
+
+    def pack(
+        self,
+        output: str | os.PathLike[str],
+        *,
+        partition: bool = False,
+        overwrite: bool = False,
+    ) -> None:
+        """Put these runs into one Parquet file, which `rf.open` takes in place of the logdir.
+
+        Every point of every kind is kept, and `runfold unpack` gives back the same
+        event files. With `partition`, the output is a folder with a pack for each
+        run. Raises OutputExists, unless `overwrite`, for one that is there.
+
+        Example:
+            >>> runs.pack("runs.parquet")
+            >>> rf.open("runs.parquet")["seed-1"]["train/loss"]
+        """
+        from runfold.export.pack import pack_logdir
+
+        pack_logdir(
+            self._logdir.paths,
+            output,
+            partition=partition,
+            overwrite=overwrite,
+            only=set(self),
+            progress=self._logdir.progress,
+        )
 
     def reduce(
         self,

@@ -28,6 +28,8 @@ COMMANDS = {
     "export": "Write what runs hold as tables, pictures and clips.",
     "edit": "Remove, rename or move what is in a log.",
     "repair": "Salvage every good record of broken event files.",
+    "pack": "Put a whole logdir into one Parquet file.",
+    "unpack": "Give back the event files of a pack.",
     "run": "Track a script that was not changed.",
     "demo": "Train a small ensemble and look at its logs.",
 }

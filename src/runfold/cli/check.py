@@ -41,10 +41,10 @@ def add_arguments(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the problems."""
-    from runfold.logdir.load import Logdir
+    from runfold.pack.load import open_logdir
 
     # Values that a restart hides can be broken, too.
-    logdir = Logdir(*options.logdirs, restarts="keep")
+    logdir = open_logdir(*options.logdirs, restarts="keep")
     try:
         problems = find_problems(logdir, options.strict)
     except BadLog as stop:

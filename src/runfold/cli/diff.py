@@ -93,10 +93,10 @@ def run(options: argparse.Namespace) -> int:
 
 def open_run(names: list[str], restarts: str = "session") -> tuple[str, Logdir, RunLog]:
     """The run in a folder, or of a name in a logdir: what to call it, its logdir, its log."""
-    from runfold.logdir.load import Logdir
+    from runfold.pack.load import open_logdir
 
     path, *name = names
-    logdir = Logdir(path, restarts=restarts)
+    logdir = open_logdir(path, restarts=restarts)
     runs = list(logdir.logs)
     if not runs:
         raise CommandError(no_runs(path))

@@ -121,9 +121,9 @@ def fold_options(
 
 def read_logs(options: argparse.Namespace) -> list[RunLog]:
     """The runs of a command's paths, read. Raises CommandError where there are none."""
-    from runfold.logdir.load import Logdir
+    from runfold.pack.load import open_logdir
 
-    logdir = Logdir(*options.logdirs, restarts=options.restarts)
+    logdir = open_logdir(*options.logdirs, restarts=options.restarts)
     if not logdir.logs:
         raise CommandError(no_runs(*options.logdirs))
     logs = choose_logs(logdir, options.where)

@@ -51,10 +51,10 @@ def add_arguments(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the list."""
-    from runfold.logdir.load import Logdir
+    from runfold.pack.load import open_logdir
     from runfold.tables.listing import list_run
 
-    logdir = Logdir(*options.logdirs, restarts=options.restarts)
+    logdir = open_logdir(*options.logdirs, restarts=options.restarts)
     logs = choose_logs(logdir, options.where)
     logdir.load(logs)
     lines = [list_run(log) for log in logs]

@@ -65,7 +65,10 @@ class Parser(argparse.ArgumentParser):
     def add_logdirs(self) -> None:
         """Add the paths to read."""
         self.add_argument(
-            "logdirs", nargs="+", metavar="LOGDIR", help="A logdir, a run, an event file or a glob."
+            "logdirs",
+            nargs="+",
+            metavar="LOGDIR",
+            help="A logdir, a run, an event file, a pack or a glob.",
         )
 
     def add_restarts(self) -> None:

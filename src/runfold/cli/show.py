@@ -81,9 +81,9 @@ def add_arguments(parser: Parser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print the values."""
     from runfold.cli import views
-    from runfold.logdir.load import Logdir
+    from runfold.pack.load import open_logdir
 
-    logdir = Logdir(options.logdir, restarts=options.restarts)
+    logdir = open_logdir(options.logdir, restarts=options.restarts)
     logs = {log.name: log for log in choose_logs(logdir, options.where)}
     if logdir.logs and not logs:
         raise CommandError(none_fulfils(logdir, options.where))

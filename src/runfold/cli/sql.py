@@ -113,7 +113,7 @@ def run(options: argparse.Namespace) -> int:
         return 0
     from runfold.export.files import check_file
     from runfold.export.table import check_path
-    from runfold.logdir.load import Logdir
+    from runfold.pack.load import open_logdir
     from runfold.tables.database import run_query
     from runfold.tables.relations import Source
 
@@ -123,7 +123,7 @@ def run(options: argparse.Namespace) -> int:
         check_path(path)
         check_file(path, options.overwrite)
     paths, query = _read_query(options)
-    logdir = Logdir(*paths, restarts=options.restarts)
+    logdir = open_logdir(*paths, restarts=options.restarts)
     if not logdir.logs:
         raise CommandError(no_runs(*paths))
     rows = run_query(

@@ -165,7 +165,7 @@ def _add_filters(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print or write the table."""
-    from runfold.logdir.load import Logdir
+    from runfold.pack.load import open_logdir
     from runfold.runs import Runs
     from runfold.tables.overview import Overview
     from runfold.tables.per_run import tabulate
@@ -176,7 +176,7 @@ def run(options: argparse.Namespace) -> int:
 
         check_path(options.output)  # so that a slip in a name costs no reading
         check_file(options.output, options.overwrite)
-    logdir = Logdir(*options.logdirs, restarts=options.restarts)
+    logdir = open_logdir(*options.logdirs, restarts=options.restarts)
     if not logdir.logs:
         note(no_runs(*options.logdirs))
     chosen = _choose(Runs(logdir), options)

@@ -84,11 +84,14 @@ def _publish(temporary: str, target: str, path: StrPath, overwrite: bool) -> Non
         os.rename(temporary, target)
 
 
-def check_folders(paths: Sequence[StrPath], overwrite: bool = False) -> None:
+def check_folders(
+    paths: Sequence[StrPath], overwrite: bool = False, ours: str | tuple[str, ...] = FILE_SUFFIX
+) -> None:
     """Refuse folders that may not be written, with OutputExists, before any work.
 
     One that exists is replaced only with `overwrite`, and only if everything in
-    it is ours: event files named as a fold names them, and folders of such.
+    it is ours: files whose names end as `ours` says, by default event files named
+    as a fold names them, and folders of such.
     """
     _refuse_nested(paths)
     for path in paths:
@@ -96,11 +99,13 @@ def check_folders(paths: Sequence[StrPath], overwrite: bool = False) -> None:
         if os.path.lexists(target):
             if not overwrite:
                 raise _exists(path)
-            _list_ours(target, _str(path))
+            _list_ours(target, _str(path), ours)
 
 
 @contextmanager
-def replace_folders(paths: Sequence[StrPath], overwrite: bool = False) -> Iterator[list[str]]:
+def replace_folders(
+    paths: Sequence[StrPath], overwrite: bool = False, ours: str | tuple[str, ...] = FILE_SUFFIX
+) -> Iterator[list[str]]:
     """Give an empty folder to fill for each path; they appear under their names together.
 
     All are checked as by `check_folders` before anything is written. They are
@@ -108,7 +113,7 @@ def replace_folders(paths: Sequence[StrPath], overwrite: bool = False) -> Iterat
     moved aside first, checked once more, and deleted last. On any error, Ctrl-C
     too, the old ones are back in place and nothing is left of the new.
     """
-    check_folders(paths, overwrite)
+    check_folders(paths, overwrite, ours)
     targets = [_place(path) for path in paths]
     temporaries = [_temporary(target) for target in targets]
     with _named(paths, temporaries), ExitStack() as undo:
@@ -119,7 +124,7 @@ def replace_folders(paths: Sequence[StrPath], overwrite: bool = False) -> Iterat
         yield temporaries
         for temporary in temporaries:
             _sync(temporary)
-        old = _swap(list(zip(paths, targets, temporaries, strict=True)), overwrite)
+        old = _swap(list(zip(paths, targets, temporaries, strict=True)), overwrite, ours)
     for entry in old:
         if os.path.isdir(entry):
             os.rmdir(entry)
@@ -127,7 +132,9 @@ def replace_folders(paths: Sequence[StrPath], overwrite: bool = False) -> Iterat
             os.unlink(entry)
 
 
-def _swap(moves: Sequence[tuple[StrPath, str, str]], overwrite: bool) -> list[str]:
+def _swap(
+    moves: Sequence[tuple[StrPath, str, str]], overwrite: bool, ours: str | tuple[str, ...]
+) -> list[str]:
     """Put each new folder in its place, all or none; what is left of the old, innermost first."""
     old: list[str] = []
     with ExitStack() as undo:
@@ -139,7 +146,7 @@ def _swap(moves: Sequence[tuple[StrPath, str, str]], overwrite: bool) -> list[st
                     os.rename(target, aside)
                 if os.path.lexists(aside):
                     # Checked where nobody looks for it, so that nothing is added any more.
-                    old += _list_ours(aside, _str(path))
+                    old += _list_ours(aside, _str(path), ours)
             elif os.path.lexists(target):
                 raise _exists(path)
             undo.callback(_move_back, target, temporary)
@@ -158,7 +165,7 @@ def _move_back(source: str, target: str) -> None:
         os.rename(source, target)
 
 
-def _list_ours(folder: str, shown: str) -> list[str]:
+def _list_ours(folder: str, shown: str, ours: str | tuple[str, ...]) -> list[str]:
     """A folder and all that is in it, innermost first, or OutputExists if some is not ours."""
     if os.path.islink(folder) or not os.path.isdir(folder):
         kind = "a symbolic link" if os.path.islink(folder) else "a file"
@@ -171,8 +178,8 @@ def _list_ours(folder: str, shown: str) -> list[str]:
         for entry in entries:
             name = os.path.join(shown, entry.name)
             if entry.is_dir(follow_symlinks=False):
-                found += _list_ours(entry.path, name)
-            elif entry.is_file(follow_symlinks=False) and entry.name.endswith(FILE_SUFFIX):
+                found += _list_ours(entry.path, name, ours)
+            elif entry.is_file(follow_symlinks=False) and entry.name.endswith(ours):
                 found.append(entry.path)
             else:
                 raise OutputExists(

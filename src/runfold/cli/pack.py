@@ -1,0 +1,89 @@
+"""The command `runfold pack`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from runfold.cli.terminal import note
+from runfold.text import escape, human_bytes, human_count
+
+if TYPE_CHECKING:
+    import argparse
+
+    from runfold.cli.parser import Parser
+
+HELP = """\
+Put a whole logdir into one Parquet file.
+
+Every point of every kind is kept, and all that makes up the event files, so that
+`runfold unpack` gives the same bytes again. Every command and `rf.open` take a
+pack in place of a logdir; DuckDB and pandas read it as Parquet. Files that are no
+event files (artifacts, the files of a projector) are left out, and counted.
+
+Example:
+  runfold pack runs/ -o runs.parquet
+
+Exit status: 0; 2 for a path without runs, or where the output exists.
+"""
+
+
+def add_arguments(parser: Parser) -> None:
+    """Declare the options."""
+    parser.add_logdirs()
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        required=True,
+        help="The pack; with a slash at its end, a folder as with --partition.",
+    )
+    parser.add_argument(
+        "--partition",
+        action="store_true",
+        help="Write a folder with one pack for each run. Default: one file.",
+    )
+    parser.add_argument(
+        "--runs",
+        action="append",
+        metavar="RUN",
+        help="Only these runs: a name or a glob in quotes. May be given again. Default: all.",
+    )
+    parser.add_argument(
+        "-f",
+        "--overwrite",
+        action="store_true",
+        help="Replace an earlier pack. A folder with anything else in it stays. Default: off.",
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Pack, and say what became of it."""
+    from runfold.export.pack import pack_logdir
+    from runfold.logdir.discover import discover
+    from runfold.select import select
+
+    only = None
+    if options.runs:
+        only = select(list(discover(*options.logdirs).runs), options.runs, noun="run")
+    packed = pack_logdir(
+        options.logdirs,
+        options.output,
+        partition=options.partition,
+        overwrite=options.overwrite,
+        only=only,
+    )
+    print(escape(options.output, 4096))
+    factor = packed.source_bytes / packed.pack_bytes
+    note(
+        f"Packed {human_count(packed.runs, 'run')}, {human_count(packed.files, 'event file')},"
+        f" {human_bytes(packed.source_bytes)} into {human_bytes(packed.pack_bytes)}"
+        f" ({factor:.1f} times smaller)."
+        if factor > 1
+        else f"Packed {human_count(packed.runs, 'run')},"
+        f" {human_count(packed.files, 'event file')} into {human_bytes(packed.pack_bytes)}."
+    )
+    if packed.problems:
+        note(f"{human_count(packed.problems, 'problem')} kept with them; see `runfold check`.")
+    if packed.left_out:
+        note(f"Left out: {human_count(packed.left_out, 'file')} that are no event files.")
+    return 0

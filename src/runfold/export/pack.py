@@ -1,0 +1,165 @@
+"""Logdirs packed into Parquet and unpacked again: output that is whole or not there."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from runfold.errors import BadPack, OutputExists, RunfoldError
+from runfold.export.files import replace_file, replace_folders
+from runfold.logdir.discover import discover
+from runfold.logdir.progress import progress_bar
+from runfold.pack.layout import MARKER, PART, SUFFIX, VERSION
+from runfold.pack.load import find_packs
+from runfold.text import escape, utf8
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+
+    from runfold.export.files import StrPath
+    from runfold.logdir.discover import Discovery, FoundRun
+    from runfold.pack.index import Index
+
+# The longest name that every file system takes, with room for the rest of it.
+_LONGEST_NAME = 180
+
+
+@dataclass(slots=True)
+class Packed:
+    """What was packed: how many runs and problems, and how many bytes became how many.
+
+    `left_out` counts files in the runs' folders that are no event files.
+    """
+
+    runs: int
+    files: int
+    source_bytes: int
+    pack_bytes: int
+    problems: int
+    left_out: int
+
+
+def pack_logdir(
+    paths: Sequence[StrPath],
+    output: StrPath,
+    *,
+    partition: bool = False,
+    overwrite: bool = False,
+    only: Collection[str] | None = None,
+    progress: bool | None = None,
+) -> Packed:
+    """Pack the runs below some paths (or `only` some of them) into a file.
+
+    With `partition`, or an output that ends in a slash, into a folder with one
+    pack for each run. Raises OutputExists for an output that may not be replaced;
+    after any error nothing is left of a new one and the old one is as it was.
+    """
+    from runfold.pack.write import write_pack
+
+    for path in paths:
+        if find_packs(path):
+            raise BadPack(os.fsdecode(path), "a pack already", "`runfold unpack` unpacks it.")
+    found = discover(*paths)
+    found.runs = {name: run for name, run in found.runs.items() if only is None or name in only}
+    if not found.runs:
+        raise RunfoldError(f"No runs in {', '.join(escape(os.fsdecode(path)) for path in paths)}.")
+    files = [file for run in found.runs.values() for file in run.files]
+    with progress_bar(lambda: _size(files), "Packing", progress) as advance:
+        if not partition and not os.fspath(output).endswith(os.sep):
+            with replace_file(output, overwrite) as out:
+                indexes = [write_pack(found, out, advance=advance)]
+                size = out.tell()
+        else:
+            with replace_folders([output], overwrite, (PART, MARKER)) as (folder,):
+                indexes = []
+                for part in _parts(found):
+                    (name,) = part.runs
+                    path = os.path.join(folder, _partition_name(name), PART)
+                    os.mkdir(os.path.dirname(path))
+                    with open(path, "xb") as out:
+                        indexes.append(write_pack(part, out, advance=advance))
+                with open(os.path.join(folder, MARKER), "x") as marker:
+                    json.dump({"format": "runfold pack", "version": VERSION}, marker)
+                size = _size(_files_below(folder))
+    return _describe(indexes, found, size)
+
+
+def unpack_logdir(path: StrPath, folder: StrPath, *, progress: bool | None = None) -> int:
+    """Write the event files of a pack into a new folder; how many there were.
+
+    Raises OutputExists if the folder is there; after any error it is not.
+    """
+    places = find_packs(path)
+    given = os.fsdecode(path)
+    if not places:
+        os.stat(path)
+        raise BadPack(
+            given, f"not a pack: those are files that end in {SUFFIX}, or folders of such"
+        )
+    if len({place.base for place in places}) > 1:
+        raise BadPack(given, "several packs", "Unpack them one by one.")
+    if os.path.lexists(folder):
+        raise OutputExists(
+            f"{escape(os.fsdecode(folder))} exists already. Choose a folder that is not there yet."
+        )
+    from runfold.pack.source import Pack
+    from runfold.pack.unpack import unpack
+
+    packs = [Pack(place.path) for place in places]
+    runs = [run for pack in packs for run in pack.index.runs]
+    total = sum(file.size for run in runs for file in run.files)
+    with (
+        replace_folders([folder]) as (target,),
+        progress_bar(lambda: total, "Unpacking", progress) as advance,
+    ):
+        return unpack(packs, target, advance)
+
+
+def _parts(found: Discovery) -> Iterator[Discovery]:
+    """A logdir for each run; what is wrong with the tree goes with the first."""
+    problems = found.problems
+    for name, run in found.runs.items():
+        yield type(found)({name: run}, problems, found.base)
+        problems = []
+
+
+def _partition_name(run: str) -> str:
+    """The folder of a run's pack: any name, `../x` and `a/b` too, becomes one safe part."""
+    name = "run=" + quote(utf8(run), safe=" ")
+    if len(name) > _LONGEST_NAME:
+        name = f"{name[: _LONGEST_NAME - 17]}-{hashlib.sha256(utf8(run).encode()).hexdigest()[:16]}"
+    return name
+
+
+def _describe(indexes: Sequence[Index], found: Discovery, size: int) -> Packed:
+    runs = [run for index in indexes for run in index.runs]
+    files = [file for run in runs for file in run.files]
+    return Packed(
+        len(runs),
+        len(files),
+        sum(file.size for file in files),
+        size,
+        sum(len(file.problems) for file in files) + sum(len(index.problems) for index in indexes),
+        sum(_count_left_out(run, found) for run in found.runs.values()),
+    )
+
+
+def _count_left_out(run: FoundRun, found: Discovery) -> int:
+    others = {one.path for one in found.runs.values()} - {run.path}
+    kept = {*run.files, run.config}
+    return sum(path not in kept for path in _files_below(run.path, others))
+
+
+def _files_below(top: str, others: Collection[str] = ()) -> Iterator[str]:
+    """The files in a folder and below it, but not in folders that are other runs."""
+    for folder, below, names in os.walk(top):
+        below[:] = [name for name in below if os.path.join(folder, name) not in others]
+        yield from (os.path.join(folder, name) for name in names)
+
+
+def _size(paths: Collection[str] | Iterator[str]) -> int:
+    return sum(os.stat(path).st_size for path in paths if os.path.exists(path))

@@ -1,0 +1,246 @@
+"""The index in a pack's footer: all that is known of its runs without reading a row."""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from runfold.errors import BadPack
+from runfold.pack.layout import VERSION
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from runfold.events.problems import Problem
+
+# An index that unfolds to more than this is a trap: 50 million series need less.
+_LARGEST = 1 << 30
+
+# Rows that follow one another in a row group: those of one tag in one file.
+SEGMENT = np.dtype(
+    [("group", "<i4"), ("run", "<i4"), ("file", "<i4"), ("tag", "<i4"), ("count", "<i8")]
+)
+
+# code, message, path below the logdir (or in full, if it is not below), offset
+StoredProblem = tuple[str, str, str, int | None]
+
+
+@dataclass(slots=True)
+class StoredFile:
+    """An event file: its name, what a reader counted in it, its restarts and problems.
+
+    A restart is (step, items before it, [(tag, points before it), ...]).
+    """
+
+    name: str
+    size: int
+    events: int
+    first_wall_time: float
+    last_wall_time: float
+    mtime: float | None = None
+    restarts: list[tuple[int, int, list[tuple[int, int]]]] = field(default_factory=list)
+    problems: list[StoredProblem] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class StoredTags:
+    """The tags of a run by number, as `core.tags.Tags` has them; shared by runs that agree.
+
+    `names` are bytes, with those that are no UTF-8 escaped as lone surrogates.
+    """
+
+    names: list[str]
+    metadata: list[str | None]  # base64
+    plugins: list[int]
+    plugin_names: list[str]
+
+
+@dataclass(slots=True)
+class StoredRun:
+    """A run: its name, its folder below the logdir, and its files in reading order."""
+
+    name: str
+    folder: str
+    tags: int
+    files: list[StoredFile]
+    config: str | None = None  # the bytes of its projector configuration
+    last_sign: float | None = None  # its heartbeat, or when its files were last written
+
+
+@dataclass(slots=True)
+class Index:
+    """What the footer says."""
+
+    runs: list[StoredRun]
+    tags: list[StoredTags]
+    templates: list[bytes]
+    problems: list[StoredProblem]
+    is_scalar: list[bool]  # of each row group
+    segments: NDArray[np.void]
+
+    def to_bytes(self) -> bytes:
+        """The index as the text that the footer holds."""
+        segments = [
+            _pack(_deflate(np.diff(self.segments[name], prepend=0).astype("<i8").tobytes()))
+            for name in SEGMENT.names or ()
+        ]
+        document = {
+            "runs": [asdict(run) for run in self.runs],
+            "tags": [asdict(tags) for tags in self.tags],
+            "templates": [_pack(template) for template in self.templates],
+            "problems": self.problems,
+            "is_scalar": self.is_scalar,
+            "segments": segments,
+        }
+        packed = _pack(_deflate(json.dumps(document).encode()))
+        return json.dumps({"version": VERSION, "index": packed}).encode()
+
+
+def read_index(data: bytes, path: str) -> Index:
+    """The index of a pack. Raises BadPack for one that is newer or makes no sense."""
+    try:
+        head = json.loads(data)
+        if head["version"] > VERSION:
+            raise BadPack(
+                path,
+                f"a pack of version {int(head['version'])}, and this Runfold knows {VERSION}",
+                "Install a newer Runfold.",
+            )
+        index = _parse(json.loads(_inflate(_unpack(head["index"]))))
+        _check(index)
+    except (
+        ValueError,
+        KeyError,
+        TypeError,
+        IndexError,
+        AttributeError,
+        zlib.error,
+        OverflowError,
+        RecursionError,
+    ) as error:
+        raise BadPack(path, f"the index in its footer makes no sense ({error})") from None
+    return index
+
+
+def _parse(document: dict[str, Any]) -> Index:
+    columns = [np.frombuffer(_inflate(_unpack(one)), "<i8") for one in document["segments"]]
+    segments = np.empty(len(columns[0]), SEGMENT)
+    for name, column in zip(SEGMENT.names or (), columns, strict=True):
+        total = np.cumsum(column)
+        if len(total) and not 0 <= total.min() + 1 <= total.max() + 1 <= 1 << 40:
+            raise ValueError(f"a {name} is out of range")
+        segments[name] = total
+    runs = [
+        StoredRun(**{**run, "files": [_parse_file(file) for file in run["files"]]})
+        for run in document["runs"]
+    ]
+    return Index(
+        runs,
+        [StoredTags(**tags) for tags in document["tags"]],
+        [_unpack(template) for template in document["templates"]],
+        [_parse_problem(one) for one in document["problems"]],
+        [bool(one) for one in document["is_scalar"]],
+        segments,
+    )
+
+
+def _parse_file(file: dict[str, Any]) -> StoredFile:
+    restarts = [
+        (int(step), int(items), [(int(tag), int(count)) for tag, count in counts])
+        for step, items, counts in file["restarts"]
+    ]
+    found = StoredFile(
+        **{
+            **file,
+            "restarts": restarts,
+            "problems": [_parse_problem(one) for one in file["problems"]],
+        }
+    )
+    found.size, found.events = int(found.size), int(found.events)
+    found.first_wall_time = float(found.first_wall_time)
+    found.last_wall_time = float(found.last_wall_time)
+    return found
+
+
+def _parse_problem(one: list[Any]) -> StoredProblem:
+    code, message, path, offset = one
+    return str(code), str(message), str(path), None if offset is None else int(offset)
+
+
+def _check(index: Index) -> None:
+    """Refuse an index whose numbers lead nowhere. Raises ValueError."""
+    segments = index.segments
+    names = [run.name for run in index.runs]
+    if not all(isinstance(name, str) and name for name in names) or len({*names}) < len(names):
+        raise ValueError("a run has no name of its own")
+    for run in index.runs:
+        texts = [run.folder, *(file.name for file in run.files)]
+        if not all(isinstance(text, str) for text in texts):
+            raise ValueError(f"a name in run {run.name!r} is no text")
+        if not isinstance(run.config, str | None):
+            raise ValueError("a configuration is no text")
+        if not isinstance(run.last_sign, float | int | None):
+            raise ValueError("a time is no number")
+    for tags in index.tags:
+        if not len(tags.names) == len(tags.metadata) == len(tags.plugins):
+            raise ValueError("the tags of a run are not told whole")
+        if not all(0 <= int(plugin) < len(tags.plugin_names) for plugin in tags.plugins):
+            raise ValueError("a tag has a plugin without a name")
+    if not len(segments):
+        return
+    counts = np.array([len(index.tags[run.tags].names) for run in index.runs], np.int64)
+    files = np.array([len(run.files) for run in index.runs], np.int64)
+    if segments["group"].min() < 0 or segments["group"].max() >= len(index.is_scalar):
+        raise ValueError("a segment lies in no row group")
+    if np.any(np.diff(segments["group"]) < 0) or segments["count"].min() < 0:
+        raise ValueError("the segments are not in order")
+    if segments["run"].min() < 0 or segments["run"].max() >= len(index.runs):
+        raise ValueError("a segment belongs to no run")
+    if segments["file"].min() < 0 or np.any(segments["file"] >= files[segments["run"]]):
+        raise ValueError("a segment belongs to no file")
+    if segments["tag"].min() < -1 or np.any(segments["tag"] >= counts[segments["run"]]):
+        raise ValueError("a segment belongs to no tag")
+    scalar = np.array(index.is_scalar, np.bool_)[segments["group"]]
+    if np.any(segments["tag"][scalar] < 0):
+        raise ValueError("scalars without a tag")
+
+
+def store_problem(problem: Problem, below: str) -> StoredProblem:
+    """A problem with its path as seen from the logdir."""
+    file = problem.file.removeprefix(below)
+    return str(problem.code), problem.message, file, problem.offset
+
+
+def raw_text(raw: bytes) -> str:
+    """Bytes as text that JSON can hold and `raw_bytes` takes back."""
+    return raw.decode("utf-8", "surrogateescape")
+
+
+def raw_bytes(text: str) -> bytes:
+    """The bytes that `raw_text` made text of."""
+    return text.encode("utf-8", "surrogateescape")
+
+
+def _pack(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+def _unpack(text: str) -> bytes:
+    return base64.b64decode(text, validate=True)
+
+
+def _deflate(data: bytes) -> bytes:
+    return zlib.compress(data, 6)
+
+
+def _inflate(data: bytes) -> bytes:
+    inflate = zlib.decompressobj()
+    found = inflate.decompress(data, _LARGEST)
+    if not inflate.eof:
+        raise ValueError("it is cut short, or too large")
+    return found

@@ -1,0 +1,53 @@
+"""Which paths are packs, and the logdir that opens them: one door for event files and packs."""
+
+from __future__ import annotations
+
+import glob
+import os
+from typing import NamedTuple
+
+from runfold.logdir.load import Logdir
+from runfold.pack.layout import MARKER, PART, SUFFIX
+from runfold.select import is_glob
+
+StrPath = str | os.PathLike[str]
+
+
+class PackPlace(NamedTuple):
+    """A pack on disk.
+
+    Names of its runs start at `base`; the runs themselves seem to lie in `root`.
+    """
+
+    path: str
+    root: str
+    base: str
+
+
+def open_logdir(
+    *paths: StrPath, restarts: str = "session", strict: bool = False, progress: bool | None = None
+) -> Logdir:
+    """The runs below some paths, whether they lie in event files or in packs."""
+    kind = Logdir
+    if any(find_packs(path) for path in paths):
+        from runfold.pack.logdir import PackedLogdir
+
+        kind = PackedLogdir
+    return kind(*paths, restarts=restarts, strict=strict, progress=progress)
+
+
+def find_packs(path: StrPath) -> list[PackPlace]:
+    """The packs that a path stands for: a file, a folder of packs, or a glob of such."""
+    given = os.path.expanduser(os.fsdecode(path))
+    if not given or "\0" in given:
+        return []
+    whole = os.path.abspath(given)
+    if given.endswith(SUFFIX) and os.path.isfile(given):
+        return [PackPlace(whole, whole, whole.removesuffix(SUFFIX))]
+    if os.path.isfile(os.path.join(given, MARKER)):
+        parts = glob.glob(os.path.join(glob.escape(whole), "*", PART))
+        return [PackPlace(part, whole, whole) for part in sorted(parts)]
+    if is_glob(given) and not os.path.lexists(given):
+        matches = sorted(glob.glob(given, recursive=True))
+        return [pack for one in matches for pack in find_packs(one)]
+    return []

@@ -1,0 +1,215 @@
+"""What stands for a run's log, and for its event files, when they are in a pack."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
+
+from runfold.core.decoder import NO_ITEMS
+from runfold.events.file import join_points
+from runfold.events.kinds import embedding
+from runfold.events.problems import Code, Problem
+from runfold.logdir.assemble import assemble_one, point_markers
+from runfold.logdir.log import RunLog
+from runfold.pack.index import raw_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from runfold.core.decoder import Points, Restart
+    from runfold.logdir.discover import FoundRun
+    from runfold.logdir.read import Reader
+    from runfold.logdir.series import Series
+    from runfold.pack.index import StoredFile, StoredProblem
+    from runfold.pack.source import Pack
+
+
+class PackedPoints(Mapping[int, "Points"]):
+    """The points of each scalar tag in one file, decoded when asked for."""
+
+    def __init__(self, pack: Pack, segments: dict[int, list[int]]) -> None:
+        self._pack = pack
+        self._segments = segments
+
+    def __getitem__(self, tag: int) -> Points:
+        pieces = [self._pack.points(segment) for segment in self._segments[tag]]
+        return pieces[0] if len(pieces) == 1 else join_points(pieces)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._segments)
+
+    def __len__(self) -> int:
+        return len(self._segments)
+
+    def counts(self) -> dict[int, int]:
+        """How many points each tag has."""
+        counts = self._pack.index.segments["count"]
+        return {tag: int(counts[numbers].sum()) for tag, numbers in self._segments.items()}
+
+
+class PackedColumns:
+    """What one file holds, as `events.file.Columns` has it."""
+
+    def __init__(self, pack: Pack, key: tuple[int, int], stored: StoredFile) -> None:
+        self._pack = pack
+        self._key = key
+        self.restarts: list[Restart] = [
+            (step, items, dict(counts)) for step, items, counts in stored.restarts
+        ]
+
+    @cached_property
+    def scalars(self) -> PackedPoints:
+        """The points by tag number."""
+        return PackedPoints(self._pack, self._pack.series.get(self._key, {}))
+
+    @property
+    def items(self) -> NDArray[np.void]:
+        """The values that are no scalars."""
+        return self._pack.items.get(self._key, NO_ITEMS)
+
+    def counts(self) -> dict[int, int]:
+        """How many points each tag has."""
+        return self.scalars.counts()
+
+
+class PackedFile:
+    """An event file in a pack, with the face of `events.file.EventFile`."""
+
+    trouble = None
+    rereads = 0
+    version = 0
+
+    def __init__(
+        self, pack: Pack, key: tuple[int, int], stored: StoredFile, folder: str, root: str
+    ) -> None:
+        self.path = os.path.join(folder, stored.name)
+        self.size = stored.size
+        self.columns = PackedColumns(pack, key, stored)
+        self.decoder = SimpleNamespace(
+            events=stored.events,
+            first_wall_time=stored.first_wall_time,
+            last_wall_time=stored.last_wall_time,
+            offset=stored.size,
+        )
+        self._pack = pack
+        self._stored = stored
+        self._root = root
+
+    @property
+    def points(self) -> int:
+        """How many values of any kind there are."""
+        return len(self.columns.items) + sum(self.columns.counts().values())
+
+    def problems(self, tag_names: Sequence[str]) -> Iterator[Problem]:
+        """Everything that was wrong in the file when it was packed."""
+        for problem in self._stored.problems:
+            yield restore_problem(problem, self._root)
+
+    def fetch(self, items: Iterable[np.void]) -> Iterator[bytes]:
+        """Yield the bytes of values."""
+        for item in items:
+            yield self._pack.payload(int(item["start"]))
+
+    def fetch_head(self, items: Iterable[np.void], size: int) -> Iterator[bytes]:
+        """Yield at most the first `size` bytes of values."""
+        for item in items:
+            yield self._pack.payload(int(item["start"]))[:size]
+
+
+class PackedSeries(Mapping[str, "Series"]):
+    """The scalar series of a run by tag, each put together when asked for."""
+
+    def __init__(self, log: PackedLog) -> None:
+        self._log = log
+        self._numbers = {log.names[tag]: tag for file in log.files for tag in file.columns.scalars}
+        self._made: dict[str, Series] = {}
+
+    def __getitem__(self, tag: str) -> Series:
+        made = self._made.get(tag)
+        if made is None:
+            number = self._numbers[tag]
+            columns = [file.columns.scalars for file in self._log.files]
+            pieces = [one[number] for one in columns if number in one]
+            marks = self._markers.get(number, ())
+            made = assemble_one(self._log.name, tag, pieces, marks, self._log.restarts)
+            self._made[tag] = made
+        return made
+
+    @cached_property
+    def _markers(self) -> dict[int, list[tuple[int, int]]]:
+        return point_markers(self._log.files) if self._log.restarts == "session" else {}
+
+    def __contains__(self, tag: object) -> bool:
+        return tag in self._numbers
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._numbers)
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+
+class PackedLog(RunLog):
+    """The log of one run in a pack: nothing is read before it is asked for."""
+
+    __slots__ = ("_pack", "_run")
+
+    def __init__(
+        self,
+        found: FoundRun,
+        pack: Pack,
+        number: int,
+        root: str,
+        restarts: str,
+        is_strict: bool,
+    ) -> None:
+        super().__init__(found, restarts, is_strict)
+        run = pack.index.runs[number]
+        self._pack = pack
+        self._run = run
+        self.tags = pack.tags[run.tags]  # type: ignore[assignment]
+        self.files = [
+            PackedFile(pack, (number, place), stored, found.path, root)  # type: ignore[misc]
+            for place, stored in enumerate(run.files)
+        ]
+        self.is_loaded = True
+
+    def update(self, found: FoundRun) -> None:
+        """Do nothing: a pack does not grow."""
+
+    def read(self, reader: Reader) -> None:
+        """Do nothing: the pack was opened."""
+
+    def settle(self) -> None:
+        """Do nothing: there is nothing new."""
+
+    @property
+    def scalars(self) -> Mapping[str, Series]:
+        """The scalar series by tag."""
+        if self._scalars is None:
+            self._scalars = PackedSeries(self)
+        return self._scalars
+
+    def read_config(self) -> list[embedding.StoredEmbedding]:
+        """The embeddings that the projector configuration names; their files are not packed."""
+        config = self._run.config
+        return [] if config is None else embedding.parse_stored(raw_bytes(config), Path(self.path))
+
+    @property
+    def last_sign(self) -> float | None:
+        """When the run was last heard of before it was packed."""
+        return self._run.last_sign
+
+
+def restore_problem(stored: StoredProblem, path: str) -> Problem:
+    """A problem as it was noted, with the pack in place of the logdir."""
+    code, message, file, offset = stored
+    known = Code(code) if code in {*Code} else Code.READ_ERROR
+    return Problem(known, message, os.path.join(path, file), offset)

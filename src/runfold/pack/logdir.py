@@ -1,0 +1,89 @@
+"""The runs of packs, and of plain folders among them, as one logdir."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from runfold.events.kinds.embedding import CONFIG_NAME
+from runfold.logdir.discover import Discovery, FoundRun, discover, name_runs
+from runfold.logdir.load import Logdir
+from runfold.pack.load import PackPlace, find_packs
+from runfold.pack.log import PackedLog, restore_problem
+from runfold.pack.source import Pack
+
+if TYPE_CHECKING:
+    from runfold.events.problems import Problem
+    from runfold.logdir.log import RunLog
+
+
+@dataclass(slots=True)
+class PackedRun(FoundRun):
+    """A run that was found in a pack, by its number there."""
+
+    pack: Pack | None = None
+    number: int = 0
+    root: str = ""
+
+
+class PackedLogdir(Logdir):
+    """The runs below some paths of which some are packs.
+
+    A pack does not grow: it is opened once, and a refresh leaves it as it is.
+    """
+
+    def _discover(self) -> Discovery:
+        packed = {path: find_packs(path) for path in self.paths}
+        plain = [path for path in self.paths if not packed[path]]
+        found = discover(*plain) if plain else Discovery({}, [])
+        places = [place for path in self.paths for place in packed[path]]
+        base = os.path.commonpath(
+            [*([found.base] if plain else []), *(place.base for place in places)]
+        )
+        runs: list[FoundRun] = list(found.runs.values())
+        if plain:
+            prefix = os.path.relpath(found.base, base)
+            for run in runs:
+                run.name = _name(prefix, run.name)
+        problems = list(found.problems)
+        for place in dict.fromkeys(places):
+            pack = self._open(place)
+            runs += _runs_of(pack, base, place)
+            problems += _problems_of(pack, place.root)
+        return Discovery(name_runs(runs), problems, base)
+
+    def _open(self, place: PackPlace) -> Pack:
+        opened: dict[PackPlace, Pack] = self.__dict__.setdefault("_opened", {})
+        if place not in opened:
+            opened[place] = Pack(place.path)
+        return opened[place]
+
+    def _make_log(self, found: FoundRun) -> RunLog:
+        if isinstance(found, PackedRun) and found.pack is not None:
+            return PackedLog(
+                found, found.pack, found.number, found.root, self.restarts, self.strict
+            )
+        return super()._make_log(found)
+
+
+def _runs_of(pack: Pack, base: str, place: PackPlace) -> list[PackedRun]:
+    runs = []
+    prefix = os.path.relpath(place.base, base)
+    for number, run in enumerate(pack.index.runs):
+        path = os.path.normpath(os.path.join(place.root, run.folder))
+        config = None if run.config is None else os.path.join(path, CONFIG_NAME)
+        name = _name(prefix, run.name)
+        runs.append(PackedRun(name, path, [], config, pack, number, place.root))
+    return runs
+
+
+def _problems_of(pack: Pack, root: str) -> list[Problem]:
+    return [restore_problem(one, root) for one in pack.index.problems]
+
+
+def _name(prefix: str, name: str) -> str:
+    """The name of a run that lies below a folder of the base."""
+    if prefix == os.curdir:
+        return name
+    return prefix if name == os.curdir else f"{prefix}/{name}"

@@ -1,0 +1,202 @@
+"""One pack, opened: its index at once, its row groups when they are asked for."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from contextlib import contextmanager
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from runfold.core.decoder import ITEM
+from runfold.errors import BadPack
+from runfold.pack.index import SEGMENT, read_index
+from runfold.pack.layout import ITEM_COLUMNS, KEY, POINT_COLUMNS
+from runfold.pack.tags import PackedTags
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from runfold.core.decoder import Points
+
+# So many row groups of payloads stay in memory: tables go through them in order.
+_HELD_GROUPS = 16
+
+
+class Pack:
+    """A pack. Raises BadPack for a file that is none, at once or when a row is asked for."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        # Two threads may ask at once; the Parquet reader is made for one.
+        self._lock = threading.RLock()
+        self._open()
+        self._points: dict[int, Points] = {}
+        self._payloads: OrderedDict[int, pa.Array] = OrderedDict()
+
+    def _open(self) -> None:
+        import pyarrow.parquet as pq
+
+        with open(self.path, "rb"), self._blamed():  # for the system's own message
+            self._file = pq.ParquetFile(self.path)
+        stored = (self._file.metadata.metadata or {}).get(KEY)
+        if stored is None:
+            raise BadPack(
+                self.path,
+                "a Parquet file, but none that `runfold pack` wrote",
+                "Runfold opens logdirs and packs.",
+            )
+        self.index = read_index(stored, self.path)
+        segments = self.index.segments
+        counts = np.zeros(self._file.num_row_groups, np.int64)
+        if len(self.index.is_scalar) == len(counts):
+            np.add.at(counts, segments["group"], segments["count"])
+        rows = [self._file.metadata.row_group(group).num_rows for group in range(len(counts))]
+        if len(self.index.is_scalar) != len(counts) or counts.tolist() != rows:
+            raise BadPack(self.path, "its index and its rows disagree")
+        # The first row of each segment in its group.
+        before = np.cumsum(segments["count"]) - segments["count"]
+        starts = np.cumsum(counts) - counts
+        self.starts = before - starts[segments["group"]]
+
+    @cached_property
+    def series(self) -> dict[tuple[int, int], dict[int, list[int]]]:
+        """By run and file the scalar tags, in their order, and the segments of each."""
+        found: dict[tuple[int, int], dict[int, list[int]]] = {}
+        scalar = self.index.is_scalar
+        columns = [self.index.segments[name].tolist() for name in SEGMENT.names or ()]
+        for number, (group, run, file, tag, count) in enumerate(zip(*columns, strict=True)):
+            if scalar[group] and count:
+                found.setdefault((run, file), {}).setdefault(tag, []).append(number)
+        return {key: dict(sorted(tags.items())) for key, tags in found.items()}
+
+    def points(self, segment: int) -> Points:
+        """Steps, wall times and values of a segment, read-only."""
+        group = int(self.index.segments["group"][segment])
+        with self._lock:
+            columns = self._points.get(group)
+            if columns is None:
+                columns = self._points[group] = self._read_points(group)
+        start = int(self.starts[segment])
+        rows = slice(start, start + int(self.index.segments["count"][segment]))
+        return columns[0][rows], columns[1][rows], columns[2][rows]
+
+    def _read_points(self, group: int) -> Points:
+        table = self.read(group, POINT_COLUMNS)
+        with self._blamed():
+            steps, wall_times, values = map(_as_array, table.columns)
+        types = [str(column.dtype) for column in (steps, wall_times, values)]
+        if types != ["int64", "float64", "float64"]:
+            raise BadPack(self.path, "a column of its scalars has the wrong type")
+        return steps, wall_times, values
+
+    @cached_property
+    def items(self) -> dict[tuple[int, int], NDArray[np.void]]:
+        """By run and file the values that are no scalars, in the order of the file.
+
+        `start` of an item is its row: the row group times 2**32 and the row in it.
+        """
+        segments = self.index.segments
+        found: dict[tuple[int, int], list[NDArray[np.void]]] = {}
+        for group, is_scalar in enumerate(self.index.is_scalar):
+            if is_scalar:
+                continue
+            rows = self._read_items(group)
+            kept = rows["form"] >= 0
+            for number in np.flatnonzero(segments["group"] == group):
+                _, run, file, tag, count = segments[number].tolist()
+                part = slice(int(self.starts[number]), int(self.starts[number]) + count)
+                rows["tag"][part] = tag
+                one = rows[part][kept[part]]
+                if len(one):
+                    found.setdefault((run, file), []).append(one)
+        joined = {key: np.concatenate(pieces) for key, pieces in found.items()}
+        for key, items in joined.items():
+            # The place in the record tells values of one event apart.
+            joined[key] = items = items[np.lexsort((items["length"] >> 40, items["record"]))]
+            items["length"] &= (1 << 40) - 1
+            items.flags.writeable = False
+        return joined
+
+    def _read_items(self, group: int) -> NDArray[np.void]:
+        columns = self.columns(group, ITEM_COLUMNS)
+        rows = np.zeros(len(columns["step"]), ITEM)
+        with self._blamed():
+            plugins = np.array([len(tags.plugin_names) for tags in self.index.tags] or [0])
+            rows["step"], rows["wall_time"] = columns["step"], columns["wall_time"]
+            rows["record"], rows["form"] = columns["offset"], columns["form"]
+            rows["plugin"] = np.where(
+                (columns["plugin"] >= 0) & (columns["plugin"] < plugins.min()), columns["plugin"], 0
+            )
+            size = np.clip(columns["size"], 0, (1 << 40) - 1)
+            rows["length"] = size | (np.clip(columns["place"], 0, 1 << 22).astype(np.int64) << 40)
+        rows["start"] = (group << 32) + np.arange(len(rows))
+        rows["form"][(rows["form"] > 8)] = 0
+        return rows
+
+    @cached_property
+    def tags(self) -> list[PackedTags]:
+        """The tags of the runs, by the number that a run has for its own."""
+        return [PackedTags(stored) for stored in self.index.tags]
+
+    def payload(self, row: int) -> bytes:
+        """The stored bytes of one row, by `start` of its item."""
+        group, at = row >> 32, row & 0xFFFFFFFF
+        with self._lock:
+            column = self._payloads.get(group)
+            if column is None:
+                column = self.read(group, ["payload"])["payload"]
+                self._payloads[group] = column
+                if len(self._payloads) > _HELD_GROUPS:
+                    self._payloads.popitem(last=False)
+            else:
+                self._payloads.move_to_end(group)
+        data: bytes | None = column[at].as_py()
+        return data or b""
+
+    def columns(self, group: int, names: list[str]) -> dict[str, NDArray[Any]]:
+        """Columns of a row group as arrays; -1 stands for what is missing."""
+        table = self.read(group, names)
+        with self._blamed():
+            return {name: _as_array(_filled(table[name])) for name in names}
+
+    def read(self, group: int, columns: list[str]) -> Any:
+        """Some columns of a row group."""
+        with self._lock, self._blamed():
+            return self._file.read_row_group(group, columns=columns, use_threads=False)
+
+    @contextmanager
+    def _blamed(self) -> Iterator[None]:
+        """Turn what the Parquet reader raises into BadPack."""
+        import pyarrow as pa
+
+        try:
+            yield
+        except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
+            if isinstance(error, OSError) and error.errno is not None:
+                raise
+            reason = str(error).partition("\n")[0].rstrip(".") or type(error).__name__
+            raise BadPack(
+                self.path, f"cannot be read as Parquet ({reason})", "Is it whole?"
+            ) from None
+
+
+def _filled(column: Any) -> Any:
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(column.type):
+        return column.cast(pa.string()).fill_null("")
+    return column.fill_null(-1) if column.null_count else column
+
+
+def _as_array(column: Any) -> NDArray[Any]:
+    """A column as an array that cannot be written; not copied where it is in one piece."""
+    whole = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+    array: NDArray[Any] = whole.to_numpy(zero_copy_only=False)
+    array.flags.writeable = False
+    return array
