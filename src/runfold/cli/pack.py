@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from runfold.cli.terminal import note
+from runfold.pack.layout import SUFFIX
 from runfold.text import escape, human_bytes, human_count
 
 if TYPE_CHECKING:
@@ -15,10 +17,11 @@ if TYPE_CHECKING:
 HELP = """\
 Put a whole logdir into one Parquet file.
 
-Every point of every kind is kept, and all that makes up the event files, so that
-`runfold unpack` gives the same bytes again. Every command and `rf.open` take a
-pack in place of a logdir; DuckDB and pandas read it as Parquet. Files that are no
-event files (artifacts, the files of a projector) are left out, and counted.
+Every point of every kind is kept, and all that makes up the event files, so
+that `runfold unpack` gives the same bytes again. Every command and `rf.open`
+take a pack in place of a logdir; DuckDB and pandas read it as Parquet. Files
+that are no event files (artifacts, the files of a projector) are left out, and
+counted.
 
 Example:
   runfold pack runs/ -o runs.parquet
@@ -34,8 +37,8 @@ def add_arguments(parser: Parser) -> None:
         "-o",
         "--output",
         metavar="FILE",
-        required=True,
-        help="The pack; with a slash at its end, a folder as with --partition.",
+        help="The pack; with a slash at its end, a folder as with --partition."
+        " Default: the logdir's name and '.parquet'.",
     )
     parser.add_argument(
         "--partition",
@@ -62,28 +65,32 @@ def run(options: argparse.Namespace) -> int:
     from runfold.logdir.discover import discover
     from runfold.select import select
 
+    output = options.output or _name(options.logdirs[0])
     only = None
     if options.runs:
         only = select(list(discover(*options.logdirs).runs), options.runs, noun="run")
     packed = pack_logdir(
         options.logdirs,
-        options.output,
+        output,
         partition=options.partition,
         overwrite=options.overwrite,
         only=only,
     )
-    print(escape(options.output, 4096))
+    print(escape(output, 4096))
     factor = packed.source_bytes / packed.pack_bytes
+    smaller = f" ({factor:.1f} times smaller)" if factor > 1 else ""
     note(
         f"Packed {human_count(packed.runs, 'run')}, {human_count(packed.files, 'event file')},"
-        f" {human_bytes(packed.source_bytes)} into {human_bytes(packed.pack_bytes)}"
-        f" ({factor:.1f} times smaller)."
-        if factor > 1
-        else f"Packed {human_count(packed.runs, 'run')},"
-        f" {human_count(packed.files, 'event file')} into {human_bytes(packed.pack_bytes)}."
+        f" {human_bytes(packed.source_bytes)} into {human_bytes(packed.pack_bytes)}{smaller}."
     )
     if packed.problems:
         note(f"{human_count(packed.problems, 'problem')} kept with them; see `runfold check`.")
     if packed.left_out:
-        note(f"Left out: {human_count(packed.left_out, 'file')} that are no event files.")
+        what = "that is no event file" if packed.left_out == 1 else "that are no event files"
+        note(f"Left out: {human_count(packed.left_out, 'file')} {what}.")
     return 0
+
+
+def _name(logdir: str) -> str:
+    """The name of the pack of a logdir, here."""
+    return (os.path.basename(os.path.abspath(logdir)) or "logs") + SUFFIX

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from runfold.cli.terminal import note
+from runfold.pack.layout import SUFFIX
 from runfold.text import escape, human_count
 
 if TYPE_CHECKING:
@@ -29,7 +31,10 @@ def add_arguments(parser: Parser) -> None:
     """Declare the options."""
     parser.add_argument("pack", metavar="PACK", help="What `runfold pack` wrote.")
     parser.add_argument(
-        "-o", "--output", metavar="DIR", required=True, help="The folder, which is made."
+        "-o",
+        "--output",
+        metavar="DIR",
+        help="The folder, which is made. Default: the pack's name without '.parquet'.",
     )
 
 
@@ -37,7 +42,9 @@ def run(options: argparse.Namespace) -> int:
     """Unpack, and say how much there was."""
     from runfold.export.pack import unpack_logdir
 
-    count = unpack_logdir(options.pack, options.output)
-    print(escape(options.output, 4096))
+    name = os.path.basename(os.path.abspath(options.pack))
+    output = options.output or name.removesuffix(SUFFIX)
+    count = unpack_logdir(options.pack, output)
+    print(escape(output, 4096))
     note(f"Unpacked {human_count(count, 'event file')}.")
     return 0

@@ -162,6 +162,12 @@ def _parse_file(file: dict[str, Any]) -> StoredFile:
         }
     )
     found.size, found.events = int(found.size), int(found.events)
+    numbers = [found.size, found.events, *(items for _, items, _ in restarts)]
+    numbers += [count for _, _, counts in restarts for _, count in counts]
+    if not all(0 <= number < 1 << 62 for number in numbers):
+        raise ValueError("a count is out of range")
+    if not all(-(1 << 63) <= step < 1 << 63 for step, _, _ in restarts):
+        raise ValueError("a step is out of range")
     found.first_wall_time = float(found.first_wall_time)
     found.last_wall_time = float(found.last_wall_time)
     return found
@@ -179,11 +185,12 @@ def _check(index: Index) -> None:
     if not all(isinstance(name, str) and name for name in names) or len({*names}) < len(names):
         raise ValueError("a run has no name of its own")
     for run in index.runs:
-        texts = [run.folder, *(file.name for file in run.files)]
-        if not all(isinstance(text, str) for text in texts):
-            raise ValueError(f"a name in run {run.name!r} is no text")
-        if not isinstance(run.config, str | None):
-            raise ValueError("a configuration is no text")
+        run.name.encode()
+        # Each is turned into bytes later, where an error would come as a surprise.
+        for text in (run.folder, run.config or "", *(file.name for file in run.files)):
+            raw_bytes(text)
+        if not isinstance(run.tags, int) or not 0 <= run.tags < len(index.tags):
+            raise ValueError(f"run {run.name!r} has no tags")
         if not isinstance(run.last_sign, float | int | None):
             raise ValueError("a time is no number")
     for tags in index.tags:
@@ -191,6 +198,10 @@ def _check(index: Index) -> None:
             raise ValueError("the tags of a run are not told whole")
         if not all(0 <= int(plugin) < len(tags.plugin_names) for plugin in tags.plugins):
             raise ValueError("a tag has a plugin without a name")
+        for text in (*tags.names, *tags.plugin_names):
+            raw_bytes(text)
+        for metadata in tags.metadata:
+            _unpack(metadata or "")
     if not len(segments):
         return
     counts = np.array([len(index.tags[run.tags].names) for run in index.runs], np.int64)

@@ -27,7 +27,7 @@ EVENT = "event"  # a whole event that the other rows do not give back
 BYTES = "bytes"  # a stretch of a file that holds no sound record
 
 # The columns that tell where a value of any other kind than scalar stands.
-ITEM_COLUMNS = ["step", "wall_time", "offset", "place", "form", "plugin", "size"]
+ITEM_COLUMNS = ["step", "wall_time", "offset", "form", "plugin", "size", "place"]
 POINT_COLUMNS = ["step", "wall_time", "value"]
 
 _NAMES = ["run", "tag", "kind", "file"]
@@ -73,5 +73,7 @@ def writer_options() -> dict[str, Any]:
         "use_dictionary": _DICTIONARIES,
         "column_encoding": _ENCODINGS,
         "write_statistics": [*_NAMES, "step"],
+        # Event files have checksums, too.
+        "write_page_checksum": True,
         "version": "2.6",
     }

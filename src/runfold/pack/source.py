@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from runfold.core.decoder import ITEM
+from runfold.core.event import Form
 from runfold.errors import BadPack
 from runfold.pack.index import SEGMENT, read_index
 from runfold.pack.layout import ITEM_COLUMNS, KEY, POINT_COLUMNS
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from runfold.core.decoder import Points
+
+# Where the columns of `ITEM_COLUMNS` go in an item, but for the place in its event.
+_ITEM_FIELDS = ["step", "wall_time", "record", "form", "plugin", "length"]
 
 # So many row groups of payloads stay in memory: tables go through them in order.
 _HELD_GROUPS = 16
@@ -43,7 +47,7 @@ class Pack:
         import pyarrow.parquet as pq
 
         with open(self.path, "rb"), self._blamed():  # for the system's own message
-            self._file = pq.ParquetFile(self.path)
+            self._file = pq.ParquetFile(self.path, page_checksum_verification=True)
         stored = (self._file.metadata.metadata or {}).get(KEY)
         if stored is None:
             raise BadPack(
@@ -102,42 +106,32 @@ class Pack:
         `start` of an item is its row: the row group times 2**32 and the row in it.
         """
         segments = self.index.segments
-        found: dict[tuple[int, int], list[NDArray[np.void]]] = {}
+        found: dict[tuple[int, int], list[tuple[NDArray[np.void], NDArray[np.int32]]]] = {}
         for group, is_scalar in enumerate(self.index.is_scalar):
             if is_scalar:
                 continue
-            rows = self._read_items(group)
-            kept = rows["form"] >= 0
+            rows, places = self._read_items(group)
             for number in np.flatnonzero(segments["group"] == group):
                 _, run, file, tag, count = segments[number].tolist()
                 part = slice(int(self.starts[number]), int(self.starts[number]) + count)
-                rows["tag"][part] = tag
-                one = rows[part][kept[part]]
-                if len(one):
-                    found.setdefault((run, file), []).append(one)
-        joined = {key: np.concatenate(pieces) for key, pieces in found.items()}
-        for key, items in joined.items():
-            # The place in the record tells values of one event apart.
-            joined[key] = items = items[np.lexsort((items["length"] >> 40, items["record"]))]
-            items["length"] &= (1 << 40) - 1
-            items.flags.writeable = False
-        return joined
+                one = rows[part]
+                one["tag"] = tag
+                plugins = len(self.index.tags[self.index.runs[run].tags].plugin_names)
+                one["plugin"][(one["plugin"] < 0) | (one["plugin"] >= plugins)] = 0
+                kept = one["form"] >= 0
+                found.setdefault((run, file), []).append((one[kept], places[part][kept]))
+        return {key: _in_order(pieces) for key, pieces in found.items()}
 
-    def _read_items(self, group: int) -> NDArray[np.void]:
+    def _read_items(self, group: int) -> tuple[NDArray[np.void], NDArray[np.int32]]:
         columns = self.columns(group, ITEM_COLUMNS)
         rows = np.zeros(len(columns["step"]), ITEM)
         with self._blamed():
-            plugins = np.array([len(tags.plugin_names) for tags in self.index.tags] or [0])
-            rows["step"], rows["wall_time"] = columns["step"], columns["wall_time"]
-            rows["record"], rows["form"] = columns["offset"], columns["form"]
-            rows["plugin"] = np.where(
-                (columns["plugin"] >= 0) & (columns["plugin"] < plugins.min()), columns["plugin"], 0
-            )
-            size = np.clip(columns["size"], 0, (1 << 40) - 1)
-            rows["length"] = size | (np.clip(columns["place"], 0, 1 << 22).astype(np.int64) << 40)
-        rows["start"] = (group << 32) + np.arange(len(rows))
-        rows["form"][(rows["form"] > 8)] = 0
-        return rows
+            for name, column in zip(_ITEM_FIELDS, ITEM_COLUMNS, strict=False):
+                rows[name] = columns[column]
+            rows["start"] = (group << 32) + np.arange(len(rows))
+            rows["length"] = np.maximum(rows["length"], 0)
+            rows["form"][rows["form"] > max(Form)] = 0
+            return rows, columns["place"].astype(np.int32)
 
     @cached_property
     def tags(self) -> list[PackedTags]:
@@ -184,6 +178,14 @@ class Pack:
             raise BadPack(
                 self.path, f"cannot be read as Parquet ({reason})", "Is it whole?"
             ) from None
+
+
+def _in_order(pieces: list[tuple[NDArray[np.void], NDArray[np.int32]]]) -> NDArray[np.void]:
+    """Items as they stood in their file; the place tells those of one event apart."""
+    items = np.concatenate([rows for rows, _ in pieces])
+    items = items[np.lexsort((np.concatenate([places for _, places in pieces]), items["record"]))]
+    items.flags.writeable = False
+    return items
 
 
 def _filled(column: Any) -> Any:

@@ -36,7 +36,7 @@ class PackedTags:
 
     def plugin(self, number: int) -> int:
         """The number of the plugin that the tag's metadata names."""
-        return self._stored.plugins[number]
+        return self._stored.plugins[number] if number >= 0 else 0
 
     def plugins(self) -> list[str]:
         """The names of the plugins by number."""

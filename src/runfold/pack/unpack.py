@@ -32,6 +32,10 @@ _POINT_COLUMNS = ["offset", "place", "template", "step", "wall_time", "value"]
 _OTHER_COLUMNS = ["offset", "place", "step", "wall_time", "form", "kind"]
 _APART = {"/", "\0", os.sep, os.altsep or os.sep}
 
+# So many events of scalars are made in one call; and no event has more values than this.
+_AT_ONCE = 50_000
+_MOST_VALUES = 1_000_000
+
 # So many rows of the columns above stay in memory, at about 40 bytes each. They
 # were packed by run, so the next run is mostly in the same row groups.
 _HELD_ROWS = 6_000_000
@@ -213,15 +217,21 @@ def _events(others: Sequence[_Other]) -> list[list[_Other]]:
 def _write_points(
     pack: Pack, points: dict[str, NDArray[Any]], start: int, stop: int, out: BinaryIO
 ) -> None:
-    if start >= stop:
-        return
-    offset, _, template, step, wall_time, value = (
-        points[name][start:stop] for name in _POINT_COLUMNS
-    )
-    try:
-        out.write(put_together(pack.index.templates, offset, template, step, wall_time, value))
-    except ValueError as error:
-        raise BadPack(pack.path, str(error)) from None
+    """Write the events of scalars from row `start` to `stop`, some at a time."""
+    while start < stop:
+        end = min(stop, start + _AT_ONCE)
+        if end < stop:  # after the event that the last row is part of
+            end = int(np.searchsorted(points["offset"], points["offset"][end - 1], side="right"))
+        if end - start > _AT_ONCE + _MOST_VALUES:
+            raise BadPack(pack.path, "an event of it holds too many values")
+        offset, _, template, step, wall_time, value = (
+            points[name][start:end] for name in _POINT_COLUMNS
+        )
+        try:
+            out.write(put_together(pack.index.templates, offset, template, step, wall_time, value))
+        except ValueError as error:
+            raise BadPack(pack.path, str(error)) from None
+        start = end
 
 
 def _write_event(
