@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
 
 from runfold.errors import CannotEdit
-from runfold.log.control import SIDE_FOLDER
+from runfold.log.aside import read_aside
 from runfold.log.status import HEARTBEAT, read_status
 from runfold.text import human_list
 
@@ -34,13 +33,7 @@ def being_written(paths: Sequence[str]) -> CannotEdit:
 
 def is_alive(folder: str) -> bool:
     """Whether the heart of a tracked run beats."""
-    try:
-        with open(os.path.join(folder, SIDE_FOLDER, HEARTBEAT), encoding="utf-8") as file:
-            beat = json.load(file)
-    except (OSError, ValueError):
-        return False
-    if not isinstance(beat, dict) or beat.get("state") != "running":
-        return False
+    beat = read_aside(folder, HEARTBEAT)
     return read_status([beat], folder, time.time()).state == "running"
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 State = Literal["running", "finished", "failed", "interrupted", "killed", "stopped"]
 
-_HEARTBEAT = "heartbeat"
+HEARTBEAT = "heartbeat"
 
 # A heart that missed so many beats, and is silent for so long, beats no more. A
 # minute, because clocks differ on a shared disk, and a long call may hold the GIL.
@@ -76,7 +76,7 @@ class Heart:
     def start(self) -> None:
         """Log that the run runs, and watch for its end. Raises OSError for a bad folder."""
         self._pid, self._started = os.getpid(), time.time()
-        write_aside(self.folder, _HEARTBEAT, self._describe("running"))
+        write_aside(self.folder, HEARTBEAT, self._describe("running"))
         host = os.uname().nodename
         self._say({"state": "running", "pid": self._pid, "host": host, "started": self._started})
         self._previous_hook, sys.excepthook = sys.excepthook, self._on_exception
@@ -114,7 +114,7 @@ class Heart:
             warn(f"At the end of the run: {type(failure).__name__}: {failure}.")
         try:
             self._say(word)
-            write_aside(self.folder, _HEARTBEAT, self._describe(word["state"]))
+            write_aside(self.folder, HEARTBEAT, self._describe(word["state"]))
         except Exception as failure:
             warn(f"The end of the run could not be noted: {failure}.")
         self._unhook()
@@ -136,10 +136,10 @@ class Heart:
 
     def _beat(self) -> None:
         try:
-            os.utime(os.path.join(self.folder, SIDE_FOLDER, _HEARTBEAT))
+            os.utime(os.path.join(self.folder, SIDE_FOLDER, HEARTBEAT))
         except FileNotFoundError:
             if not self._is_over and os.path.isdir(self.folder):
-                write_aside(self.folder, _HEARTBEAT, self._describe("running"))
+                write_aside(self.folder, HEARTBEAT, self._describe("running"))
 
     def _on_exception(
         self, kind: type[BaseException], error: BaseException, trace: TracebackType | None
@@ -193,7 +193,7 @@ class RunStatus:
 
 def last_sign(folder: str) -> float | None:
     """When a run was last heard of: its heartbeat, or else when its files were last written."""
-    return _time_of(os.path.join(folder, SIDE_FOLDER, _HEARTBEAT)) or _last_write(folder)
+    return _time_of(os.path.join(folder, SIDE_FOLDER, HEARTBEAT)) or _last_write(folder)
 
 
 def read_status(
@@ -212,7 +212,7 @@ def read_status(
         if word.get("state") == "running":
             first = word
         last = word
-    beat = read_aside(folder, _HEARTBEAT)
+    beat = read_aside(folder, HEARTBEAT)
     heartbeat = sign or last_sign(folder)
     state = str(last.get("state", "unknown"))
     if state == "running":

@@ -120,7 +120,7 @@ class Overview:
         for row, log in enumerate(self.logs):
             scalars = log.scalars
             for part in self.parts.get(log.name, ()):
-                scalars = part.scalars | scalars
+                scalars = {**part.scalars, **scalars}
             for tag, series in scalars.items():
                 if tag not in found:
                     found[tag] = [], []
