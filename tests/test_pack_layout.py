@@ -41,7 +41,7 @@ def test_the_columns_and_their_encodings_are_as_specified(packed):
 
 
 def test_duckdb_and_pandas_read_the_scalars(packed):
-    expected = rf.open(packed, restarts="keep").scalars()
+    expected = pd.DataFrame(rf.open(packed, restarts="keep").scalars())
     frame = pd.read_parquet(packed, filters=[("kind", "==", "scalar")])
     key = ["run", "tag", "file", "offset"]
     columns = ["run", "tag", "step", "wall_time", "value"]
