@@ -6,7 +6,7 @@ import pytest
 from logs import hparams, scalars, values, write
 
 import runfold as rf
-from runfold.errors import UnknownColumn, UnknownTag
+from runfold.errors import CannotFold, UnknownColumn, UnknownTag
 from runfold.events.values import text
 
 FIXED = ["run", "status", "start", "duration", "steps"]
@@ -68,6 +68,11 @@ def test_columns_come_in_the_order_in_which_they_are_asked_for(sweep: rf.Runs):
     assert columns(sweep, columns=["val/loss", "lr", "val/*"]) == ["run", "val/loss", "lr"]
     assert columns(sweep, columns="*") == [*FIXED, "lr", "val/loss", "x"]
     assert columns(sweep, columns="points") == ["run", "points"]
+    assert columns(sweep, columns="best *") == ["run", "best val/loss"]
+    with pytest.raises(CannotFold, match="Is a higher or a lower 'x' better"):
+        columns(sweep, columns="best x")
+    with pytest.raises(TypeError):
+        columns(sweep, at="100")
 
 
 def test_a_full_name_asks_for_its_column(sweep: rf.Runs):

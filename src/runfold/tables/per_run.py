@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +14,7 @@ from runfold.tables.columns import AT, COUNTED, FIXED, Column, Naming
 from runfold.text import natural_key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Sequence
 
     import pandas as pd
 
@@ -44,7 +46,9 @@ def tabulate(
     naming = Naming(overview.known)
     shown = _arrange(overview, statistics, at, text, images)
     if columns is not None:
-        shown = [Column("run"), *naming.find(columns, shown)]
+        columns = [columns] if isinstance(columns, str) else list(columns)
+        found = naming.find(columns, shown)
+        shown = [Column("run"), *(one for one in found if _is_told(overview, one, columns))]
     shown = list(dict.fromkeys(shown))
     made = {column: overview.cells(column) for column in shown}
     order = None
@@ -77,11 +81,11 @@ def _arrange(
             if what == "best":
                 shown.append(Column("best_step", tag))
     if at is not None:
-        by_tag = at.items() if hasattr(at, "items") else [(True, at)]
+        by_tag = at.items() if isinstance(at, Mapping) else [(True, at)]
         for wanted, steps in by_tag:
             tags = _choose(known.scalars, wanted, "scalar")
-            every = [steps] if isinstance(steps, int) else list(steps)
-            shown += [Column(AT, tag, int(step)) for step in every for tag in tags]
+            every = steps if isinstance(steps, Iterable) else [steps]
+            shown += [Column(AT, tag, operator.index(step)) for step in every for tag in tags]
     shown += [Column("text", tag) for tag in _choose(known.texts, text, "text")]
     shown += [Column("image", tag) for tag in _choose(known.images, images, "image")]
     return shown + [Column(COUNTED[kind]) for kind in known.counted]
@@ -99,6 +103,12 @@ def _with_direction(overview: Overview, tags: list[str], wanted: Wanted) -> list
     """The tags whose best can be told; those that were named stay, for an error that says so."""
     named = [wanted] if isinstance(wanted, str | bool | None) else list(wanted)
     return [tag for tag in tags if tag in named or overview.knows_best(tag)] or tags
+
+
+def _is_told(overview: Overview, column: Column, wanted: Sequence[str]) -> bool:
+    """Whether a column can be made; as with `best=`, a glob passes over tags of no direction."""
+    is_best = column.what in ("best", "best_step")
+    return not is_best or column.full in wanted or overview.knows_best(column.name)
 
 
 def sort_rows(cells: Cells, rows: Iterable[int], reverse: bool = False) -> list[int]:
