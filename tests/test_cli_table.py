@@ -208,6 +208,8 @@ def test_a_narrow_window_says_what_it_leaves_out(tmp_path: Path) -> None:
     assert all(len(line.replace("\x1b[1m", "").replace("\x1b[0m", "")) <= 60 for line in lines[:2])
     _, shown = run_in_terminal(400, "table", str(tmp_path), "--columns", "a*")
     assert "No room" not in shown
+    _, shown = run_in_terminal(60, "table", str(tmp_path), "--csv")
+    assert "a\\x1b[2Jb" in shown
 
 
 def test_heavy_packages_are_left_alone(logdir: Path) -> None:

@@ -8,6 +8,7 @@ from runfold.errors import BadExpression
 from runfold.tables.expression import LONGEST, Chain, Literal, Lookup, Name, Prefix, Several, parse
 
 LOOKUPS = ("last", "at", "has")
+QUOTE = "A name with such letters needs backquotes: `2-odd name`"
 
 
 def tree(text):
@@ -80,9 +81,9 @@ def test_tree(text, expected):
         ("at['x', .5] > 1", "A step is a whole number.\n  at['x', .5] > 1\n          ^"),
         (
             "x < 10k",
-            "Cannot read a number. A name that begins so needs backquotes.\n  x < 10k\n      ^",
+            f"Cannot read a number. {QUOTE}\n  x < 10k\n      ^",
         ),
-        ("a\x1b[2J", "Cannot read '\\x1b'.\n  a\\x1b[2J\n   ^"),
+        ("a\x1b[2J", f"Cannot read '\\x1b'. {QUOTE}\n  a\\x1b[2J\n   ^"),
         ("", "The condition is empty. Say for example: lr < 0.1"),
         (" \n", "The condition is empty. Say for example: lr < 0.1"),
     ],

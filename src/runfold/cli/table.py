@@ -235,7 +235,8 @@ def _show(table: Mapping[str, Cells], options: argparse.Namespace) -> None:
             from runfold.export.table import spell_table
 
             for text in spell_table(_plain(table), suffix):
-                sys.stdout.write(text)
+                # A file gets every byte; a terminal none that moves its cursor.
+                sys.stdout.write(text if width() is None else _visible(text))
             return
     if not options.output:
         _print(table, is_chosen=options.columns is not None)
@@ -328,6 +329,10 @@ def _exact(name: str, cell: Any) -> Any:
         except (ValueError, OverflowError, OSError):
             return None
     return cell
+
+
+def _visible(text: str) -> str:
+    return "\n".join(escape(line, 10 * max(len(line), 1)) for line in text.split("\n"))
 
 
 def _plain(table: Mapping[str, Cells]) -> dict[str, list[Any]]:

@@ -162,8 +162,8 @@ class _Parser:
     def _refuse_character(self, at: int) -> NoReturn:
         character = self._text[at]
         what = "a number" if character.isdigit() else f"'{escape(character)}'"
-        hint = "A name that begins so needs backquotes." if character.isdigit() else ""
-        refuse(self._text, at, f"Cannot read {what}. {_HINTS.get(character, hint)}".rstrip())
+        hint = _HINTS.get(character, "A name with such letters needs backquotes: `2-odd name`")
+        refuse(self._text, at, f"Cannot read {what}. {hint}")
 
     def parse(self) -> Node:
         if self._peek().kind == "end":
