@@ -1,9 +1,11 @@
 """Events taken apart and put together again, against the bytes they were made of."""
 
+import struct
+
 import numpy as np
 import pytest
 from decoding import every_kind
-from eventfiles import event, field, simple
+from decoding import value as simple
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,6 +14,18 @@ from runfold.core.tags import Tags
 from runfold.core.template import BROKEN, EVENT, fill, put_together, take_apart
 
 LIMIT = 1 << 20
+
+
+def event(*values, step=0, wall_time=1.5, extra=b""):
+    """A serialised event of short values, with a step of one byte even where it is zero."""
+    summary = b"".join(b"\x0a" + _length(value) + value for value in values)
+    head = struct.pack("<BdBB", 9, wall_time, 0x10, step)
+    return head + b"\x2a" + _length(summary) + summary + extra
+
+
+def _length(data):
+    size = len(data)
+    return bytes([size]) if size < 128 else bytes([size & 127 | 128, size >> 7])
 
 
 def apart(data):
@@ -78,7 +92,7 @@ def test_a_series_has_one_template():
         b"\x2a\x00",  # a summary without values
         b"\x10\x00" + event(simple("a", 1.0)),  # a zero that protobuf leaves out
         b"\x10\x85\x00" + event(simple("a", 1.0))[9:],  # a number with a byte too many
-        event(simple("a", 1.0), extra=field(15, b"unknown")),
+        event(simple("a", 1.0), extra=b"\x7a\x03new"),
         event(simple("a", 1.0), wall_time=np.inf),
         b"\x09" + bytes(8) + event(simple("a", 1.0))[9:],
         event(simple("a", 1.0))[9:] + event(simple("a", 1.0))[:9],  # the time last
@@ -97,7 +111,7 @@ def test_an_event_in_another_form_is_kept_whole(payload):
         simple("a", 1.0) + simple("a", 2.0),
         b"\x42\x04\x08\x01\x12\x00",  # the zero of TensorFlow, with no number in it
         b"\x42\x08\x08\x01\x22\x04" + bytes(4) + b"\x15" + bytes(4),
-        simple("x" * 5000, 1.0),
+        b"\x0a\xa8\x27" + b"x" * 5032 + b"\x15" + bytes(4),
     ],
 )
 def test_a_value_without_one_number_has_no_template(value):
