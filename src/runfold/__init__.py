@@ -20,16 +20,18 @@ if TYPE_CHECKING:
     from runfold import errors
     from runfold.log.summary import SummaryWriter
     from runfold.log.track import Tracker
-    from runfold.runs import Run, Runs, Series
+    from runfold.logdir.series import Series
+    from runfold.run import Run
+    from runfold.runs import Runs
     from runfold.runs import open_runs as open
     from runfold.tables.arrow import read_table
 
     track = Tracker
 
 _HOMES = {
-    "Run": ("runfold.runs", "Run"),
+    "Run": ("runfold.run", "Run"),
     "Runs": ("runfold.runs", "Runs"),
-    "Series": ("runfold.runs", "Series"),
+    "Series": ("runfold.logdir.series", "Series"),
     "SummaryWriter": ("runfold.log.summary", "SummaryWriter"),
     "errors": ("runfold.errors", None),
     "open": ("runfold.runs", "open_runs"),

@@ -1,16 +1,17 @@
-"""What a user holds: Runs, Run and Series. Nothing is read before it is asked for."""
+"""Many runs, as a user holds them. Nothing is read before it is asked for."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
-from runfold.errors import RunfoldError, UnknownRun, UnknownTag
+from runfold.errors import RunfoldError, UnknownRun
 from runfold.logdir.load import Changes
 from runfold.logdir.restarts import POLICIES
 from runfold.logdir.series import Series
 from runfold.pack.load import open_logdir
+from runfold.run import Run, describe_logdir, tags_of
 from runfold.select import Names, select
 from runfold.tables.collection import Collection
 from runfold.tables.frames import Frames
@@ -19,9 +20,6 @@ from runfold.text import did_you_mean, escape, not_one_of
 if TYPE_CHECKING:
     from runfold.events.problems import Problem
     from runfold.export.dump import Export
-    from runfold.log.artifacts import Artifact
-    from runfold.log.code import Code
-    from runfold.log.status import RunStatus
     from runfold.logdir.load import Logdir
     from runfold.logdir.log import RunLog
     from runfold.reduce.comparison import Comparison
@@ -29,7 +27,6 @@ if TYPE_CHECKING:
     from runfold.reduce.statistics import Operation
     from runfold.reduce.tasks import Normalize
     from runfold.reduced import Reduced
-    from runfold.tables.difference import Difference
     from runfold.tables.table import Table
 
 __all__ = ["Changes", "Run", "Runs", "Series", "open_runs"]
@@ -67,166 +64,6 @@ def open_runs(
         if isinstance(path, list | tuple | set):
             raise TypeError("open() takes several paths one by one: rf.open(*paths)")
     return Runs(open_logdir(*paths, restarts=restarts, strict=strict, progress=progress))
-
-
-class Run(Frames):
-    """One run: `run["train/loss"]` is a Series, and every kind has its table."""
-
-    def __init__(self, logdir: Logdir, log: RunLog) -> None:
-        self._logdir = logdir
-        self._unread = log
-
-    @property
-    def _log(self) -> RunLog:
-        """The run's log, read. Raises BadLog in strict mode."""
-        # Every access to a series comes through here: once read, it must cost nothing.
-        if self._logdir.strict or not self._unread.is_loaded:
-            self._logdir.load([self._unread])
-        return self._unread
-
-    @property
-    def name(self) -> str:
-        """The run's path below the logdir, as TensorBoard shows it."""
-        return self._unread.name
-
-    @property
-    def path(self) -> str:
-        """The run's folder."""
-        return self._unread.path
-
-    @property
-    def tags(self) -> dict[str, list[str]]:
-        """The tags of each kind."""
-        return _tags_of([self._log])
-
-    @property
-    def points(self) -> int:
-        """How many values of any kind the run shows."""
-        return self._log.points
-
-    @property
-    def hidden(self) -> int:
-        """How many values the restart policy hid."""
-        return self._log.hidden
-
-    def __getitem__(self, tag: str) -> Series:
-        """The scalar series of a tag. Raises UnknownTag with the near ones."""
-        if not isinstance(tag, str):
-            raise UnknownTag(f"A tag is named by a str, not {escape(repr(tag))}.")
-        return self._log.series(tag)
-
-    def __contains__(self, tag: object) -> bool:
-        """Whether the tag holds scalars, so that `run[tag]` gives a series."""
-        return tag in self._log.scalars
-
-    def __iter__(self) -> Iterator[str]:
-        """The tags that hold scalars."""
-        return iter(self._log.scalars)
-
-    def __len__(self) -> int:
-        """How many tags hold scalars."""
-        return len(self._log.scalars)
-
-    @property
-    def status(self) -> RunStatus:
-        """Whether the run is running, finished, failed ..., and since when."""
-        from runfold.tables.story import read_status
-
-        return read_status(self._log)
-
-    @property
-    def config(self) -> dict[str, Any]:
-        """The configuration as it was tracked, nested; otherwise the hparams."""
-        from runfold.tables.story import read_config
-
-        return read_config(self._log, self._logdir.logs.values())
-
-    @property
-    def code(self) -> Code | None:
-        """The commit that ran, the uncommitted diff and the files git did not know."""
-        from runfold.tables.story import read_code
-
-        return read_code(self._log)
-
-    @property
-    def command(self) -> Any:
-        """The command line."""
-        return self._part("command")
-
-    @property
-    def host(self) -> dict[str, Any]:
-        """The machine: its name, system, processors and GPUs."""
-        return self._part("host") or {}
-
-    @property
-    def packages(self) -> dict[str, Any]:
-        """The version of each package that was there."""
-        return self._part("packages") or {}
-
-    @property
-    def environment(self) -> dict[str, Any]:
-        """The environment variables that matter, secrets masked."""
-        return self._part("environment") or {}
-
-    @property
-    def output(self) -> str:
-        """What the run wrote on the console."""
-        from runfold.tables.story import read_output
-
-        return read_output(self._log)
-
-    @property
-    def artifacts(self) -> list[Artifact]:
-        """The files that were saved with the run: name, path, size and sha256."""
-        from runfold.tables.story import read_artifacts
-
-        return read_artifacts(self._log)
-
-    def system(self) -> Table:
-        """The load of the machine over time: the scalars under `system/`, one column a tag."""
-        from runfold.tables.story import system_frame
-
-        return system_frame(self._log)
-
-    def diff(self, other: Run) -> Difference:
-        """What this run and another say, side by side; `.without_same()` has what differs."""
-        from runfold.tables.difference import compare_runs
-
-        return compare_runs(
-            self._log,
-            other._log,
-            self._logdir.logs.values(),
-            other._logdir.logs.values(),
-            (self.name, other.name),
-        )
-
-    def _part(self, part: str) -> Any:
-        from runfold.tables.story import read_part
-
-        return read_part(self._log, part)
-
-    def problems(self) -> Table:
-        """Everything wrong in the run's files: file, offset, code, message."""
-        from runfold.tables.problems import problem_frame
-
-        return problem_frame(self._log.list_problems())
-
-    def _logs(self, runs: Names) -> list[RunLog]:
-        return [self._log] if select([self.name], runs, noun="run") else []
-
-    def __reduce__(self) -> tuple[Callable[..., Run], tuple[object, ...]]:
-        """Travel to another process as a name among runs to be opened again there."""
-        return Runs.__getitem__, (Runs(self._logdir), self.name)
-
-    def __repr__(self) -> str:
-        from runfold.tables.listing import describe_run
-
-        return describe_run(self._log)
-
-    def _repr_html_(self) -> str:
-        from runfold.tables.listing import tags_html
-
-        return tags_html(self._log)
 
 
 class Runs(Frames, Collection, Mapping[str, Run]):
@@ -286,7 +123,7 @@ class Runs(Frames, Collection, Mapping[str, Run]):
     @property
     def tags(self) -> dict[str, list[str]]:
         """The tags of each kind in any of the runs."""
-        return _tags_of(self._logs(None))
+        return tags_of(self._logs(None))
 
     @property
     def hidden(self) -> int:
@@ -581,9 +418,7 @@ class Runs(Frames, Collection, Mapping[str, Run]):
 
     def __reduce__(self) -> tuple[Callable[..., Runs], tuple[object, ...]]:
         """Travel to another process as paths, to be opened again there."""
-        logdir = self._logdir
-        paths = [os.path.abspath(os.path.expanduser(path)) for path in logdir.paths]
-        return _reopen, (paths, logdir.restarts, logdir.strict, logdir.progress, self._names)
+        return _reopen, (*describe_logdir(self._logdir), self._names)
 
     def __repr__(self) -> str:
         from runfold.tables.listing import describe_runs
@@ -605,17 +440,3 @@ def _reopen(
 ) -> Runs:
     runs = open_runs(*paths, restarts=restarts, strict=strict, progress=progress)
     return runs if names is None else runs._only(names)
-
-
-def _tags_of(logs: Iterable[RunLog]) -> dict[str, list[str]]:
-    """The tags of each kind, each once; embeddings by the names that their table shows."""
-    from runfold.tables.values import embeddings_of
-
-    tags: dict[str, dict[str, None]] = {}
-    for log in logs:
-        for tag, kinds in log.tag_kinds().items():
-            for kind in kinds:
-                tags.setdefault(kind, {})[tag] = None
-        for one in embeddings_of(log):
-            tags.setdefault("embedding", {})[one.name] = None
-    return {kind: list(names) for kind, names in tags.items()}
