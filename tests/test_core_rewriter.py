@@ -12,12 +12,12 @@ from runfold.core.rewriter import (
     FORMS,
     PLUGINS,
     Boundary,
-    EventFlag,
     KindFlag,
     Rewriter,
     Stop,
     TagFlag,
 )
+from runfold.core.scanner import EventFlag
 from runfold.core.tags import Tags
 
 TIME = 1_700_000_000.5

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,8 @@ from cli_runs import losses, write
 
 import runfold as rf
 from runfold.edit.apply import edit
-from runfold.errors import CannotEdit, OutputExists
+from runfold.edit.repair import repair
+from runfold.errors import CannotEdit, LogdirNotFound, OutputExists
 
 RUNS = 6
 
@@ -81,6 +83,22 @@ def test_places_that_cannot_be_are_refused(
     with pytest.raises(error, match=message):
         edit("log", every=2, **places)
     assert contents(log.parent) == before
+
+
+@pytest.mark.parametrize("command", [edit, repair])
+@pytest.mark.parametrize("options", [{"dry_run": True}, {"output": "new"}])
+def test_what_is_no_logdir_is_refused_with_the_near_ones(
+    command: Callable, options: dict, log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(log.parent)
+    with pytest.raises(LogdirNotFound, match=r"No logdir 'lgo'\. Did you mean 'log'"):
+        command("lgo", **options)
+    with pytest.raises(CannotEdit, match="is not a folder"):
+        command("log/run-0/model.pt", **options)
+    (log.parent / "empty").mkdir()
+    with pytest.raises(CannotEdit, match="No runs in"):
+        command("empty", **options)
+    assert sorted(path.name for path in log.parent.iterdir()) == ["empty", "log"]
 
 
 def test_file_that_is_open_for_writing_is_not_replaced_unless_told_to(log: Path) -> None:

@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 from typing_extensions import Buffer
 
 from runfold.core.encoder import EventBuffer
+from runfold.core.scanner import Scanner
 from runfold.core.tags import Tags
 
 FORMS: int
@@ -22,11 +23,6 @@ class KindFlag(IntFlag):
     STRIP = 1
     HAS_NO_STEPS = 2
 
-class EventFlag(IntFlag):
-    STRIP_GRAPH = 1
-    STRIP_RUN_METADATA = 2
-    ALL_TAGS = 4
-
 class Boundary(IntFlag):
     AT_VERSION = 1
     AT_RESTART = 2
@@ -40,8 +36,7 @@ class Stop(IntEnum):
     AT_BOUNDARY = 5
 
 @final
-class Rewriter:
-    tags: Tags
+class Rewriter(Scanner):
     stop: int
     boundary: int
     needed: int

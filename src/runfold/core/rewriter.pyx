@@ -7,7 +7,7 @@ that was not asked to change stays, fields that nobody knows included.
 import numpy as np
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
-from libc.stdint cimport INT64_MAX, INT64_MIN, int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport INT64_MAX, INT64_MIN, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy, memset
 
@@ -20,19 +20,7 @@ from runfold.core.encoder cimport (
     put_varint,
     varint_size,
 )
-from runfold.core.event cimport (
-    AUDIO,
-    COLLECTED,
-    HISTOGRAM,
-    IMAGE,
-    MALFORMED,
-    NOTHING,
-    OUT_OF_MEMORY,
-    SCALAR,
-    TENSOR,
-    Outcome,
-)
-from runfold.core.metadata cimport keep_metadata
+from runfold.core.event cimport MALFORMED, SCALAR, Outcome
 from runfold.core.record cimport (
     BAD_LENGTH,
     BAD_PAYLOAD,
@@ -44,8 +32,18 @@ from runfold.core.record cimport (
     Framing,
     read_record,
 )
-from runfold.core.tags cimport SCALARS_PLUGIN, Tags, next_tag
-from runfold.core.tensor cimport Tensor, parse_tensor, scalar_value
+from runfold.core.scanner cimport (
+    ALL_TAGS,
+    EVENT_STEP,
+    EVENT_SUMMARY,
+    EVENT_WALL_TIME,
+    SUMMARY_VALUE,
+    VALUE_TAG,
+    Event,
+    Scanner,
+    Value,
+)
+from runfold.core.tags cimport Tags
 from runfold.core.wire cimport (
     Cursor,
     read_bytes,
@@ -69,12 +67,6 @@ cpdef enum KindFlag:
     STRIP = 1
     HAS_NO_STEPS = 2
 
-# What holds for events as a whole.
-cpdef enum EventFlag:
-    STRIP_GRAPH = 1
-    STRIP_RUN_METADATA = 2
-    ALL_TAGS = 4            # events without a value move in time, too
-
 # Where to stop, so that what follows can go elsewhere.
 cpdef enum Boundary:
     AT_VERSION = 1
@@ -94,23 +86,6 @@ PLUGINS = 40
 cdef enum:
     FORM_COUNT = 9
     PLUGIN_COUNT = 40
-    EVENT_WALL_TIME = 1 << 3 | 1
-    EVENT_STEP = 2 << 3
-    EVENT_VERSION = 3 << 3 | 2
-    EVENT_GRAPH = 4 << 3 | 2
-    EVENT_SUMMARY = 5 << 3 | 2
-    EVENT_SESSION_LOG = 7 << 3 | 2
-    EVENT_RUN_METADATA = 8 << 3 | 2
-    EVENT_META_GRAPH = 9 << 3 | 2
-    SUMMARY_VALUE = 1 << 3 | 2
-    SESSION_STATUS = 1 << 3
-    VALUE_TAG = 1 << 3 | 2
-    VALUE_SIMPLE = 2 << 3 | 5
-    VALUE_IMAGE = 4 << 3 | 2
-    VALUE_HISTOGRAM = 5 << 3 | 2
-    VALUE_AUDIO = 6 << 3 | 2
-    VALUE_TENSOR = 8 << 3 | 2
-    VALUE_METADATA = 9 << 3 | 2
     MOVES_STEP = 1
     MOVES_TIME = 2
 
@@ -127,32 +102,7 @@ cdef struct Count:
     bint is_written         # a value was kept since `begin`
 
 
-cdef struct Value:
-    Cursor field            # key, length and message
-    Cursor message
-    Cursor name
-    int32_t tag
-    int32_t form
-    int32_t plugin
-    int32_t moves           # MOVES_STEP, MOVES_TIME
-    bint has_metadata
-    bint is_kept
-    bint is_changed
-
-
-cdef struct Event:
-    uint64_t step
-    double wall_time
-    bint has_version
-    bint is_restart
-    bint has_step
-    bint has_others         # anything to keep besides times and values
-    bint has_dropped        # a field of the event itself is left out
-    size_t values
-    size_t lengths          # steps and summaries, which may take more bytes than before
-
-
-cdef class Rewriter:
+cdef class Rewriter(Scanner):
     """Copies the records of one run's event files by rules; without any it only counts.
 
     Args:
@@ -172,7 +122,6 @@ cdef class Rewriter:
         max_record: longer records are not read.
     """
 
-    cdef readonly Tags tags
     cdef readonly int stop
     cdef readonly int boundary  # which one it stopped at last
     cdef readonly uint64_t needed
@@ -189,18 +138,15 @@ cdef class Rewriter:
     cdef const int64_t[:, ::1] keeps
     cdef const int64_t[:, ::1] cuts
     cdef const int64_t[::1] lasts
-    cdef int event_flags, boundaries
+    cdef int boundaries
     cdef int64_t limit, every, shift_steps
     cdef double shift_time
     cdef object replace
     cdef uint64_t max_record
-    cdef int32_t previous_tag
     cdef bint is_fresh
     cdef Count* counts
     cdef size_t counts_room
     cdef int64_t[FORM_COUNT * PLUGIN_COUNT] met
-    cdef Value* values
-    cdef size_t values_room
     cdef list changed       # of the event at hand: new bytes of a value, or None
 
     def __cinit__(
@@ -209,7 +155,6 @@ cdef class Rewriter:
         int64_t shift_steps=0, double shift_time=0.0, int boundaries=0, replace=None,
         uint64_t max_record=256 << 20,
     ):
-        self.tags = tags
         self.flags = np.empty(0, np.uint8) if flags is None else flags
         self.names = names or []
         if kinds is None:
@@ -232,7 +177,6 @@ cdef class Rewriter:
 
     def __dealloc__(self):
         free(self.counts)
-        free(self.values)
 
     def begin(self, bint is_new_run=True):
         """Begin a file: its header is no boundary.
@@ -344,142 +288,6 @@ cdef class Rewriter:
             out.size += size
         return 0
 
-    # Reading
-
-    cdef Outcome read_event(self, Cursor at, Event* event) except OUT_OF_MEMORY:
-        cdef uint32_t field, wire_type, key
-        cdef uint64_t bits
-        cdef Cursor body
-        cdef Outcome outcome
-        memset(event, 0, sizeof(Event))
-        while at.at < at.end:
-            if not read_key(&at, &field, &wire_type):
-                return MALFORMED
-            key = field << 3 | wire_type
-            if key == EVENT_WALL_TIME:
-                if not read_fixed64(&at, &bits):
-                    return MALFORMED
-                memcpy(&event.wall_time, &bits, 8)
-            elif key == EVENT_STEP:
-                if not read_varint(&at, &event.step):
-                    return MALFORMED
-                event.has_step = True
-                event.lengths += 1
-            elif key == EVENT_SUMMARY:
-                if not read_bytes(&at, &body):
-                    return MALFORMED
-                event.lengths += 1
-                outcome = self.read_summary(body, event)
-                if outcome != COLLECTED:
-                    return outcome
-            else:
-                body = at
-                if not skip_field(&at, field, wire_type):
-                    return MALFORMED
-                if key == EVENT_VERSION:
-                    event.has_version = True
-                elif key == EVENT_SESSION_LOG:
-                    event.is_restart = is_start(body)
-                if self.drops(key):
-                    event.has_dropped = True
-                else:
-                    event.has_others = True
-        return COLLECTED
-
-    cdef bint drops(self, uint32_t key) noexcept:
-        """Whether a field of the event itself is left out."""
-        if key in (EVENT_GRAPH, EVENT_META_GRAPH):
-            return (self.event_flags & STRIP_GRAPH) != 0
-        return key == EVENT_RUN_METADATA and (self.event_flags & STRIP_RUN_METADATA) != 0
-
-    cdef Outcome read_summary(self, Cursor at, Event* event) except OUT_OF_MEMORY:
-        cdef uint32_t field, wire_type
-        cdef Cursor start
-        cdef Value* value
-        cdef Outcome outcome
-        while at.at < at.end:
-            start = at
-            if not read_key(&at, &field, &wire_type):
-                return MALFORMED
-            if field << 3 | wire_type == SUMMARY_VALUE:
-                value = self.new_value(event.values)
-                if not read_bytes(&at, &value.message):
-                    return MALFORMED
-                value.field.at, value.field.end = start.at, at.at
-                outcome = self.read_value(value)
-                if outcome != COLLECTED:
-                    return outcome
-                event.values += 1
-            elif skip_field(&at, field, wire_type):
-                event.has_others = True
-            else:
-                return MALFORMED
-        return COLLECTED
-
-    cdef Value* new_value(self, size_t number) except NULL:
-        cdef void* grown
-        if number == self.values_room:
-            grown = realloc(self.values, (2 * number + 8) * sizeof(Value))
-            if grown == NULL:
-                raise MemoryError
-            self.values = <Value*> grown
-            self.values_room = 2 * number + 8
-        memset(&self.values[number], 0, sizeof(Value))
-        return &self.values[number]
-
-    cdef Outcome read_value(self, Value* value) except OUT_OF_MEMORY:
-        cdef Cursor at = value.message
-        cdef Cursor metadata, body
-        cdef uint32_t field, wire_type, key
-        cdef bint is_first
-        cdef Tensor tensor
-        cdef double number
-        cdef Outcome outcome
-        value.name.at = value.name.end = at.at
-        value.form = NOTHING
-        body.at = body.end = metadata.at = metadata.end = NULL
-        while at.at < at.end:
-            if not read_key(&at, &field, &wire_type):
-                return MALFORMED
-            key = field << 3 | wire_type
-            if key == VALUE_TAG:
-                if not read_bytes(&at, &value.name):
-                    return MALFORMED
-            elif key in (VALUE_TENSOR, VALUE_HISTOGRAM, VALUE_IMAGE, VALUE_AUDIO):
-                if not read_bytes(&at, &body):
-                    return MALFORMED
-                if key == VALUE_TENSOR:
-                    value.form = TENSOR
-                elif key == VALUE_HISTOGRAM:
-                    value.form = HISTOGRAM
-                else:
-                    value.form = IMAGE if key == VALUE_IMAGE else AUDIO
-            elif key == VALUE_METADATA:
-                if not read_bytes(&at, &metadata):
-                    return MALFORMED
-                value.has_metadata = True
-            elif not skip_field(&at, field, wire_type):
-                return MALFORMED
-            elif key == VALUE_SIMPLE:
-                value.form = SCALAR
-        value.tag = next_tag(&self.tags.table, self.previous_tag, value.name)
-        if value.tag < 0:
-            raise MemoryError
-        self.previous_tag = value.tag
-        self.reserve(value.tag)
-        value.plugin = self.tags.table.tags[value.tag].plugin
-        if value.has_metadata:
-            outcome = keep_metadata(
-                &self.tags.table, value.tag, metadata, &value.plugin, &is_first)
-            if outcome == OUT_OF_MEMORY:
-                raise MemoryError
-            if outcome != COLLECTED:
-                return outcome
-        if value.form == TENSOR and value.plugin <= SCALARS_PLUGIN:
-            if parse_tensor(body, &tensor) and scalar_value(&tensor, &number) > 0:
-                value.form = SCALAR
-        return COLLECTED
-
     cdef int reserve(self, size_t tag) except -1:
         cdef void* grown
         cdef size_t room, i
@@ -531,11 +339,13 @@ cdef class Rewriter:
         return moves
 
     cdef bint is_kept(self, Value* value, int64_t step) except -1:
-        cdef Count* count = &self.counts[value.tag]
+        cdef Count* count
         cdef int flags = IN_SCOPE
         cdef int kind = self.kinds[value.form, value.plugin]
         cdef bint has_steps
         cdef int64_t number
+        self.reserve(value.tag)
+        count = &self.counts[value.tag]
         if value.tag < self.flags.shape[0]:
             flags = self.flags[value.tag]
         has_steps = not (kind & HAS_NO_STEPS or flags & STEPLESS)
@@ -732,26 +542,6 @@ cdef class Rewriter:
                     to = put_raw(to, PyBytes_AS_STRING(message), len(message))
         # Every value of the summary was passed, also where nothing was written.
         return to
-
-
-cdef bint is_start(Cursor field) noexcept:
-    """Whether a session log, its length before it, says that a session begins."""
-    cdef Cursor log
-    cdef uint32_t number, wire_type
-    cdef uint64_t status
-    cdef bint found = False
-    if not read_bytes(&field, &log):
-        return 0
-    while log.at < log.end:
-        if not read_key(&log, &number, &wire_type):
-            return 0
-        if number << 3 | wire_type == SESSION_STATUS:
-            if not read_varint(&log, &status):
-                return 0
-            found = status == 1
-        elif not skip_field(&log, number, wire_type):
-            return 0
-    return found
 
 
 cdef bytes rename(Cursor message, bytes name):

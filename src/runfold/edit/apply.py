@@ -12,7 +12,7 @@ from runfold.core.encoder import EventBuffer
 from runfold.core.rewriter import Boundary, Rewriter
 from runfold.edit.alive import being_written, find_changed, refuse_live, stamp_files
 from runfold.edit.output import Output
-from runfold.edit.place import build, choose_place
+from runfold.edit.place import build, choose_place, find_root
 from runfold.edit.plan import Moves, plan_moves
 from runfold.edit.records import copy_records
 from runfold.edit.report import Report, RunReport
@@ -67,8 +67,7 @@ def edit(
     """
     wanted = Rules(**rules)
     if dry_run:
-        root = os.path.realpath(logdir)
-        return _Job(root, wanted, is_linked=False).work(None, progress)
+        return _Job(find_root(logdir), wanted, is_linked=False).work(None, progress)
     place = choose_place(logdir, output, in_place, backup)
     job = _Job(place.source, wanted, is_linked=place.is_in_place)
     if place.is_in_place and not force:
@@ -111,6 +110,12 @@ class _Job:
         if is_linked:
             self.tree.check_links()
         self.moves: Moves = plan_moves(list(self.tree.runs), rules)
+        # A run that does not move stays where it is, also where its name as text is another.
+        self.places = self.tree.list_places() | {
+            name: target for name, target in self.moves.targets.items() if target != name
+        }
+        for name in self.moves.deleted:
+            del self.places[name]
         files = [path for run in self.tree.runs.values() for path in run.files]
         self.stamps: dict[str, Stamp] = stamp_files(files)
 
@@ -129,7 +134,7 @@ class _Job:
             ) as go,
         ):
             if folder is not None:
-                self.tree.place_others(self.moves.targets, folder, self.is_linked)
+                self.tree.place_others(self.places, folder, self.is_linked)
             for name in self.tree.runs:
                 report.runs.append(self._work_on(name, runs.get(name), output, report.notes))
                 go(report.runs[-1].bytes[0])
@@ -184,7 +189,7 @@ class _Job:
         if run is None or (run.rewrite.is_idle and run.number is None and not self.rules.split):
             if output.root is not None:
                 for path in found.files:
-                    place_event_file(path, output.root, target, self.is_linked)
+                    place_event_file(path, output.root, self.places[name], self.is_linked)
             events, values = (0, 0) if run is None else _count_before(run)
             return RunReport(name, (target,), (events,) * 2, (values,) * 2, 0, (size, size))
         notes += run.rewrite.survey.notes
@@ -192,11 +197,11 @@ class _Job:
 
     def _rewrite(self, name: str, target: str, run: _Run, output: Output) -> RunReport:
         one = run.rewrite.survey
-        parts = _Parts(target, self._count_parts(run), self.rules.split)
+        parts = _Parts(target, self.places[name], self._count_parts(run))
         self._check_parts(parts)
         rewriter = run.rewrite.rewriter(run.rewrite.boundaries)
         before = output.size
-        for number, path in enumerate(one.run.files):
+        for number, (path, size) in enumerate(one.sizes.items()):
             base = os.path.basename(path)
             if run.number is not None:
                 base = _merged_name(base, run.first_start, run.number + number)
@@ -214,6 +219,7 @@ class _Job:
                 output.write,
                 at_boundary=self._cross(parts, rewriter, output, begin, _start(run)),
                 after_header=self._marker(run) if number == 0 else None,
+                size=size,
             )
         output.end()
         return RunReport(
@@ -222,7 +228,7 @@ class _Job:
             (one.events, rewriter.events_kept),
             (one.values, int(rewriter.count()[:, 2].sum())),
             rewriter.values_changed,
-            (sum(self.stamps[path][2] for path in one.run.files), output.size - before),
+            (sum(one.sizes.values()), output.size - before),
         )
 
     def _cross(
@@ -260,17 +266,16 @@ class _Job:
     def _count_parts(self, run: _Run) -> int:
         if self.rules.split is None:
             return 1
-        files = run.rewrite.survey.run.files
+        sizes = run.rewrite.survey.sizes
         rewriter = run.rewrite.rewriter(run.rewrite.boundaries)
         count = 1
-        for number, path in enumerate(files):
+        crossed: list[None] = []
+        for number, (path, size) in enumerate(sizes.items()):
             if number:
                 rewriter.begin(is_new_run=self._parts_files)
                 count += self._parts_files
-            crossed: list[None] = []
-            copy_records(path, rewriter, at_boundary=lambda crossed=crossed: crossed.append(None))  # type: ignore[misc]
-            count += len(crossed)
-        return count
+            copy_records(path, rewriter, at_boundary=lambda: crossed.append(None), size=size)
+        return count + len(crossed)
 
     def _check_parts(self, parts: _Parts) -> None:
         taken = set(self.moves.targets.values())
@@ -285,19 +290,20 @@ class _Job:
 class _Parts:
     """The runs that one run becomes; with one part it stays what it is."""
 
-    def __init__(self, target: str, count: int, split: str | None) -> None:
+    def __init__(self, target: str, place: str, count: int) -> None:
         self.target = target
-        self.count = count if split else 1
+        self.place = place
+        self.count = count
         self.number = 1
         self.used: list[str] = []
 
     @property
     def current(self) -> str:
-        """The run that is being written."""
-        name = self._name(self.number)
+        """The folder of the run that is being written."""
+        name = self._name(self.target, self.number)
         if name not in self.used:
             self.used.append(name)
-        return name
+        return self._name(self.place, self.number)
 
     def advance(self, count: int = 1) -> None:
         """Go on with the next part."""
@@ -305,12 +311,12 @@ class _Parts:
 
     def list_all(self) -> Sequence[str]:
         """The names of all parts."""
-        return [self._name(number) for number in range(1, self.count + 1)]
+        return [self._name(self.target, number) for number in range(1, self.count + 1)]
 
-    def _name(self, number: int) -> str:
+    def _name(self, top: str, number: int) -> str:
         if self.count == 1:
-            return self.target
-        return os.path.normpath(os.path.join(self.target, f"part-{number}"))
+            return top
+        return os.path.normpath(os.path.join(top, f"part-{number}"))
 
 
 def _start(run: _Run) -> float:

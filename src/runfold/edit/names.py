@@ -67,7 +67,10 @@ def _apply(names: Sequence[str], old: str, new: str) -> dict[str, str]:
         return {}
     if new.count("*") > old.count("*"):
         raise CannotEdit(f"'{escape(new)}' has more stars than '{escape(old)}' to take from.")
-    matches = re.compile(_with_groups(old), re.DOTALL).fullmatch
+    try:
+        matches = re.compile(_with_groups(old), re.DOTALL).fullmatch
+    except re.error as error:  # such as [z-a]
+        raise CannotEdit(f"'{escape(old)}' is not a usable glob: {error}.") from None
     found = {}
     for name in names:
         match = matches(name)

@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from runfold.errors import CannotEdit, OutputExists
+from runfold.logdir.discover import discover
 from runfold.text import escape
 
 _RENAME_EXCHANGE = 2
@@ -34,6 +35,18 @@ class Place:
         return self.backup is not None
 
 
+def find_root(source: str | os.PathLike[str]) -> str:
+    """Return the folder that is to be edited. Raises LogdirNotFound or CannotEdit."""
+    root = os.path.realpath(source)
+    if not os.path.lexists(root):
+        discover(source)  # says so, and what is near
+    if not os.path.isdir(root):
+        raise CannotEdit(
+            f"{escape(os.fspath(source))} is not a folder. Give the logdir or run that it is in."
+        )
+    return root
+
+
 def choose_place(
     source: str | os.PathLike[str],
     output: str | os.PathLike[str] | None,
@@ -41,10 +54,7 @@ def choose_place(
     backup: str | os.PathLike[str] | None = None,
 ) -> Place:
     """Check where the result is to go, before any work. Raises CannotEdit or OutputExists."""
-    shown = os.fspath(source)
-    root = os.path.realpath(shown)
-    if not os.path.isdir(root):
-        raise CannotEdit(f"{escape(shown)} is not a folder; edit the logdir or run that it is in.")
+    shown, root = os.fspath(source), find_root(source)
     if (output is not None) == in_place:
         raise CannotEdit("Say where the result goes: to a new folder (-o) or --in-place.")
     if not in_place:

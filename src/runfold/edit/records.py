@@ -36,17 +36,20 @@ def copy_records(
     *,
     at_boundary: Callable[[], object] | None = None,
     after_header: EventBuffer | None = None,
+    size: int | None = None,
 ) -> Tail | None:
     """Pass all records of a file through a rewriter; gives the torn tail, if there is one.
 
     `write` gets what comes out, `at_boundary` is called before a record that the
     rewriter stops at, and `after_header` is put behind the file's header, or first
-    where there is none. Raises CannotEdit where records cannot be told apart.
+    where there is none. `size` is how much of the file counts, for a second pass
+    over one that grows. Raises CannotEdit where records cannot be told apart.
     """
     out = None if write is None else EventBuffer()
     descriptor = os.open(path, OPEN_FLAGS)
     try:
-        size = os.fstat(descriptor).st_size
+        there = os.fstat(descriptor).st_size
+        size = there if size is None else min(size, there)
         offset = 0
         if write is not None and after_header is not None:
             offset = _copy_header(descriptor, rewriter, write)

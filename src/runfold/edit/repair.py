@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from runfold.core.encoder import EventBuffer
 from runfold.edit.alive import being_written, find_changed, refuse_live, stamp_files
 from runfold.edit.output import Output
-from runfold.edit.place import build, choose_place
+from runfold.edit.place import build, choose_place, find_root
 from runfold.edit.records import CHUNK
 from runfold.edit.salvage import Loss, Salvage, salvage
 from runfold.edit.tree import Tree, place_event_file, read_tree
@@ -113,7 +113,7 @@ def repair(
         >>> repair("runs", "sound").changed
     """
     if dry_run:
-        tree, stamps = _read(os.path.realpath(logdir))
+        tree, stamps = _read(find_root(logdir))
         return _work(tree, stamps, None, False, progress)
     place = choose_place(logdir, output, in_place, backup)
     tree, stamps = _read(place.source)
@@ -147,8 +147,9 @@ def _work(
     progress: bool | None,
 ) -> RepairReport:
     report = RepairReport()
+    places = tree.list_places()
     if folder is not None:
-        tree.place_others({name: name for name in tree.runs}, folder, is_linked)
+        tree.place_others(places, folder, is_linked)
     with (
         Output(folder) as output,
         progress_bar(lambda: sum(s[2] for s in stamps.values()), "Repairing", progress) as advance,
@@ -159,9 +160,9 @@ def _work(
                 done = _judge(path, name, found)
                 report.files.append(done)
                 if folder is not None and not done.has_changed:
-                    place_event_file(path, folder, name, is_linked)
+                    place_event_file(path, folder, places[name], is_linked)
                 elif folder is not None and found.spans:
-                    output.begin(name, os.path.basename(path), path)
+                    output.begin(places[name], os.path.basename(path), path)
                     _write(path, found, output)
                     output.end()
                 advance(stamps[path][2])

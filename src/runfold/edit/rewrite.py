@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from runfold.core.event import Form
-from runfold.core.rewriter import Boundary, EventFlag, KindFlag, Rewriter, TagFlag
+from runfold.core.rewriter import Boundary, KindFlag, Rewriter, TagFlag
+from runfold.core.scanner import EventFlag
 from runfold.edit.names import rename
 from runfold.edit.records import copy_records
 from runfold.edit.references import REFERRING, rename_references
@@ -172,8 +173,8 @@ class RunRewrite:
 
     def _count(self) -> NDArray[np.int64]:
         rewriter = self.rewriter()
-        for path in self.survey.run.files:
-            copy_records(path, rewriter)
+        for path, size in self.survey.sizes.items():
+            copy_records(path, rewriter, size=size)
         counts = rewriter.count()
         whole = np.zeros((len(self.survey.names), counts.shape[1]), np.int64)
         whole[: len(counts)] = counts[: len(whole)]

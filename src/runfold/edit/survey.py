@@ -39,7 +39,8 @@ _FORM_KINDS = {
 class Survey:
     """What one run holds; the arrays have a row for each tag number.
 
-    `kinds` tells of every form and plugin which kind it is.
+    `kinds` tells of every form and plugin which kind it is, and `sizes` how much of
+    each file was there: a second pass must see the same.
     """
 
     run: FoundRun
@@ -49,7 +50,7 @@ class Survey:
     kinds: list[list[str]]
     met: NDArray[np.int64]
     start: float
-    size: int
+    sizes: dict[str, int]
     events: int
     notes: list[str] = field(default_factory=list)
 
@@ -72,9 +73,10 @@ def survey(run: FoundRun) -> Survey:
     tags = Tags()
     rewriter = Rewriter(tags)
     notes = []
-    for path in run.files:
+    sizes = {path: os.path.getsize(path) for path in run.files}
+    for path, size in sizes.items():
         bad = rewriter.bad_records
-        tail = copy_records(path, rewriter)
+        tail = copy_records(path, rewriter, size=size)
         place = f"{escape(run.name)}/{escape(os.path.basename(path))}"
         if rewriter.bad_records > bad:
             found = human_count(rewriter.bad_records - bad, "record")
@@ -93,7 +95,7 @@ def survey(run: FoundRun) -> Survey:
         list_kinds(tags.plugins()),
         rewriter.count_kinds(),
         rewriter.first_wall_time,
-        sum(os.path.getsize(path) for path in run.files),
+        sizes,
         rewriter.events,
         notes,
     )

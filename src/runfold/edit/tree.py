@@ -20,11 +20,16 @@ class Tree:
     root: str
     runs: dict[str, FoundRun]
 
+    def list_places(self) -> dict[str, str]:
+        """The folder of each run, from the top. A name has escapes where bytes are no UTF-8."""
+        return {name: os.path.relpath(run.path, self.root) for name, run in self.runs.items()}
+
     def list_others(self, targets: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         """Yield (path, place below the new top) of all that is no event file of a run.
 
-        A folder goes with the nearest run above it; with a run that is gone, its
-        files are. Folders end in a slash, and come before what is in them.
+        `targets` has the new folders of runs by name. A folder goes with the nearest
+        run above it; with a run that is gone, its files are. Folders end in a slash,
+        and come before what is in them.
         """
         by_path = {run.path: run for run in self.runs.values()}
         events = {path for run in self.runs.values() for path in run.files}

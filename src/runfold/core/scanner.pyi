@@ -1,0 +1,12 @@
+from enum import IntFlag
+
+from runfold.core.tags import Tags
+
+class EventFlag(IntFlag):
+    STRIP_GRAPH = 1
+    STRIP_RUN_METADATA = 2
+    ALL_TAGS = 4
+
+class Scanner:
+    tags: Tags
+    def __init__(self, tags: Tags) -> None: ...
