@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from benchmarks import accumulators, arrays, peers, reducers, report, writers
+from benchmarks import arrays, peers, questions, reducers, report, writers
 from benchmarks.commands import import_seconds, imports_of, imports_of_reduce, ls_seconds
 from benchmarks.contest import Contest, Disagreement
 from benchmarks.logs import LOGS, SMALL, Log, generate
 from benchmarks.measure import ROOT
-from benchmarks.targets import command_targets, contest_targets
+from benchmarks.targets import command_targets, contest_targets, size_targets
 
 
 def main(
@@ -37,7 +37,10 @@ def main(
         print(f"\n{error}", file=sys.stderr)
         return 1
     small = generate(SMALL, options.logs, options.fresh)
-    targets = contest_targets(results) + command_targets(
+    targets = contest_targets(results)
+    if "pack" in options.only:
+        targets += size_targets(*questions.measure_sizes(logs, options.logs))
+    targets += command_targets(
         partial(import_seconds, repeat=options.repeat),
         partial(ls_seconds, small, options.repeat),
         partial(imports_of_reduce, small),
@@ -58,13 +61,13 @@ def list_parts(logs: Sequence[Log], calls: int) -> dict[str, Callable[[Path, boo
     """
     folded = next(log for log in logs if log.name == "B")
     return {log.name: partial(peers.make_contest, log) for log in logs} | {
-        "events": partial(accumulators.make_contest, folded),
         "reduce": partial(reducers.make_contest, folded),
         "fold": lambda root, fresh: arrays.make_fold_contest(folded),
         "bootstrap": lambda root, fresh: arrays.make_bootstrap_contest(folded.sampled()),
         "write": lambda root, fresh: writers.make_write_contest(calls),
         "log": lambda root, fresh: writers.make_log_contest(calls),
         "memory": lambda root, fresh: writers.make_memory_contest(calls),
+        **{name: partial(questions.make_contest, name, logs) for name in questions.QUESTIONS},
     }
 
 

@@ -6,6 +6,7 @@ from typing import TypeAlias
 
 from benchmarks.contest import RUNFOLD, Contender
 from benchmarks.peers import ACCUMULATOR, SERVER
+from benchmarks.questions import EVENT_FILES, TBPARSE
 from benchmarks.reducers import TB_REDUCER
 from benchmarks.writers import CALLER, CLOSE, TENSORBOARDX, TORCH
 
@@ -20,7 +21,11 @@ RATIOS = (
     ("D", ACCUMULATOR, 200),
     ("D", SERVER, 15),
     ("E", ACCUMULATOR, 300),
+    ("table", ACCUMULATOR, 50),
     ("events", ACCUMULATOR, 20),
+    ("scalars", TBPARSE, 100),
+    ("pivot", TBPARSE, 200),
+    ("pack", EVENT_FILES, 5),
     ("reduce", TB_REDUCER, 60),
 )
 # At least so many times less CPU time in the thread that logs, and so many times sooner closed.
@@ -32,6 +37,9 @@ PEAK_OF_B = 200_000_000
 SHARE_OF_PEAK = 1 / 4
 VALUES_A_SECOND = 50e6
 BOOTSTRAP_SECONDS = 1.0
+SQL_SECONDS = 0.5
+SHARE_OF_EVENT_FILES = 1 / 5
+FRAME_BYTES = 120_000_000
 IMPORT_SECONDS = 0.1
 IMPORT_WRITER_SECONDS = 0.2
 LS_SECONDS = 0.3
@@ -85,6 +93,9 @@ def _speeds(results: Results) -> Iterator[Target]:
     if ours := _find(results, "bootstrap"):
         is_met = ours.cpu < BOOTSTRAP_SECONDS
         yield Target("bootstrap: CPU time", "< 1 s", f"{ours.cpu:.2f} s", is_met)
+    if ours := _find(results, "sql"):
+        measured, is_met = f"{ours.wall:.2f} s", ours.wall < SQL_SECONDS
+        yield Target("sql: by the clock, beyond start-up", "< 0.5 s", measured, is_met)
 
 
 def _writing(results: Results) -> Iterator[Target]:
@@ -107,6 +118,17 @@ def _writing(results: Results) -> Iterator[Target]:
     if ours := _find(results, "memory"):
         measured, is_met = f"{ours.growth / 1e6:.1f} MB", ours.growth < GROWTH
         yield Target("memory: growth with a hundred times the values", "< 70 MB", measured, is_met)
+
+
+def size_targets(event_files: int, pack: int, frame: int) -> list[Target]:
+    """How much a pack takes of what its event files take, and a long DataFrame of memory."""
+    share = f"1/{event_files / pack:.1f}"
+    is_small = pack <= SHARE_OF_EVENT_FILES * event_files
+    measured = f"{frame / 1e6:.0f} MB"
+    return [
+        Target("pack: size beside the event files", "<= 1/5", share, is_small),
+        Target("B: memory of the long DataFrame", "< 120 MB", measured, frame < FRAME_BYTES),
+    ]
 
 
 def _find(results: Results, part: str, name: str = RUNFOLD) -> Contender | None:

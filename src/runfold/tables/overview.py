@@ -14,6 +14,7 @@ from runfold.errors import CannotFold
 from runfold.events.kinds.text import text_of
 from runfold.log import story, system
 from runfold.log.config import name_leaves
+from runfold.log.status import RunStatus
 from runfold.select import match_glob
 from runfold.tables.columns import AT, COUNTED, Column, Known
 from runfold.tables.curves import Curves
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from runfold.log.status import RunStatus
     from runfold.logdir.log import RunLog
     from runfold.logdir.payloads import Payloads
     from runfold.logdir.series import Series
@@ -106,7 +106,8 @@ class Overview:
         """How each run fares; of one that does not say, what a part of it says."""
         found = []
         for log in self.logs:
-            status = read_status(log)
+            # Of scalars alone nobody can tell; the runs of a large sweep often hold no more.
+            status = read_status(log) if log.payloads else RunStatus("unknown")
             for part in self.parts.get(log.name, ()):
                 if status.state == "unknown":
                     status = read_status(part)
