@@ -65,13 +65,16 @@ class Journal:
             text = f"{path} does not point to valid Events file"
             raise tf.errors.NotFoundError(None, None, text)
 
-    def read(self) -> None:
-        """Read what is new on disk. Raises DirectoryDeletedError where the folder is gone."""
+    def read(self, reader: Reader | None = None) -> None:
+        """Read what is new on disk. Raises DirectoryDeletedError where the folder is gone.
+
+        Who reads many journals in a row gives the same reader to all of them.
+        """
         for path in self._list_files():
             if path not in self._files:
                 self._files[path] = EventFile(path, self.tags, is_in_order=True)
         files = sorted(self._files.values(), key=lambda file: file_order(file.path))
-        reader = Reader()
+        reader = Reader() if reader is None else reader
         for file in files:
             reader.read(file)
         reader.finish()
