@@ -116,11 +116,11 @@ class Image:
     @property
     def problem(self) -> str | None:
         """Why the image cannot be shown, or None when it can."""
-        return _open(self.data)[1]
+        return open_image(self.data)[1]
 
     def pil(self) -> "PIL.Image.Image":
         """The image for PIL (of a GIF the first frame), or a placeholder."""
-        return _open(self.data)[0]
+        return open_image(self.data)[0]
 
     def numpy(self) -> np.ndarray:
         """The pixels as an array, (height, width) or (height, width, channels)."""
@@ -133,7 +133,7 @@ class Image:
         self, include: Container[str] | None = None, exclude: Container[str] | None = None
     ) -> dict[str, str]:
         data = self.data
-        pil, problem = _open(data)
+        pil, problem = open_image(data)
         kind = sniff(data)
         if problem is not None or kind not in NOTEBOOK_FORMATS:
             kind, data = "png", as_png(pil)
@@ -160,7 +160,8 @@ def sniff(data: bytes) -> str | None:
     return None
 
 
-def _open(data: bytes) -> "tuple[PIL.Image.Image, str | None]":
+def open_image(data: bytes) -> "tuple[PIL.Image.Image, str | None]":
+    """The image for PIL and None, or a placeholder and why the image cannot be shown."""
     import PIL.Image
 
     kind = sniff(data)
