@@ -1,0 +1,20 @@
+"""What tbparse 0.0.9 offers, on Runfold's reader: change the import and nothing else.
+
+    from runfold.compat.tbparse import SummaryReader
+
+    reader = SummaryReader("runs", extra_columns={"dir_name"})
+    reader.scalars                      # step, tag, value, dir_name
+    reader.hparams, reader.images       # ...
+
+The tables have the columns, types and order of tbparse's. Other than there, images and
+audio need no TensorFlow, and a damaged file costs no more than its bad records:
+docs/compat.md tells all. `rf.open` has more tables, and scalars whatever wrote them.
+"""
+
+from runfold.compat.tbparse import summary_reader
+from runfold.compat.tbparse.summary_reader import SummaryReader
+
+__all__ = ["SummaryReader", "__version__", "summary_reader"]
+
+# The version whose interface this is: scripts compare it.
+__version__ = "0.0.9"

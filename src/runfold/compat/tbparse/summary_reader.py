@@ -1,0 +1,317 @@
+"""tbparse's `SummaryReader`: a folder of event files, or one of them, as tables."""
+
+from __future__ import annotations
+
+import os
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from runfold.compat.tbparse import histograms as distribution
+from runfold.compat.tbparse.columns import EXTRAS
+from runfold.compat.tbparse.frames import make_frame
+from runfold.compat.tbparse.leaf import Leaf
+from runfold.compat.tbparse.media import decode_audio, decode_image
+from runfold.compat.tensorboard import EventAccumulator
+from runfold.logdir.read import Reader
+from runfold.text import escape, not_one_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pandas as pd
+    from numpy.typing import ArrayLike, NDArray
+
+    from runfold.compat.tbparse.leaf import Piece
+
+# In the order of `tags`.
+_EVENT_TYPES = ("images", "audio", "histograms", "scalars", "tensors", "hparams", "text")
+_RAW_TYPES = (*_EVENT_TYPES, "graph", "meta_graph", "run_metadata")
+
+ALL_EVENT_TYPES = set(_EVENT_TYPES)
+REDUCED_EVENT_TYPES = ALL_EVENT_TYPES - {"images", "audio"}
+ALL_EXTRA_COLUMNS = {"dir_name", "file_name", "wall_time", *EXTRAS}
+
+
+class SummaryReader:
+    """The events below a folder, or in one event file, as pandas DataFrames.
+
+        SummaryReader("runs").scalars                                   # step, tag, value
+        SummaryReader("runs", pivot=True, extra_columns={"dir_name"}).scalars  # a column a tag
+
+    Folders are listed at once. A file is read when its tags or events are first
+    asked for, and what is wrong in it is left out and told to the logger
+    `tensorboard`. Raises ValueError for a path that is not there, and KeyError for
+    an unknown column or event type.
+
+    Args:
+        log_path: of a folder or an event file.
+        pivot: a row for each step and a column for each tag, in place of a row for
+            each event. Several values of a tag at one step become a list.
+        extra_columns: a set of `dir_name` and `file_name` (below the path), `wall_time`,
+            `min`, `max`, `num`, `sum` and `sum_squares` (of histograms), `width` and
+            `height` (of images), `content_type`, `length_frames` and `sample_rate`
+            (of audio). Default: none.
+        event_types: a set of those that may be asked for. Default: all.
+    """
+
+    def __init__(
+        self,
+        log_path: str | os.PathLike[str],
+        *,
+        pivot: bool = False,
+        extra_columns: set[str] | None = None,
+        event_types: set[str] | None = None,
+    ) -> None:
+        self._log_path = os.fspath(log_path)
+        self._pivot = pivot
+        self._extra_columns = _check_names(
+            "extra_columns", extra_columns or set(), ALL_EXTRA_COLUMNS
+        )
+        self._event_types = _check_names(
+            "event_types", event_types or ALL_EVENT_TYPES, ALL_EVENT_TYPES
+        )
+        self._children: dict[str, SummaryReader] = {}
+        self._leaf: Leaf | None = None
+        if os.path.isdir(self._log_path):
+            for name in sorted(os.listdir(self._log_path)):
+                path = os.path.join(self._log_path, name)
+                if os.path.exists(path):  # a link may lead nowhere
+                    self._children[name] = SummaryReader(
+                        path,
+                        pivot=pivot,
+                        extra_columns=self._extra_columns,
+                        event_types=self._event_types,
+                    )
+        elif os.path.exists(self._log_path):
+            self._leaf = Leaf(self._log_path)
+        else:
+            raise ValueError(f"File or directory not found: {escape(self._log_path)}")
+
+    @property
+    def log_path(self) -> str:
+        """The path of the folder or event file."""
+        return self._log_path
+
+    @property
+    def children(self) -> dict[str, SummaryReader]:
+        """A reader for each entry of the folder, by name; none for an event file."""
+        return dict(self._children)
+
+    def __getitem__(self, child_idx: str) -> SummaryReader:
+        """The reader of an entry of the folder, by its name; raises KeyError."""
+        if child_idx not in self._children:
+            raise KeyError(not_one_of("entry", child_idx, list(self._children)))
+        return self._children[child_idx]
+
+    def __repr__(self) -> str:
+        return f"SummaryReader(log_path='{self._log_path}')"
+
+    @property
+    def tags(self) -> dict[str, list[str]]:
+        """The tags of each event type, by first appearance."""
+        reader = Reader()
+        return {event_type: self._list_tags(event_type, reader) for event_type in _EVENT_TYPES}
+
+    def get_tags(self, event_type: str | None = None) -> list[str] | dict[str, list[str]]:
+        """The tags of an event type, or by default of each; raises ValueError for no such type."""
+        if event_type is None:
+            return self.tags
+        self._check_type(event_type, _EVENT_TYPES)
+        return self._list_tags(event_type, Reader())
+
+    def _list_tags(self, event_type: str, reader: Reader) -> list[str]:
+        if event_type not in self._event_types:
+            return []
+        if self._leaf is not None:
+            self._leaf.load(reader)
+            return self._leaf.list_tags(event_type)
+        below = (child._list_tags(event_type, reader) for child in self._children.values())
+        return list(dict.fromkeys(chain.from_iterable(below)))
+
+    def get_events(self, event_type: str) -> pd.DataFrame:
+        """The table of an event type, made anew for each call.
+
+        Raises ValueError for an unknown type, and for one that `event_types` left out.
+        """
+        self._check_type(event_type, _EVENT_TYPES)
+        if event_type not in self._event_types:
+            raise ValueError(
+                f"event_type is ignored by user: {event_type}. Name it in event_types to read it."
+            )
+        pieces = list(self._read(event_type, "", Reader()))
+        return make_frame(event_type, pieces, self._extra_columns, self._pivot)
+
+    def _read(self, event_type: str, folder: str, reader: Reader) -> Iterator[Piece]:
+        """What the event files here and below have of a type."""
+        if self._leaf is not None:
+            self._leaf.load(reader)
+            piece = self._leaf.read(event_type, folder, os.path.basename(self._log_path))
+            if piece is not None:
+                yield piece
+        for name, child in self._children.items():
+            below = folder if child._leaf else f"{folder}/{name}" if folder else name
+            yield from child._read(event_type, below, reader)
+
+    @property
+    def scalars(self) -> pd.DataFrame:
+        """Every simple value: step, tag, value. Scalars of TensorFlow 2 are tensors."""
+        return self.get_events("scalars")
+
+    @property
+    def tensors(self) -> pd.DataFrame:
+        """Every tensor but hparams and text: step, tag, value (a number or an array)."""
+        return self.get_events("tensors")
+
+    @property
+    def histograms(self) -> pd.DataFrame:
+        """Every histogram: step, tag, counts, limits (arrays as stored, right edges)."""
+        return self.get_events("histograms")
+
+    @property
+    def images(self) -> pd.DataFrame:
+        """Every image: step, tag, value (height x width x channels of uint8)."""
+        return self.get_events("images")
+
+    @property
+    def audio(self) -> pd.DataFrame:
+        """Every clip: step, tag, value (frames x channels of float32)."""
+        return self.get_events("audio")
+
+    @property
+    def hparams(self) -> pd.DataFrame:
+        """Every hparam: tag, value."""
+        return self.get_events("hparams")
+
+    @property
+    def text(self) -> pd.DataFrame:
+        """Every text: step, tag, value."""
+        return self.get_events("text")
+
+    @property
+    def raw_tags(self) -> dict[str, list[str]]:
+        """The tags of an event file as TensorBoard's EventAccumulator and its plugins have them."""
+        return self._list_raw_tags(self._accumulate())
+
+    def get_raw_tags(self, event_type: str | None = None, event_acc: Any = None) -> Any:
+        """The raw tags of a type, or by default of each, from an accumulator if one is given.
+
+        Raises ValueError for a folder and for an unknown type.
+        """
+        if event_type is not None:
+            self._check_type(event_type, _RAW_TYPES)
+        found = self._list_raw_tags(self._accumulate() if event_acc is None else event_acc)
+        return found if event_type is None else found[event_type]
+
+    @property
+    def raw_events(self) -> dict[str, dict[str, Any]]:
+        """TensorBoard's own events of an event file by type and tag; of hparams the content."""
+        found: dict[str, dict[str, Any]] = self.get_raw_events()
+        return found
+
+    def get_raw_events(
+        self, event_type: str | None = None, tag: str | None = None, event_acc: Any = None
+    ) -> Any:
+        """The raw events of a type and tag, or by default of each.
+
+        Raises ValueError for a folder, KeyError for an unknown type or tag.
+        """
+        if event_type is None and tag is not None:
+            raise ValueError("tag shouldn't be set if event_type is None")
+        source = self._accumulate() if event_acc is None else event_acc
+        if event_type is None:
+            return {one: self.get_raw_events(one, None, source) for one in _EVENT_TYPES}
+        if event_type not in ALL_EVENT_TYPES:
+            raise KeyError(not_one_of("event_type", event_type, _EVENT_TYPES))
+        if event_type == "hparams":
+            contents = _plugin_content(source, "hparams")
+            return contents if tag is None else contents[tag]
+        methods = {
+            "text": source.Tensors,
+            **{
+                one: getattr(source, one.title())
+                for one in ("scalars", "tensors", "histograms", "images", "audio")
+            },
+        }
+        read = methods[event_type]
+        if tag is not None:
+            return read(tag)
+        return {one: read(one) for one in self._list_raw_tags(source)[event_type]}
+
+    def _list_raw_tags(self, source: Any) -> dict[str, list[str]]:
+        plugins = {name: list(_plugin_content(source, name)) for name in ("hparams", "text")}
+        found: dict[str, list[str]] = source.Tags() | plugins
+        return found
+
+    def _accumulate(self) -> EventAccumulator:
+        if self._leaf is None:
+            raise ValueError(
+                f"Not an event file: {escape(self._log_path)}. Raw events are those of one file: "
+                "take one of the `children`."
+            )
+        return EventAccumulator(self._log_path).Reload()
+
+    def _check_type(self, event_type: str, known: tuple[str, ...]) -> None:
+        if event_type not in known:
+            raise ValueError(not_one_of("event_type", event_type, known))
+
+    @staticmethod
+    def tensor_to_histogram(tensor: ArrayLike) -> dict[str, Any]:
+        """The histogram that rows of left edge, right edge and count describe."""
+        return distribution.tensor_to_histogram(tensor)
+
+    @staticmethod
+    def buckets_to_histogram_dict(lst: ArrayLike) -> dict[str, Any]:
+        """The same as `tensor_to_histogram`, by its older name."""
+        return distribution.tensor_to_histogram(lst)
+
+    @staticmethod
+    def tensor_to_image(tensor: NDArray[Any]) -> dict[str, Any]:
+        """The images of a tensor of width, height, image, image, ...: all in one array.
+
+        Raises ValueError where they are no images.
+        """
+        width, height, *encoded = tensor
+        images = np.stack([decode_image(one) for one in encoded])
+        return {
+            "image": images[0] if len(images) == 1 else images,
+            "width": int(width),
+            "height": int(height),
+        }
+
+    @staticmethod
+    def tensor_to_audio(tensor: NDArray[Any]) -> dict[str, Any]:
+        """The clips of a tensor of rows clip, label: all in one array.
+
+        Raises ValueError where they are no clips.
+        """
+        rates, clips = zip(*(decode_audio(one) for one in tensor[:, 0]), strict=True)
+        audio, rate = np.stack(clips), np.array(rates, np.int32)
+        return {
+            "audio": audio[0] if len(audio) == 1 else audio,
+            "content_type": "audio/wav",
+            "length_frames": audio.shape[1],
+            "sample_rate": rate.squeeze(0) if len(rate) == 1 else rate,
+        }
+
+    histogram_to_cdf = staticmethod(distribution.histogram_to_cdf)
+    histogram_to_pdf = staticmethod(distribution.histogram_to_pdf)
+    histogram_to_bins = staticmethod(distribution.histogram_to_bins)
+
+
+def _check_names(argument: str, names: set[str], known: set[str]) -> set[str]:
+    if not isinstance(names, set):
+        raise ValueError(f"{argument} must be a set, not a {type(names).__name__}")
+    for name in names - known:
+        raise KeyError(not_one_of(argument, name, sorted(known)))
+    return set(names)
+
+
+def _plugin_content(source: Any, plugin: str) -> dict[str, bytes]:
+    """What a plugin keeps for each of its tags."""
+    try:
+        found: dict[str, bytes] = source.PluginTagToContent(plugin)
+    except KeyError:
+        return {}
+    return found

@@ -1,0 +1,64 @@
+"""Tables of tbparse and of Runfold over the same files, to be compared."""
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import tbparse
+from pandas.testing import assert_frame_equal
+
+from runfold.compat.tbparse import SummaryReader
+
+# Images and audio are what the original does not decode without TensorFlow.
+TYPES = ("scalars", "tensors", "histograms", "hparams", "text")
+PLACES: tuple[set[str], ...] = (
+    set(),
+    {"wall_time"},
+    {"dir_name"},
+    {"file_name"},
+    {"dir_name", "file_name", "wall_time"},
+)
+EVERY = {
+    *("dir_name", "file_name", "wall_time", "min", "max", "num", "sum", "sum_squares"),
+    *("width", "height", "content_type", "length_frames", "sample_rate"),
+}
+# What pandas says of the way in which tbparse calls it.
+OLD_WAYS = ("ignore:The inplace keyword", "ignore:Converting a Series or array of length 1")
+
+
+def pair(path: Path | str, **options: Any) -> tuple[tbparse.SummaryReader, SummaryReader]:
+    """The original's reader and ours."""
+    return tbparse.SummaryReader(str(path), **options), SummaryReader(str(path), **options)
+
+
+def assert_same(path: Path | str, **options: Any) -> None:
+    """Every table and the tags are the same: columns, their order and types, rows and values."""
+    theirs, ours = pair(path, **options)
+    columns = options.get("extra_columns", set())
+    # The original sorts by step alone then, and which of equal ones comes first is chance.
+    is_shuffled = options.get("pivot", False) and not columns & {"dir_name", "file_name"}
+    for event_type in TYPES:
+        want, got = theirs.get_events(event_type), ours.get_events(event_type)
+        if is_shuffled and len(want):
+            want, got = want.map(in_order), got.map(in_order)
+        assert_frame_equal(got, want)
+    assert tags_of(ours) == tags_of(theirs)
+    assert list(ours.tags) == list(theirs.tags)
+
+
+def in_order(cell: Any) -> Any:
+    """A cell, with the values of a list in an order of their own; 3 and 3.0 are the same."""
+    if isinstance(cell, list):
+        return sorted(str(value).removesuffix(".0") for value in cell)
+    return cell
+
+
+def tags_of(reader: Any) -> dict[str, list[str]]:
+    """The tags of both, hparams in an order that does not differ from process to process."""
+    tags = {event_type: reader.get_tags(event_type) for event_type in TYPES}
+    return tags | {"hparams": sorted(tags["hparams"])}
+
+
+def frames_of(reader: Any) -> dict[str, pd.DataFrame]:
+    """Every table of a reader."""
+    return {event_type: reader.get_events(event_type) for event_type in TYPES}
