@@ -1,5 +1,6 @@
 """`runfold demo`: a real ensemble, and a folder that is never another's."""
 
+import shlex
 from pathlib import Path
 
 import pytest
@@ -47,21 +48,19 @@ def test_logs_hold_many_kinds_and_no_problems(demo: tuple[Path, str, str]) -> No
 def test_output_lists_runs_final_values_and_problems(demo: tuple[Path, str, str]) -> None:
     _, out, err = demo
     assert "$ runfold ls demo-runs\nrun " in out
-    assert "\nrun             hidden    lr  seed  train/loss  val/loss  val/accuracy\n" in out
+    assert "\nrun             status      lr  seed  val/loss  val/accuracy  best val/loss\n" in out
+    assert out.count("  finished  ") == 10
     assert "$ runfold check demo-runs\n" in out
     assert "No problems in 10 event files" in err
     assert "Next, try:\n  runfold show demo-runs " in out
 
 
-def test_printed_code_gives_the_printed_table(demo: tuple[Path, str, str]) -> None:
+def test_what_is_shown_can_be_typed_in_a_shell(demo: tuple[Path, str, str]) -> None:
     folder, out, _ = demo
-    lines = [line[4:] for line in out.splitlines() if line.startswith(">>> ")]
-    names: dict[str, object] = {"rf": rf}
-    exec("\n".join(lines[:-1]).replace("demo-runs", str(folder)), names)
-    table = eval(lines[-1], names)
-    for run, row in table.iterrows():
-        cells = [str(run), *(f"{value:.4g}" for value in row)]
-        assert any(line.split() == cells for line in out.splitlines())
+    (query,) = [line for line in out.splitlines() if line.startswith("$ runfold sql")]
+    answer = run_apart(*shlex.split(query)[2:], cwd=folder.parent).stdout
+    assert answer in out
+    assert len(answer.splitlines()) == 3
 
 
 def test_folder_of_someone_else_is_refused(

@@ -7,13 +7,11 @@ import shlex
 import time
 from typing import TYPE_CHECKING
 
-from runfold.cli.terminal import Column, CommandError, note, print_table
+from runfold.cli.terminal import CommandError, note
 from runfold.text import escape, human_duration
 
 if TYPE_CHECKING:
     import argparse
-
-    import pandas as pd
 
     from runfold.cli.parser import Parser
 
@@ -22,10 +20,10 @@ Train a small ensemble and look at its logs.
 
 A NumPy network learns to tell two spirals apart, with 2 learning rates x 5
 seeds, in a few seconds. Its logs hold scalars, histograms, images, text and
-hparams, for you to try everything on. Then come the list of runs, a table of
-final values, and the check for problems. At last the seeds of each learning
-rate are folded into one curve, in DIR-reduced: event files, a CSV file and a
-picture, and the two learning rates are compared.
+hparams, for you to try everything on. Then come the list of runs, the check
+for problems, a table with a row a run, and a query in SQL. At last the seeds
+of each learning rate are folded into one curve, in DIR-reduced: event files, a
+CSV file and a picture, and the two learning rates are compared.
 
 Example:
   runfold demo demo-runs
@@ -38,10 +36,10 @@ SEEDS = range(5)
 
 _MARKER = ".runfold-demo"
 _MARK = "Made by `runfold demo`, which may replace what it wrote here.\n"
-_FINAL = """\
-runs = rf.open("{folder}")
-last = runs.scalars(["train/loss", "val/*"], wide=True).groupby("run", observed=True).last()
-runs.hparams(wide=True).join(last)"""
+_QUERY = (
+    "select hparams['lr'] as lr, count(distinct run) as runs, min(value) as lowest"
+    " from scalars join runs using (run) where tag = 'val/loss' group by lr order by lowest"
+)
 
 
 def add_arguments(parser: Parser) -> None:
@@ -68,18 +66,15 @@ def run(options: argparse.Namespace) -> int:
     status = 0
     for command in (
         ["ls", folder],
-        [],
         ["check", folder],
+        ["table", folder, "--columns", "status,lr,seed,val/*,best val/loss", "--sort", "val/loss"],
+        ["sql", folder, _QUERY],
         ["reduce", folder, "--by", "lr", "-o", f"{reduced}/", "-o", f"{reduced}/curves.csv", "-f"],
         ["plot", folder, "--by", "lr", "--tag", "val/*", "-o", f"{reduced}/val.png", "-f"],
         ["compare", folder, "--by", "lr", "--tag", "val/loss"],
     ):
-        print()
-        if not command:
-            _print_final(folder)
-        else:
-            print(f"$ {shlex.join(['runfold', *command])}")
-            status = status or main(command)
+        print(f"\n$ runfold {' '.join(map(_quote, command))}")
+        status = status or main(command)
     print(f"\n{_next_steps(escape(folder), escape(reduced))}")
     return status
 
@@ -129,22 +124,10 @@ def _train_all(folder: str) -> None:
     note(f"Trained in {human_duration(time.perf_counter() - start)}.")
 
 
-def _print_final(folder: str) -> None:
-    code = _FINAL.format(folder=escape(folder))
-    print("\n".join(f">>> {line}" for line in code.split("\n")))
-    table = final_values(folder)
-    columns = [Column("run"), *(Column(str(name), is_number=True) for name in table.columns)]
-    rows = [[str(run), *(f"{value:.4g}" for value in row)] for run, *row in table.itertuples()]
-    print_table(columns, rows)
-
-
-def final_values(folder: str) -> pd.DataFrame:
-    """One row a run: its hparams, and the last value of some tags."""
-    import runfold as rf
-
-    runs = rf.open(folder)
-    last = runs.scalars(["train/loss", "val/*"], wide=True).groupby("run", observed=True).last()
-    return runs.hparams(wide=True).join(last)
+def _quote(argument: str) -> str:
+    """An argument as one would type it in a shell."""
+    is_plain = not set(argument) & set('"$`\\!')
+    return f'"{argument}"' if "'" in argument and is_plain else shlex.quote(argument)
 
 
 def _next_steps(folder: str, reduced: str) -> str:
@@ -154,6 +137,8 @@ Next, try:
   runfold show {folder} {run} val/accuracy
   runfold show {folder} {run} boundary
   runfold ls --tags {folder}
+  runfold table {folder} --where "lr == 0.1 and last['val/loss'] < 0.005"
+  runfold diff {folder}/{_name(RATES[0], SEEDS[0])} {folder}/{run}
   python -c 'import runfold as rf; print(rf.open("{folder}").scalars(tags="val/*"))'
   runfold plot {folder} --by lr --tag train/loss --log-y --smooth 0.9
   tensorboard --logdir {reduced}   # the bands are on its page CUSTOM SCALARS"""
