@@ -1,0 +1,111 @@
+/** The page: which runs on the left, one of the views beside them. */
+
+import { type ComponentType, useState } from "react";
+import { Sidebar } from "./components/sidebar";
+import { Empty, Failed, Waiting } from "./components/states";
+import { getJson, loadTable } from "./data/api";
+import { useLive } from "./data/live";
+import { useLoaded } from "./data/loading";
+import type { RunTable, Status } from "./data/types";
+import { ChoiceContext, useChoose } from "./state/choice";
+import { TABS, type Tab, useView } from "./state/view";
+import { AudioView } from "./views/audio";
+import { CompareView } from "./views/compare";
+import { CurvesView } from "./views/curves";
+import { HistogramsView } from "./views/histograms";
+import { HparamsView } from "./views/hparams";
+import { ImagesView } from "./views/images";
+import { MoreView } from "./views/more";
+import { RunView } from "./views/run";
+import { RunsView } from "./views/runs";
+import { SqlView } from "./views/sql";
+import { TextView } from "./views/text";
+
+const VIEWS: Record<Tab, { title: string; kind?: string; Body: ComponentType }> = {
+  runs: { title: "Runs", Body: RunsView },
+  curves: { title: "Curves", Body: CurvesView },
+  images: { title: "Images", kind: "image", Body: ImagesView },
+  audio: { title: "Audio", kind: "audio", Body: AudioView },
+  text: { title: "Text", kind: "text", Body: TextView },
+  histograms: { title: "Histograms", kind: "histogram", Body: HistogramsView },
+  more: { title: "More", Body: MoreView },
+  hparams: { title: "Hparams", kind: "hparams", Body: HparamsView },
+  compare: { title: "Compare", Body: CompareView },
+  run: { title: "Run", Body: RunView },
+  sql: { title: "SQL", Body: SqlView },
+};
+
+export function App() {
+  const live = useLive();
+  const status = useLoaded("status", live.generation, (signal) =>
+    getJson<Status>("/api/status", {}, signal),
+  );
+  const table = useLoaded("table", live.generation, (signal) =>
+    loadTable(["last", "min", "max"], signal),
+  );
+  const failure = status.error ?? table.error;
+  if (!status.value || !table.value) {
+    return failure ? <Failed error={failure} /> : <Waiting what="the runs" />;
+  }
+  return (
+    <Page
+      status={status.value}
+      table={table.value}
+      generation={live.generation}
+      isConnected={live.isConnected}
+    />
+  );
+}
+
+interface PageProps {
+  status: Status;
+  table: RunTable;
+  generation: number;
+  isConnected: boolean;
+}
+
+function Page({ status, table, generation, isConnected }: PageProps) {
+  const [view, change] = useView();
+  const choice = useChoose(table, view, generation);
+  const [isSidebarOpen, setSidebarOpen] = useState(true);
+  const { Body } = VIEWS[view.tab];
+  const tabs = TABS.filter((tab) => {
+    const { kind } = VIEWS[tab];
+    return !kind || tab === view.tab || (status.kinds[kind] ?? 0) > 0;
+  });
+  return (
+    <ChoiceContext value={choice}>
+      <header>
+        <button
+          type="button"
+          className="fold"
+          aria-label="Show or hide the list of runs"
+          aria-expanded={isSidebarOpen}
+          onClick={() => setSidebarOpen(!isSidebarOpen)}
+        >
+          ☰
+        </button>
+        <h1 title={status.title}>{status.title}</h1>
+        <nav aria-label="Views">
+          {tabs.map((tab) => (
+            <button
+              type="button"
+              key={tab}
+              aria-current={tab === view.tab ? "page" : undefined}
+              onClick={() => change({ tab })}
+            >
+              {VIEWS[tab].title}
+            </button>
+          ))}
+        </nav>
+        <span className={isConnected ? "live" : "live lost"} role="status">
+          {isConnected ? "live" : "not connected"}
+        </span>
+      </header>
+      <div className="page">
+        {isSidebarOpen && <Sidebar />}
+        <main>{table.runs.length ? <Body /> : <Empty>There are no runs yet.</Empty>}</main>
+      </div>
+    </ChoiceContext>
+  );
+}

@@ -1,0 +1,169 @@
+/** Requests to the server; every answer is typed here and nowhere else. */
+
+import { type Table, tableFromIPC } from "apache-arrow";
+import type { Axis, Cell, Column, Curve, CurveInfo, Fold, FoldInfo, RunTable } from "./types";
+
+/** What the server refused, and where in what was asked. */
+export class Refused extends Error {
+  constructor(
+    message: string,
+    readonly status: number,
+    readonly at: number | null = null,
+  ) {
+    super(message);
+  }
+}
+
+type Query = Record<string, string | number | readonly string[]>;
+
+async function request(path: string, init: RequestInit): Promise<Response> {
+  let response: Response;
+  try {
+    response = await fetch(path, { credentials: "same-origin", ...init });
+  } catch (error) {
+    if (error instanceof DOMException && error.name === "AbortError") throw error;
+    throw new Refused("The server does not answer. Is `runfold serve` still running?", 0);
+  }
+  if (response.ok) return response;
+  const text = await response.text();
+  let message = text || response.statusText;
+  let at: number | null = null;
+  try {
+    const body: unknown = JSON.parse(text);
+    if (typeof body === "object" && body !== null) {
+      if ("error" in body && typeof body.error === "string") message = body.error;
+      if ("at" in body && typeof body.at === "number") at = body.at;
+    }
+  } catch {
+    // Not JSON: the text itself says it.
+  }
+  throw new Refused(message, response.status, at);
+}
+
+function withQuery(path: string, query: Query): string {
+  const parameters = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    if (typeof value === "object") for (const one of value) parameters.append(name, one);
+    else parameters.append(name, String(value));
+  }
+  const text = parameters.toString();
+  return text ? `${path}?${text}` : path;
+}
+
+export function get(path: string, query: Query = {}, signal?: AbortSignal): Promise<Response> {
+  return request(withQuery(path, query), signal ? { signal } : {});
+}
+
+export function send(
+  path: string,
+  body: unknown,
+  signal?: AbortSignal,
+  method = "POST",
+): Promise<Response> {
+  return request(path, {
+    method,
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify(body),
+    ...(signal ? { signal } : {}),
+  });
+}
+
+export async function getJson<T>(path: string, query: Query = {}, signal?: AbortSignal) {
+  return (await (await get(path, query, signal)).json()) as T;
+}
+
+export async function sendJson<T>(path: string, body: unknown, signal?: AbortSignal) {
+  return (await (await send(path, body, signal)).json()) as T;
+}
+
+export async function readArrow(response: Response): Promise<Table> {
+  return tableFromIPC(new Uint8Array(await response.arrayBuffer()));
+}
+
+/** The numbers of a column; int64 become doubles, which steps below 2^53 survive. */
+export function numbers(table: Table, name: string): Float64Array {
+  const vector = table.getChild(name);
+  if (!vector) return new Float64Array(0);
+  const array = vector.toArray() as ArrayLike<number | bigint>;
+  if (array instanceof Float64Array) return array;
+  return Float64Array.from(array as ArrayLike<number>, Number);
+}
+
+function readCell(value: unknown): Cell {
+  if (value === null || value === undefined) return null;
+  if (typeof value === "bigint") {
+    return Number.isSafeInteger(Number(value)) ? Number(value) : value;
+  }
+  if (typeof value === "string" || typeof value === "number" || typeof value === "boolean") {
+    return value;
+  }
+  return String(value);
+}
+
+/** The columns of any table, for showing it. */
+export function readColumns(table: Table): Column[] {
+  return table.schema.fields.map((field) => {
+    const cells = Array.from(table.getChild(field.name) ?? [], readCell);
+    return {
+      key: field.name,
+      kind: (field.metadata.get("kind") as Column["kind"] | undefined) ?? "fixed",
+      name: field.metadata.get("name") ?? field.name,
+      stat: field.metadata.get("stat") ?? "",
+      isNumber: cells.every((cell) => cell === null || typeof cell !== "string"),
+      cells,
+    };
+  });
+}
+
+export async function loadTable(stats: readonly string[], signal: AbortSignal): Promise<RunTable> {
+  const columns = readColumns(await readArrow(await get("/api/table", { stat: stats }, signal)));
+  const runs = columns.find((column) => column.key === "run")?.cells.map(String) ?? [];
+  return { runs, columns };
+}
+
+/** The series that a table holds in its rows, one behind the other. */
+function* split<Info>(table: Table): Generator<[Info, number, number]> {
+  const infos = JSON.parse(table.schema.metadata.get("series") ?? "[]") as Info[];
+  const series = numbers(table, "series");
+  let start = 0;
+  for (const [number, info] of infos.entries()) {
+    let end = start;
+    while (end < series.length && series[end] === number) end++;
+    yield [info, start, end];
+    start = end;
+  }
+}
+
+export interface CurveRequest {
+  tags: readonly string[];
+  runs: readonly string[] | null;
+  x: Axis;
+  width: number | null;
+  range: readonly [number, number] | null;
+}
+
+export async function loadCurves(asked: CurveRequest, signal: AbortSignal): Promise<Curve[]> {
+  const table = await readArrow(await send("/api/curves", asked, signal));
+  const [x, y] = [numbers(table, "x"), numbers(table, "y")];
+  return Array.from(split<CurveInfo>(table), ([info, start, end]) => ({
+    ...info,
+    x: x.subarray(start, end),
+    y: y.subarray(start, end),
+  }));
+}
+
+export interface FoldRequest extends CurveRequest {
+  by: string | readonly string[] | null;
+  centre: "mean" | "median" | "iqm";
+  band: "std" | "sem" | "minmax" | "q05-q95" | "q25-q75" | "ci95";
+  align: string;
+}
+
+export async function loadFold(asked: FoldRequest, signal: AbortSignal): Promise<Fold[]> {
+  const table = await readArrow(await send("/api/fold", asked, signal));
+  const columns = ["x", "centre", "low", "high", "count"].map((name) => numbers(table, name));
+  return Array.from(split<FoldInfo>(table), ([info, start, end]) => {
+    const [x, centre, low, high, count] = columns.map((column) => column.subarray(start, end));
+    return { ...info, x, centre, low, high, count } as Fold;
+  });
+}

@@ -1,0 +1,80 @@
+/** What the server answers, as the page uses it. */
+
+export type Axis = "step" | "wall_time" | "relative" | { tag: string };
+
+export interface Status {
+  version: string;
+  title: string;
+  generation: number;
+  runs: number;
+  isLive: boolean;
+  kinds: Record<string, number>;
+}
+
+export interface TagInfo {
+  tag: string;
+  runs: number;
+  first: number;
+  last: number;
+}
+
+export interface Tags {
+  kinds: Record<string, TagInfo[]>;
+}
+
+/** A cell of a table: a step may be a bigint, NaN and infinity are numbers. */
+export type Cell = string | number | bigint | boolean | null;
+
+export interface Column {
+  /** The name under which the column is shown, unique in its table. */
+  key: string;
+  kind: "fixed" | "hparam" | "statistic" | "text";
+  /** The hparam or tag. */
+  name: string;
+  /** The statistic of a tag: last, min, max ... */
+  stat: string;
+  isNumber: boolean;
+  cells: Cell[];
+}
+
+/** One row a run. */
+export interface RunTable {
+  runs: string[];
+  columns: Column[];
+}
+
+export interface CurveInfo {
+  run: string;
+  tag: string;
+  points: number;
+  shown: number;
+  hidden: number;
+}
+
+export interface Curve extends CurveInfo {
+  x: Float64Array;
+  y: Float64Array;
+}
+
+export interface FoldInfo {
+  group: string;
+  tag: string;
+  runs: string[];
+  points: number;
+  shown: number;
+  note: string;
+}
+
+export interface Fold extends FoldInfo {
+  x: Float64Array;
+  centre: Float64Array;
+  low: Float64Array;
+  high: Float64Array;
+  count: Float64Array;
+}
+
+export interface Change {
+  generation: number;
+  new: string[];
+  changed: string[];
+}

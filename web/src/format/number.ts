@@ -1,0 +1,44 @@
+/** Numbers, times and cells as people read them. */
+
+import type { Cell } from "../data/types";
+
+export function formatNumber(value: number | bigint | null, digits = 4): string {
+  if (value === null) return "";
+  if (typeof value === "bigint") return value.toString();
+  if (Number.isNaN(value)) return "NaN";
+  if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
+  if (Number.isInteger(value) && Math.abs(value) < 1e15) return value.toLocaleString("en");
+  const size = Math.abs(value);
+  if (size !== 0 && (size < 1e-4 || size >= 1e7)) return value.toExponential(digits - 1);
+  return String(Number(value.toPrecision(digits)));
+}
+
+export function formatDuration(seconds: number | null): string {
+  if (seconds === null || !Number.isFinite(seconds)) return "";
+  if (seconds < 60) return `${seconds < 10 ? seconds.toFixed(1) : Math.round(seconds)} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return `${minutes} min ${Math.round(seconds % 60)} s`;
+  const hours = Math.floor(minutes / 60);
+  if (hours < 48) return `${hours} h ${minutes % 60} min`;
+  return `${Math.floor(hours / 24)} d ${hours % 24} h`;
+}
+
+/** A time in seconds since 1970, in the time of the one who looks. */
+export function formatTime(seconds: number | null): string {
+  if (seconds === null || !Number.isFinite(seconds)) return "";
+  const date = new Date(seconds * 1000);
+  if (Number.isNaN(date.getTime())) return formatNumber(seconds);
+  const pad = (number: number) => String(number).padStart(2, "0");
+  const day = `${date.getFullYear()}-${pad(date.getMonth() + 1)}-${pad(date.getDate())}`;
+  return `${day} ${pad(date.getHours())}:${pad(date.getMinutes())}:${pad(date.getSeconds())}`;
+}
+
+export function formatCell(cell: Cell, name = ""): string {
+  if (cell === null) return "";
+  if (typeof cell === "number") {
+    if (name === "start") return formatTime(cell);
+    if (name === "duration") return formatDuration(cell);
+    return formatNumber(cell);
+  }
+  return String(cell);
+}

@@ -1,0 +1,7 @@
+/** The view "audio". */
+
+import { Empty } from "../components/states";
+
+export function AudioView() {
+  return <Empty>Not there yet.</Empty>;
+}

@@ -1,0 +1,7 @@
+/** The view "text". */
+
+import { Empty } from "../components/states";
+
+export function TextView() {
+  return <Empty>Not there yet.</Empty>;
+}
