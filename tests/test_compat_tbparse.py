@@ -125,6 +125,15 @@ def test_folders_and_files_without_events_are_children_without_rows(tmp_path):
     assert repr(ours) == repr(theirs)
 
 
+def test_folder_of_a_row_is_that_below_the_reader_that_was_asked(tmp_path):
+    write(tmp_path / "a/b", values(simple("loss", 1.0)))
+    for readers in (lambda top: [top, top["a"], top["a"]["b"]], lambda top: [top["a"], top]):
+        theirs, ours = map(readers, pair(tmp_path, extra_columns={"dir_name"}))
+        for one, other in zip(ours, theirs, strict=True):
+            assert one.scalars.equals(other.scalars)
+            assert one.tags == other.tags
+
+
 def test_only_the_event_types_asked_for_are_given(logdir):
     theirs, ours = pair(logdir / "torch", event_types={"scalars", "text"})
     assert ours.tags == theirs.tags

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from runfold.compat.tbparse.leaf import Piece
 
     Values = NDArray[Any] | list[Any]
+    # The first row of a group, and which of its rows comes where, for those not in order.
+    Order = list[tuple[int, NDArray[np.intp]]]
 
 # Columns that a wide table has beside its tags: a tag of such a name gives way.
 _RESERVED = ("step", "wall_time", "dir_name", "file_name")
@@ -78,16 +80,17 @@ def _make_long(event_type: str, parts: Sequence[_Part], extra_columns: set[str])
     ordered = [part for key in keys for part in groups[key]]
     lengths = [sum(part.rows.stop - part.rows.start for part in groups[key]) for key in keys]
     columns: dict[str, Any] = {}
-    order = None
+    order: Order = []
     if event_type != "hparams":
         steps = np.asarray(_join([part.column("step") for part in ordered]))
         order = _order_within(steps, lengths)
-        columns["step"] = _take(steps, order)
+        columns["step"] = _arrange(steps, order)
     columns["tag"] = _repeat([key[-1] for key in keys], lengths)
     for name in _names_of(event_type, extra_columns):
-        columns[name] = _infer(_take(_join([part.column(name) for part in ordered]), order))
+        columns[name] = _infer(_arrange(_join([part.column(name) for part in ordered]), order))
     if "wall_time" in extra_columns and event_type != "hparams":
-        columns["wall_time"] = _take(_join([part.column("wall_time") for part in ordered]), order)
+        times = _join([part.column("wall_time") for part in ordered])
+        columns["wall_time"] = _arrange(times, order)
     for name, place in zip(_place_names(extra_columns), zip(*keys, strict=True), strict=False):
         columns[name] = _repeat(place, lengths)
     return columns
@@ -97,18 +100,24 @@ def _place_names(extra_columns: set[str]) -> list[str]:
     return [name for name in ("dir_name", "file_name") if name in extra_columns]
 
 
-def _order_within(steps: NDArray[np.int64], lengths: Sequence[int]) -> NDArray[np.intp] | None:
-    """The rows of each group by step, equal steps as they come; None where they are already."""
-    order: NDArray[np.intp] | None = None
+def _order_within(steps: NDArray[np.int64], lengths: Sequence[int]) -> Order:
+    """How to bring the rows of each group in the order of steps, equal ones as they come."""
+    order: Order = []
     start = 0
     for length in lengths:
         group = steps[start : start + length]
-        if not (group[1:] >= group[:-1]).all():
-            if order is None:
-                order = np.arange(len(steps))
-            order[start : start + length] = _argsort(group) + start
+        if (group[1:] < group[:-1]).any():
+            order.append((start, _argsort(group)))
         start += length
     return order
+
+
+def _arrange(values: Values, order: Order) -> Values:
+    """Bring the rows of a column that is nobody else's in order."""
+    for start, places in order:
+        rows = slice(start, start + len(places))
+        values[rows] = _take(values[rows], places)
+    return values
 
 
 def _argsort(steps: NDArray[np.int64]) -> NDArray[np.intp]:
@@ -205,8 +214,11 @@ def _fill(rows: NDArray[np.intp], values: Values, count: int) -> Any:
         column = np.full(count, np.nan)
         column[rows] = values
         return column
-    flat = _take(values, _argsort(rows) if len(rows) else None)
-    flat = flat.tolist() if isinstance(flat, np.ndarray) else flat
+    flat = _take(values, _argsort(rows)) if len(rows) else []
+    if isinstance(flat, np.ndarray):
+        if lengths.min() == lengths.max():  # as runs that logged the same steps have them
+            return objects(flat.reshape(count, -1).tolist())
+        flat = flat.tolist()
     ends = np.cumsum(lengths).tolist()
     cells = [
         flat[start:end] if end - start > 1 else flat[start] if end > start else np.nan
@@ -225,9 +237,7 @@ def _join(pieces: Sequence[Values]) -> Values:
     return list(chain.from_iterable(pieces))
 
 
-def _take(values: Values, order: NDArray[np.intp] | None) -> Values:
-    if order is None:
-        return values
+def _take(values: Values, order: NDArray[np.intp]) -> Values:
     if isinstance(values, np.ndarray):
         return values[order]
     return [values[place] for place in order.tolist()]
@@ -241,10 +251,10 @@ def _infer(values: Values) -> Values:
 
 
 def _repeat(names: Sequence[str], lengths: Sequence[int]) -> Any:
-    return _pick(names, np.repeat(np.arange(len(names)), lengths))
+    return _pick(names, np.repeat(np.arange(len(names), dtype=np.int32), lengths))
 
 
-def _pick(names: Sequence[str], numbers: NDArray[np.intp]) -> Any:
+def _pick(names: Sequence[str], numbers: NDArray[np.integer]) -> Any:
     """A column of text, of the type that pandas gives to text."""
     import pandas as pd
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -44,15 +44,22 @@ class Piece:
 
 
 class Leaf:
-    """One event file, indexed when first asked for; values are read when they are needed."""
+    """One event file, indexed when first asked for; values are read when they are needed.
 
-    def __init__(self, path: str) -> None:
+    With `has_times`, what is read has a column `wall_time`.
+    """
+
+    def __init__(self, path: str, has_times: bool) -> None:
         self.path = path
+        self.has_times = has_times
         self._found: Index | None = None
+        # All that a file has which holds nothing but scalars: its index is let go then,
+        # which takes twice as much memory.
+        self._scalars: Piece | None = None
 
     def load(self, reader: Reader) -> None:
         """Index the file with a reader that many may share, unless it was done before."""
-        if self._found is None:
+        if self._found is None and self._scalars is None:
             journal = Journal(self.path)
             journal.read(reader)
             self._found = Index(journal, has_purges=True)
@@ -94,6 +101,8 @@ class Leaf:
 
     def list_tags(self, event_type: str) -> list[str]:
         """The tags of a type, by first appearance; hparams by name."""
+        if self._scalars is not None:
+            return self._scalars.tags.copy() if event_type == "scalars" else []
         return list(self._hparams if event_type == "hparams" else self._rows(event_type))
 
     def _rows(self, event_type: str) -> dict[str, NDArray[np.intp]]:
@@ -107,6 +116,8 @@ class Leaf:
 
     def read(self, event_type: str, folder: str, file: str) -> Piece | None:
         """The rows of a type, or None; what does not decode is logged and left out."""
+        if self._scalars is not None:
+            return replace(self._scalars, folder=folder) if event_type == "scalars" else None
         if event_type == "hparams":
             tags, values = list(self._hparams), list(self._hparams.values())
             return Piece(folder, file, tags, [1] * len(tags), {"value": values}) if tags else None
@@ -128,9 +139,17 @@ class Leaf:
             counts = np.cumsum(is_kept)[np.cumsum(lengths) - 1]
             lengths = np.diff(counts, prepend=0).tolist()
             rows = np.delete(rows, lost)
-        items = self._index.items
-        places = {"step": items["step"][rows], "wall_time": items["wall_time"][rows]}
-        return Piece(folder, file, tags, lengths, places | columns) if len(rows) else None
+        columns["step"] = self._index.items["step"][rows]
+        if self.has_times:
+            columns["wall_time"] = self._index.items["wall_time"][rows]
+        piece = Piece(folder, file, tags, lengths, columns) if len(rows) else None
+        if event_type == "scalars" and not self._has_more_than_scalars():
+            self._scalars, self._found = piece, None
+        return piece
+
+    def _has_more_than_scalars(self) -> bool:
+        kinds = ("histograms", "images", "audio", "tensors")
+        return any(self._index.rows(kind) for kind in kinds) or any(self._plugin_tags.values())
 
     def _shown(self, event_type: str, tag: str, rows: NDArray[np.intp]) -> NDArray[np.intp]:
         """The rows without those that a restart made wrong; tensors are never dropped."""

@@ -85,7 +85,7 @@ class SummaryReader:
                         event_types=self._event_types,
                     )
         elif os.path.exists(self._log_path):
-            self._leaf = Leaf(self._log_path)
+            self._leaf = Leaf(self._log_path, "wall_time" in self._extra_columns)
         else:
             raise ValueError(f"File or directory not found: {escape(self._log_path)}")
 
