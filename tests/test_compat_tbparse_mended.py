@@ -1,6 +1,7 @@
 """What the drop-in does otherwise than tbparse 0.0.9, and on purpose: docs/compat.md lists it."""
 
 import io
+import re
 import wave
 from pathlib import Path
 
@@ -164,3 +165,10 @@ def test_wrong_histograms_say_what_is_wrong():
     assert answer(ask, [1], [0, 1], [1, 2])[1] == "1 counts and 2 limits: there must be as many"
     asked = answer(SummaryReader.histogram_to_bins, [1, 1], [0, 1])
     assert asked == (ValueError, "the first count must be 0, not 1")
+
+
+def test_document_tells_every_difference():
+    document = (Path(__file__).parents[1] / "docs/compat.md").read_text()
+    own = set(re.findall(r"^def (test_\w+)", Path(__file__).read_text(), re.MULTILINE))
+    missing = {name for name in own if f"| `{name}` |" not in document}
+    assert missing == {"test_document_tells_every_difference"}
