@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import tbparse
 from pandas.testing import assert_frame_equal
 
@@ -57,8 +56,3 @@ def tags_of(reader: Any) -> dict[str, list[str]]:
     """The tags of both, hparams in an order that does not differ from process to process."""
     tags = {event_type: reader.get_tags(event_type) for event_type in TYPES}
     return tags | {"hparams": sorted(tags["hparams"])}
-
-
-def frames_of(reader: Any) -> dict[str, pd.DataFrame]:
-    """Every table of a reader."""
-    return {event_type: reader.get_events(event_type) for event_type in TYPES}
