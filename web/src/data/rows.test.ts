@@ -1,0 +1,46 @@
+import { expect, test } from "vitest";
+import { arrangeRuns, chooseColumns, compareCells } from "./rows";
+import type { Cell, Column, RunTable } from "./types";
+
+function column(key: string, cells: Cell[], rest: Partial<Column> = {}): Column {
+  return { key, kind: "fixed", name: key, stat: "", isNumber: true, cells, ...rest };
+}
+
+const TABLE: RunTable = {
+  runs: ["b", "a", "c"],
+  columns: [
+    column("run", ["b", "a", "c"], { isNumber: false }),
+    column("lr", [0.1, 0.01, 0.1], { kind: "hparam" }),
+    column("val/loss", [Number.NaN, 2, 1], { kind: "statistic", stat: "last" }),
+    column("min val/loss", [0, 1, 2], { kind: "statistic", name: "val/loss", stat: "min" }),
+    column("system/gpu", [1, 1, 1], { kind: "statistic", stat: "last" }),
+    column("note", [null, null, null], { kind: "text" }),
+  ],
+};
+
+test("what is missing comes last, up and down", () => {
+  const cells: Cell[] = [null, 2, Number.NaN, 10n, -1];
+  const sort = (isDescending: boolean) =>
+    [...cells].sort((one, other) => compareCells(one, other, isDescending));
+  expect(sort(false)).toEqual([-1, 2, 10n, null, Number.NaN]);
+  expect(sort(true)).toEqual([10n, 2, -1, null, Number.NaN]);
+});
+
+test("text with numbers in it is sorted as people count", () => {
+  expect(["seed-10", "seed-9"].sort((a, b) => compareCells(a, b))).toEqual(["seed-9", "seed-10"]);
+});
+
+test("runs are sorted within their groups", () => {
+  const groupOf = (run: string) => (run === "a" ? "lr=0.01" : "lr=0.1");
+  const lines = arrangeRuns(TABLE, TABLE.runs, "val/loss", false, groupOf);
+  expect(lines.map((line) => line.name)).toEqual(["lr=0.01", "a", "lr=0.1", "c", "b"]);
+  expect(lines[2]).toEqual({ kind: "group", name: "lr=0.1", count: 2 });
+});
+
+test("by default hparams and last values are shown, pinned columns before all", () => {
+  const keys = (chosen: string[] | null, pinned: string[]) =>
+    chooseColumns(TABLE.columns, chosen, pinned).map((one) => one.key);
+  expect(keys(null, [])).toEqual(["lr", "val/loss"]);
+  expect(keys(null, ["min val/loss"])).toEqual(["min val/loss", "lr", "val/loss"]);
+  expect(keys(["val/loss", "lr", "gone"], ["lr"])).toEqual(["lr", "val/loss"]);
+});

@@ -1,0 +1,105 @@
+/** The rows and columns of the table of runs, as one chose to see them. */
+
+import type { Cell, Column, RunTable } from "./types";
+
+export type Line =
+  | { kind: "group"; name: string; count: number }
+  | { kind: "run"; name: string; row: number };
+
+/** Whether a cell comes before another; what is missing, and NaN, comes last either way. */
+export function compareCells(one: Cell, other: Cell, isDescending = false): number {
+  const [isFirstVoid, isSecondVoid] = [isVoid(one), isVoid(other)];
+  if (isFirstVoid || isSecondVoid) return Number(isFirstVoid) - Number(isSecondVoid);
+  let order: number;
+  if (typeof one === "string" || typeof other === "string") {
+    order = compareText(String(one), String(other));
+  } else {
+    const [left, right] = [one ?? 0, other ?? 0];
+    order = left < right ? -1 : left > right ? 1 : 0;
+  }
+  return isDescending ? -order : order;
+}
+
+const NUMBER = /(\d+(?:\.\d+)?(?:e[+-]?\d+)?)/i;
+
+/** Text with the numbers in it as numbers: seed-9 before seed-10, lr=0.01 before lr=0.1. */
+export function compareText(one: string, other: string): number {
+  const [left, right] = [one.split(NUMBER), other.split(NUMBER)];
+  for (let place = 0; place < Math.min(left.length, right.length); place++) {
+    const [first = "", second = ""] = [left[place], right[place]];
+    // Every other part is a number.
+    const order = place % 2 ? Number(first) - Number(second) : first < second ? -1 : 1;
+    if (first !== second && order !== 0) return order;
+  }
+  return left.length - right.length || (one < other ? -1 : Number(one > other));
+}
+
+function isVoid(cell: Cell): boolean {
+  return cell === null || Number.isNaN(cell);
+}
+
+/** The runs in the order of a column, below the heading of their group if there are groups. */
+export function arrangeRuns(
+  table: RunTable,
+  runs: readonly string[],
+  sort: string,
+  isDescending: boolean,
+  groupOf: ((run: string) => string) | null,
+): Line[] {
+  const rows = new Map(table.runs.map((run, row) => [run, row]));
+  const cells = table.columns.find((column) => column.key === sort)?.cells;
+  const lines = runs.map((name): Line & { kind: "run" } => ({
+    kind: "run",
+    name,
+    row: rows.get(name) ?? 0,
+  }));
+  if (cells) {
+    lines.sort((one, other) =>
+      compareCells(cells[one.row] ?? null, cells[other.row] ?? null, isDescending),
+    );
+  }
+  if (!groupOf) return lines;
+  const groups = gather(lines, (line) => groupOf(line.name));
+  const names = [...groups.keys()].sort((one, other) => compareCells(one, other));
+  return names.flatMap((name) => {
+    const members = groups.get(name) ?? [];
+    return [{ kind: "group" as const, name, count: members.length }, ...members];
+  });
+}
+
+function gather<T>(items: readonly T[], key: (item: T) => string): Map<string, T[]> {
+  const groups = new Map<string, T[]>();
+  for (const item of items) {
+    const name = key(item);
+    const members = groups.get(name);
+    if (members) members.push(item);
+    else groups.set(name, [item]);
+  }
+  return groups;
+}
+
+/** By default: what is known of a run, its hparams, and the last value of each tag. */
+export function isShownByDefault(column: Column): boolean {
+  if (column.key === "run" || column.key === "hidden" || column.key === "points") return false;
+  if (column.cells.every((cell) => cell === null)) return false;
+  if (column.kind === "statistic") {
+    const isOwn = column.name.startsWith("system/") || column.name.startsWith("runfold/");
+    return column.stat === "last" && !isOwn;
+  }
+  return column.kind !== "text";
+}
+
+/** The columns to show, pinned ones first. */
+export function chooseColumns(
+  columns: readonly Column[],
+  chosen: readonly string[] | null,
+  pinned: readonly string[],
+): Column[] {
+  const byKey = new Map(columns.map((column) => [column.key, column]));
+  const wanted = chosen
+    ? chosen.flatMap((key) => byKey.get(key) ?? [])
+    : columns.filter(isShownByDefault);
+  const isPinned = new Set(pinned);
+  const first = pinned.flatMap((key) => byKey.get(key) ?? []);
+  return [...first, ...wanted.filter((column) => !isPinned.has(column.key))];
+}
