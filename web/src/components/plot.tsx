@@ -1,0 +1,60 @@
+/** Lines over a common x, drawn by uPlot: for answers of a query and the load of a machine. */
+
+import { useEffect, useRef } from "react";
+import uPlot from "uplot";
+import "uplot/dist/uPlot.min.css";
+import { formatNumber } from "../format/number";
+import { assignColours } from "../scale/colours";
+
+interface Props {
+  names: readonly string[];
+  data: readonly [readonly number[], ...(readonly (number | null)[])[]];
+  height: number;
+  label: string;
+}
+
+function ink(name: string): string {
+  return getComputedStyle(document.documentElement).getPropertyValue(name);
+}
+
+export function Plot({ names, data, height, label }: Props) {
+  const box = useRef<HTMLElement>(null);
+  useEffect(() => {
+    const element = box.current;
+    if (!element) return;
+    const colours = assignColours(names);
+    const axis = { stroke: ink("--faint"), grid: { stroke: ink("--line"), width: 1 } };
+    const plot = new uPlot(
+      {
+        width: element.clientWidth || 600,
+        height,
+        scales: { x: { time: false } },
+        axes: [
+          axis,
+          { ...axis, size: 64, values: (_, ticks) => ticks.map((v) => formatNumber(v)) },
+        ],
+        series: [
+          { value: (_, value) => formatNumber(value) },
+          ...names.map((name) => ({
+            label: name,
+            stroke: colours.get(name) ?? "#7a8290",
+            width: 1.5,
+            spanGaps: true,
+            value: (_: uPlot, value: number | null) => formatNumber(value),
+          })),
+        ],
+      },
+      data as unknown as uPlot.AlignedData,
+      element,
+    );
+    const observer = new ResizeObserver(() => {
+      plot.setSize({ width: element.clientWidth, height });
+    });
+    observer.observe(element);
+    return () => {
+      observer.disconnect();
+      plot.destroy();
+    };
+  }, [names, data, height]);
+  return <figure className="plot" aria-label={label} ref={box} />;
+}
