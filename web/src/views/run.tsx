@@ -1,7 +1,199 @@
-/** The view "run". */
+/** One run: what it says of itself; or two runs side by side. */
 
-import { Empty } from "../components/states";
+import { type ReactNode, useEffect, useRef, useState } from "react";
+import { CodeDiff, Facts } from "../components/facts";
+import { Load } from "../components/load";
+import { Empty, Failed, Waiting } from "../components/states";
+import { getJson } from "../data/api";
+import { useLoaded } from "../data/loading";
+import { flatten, type Output, type Story, spell, type Value } from "../data/story";
+import { formatNumber, formatTime } from "../format/number";
+import { useChoice } from "../state/choice";
+import { useView } from "../state/view";
+import { DifferenceView } from "./difference";
+import "./run.css";
 
 export function RunView() {
-  return <Empty>Not there yet.</Empty>;
+  const [view, change] = useView();
+  const { table, listed } = useChoice();
+  const run = view.run || listed[0] || "";
+  const pick = (label: string, value: string, set: (run: string) => void, none = "") => (
+    <label className="field">
+      {label}
+      <select value={value} onChange={(event) => set(event.target.value)}>
+        {none && <option value="">{none}</option>}
+        {table.runs.map((name) => (
+          <option key={name}>{name}</option>
+        ))}
+      </select>
+    </label>
+  );
+  return (
+    <section className="run">
+      <div className="controls">
+        {pick("Run", run, (name) => change({ run: name }))}
+        {pick("beside", view.other, (name) => change({ other: name }), "none")}
+      </div>
+      {view.other ? <DifferenceView a={run} b={view.other} /> : <OneRun key={run} run={run} />}
+    </section>
+  );
+}
+
+function OneRun({ run }: { run: string }) {
+  const { generation } = useChoice();
+  const story = useLoaded(run, generation, (signal) => getJson<Story>("/api/run", { run }, signal));
+  if (!story.value) {
+    return story.error ? <Failed error={story.error} /> : <Waiting what="the run" />;
+  }
+  const { status, config, code, diff, files, problems, artifacts, host, packages } = story.value;
+  const isTracked = status.state !== "unknown" || code !== null;
+  return (
+    <>
+      {!isTracked && (
+        <p className="hint">
+          This run was not tracked. With `rf.track` or `runfold run` it tells its code,
+          configuration, packages and how it ended.
+        </p>
+      )}
+      <Part title="Status">
+        <Facts
+          facts={[
+            ["state", status.state],
+            ["started", formatTime(status.started)],
+            ["ended", formatTime(status.ended)],
+            ["exit status", spell(status.exit ?? undefined)],
+            ["points", formatNumber(story.value.points)],
+            ["hidden by restarts", formatNumber(story.value.hidden)],
+          ]}
+        />
+        {status.traceback && <pre>{status.traceback}</pre>}
+      </Part>
+      <Part title="Problems" isEmpty={problems.length === 0}>
+        <ul>
+          {problems.map((one) => (
+            <li key={`${one.file} ${one.offset} ${one.code}`}>
+              {one.file}: {one.message}
+            </li>
+          ))}
+        </ul>
+      </Part>
+      <Part title="Configuration" isEmpty={Object.keys(config).length === 0}>
+        <Facts facts={flatten(config).map(([name, value]) => [name, spell(value)])} />
+      </Part>
+      <Part title="Code" isEmpty={code === null}>
+        {code && (
+          <Facts
+            facts={[
+              ["commit", code.commit],
+              ["branch", code.branch],
+              ["remote", code.remote],
+              ["script", code.script],
+              ["left out", Object.keys(code.left_out).join(", ")],
+              ["notes", code.notes.join(" ")],
+            ]}
+          />
+        )}
+        {diff && <CodeDiff text={diff} />}
+        {Object.entries(files).map(([path, text]) => (
+          <details key={path}>
+            <summary>{path}</summary>
+            <pre>{text}</pre>
+          </details>
+        ))}
+      </Part>
+      <Part title="Output">
+        <LiveOutput run={run} />
+      </Part>
+      <Part title="System">
+        <Load run={run} />
+      </Part>
+      <Part title="Artifacts" isEmpty={artifacts.length === 0}>
+        <Facts
+          facts={artifacts.map((one) => [
+            one.name,
+            `${formatNumber(one.size)} bytes, sha256 ${one.sha256}`,
+          ])}
+        />
+      </Part>
+      <Part title="Command and host">
+        <Facts
+          facts={[
+            ["command", spellCommand(story.value.command)],
+            ...flatten(host).map(([name, value]): [string, string] => [name, spell(value)]),
+          ]}
+        />
+      </Part>
+      <Part title="Packages" isEmpty={Object.keys(packages).length === 0} isClosed>
+        <Facts facts={flatten(packages).map(([name, value]) => [name, spell(value)])} />
+      </Part>
+      <Part
+        title="Environment"
+        isEmpty={Object.keys(story.value.environment).length === 0}
+        isClosed
+      >
+        <Facts
+          facts={flatten(story.value.environment).map(([name, value]) => [name, spell(value)])}
+        />
+      </Part>
+    </>
+  );
+}
+
+function spellCommand(command: Value): string {
+  if (typeof command === "object" && command !== null && !Array.isArray(command)) {
+    return flatten(command)
+      .map(([name, value]) => `${name}: ${spell(value)}`)
+      .join("\n");
+  }
+  return command === null ? "" : spell(command);
+}
+
+interface PartProps {
+  title: string;
+  children: ReactNode;
+  isEmpty?: boolean;
+  isClosed?: boolean;
+}
+
+export function Part({ title, children, isEmpty = false, isClosed = false }: PartProps) {
+  if (isEmpty) return null;
+  return (
+    <details className="part" open={!isClosed}>
+      <summary>{title}</summary>
+      {children}
+    </details>
+  );
+}
+
+/** The end of the output, which grows while one reads; scrolled to the end unless one reads above. */
+function LiveOutput({ run }: { run: string }) {
+  const { generation } = useChoice();
+  const [text, setText] = useState("");
+  const next = useRef(0);
+  const box = useRef<HTMLPreElement>(null);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: each change may bring more
+  useEffect(() => {
+    const controller = new AbortController();
+    const load = async () => {
+      for (;;) {
+        const asked = { run, after: next.current };
+        const more = await getJson<Output>("/api/output", asked, controller.signal);
+        if (more.next < next.current) setText("");
+        if (more.text) setText((before) => before + more.text);
+        next.current = more.next;
+        if (more.next >= more.total) return;
+      }
+    };
+    load().catch(() => undefined);
+    return () => controller.abort();
+  }, [run, generation]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: more text asks for it
+  useEffect(() => {
+    const element = box.current;
+    if (!element) return;
+    const isAtEnd = element.scrollHeight - element.scrollTop - element.clientHeight < 80;
+    if (isAtEnd || element.scrollTop === 0) element.scrollTop = element.scrollHeight;
+  }, [text]);
+  if (!text) return <Empty>No output was recorded.</Empty>;
+  return <pre ref={box}>{text}</pre>;
 }

@@ -1,0 +1,31 @@
+/** Names and values, code, and differences of code: text, whatever is in it. */
+
+import { readDiff } from "../data/story";
+import "./facts.css";
+
+export function Facts({ facts }: { facts: readonly (readonly [string, string])[] }) {
+  return (
+    <dl className="facts">
+      {facts.map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+export function CodeDiff({ text }: { text: string }) {
+  return (
+    <pre className="diff">
+      {readDiff(text).map((line, number) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: lines do not move
+        <span key={number} className={line.kind}>
+          {line.text}
+          {"\n"}
+        </span>
+      ))}
+    </pre>
+  );
+}

@@ -1,0 +1,33 @@
+import { expect, test } from "vitest";
+import { flatten, readDiff, spell } from "./story";
+
+test("nested settings are named by dots", () => {
+  expect(flatten({ model: { width: 64, act: { name: "relu" } }, tags: ["a"], none: {} })).toEqual([
+    ["model.width", 64],
+    ["model.act.name", "relu"],
+    ["tags", ["a"]],
+    ["none", {}],
+  ]);
+});
+
+test("lines of a diff are told apart", () => {
+  const text = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\n+new\n same";
+  expect(readDiff(text).map((line) => line.kind)).toEqual([
+    "file",
+    "file",
+    "file",
+    "place",
+    "removed",
+    "added",
+    "same",
+  ]);
+});
+
+test("a text is shown as it is, all else as JSON", () => {
+  expect([spell("a b"), spell([1, "x"]), spell(null), spell(undefined)]).toEqual([
+    "a b",
+    '[1,"x"]',
+    "null",
+    "",
+  ]);
+});

@@ -1,0 +1,97 @@
+/** What a run says of itself, and in what two runs differ. */
+
+export type Value = string | number | boolean | null | Value[] | { [name: string]: Value };
+
+export interface Problem {
+  run: string;
+  file: string;
+  offset: number | null;
+  code: string;
+  message: string;
+}
+
+export interface Story {
+  name: string;
+  status: {
+    state: string;
+    started: number | null;
+    ended: number | null;
+    exit: number | null;
+    traceback: string | null;
+    heartbeat: number | null;
+  };
+  config: Record<string, Value>;
+  code: {
+    commit: string;
+    branch: string;
+    remote: string;
+    is_dirty: boolean;
+    script: string;
+    masked: string[];
+    left_out: Record<string, string>;
+    notes: string[];
+  } | null;
+  diff: string;
+  files: Record<string, string>;
+  command: Value;
+  host: Record<string, Value>;
+  packages: Record<string, Value>;
+  environment: Record<string, Value>;
+  artifacts: { name: string; size: number; sha256: string }[];
+  problems: Problem[];
+  tags: Record<string, string[]>;
+  hidden: number;
+  points: number;
+}
+
+export interface Output {
+  text: string;
+  next: number;
+  total: number;
+}
+
+export interface DiffRow {
+  name: string;
+  a?: Value;
+  b?: Value;
+  isSame: boolean;
+}
+
+export interface Difference {
+  sections: { title: string; rows: DiffRow[] }[];
+  code: string;
+  finals: { tag: string; a: number | string | null; b: number | string | null; isSame: boolean }[];
+}
+
+/** A value in one line; nested ones as JSON. */
+export function spell(value: Value | undefined): string {
+  if (value === undefined) return "";
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+/** Nested settings by dotted names. */
+export function flatten(settings: Record<string, Value>, above = ""): [string, Value][] {
+  return Object.entries(settings).flatMap(([name, value]): [string, Value][] => {
+    const whole = above ? `${above}.${name}` : name;
+    const isNested =
+      typeof value === "object" &&
+      value !== null &&
+      !Array.isArray(value) &&
+      Object.keys(value).length > 0;
+    return isNested ? flatten(value as Record<string, Value>, whole) : [[whole, value]];
+  });
+}
+
+export type LineKind = "added" | "removed" | "place" | "file" | "same";
+
+/** What each line of a unified diff is. */
+export function readDiff(text: string): { kind: LineKind; text: string }[] {
+  return text.split("\n").map((line) => {
+    let kind: LineKind = "same";
+    if (/^(diff |index |\+\+\+ |--- |new file|deleted file)/.test(line)) kind = "file";
+    else if (line.startsWith("@@")) kind = "place";
+    else if (line.startsWith("+")) kind = "added";
+    else if (line.startsWith("-")) kind = "removed";
+    return { kind, text: line };
+  });
+}
