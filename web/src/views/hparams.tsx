@@ -1,7 +1,140 @@
-/** The view "hparams". */
+/** How hparams and a metric go together: parallel lines, a scatter, and what matters. */
 
-import { Empty } from "../components/states";
+import { useMemo, useState } from "react";
+import { Parallel } from "../components/parallel";
+import { Scatter } from "../components/scatter";
+import { Empty, Failed, Waiting } from "../components/states";
+import { sendJson } from "../data/api";
+import { useLoaded } from "../data/loading";
+import type { Cell, Column } from "../data/types";
+import { formatNumber } from "../format/number";
+import { useChoice } from "../state/choice";
+import { useView } from "../state/view";
+import "./hparams.css";
+
+interface Importance {
+  hparams: {
+    name: string;
+    importance: number | string | null;
+    correlation: number | string | null;
+    runs: number;
+  }[];
+}
 
 export function HparamsView() {
-  return <Empty>Not there yet.</Empty>;
+  const [view, change] = useView();
+  const { table, shown, generation, colourOf } = useChoice();
+  const rows = useMemo(() => {
+    const place = new Map(table.runs.map((run, row) => [run, row]));
+    return shown.map((run) => place.get(run) ?? 0);
+  }, [table, shown]);
+  const take = (column: Column): Cell[] => rows.map((row) => column.cells[row] ?? null);
+  const hparams = table.columns.filter(
+    (column) => column.kind === "hparam" && new Set(take(column).map(String)).size > 1,
+  );
+  const metrics = table.columns.filter(
+    (column) => column.kind === "statistic" && !column.name.startsWith("system/"),
+  );
+  const metric =
+    metrics.find((column) => column.key === view.metric) ??
+    metrics.find((column) => /val.*(acc|loss|return)/.test(column.key)) ??
+    metrics[0];
+  const [chosen, setChosen] = useState("");
+  const hparam = hparams.find((column) => column.name === chosen) ?? hparams[0];
+  const asked = metric && { tag: metric.name, stat: metric.stat, runs: shown };
+  const importance = useLoaded(
+    asked && shown.length ? JSON.stringify(asked) : null,
+    generation,
+    (signal) => sendJson<Importance>("/api/importance", asked, signal),
+  );
+  if (!metric) return <Empty>No run has scalars to look at.</Empty>;
+  if (hparams.length === 0) {
+    return <Empty>No hparam differs between the runs that are shown.</Empty>;
+  }
+  return (
+    <section className="hparams">
+      <label className="field">
+        Metric
+        <select value={metric.key} onChange={(event) => change({ metric: event.target.value })}>
+          {metrics.map((column) => (
+            <option key={column.key}>{column.key}</option>
+          ))}
+        </select>
+      </label>
+      <Parallel
+        runs={shown}
+        axes={[...hparams.slice(0, 11), metric].map((column) => ({
+          name: column.key,
+          cells: take(column),
+        }))}
+        onOpen={(run) => change({ tab: "run", run })}
+      />
+      <div className="two">
+        <div>
+          <h2>What matters</h2>
+          {importance.error && <Failed error={importance.error} />}
+          {!importance.value && !importance.error && <Waiting what="the importance" />}
+          {importance.value && (
+            <table className="sides">
+              <thead>
+                <tr>
+                  <th scope="col">hparam</th>
+                  <th scope="col">explains</th>
+                  <th scope="col">rank correlation</th>
+                  <th scope="col">runs</th>
+                </tr>
+              </thead>
+              <tbody>
+                {importance.value.hparams.map((one) => (
+                  <tr key={one.name}>
+                    <th scope="row">
+                      <button type="button" onClick={() => setChosen(one.name)}>
+                        {one.name}
+                      </button>
+                    </th>
+                    <td>
+                      <meter min={0} max={1} value={Number(one.importance) || 0} />{" "}
+                      {formatShare(one.importance)}
+                    </td>
+                    <td>
+                      {one.correlation === null ? "" : formatNumber(Number(one.correlation), 2)}
+                    </td>
+                    <td>{one.runs}</td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          )}
+        </div>
+        <div>
+          <h2>
+            {metric.key} by{" "}
+            <select
+              aria-label="Hparam of the scatter"
+              value={hparam?.name}
+              onChange={(event) => setChosen(event.target.value)}
+            >
+              {hparams.map((column) => (
+                <option key={column.key}>{column.name}</option>
+              ))}
+            </select>
+          </h2>
+          {hparam && (
+            <Scatter
+              runs={shown}
+              x={{ name: hparam.name, cells: take(hparam) }}
+              y={{ name: metric.key, cells: take(metric) }}
+              colourOf={colourOf}
+              onOpen={(run) => change({ tab: "run", run })}
+            />
+          )}
+        </div>
+      </div>
+    </section>
+  );
+}
+
+function formatShare(share: number | string | null): string {
+  const value = Number(share);
+  return share === null || Number.isNaN(value) ? "" : `${Math.round(100 * value)} %`;
 }

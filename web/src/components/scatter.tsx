@@ -1,0 +1,71 @@
+/** One value over another, a dot a run. */
+
+import { useMemo, useState } from "react";
+import type { Cell } from "../data/types";
+import { formatCell } from "../format/number";
+import { makeAxis } from "../scale/axis";
+
+const [WIDTH, HEIGHT, LEFT, BOTTOM] = [560, 340, 64, 34];
+
+interface Props {
+  runs: readonly string[];
+  x: { name: string; cells: Cell[] };
+  y: { name: string; cells: Cell[] };
+  colourOf: (run: string) => string;
+  onOpen: (run: string) => void;
+}
+
+export function Scatter({ runs, x, y, colourOf, onOpen }: Props) {
+  const [near, setNear] = useState<number | null>(null);
+  const { across, up } = useMemo(
+    () => ({ across: makeAxis(x.cells), up: makeAxis(y.cells) }),
+    [x, y],
+  );
+  const placeX = (at: number) => LEFT + at * (WIDTH - LEFT - 20);
+  const placeY = (at: number) => 12 + (1 - at) * (HEIGHT - BOTTOM - 24);
+  const told =
+    near === null
+      ? ""
+      : `${runs[near]}: ${x.name} ${formatCell(x.cells[near] ?? null)}, ${y.name} ${formatCell(y.cells[near] ?? null)}`;
+  return (
+    <figure className="scatter">
+      <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label={`${y.name} over ${x.name}`}>
+        {across.ticks.map((tick) => (
+          <g key={tick.at} transform={`translate(${placeX(tick.at)} 0)`}>
+            <line y1={8} y2={HEIGHT - BOTTOM} className="axis" />
+            <text y={HEIGHT - BOTTOM + 16} textAnchor="middle">
+              {tick.label}
+            </text>
+          </g>
+        ))}
+        {up.ticks.map((tick) => (
+          <g key={tick.at} transform={`translate(0 ${placeY(tick.at)})`}>
+            <line x1={LEFT} x2={WIDTH - 12} className="axis" />
+            <text x={LEFT - 6} y={4} textAnchor="end">
+              {tick.label}
+            </text>
+          </g>
+        ))}
+        {runs.map((run, row) => {
+          const [left, top] = [across.place(x.cells[row] ?? null), up.place(y.cells[row] ?? null)];
+          if (left === null || top === null) return null;
+          return (
+            // biome-ignore lint/a11y/noStaticElementInteractions: the table has all of it for keys
+            // biome-ignore lint/a11y/useKeyWithClickEvents: the table has all of it for keys
+            <circle
+              key={run}
+              cx={placeX(left)}
+              cy={placeY(top)}
+              r={near === row ? 7 : 5}
+              fill={colourOf(run)}
+              onMouseEnter={() => setNear(row)}
+              onMouseLeave={() => setNear(null)}
+              onClick={() => onOpen(run)}
+            />
+          );
+        })}
+      </svg>
+      <figcaption className="hint">{told || "Point at a dot to see its run."}</figcaption>
+    </figure>
+  );
+}

@@ -1,0 +1,34 @@
+import { expect, test } from "vitest";
+import { isSpread, makeAxis, shade } from "./axis";
+
+test("numbers lie where they are, over many sizes by their logarithm", () => {
+  const plain = makeAxis([0, 5, 10]);
+  expect([plain.place(0), plain.place(5), plain.place(10)]).toEqual([0, 0.5, 1]);
+  expect(isSpread([0.001, 0.1])).toBe(true);
+  const rates = makeAxis([0.001, 0.01, 0.1]);
+  expect(rates.place(0.01)).toBeCloseTo(0.5);
+  expect(rates.ticks[0]?.label).toBe("0.001");
+});
+
+test("names have a place each, in order", () => {
+  const axis = makeAxis(["sgd", "adam", "sgd", null]);
+  expect([axis.place("adam"), axis.place("sgd"), axis.place(null)]).toEqual([0, 1, null]);
+});
+
+test("what is no number has no place among numbers", () => {
+  const axis = makeAxis([1, 2, Number.NaN]);
+  expect(axis.place(Number.NaN)).toBeNull();
+  expect(axis.place(Number.POSITIVE_INFINITY)).toBeNull();
+});
+
+test("one value alone lies in the middle", () => {
+  expect(makeAxis([3, 3]).place(3)).toBe(0.5);
+});
+
+test("shades go from one end to the other", () => {
+  expect([shade(0), shade(1), shade(7)]).toEqual([
+    "rgb(68 1 84)",
+    "rgb(253 231 37)",
+    "rgb(253 231 37)",
+  ]);
+});
