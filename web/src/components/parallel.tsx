@@ -38,7 +38,6 @@ export function Parallel({ runs, axes, onOpen }: Props) {
       <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label="Runs over their hparams">
         {drawn.lines.map((line, row) => (
           // biome-ignore lint/a11y/noStaticElementInteractions: the table has all of it for keys
-          // biome-ignore lint/a11y/useKeyWithClickEvents: the table has all of it for keys
           <polyline
             key={runs[row]}
             points={line.points}

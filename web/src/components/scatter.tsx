@@ -51,7 +51,6 @@ export function Scatter({ runs, x, y, colourOf, onOpen }: Props) {
           if (left === null || top === null) return null;
           return (
             // biome-ignore lint/a11y/noStaticElementInteractions: the table has all of it for keys
-            // biome-ignore lint/a11y/useKeyWithClickEvents: the table has all of it for keys
             <circle
               key={run}
               cx={placeX(left)}
