@@ -167,3 +167,13 @@ export async function loadFold(asked: FoldRequest, signal: AbortSignal): Promise
     return { ...info, x, centre, low, high, count } as Fold;
   });
 }
+
+/** Where the bytes of a picture or clip are. */
+export function blobAddress(
+  kind: "image" | "audio" | "boxes",
+  place: { run: string; blob: string; index: number },
+  tag: string,
+): string {
+  const { run, blob: row, index } = place;
+  return withQuery("/api/blob", { kind, run, tag, row, index });
+}

@@ -1,7 +1,60 @@
-/** The view "audio". */
+/** Clips of a tag, run by run. */
 
-import { Empty } from "../components/states";
+import { Markdown } from "../components/markdown";
+import { Empty, Failed, Waiting } from "../components/states";
+import { Stepper, TagPicker, useTag } from "../components/tags";
+import { blobAddress, getJson } from "../data/api";
+import { useLoaded } from "../data/loading";
+import { byRun, type Clip, latest, stepsOf } from "../data/media";
+import { useChoice } from "../state/choice";
+import { useView } from "../state/view";
+import "./media.css";
 
 export function AudioView() {
-  return <Empty>Not there yet.</Empty>;
+  const [view] = useView();
+  const { generation, shown, colourOf } = useChoice();
+  const { tag, tags, pick } = useTag("audio");
+  const found = useLoaded(tag || null, generation, (signal) =>
+    getJson<{ clips: Clip[] }>("/api/audio", { tag }, signal),
+  );
+  if (tags.length === 0) return <Empty>No run has logged audio.</Empty>;
+  const clips = found.value?.clips ?? [];
+  const runs = byRun(clips);
+  return (
+    <section className="media">
+      <div className="controls">
+        <TagPicker tags={tags} tag={tag} pick={pick} />
+        <Stepper steps={stepsOf(clips)} />
+      </div>
+      {found.error && <Failed error={found.error} />}
+      {!found.value && !found.error && <Waiting what="the clips" />}
+      {shown.map((run) => {
+        const own = runs.get(run) ?? [];
+        const chosen = latest(own, view.step);
+        if (!chosen) return null;
+        return (
+          <article key={run} className="entry">
+            <h2>
+              <span className="swatch" style={{ background: colourOf(run) }} />
+              {run} <small>step {chosen.step.toLocaleString("en")}</small>
+            </h2>
+            {own
+              .filter((clip) => clip.step === chosen.step)
+              .map((clip) => (
+                <div key={`${clip.blob} ${clip.index}`}>
+                  {/* biome-ignore lint/a11y/useMediaCaption: a log has no captions */}
+                  <audio controls preload="none" src={blobAddress("audio", clip, tag)} />
+                  <p className="hint">
+                    {clip.sampleRate.toLocaleString("en")} Hz
+                    {clip.sampleRate > 0 &&
+                      `, ${(clip.lengthFrames / clip.sampleRate).toFixed(2)} s`}
+                  </p>
+                  {clip.label && <Markdown text={clip.label} />}
+                </div>
+              ))}
+          </article>
+        );
+      })}
+    </section>
+  );
 }

@@ -1,7 +1,64 @@
-/** The view "histograms". */
+/** Histograms of a tag, run by run, over steps. */
 
-import { Empty } from "../components/states";
+import { useMemo, useState } from "react";
+import { Bands, Ridges } from "../components/ridges";
+import { Empty, Failed, Waiting } from "../components/states";
+import { TagPicker, useTag } from "../components/tags";
+import { loadHistograms } from "../data/histograms";
+import { useLoaded } from "../data/loading";
+import { byRun } from "../data/media";
+import { useChoice } from "../state/choice";
+import "./media.css";
+
+const BINS = 60;
+const MOST = 60;
 
 export function HistogramsView() {
-  return <Empty>Not there yet.</Empty>;
+  const { generation, shown, colourOf } = useChoice();
+  const [isBands, setBands] = useState(false);
+  const { tag, tags, pick } = useTag("histogram");
+  const found = useLoaded(tag || null, generation, (signal) => loadHistograms(tag, BINS, signal));
+  const runs = useMemo(() => byRun(found.value?.entries ?? []), [found.value]);
+  if (tags.length === 0) return <Empty>No run has logged histograms.</Empty>;
+  const drawn = shown.filter((run) => runs.has(run));
+  const Drawing = isBands ? Bands : Ridges;
+  return (
+    <section className="media">
+      <div className="controls">
+        <TagPicker tags={tags} tag={tag} pick={pick} />
+        <label className="field">
+          As
+          <select
+            value={isBands ? "bands" : "ridges"}
+            onChange={(event) => setBands(event.target.value === "bands")}
+          >
+            <option value="ridges">ridges, the newest in front</option>
+            <option value="bands">quantiles over steps</option>
+          </select>
+        </label>
+      </div>
+      {found.error && <Failed error={found.error} />}
+      {!found.value && !found.error && <Waiting what="the histograms" />}
+      <div className="drawings">
+        {drawn.slice(0, MOST).map((run) => (
+          <figure key={run}>
+            <figcaption title={run}>
+              <span className="swatch" style={{ background: colourOf(run) }} />
+              {run}
+            </figcaption>
+            <Drawing
+              entries={runs.get(run) ?? []}
+              colour={colourOf(run)}
+              label={`${tag} of ${run}`}
+            />
+          </figure>
+        ))}
+      </div>
+      {drawn.length > MOST && (
+        <p className="hint">
+          {MOST} of {drawn.length} runs are drawn; switch some off to see others.
+        </p>
+      )}
+    </section>
+  );
 }

@@ -1,7 +1,128 @@
-/** The view "images". */
+/** Pictures of a tag, side by side over runs, with one slider for all. */
 
-import { Empty } from "../components/states";
+import { useMemo, useState } from "react";
+import { PictureBox } from "../components/picture";
+import { Empty, Failed, Waiting } from "../components/states";
+import { Stepper, TagPicker, useTag } from "../components/tags";
+import { getJson } from "../data/api";
+import { useLoaded } from "../data/loading";
+import { byRun, latest, type Picture, stepsOf } from "../data/media";
+import { useChoice } from "../state/choice";
+import { useView, type View } from "../state/view";
+import "./media.css";
+
+const LAYERS: [View["layers"], string][] = [
+  ["both", "boxes and masks"],
+  ["boxes", "boxes"],
+  ["masks", "masks"],
+  ["none", "nothing"],
+];
 
 export function ImagesView() {
-  return <Empty>Not there yet.</Empty>;
+  const [view, change] = useView();
+  const { generation, shown, colourOf } = useChoice();
+  const [size, setSize] = useState(260);
+  const [labelsOff, setLabelsOff] = useState<ReadonlySet<string>>(new Set());
+  const { tag, tags, pick } = useTag("image");
+  const found = useLoaded(tag || null, generation, (signal) =>
+    getJson<{ images: Picture[]; leftOut: number }>("/api/images", { tag }, signal),
+  );
+  const pictures = useMemo(() => found.value?.images ?? [], [found.value]);
+  const runs = useMemo(() => byRun(pictures), [pictures]);
+  const labels = useMemo(
+    () => [...new Set(pictures.flatMap((one) => one.boxes?.labels ?? []))].sort(),
+    [pictures],
+  );
+  const hasBoxes = pictures.some((one) => one.boxes);
+  if (tags.length === 0) return <Empty>No run has logged images.</Empty>;
+  const toggle = (label: string) => {
+    const next = new Set(labelsOff);
+    if (!next.delete(label)) next.add(label);
+    setLabelsOff(next);
+  };
+  return (
+    <section className="media">
+      <div className="controls">
+        <TagPicker tags={tags} tag={tag} pick={pick} />
+        <Stepper steps={stepsOf(pictures)} />
+        <label className="field">
+          Size
+          <input
+            type="range"
+            min={80}
+            max={900}
+            value={size}
+            onChange={(event) => setSize(Number(event.target.value))}
+          />
+        </label>
+        {hasBoxes && (
+          <>
+            <label className="field">
+              Draw
+              <select
+                value={view.layers}
+                onChange={(event) => change({ layers: event.target.value as View["layers"] })}
+              >
+                {LAYERS.map(([value, title]) => (
+                  <option key={value} value={value}>
+                    {title}
+                  </option>
+                ))}
+              </select>
+            </label>
+            <label className="field">
+              Score at least
+              <input
+                type="range"
+                min={0}
+                max={1}
+                step={0.01}
+                value={view.threshold}
+                onChange={(event) => change({ threshold: Number(event.target.value) })}
+              />
+              <output>{view.threshold.toFixed(2)}</output>
+            </label>
+            {labels.map((label) => (
+              <label key={label} className="toggle">
+                <input
+                  type="checkbox"
+                  checked={!labelsOff.has(label)}
+                  onChange={() => toggle(label)}
+                />
+                {label}
+              </label>
+            ))}
+          </>
+        )}
+      </div>
+      {found.error && <Failed error={found.error} />}
+      {!found.value && !found.error && <Waiting what="the pictures" />}
+      <div className="pictures">
+        {shown.map((run) => {
+          const own = runs.get(run) ?? [];
+          const chosen = latest(own, view.step);
+          if (!chosen) return null;
+          return own
+            .filter((one) => one.step === chosen.step)
+            .map((picture) => (
+              <figure key={`${picture.blob} ${picture.index}`}>
+                <figcaption title={run} style={{ width: size }}>
+                  <span className="swatch" style={{ background: colourOf(run) }} />
+                  <span className="name">{run}</span>
+                  <small>step {picture.step.toLocaleString("en")}</small>
+                </figcaption>
+                <PictureBox
+                  picture={picture}
+                  tag={tag}
+                  layers={view.layers}
+                  threshold={view.threshold}
+                  isLabelOff={(label) => labelsOff.has(label)}
+                  size={size}
+                />
+              </figure>
+            ));
+        })}
+      </div>
+    </section>
+  );
 }

@@ -1,7 +1,86 @@
-/** The view "text". */
+/** Texts of a tag, run by run: Markdown without anything that runs or is fetched. */
 
-import { Empty } from "../components/states";
+import { useState } from "react";
+import { Markdown } from "../components/markdown";
+import { Empty, Failed, Waiting } from "../components/states";
+import { Stepper, TagPicker, useTag } from "../components/tags";
+import { getJson } from "../data/api";
+import { useLoaded } from "../data/loading";
+import { byRun, latest, stepsOf, type TextEntry, type TextValue } from "../data/media";
+import { formatTime } from "../format/number";
+import { useChoice } from "../state/choice";
+import { useView } from "../state/view";
+import "./media.css";
 
 export function TextView() {
-  return <Empty>Not there yet.</Empty>;
+  const [view] = useView();
+  const { generation, shown, colourOf } = useChoice();
+  const [isPlain, setPlain] = useState(false);
+  const { tag, tags, pick } = useTag("text");
+  const found = useLoaded(tag || null, generation, (signal) =>
+    getJson<{ texts: TextEntry[]; leftOut: number }>("/api/texts", { tag }, signal),
+  );
+  if (tags.length === 0) return <Empty>No run has logged text.</Empty>;
+  const entries = found.value?.texts ?? [];
+  const runs = byRun(entries);
+  return (
+    <section className="media">
+      <div className="controls">
+        <TagPicker tags={tags} tag={tag} pick={pick} />
+        <Stepper steps={stepsOf(entries)} />
+        <label className="toggle">
+          <input
+            type="checkbox"
+            checked={isPlain}
+            onChange={(event) => setPlain(event.target.checked)}
+          />
+          As it was written
+        </label>
+      </div>
+      {found.error && <Failed error={found.error} />}
+      {!found.value && !found.error && <Waiting what="the texts" />}
+      {shown.map((run) => {
+        const entry = latest(runs.get(run) ?? [], view.step);
+        return entry ? (
+          <article key={run} className="entry">
+            <h2>
+              <span className="swatch" style={{ background: colourOf(run) }} />
+              {run} <small>step {entry.step.toLocaleString("en")}</small>{" "}
+              <small>{formatTime(entry.wallTime)}</small>
+            </h2>
+            {isPlain ? <pre>{flat(entry.text)}</pre> : <Shown text={entry.text} />}
+            {entry.length !== undefined && (
+              <p className="hint">Only the beginning of {entry.length} characters.</p>
+            )}
+          </article>
+        ) : null;
+      })}
+    </section>
+  );
+}
+
+function flat(text: TextValue): string {
+  return typeof text === "string" ? text : text.map(flat).join("\n");
+}
+
+/** A text, or a table of texts. */
+function Shown({ text }: { text: TextValue }) {
+  if (typeof text === "string") return <Markdown text={text} />;
+  return (
+    <table className="cells">
+      <tbody>
+        {text.map((row, number) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: rows do not move
+          <tr key={number}>
+            {(typeof row === "string" ? [row] : row).map((cell, place) => (
+              // biome-ignore lint/suspicious/noArrayIndexKey: cells do not move
+              <td key={place}>
+                <Shown text={cell} />
+              </td>
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
 }

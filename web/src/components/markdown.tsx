@@ -1,0 +1,115 @@
+/** Markdown from a log as elements of an allow-list: no HTML, no pictures from elsewhere. */
+
+import { lexer, type Token, type Tokens } from "marked";
+import { createElement, type ReactNode, useMemo } from "react";
+import "./markdown.css";
+
+const LONGEST = 200_000;
+
+export function Markdown({ text }: { text: string }) {
+  const tokens = useMemo(() => read(text), [text]);
+  return <div className="markdown">{tokens ? renderAll(tokens) : <pre>{text}</pre>}</div>;
+}
+
+function read(text: string): Token[] | null {
+  if (text.length > LONGEST) return null;
+  try {
+    return lexer(text, { gfm: true });
+  } catch {
+    return null; // what the parser cannot take is shown as it is
+  }
+}
+
+function renderAll(tokens: readonly Token[]): ReactNode[] {
+  return tokens.map((token, number) => render(token, number));
+}
+
+/** Only to where a person may go by a click; nothing is fetched by the page. */
+export function isSafeLink(address: string): boolean {
+  return /^(https?:|mailto:)/i.test(address.trim());
+}
+
+function render(token: Token, key: number): ReactNode {
+  switch (token.type) {
+    case "space":
+      return null;
+    case "heading":
+      return createElement(
+        `h${Math.min(6, (token as Tokens.Heading).depth + 2)}`,
+        { key },
+        renderAll(token.tokens ?? []),
+      );
+    case "paragraph":
+      return <p key={key}>{renderAll(token.tokens ?? [])}</p>;
+    case "code":
+      return <pre key={key}>{(token as Tokens.Code).text}</pre>;
+    case "codespan":
+      return <code key={key}>{(token as Tokens.Codespan).text}</code>;
+    case "strong":
+      return <strong key={key}>{renderAll(token.tokens ?? [])}</strong>;
+    case "em":
+      return <em key={key}>{renderAll(token.tokens ?? [])}</em>;
+    case "del":
+      return <del key={key}>{renderAll(token.tokens ?? [])}</del>;
+    case "br":
+      return <br key={key} />;
+    case "hr":
+      return <hr key={key} />;
+    case "blockquote":
+      return <blockquote key={key}>{renderAll(token.tokens ?? [])}</blockquote>;
+    case "list":
+      return renderList(token as Tokens.List, key);
+    case "table":
+      return renderTable(token as Tokens.Table, key);
+    case "link": {
+      const { href } = token as Tokens.Link;
+      const inside = renderAll(token.tokens ?? []);
+      if (!isSafeLink(href)) return <span key={key}>{inside}</span>;
+      return (
+        <a key={key} href={href} target="_blank" rel="noopener noreferrer">
+          {inside}
+        </a>
+      );
+    }
+    case "text":
+    case "escape":
+      if ("tokens" in token && token.tokens)
+        return <span key={key}>{renderAll(token.tokens)}</span>;
+      return (token as Tokens.Text).text;
+    default:
+      // HTML, pictures and whatever else there may be: as it was written.
+      return <span key={key}>{token.raw}</span>;
+  }
+}
+
+function renderList(list: Tokens.List, key: number): ReactNode {
+  const items = list.items.map((item, number) => (
+    // biome-ignore lint/suspicious/noArrayIndexKey: items do not move
+    <li key={number}>
+      {item.task && <input type="checkbox" checked={item.checked ?? false} disabled />}
+      {renderAll(item.tokens)}
+    </li>
+  ));
+  return list.ordered ? <ol key={key}>{items}</ol> : <ul key={key}>{items}</ul>;
+}
+
+function renderTable(table: Tokens.Table, key: number): ReactNode {
+  const cells = (row: Tokens.TableCell[], Cell: "th" | "td") =>
+    row.map((cell, number) => (
+      // biome-ignore lint/suspicious/noArrayIndexKey: cells do not move
+      <Cell key={number}>{renderAll(cell.tokens)}</Cell>
+    ));
+  return (
+    <table key={key}>
+      <thead>
+        <tr>{cells(table.header, "th")}</tr>
+      </thead>
+      <tbody>
+        {table.rows.map((row, number) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: rows do not move
+          <tr key={number}>{cells(row, "td")}</tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}

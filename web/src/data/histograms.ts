@@ -1,0 +1,55 @@
+/** Histograms over steps: on bins that all share, and as quantiles. */
+
+import type { Vector } from "apache-arrow";
+import { get, numbers, readArrow } from "./api";
+import type { Place } from "./media";
+
+export interface Histogram extends Place {
+  edges: number[];
+  counts: number[];
+  quantiles: number[];
+}
+
+export interface Histograms {
+  entries: Histogram[];
+  /** Which share lies below each of the quantiles. */
+  levels: number[];
+  leftOut: number;
+}
+
+function list(vector: Vector | null, row: number): number[] {
+  const value: unknown = vector?.get(row);
+  return value ? Array.from(value as Iterable<number>, Number) : [];
+}
+
+export async function loadHistograms(
+  tag: string,
+  bins: number,
+  signal: AbortSignal,
+): Promise<Histograms> {
+  const table = await readArrow(await get("/api/histograms", { tag, bins }, signal));
+  const [step, wallTime] = [numbers(table, "step"), numbers(table, "wall_time")];
+  const columns = ["left", "right", "counts", "quantiles"].map((name) => table.getChild(name));
+  const [left = null, right = null, counts = null, quantiles = null] = columns;
+  const runs = table.getChild("run");
+  const entries = Array.from({ length: table.numRows }, (_, row) => ({
+    run: String(runs?.get(row)),
+    step: step[row] ?? 0,
+    wallTime: wallTime[row] ?? 0,
+    edges: [...list(left, row), ...list(right, row).slice(-1)],
+    counts: list(counts, row),
+    quantiles: list(quantiles, row),
+  }));
+  return {
+    entries,
+    levels: JSON.parse(table.schema.metadata.get("quantiles") ?? "[]") as number[],
+    leftOut: Number(table.schema.metadata.get("leftOut") ?? 0),
+  };
+}
+
+/** At most so many of them, spread over all, the last one among them. */
+export function spread<T>(entries: readonly T[], most: number): T[] {
+  if (entries.length <= most) return [...entries];
+  const every = (entries.length - 1) / (most - 1);
+  return Array.from({ length: most }, (_, number) => entries[Math.round(number * every)] as T);
+}

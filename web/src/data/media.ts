@@ -1,0 +1,122 @@
+/** Texts, pictures and clips of a tag, as the server lists them. */
+
+export interface Place {
+  run: string;
+  step: number;
+  wallTime: number;
+}
+
+export type TextValue = string | TextValue[];
+
+export interface TextEntry extends Place {
+  text: TextValue;
+  /** How long it was, where only its beginning is here. */
+  length?: number;
+}
+
+export interface Clip extends Place {
+  index: number;
+  sampleRate: number;
+  lengthFrames: number;
+  label: string;
+  blob: string;
+}
+
+export interface Mask {
+  size: [number, number];
+  counts: number[];
+}
+
+/** Boxes as `x1, y1, x2, y2` in pixels; all lists have one entry a box. */
+export interface Boxes {
+  width: number;
+  height: number;
+  boxes: [number, number, number, number][];
+  colors: string[];
+  labels?: string[];
+  scores?: (number | null)[];
+  masks?: Mask[];
+  /** The picture without them. */
+  blob: string;
+  isCut?: boolean;
+}
+
+export interface Picture extends Place {
+  index: number;
+  width: number;
+  height: number;
+  blob: string;
+  problem?: string;
+  boxes?: Boxes;
+}
+
+/** The last step at or before one that is asked for; without a wish the last of all. */
+export function latest<T extends Place>(entries: readonly T[], step: number | null): T | undefined {
+  let found: T | undefined;
+  for (const entry of entries) {
+    if (step !== null && entry.step > step) continue;
+    if (!found || entry.step >= found.step) found = entry;
+  }
+  return found;
+}
+
+/** The entries of each run. */
+export function byRun<T extends Place>(entries: readonly T[]): Map<string, T[]> {
+  const found = new Map<string, T[]>();
+  for (const entry of entries) {
+    const own = found.get(entry.run);
+    if (own) own.push(entry);
+    else found.set(entry.run, [entry]);
+  }
+  return found;
+}
+
+/** All steps that any entry has, in order. */
+export function stepsOf(entries: readonly Place[]): number[] {
+  return [...new Set(entries.map((entry) => entry.step))].sort((one, other) => one - other);
+}
+
+/** Which boxes are shown: those of the labels that are on, with at least that score. */
+export function chooseBoxes(
+  boxes: Boxes,
+  threshold: number,
+  isLabelOff: (label: string) => boolean,
+): number[] {
+  return boxes.boxes.flatMap((_, number) => {
+    const score = boxes.scores?.[number];
+    const label = boxes.labels?.[number];
+    const isLow = typeof score === "number" && score < threshold;
+    return isLow || (label !== undefined && isLabelOff(label)) ? [] : [number];
+  });
+}
+
+/** The pixels of a mask: runs outside and inside by turns, column by column. */
+export function fillMask(
+  mask: Mask,
+  colour: readonly [number, number, number],
+  pixels: Uint8ClampedArray,
+): void {
+  const [height, width] = mask.size;
+  let place = 0;
+  for (const [turn, count] of mask.counts.entries()) {
+    const end = Math.min(place + count, width * height);
+    if (turn % 2 === 1) {
+      for (let at = place; at < end; at++) {
+        const pixel = 4 * ((at % height) * width + Math.floor(at / height));
+        pixels.set([...colour, 110], pixel);
+      }
+    }
+    place = end;
+  }
+}
+
+/** The parts of a colour such as #ff4040. */
+export function readColour(colour: string): [number, number, number] {
+  const found = /^#([0-9a-f]{2})([0-9a-f]{2})([0-9a-f]{2})/i.exec(colour);
+  if (!found) return [255, 64, 64];
+  return [found[1], found[2], found[3]].map((part) => Number.parseInt(part ?? "0", 16)) as [
+    number,
+    number,
+    number,
+  ];
+}
