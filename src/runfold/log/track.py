@@ -110,7 +110,7 @@ class Tracker(SummaryWriter):
         self._is_guest = command is None and os.environ.get(LOGDIR_VARIABLE) == os.path.abspath(
             self.folder
         )
-        self._begun_by = 0
+        self._is_begun = False
         self._saved = 0
         self._heart: Heart | None = None
         self._control: Control | None = None
@@ -181,17 +181,19 @@ class Tracker(SummaryWriter):
             self._on_stop(request)
 
     def _open(self) -> None:
-        is_child = bool(self._begun_by)
-        claim = None
-        if not is_child and self._resume is False and not self._is_guest:
-            self.folder, claim = _claim_folder(self.folder)
-        self._begun_by = self._begun_by or os.getpid()
-        try:
-            super()._open()
-        finally:
-            if claim is not None:
-                with contextlib.suppress(OSError):
-                    os.unlink(claim)
+        with self.lock:
+            if self._stream is not None:  # another thread was faster
+                return
+            claim = None
+            if not self._is_begun and self._resume is False and not self._is_guest:
+                self.folder, claim = _claim_folder(self.folder)
+            try:
+                super()._open()
+            finally:
+                if claim is not None:
+                    with contextlib.suppress(OSError):
+                        os.unlink(claim)
+            is_child, self._is_begun = self._is_begun, True
         if not is_child:
             self._begin()
 
