@@ -6,6 +6,7 @@ import threading
 import pytest
 
 import runfold as rf
+from runfold.errors import CannotLog
 
 
 def test_threads_that_log_first_at_once_begin_one_run(tmp_path):
@@ -41,3 +42,35 @@ def test_a_run_whose_file_could_not_be_made_at_first_tells_its_story_later(tmp_p
     read = rf.open(tmp_path / "runs")["a"]
     assert (read.status.state, read.config) == ("finished", {"lr": 0.5})
     assert read["loss"].steps.tolist() == [1]
+
+
+def test_so_does_a_writer_with_its_hparams_and_its_purge_step(tmp_path):
+    folder = tmp_path / "runs" / "a"
+    (tmp_path / "runs").write_text("in the way")
+    with pytest.warns(UserWarning, match="Nothing is logged until a file can be made"):
+        writer = rf.SummaryWriter(folder, purge_step=5, hparams={"lr": 0.5}, on_error="warn")
+    os.unlink(tmp_path / "runs")
+    with rf.SummaryWriter(folder) as earlier:
+        earlier.add_scalar("loss", 1.0, 4)
+        earlier.add_scalar("loss", 1.0, 5)
+    writer.add_scalar("loss", 2.0, 6)
+    writer.close()
+    runs = rf.open(tmp_path / "runs")
+    assert runs["a"]["loss"].steps.tolist() == [4, 6]
+    assert runs.hparams(wide=True).loc["a", "lr"] == 0.5
+
+
+def test_a_tracker_takes_the_options_of_a_writer(tmp_path):
+    with rf.SummaryWriter(tmp_path) as earlier:
+        earlier.add_scalar("loss", 1.0, 5)
+    options = {"purge_step": 5, "filename_suffix": ".second", "flush_secs": 1}
+    with rf.track(tmp_path, resume=True, system=False, code=False, **options) as run:
+        run.add_scalar("loss", 2.0, 7)
+        assert run.path.endswith(".second")
+    assert rf.open(tmp_path)["."]["loss"].steps.tolist() == [7]
+
+
+def test_hparams_that_cannot_be_stored_are_refused_before_a_file_is_begun(tmp_path):
+    with pytest.raises(CannotLog, match="hparam_dict cannot be"):
+        rf.SummaryWriter(tmp_path / "run", hparams=3)
+    assert not (tmp_path / "run").exists()

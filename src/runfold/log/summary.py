@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from runfold.log.arrays import as_step, warn
+from runfold.log.hparams import as_settings
 from runfold.log.media import Media
 from runfold.log.models import Models
 from runfold.log.numbers import Numbers
@@ -80,7 +81,10 @@ class SummaryWriter(Numbers, Media, Models):
         if ignored := [*["comet_config"] * is_sent, *filter(kwargs.get, kwargs)]:
             warn(f"SummaryWriter ignores {', '.join(ignored)}.")
         folder = os.fspath(log_dir or logdir or default_folder(comment))
-        void_from = None if purge_step is None else as_step(purge_step, None, "purge_step")
+        # What comes first in the file, which with on_error="warn" may be made later.
+        self._purge_step = None if purge_step is None else as_step(purge_step, None, "purge_step")
+        self._hparams_given = None if hparams is None else as_settings(hparams)
+        self.max_queue = max_queue
         super().__init__(
             folder,
             suffix=filename_suffix,
@@ -89,11 +93,6 @@ class SummaryWriter(Numbers, Media, Models):
             is_silent=not write_to_disk or (rank_zero_only and not is_rank_zero()),
             is_lazy=is_lazy,
         )
-        self.max_queue = max_queue
-        if void_from is not None and self._is_heard():
-            self.put("session_start", void_from, self._time(None))
-        if hparams is not None:
-            self.add_hparams(hparams)
 
     @property
     def log_dir(self) -> str:
@@ -108,6 +107,15 @@ class SummaryWriter(Numbers, Media, Models):
     def get_logdir(self) -> str:
         """The run's folder."""
         return self.folder
+
+    def _open(self) -> None:
+        super()._open()
+        purge_step, self._purge_step = self._purge_step, None
+        if purge_step is not None:
+            self.put("session_start", purge_step, self._time(None))
+        hparams, self._hparams_given = self._hparams_given, None
+        if hparams is not None:
+            self.add_hparams(hparams)
 
 
 def default_folder(comment: str = "") -> str:
