@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import sys
 import time
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -15,6 +14,7 @@ from runfold.errors import CannotLog
 from runfold.events import values
 from runfold.events.kinds.hparams import Experiment, HParam, Metric
 from runfold.log.arrays import as_array, as_number, refuse, warn
+from runfold.log.endings import raised_now, watch_exit
 from runfold.text import human_list, near, utf8
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ class Session:
         # A run that is begun while an exception is handled, as after a failed
         # first attempt, does not fail by it.
         self._known = raised_now()
+        watch_exit()
 
     def add(
         self,
@@ -182,16 +183,6 @@ def plan(
             infos.append(HParam(name, "", "", _TYPES[type(known)], domain))
     measured = tuple(Metric("", tag, "", "", None) for tag in metrics)
     return Experiment("", "", "", 0.0, tuple(infos), measured)
-
-
-def raised_now() -> BaseException | None:
-    """The exception that is on its way or being handled."""
-    return sys.exc_info()[1]
-
-
-def raised_last() -> BaseException | None:
-    """The exception that ended the program; None in a session in which one goes on after it."""
-    return None if hasattr(sys, "ps1") else getattr(sys, "last_value", None)
 
 
 def _leaves(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from runfold.log import hparams
 from runfold.log.arrays import warn
+from runfold.log.endings import raised_last, raised_now
 from runfold.log.writer import EventWriter
 from runfold.text import escape
 
@@ -181,7 +182,7 @@ class Models(EventWriter):
         """Write the rest and end the file; later calls are refused. Raises what went wrong."""
         if self._ended_by is None:
             # `try: train() finally: writer.close()` is told by the exception on its way.
-            self._ended_by = (hparams.raised_now(),)
+            self._ended_by = (raised_now(),)
         try:
             super().close()
         finally:
@@ -191,9 +192,12 @@ class Models(EventWriter):
         """Add how the session ended, if there is one."""
         super().finish()
         if self._session is not None:
-            raised = (hparams.raised_last(),) if self._ended_by is None else self._ended_by
-            for message in self._session.end(*raised):
+            for message in self._session.end(self._raised()):
                 self.put("value", message, 0, self._time(None))
+
+    def _raised(self) -> BaseException | None:
+        """The exception that ends the writer, if one does."""
+        return raised_last() if self._ended_by is None else self._ended_by[0]
 
     def _metric_step(self, step: Any) -> int:
         if step is None and self._default_step is None:

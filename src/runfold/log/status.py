@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from runfold.log.aside import SIDE_FOLDER, as_float, read_aside, write_aside
+from runfold.log.endings import raised_last, raised_now, watch_exit
 from runfold.log.flusher import flush_on_sigterm
 from runfold.log.masking import mask_text
 from runfold.log.pulse import Pulse, warn
@@ -70,6 +71,8 @@ class Heart:
         self._started = 0.0
         self._step = first_step
         self._is_over = False
+        # A run that is begun while an exception is handled does not fail by it.
+        self._known = raised_now()
         self._previous_hook: Callable[..., Any] = sys.__excepthook__
         self._previous_handler: Any = None
 
@@ -81,8 +84,9 @@ class Heart:
         self._say({"state": "running", "pid": self._pid, "host": host, "started": self._started})
         self._previous_hook, sys.excepthook = sys.excepthook, self._on_exception
         self._watch_sigterm()
+        watch_exit()
         # Functions registered last are called first: the writer is still open then.
-        atexit.register(self.stop)
+        atexit.register(self._stop_at_exit)
         self._pulse.start()
 
     def stop(
@@ -95,13 +99,14 @@ class Heart:
 
         Only the first call counts, in the process that began the run. Raises
         nothing: at the end nobody is there to see it. `code` is the exit code
-        where it is known; that of a `sys.exit` is seen only as an error.
+        where it is known.
         """
         if self._is_over or self._pid != os.getpid():
             return
         self._is_over = True
         self._pulse.stop()
-        word = _tell_end(error, self.on_interrupt)
+        word = _tell_end(None if error is self._known else error, self.on_interrupt)
+        self._known = None
         if state is not None:
             word["state"] = state
         if code is not None:
@@ -169,6 +174,9 @@ class Heart:
         signal.signal(number, previous)
         os.kill(os.getpid(), number)
 
+    def _stop_at_exit(self) -> None:
+        self.stop(raised_last())
+
     def _unhook(self) -> None:
         # Where another has hooked in after us, ours stays in the chain and does nothing.
         if sys.excepthook == self._on_exception:
@@ -176,7 +184,7 @@ class Heart:
         is_main = threading.current_thread() is threading.main_thread()
         if is_main and signal.getsignal(signal.SIGTERM) == self._on_sigterm:
             signal.signal(signal.SIGTERM, self._previous_handler)
-        atexit.unregister(self.stop)
+        atexit.unregister(self._stop_at_exit)
 
 
 @dataclass(frozen=True, slots=True)

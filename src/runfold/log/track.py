@@ -62,6 +62,10 @@ class Tracker(SummaryWriter):
     of uncommitted changes, the command line, host and packages, system metrics
     and how the run ended. Names that look like secrets are masked.
 
+    A plain object that is not closed ends with its program, in the state of that:
+    failed by an exception or by `sys.exit(3)`. Only of a bare `raise SystemExit(3)`
+    Python tells nobody, and the run is told as finished.
+
     Args:
         logdir: the run's folder. If there is a run in it already, the new one
             goes to `<logdir>-2`, and so on.
@@ -121,12 +125,6 @@ class Tracker(SummaryWriter):
         self._is_heard()
         return self
 
-    def __exit__(self, *raised: object) -> None:
-        if self._heart is not None:
-            error = raised[1] if len(raised) > 1 else None
-            self._heart.stop(error if isinstance(error, BaseException) else None)
-        super().__exit__(*raised)
-
     def __call__(self, function: Function) -> Function:
         """Track every call of a function; one with a parameter `run` is given the run."""
         takes_run = "run" in inspect.signature(function).parameters
@@ -163,7 +161,7 @@ class Tracker(SummaryWriter):
     def end(self) -> None:
         """Close without raising."""
         if self._heart is not None:
-            self._heart.stop()
+            self._heart.stop(self._raised())
         super().end()
 
     def _rest_helpers(self) -> None:
