@@ -86,7 +86,8 @@ cdef class Recorder:
             global_step: where it stands; 0 if left out.
             walltime: seconds since 1970; now if left out.
             new_style: store it as TensorFlow 2 does.
-            double_precision: store all digits of a float64.
+            double_precision: store all digits of a float64. TensorBoard shows such
+                points with --load_fast=false only: its server in Rust passes them over.
             display_name: shown instead of the tag.
             summary_description: shown beside it, in Markdown.
         """

@@ -90,7 +90,7 @@ class Scalars(EventWriter):
             steps: whole numbers.
             values: stored as float32, or with all digits by `double_precision`.
             wall_times: seconds since 1970; now if left out.
-            double_precision: store all digits of a float64.
+            double_precision: store all digits of a float64; see `add_scalar`.
         """
         if not self._is_heard():
             return

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from runfold.errors import UnknownTag
 from runfold.log.story import PREFIX, STATUS
+from runfold.log.system import PREFIX as SYSTEM
 from runfold.select import Names, select
 from runfold.text import human_count
 
@@ -13,8 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from runfold.logdir.log import RunLog
-
-_SYSTEM = "system/"
 
 
 def choose_tags(logs: Iterable[RunLog], wanted: Names = None) -> list[str]:
@@ -42,8 +41,8 @@ def set_system_apart(logs: Sequence[RunLog], names: list[str]) -> tuple[list[str
     """
     if not any(("text", PREFIX + STATUS) in log.payloads for log in logs):
         return names, []
-    own = [name for name in names if not name.startswith(_SYSTEM)]
+    own = [name for name in names if not name.startswith(SYSTEM)]
     count = len(names) - len(own)
     if not own or not count:
         return names, []
-    return own, [f"{human_count(count, 'tag')} of the machine's load ({_SYSTEM}*), not asked for"]
+    return own, [f"{human_count(count, 'tag')} of the machine's load ({SYSTEM}*), not asked for"]
