@@ -69,11 +69,35 @@ def test_event_files_go_to_the_run_s_folder(script):
     assert runs.hparams(wide=True).loc["run", "lr"] == 0.1
 
 
-def test_a_command_that_is_not_there_is_told(tmp_path):
-    done = run_apart("run", "--logdir", "run", "--", "no-such-program", cwd=tmp_path)
+@pytest.mark.parametrize(
+    ("program", "told"),
+    [
+        ("no-such-program", "No such program. Nothing was run.\n"),
+        (
+            "train.py",
+            "It is a file, but no program that can be run. Nothing was run. "
+            "Did you mean `python train.py`?\n",
+        ),
+    ],
+)
+def test_a_command_that_is_none_is_told_and_leaves_no_run(script, program, told):
+    folder = script("")
+    done = run_apart("run", "--logdir", "run", "--", program, cwd=folder)
     assert done.returncode == 2
-    assert "no-such-program: No such file or directory. Nothing was run." in done.stderr
-    assert "Traceback" not in done.stderr
+    assert done.stderr == f"{program}: {told}"
+    assert not (folder / "run").exists()
+
+
+def test_a_folder_that_is_taken_is_told_in_one_line(script):
+    folder = script("")
+    with rf.SummaryWriter(folder / "run"):
+        pass
+    done = track(folder, "--no-system")
+    assert done.stderr.splitlines()[0] == (
+        "There is a run in run already; this one goes to run-2. "
+        "Use --resume, or resume=True in Python, to go on with the other."
+    )
+    assert len(done.stderr.splitlines()) == 2
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import time
-from contextlib import suppress
+import warnings
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from runfold.cli.terminal import CommandError, note
@@ -15,7 +17,7 @@ from runfold.text import escape
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from runfold.cli.parser import Parser
     from runfold.log.status import State
@@ -73,6 +75,7 @@ def run(options: argparse.Namespace) -> int:
     from runfold.log.summary import LOGDIR_VARIABLE
     from runfold.log.track import Tracker
 
+    _check_program(options.command[0])
     folder = options.logdir or _default_folder(options.command)
     child = _Child()
     tracker = Tracker(
@@ -84,7 +87,7 @@ def run(options: argparse.Namespace) -> int:
         command=options.command,
         on_stop=lambda _: child.ask_to_stop(),
     )
-    with tracker:
+    with _warnings_as_notes(), tracker:
         command = [part.replace("{logdir}", tracker.folder) for part in options.command]
         environment = {**os.environ, LOGDIR_VARIABLE: os.path.abspath(tracker.folder)}
         try:
@@ -166,6 +169,26 @@ def _is_in_foreground() -> bool:
         return False
     finally:
         os.close(terminal)
+
+
+@contextmanager
+def _warnings_as_notes() -> Iterator[None]:
+    """Say what is warned of, such as that the folder is taken, without a line of our code."""
+    with warnings.catch_warnings():
+        warnings.showwarning = lambda message, *_: note(str(message))
+        yield
+
+
+def _check_program(program: str) -> None:
+    """Raise CommandError for what is no program, before a folder is made for its run."""
+    if "{logdir}" in program or shutil.which(program) is not None:
+        return
+    if not os.path.isfile(program):
+        reason, hint = "No such program", ""
+    else:
+        reason = "It is a file, but no program that can be run"
+        hint = f" Did you mean `python {escape(program)}`?" if program.endswith(".py") else ""
+    raise CommandError(f"{escape(program)}: {reason}. Nothing was run.{hint}")
 
 
 def _default_folder(command: list[str]) -> str:

@@ -302,7 +302,7 @@ def _claim_folder(folder: str) -> tuple[str, str | None]:
     if free != folder:
         warnings.warn(
             f"There is a run in {escape(folder)} already; this one goes to {escape(free)}. "
-            "resume=True would go on with the other.",
+            "Use --resume, or resume=True in Python, to go on with the other.",
             stacklevel=5,
         )
     return free, claim
