@@ -1,6 +1,8 @@
 """How a run begins: once, whoever logs first, and when its file can be made at last."""
 
+import math
 import os
+import re
 import threading
 
 import pytest
@@ -68,6 +70,23 @@ def test_a_tracker_takes_the_options_of_a_writer(tmp_path):
         run.add_scalar("loss", 2.0, 7)
         assert run.path.endswith(".second")
     assert rf.open(tmp_path)["."]["loss"].steps.tolist() == [7]
+
+
+@pytest.mark.parametrize(
+    ("option", "told"),
+    [
+        ({"cod": False}, "rf.track has no option 'cod'. Did you mean 'code' or 'command'?"),
+        ({"rank_zero": False}, "no option 'rank_zero'. Did you mean 'rank_zero_only'?"),
+        ({"system": "often"}, "system is True, False or a number of seconds, not 'often'"),
+        ({"system": -1}, "system is a number of seconds from 0 on, not -1"),
+        ({"system": math.nan}, "system is a number of seconds from 0 on, not nan"),
+        ({"resume": "yes"}, "resume is True, False or a step, not 'yes'"),
+    ],
+)
+def test_an_option_that_is_none_is_refused_before_a_run_is_begun(tmp_path, option, told):
+    with pytest.raises((TypeError, ValueError), match=re.escape(told)):
+        rf.track(tmp_path / "run", **option)
+    assert not (tmp_path / "run").exists()
 
 
 def test_hparams_that_cannot_be_stored_are_refused_before_a_file_is_begun(tmp_path):

@@ -11,7 +11,7 @@ import sys
 import time
 import warnings
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar
 
 from runfold.log import story
 from runfold.log.aside import SIDE_FOLDER
@@ -29,10 +29,10 @@ from runfold.log.status import Heart
 from runfold.log.summary import LOGDIR_VARIABLE, SummaryWriter, default_folder
 from runfold.log.system import PREFIX as SYSTEM
 from runfold.log.system import SystemMonitor
-from runfold.text import escape
+from runfold.text import did_you_mean, escape
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Self
 
     from runfold.log.artifacts import Artifact
@@ -102,6 +102,7 @@ class Tracker(SummaryWriter):
         given = {**locals(), **options}
         for not_given in ("self", "options", "__class__"):
             given.pop(not_given)
+        _check_options(options, system, resume)
         self._again = functools.partial(Tracker, **given)
         folder = os.fspath(logdir) if logdir is not None else default_folder()
         super().__init__(os.path.join(folder, name) if name else folder, is_lazy=True, **options)
@@ -275,6 +276,25 @@ class Tracker(SummaryWriter):
             self._void_from(index)
             self._choose_way()
         return index
+
+
+def _check_options(options: Mapping[str, Any], system: Any, resume: Any) -> None:
+    """Raise TypeError or ValueError for what would be passed over, or stumbled over later.
+
+    A SummaryWriter takes options that it does not know, for tensorboardX's sake; but
+    `cod=False` is not to record the code.
+    """
+    known = {**inspect.signature(Tracker).parameters, **inspect.signature(SummaryWriter).parameters}
+    for name in options:
+        if name not in known:
+            hint = did_you_mean(name, known)
+            raise TypeError(f"rf.track has no option '{escape(name)}'. {hint}".rstrip())
+    if not isinstance(system, int | float):
+        raise TypeError(f"system is True, False or a number of seconds, not {system!r}")
+    if not system >= 0:
+        raise ValueError(f"system is a number of seconds from 0 on, not {system!r}")
+    if not isinstance(resume, SupportsIndex):
+        raise TypeError(f"resume is True, False or a step, not {resume!r}")
 
 
 def _claim_folder(folder: str) -> tuple[str, str | None]:
