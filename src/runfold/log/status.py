@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from runfold.log.aside import SIDE_FOLDER, as_float, read_aside, write_aside
+from runfold.log.claims import list_event_files
 from runfold.log.endings import raised_last, raised_now, watch_exit
 from runfold.log.flusher import flush_on_sigterm
 from runfold.log.masking import mask_text
@@ -292,7 +293,7 @@ def _time_of(path: str) -> float | None:
 def _last_write(folder: str) -> float | None:
     """When an event file of the folder was last written."""
     try:
-        names = [name for name in os.listdir(folder) if "tfevents" in name]
+        names = list_event_files(folder)
     except OSError:
         return None
     times = [_time_of(os.path.join(folder, name)) for name in names]

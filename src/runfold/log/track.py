@@ -5,16 +5,13 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-import itertools
 import os
 import sys
-import time
-import warnings
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar
 
 from runfold.log import story
-from runfold.log.aside import SIDE_FOLDER
+from runfold.log.claims import claim_folder, list_event_files
 from runfold.log.config import as_plain, flatten
 from runfold.log.console import ConsoleCapture
 from runfold.log.control import Control, interrupt_main
@@ -40,8 +37,6 @@ if TYPE_CHECKING:
     from runfold.log.status import State
 
     Function = TypeVar("Function", bound=Callable[..., Any])
-
-_CLAIM_SECONDS = 60.0
 
 # Tags whose steps are not those of the training.
 _OWN = (story.PREFIX, SYSTEM)
@@ -185,7 +180,7 @@ class Tracker(SummaryWriter):
                 return
             claim = None
             if not self._is_begun and self._resume is False and not self._is_guest:
-                self.folder, claim = _claim_folder(self.folder)
+                self.folder, claim = claim_folder(self.folder)
             try:
                 super()._open()
             finally:
@@ -297,60 +292,13 @@ def _check_options(options: Mapping[str, Any], system: Any, resume: Any) -> None
         raise TypeError(f"resume is True, False or a step, not {resume!r}")
 
 
-def _claim_folder(folder: str) -> tuple[str, str | None]:
-    """The folder, or the next one after it that has no run yet; and the claim to it.
-
-    A file that only one can make is the claim, until there is an event file: jobs
-    of a sweep begin at the same moment.
-    """
-    for number in itertools.count(2):
-        free = folder if number == 2 else f"{folder}-{number - 1}"
-        if _has_run(free):
-            continue
-        claim = os.path.join(free, SIDE_FOLDER, "claim")
-        try:
-            os.makedirs(os.path.dirname(claim), exist_ok=True)
-            os.close(os.open(claim, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
-        except FileExistsError:
-            if not _is_old(claim):
-                continue
-        except OSError:  # to make the event file fails as well, and says it better
-            return free, None
-        if not _has_run(free):  # by one who was quicker, and is done with the claim
-            break
-        os.unlink(claim)
-    if free != folder:
-        warnings.warn(
-            f"There is a run in {escape(folder)} already; this one goes to {escape(free)}. "
-            "Use --resume, or resume=True in Python, to go on with the other.",
-            stacklevel=5,
-        )
-    return free, claim
-
-
 def _next_steps(folder: str) -> dict[str, int]:
     """For each tag in the event files of a folder the step after its last one."""
     from runfold.logdir.discover import FoundRun
     from runfold.logdir.log import RunLog
 
-    files = [os.path.join(folder, name) for name in sorted(_list_event_files(folder))]
+    files = [os.path.join(folder, name) for name in sorted(list_event_files(folder))]
     log = RunLog(FoundRun("", folder, files), restarts="keep")
     steps = {tag: one.steps for tag, one in log.scalars.items()}
     steps |= {tag: payloads.steps for (_, tag), payloads in log.payloads.items()}
     return {tag: int(some.max()) + 1 for tag, some in steps.items() if len(some)}
-
-
-def _has_run(folder: str) -> bool:
-    return os.path.isdir(folder) and bool(_list_event_files(folder))
-
-
-def _list_event_files(folder: str) -> list[str]:
-    return [name for name in os.listdir(folder) if "tfevents" in name]
-
-
-def _is_old(claim: str) -> bool:
-    """Whether a claim was left by a process that came to its end in between."""
-    try:
-        return abs(time.time() - os.stat(claim).st_mtime) > _CLAIM_SECONDS
-    except OSError:
-        return False
