@@ -7,17 +7,14 @@ import gc
 import math
 import os
 import threading
-import time
-from collections.abc import Mapping
 from contextlib import suppress
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, get_args
 
-from runfold.core.recorder import Recorder
 from runfold.errors import CannotLog
-from runfold.events import values
 from runfold.log import flusher as shared
-from runfold.log.arrays import as_number, as_step, as_tag, as_time, refuse, warn
+from runfold.log.arrays import warn
+from runfold.log.points import Points
 from runfold.log.stream import Stream
 from runfold.text import escape
 
@@ -32,7 +29,7 @@ OnError = Literal["raise", "warn"]
 _MOST_WAITING = 64 << 20
 
 
-class EventWriter(Recorder):
+class EventWriter(Points):
     """A folder's new event file, and the calls that add events to it.
 
     Each call returns at once: what it adds is written by a thread, every two
@@ -64,6 +61,7 @@ class EventWriter(Recorder):
         A silent writer takes every call and writes nothing.
         """
         _check_options(flush_secs, on_error)
+        super().__init__()
         # Who writes holds the first, and who adds or takes events the second, so that
         # nobody who logs waits for the disk.
         self.lock = threading.RLock()
@@ -76,11 +74,6 @@ class EventWriter(Recorder):
         self._on_error = on_error
         self._failure: OSError | None = None
         self._draining_thread = 0
-        self._told_of_nan: set[str] = set()
-        self._next_step = 0
-        # What calls without a step or a time are given; see `use_metadata`.
-        self._default_step: int | None = None
-        self._default_walltime: float | None = None
         self._is_told = False
         if not is_silent and not is_lazy:
             self._try_open()
@@ -287,58 +280,6 @@ class EventWriter(Recorder):
             self.drain()  # the thread does not keep up
         else:
             shared.flusher.wake()
-
-    def _step(self, step: Any, tag: str | None) -> int:
-        return as_step(self._default_step if step is None else step, tag)
-
-    def _time(self, walltime: Any, tag: str | None = None) -> float:
-        if walltime is None:
-            walltime = self._default_walltime
-        return time.time() if walltime is None else as_time(walltime, tag)
-
-    def _record(
-        self,
-        tag: Any,
-        value: Any,
-        step: Any,
-        walltime: Any,
-        form: Literal["simple", "tensor", "double"],
-        display_name: str,
-        description: str,
-    ) -> None:
-        """Add a scalar of any kind that holds one number."""
-        if not self._is_heard():
-            return
-        tag = as_tag(tag)
-        number, index = as_number(value, tag, "scalar_value"), self._step(step, tag)
-        at = self._time(walltime, tag)
-        if math.isnan(number) and tag not in self._told_of_nan:
-            self._told_of_nan.add(tag)
-            warn(
-                f"Tag '{escape(tag)}' is NaN at step {index}. It is logged as such; later ones "
-                "are not told of."
-            )
-        self.last_step = max(self.last_step, index)
-        if display_name or description:
-            message = values.scalar(
-                tag, number, form, display_name=display_name, description=description
-            )
-            self.put("value", message, index, at)
-        else:
-            kind = {"simple": "scalar", "tensor": "scalar_tensor", "double": "scalar_double"}[form]
-            self.put(kind, tag, number, index, at)
-
-    def _record_many(self, many: Any, step: Any, walltime: Any) -> None:
-        """Add a scalar for each tag of a mapping."""
-        if not isinstance(many, Mapping):
-            raise CannotLog(refuse(None, "values", many, "numbers by tag are meant"))
-        if step is None and self._default_step is None:
-            step, self._next_step = self._next_step, self._next_step + 1
-        at = self._time(walltime)
-        # All are looked at before one is logged.
-        numbers = {as_tag(tag): as_number(value, tag, "values") for tag, value in many.items()}
-        for tag, number in numbers.items():
-            self._record(tag, number, step, at, "simple", "", "")
 
 
 def _check_options(flush_secs: Any, on_error: Any) -> None:

@@ -1,0 +1,89 @@
+"""Numbers, steps and times as callers give them, checked on their way to the events."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from runfold.core.recorder import Recorder
+from runfold.errors import CannotLog
+from runfold.events import values
+from runfold.log.arrays import as_number, as_step, as_tag, as_time, refuse, warn
+from runfold.text import escape
+
+
+class Points(Recorder):
+    """What a Recorder leaves to the long way: each point is looked at, and refused by its tag.
+
+    A subclass has `put` and `_is_heard`.
+    """
+
+    def __init__(self) -> None:
+        """Begin without steps and times of its own."""
+        self._told_of_nan: set[str] = set()
+        self._next_step = 0
+        # What calls without a step or a time are given; see `use_metadata`.
+        self._default_step: int | None = None
+        self._default_walltime: float | None = None
+
+    def put(self, kind: str, *arguments: Any) -> None:
+        """Add to the events by one of the methods of EventBuffer."""
+        raise NotImplementedError
+
+    def _is_heard(self) -> bool:
+        """Whether a call is to be recorded."""
+        raise NotImplementedError
+
+    def _step(self, step: Any, tag: str | None) -> int:
+        return as_step(self._default_step if step is None else step, tag)
+
+    def _time(self, walltime: Any, tag: str | None = None) -> float:
+        if walltime is None:
+            walltime = self._default_walltime
+        return time.time() if walltime is None else as_time(walltime, tag)
+
+    def _record(
+        self,
+        tag: Any,
+        value: Any,
+        step: Any,
+        walltime: Any,
+        form: Literal["simple", "tensor", "double"],
+        display_name: str,
+        description: str,
+    ) -> None:
+        """Add a scalar of any kind that holds one number."""
+        if not self._is_heard():
+            return
+        tag = as_tag(tag)
+        number, index = as_number(value, tag, "scalar_value"), self._step(step, tag)
+        at = self._time(walltime, tag)
+        if math.isnan(number) and tag not in self._told_of_nan:
+            self._told_of_nan.add(tag)
+            warn(
+                f"Tag '{escape(tag)}' is NaN at step {index}. It is logged as such; later ones "
+                "are not told of."
+            )
+        self.last_step = max(self.last_step, index)
+        if display_name or description:
+            message = values.scalar(
+                tag, number, form, display_name=display_name, description=description
+            )
+            self.put("value", message, index, at)
+        else:
+            kind = {"simple": "scalar", "tensor": "scalar_tensor", "double": "scalar_double"}[form]
+            self.put(kind, tag, number, index, at)
+
+    def _record_many(self, many: Any, step: Any, walltime: Any) -> None:
+        """Add a scalar for each tag of a mapping."""
+        if not isinstance(many, Mapping):
+            raise CannotLog(refuse(None, "values", many, "numbers by tag are meant"))
+        if step is None and self._default_step is None:
+            step, self._next_step = self._next_step, self._next_step + 1
+        at = self._time(walltime)
+        # All are looked at before one is logged.
+        numbers = {as_tag(tag): as_number(value, tag, "values") for tag, value in many.items()}
+        for tag, number in numbers.items():
+            self._record(tag, number, step, at, "simple", "", "")
