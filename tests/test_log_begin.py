@@ -1,5 +1,6 @@
 """How a run begins: once, whoever logs first, and when its file can be made at last."""
 
+import asyncio
 import math
 import os
 import re
@@ -70,6 +71,28 @@ def test_a_tracker_takes_the_options_of_a_writer(tmp_path):
         run.add_scalar("loss", 2.0, 7)
         assert run.path.endswith(".second")
     assert rf.open(tmp_path)["."]["loss"].steps.tolist() == [7]
+
+
+def test_a_coroutine_is_tracked_until_it_ends(tmp_path):
+    @rf.track(tmp_path / "run", system=False, code=False)
+    async def train(value: float, run: rf.SummaryWriter) -> None:
+        await asyncio.sleep(0)
+        run.add_scalar("loss", value, 1)
+        raise ValueError("too late")
+
+    with pytest.raises(ValueError, match="too late"):
+        asyncio.run(train(0.5))
+    read = rf.open(tmp_path)["run"]
+    assert read["loss"].values.tolist() == [0.5]
+    assert read.status.state == "failed"
+
+
+def test_a_generator_is_refused(tmp_path):
+    def train():
+        yield 1
+
+    with pytest.raises(TypeError, match="Use `with"):
+        rf.track(tmp_path / "run")(train)
 
 
 @pytest.mark.parametrize(

@@ -122,15 +122,29 @@ class Tracker(SummaryWriter):
         return self
 
     def __call__(self, function: Function) -> Function:
-        """Track every call of a function; one with a parameter `run` is given the run."""
+        """Track every call of a function; one with a parameter `run` is given the run.
+
+        A coroutine is tracked until it ends. Raises TypeError for a generator.
+        """
+        if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+            raise TypeError("A generator has no call to track. Use `with rf.track(...)` inside it.")
         takes_run = "run" in inspect.signature(function).parameters
+
+        def add_run(kwargs: dict[str, Any], run: Tracker) -> dict[str, Any]:
+            return {**kwargs, "run": run} if takes_run else kwargs
 
         @functools.wraps(function)
         def tracked(*args: Any, **kwargs: Any) -> Any:
             with self._again() as run:
-                return function(*args, **kwargs, **({"run": run} if takes_run else {}))
+                return function(*args, **add_run(kwargs, run))
 
-        return tracked  # type: ignore[return-value]
+        @functools.wraps(function)
+        async def awaited(*args: Any, **kwargs: Any) -> Any:
+            with self._again() as run:
+                return await function(*args, **add_run(kwargs, run))
+
+        chosen = awaited if inspect.iscoroutinefunction(function) else tracked
+        return chosen  # type: ignore[return-value]
 
     @property
     def should_stop(self) -> bool:
