@@ -91,6 +91,22 @@ for number in range(200):
     assert set(runs.problems()["code"]) <= {"torn_tail"}
 
 
+@pytest.mark.fault(61)
+def test_a_writer_whose_last_warning_is_an_error_keeps_no_other_from_its_end(tmp_path):
+    code = """
+        import shutil, warnings
+        warnings.simplefilter("error")
+        others = [EventWriter(f"{writer.folder}/{n}", on_error="warn") for n in range(10)]
+        for other in others:
+            other.add_scalar("loss", 1.0, 1)
+            shutil.rmtree(other.folder)
+        for step in range(500): writer.add_scalar("loss", 0.5, step)
+    """
+    done = run(code, tmp_path)
+    assert b"event file was deleted" in done.stderr
+    assert list(logged(tmp_path)) == list(range(500))
+
+
 @pytest.mark.fault(56)
 def test_an_interrupt_in_the_middle_of_a_write_neither_loses_nor_repeats_anything(
     tmp_path, monkeypatch

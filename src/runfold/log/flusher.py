@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from runfold.log.writer import EventWriter
 
 # What waits goes to the system this often, whatever flush_secs allows: a write
@@ -61,19 +63,21 @@ class Flusher:
 
     def drain_all(self) -> None:
         """Write all that waits, so that writers that were forgotten are held no longer."""
-        for writer in list(self.writers):
-            try:
-                writer.drain()
-            except Exception:
-                # Such as a warning that the program makes an error; the thread is there
-                # for the other writers as well.
-                told = threading.ExceptHookArgs((*sys.exc_info(), self._thread))
-                threading.excepthook(told)
+        self._ask_each(lambda writer: writer.drain())
 
     def close_all(self) -> None:
         """Write all that waits, and end the writers, without raising: nobody is there to see it."""
+        self._ask_each(lambda writer: writer.end())
+
+    def _ask_each(self, ask: Callable[[EventWriter], object]) -> None:
         for writer in list(self.writers):
-            writer.end()
+            try:
+                ask(writer)
+            except Exception:
+                # Such as a warning that the program makes an error; there are the other
+                # writers as well.
+                told = threading.ExceptHookArgs((*sys.exc_info(), self._thread))
+                threading.excepthook(told)
 
 
 flusher = Flusher()
