@@ -201,9 +201,33 @@ def test_merge_goes_on_at_the_first_scalar_whatever_else_is_logged_at_step_0(
     losses(tmp_path / "log" / "one", 0, 6)
     later = losses(tmp_path / "log" / "two", 4, 8, START + 100)
     later.value(values.text("config", "lr: 0.1"), 0, START + 99)
+    later.scalar("parameters", 1e6, 0, START + 99)
     (tmp_path / "log" / "two" / NAME).write_bytes(later.getvalue())
-    edit(tmp_path / "log", tmp_path / "new", merge_runs={"*": "job"})
+    report = edit(tmp_path / "log", tmp_path / "new", merge_runs={"*": "job"})
     assert rf.open(tmp_path / "new")["job"]["loss"].steps.tolist() == [*range(8)]
+    assert report.notes == [
+        "Run 'two' goes on at step 4: what the runs before it have from there on is hidden."
+    ]
+
+
+def test_hparams_that_torch_put_below_merged_runs_move_along(tmp_path: Path) -> None:
+    for number, job in enumerate(("job", "job-2")):
+        losses(tmp_path / "log" / job, 4 * number, 4 * number + 6, START + 100 * number)
+        losses(tmp_path / "log" / job / f"1700.{number}", 0, 1, START + 100 * number + 50)
+        losses(tmp_path / "log" / job / "eval", number, number + 1, START + 100 * number)
+    edit(tmp_path / "log", tmp_path / "new", merge_runs={"job*": "job"})
+    runs = rf.open(tmp_path / "new")
+    assert list(runs) == ["job", "job/1700.0", "job/1700.1", "job/eval"]
+    assert runs["job"]["loss"].steps.tolist() == [*range(10)]
+    assert runs["job/eval"]["loss"].steps.tolist() == [0, 1]
+    assert [path.name for path in event_files(tmp_path / "new" / "job" / "1700.0")] == [NAME]
+
+
+def test_run_is_merged_into_one_that_is_there(restarted: Path, tmp_path: Path) -> None:
+    edit(restarted, tmp_path / "new", merge_runs={"job-b": "job-z"})
+    runs = rf.open(tmp_path / "new")
+    assert list(runs) == ["job-c", "job-z"]
+    assert runs["job-z"]["loss"].steps.tolist() == [*range(9)]
 
 
 def test_broken_run_can_be_moved_but_not_changed(log: Path, tmp_path: Path) -> None:

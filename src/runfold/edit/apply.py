@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 StrPath = str | os.PathLike[str]
 
+_OVERLAPS = {"marker": "is hidden", "cut": "is removed", "keep": "is kept beside it"}
+
 
 def edit(
     logdir: StrPath,
@@ -159,26 +161,34 @@ class _Job:
             is_merged = one.run.name in merged
             runs[one.run.name] = _Run(rewrite, rewrite.prepare(needs_counts=is_merged))
         for group in self.moves.merged.values():
-            self._chain([runs[name] for name in group])
+            report.notes += self._chain([runs[name] for name in group])
         return runs
 
-    def _chain(self, group: list[_Run]) -> None:
-        """Put the runs that become one in the order in which they began."""
-        if self.rules.split is not None:
-            raise CannotEdit("Runs cannot be merged and split at once. Do one after the other.")
+    def _chain(self, group: list[_Run]) -> list[str]:
+        """Put the runs that become one in the order in which they began; says what overlaps."""
+        notes = []
         group.sort(key=lambda run: (_start(run), run.rewrite.survey.run.name))
         steps = [run.rewrite.first_step(run.counts) for run in group]
+        ends = [run.rewrite.last_step(run.counts) for run in group]
         number = 0
         for place, run in enumerate(group):
+            step = steps[place]
+            if step is not None and any(end >= step for end in ends[:place]):
+                name = escape(run.rewrite.survey.run.name)
+                notes.append(
+                    f"Run '{name}' goes on at step {step}: what the runs before it have from there"
+                    f" on {_OVERLAPS[self.rules.overlap]}."
+                )
             run.number, run.first_start = number, _start(group[0])
             number += len(run.rewrite.survey.run.files)
             if self.rules.overlap == "marker":
                 # The first run, too: TensorBoard does not act on the first marker it meets.
-                run.marker = steps[place]
-            later = [step for step in steps[place + 1 :] if step is not None]
+                run.marker = step
+            later = [after for after in steps[place + 1 :] if after is not None]
             if self.rules.overlap == "cut" and later:
                 run.rewrite.limit = min(later) - self.rules.shift_steps
                 run.counts = run.rewrite.prepare(needs_counts=True)
+        return notes
 
     def _work_on(self, name: str, run: _Run | None, output: Output, notes: list[str]) -> RunReport:
         found = self.tree.runs[name]

@@ -6,7 +6,7 @@ import posixpath
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from runfold.edit.names import rename
+from runfold.edit.names import Renames, rename
 from runfold.edit.rules import Rules
 from runfold.errors import CannotEdit
 from runfold.select import select
@@ -28,8 +28,12 @@ def plan_moves(runs: Sequence[str], rules: Rules) -> Moves:
     in_scope = select(runs, rules.runs, "run")
     deleted = frozenset(select(in_scope, rules.delete_runs, "run") if rules.delete_runs else ())
     left = [run for run in in_scope if run not in deleted]
-    joined = rename(left, rules.merge_runs, "run") if rules.merge_runs else {}
     moved = _rename_folders(left, rules)
+    joined = _merge(left, rules.merge_runs)
+    for target in [*joined.values()]:
+        # `--merge job-2=job` means the run 'job' as well, if there is one and it stays.
+        if target in left and moved.get(target, target) == target:
+            joined.setdefault(target, target)
     for run in joined.keys() & moved.keys():
         if moved[run] != run:
             raise CannotEdit(f"Run '{escape(run)}' would be both renamed and merged.")
@@ -37,11 +41,28 @@ def plan_moves(runs: Sequence[str], rules: Rules) -> Moves:
     for run in runs:
         if run not in deleted:
             targets[run] = _check_name(joined.get(run, moved.get(run, run)))
-    merged: dict[str, list[str]] = {}
+    groups: dict[str, list[str]] = {}
     for run in joined:
-        merged.setdefault(targets[run], []).append(run)
+        groups.setdefault(targets[run], []).append(run)
     _check_distinct(targets, joined)
+    merged = {target: group for target, group in groups.items() if len(group) > 1}
     return Moves(tuple(in_scope), targets, deleted, merged)
+
+
+def _merge(runs: Sequence[str], rules: Renames) -> dict[str, str]:
+    """The runs that are put together, each with the run that it becomes.
+
+    A run in the folder of another goes along with it instead of into it: the
+    sub-folders of torch's `add_hparams`, whose metrics are at step 0, are no
+    restarts of the job.
+    """
+    found: dict[str, str] = {}
+    for rule in rules.items() if isinstance(rules, Mapping) else rules:
+        renamed = {run: _check_name(new) for run, new in rename(runs, [rule], "run").items()}
+        for run, new in renamed.items():
+            if all(renamed.get(folder) != new for folder in _parents(run)):
+                found.setdefault(run, new)
+    return _take_along(runs, found)
 
 
 def _rename_folders(runs: Sequence[str], rules: Rules) -> dict[str, str]:
@@ -50,6 +71,11 @@ def _rename_folders(runs: Sequence[str], rules: Rules) -> dict[str, str]:
         return {}
     folders = [folder for run in runs for folder in _parents(run)]
     renamed = rename(list(dict.fromkeys([*runs, *folders])), rules.rename_runs, "run")
+    return _take_along(runs, renamed)
+
+
+def _take_along(runs: Sequence[str], renamed: Mapping[str, str]) -> dict[str, str]:
+    """The new names of runs, where those of folders hold for the runs in them, too."""
     found = {}
     for run in runs:
         if run in renamed:

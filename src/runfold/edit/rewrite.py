@@ -160,16 +160,28 @@ class RunRewrite:
     def first_step(self, counts: NDArray[np.int64]) -> int | None:
         """The step at which the run goes on: the lowest of its scalars that will be left.
 
-        Not of the rest, unless there are no scalars: a restarted job may well log
-        its configuration at step 0 again, as text.
+        Not of the rest, unless there are no scalars, nor of single ones, unless there
+        are no others: a restarted job may well log its configuration at step 0 again,
+        as text, or the size of its model.
         """
-        left = [
+        left = self._left(counts)
+        scalars = [row for row in left if row[5] < HIGHEST]
+        series = [row for row in scalars if row[2] > 1]
+        steps = [int(row[5]) for row in series or scalars] or [int(row[3]) for row in left]
+        return min(steps) + self.rules.shift_steps if steps else None
+
+    def last_step(self, counts: NDArray[np.int64]) -> int:
+        """The highest step that will be left."""
+        steps = [int(row[4]) for row in self._left(counts)]
+        return max(steps, default=LOWEST) + self.rules.shift_steps
+
+    def _left(self, counts: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+        """The rows of tags that will have values at steps."""
+        return [
             row
             for tag, row in zip(self.survey.names, counts, strict=True)
             if row[2] and not is_reserved(tag)
         ]
-        steps = [int(row[5]) for row in left if row[5] < HIGHEST] or [int(row[3]) for row in left]
-        return min(steps) + self.rules.shift_steps if steps else None
 
     def _count(self) -> NDArray[np.int64]:
         rewriter = self.rewriter()

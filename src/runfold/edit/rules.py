@@ -44,7 +44,7 @@ class Rules:
         delete_runs: names and globs of runs that go, with the files in their folders.
         rename_runs: old name to new; runs below a run's folder move with it.
         merge_runs: names and globs to the run that they become together, in the
-            order in which they began.
+            order in which they began; runs below their folders move along.
         overlap: what a merge does where a later run goes back in steps: "marker"
             writes a restart marker, so that readers hide what came before; "cut"
             removes it; "keep" does neither.
@@ -89,6 +89,8 @@ class Rules:
             raise CannotEdit(not_one_of("overlap", self.overlap, OVERLAPS))
         if self.split is not None and self.split not in SPLITS:
             raise CannotEdit(not_one_of("split", self.split, SPLITS))
+        if self.split is not None and self.merge_runs:
+            raise CannotEdit("Runs cannot be merged and split at once. Do one after the other.")
 
     @property
     def has_tag_rules(self) -> bool:
