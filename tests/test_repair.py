@@ -108,6 +108,25 @@ def test_record_longer_than_a_chunk_is_found_behind_damage(tmp_path: Path) -> No
     ]
 
 
+@pytest.mark.parametrize("chunk", [1, 13, 50, 200])
+@pytest.mark.parametrize("name", BREAKS)
+def test_salvage_is_the_same_whatever_the_size_of_a_chunk(
+    name: str, chunk: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = make(tmp_path, *BREAKS[name][0])
+    whole = salvage(str(path))
+    monkeypatch.setattr("runfold.edit.salvage.CHUNK", chunk)
+    assert salvage(str(path)) == whole
+
+
+def test_behind_many_false_lengths_only_long_records_are_given_up(tmp_path: Path) -> None:
+    false = frame(bytes(100_000))[:12] * 20_000
+    path = make(tmp_path, header(), false, frame(bytes(100_000)), scalar(1))
+    found = salvage(str(path))
+    short = path.stat().st_size - len(scalar(1))
+    assert found.spans == [(0, len(header())), (short, path.stat().st_size)]
+
+
 def test_file_without_a_sound_record_is_left_out_and_a_compressed_one_stays(tmp_path: Path) -> None:
     make(tmp_path / "log", b"nothing of an event file" * 10)
     other = tmp_path / "log" / "run" / "events.out.tfevents.2.gz"

@@ -17,6 +17,9 @@ from runfold.edit.records import CHUNK, FRAME_SIZE, is_header, read_record
 from runfold.events.file import HEADER_SIZE, OPEN_FLAGS
 from runfold.text import human_count
 
+# How many times its size is checked of a file in vain. Damage alone takes about once.
+_PATIENCE = 64
+
 
 @dataclass(frozen=True, slots=True)
 class Loss:
@@ -90,45 +93,53 @@ def salvage(path: str) -> Salvage:
         os.close(descriptor)
 
 
+class _Window:
+    """The bytes of a file around a place, which are read a chunk at a time."""
+
+    def __init__(self, descriptor: int, size: int) -> None:
+        self.size = size
+        self.start = 0
+        self.data = b""
+        self._descriptor = descriptor
+
+    @property
+    def beyond(self) -> int:
+        """How many bytes of the file follow."""
+        return self.size - self.start - len(self.data)
+
+    def reach(self, at: int, count: int) -> int:
+        """Have so many bytes from a place on, if the file has them; gives where it is in `data`."""
+        end = min(at + count, self.size)
+        if at < self.start or end > self.start + len(self.data):
+            self.start = at
+            self.data = os.pread(self._descriptor, min(max(count, CHUNK), self.size - at), at)
+            if at + len(self.data) < end:  # shorter than it was a moment ago
+                self.size = at + len(self.data)
+        return at - self.start
+
+
 def _find(descriptor: int, size: int) -> Iterator[tuple[int, int]]:
     """Yield the spans of sound records, none longer than a chunk or one record."""
-    at = 0
-    while at < size:
-        data = os.pread(descriptor, CHUNK, at)
-        used = walk(data, 0, MAX_RECORD)
-        if not used and len(data) == CHUNK:
-            length = _length(descriptor, at)
-            if CHUNK < length <= size - at:
-                data = os.pread(descriptor, length, at)
-                used = walk(data, 0, MAX_RECORD)
-        if used:
-            yield at, at + used
-            at += used
-        elif data:
-            at = _seek(descriptor, at + 1, size)
-        else:
-            return
-
-
-def _seek(descriptor: int, start: int, size: int) -> int:
-    """The first byte from `start` on at which a sound record stands, or the file's end."""
-    at = start
-    while at < size:
-        data = os.pread(descriptor, CHUNK, at)
-        beyond = max(0, size - at - len(data))
-        offset, missing = seek(data, 0, beyond, MAX_RECORD)
+    window = _Window(descriptor, size)
+    budget = _PATIENCE * size
+    at, count = 0, HEADER_SIZE
+    while at < window.size:
+        offset = window.reach(at, count)
+        end = walk(window.data, offset, MAX_RECORD)
+        count = HEADER_SIZE
+        if end > offset:
+            yield at, window.start + end
+            at = window.start + end
+            continue
+        offset, missing, spent = seek(window.data, offset, window.beyond, MAX_RECORD, budget)
+        budget -= spent
+        at = window.start + offset
         if missing:
-            whole = os.pread(descriptor, len(data) - offset + missing, at + offset)
-            if walk(whole, 0, MAX_RECORD):
-                return at + offset
-            at += offset + 1
-        elif offset < len(data):
-            return at + offset
-        elif beyond == 0 or not data:
-            return size
-        else:
-            at += len(data) - HEADER_SIZE + 1
-    return size
+            count = len(window.data) - offset + missing
+        elif offset == len(window.data):
+            if not window.beyond:
+                return
+            at -= HEADER_SIZE - 1  # which may yet begin a record
 
 
 def _length(descriptor: int, offset: int) -> int:
