@@ -202,6 +202,8 @@ def test_merge_goes_on_at_the_first_scalar_whatever_else_is_logged_at_step_0(
     later = losses(tmp_path / "log" / "two", 4, 8, START + 100)
     later.value(values.text("config", "lr: 0.1"), 0, START + 99)
     later.scalar("parameters", 1e6, 0, START + 99)
+    for seconds in range(3):
+        later.scalar("system/host/cpu_percent", 50.0, seconds, START + 100 + seconds)
     (tmp_path / "log" / "two" / NAME).write_bytes(later.getvalue())
     report = edit(tmp_path / "log", tmp_path / "new", merge_runs={"*": "job"})
     assert rf.open(tmp_path / "new")["job"]["loss"].steps.tolist() == [*range(8)]

@@ -17,6 +17,7 @@ from runfold.edit.references import REFERRING, rename_references
 from runfold.edit.rules import HIGHEST, LOWEST, Rules, inclusive
 from runfold.edit.survey import STEPLESS_KINDS, Survey, is_reserved, picture_of
 from runfold.errors import CannotEdit
+from runfold.log.system import PREFIX as SYSTEM
 from runfold.select import Names, select
 from runfold.text import escape
 
@@ -162,7 +163,7 @@ class RunRewrite:
 
         Not of the rest, unless there are no scalars, nor of single ones, unless there
         are no others: a restarted job may well log its configuration at step 0 again,
-        as text, or the size of its model.
+        as text, or the size of its model. Steps of system metrics are seconds.
         """
         left = self._left(counts)
         scalars = [row for row in left if row[5] < HIGHEST]
@@ -176,11 +177,11 @@ class RunRewrite:
         return max(steps, default=LOWEST) + self.rules.shift_steps
 
     def _left(self, counts: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-        """The rows of tags that will have values at steps."""
+        """The rows of tags that will have values at steps of the training."""
         return [
             row
             for tag, row in zip(self.survey.names, counts, strict=True)
-            if row[2] and not is_reserved(tag)
+            if row[2] and not is_reserved(tag) and not tag.startswith(SYSTEM)
         ]
 
     def _count(self) -> NDArray[np.int64]:
