@@ -14,8 +14,7 @@ import pytest
 from cli_runs import losses, write
 
 import runfold as rf
-from runfold.edit.apply import edit
-from runfold.edit.repair import repair
+from runfold.edit import edit, repair
 from runfold.errors import CannotEdit, LogdirNotFound, OutputExists
 
 RUNS = 6
@@ -137,7 +136,7 @@ def test_where_folders_cannot_change_places_in_one_step_two_do(
 # Kills at each step of the way, where the process says that it is about to take it.
 _STEPS = """
 import os, signal, sys
-from runfold.edit.apply import edit
+from runfold.edit import edit
 left = int(sys.argv[2])
 def hook(event, args):
     global left

@@ -9,7 +9,7 @@ from tensorboard_readers import READERS, provider, read_scalars
 
 import runfold as rf
 from runfold.core.encoder import EventBuffer
-from runfold.edit.apply import edit
+from runfold.edit import edit
 from runfold.errors import CannotEdit, UnknownRun
 
 NAME = "events.out.tfevents.1.host"

@@ -8,10 +8,8 @@ from cli_runs import START, losses, write
 
 import runfold as rf
 from runfold.core.encoder import EventBuffer
-from runfold.edit import records
-from runfold.edit.apply import edit
+from runfold.edit import edit, records, repair
 from runfold.edit.names import parse_rename, rename
-from runfold.edit.repair import repair
 from runfold.errors import CannotEdit, UnknownTag
 from runfold.events import values
 

@@ -10,7 +10,7 @@ from tensorboard.compat.proto.summary_pb2 import Summary
 from tensorboard_readers import READERS, provider, read_scalars
 
 import runfold as rf
-from runfold.edit.apply import edit
+from runfold.edit import edit
 
 Value = Summary.Value
 

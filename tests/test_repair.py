@@ -12,7 +12,7 @@ from tensorboard_readers import READERS, provider, read_scalars
 import runfold as rf
 from runfold.cli.check import find_problems
 from runfold.core.encoder import EventBuffer, frame
-from runfold.edit.repair import repair
+from runfold.edit import repair
 from runfold.edit.salvage import salvage
 from runfold.logdir.load import Logdir
 

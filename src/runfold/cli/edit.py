@@ -144,7 +144,7 @@ def _add_list(parser: Parser, option: str, name: str, text: str, default: str = 
 
 def run(options: argparse.Namespace) -> int:
     """Edit, and say what became of each run."""
-    from runfold.edit.apply import edit
+    from runfold.edit import edit
     from runfold.edit.names import parse_rename
     from runfold.edit.rules import Rules, parse_span
 

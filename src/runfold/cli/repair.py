@@ -39,7 +39,7 @@ def add_arguments(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Repair, and say what was lost."""
-    from runfold.edit.repair import repair
+    from runfold.edit import repair
 
     report = repair(
         options.logdir,

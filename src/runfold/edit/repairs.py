@@ -106,7 +106,7 @@ def repair(
     Every record whose checksums fit is kept, wherever it stands; what is torn, zeros
     or damaged goes; a header is put where it is missing. Files that are whole, and
     all others, are copied as they are. The arguments are those of
-    `runfold.edit.apply.edit`, and so is the promise: the result appears when all of
+    `runfold.edit.edit`, and so is the promise: the result appears when all of
     it is on the disk, and the logdir is as it was until then.
 
     Example:
