@@ -108,7 +108,7 @@ def test_scalars_outlast_their_file_and_the_rest_says_that_it_is_gone(tmp_path):
     accumulator = EventAccumulator(str(file)).Reload()
     os.remove(file)
     assert steps(accumulator) == [0]
-    with pytest.raises(FileChanged, match=NAME):
+    with pytest.raises(FileChanged, match=rf"{NAME}.* Reload\(\)"):
         accumulator.Images("image")
     assert steps(accumulator.Reload()) == [0]
 

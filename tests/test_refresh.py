@@ -170,7 +170,8 @@ def test_an_image_of_a_replaced_file_says_so(tmp_path, how):
     with pytest.raises(FileChanged) as caught:
         _ = old.data
     assert str(caught.value) == (
-        f"{path}: the file has changed since it was indexed. Call runs.refresh() and ask again."
+        f"{path}: the file has changed since it was indexed."
+        " Read the log again (runs.refresh(), or Reload()) and ask again."
     )
     with pytest.raises(FileChanged):
         runs.images()

@@ -153,5 +153,5 @@ class FileChanged(RunfoldError):
     def __str__(self) -> str:
         return (
             f"{escape(self.file)}: the file has changed since it was indexed. "
-            "Call runs.refresh() and ask again."
+            "Read the log again (runs.refresh(), or Reload()) and ask again."
         )
