@@ -122,3 +122,21 @@ def test_graph_is_given_as_bytes_too(tmp_path):
     writers.torch(tmp_path)
     multiplexer = EventMultiplexer().AddRunsFromDirectory(str(tmp_path)).Reload()
     assert multiplexer.SerializedGraph(".") == multiplexer.Graph(".").SerializeToString()
+
+
+def test_plugins_and_metadata_are_those_that_the_newer_multiplexer_names(tmp_path):
+    from tensorboard.backend.event_processing.plugin_event_multiplexer import (
+        EventMultiplexer as Newer,
+    )
+
+    for writer, write_log in writers.WRITERS.items():
+        write_log(tmp_path / writer)
+    own, newer = (
+        cls().AddRunsFromDirectory(str(tmp_path)).Reload() for cls in (EventMultiplexer, Newer)
+    )
+    assert "hparams" in own.ActivePlugins() <= newer.ActivePlugins()
+    expected = newer.AllSummaryMetadata()
+    for run, metadata in own.AllSummaryMetadata().items():
+        plugins = {tag: one.plugin_data for tag, one in expected[run].items()}
+        assert {tag: one.plugin_data for tag, one in metadata.items()}.items() <= plugins.items()
+        assert own.GetAccumulator(run).AllSummaryMetadata() == metadata

@@ -305,9 +305,18 @@ class EventAccumulator:
             self._metadata = events.make_metadata(self._index)
         return self._metadata
 
+    def AllSummaryMetadata(self) -> dict[str, SummaryMetadata]:
+        """The first metadata of every tag that has some."""
+        return dict(self.summary_metadata)
+
     def SummaryMetadata(self, tag: str) -> SummaryMetadata:
         """The first metadata of a tag; raises KeyError."""
         return self.summary_metadata[tag]
+
+    def ActivePlugins(self) -> frozenset[str]:
+        """The plugins that some tag belongs to."""
+        names = {one.plugin_data.plugin_name for one in self.summary_metadata.values()}
+        return frozenset(names - {""})
 
     def PluginTagToContent(self, plugin_name: str) -> dict[str, bytes]:
         """What a plugin keeps in the metadata of each of its tags; raises KeyError."""

@@ -200,6 +200,14 @@ class EventMultiplexer:
         """The run metadata of a tag."""
         return self.GetAccumulator(run).RunMetadata(tag)
 
+    def AllSummaryMetadata(self) -> dict[str, dict[str, SummaryMetadata]]:
+        """The first metadata of every tag that has some, by run."""
+        return {run: each.AllSummaryMetadata() for run, each in self._items()}
+
     def SummaryMetadata(self, run: str, tag: str) -> SummaryMetadata:
         """The first metadata of a tag."""
         return self.GetAccumulator(run).SummaryMetadata(tag)
+
+    def ActivePlugins(self) -> frozenset[str]:
+        """The plugins that some tag of some run belongs to."""
+        return frozenset().union(*(each.ActivePlugins() for _, each in self._items()))
