@@ -100,6 +100,7 @@ def test_json_tells_it_to_programs(log: Path, capsys: pytest.CaptureFixture[str]
             " of data. Nothing was changed. Delete one of them, or choose another name.",
         ),
         (["--steps", "9:3"], "9:3 holds no step: its end must be above its first."),
+        (["--rename-tag", "s/.*//"], "would have no name left. Nothing was changed."),
         (["--steps", "x"], "'x' are no steps: write 100:200, 100:, :200 or 100."),
         (["--rename-run", "a=/b"], "'/b' is no name of a run: it must be a path below the logdir."),
         (["--shift-steps", str(2**63 - 1)], "do not fit in 64 bits"),

@@ -145,24 +145,23 @@ def _add_list(parser: Parser, option: str, name: str, text: str, default: str = 
 def run(options: argparse.Namespace) -> int:
     """Edit, and say what became of each run."""
     from runfold.edit import edit
-    from runfold.edit.names import parse_rename
-    from runfold.edit.rules import Rules, parse_span
+    from runfold.edit.rules import Rules
 
     rules = Rules(
         runs=options.runs or None,
         tags=options.tags or None,
         delete_tags=options.delete_tags,
         keep_tags=options.keep_tags or None,
-        rename_tags=[parse_rename(text) for text in options.rename_tag],
-        strip=[kind.strip() for kind in (options.strip or "").split(",") if kind.strip()],
-        steps=[parse_span(text) for text in options.steps],
-        cut_steps=[parse_span(text) for text in options.cut_steps],
+        rename_tags=options.rename_tag,
+        strip=options.strip or (),
+        steps=options.steps,
+        cut_steps=options.cut_steps,
         every=options.every,
         shift_steps=options.shift_steps,
         shift_time=options.shift_time,
         delete_runs=options.delete_runs,
-        rename_runs=[parse_rename(text) for text in options.rename_run],
-        merge_runs=[parse_rename(text) for text in options.merge],
+        rename_runs=options.rename_run,
+        merge_runs=options.merge,
         overlap=options.overlap,
         split=options.split,
     )

@@ -10,7 +10,7 @@ from runfold.errors import CannotEdit, UnknownRun, UnknownTag
 from runfold.select import is_glob
 from runfold.text import did_you_mean, escape
 
-Renames = Mapping[str, str] | Iterable[tuple[str, str]]
+Renames = Mapping[str, str] | str | Iterable[str | tuple[str, str]]
 
 _PATTERN = re.compile(r"s(?P<sign>[^\w\s])(?P<old>.*)(?P=sign)(?P<new>.*)(?P=sign)\Z", re.DOTALL)
 _ERRORS = {"run": UnknownRun, "tag": UnknownTag}
@@ -33,6 +33,14 @@ def parse_rename(text: str) -> tuple[str, str]:
     return old, new
 
 
+def list_renames(rules: Renames) -> list[tuple[str, str]]:
+    """Rules as pairs of old and new, however they were given. Raises CannotEdit."""
+    if isinstance(rules, Mapping):
+        return list(rules.items())
+    each = [rules] if isinstance(rules, str) else rules
+    return [parse_rename(rule) if isinstance(rule, str) else rule for rule in each]
+
+
 def rename(
     names: Sequence[str], rules: Renames, noun: Literal["run", "tag"] = "tag"
 ) -> dict[str, str]:
@@ -45,9 +53,8 @@ def rename(
     that is searched, with `\\1` in NEW for its groups. One that fits no name raises
     UnknownTag or UnknownRun.
     """
-    pairs = list(rules.items()) if isinstance(rules, Mapping) else list(rules)
     found: dict[str, str] = {}
-    for old, new in pairs:
+    for old, new in list_renames(rules):
         renamed = _apply(names, old, new)
         if not renamed:
             hint = did_you_mean(old, names)

@@ -42,7 +42,8 @@ def find_root(source: str | os.PathLike[str]) -> str:
         discover(source)  # says so, and what is near
     if not os.path.isdir(root):
         raise CannotEdit(
-            f"{escape(os.fspath(source))} is not a folder. Give the logdir or run that it is in."
+            f"{escape(os.fspath(source))} is not a folder. Give the logdir or run that it is in;"
+            " `runfold unpack` makes one of a pack."
         )
     return root
 

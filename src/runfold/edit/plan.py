@@ -6,7 +6,7 @@ import posixpath
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from runfold.edit.names import Renames, rename
+from runfold.edit.names import Renames, list_renames, rename
 from runfold.edit.rules import Rules
 from runfold.errors import CannotEdit
 from runfold.select import select
@@ -57,7 +57,7 @@ def _merge(runs: Sequence[str], rules: Renames) -> dict[str, str]:
     restarts of the job.
     """
     found: dict[str, str] = {}
-    for rule in rules.items() if isinstance(rules, Mapping) else rules:
+    for rule in list_renames(rules):
         renamed = {run: _check_name(new) for run, new in rename(runs, [rule], "run").items()}
         for run, new in renamed.items():
             if all(renamed.get(folder) != new for folder in _parents(run)):

@@ -60,6 +60,9 @@ def resolve_tags(surveys: Sequence[Survey], rules: Rules) -> TagChanges:
         dropped &= scope
     found = rename(ordinary, rules.rename_tags)
     renamed = {old: new for old, new in found.items() if old != new}
+    for old, new in renamed.items():
+        if not new:
+            raise CannotEdit(f"Tag '{escape(old)}' would have no name left. Nothing was changed.")
     dropped |= {tag for tag in tags if picture_of(tag) != tag and picture_of(tag) in dropped}
     for tag in tags:
         picture = picture_of(tag)
@@ -142,8 +145,8 @@ class RunRewrite:
             names=self._names,
             kinds=self._kinds,
             events=events,
-            keeps=[inclusive(span) for span in rules.steps],
-            cuts=[inclusive(span) for span in rules.cut_steps],
+            keeps=inclusive(rules.steps),
+            cuts=inclusive(rules.cut_steps),
             limit=self.limit,
             every=rules.every,
             lasts=self._lasts,

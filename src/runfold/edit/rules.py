@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from runfold.edit.names import Renames
+from runfold.edit.names import Renames, list_renames
 from runfold.errors import CannotEdit
 from runfold.events.kinds import KINDS
 from runfold.select import Names
@@ -18,6 +18,7 @@ Overlap = Literal["marker", "cut", "keep"]
 Split = Literal["headers", "files", "sessions"]
 # First step and the step behind the last; None leaves that side open.
 Span = tuple[int | None, int | None]
+Spans = str | Span | Iterable[str | Span]
 
 OVERLAPS = ("marker", "cut", "keep")
 SPLITS = ("headers", "files", "sessions")
@@ -34,10 +35,10 @@ class Rules:
     Attributes:
         runs, tags: where the rules hold: names and globs; None is everywhere.
         delete_tags, keep_tags: names and globs of the tags that go, or that stay.
-        rename_tags: old name to new; see `runfold.edit.names.rename`.
-        strip: kinds whose values go, such as "image" and "histogram".
-        steps, cut_steps: the (first, end) of steps that stay, or that go; the end
-            is the first step that is not meant, and None leaves a side open.
+        rename_tags: old name to new, or "OLD=NEW"; see `runfold.edit.names.rename`.
+        strip: kinds whose values go, such as "image,histogram".
+        steps, cut_steps: the steps that stay, or that go: "100:200", or (first, end);
+            the end is the first step that is not meant, and None leaves a side open.
         every: of each series only the points at multiples of so many steps stay,
             and its first and last one.
         shift_steps, shift_time: what is added to steps, and to wall times in seconds.
@@ -58,9 +59,9 @@ class Rules:
     delete_tags: Names = ()
     keep_tags: Names = None
     rename_tags: Renames = ()
-    strip: Iterable[str] = ()
-    steps: Iterable[Span] = ()
-    cut_steps: Iterable[Span] = ()
+    strip: str | Iterable[str] = ()
+    steps: Spans = ()
+    cut_steps: Spans = ()
     every: int = 1
     shift_steps: int = 0
     shift_time: float = 0.0
@@ -72,15 +73,17 @@ class Rules:
 
     def __post_init__(self) -> None:
         """Refuse what has no meaning. Raises CannotEdit."""
-        strip = [self.strip] if isinstance(self.strip, str) else list(self.strip)
-        object.__setattr__(self, "strip", strip)
-        for kind in strip:
+        strip = self.strip.split(",") if isinstance(self.strip, str) else self.strip
+        object.__setattr__(self, "strip", [kind.strip() for kind in strip if kind.strip()])
+        for kind in self.strip:
             if kind not in STRIPPABLE:
                 raise CannotEdit(not_one_of("strip", kind, STRIPPABLE))
         for name in ("steps", "cut_steps"):
-            object.__setattr__(self, name, [_check_span(span) for span in getattr(self, name)])
-        if self.every < 1:
-            raise CannotEdit(f"every is a number of steps from 1 on, not {self.every}.")
+            object.__setattr__(self, name, _list_spans(getattr(self, name)))
+        for name in ("rename_tags", "rename_runs", "merge_runs"):
+            object.__setattr__(self, name, list_renames(getattr(self, name)))
+        if self.every < 1 or self.every % 1:
+            raise CannotEdit(f"every is a whole number of steps from 1 on, not {self.every}.")
         if not math.isfinite(self.shift_time):
             raise CannotEdit(f"shift_time is a number of seconds, not {self.shift_time}.")
         if not LOWEST <= self.shift_steps <= HIGHEST:
@@ -124,15 +127,30 @@ def parse_span(text: str) -> Span:
     return _check_span((first, int(found[3]) if found[3] else None))
 
 
-def inclusive(span: Span) -> tuple[int, int]:
-    """The lowest and the highest step of a span."""
-    first, end = span
-    low = LOWEST if first is None else max(first, LOWEST)
-    return min(low, HIGHEST), HIGHEST if end is None else min(max(end - 1, LOWEST), HIGHEST)
+def _list_spans(spans: Spans) -> list[Span]:
+    if isinstance(spans, str) or (
+        isinstance(spans, tuple) and len(spans) == 2 and not isinstance(spans[0], str | tuple)
+    ):
+        spans = [spans]
+    return [parse_span(one) if isinstance(one, str) else _check_span(one) for one in spans]
+
+
+def inclusive(spans: Spans) -> list[tuple[int, int]]:
+    """The lowest and the highest step of each span."""
+    return [
+        (
+            LOWEST if first is None else min(max(first, LOWEST), HIGHEST),
+            HIGHEST if end is None else min(max(end - 1, LOWEST), HIGHEST),
+        )
+        for first, end in _list_spans(spans)
+    ]
 
 
 def _check_span(span: Span) -> Span:
-    first, end = span
+    try:
+        first, end = span
+    except (TypeError, ValueError):
+        raise CannotEdit(f"{span!r} are no steps: give (first, end) or '100:200'.") from None
     if first is not None and end is not None and first >= end:
         raise CannotEdit(f"{first}:{end} holds no step: its end must be above its first.")
     return first, end
