@@ -84,6 +84,19 @@ def test_places_that_cannot_be_are_refused(
     assert contents(log.parent) == before
 
 
+@pytest.mark.parametrize("command", [lambda *paths: edit(*paths, every=2), repair])
+def test_folders_keep_their_rights_and_times(command: Callable, log: Path) -> None:
+    private, old = log / "run-1", log / "run-2"
+    private.chmod(0o700)
+    (log / "run-3").chmod(0o555)
+    os.utime(old, (1000, 1000))
+    command(log, log.parent / "new")
+    new = log.parent / "new"
+    assert (new / "run-1").stat().st_mode == private.stat().st_mode
+    assert (new / "run-3").stat().st_mode & 0o777 == 0o555
+    assert (new / "run-2").stat().st_mtime == 1000
+
+
 @pytest.mark.parametrize("command", [edit, repair])
 @pytest.mark.parametrize("options", [{"dry_run": True}, {"output": "new"}])
 def test_what_is_no_logdir_is_refused_with_the_near_ones(

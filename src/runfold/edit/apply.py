@@ -140,6 +140,8 @@ class _Job:
             for name in self.tree.runs:
                 report.runs.append(self._work_on(name, runs.get(name), output, report.notes))
                 go(report.runs[-1].bytes[0])
+        if folder is not None:
+            self.tree.copy_rights(self.places, folder)
         return report
 
     def _prepare(self, report: Report) -> dict[str, _Run]:

@@ -166,6 +166,8 @@ def _work(
                     _write(path, found, output)
                     output.end()
                 advance(stamps[path][2])
+    if folder is not None:
+        tree.copy_rights(places, folder)
     return report
 
 

@@ -59,6 +59,15 @@ class Tree:
             else:
                 place_file(path, target, is_linked)
 
+    def copy_rights(self, targets: Mapping[str, str], folder: str) -> None:
+        """Give the folders below the new top the rights and times of the old ones.
+
+        Last of all: one that may not be written to could not be filled.
+        """
+        for path, place in self.list_others(targets):
+            if place.endswith("/"):
+                shutil.copystat(path, os.path.join(folder, place))
+
     def check_links(self) -> None:
         """Refuse runs that only a link leads to. Raises CannotEdit.
 
