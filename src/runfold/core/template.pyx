@@ -20,7 +20,6 @@ from runfold.core.encoder cimport (
     EVENT_ROOM,
     close_record,
     put_event_head,
-    put_raw,
     put_varint,
     varint_size,
 )
