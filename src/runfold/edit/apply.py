@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ from runfold.core.encoder import EventBuffer
 from runfold.core.rewriter import Boundary, Rewriter
 from runfold.edit.alive import being_written, find_changed, refuse_live, stamp_files
 from runfold.edit.output import Output
+from runfold.edit.parts import Parts
 from runfold.edit.place import build, choose_place, find_root
 from runfold.edit.plan import Moves, plan_moves
 from runfold.edit.records import copy_records
@@ -209,8 +210,8 @@ class _Job:
 
     def _rewrite(self, name: str, target: str, run: _Run, output: Output) -> RunReport:
         one = run.rewrite.survey
-        parts = _Parts(target, self.places[name], self._count_parts(run))
-        self._check_parts(parts)
+        parts = Parts(target, self.places[name], self._count_parts(run))
+        parts.check(self.moves.targets.values())
         rewriter = run.rewrite.rewriter(run.rewrite.boundaries)
         before = output.size
         for number, (path, size) in enumerate(one.sizes.items()):
@@ -245,7 +246,7 @@ class _Job:
 
     def _cross(
         self,
-        parts: _Parts,
+        parts: Parts,
         rewriter: Rewriter,
         output: Output,
         begin: Callable[[], None],
@@ -288,47 +289,6 @@ class _Job:
                 count += self._parts_files
             copy_records(path, rewriter, at_boundary=lambda: crossed.append(None), size=size)
         return count + len(crossed)
-
-    def _check_parts(self, parts: _Parts) -> None:
-        taken = set(self.moves.targets.values())
-        for part in parts.list_all():
-            if part in taken and part != parts.target:
-                raise CannotEdit(
-                    f"There is a run '{escape(part)}' already, where a part of"
-                    f" '{escape(parts.target)}' should go. Rename it first."
-                )
-
-
-class _Parts:
-    """The runs that one run becomes; with one part it stays what it is."""
-
-    def __init__(self, target: str, place: str, count: int) -> None:
-        self.target = target
-        self.place = place
-        self.count = count
-        self.number = 1
-        self.used: list[str] = []
-
-    @property
-    def current(self) -> str:
-        """The folder of the run that is being written."""
-        name = self._name(self.target, self.number)
-        if name not in self.used:
-            self.used.append(name)
-        return self._name(self.place, self.number)
-
-    def advance(self, count: int = 1) -> None:
-        """Go on with the next part."""
-        self.number += count
-
-    def list_all(self) -> Sequence[str]:
-        """The names of all parts."""
-        return [self._name(self.target, number) for number in range(1, self.count + 1)]
-
-    def _name(self, top: str, number: int) -> str:
-        if self.count == 1:
-            return top
-        return os.path.normpath(os.path.join(top, f"part-{number}"))
 
 
 def _start(run: _Run) -> float:
