@@ -85,6 +85,7 @@ def test_folder_whose_name_is_no_text_keeps_it(tmp_path: Path) -> None:
         ("*_loss=*/loss", {"a_loss": "a/loss", "b_loss": "b/loss"}),
         ("?_*=*", {"a_loss": "loss", "b_loss": "loss"}),
         (r"s/^(.)_(.*)/\2-\1/", {"a_loss": "loss-a", "b_loss": "loss-b"}),
+        (r"s/(a|b)_/\1\//", {"a_loss": "a/loss", "b_loss": "b/loss"}),
         ("s|_|/|", {"a_loss": "a/loss", "b_loss": "b/loss"}),
         (r"lr\=1=lr", {"lr=1": "lr"}),
         ("[!a]_loss=z", {"b_loss": "z"}),
@@ -94,7 +95,9 @@ def test_renames_take_names_globs_and_patterns(text: str, expected: dict[str, st
     assert rename(["a_loss", "b_loss", "lr=1"], [parse_rename(text)]) == expected
 
 
-@pytest.mark.parametrize("text", ["a", "=b", "a=b=c", "a_loss=*", "[z-a]*=x", "s/(/x/", r"s/a/\9/"])
+@pytest.mark.parametrize(
+    "text", ["a", "=b", "a=b=c", "a_loss=*", "[z-a]*=x", "s/(/x/", r"s/a/\9/", r"s/a\/b/"]
+)
 def test_renames_without_a_meaning_are_refused(text: str) -> None:
     with pytest.raises((CannotEdit, UnknownTag)):
         rename(["aa_loss", "*a"], [parse_rename(text)])

@@ -12,7 +12,12 @@ from runfold.text import did_you_mean, escape
 
 Renames = Mapping[str, str] | str | Iterable[str | tuple[str, str]]
 
-_PATTERN = re.compile(r"s(?P<sign>[^\w\s])(?P<old>.*)(?P=sign)(?P<new>.*)(?P=sign)\Z", re.DOTALL)
+# As in sed, a backslash lets the sign be part of the pattern or of the new name.
+_PATTERN = re.compile(
+    r"s(?P<sign>[^\w\s\\])(?P<old>(?:\\.|(?!(?P=sign))[^\\])*)(?P=sign)"
+    r"(?P<new>(?:\\.|(?!(?P=sign))[^\\])*)(?P=sign)\Z",
+    re.DOTALL,
+)
 _ERRORS = {"run": UnknownRun, "tag": UnknownTag}
 
 
@@ -69,7 +74,9 @@ def _apply(names: Sequence[str], old: str, new: str) -> dict[str, str]:
         return {old: new}
     pattern = _PATTERN.match(old)
     if pattern and not new:
-        return _substitute(names, pattern["old"], pattern["new"], old)
+        sign = pattern["sign"]
+        before, after = (pattern[side].replace("\\" + sign, sign) for side in ("old", "new"))
+        return _substitute(names, before, after, old)
     if not is_glob(old):
         return {}
     if new.count("*") > old.count("*"):
