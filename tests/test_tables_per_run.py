@@ -123,6 +123,16 @@ def test_hparams_of_torch_are_joined_to_their_run(tmp_path: Path):
         assert table["status"].tolist() == ["finished"]
 
 
+def test_a_run_begins_with_its_own_events_not_when_its_hparams_were_added(tmp_path: Path):
+    write(tmp_path / "run", scalars("loss", (0, 0.5), (1, 0.4)))
+    with SummaryWriter(str(tmp_path / "run")) as writer:
+        writer.add_hparams({"lr": 0.1}, {"hparam/acc": 0.75})
+    table = rf.open(tmp_path).table()
+    assert table["status"].tolist() == ["finished"]
+    assert table["start"].dt.year.tolist() == [1970]
+    assert (table["duration"] > 0).all()
+
+
 def test_several_trials_of_torch_in_one_folder_are_a_row_each(tmp_path: Path):
     with SummaryWriter(str(tmp_path / "run")) as writer:
         for number in range(3):

@@ -5,6 +5,7 @@ Nothing is computed before its column is asked for.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -110,7 +111,8 @@ class Overview:
             status = read_status(log) if log.payloads else RunStatus("unknown")
             for part in self.parts.get(log.name, ()):
                 if status.state == "unknown":
-                    status = read_status(part)
+                    # The part began when `add_hparams` was called, often at the very end.
+                    status = replace(read_status(part), started=status.started)
             found.append(status)
         return found
 
