@@ -183,6 +183,14 @@ def test_numbers_of_numpy_are_numbers(sweep):
     ]
 
 
+def test_trials_of_one_torch_writer_that_contradict_each_other_are_runs(tmp_path):
+    with SummaryWriter(tmp_path) as writer:
+        for number, rate in enumerate((0.1, 0.1, 0.2)):
+            writer.add_hparams({"lr": rate}, {"acc": rate}, run_name=f"170000000{number}.5")
+    found = group(tmp_path, "lr")
+    assert [(one.name, len(one.logs)) for one in found.groups] == [("lr=0.1", 2), ("lr=0.2", 1)]
+
+
 def test_metrics_that_torch_logs_beside_hparams_are_said_to_be_left_out(tmp_path):
     for seed in range(2):
         with SummaryWriter(tmp_path / f"seed-{seed}") as writer:

@@ -35,7 +35,7 @@ def test_the_example_of_the_design(runs: rf.Runs):
 
 def test_every_scalar_is_there_as_in_the_long_table(runs: rf.Runs):
     expected = runs.scalars().astype({"run": str, "tag": str})
-    pd.testing.assert_frame_equal(pd.DataFrame(runs.sql("from scalars")), expected)
+    pd.testing.assert_frame_equal(runs.sql("from scalars"), expected)
 
 
 def test_nan_infinity_and_large_steps_are_exact(runs: rf.Runs):
@@ -76,7 +76,7 @@ def test_runs_have_their_hparams_by_name(runs: rf.Runs):
 def test_a_run_tells_how_much_it_holds(runs: rf.Runs, tmp_path: Path):
     found = runs.sql("select * exclude (hparams, start, duration, size) from runs where points = 7")
     path = str(tmp_path / "seed-0")
-    assert rows(found)[0] == ("seed-0", path, "unknown", 7, 0, 0, 1, 1, 0)
+    assert rows(found)[0] == ("seed-0", path, "unknown", 1, 7, 0, 1, 0)
 
 
 def test_hparams_that_torch_put_below_a_run_are_the_runs(tmp_path: Path):
@@ -86,6 +86,31 @@ def test_hparams_that_torch_put_below_a_run_are_the_runs(tmp_path: Path):
     query = "select run, number from hparams where run = 'a' and type is not null"
     assert rows(runs.sql(query)) == [("a", 0.5)]
     assert runs.sql("select hparams['lr'] lr from runs where run = 'a'")["lr"][0] == "0.5"
+
+
+def write_trials(folder: Path, *rates: float) -> None:
+    write(folder, scalars("loss", (0, 1.0), (5, 0.5)))
+    for number, rate in enumerate(rates):
+        said = values(encode.hparams_start({"lr": rate}), encode.hparams_end("success"))
+        own = [scalars("acc", (0, rate)), scalars("loss", (0, 9.0))]
+        write(folder / f"175000000{number}.25", said, *own)
+
+
+def test_runs_are_those_of_the_table_and_joins_find_the_metrics_of_their_parts(tmp_path: Path):
+    write_trials(tmp_path / "joined", 0.5)
+    write_trials(tmp_path / "apart", 0.5, 0.25)
+    runs = rf.open(tmp_path, progress=False)
+    columns = ["run", "status", "duration", "steps", "points"]
+    found = runs.sql(f"select {', '.join(columns)} from runs")
+    assert rows(found) == rows(runs.table(columns=columns))
+    apart = ["apart/1750000000.25", "apart/1750000001.25"]
+    assert found["run"].tolist() == ["apart", *apart, "joined"]
+    query = "select run, hparams['lr']::double, value from scalars join runs using (run)"
+    expected = [(apart[0], 0.5, 0.5), (apart[1], 0.25, 0.25), ("joined", 0.5, 0.5)]
+    assert rows(runs.sql(f"{query} where tag = 'acc' order by run")) == expected
+    assert rows(runs.sql(f"{query} where tag = 'acc' and run = 'joined'")) == expected[2:]
+    losses = runs.sql("select value from scalars where run = 'joined' and tag = 'loss'")
+    assert losses["value"].tolist() == [1.0, 0.5]
 
 
 def test_texts_of_one_value_have_a_row_each(runs: rf.Runs):

@@ -12,7 +12,7 @@ from runfold.tables.rows import Stored, decode_rows, fetched, objects
 from runfold.tables.scalars import categories
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from runfold.events.kinds.hparams import HParams
     from runfold.logdir.log import RunLog
@@ -71,22 +71,38 @@ def parent_of(run: str) -> str | None:
     return (folder or ".") if _TIME_STAMP.fullmatch(last) else None
 
 
-def join_settings(logs: Iterable[RunLog]) -> tuple[dict[str, dict[str, Any]], set[str]]:
-    """The hparams of each run that has any, and the runs that are but a part of another.
+def join_settings(logs: Iterable[RunLog]) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
+    """The hparams of each run that has any, and by their names the runs that are parts of another.
 
     torch's and tensorboardX's `add_hparams` make a folder named by the time in
-    the run's own for each call; what is said there is said of the run.
+    the run's own for each call; what is said there is said of the run. Where such
+    folders contradict each other, each is a trial of its own and no part.
     """
     logs = list(logs)
     found = read_settings(logs)
     names = {log.name for log in logs}
-    parts = set()
-    for run, own in list(found.items()):
+    families: dict[str, list[str]] = {}
+    for run in found:
         parent = parent_of(run)
         if parent in names:
-            found.setdefault(parent, {}).update(own)
-            parts.add(run)
+            families.setdefault(parent, []).append(run)
+    parts: dict[str, str] = {}
+    for parent, runs in families.items():
+        if not _contradict([found[run] for run in runs]):
+            parts |= dict.fromkeys(runs, parent)
+    for run, parent in parts.items():
+        found.setdefault(parent, {}).update(found[run])
     return found, parts
+
+
+def _contradict(all_settings: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether any two give one hparam different values."""
+    merged: dict[str, Any] = {}
+    for own in all_settings:
+        for name, value in own.items():
+            if merged.setdefault(name, value) != value and value == value:
+                return True
+    return False
 
 
 def long_frame(selected: Selected) -> Table:

@@ -20,13 +20,13 @@ from runfold.select import match_glob
 from runfold.tables.columns import AT, COUNTED, Column, Known
 from runfold.tables.curves import Curves
 from runfold.tables.direction import LOWER, find_direction
-from runfold.tables.hparams import parent_of, read_settings
+from runfold.tables.hparams import join_settings
 from runfold.tables.story import read_part, read_status
 from runfold.tables.values import ROWS, embeddings_of, mesh_name
 from runfold.text import escape
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
     from numpy.typing import NDArray
 
@@ -59,16 +59,10 @@ class Overview:
     ) -> None:
         by_name = {log.name: log for log in logs}
         self._better = better
-        self._own = read_settings(by_name.values())
+        self._own, joined = join_settings(by_name.values())
         self.parts: dict[str, list[RunLog]] = {}
-        for run in self._own:
-            parent = parent_of(run)
-            if parent in by_name:
-                self.parts.setdefault(parent, []).append(by_name[run])
-        for parent, parts in list(self.parts.items()):
-            if _contradict([self._own[part.name] for part in parts]):
-                del self.parts[parent]
-        joined = {part.name for parts in self.parts.values() for part in parts}
+        for part, run in joined.items():
+            self.parts.setdefault(run, []).append(by_name[part])
         self.logs = [log for name, log in by_name.items() if name not in joined]
         self._curves: dict[str, Curves] = {}
 
@@ -79,6 +73,10 @@ class Overview:
     def runs(self) -> list[str]:
         """The names of the rows."""
         return [log.name for log in self.logs]
+
+    def parts_of(self, log: RunLog) -> list[RunLog]:
+        """The run of a row, and the folders that were joined to it."""
+        return [log, *self.parts.get(log.name, ())]
 
     @cached_property
     def known(self) -> Known:
@@ -97,8 +95,6 @@ class Overview:
         found = []
         for log in self.logs:
             own = self._own.get(log.name, _NONE)
-            for part in self.parts.get(log.name, ()):
-                own = own | self._own[part.name]
             found.append(_restore_integers(log, dict(name_leaves(own))) if own else own)
         return found
 
@@ -171,7 +167,7 @@ class Overview:
         if what in ("start", "duration"):
             return self._times[what == "duration"]
         if what == "points":
-            return [log.points for log in self.logs]
+            return [sum(one.points for one in self.parts_of(log)) for log in self.logs]
         if what == "steps":
             return self._last_steps
         if what == "hparam":
@@ -299,16 +295,6 @@ class Overview:
         for row, value in found:
             cells[row] = value
         return cells
-
-
-def _contradict(all_settings: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether any two give one hparam different values."""
-    merged: dict[str, Any] = {}
-    for own in all_settings:
-        for name, value in own.items():
-            if merged.setdefault(name, value) != value and value == value:
-                return True
-    return False
 
 
 def _restore_integers(log: RunLog, own: dict[str, Any]) -> dict[str, Any]:

@@ -8,9 +8,9 @@ names. A column that is not needed is there and holds nothing.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +23,9 @@ from runfold.tables.arrays import (
     number_array,
     text_array,
 )
-from runfold.tables.hparams import join_settings
+from runfold.tables.columns import Column
+from runfold.tables.hparams import join_settings, parent_of
+from runfold.tables.overview import Overview
 from runfold.tables.schema import EDGES, TOTALS, schema_of
 from runfold.tables.values import ROWS
 from runfold.text import utf8
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
     from runfold.events.problems import Problem
     from runfold.logdir.load import Logdir
     from runfold.logdir.log import RunLog
+    from runfold.logdir.series import Series
+    from runfold.tables.listing import RunLine
     from runfold.tables.pushdown import Need
     from runfold.tables.rows import Row
 
@@ -74,46 +78,67 @@ def build_table(table: str, source: Source, need: Need) -> pa.Table:
 
 
 def _logs(source: Source, need: Need) -> list[RunLog]:
-    return source.read([name for name in source.names if need.keeps("run", utf8(name))])
+    """The runs that may be needed; each with the folders that may be parts of it."""
+    names = set(source.names)
+    wholes = {name: _whole(name, names) for name in source.names}
+    wanted = {whole for name, whole in wholes.items() if need.keeps("run", utf8(name))}
+    return source.read([name for name, whole in wholes.items() if whole in wanted])
+
+
+def _whole(name: str, names: set[str]) -> str:
+    parent = parent_of(name)
+    return parent if parent in names else name
+
+
+def _owners(logs: Sequence[RunLog]) -> dict[str, str]:
+    """The runs that folders of torch's `add_hparams` are joined to."""
+    # Whoever has none does not pay for a look at the hparams.
+    return join_settings(logs)[1] if any(parent_of(log.name) for log in logs) else {}
 
 
 def _runs(source: Source, need: Need) -> Made:
-    """One row a run."""
+    """One row a run, as in `runs.table()`."""
     from runfold.tables.listing import list_run
-    from runfold.tables.story import read_status
 
-    logs = _logs(source, need)
-    counted = ("points", "hidden", "files", "size", "problems")
-    is_counted = any(map(need.has, ("start", "duration", "first_step", "last_step", *counted)))
-    lines = [list_run(log) for log in logs] if is_counted else []
-    spans = [line.steps or (None, None) for line in lines]
+    overview = Overview(_logs(source, need))
 
-    def hparams() -> Any:
-        found = _settings(source, need)
-        spelled = [found.get(log.name, {}).items() for log in logs]
-        return map_array([{name: _spell(value) for name, value in one} for one in spelled])
+    def cells(name: str) -> Any:
+        return overview.cells(Column(name))
 
-    return len(logs), {
-        "run": lambda: name_array([log.name for log in logs]),
-        "path": lambda: text_array([log.path for log in logs]),
-        "status": lambda: text_array([read_status(log).state for log in logs]),
-        "start": lambda: _seconds([line.start for line in lines]),
-        "duration": lambda: _seconds([line.duration for line in lines]),
-        **{name: partial(_numbers, lines, name, np.int64) for name in counted},
-        "first_step": lambda: number_array([first for first, _ in spans], np.int64),
-        "last_step": lambda: number_array([last for _, last in spans], np.int64),
-        "hparams": hparams,
+    def count(name: str) -> pa.Array:
+        totals = [sum(getattr(one, name) for one in lines) for lines in listed()]
+        return number_array(totals, np.int64)
+
+    @cache
+    def listed() -> list[list[RunLine]]:
+        return [[list_run(one) for one in overview.parts_of(log)] for log in overview.logs]
+
+    return len(overview), {
+        "run": lambda: name_array(overview.runs),
+        "path": lambda: text_array([log.path for log in overview.logs]),
+        "status": lambda: text_array(cells("status")),
+        "start": lambda: _seconds(cells("start")),
+        "duration": lambda: _seconds(cells("duration")),
+        "steps": lambda: number_array(cells("steps"), np.int64),
+        "points": lambda: number_array(cells("points"), np.int64),
+        **{name: partial(count, name) for name in ("hidden", "files", "size", "problems")},
+        "hparams": lambda: map_array(
+            [{name: _spell(value) for name, value in own.items()} for own in overview.settings]
+        ),
     }
 
 
 def _scalars(source: Source, need: Need) -> Made:
     """One row a point."""
-    series = [
-        one
-        for log in _logs(source, need)
-        for tag, one in log.scalars.items()
-        if need.keeps("tag", utf8(tag))
-    ]
+    logs = _logs(source, need)
+    owners = _owners(logs)
+    found: dict[tuple[str, str], Series] = {}
+    # A run's own points come first: of a tag that both have a part tells nothing new.
+    for log in sorted(logs, key=lambda log: log.name in owners):
+        for tag, one in log.scalars.items():
+            if need.keeps("tag", utf8(tag)):
+                found.setdefault((owners.get(log.name, log.name), tag), one)
+    series = list(found.values())
     lengths = [len(one) for one in series]
 
     def join(name: str, dtype: type) -> Any:
@@ -121,8 +146,8 @@ def _scalars(source: Source, need: Need) -> Made:
         return number_array(np.concatenate(pieces), dtype)
 
     return sum(lengths), {
-        "run": lambda: name_array([one.run for one in series], lengths),
-        "tag": lambda: name_array([one.tag for one in series], lengths),
+        "run": lambda: name_array([run for run, _ in found], lengths),
+        "tag": lambda: name_array([tag for _, tag in found], lengths),
         "step": lambda: join("steps", np.int64),
         "wall_time": lambda: join("wall_times", np.float64),
         "value": lambda: join("values", np.float64),
@@ -131,10 +156,11 @@ def _scalars(source: Source, need: Need) -> Made:
 
 def _hparams(source: Source, need: Need) -> Made:
     """One row a setting."""
+    overview = Overview(_logs(source, need))
     rows = [
         (run, name, value)
-        for run, values in _settings(source, need).items()
-        for name, value in values.items()
+        for run, own in zip(overview.runs, overview.settings, strict=True)
+        for name, value in own.items()
     ]
     values = [value for _, _, value in rows]
     flags = [value if isinstance(value, bool) else None for value in values]
@@ -151,17 +177,6 @@ def _hparams(source: Source, need: Need) -> Made:
         "number": lambda: number_array(numbers, np.float64),
         "flag": lambda: number_array(flags, np.bool_),
     }
-
-
-def _settings(source: Source, need: Need) -> dict[str, dict[str, Any]]:
-    """The hparams by run; those that `add_hparams` of torch put below a run are the run's own."""
-    wanted = [
-        name
-        for name in source.names
-        if need.keeps("run", utf8(name)) or need.keeps("run", utf8(name.rpartition("/")[0] or "."))
-    ]
-    found, parts = join_settings(source.read(wanted))
-    return {run: values for run, values in found.items() if run not in parts}
 
 
 def _text(source: Source, need: Need) -> Made:
@@ -228,14 +243,17 @@ _BUILDERS: dict[str, Callable[[Source, Need], Made]] = {
 }
 
 
-def _rows(kind: str, source: Source, need: Need) -> Iterable[Row[Any]]:
+def _rows(kind: str, source: Source, need: Need) -> Iterator[Row[Any]]:
     """The stored values of a kind, decoded."""
-    return ROWS[kind](
+    logs = _logs(source, need)
+    owners = _owners(logs)
+    for row in ROWS[kind](
         (log, payloads.readable())
-        for log in _logs(source, need)
+        for log in logs
         for (found, tag), payloads in log.payloads.items()
         if found == kind and need.keeps("tag", utf8(tag))
-    )
+    ):
+        yield replace(row, run=owners[row.run]) if row.run in owners else row
 
 
 def _places(rows: Sequence[Row[Any]]) -> dict[str, Callable[[], Any]]:
