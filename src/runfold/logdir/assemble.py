@@ -45,6 +45,10 @@ def assemble_series(
     run: str, files: Sequence[EventFile], names: Sequence[str], policy: str
 ) -> dict[str, Series]:
     """The scalar series of a run by tag."""
+    if len(files) == 1 and policy != "step" and not files[0].columns.restarts:
+        # The runs of a large sweep are mostly like this, and by the thousand.
+        only = files[0].columns.scalars
+        return {names[tag]: Series(run, names[tag], *points) for tag, points in only.items()}
     gathered: dict[int, list[Points]] = {}
     for file in files:
         for tag, points in file.columns.scalars.items():
