@@ -86,6 +86,15 @@ def test_files_keep_what_their_format_can(
     ]
 
 
+def test_what_parquet_cannot_hold_is_said_and_no_file_made(
+    logdir: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    out = tmp_path / "a.parquet"
+    assert main(["sql", logdir, "select interval 1 day as i", "-o", str(out)]) == 2
+    assert "Parquet cannot hold these rows." in capsys.readouterr().err
+    assert not out.exists()
+
+
 def test_a_file_that_exists_is_kept(logdir: str, tmp_path: Path):
     out = tmp_path / "a.csv"
     out.write_text("mine")

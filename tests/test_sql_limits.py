@@ -140,5 +140,9 @@ def test_a_wrong_query_says_what_and_where(
 def test_arguments_of_a_wrong_kind_are_refused(runs: rf.Runs):
     with pytest.raises(TypeError, match="A query is a str, not int"):
         runs.sql(3)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="The parameters are a list or, by their names, a dict"):
+        runs.sql("select ?", "seed-0")
+    with pytest.raises(BadQuery, match="The parameters cannot be handed to another process"):
+        runs.sql("select ?", [lambda: 1], limit_seconds=60)
     with pytest.raises(ValueError, match="limit_memory is a number above 0, not 0"):
         runs.sql("select 1", limit_memory=0)

@@ -139,6 +139,9 @@ QUERIES = [
     "select * from scalars where tag between 'train' and 'trainz' and run like '%_d-_'",
     "select * from scalars where case when tag = 'step' then run > 'a' else run = 'seed-0' end",
     "select * from scalars order by value desc, step limit 2",
+    "select run, step from scalars where value = 'nan'::double",
+    "select run, step from scalars where tag = 'step' and value < 'inf'::double",
+    "select run, step, (bitstring '101')::varchar from scalars",
 ]
 
 

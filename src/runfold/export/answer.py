@@ -7,10 +7,12 @@ import json
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from runfold.errors import RunfoldError
 from runfold.export.columns import make_columns
 from runfold.export.delimited import spell_delimited
 from runfold.export.files import StrPath, replace_file
 from runfold.export.table import check_path, write_table
+from runfold.text import escape
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,13 +33,19 @@ def write_rows(
     if suffix not in (".parquet", ".arrow", ".feather"):
         return write_table(_flat(rows), path, overwrite, escape_formulas=escape_formulas)
     with replace_file(path, overwrite) as file:
+        import pyarrow as pa
+
         if suffix == ".parquet":
             import pyarrow.parquet as pq
 
-            pq.write_table(rows, file, compression="zstd")
+            try:
+                pq.write_table(rows, file, compression="zstd")
+            except pa.ArrowNotImplementedError as error:
+                raise RunfoldError(
+                    f"{escape(str(path))}: Parquet cannot hold these rows. {escape(str(error))}."
+                    " Cast that column in the query (`i::varchar`), or write .arrow or .csv."
+                ) from None
         else:
-            import pyarrow as pa
-
             options = pa.ipc.IpcWriteOptions(compression="zstd")
             with pa.ipc.new_file(file, rows.schema, options=options) as writer:
                 writer.write_table(rows)

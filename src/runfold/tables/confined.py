@@ -25,7 +25,7 @@ from typing import IO, TYPE_CHECKING, Any
 from runfold import errors
 from runfold.errors import BadQuery, QueryStopped, RunfoldError
 from runfold.tables.engine import Host, answer_query
-from runfold.text import human_bytes, human_duration
+from runfold.text import escape, human_bytes, human_duration
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -49,10 +49,16 @@ def run_confined(
     limit_memory: int | None,
 ) -> pa.Table:
     """The rows that a query asks for. Raises as `answer_query`, and QueryStopped at a limit."""
+    try:
+        message = pickle.dumps((query, parameters, limit_memory))
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise BadQuery(
+            f"The parameters cannot be handed to another process: {escape(str(error))}. Give"
+            " numbers, text, bytes and times, or set no limit."
+        ) from None
     with _start() as process, _Watch(process, limit_seconds, limit_memory) as watch:
         assert process.stdin is not None
         assert process.stdout is not None
-        message = pickle.dumps((query, parameters, limit_memory))
         try:
             return _converse(process.stdin, process.stdout, message, host, watch)
         except (BrokenPipeError, EOFError):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from runfold.tables.engine import Host, answer_query
 from runfold.tables.pushdown import Need, find_needs
 from runfold.tables.relations import Source, build_table
+from runfold.text import escape
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -41,6 +43,9 @@ def run_query(
 
     if not isinstance(query, str):
         raise TypeError(f"A query is a str, not {type(query).__name__}.")
+    if not isinstance(parameters, Mapping | Sequence | None) or isinstance(parameters, str | bytes):
+        shown = escape(repr(parameters))
+        raise TypeError(f"The parameters are a list or, by their names, a dict, not {shown}.")
     for name, limit in (("limit_seconds", limit_seconds), ("limit_memory", limit_memory)):
         if limit is not None and not limit > 0:
             raise ValueError(f"{name} is a number above 0, not {limit}.")

@@ -61,11 +61,15 @@ def make_plans(connection: DuckDBPyConnection, query: str) -> tuple[Any, Any]:
     """DuckDB's plans of a query, before and after optimisation; empty where it has none.
 
     The tables must be there, without rows, in the connection's main schema. There
-    is no plan for a query that is wrong, nor for PIVOT.
+    is no plan for a query that is wrong, nor for PIVOT, nor where DuckDB spells
+    it as what is no JSON: with a NaN or a bit string among its constants.
     """
     call = "select json_serialize_plan($q), json_serialize_plan($q, optimize := true)"
     answer = connection.execute(call, {"q": query}).fetchone() or ("{}", "{}")
-    bound, optimised = (json.loads(said).get("plans", []) for said in answer)
+    try:
+        bound, optimised = (json.loads(said).get("plans", []) for said in answer)
+    except ValueError:
+        return [], []
     return bound, optimised
 
 
