@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from runfold.cli.terminal import cell_width
 from runfold.plot.curves import draw_curves
 from runfold.plot.sheet import Stroke
+from runfold.text import cell_width
 
 CODE = re.compile(r"\x1b\[[0-9;]*m")
 SIZES = st.shared(st.integers(1, 30), key="n")

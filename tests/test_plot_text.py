@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from runfold.cli.terminal import Column, cell_width, format_table, shorten
+from runfold.cli.terminal import Column, format_table, shorten
 from runfold.plot.text import draw_bars, draw_curve
+from runfold.text import cell_width
 
 
 def curve(steps: list[int], values: list[float], **options: object) -> list[str]:

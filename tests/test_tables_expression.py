@@ -67,6 +67,7 @@ def test_tree(text, expected):
         ("lr = 0.1", "Cannot read '='. Say == for equal.\n  lr = 0.1\n     ^"),
         ("a & b", "Cannot read '&'. Say `and`.\n  a & b\n    ^"),
         ("a == 'x", "Cannot read '''. The quote is never closed.\n  a == 'x\n       ^"),
+        ("'损失' = 1", "Cannot read '='. Say == for equal.\n  '损失' = 1\n         ^"),
         ("lr <", "Something is missing at the end.\n  lr <\n      ^"),
         ("(a or b", "Expected ')' here.\n  (a or b\n         ^"),
         ("a b", "Did not expect 'b' here. A word such as `and` is missing.\n  a b\n    ^"),

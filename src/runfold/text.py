@@ -3,6 +3,7 @@
 import heapq
 import math
 import re
+import unicodedata
 from collections.abc import Collection, Iterable, Iterator
 
 _NUMBER = re.compile(r"([0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)")
@@ -53,6 +54,17 @@ def _fit(chars: str, budget: int) -> Iterator[str]:
         if budget < 0:
             return
         yield shown
+
+
+def cell_width(text: str) -> int:
+    """How many columns of a terminal a text takes: two for a wide character, none for a mark."""
+    return len(text) if text.isascii() else sum(map(_char_width, text))
+
+
+def _char_width(char: str) -> int:
+    if unicodedata.combining(char):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
 
 
 def utf8(text: str) -> str:

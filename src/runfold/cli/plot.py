@@ -11,7 +11,6 @@ from runfold.cli.folding import add_folding, fold_options
 from runfold.cli.reduce import summary
 from runfold.cli.terminal import (
     can_show,
-    cell_width,
     has_colour,
     has_true_colour,
     note,
@@ -19,7 +18,7 @@ from runfold.cli.terminal import (
     shorten,
     show_tag,
 )
-from runfold.text import escape
+from runfold.text import cell_width, escape
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

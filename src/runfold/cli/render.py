@@ -14,7 +14,6 @@ import numpy as np
 from runfold.cli.terminal import (
     Column,
     can_show,
-    cell_width,
     format_table,
     has_colour,
     has_true_colour,
@@ -22,7 +21,7 @@ from runfold.cli.terminal import (
 )
 from runfold.events.kinds.text import text_of
 from runfold.plot.text import draw_bars, draw_picture
-from runfold.text import escape, human_bytes, human_count, human_duration
+from runfold.text import cell_width, escape, human_bytes, human_count, human_duration
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -9,12 +9,11 @@ import math
 import os
 import shutil
 import sys
-import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from runfold.errors import RunfoldError
-from runfold.text import escape, human_count
+from runfold.text import cell_width, escape, human_count
 
 _NARROWEST = 8
 _WIDEST_PLOT = 100
@@ -199,16 +198,3 @@ def _take(text: str, size: int) -> str:
         if used > size:
             return text[:number]
     return text
-
-
-def cell_width(text: str) -> int:
-    """How many columns of a terminal a text takes: two for a wide character, none for a mark."""
-    if text.isascii():
-        return len(text)
-    return sum(map(_char_width, text))
-
-
-def _char_width(char: str) -> int:
-    if unicodedata.combining(char):
-        return 0
-    return 2 if unicodedata.east_asian_width(char) in "WF" else 1

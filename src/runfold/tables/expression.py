@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
 
 from runfold.errors import BadExpression
-from runfold.text import did_you_mean, escape
+from runfold.text import cell_width, did_you_mean, escape
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -135,7 +135,7 @@ def refuse(text: str, at: int, message: str) -> NoReturn:
     before, after = escape(text[max(0, at - 40) : at], 1000), escape(text[at : at + 30], 1000)
     before = "…" + before if at > 40 else before
     after = after + "…" if len(text) > at + 30 else after
-    raise BadExpression(f"{message}\n  {before}{after}\n  {' ' * len(before)}^")
+    raise BadExpression(f"{message}\n  {before}{after}\n  {' ' * cell_width(before)}^")
 
 
 class _Parser:
