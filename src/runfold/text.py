@@ -157,6 +157,15 @@ def not_one_of(option: str, value: object, known: Collection[str]) -> str:
     return f"{option} is one of {choices}, not {escape(repr(value))}. {hint}".rstrip()
 
 
+def show_value(value: object) -> str:
+    """Return a value as people write it: 48.0 as `48`, True as `true`."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        return repr(value).removesuffix(".0")
+    return str(value)
+
+
 def human_bytes(count: int) -> str:
     """Return a size such as `812 B`, `4.1 kB` or `2.3 GB` (powers of 1,000)."""
     if count < 1000:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from runfold.reduce.groups import show_value
+from runfold.text import show_value
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

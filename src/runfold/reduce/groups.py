@@ -14,7 +14,7 @@ import numpy as np
 from runfold.errors import CannotFold
 from runfold.reduce.folded import FILE_SUFFIX
 from runfold.tables.hparams import join_settings
-from runfold.text import did_you_mean, escape, human_count, human_list, natural_key
+from runfold.text import did_you_mean, escape, human_count, human_list, natural_key, show_value
 
 if TYPE_CHECKING:
     from runfold.logdir.log import RunLog
@@ -92,15 +92,6 @@ def make_groups(logs: Iterable[RunLog], by: By = None) -> Grouping:
     ]
     _refuse_equal_names(groups)
     return Grouping(sorted(groups, key=lambda group: natural_key(group.name)), left_out)
-
-
-def show_value(value: object) -> str:
-    """A value as it stands in the name of a group: 48.0 as `48`, True as `true`."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, float):
-        return repr(value).removesuffix(".0")
-    return str(value)
 
 
 def _each(by: By) -> list[One]:

@@ -28,7 +28,7 @@ from runfold.tables.hparams import join_settings, parent_of
 from runfold.tables.overview import Overview
 from runfold.tables.schema import EDGES, TOTALS, schema_of
 from runfold.tables.values import ROWS
-from runfold.text import utf8
+from runfold.text import show_value, utf8
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -279,9 +279,4 @@ def _seconds(values: Sequence[float]) -> Any:
 
 
 def _spell(value: object) -> str | None:
-    """A setting as text: 48.0 as `48`, True as `true`; None for one without a value."""
-    if value is None:
-        return None
-    if isinstance(value, bool):
-        return str(value).lower()
-    return repr(value).removesuffix(".0") if isinstance(value, float) else str(value)
+    return None if value is None else show_value(value)
