@@ -95,6 +95,24 @@ def test_runs_are_chosen(logdir: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert err == "0 runs of 4.\n"
 
 
+def test_folders_of_add_hparams_are_not_counted(logdir: Path, capsys: pytest.CaptureFixture[str]):
+    write(logdir / "d", losses(1.0))
+    write(logdir / "d" / "1750000000.25", trial(2.0))
+    rows, err = table(capsys, logdir, "--where", "lr == 2")
+    assert len(rows) == 2
+    assert err == "1 run of 4.\n"
+
+
+def test_a_column_of_several_types_is_told_of_without_a_warning(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    write(tmp_path / "a", trial(2.0))
+    write(tmp_path / "b", trial(True))
+    out = tmp_path / "new folder" / "out.parquet"
+    assert main(["table", str(tmp_path), "-o", str(out)]) == 0
+    assert capsys.readouterr().err == "lr: values of several types (bool, float) became text.\n"
+
+
 def test_programs_read_every_value(logdir: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(logdir / "d", losses(float("nan")))
     options = ["--columns", "start,duration,lr,*loss"]
@@ -175,6 +193,7 @@ def test_a_file_is_written_by_its_suffix(logdir: Path, capsys: pytest.CaptureFix
         (["--best", "val/lss"], "No tag 'val/lss' of kind scalar. Did you mean 'val/loss'?\n"),
         (["--where", "lr <"], "Something is missing at the end.\n  lr <\n      ^\n"),
         (["--lacking", "acc"], "No tag 'acc'."),
+        (["--csv", "--json"], "Choose one of --csv, --json and --markdown.\n"),
         (["-o", "x.cvs"], "x.cvs: unknown format. Did you mean '.csv'?"),
     ],
 )

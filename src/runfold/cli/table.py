@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 import math
 import sys
+import warnings
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from runfold.cli.choosing import count_chosen
 from runfold.cli.render import format_time
 from runfold.cli.terminal import (
     Column,
+    CommandError,
     fits_window,
     no_runs,
     note,
@@ -22,7 +23,7 @@ from runfold.cli.terminal import (
 from runfold.cli.window import fit_columns
 from runfold.events.kinds.image import Image
 from runfold.tables.columns import COUNTED, FIXED
-from runfold.text import escape, human_duration, human_list
+from runfold.text import escape, human_count, human_duration, human_list
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -170,6 +171,8 @@ def run(options: argparse.Namespace) -> int:
     from runfold.tables.overview import Overview
     from runfold.tables.per_run import tabulate
 
+    if sum((options.csv, options.json, options.markdown)) > 1:
+        raise CommandError("Choose one of --csv, --json and --markdown.")
     if options.output:
         from runfold.export.files import check_file
         from runfold.export.table import check_path
@@ -182,8 +185,9 @@ def run(options: argparse.Namespace) -> int:
     chosen = _choose(Runs(logdir), options)
     logs = [logdir.logs[name] for name in chosen]
     logdir.load(logs)
+    overview = Overview(logs, options.better)
     table = tabulate(
-        Overview(logs, options.better),
+        overview,
         {
             "last": options.last or True,
             **{name: getattr(options, name) for name in STATISTICS},
@@ -197,7 +201,8 @@ def run(options: argparse.Namespace) -> int:
     if options.output:
         _write(table, options)
     if len(logs) < len(logdir.logs):
-        note(f"{count_chosen(logdir, len(logs))}.")
+        every = len(Overview(logdir.logs.values()))
+        note(f"{human_count(len(overview), 'run')} of {human_count(every)}.")
     for log in logs:
         for problem in log.late_problems:
             note(str(problem.in_run(log.name)))
@@ -246,9 +251,17 @@ def _write(table: Mapping[str, Cells], options: argparse.Namespace) -> None:
     from runfold.export.table import write_table
 
     if options.output.lower().endswith(".parquet"):
+        from runfold.export.files import replace_file
         from runfold.tables.per_run import run_frame
 
-        run_frame(table).to_parquet(options.output)
+        with (
+            warnings.catch_warnings(record=True) as caught,
+            replace_file(options.output, options.overwrite) as file,
+        ):
+            warnings.simplefilter("always")
+            run_frame(table).to_parquet(file)
+        for warning in caught:
+            note(f"{warning.message}.")
     else:
         write_table(_plain(table), options.output, options.overwrite)
         named = [name for name, cells in table.items() if any(isinstance(c, Image) for c in cells)]
