@@ -1,6 +1,7 @@
 """What is known of each of many runs, column by column, without pandas.
 
-Nothing is computed before its column is asked for.
+Nothing is computed before its column is asked for, and what decodes more than
+scalars is imported by the first run that holds more.
 """
 
 from __future__ import annotations
@@ -14,15 +15,12 @@ import numpy as np
 from runfold.errors import CannotFold
 from runfold.events.kinds.text import text_of
 from runfold.log import story, system
-from runfold.log.config import name_leaves
 from runfold.log.status import RunStatus
 from runfold.select import match_glob
 from runfold.tables.columns import AT, COUNTED, Column, Known
 from runfold.tables.curves import Curves
 from runfold.tables.direction import LOWER, find_direction
 from runfold.tables.hparams import join_settings
-from runfold.tables.story import read_part, read_status
-from runfold.tables.values import ROWS, embeddings_of, mesh_name
 from runfold.text import escape
 
 if TYPE_CHECKING:
@@ -92,6 +90,10 @@ class Overview:
     @cached_property
     def settings(self) -> list[dict[str, Any]]:
         """The hparams of each run, nested ones by dotted names."""
+        if not self._own:
+            return [_NONE] * len(self)
+        from runfold.log.config import name_leaves
+
         found = []
         for log in self.logs:
             own = self._own.get(log.name, _NONE)
@@ -103,12 +105,11 @@ class Overview:
         """How each run fares; of one that does not say, what a part of it says."""
         found = []
         for log in self.logs:
-            # Of scalars alone nobody can tell; the runs of a large sweep often hold no more.
-            status = read_status(log) if log.payloads else RunStatus("unknown")
+            status = _read_status(log)
             for part in self.parts.get(log.name, ()):
                 if status.state == "unknown":
                     # The part began when `add_hparams` was called, often at the very end.
-                    status = replace(read_status(part), started=status.started)
+                    status = replace(_read_status(part), started=status.started)
             found.append(status)
         return found
 
@@ -281,6 +282,8 @@ class Overview:
 
     def _last(self, column: Column) -> Iterable[tuple[int, Any]]:
         """The last text or image of a tag in each row that has one."""
+        from runfold.tables.values import ROWS
+
         for row, log, payloads in self._stored[column.what][column.name]:
             payloads = payloads.readable()
             if len(payloads):
@@ -297,10 +300,22 @@ class Overview:
         return cells
 
 
+def _read_status(log: RunLog) -> RunStatus:
+    # Of scalars alone nobody can tell; the runs of a large sweep often hold no more.
+    if not log.payloads:
+        return RunStatus("unknown")
+    from runfold.tables.story import read_status
+
+    return read_status(log)
+
+
 def _restore_integers(log: RunLog, own: dict[str, Any]) -> dict[str, Any]:
     """Settings with the integers that the tracked configuration tells; hparams are all floats."""
     if ("text", story.PREFIX + story.CONFIG) not in log.payloads:
         return own
+    from runfold.log.config import name_leaves
+    from runfold.tables.story import read_part
+
     told = dict(name_leaves(read_part(log, story.CONFIG) or {}))
     return {
         name: told[name] if type(told.get(name)) is int and told[name] == value else value
@@ -309,6 +324,8 @@ def _restore_integers(log: RunLog, own: dict[str, Any]) -> dict[str, Any]:
 
 
 def _count_values(log: RunLog) -> dict[str, int]:
+    from runfold.tables.values import embeddings_of, mesh_name
+
     counts: dict[str, int] = {}
     meshes: dict[str, int] = {}
     for (kind, _), payloads in log.payloads.items():
