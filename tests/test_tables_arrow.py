@@ -48,13 +48,27 @@ def test_nan_infinity_and_large_steps_survive(tmp_path):
     np.testing.assert_array_equal(made["value"].to_numpy(), [np.inf, np.nan])
 
 
-@pytest.mark.parametrize("kind", ["scalars", "histograms", "text", "problems", "sessions"])
+@pytest.mark.parametrize("kind", ["scalars", "histograms", "text", "problems", "sessions", "table"])
 def test_others_take_the_table_as_it_is(runs, kind):
     made = getattr(runs, kind)()
     assert duckdb.connect().sql("select count(*) from made").fetchall() == [(len(made),)]
     assert pl.DataFrame(made).height == len(made)
     assert pa.table(made).num_rows == len(made)
     assert pa.RecordBatchReader.from_stream(made).read_all().num_rows == len(made)
+
+
+@pytest.mark.parametrize("kind", ["images", "audio", "graphs", "layouts"])
+def test_others_take_the_objects_of_a_table_in_the_forms_of_arrow(runs, kind):
+    table = getattr(runs, kind)()
+    made = table.arrow()
+    assert pa.table(table).select(made.column_names).to_pylist() == made.to_pylist()
+    assert pl.DataFrame(table).equals(pl.from_arrow(made))
+    assert type(table[made.column_names[-1]].to_frame()) is Table
+
+
+def test_column_that_becomes_several_says_whom_to_ask(runs):
+    with pytest.raises(TypeError, match=r"^embedding becomes several columns: take table\.arrow"):
+        pa.table(runs.embeddings())
 
 
 def test_polars_and_duckdb_see_pictures_as_bytes(runs):

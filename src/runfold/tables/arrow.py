@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import warnings
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ import numpy as np
 
 from runfold.errors import RunfoldError
 from runfold.events.kinds import audio, image
-from runfold.tables.forms import MEDIA, Form, form_of
+from runfold.tables.forms import MEDIA, Form, form_of, is_pil
 from runfold.tables.lists import from_list
 from runfold.text import escape, utf8
 
@@ -122,6 +123,28 @@ def _form(column: pd.Series) -> Form:
         return Form(pa.array(column.array, from_pandas=True))
     except pa.ArrowException:
         return form_of(column.astype(object).tolist())
+
+
+def is_ours(column: pd.Series) -> bool:
+    """Whether a column holds objects of Runfold or pictures of PIL, which only Runfold can read."""
+    if column.dtype != object:
+        return False
+    kind = type(next((cell for cell in column if not _is_missing(cell)), None))
+    return kind.__module__.startswith("runfold.") or is_pil(kind)
+
+
+def _is_missing(cell: object) -> bool:
+    return cell is None or isinstance(cell, float)
+
+
+def hand_over(column: pd.Series, type: pa.DataType | None = None) -> pa.Array:
+    """A column by itself for Arrow. Raises TypeError for one that needs others beside it."""
+    form = _form(column)
+    if form.beside:
+        raise TypeError(f"{escape(str(column.name))} becomes several columns: take table.arrow().")
+    if form.note:
+        warnings.warn(f"{escape(str(column.name))}: {form.note}", stacklevel=3)
+    return form.array if type is None else form.array.cast(type)
 
 
 def _absent(codes: np.ndarray) -> np.ndarray | None:

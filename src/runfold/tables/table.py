@@ -1,9 +1,10 @@
-"""The DataFrame that every table is, which also hands itself to Arrow and Polars."""
+"""The DataFrame that every table is, and its columns: both hand themselves to Arrow and Polars."""
 
 # The one module that needs pandas to be defined: functions import it where they make a table.
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd  # noqa: TID253
@@ -15,6 +16,30 @@ if TYPE_CHECKING:
 
     import polars as pl
     import pyarrow as pa
+
+
+class Column(pd.Series):
+    """A column of a table. One of pictures, clips or graphs hands itself to Arrow.
+
+    pyarrow and Polars know a table for pandas' and ask its columns one by one.
+    """
+
+    @property
+    def _constructor(self) -> Callable[..., Column]:
+        return Column
+
+    @property
+    def _constructor_expanddim(self) -> Callable[..., Table]:
+        return Table
+
+    @property
+    def __arrow_array__(self) -> Callable[..., pa.Array]:
+        # A property, so that all other columns seem to have none and take their usual way.
+        from runfold.tables.arrow import hand_over, is_ours
+
+        if not is_ours(self):
+            raise AttributeError("__arrow_array__")
+        return partial(hand_over, self)
 
 
 class Table(pd.DataFrame):
@@ -31,6 +56,10 @@ class Table(pd.DataFrame):
     def _constructor(self) -> Callable[..., Table]:
         return Table
 
+    @property
+    def _constructor_sliced(self) -> Callable[..., Column]:
+        return Column
+
     def arrow(self) -> pa.Table:
         """The table for Arrow; numbers are not copied where pandas holds them as Arrow does.
 
@@ -40,8 +69,8 @@ class Table(pd.DataFrame):
         number of a row comes first. What has no form becomes text, and a
         warning says so.
 
-        DuckDB, Polars and pyarrow take a table as it is as well, but know it for
-        pandas' and try its objects themselves: with pictures in it, hand them this.
+        Polars and pyarrow take a table as it is as well, but for arrays of several
+        dimensions; DuckDB takes objects for text. With such in it, hand them this.
         """
         return self._hand_over()
 
