@@ -13,7 +13,7 @@ from packs import FRAMES, pack, write, write_odd_runs
 
 import runfold as rf
 from runfold.cli import main
-from runfold.errors import BadPack, LogdirNotFound, OutputExists, RunfoldError
+from runfold.errors import BadPack, LogdirNotFound, OutputExists, RunfoldError, UnknownFormat
 from runfold.export.pack import pack_logdir, unpack_logdir
 from runfold.pack.layout import KEY
 
@@ -48,6 +48,12 @@ def test_another_parquet_file_is_refused(tmp_path):
     pq.write_table(pa.table({"run": ["a"]}), tmp_path / "other.parquet")
     with pytest.raises(BadPack, match="none that `runfold pack` wrote"):
         rf.open(tmp_path / "other.parquet")
+
+
+def test_a_table_of_runfold_is_told_from_a_pack(tmp_path, packed):
+    rf.open(packed).scalars().to_parquet(tmp_path / "table.parquet")
+    with pytest.raises(BadPack, match=r"parquet: a table that .* `rf\.read_table` reads it\.$"):
+        rf.open(tmp_path / "table.parquet")
 
 
 @pytest.mark.parametrize("content", [b"", b"PAR1", b"text that is no Parquet", b"PAR1" * 9])
@@ -88,7 +94,9 @@ def test_a_newer_version_is_named(packed):
         stored["version"] = 9
 
     forge(packed, head)
-    with pytest.raises(BadPack, match=r"version 9, and this Runfold knows 1\. Install a newer"):
+    with pytest.raises(
+        BadPack, match=r"parquet: a pack of version 9, and this Runfold knows 1\. Install"
+    ):
         rf.open(packed)
 
 
@@ -197,6 +205,13 @@ def test_output_that_is_there_is_replaced_only_when_asked(tmp_path, packed):
     (folder / "notes.txt").write_text("mine")
     with pytest.raises(OutputExists, match="was not written by Runfold"):
         pack_logdir([tmp_path / "logs"], folder, partition=True, overwrite=True)
+
+
+@pytest.mark.parametrize("name", ["logs", "logs.csv", "logs.parquet.gz"])
+def test_a_pack_that_nobody_would_know_for_one_is_not_written(tmp_path, packed, name):
+    with pytest.raises(UnknownFormat, match=r"a pack is a file whose name ends in \.parquet"):
+        pack_logdir([tmp_path / "logs"], tmp_path / "new" / name)
+    assert not (tmp_path / "new").exists()
 
 
 def test_a_pack_is_not_packed_again(tmp_path, packed):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from runfold.errors import BadPack, OutputExists, RunfoldError
+from runfold.errors import BadPack, OutputExists, RunfoldError, UnknownFormat
 from runfold.export.files import replace_file, replace_folders
 from runfold.logdir.discover import discover
 from runfold.logdir.progress import progress_bar
@@ -55,11 +55,19 @@ def pack_logdir(
     """Pack the runs below some paths (or `only` some of them) into a file.
 
     With `partition`, or an output that ends in a slash, into a folder with one
-    pack for each run. Raises OutputExists for an output that may not be replaced;
-    after any error nothing is left of a new one and the old one is as it was.
+    pack for each run. Raises UnknownFormat for a file that no reader would know for
+    a pack, and OutputExists for one that may not be replaced; after any error
+    nothing is left of a new one and the old one is as it was.
     """
     from runfold.pack.write import write_pack
 
+    target = os.fspath(output)
+    is_folder = partition or target.endswith((os.sep, "/"))
+    if not is_folder and not target.endswith(SUFFIX):
+        raise UnknownFormat(
+            f"{escape(target)}: a pack is a file whose name ends in {SUFFIX}, or, with a slash "
+            "at its end, a folder of such."
+        )
     for path in paths:
         if find_packs(path):
             raise BadPack(os.fsdecode(path), "a pack already", "`runfold unpack` unpacks it.")
@@ -69,7 +77,7 @@ def pack_logdir(
         raise RunfoldError(f"No runs in {', '.join(escape(os.fsdecode(path)) for path in paths)}.")
     files = [file for run in found.runs.values() for file in run.files]
     with progress_bar(lambda: _size(files), "Packing", progress) as advance:
-        if not partition and not os.fspath(output).endswith(os.sep):
+        if not is_folder:
             with replace_file(output, overwrite) as out:
                 indexes = [write_pack(found, out, advance=advance)]
                 size = out.tell()

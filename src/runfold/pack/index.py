@@ -105,14 +105,10 @@ def read_index(data: bytes, path: str) -> Index:
     """The index of a pack. Raises BadPack for one that is newer or makes no sense."""
     try:
         head = json.loads(data)
-        if head["version"] > VERSION:
-            raise BadPack(
-                path,
-                f"a pack of version {int(head['version'])}, and this Runfold knows {VERSION}",
-                "Install a newer Runfold.",
-            )
-        index = _parse(json.loads(_inflate(_unpack(head["index"]))))
-        _check(index)
+        version = int(head.get("version", 0))
+        index = _parse(json.loads(_inflate(_unpack(head["index"])))) if version == VERSION else None
+        if index is not None:
+            _check(index)
     except (
         ValueError,
         KeyError,
@@ -124,6 +120,11 @@ def read_index(data: bytes, path: str) -> Index:
         RecursionError,
     ) as error:
         raise BadPack(path, f"the index in its footer makes no sense ({error})") from None
+    if version > VERSION:
+        fact = f"a pack of version {version}, and this Runfold knows {VERSION}"
+        raise BadPack(path, fact, "Install a newer Runfold.")
+    if index is None:
+        raise BadPack(path, "a table that Runfold wrote, and no pack", "`rf.read_table` reads it.")
     return index
 
 
