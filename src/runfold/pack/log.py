@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from runfold.core.decoder import NO_ITEMS
 from runfold.events.file import join_points
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from runfold.logdir.read import Reader
     from runfold.logdir.series import Series
     from runfold.pack.index import StoredFile, StoredProblem
+    from runfold.pack.logdir import PackedRun
     from runfold.pack.source import Pack
 
 
@@ -159,33 +160,37 @@ class PackedSeries(Mapping[str, "Series"]):
 class PackedLog(RunLog):
     """The log of one run in a pack: nothing is read before it is asked for."""
 
-    __slots__ = ("_pack", "_run")
+    __slots__ = ("_found", "_pack", "_run")
 
-    def __init__(
-        self,
-        found: FoundRun,
-        pack: Pack,
-        number: int,
-        root: str,
-        restarts: str,
-        is_strict: bool,
-    ) -> None:
+    def __init__(self, found: PackedRun, restarts: str, is_strict: bool) -> None:
         super().__init__(found, restarts, is_strict)
-        run = pack.index.runs[number]
-        self._pack = pack
-        self._run = run
-        self.tags = pack.tags[run.tags]  # type: ignore[assignment]
-        self.files = [
-            PackedFile(pack, (number, place), stored, found.path, root)  # type: ignore[misc]
-            for place, stored in enumerate(run.files)
-        ]
+        self._adopt()
         self.is_loaded = True
 
+    def _adopt(self) -> None:
+        """Take all from the pack in which the run was found last."""
+        found = self._found
+        self._pack = pack = found.pack
+        self._run = run = pack.index.runs[found.number]
+        self.tags = pack.tags[run.tags]  # type: ignore[assignment]
+        self.files = [
+            PackedFile(pack, (found.number, place), stored, found.path, found.root)  # type: ignore[misc]
+            for place, stored in enumerate(run.files)
+        ]
+
     def update(self, found: FoundRun) -> None:
-        """Do nothing: a pack does not grow."""
+        """Take note of the pack that holds the run now: another one if it was replaced."""
+        self._found = cast("PackedRun", found)
+        self.config = found.config
 
     def read(self, reader: Reader) -> None:
-        """Do nothing: the pack was opened."""
+        """Turn to the pack that the run was found in, if it is another one."""
+        if self._found.pack is not self._pack:
+            for file in self.files:
+                file.rereads += 1
+            self._adopt()
+            self._names, self._numbers, self.late_problems = [], {}, {}
+            self._scalars = self._payloads = None
 
     def settle(self) -> None:
         """Do nothing: there is nothing new."""

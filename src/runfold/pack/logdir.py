@@ -18,19 +18,19 @@ if TYPE_CHECKING:
     from runfold.logdir.log import RunLog
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class PackedRun(FoundRun):
     """A run that was found in a pack, by its number there."""
 
-    pack: Pack | None = None
-    number: int = 0
-    root: str = ""
+    pack: Pack
+    number: int
+    root: str
 
 
 class PackedLogdir(Logdir):
     """The runs below some paths of which some are packs.
 
-    A pack does not grow: it is opened once, and a refresh leaves it as it is.
+    A pack does not grow, but may be replaced by another one: a refresh opens that.
     """
 
     def _discover(self) -> Discovery:
@@ -54,16 +54,17 @@ class PackedLogdir(Logdir):
         return Discovery(name_runs(runs), problems, base)
 
     def _open(self, place: PackPlace) -> Pack:
-        opened: dict[PackPlace, Pack] = self.__dict__.setdefault("_opened", {})
-        if place not in opened:
-            opened[place] = Pack(place.path)
-        return opened[place]
+        opened: dict[PackPlace, tuple[Pack, tuple[int, ...]]]
+        opened = self.__dict__.setdefault("_opened", {})
+        found = os.stat(place.path)
+        mark = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+        if place not in opened or opened[place][1] != mark:
+            opened[place] = (Pack(place.path), mark)
+        return opened[place][0]
 
     def _make_log(self, found: FoundRun) -> RunLog:
-        if isinstance(found, PackedRun) and found.pack is not None:
-            return PackedLog(
-                found, found.pack, found.number, found.root, self.restarts, self.strict
-            )
+        if isinstance(found, PackedRun):
+            return PackedLog(found, self.restarts, self.strict)
         return super()._make_log(found)
 
 
@@ -74,7 +75,7 @@ def _runs_of(pack: Pack, base: str, place: PackPlace) -> list[PackedRun]:
         path = os.path.normpath(os.path.join(place.root, run.folder))
         config = None if run.config is None else os.path.join(path, CONFIG_NAME)
         name = _name(prefix, run.name)
-        runs.append(PackedRun(name, path, [], config, pack, number, place.root))
+        runs.append(PackedRun(name, path, [], config, pack=pack, number=number, root=place.root))
     return runs
 
 

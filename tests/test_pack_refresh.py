@@ -1,0 +1,49 @@
+"""runs.refresh() where a pack stands for the logdir: one that was replaced is opened anew."""
+
+import pytest
+from faultfiles import points
+from packs import answers, pack, write
+
+import runfold as rf
+from runfold.errors import BadPack
+
+
+@pytest.fixture
+def logdir(tmp_path):
+    write(tmp_path / "logs" / "a" / "events.out.tfevents.1", points(1, 2))
+    return tmp_path / "logs"
+
+
+@pytest.mark.parametrize("partition", [False, True])
+def test_a_replaced_pack_is_read_anew(logdir, partition):
+    name = "packed" if partition else "logs.parquet"
+    path = pack(logdir, name, partition=partition)
+    runs = rf.open(path)
+    run = runs["a"]
+    assert run["loss"].steps.tolist() == [1, 2]
+    write(logdir / "a" / "events.out.tfevents.1", points(5, 6, 7), points(1, tag="new"))
+    write(logdir / "b" / "events.out.tfevents.1", points(9))
+    pack(logdir, name, partition=partition, overwrite=True)
+    assert run["loss"].steps.tolist() == [1, 2]
+    changes = runs.refresh()
+    assert changes.runs == ["b"]
+    assert [one.endswith("a/events.out.tfevents.1") for one in changes.reread] == [True]
+    assert run["loss"].steps.tolist() == [5, 6, 7]
+    assert answers(runs, path) == answers(rf.open(logdir), logdir)
+
+
+def test_a_pack_that_is_the_same_is_not_opened_again(logdir):
+    runs = rf.open(pack(logdir))
+    series = runs["a"]["loss"]
+    assert not runs.refresh()
+    assert runs["a"]["loss"] is series
+
+
+def test_a_pack_replaced_by_what_is_none_leaves_the_runs_as_they_were(logdir):
+    path = pack(logdir)
+    runs = rf.open(path)
+    path.unlink()
+    path.write_bytes(b"PAR1, still being copied")
+    with pytest.raises(BadPack):
+        runs.refresh()
+    assert runs["a"]["loss"].steps.tolist() == [1, 2]
