@@ -99,6 +99,21 @@ def test_all_shows_what_is_the_same_too(tmp_path: Path, capsys: pytest.CaptureFi
     assert ["system/cpu", "0.1", "0.01", "-0.09"] in words
 
 
+def test_runs_in_packs_are_named_as_their_folders_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_pair(tmp_path / "logs")
+    monkeypatch.chdir(tmp_path)
+    rf.open("logs").pack("logs.parquet")
+    assert diff("logs.parquet/a", "logs/b/", "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert diff("logs/a", "logs/b", "--json") == 0
+    expected = capsys.readouterr().out.replace("logs/a", "logs.parquet/a")
+    assert told == json.loads(expected)
+    assert diff("logs.parquet/c", "logs/b") == 2
+    assert capsys.readouterr().err.startswith("No run 'c' in logs.parquet.")
+
+
 def test_what_always_differs_is_shown_only_when_asked_for(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -59,7 +59,8 @@ def add_arguments(parser: Parser) -> None:
         "runs",
         nargs="+",
         metavar="RUN",
-        help="The folders of two runs; or a logdir and two runs, as `runfold ls` names them.",
+        help="The folders of two runs, also as PACK/RUN; or a logdir and two runs, as `runfold ls`"
+        " names them.",
     )
     parser.add_argument(
         "--all",
@@ -93,9 +94,10 @@ def run(options: argparse.Namespace) -> int:
 
 def open_run(names: list[str], restarts: str = "session") -> tuple[str, Logdir, RunLog]:
     """The run in a folder, or of a name in a logdir: what to call it, its logdir, its log."""
-    from runfold.pack.load import open_logdir
+    from runfold.pack.load import open_logdir, split_run
 
-    path, *name = names
+    label = names[-1].rstrip("/") or names[-1]
+    path, *name = split_run(names[0]) if len(names) == 1 else names
     logdir = open_logdir(path, restarts=restarts)
     runs = list(logdir.logs)
     if not runs:
@@ -104,14 +106,14 @@ def open_run(names: list[str], restarts: str = "session") -> tuple[str, Logdir, 
         if name[0] not in logdir.logs:
             hint = did_you_mean(name[0], runs) or f"`runfold ls {escape(path)}` lists them."
             raise UnknownRun(f"No run '{escape(name[0])}' in {escape(path)}. {hint}")
-        return name[0], logdir, logdir.logs[name[0]]
+        return label, logdir, logdir.logs[name[0]]
     # A run may have runs below it, such as those that `add_hparams` of torch makes.
     if "." not in runs and len(runs) > 1:
         count = human_count(len(runs), "run")
         raise CommandError(
             f"There are {count} in {escape(path)}: {human_list(runs)}. Give the folder of one."
         )
-    return path.rstrip("/") or path, logdir, logdir.logs["." if "." in runs else runs[0]]
+    return label, logdir, logdir.logs["." if "." in runs else runs[0]]
 
 
 def is_commit(said: object) -> bool:

@@ -51,3 +51,13 @@ def find_packs(path: StrPath) -> list[PackPlace]:
         matches = sorted(glob.glob(given, recursive=True))
         return [pack for one in matches for pack in find_packs(one)]
     return []
+
+
+def split_run(path: str) -> list[str]:
+    """A path such as `runs.parquet/seed-1` as the pack and the run in it; any other by itself."""
+    head = path.rstrip("/")
+    while head and not os.path.lexists(head):
+        head = head.rpartition("/")[0]
+        if head and find_packs(head):
+            return [head, path[len(head) :].strip("/")]
+    return [path]
