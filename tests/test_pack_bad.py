@@ -15,7 +15,7 @@ import runfold as rf
 from runfold.cli import main
 from runfold.errors import BadPack, LogdirNotFound, OutputExists, RunfoldError, UnknownFormat
 from runfold.export.pack import pack_logdir, unpack_logdir
-from runfold.pack.layout import KEY
+from runfold.pack.layout import KEY, MOST_ROWS, schema
 
 
 @pytest.fixture
@@ -189,6 +189,20 @@ def test_templates_that_lie_do_not_unpack(tmp_path, packed, template):
     with pytest.raises(BadPack):
         unpack_logdir(packed, tmp_path / "new")
     assert not (tmp_path / "new").exists()
+
+
+def test_a_row_group_larger_than_any_of_a_pack_is_refused(packed):
+    """A few bytes may stand for a column of any length, if all of it is the same."""
+    (row,) = pq.ParquetFile(packed).read().slice(0, 1).to_pylist()
+    one = pa.Table.from_pylist([row], schema()).combine_chunks()
+    columns = [pa.repeat(column[0], MOST_ROWS + 1) for column in one.columns]
+    stored = pq.ParquetFile(packed).metadata.metadata[KEY]
+    with pq.ParquetWriter(packed, one.schema) as writer:
+        table = pa.Table.from_arrays(columns, one.column_names).cast(one.schema)
+        writer.write_table(table, row_group_size=MOST_ROWS + 1)
+        writer.add_key_value_metadata({KEY: stored})
+    with pytest.raises(BadPack, match="a row group of it is larger than any of a pack"):
+        rf.open(packed)
 
 
 def test_output_that_is_there_is_replaced_only_when_asked(tmp_path, packed):

@@ -30,6 +30,9 @@ BYTES = "bytes"  # a stretch of a file that holds no sound record
 ITEM_COLUMNS = ["step", "wall_time", "offset", "form", "plugin", "size", "place"]
 POINT_COLUMNS = ["step", "wall_time", "value"]
 
+# No row group has more rows, so that a small file cannot ask for much memory.
+MOST_ROWS = 1 << 20
+
 _NAMES = ["run", "tag", "kind", "file"]
 _ENCODINGS = {
     "step": "DELTA_BINARY_PACKED",

@@ -14,7 +14,7 @@ import numpy as np
 
 from runfold.core.event import Form
 from runfold.pack.index import SEGMENT
-from runfold.pack.layout import KEY, SCALAR, schema, writer_options
+from runfold.pack.layout import KEY, MOST_ROWS, SCALAR, schema, writer_options
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -27,7 +27,7 @@ _BATCH_POINTS = 2_000_000
 # A tag with fewer points shares its row group with the next, because each costs
 # the footer a kilobyte; one with more takes several, so that none needs much memory.
 _LEAST_POINTS = 1 << 15
-_MOST_POINTS = 1 << 20
+_MOST_POINTS = MOST_ROWS
 
 # Other values are held until they are so large together, and cut into row groups
 # small enough that one image is found without decompressing many.

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from runfold.core.decoder import ITEM
+from runfold.core.decoder import ITEM, MAX_RECORD
 from runfold.core.event import Form
 from runfold.errors import BadPack
 from runfold.pack.index import SEGMENT, read_index
-from runfold.pack.layout import ITEM_COLUMNS, KEY, POINT_COLUMNS
+from runfold.pack.layout import ITEM_COLUMNS, KEY, MOST_ROWS, POINT_COLUMNS
 from runfold.pack.tags import PackedTags
 
 if TYPE_CHECKING:
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 # Where the columns of `ITEM_COLUMNS` go in an item, but for the place in its event.
 _ITEM_FIELDS = ["step", "wall_time", "record", "form", "plugin", "length"]
+
+# The longest record, which may be alone in its row group, and room for all other columns.
+_MOST_BYTES = 2 * MAX_RECORD
 
 # So many row groups of payloads stay in memory: tables go through them in order.
 _HELD_GROUPS = 16
@@ -60,7 +63,12 @@ class Pack:
         counts = np.zeros(self._file.num_row_groups, np.int64)
         if len(self.index.is_scalar) == len(counts):
             np.add.at(counts, segments["group"], segments["count"])
-        rows = [self._file.metadata.row_group(group).num_rows for group in range(len(counts))]
+        groups = [self._file.metadata.row_group(group) for group in range(len(counts))]
+        rows = [group.num_rows for group in groups]
+        if any(
+            group.num_rows > MOST_ROWS or group.total_byte_size > _MOST_BYTES for group in groups
+        ):
+            raise BadPack(self.path, "a row group of it is larger than any of a pack")
         if len(self.index.is_scalar) != len(counts) or counts.tolist() != rows:
             raise BadPack(self.path, "its index and its rows disagree")
         # The first row of each segment in its group.
