@@ -148,6 +148,9 @@ def test_pictures_that_hugging_face_stored_are_pictures(runs):
         '{"columns": 3}',
         '{"columns": {"a": {"form": "array", "shape": "b"}}, "index": []}',
         '{"columns": {"a": {"form": "image"}, "b": {"of": "a"}}}',
+        '{"columns": {"a": 5}}',
+        '{"columns": {"a": {"form": ["image"], "shape": {}}}}',
+        '{"columns": {"a": {"form": "array", "dtype": ["b"]}}, "index": ["c", ["a"]]}',
     ],
 )
 def test_file_that_says_nonsense_of_its_columns_is_read_all_the_same(said):
@@ -161,6 +164,26 @@ def test_what_is_no_parquet_is_said(tmp_path):
     (tmp_path / "a.parquet").write_bytes(b"run,step\n")
     with pytest.raises(RunfoldError, match=r"a\.parquet is no Parquet file"):
         rf.read_table(tmp_path / "a.parquet")
+
+
+def test_pictures_that_are_no_bytes_stay_what_they_are():
+    out = io.BytesIO()
+    features = json.dumps({"info": {"features": {"a": {"_type": "Image"}}}})
+    table = pa.table({"a": [{"bytes": 5}]}).replace_schema_metadata({"huggingface": features})
+    pq.write_table(table, out)
+    assert rf.read_table(out)["a"][0] == {"bytes": 5}
+
+
+@pytest.mark.parametrize("is_exported", [False, True])
+def test_damage_is_said_and_never_read_as_data(runs, tmp_path, is_exported):
+    path = tmp_path / "images.parquet"
+    if is_exported:
+        runs.export(path, "image")
+    else:
+        runs.images().to_parquet(path)
+    path.write_bytes(path.read_bytes().replace(b"IDAT", b"idat"))
+    with pytest.raises(RunfoldError, match=r"images\.parquet is no Parquet file, or damaged: "):
+        rf.read_table(path)
 
 
 def test_failure_leaves_the_old_file_and_nothing_else(runs, tmp_path):

@@ -24,7 +24,7 @@ def write_parquet(table: pa.Table, file: BinaryIO) -> None:
 
     # A dictionary of floats that never repeat would only be in the way.
     text = [column.name for column in table.schema if is_text(column.type)]
-    pq.write_table(table, file, compression="zstd", use_dictionary=text)
+    pq.write_table(table, file, compression="zstd", use_dictionary=text, write_page_checksum=True)
 
 
 def write_feather(table: pa.Table, file: BinaryIO) -> None:

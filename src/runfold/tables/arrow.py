@@ -158,6 +158,7 @@ def write_parquet(
     """Write a Parquet file that appears when it is whole; without a path, give its bytes."""
     import pyarrow.parquet as pq
 
+    options = {"write_page_checksum": True, **options}
     if path is None:
         out = io.BytesIO()
         pq.write_table(table, out, **options)
@@ -184,15 +185,20 @@ def read_table(path: str | os.PathLike[str]) -> Table:
     Images, clips and arrays are again what they were, run and tag categorical,
     and the index is set. Of any other Parquet file, what pandas makes of it,
     with the pictures that Hugging Face datasets stored in it. Raises
-    RunfoldError for a file that is no Parquet.
+    RunfoldError for a file that is no Parquet, or damaged.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        stored = pq.read_table(path)
-    except pa.ArrowInvalid as error:
-        raise RunfoldError(f"{escape(str(path))} is no Parquet file: {error}") from None
+        stored = pq.read_table(path, page_checksum_verification=True)
+    except (pa.ArrowException, OSError) as error:
+        if getattr(error, "errno", None) is not None or isinstance(error, FileNotFoundError):
+            raise
+        reason = str(error).partition("\n")[0].rstrip(".")
+        raise RunfoldError(
+            f"{escape(str(path))} is no Parquet file, or damaged: {escape(reason)}."
+        ) from None
     return from_arrow(stored)
 
 
@@ -204,6 +210,7 @@ def from_arrow(stored: pa.Table) -> Table:
     if _OURS not in metadata and _HUGGING_FACE not in metadata:
         return Table(stored.to_pandas())
     told, index = _told(metadata)
+    index = [name for name in index if name in stored.column_names]
     is_beside = {
         name for name, said in told.items() if "of" in said and said.get("form") == "plain"
     }
@@ -226,7 +233,7 @@ def forms_in(table: pa.Table) -> dict[str, str]:
     return {name: str(said.get("form", "")) for name, said in told.items()}
 
 
-def _told(metadata: Mapping[bytes, bytes]) -> tuple[dict[str, dict[str, Any]], list[str]]:
+def _told(metadata: Mapping[bytes, bytes]) -> tuple[dict[str, dict[str, str]], list[str]]:
     """What the file says of its columns; a file may come from anyone, and say nothing of use."""
     try:
         ours = json.loads(metadata.get(_OURS, b"{}"))
@@ -236,8 +243,9 @@ def _told(metadata: Mapping[bytes, bytes]) -> tuple[dict[str, dict[str, Any]], l
             for name, feature in theirs.items()
             if isinstance(feature, dict)
         }
-        told.update(ours.get("columns", {}))
-        return told, list(ours.get("index", []))
+        for name, said in ours.get("columns", {}).items():
+            told[name] = {str(key): str(one) for key, one in said.items()}
+        return told, list(map(str, ours.get("index", [])))
     except (ValueError, AttributeError, TypeError, RecursionError):
         return {}, []
 
@@ -250,7 +258,7 @@ def _restore(stored: pa.Table, name: str, said: Mapping[str, Any]) -> Any:
 
     column = stored.column(name)
     form = said.get("form")
-    if form in MEDIA and pa.types.is_struct(column.type):
+    if form in MEDIA and _is_media(column.type):
         make = image.of_bytes if form == "image" else audio.of_bytes
         cells = [None if one is None else one.get("bytes") for one in column.to_pylist()]
         return objects([None if one is None else make(one) for one in cells])
@@ -263,6 +271,13 @@ def _restore(stored: pa.Table, name: str, said: Mapping[str, Any]) -> Any:
     # pandas would make floats of integers where some are missing.
     whole = pd.Int64Dtype() if column.type == pa.int64() and column.null_count else None
     return column.to_pandas(types_mapper=lambda kind: whole)
+
+
+def _is_media(kind: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    number = kind.get_field_index("bytes") if pa.types.is_struct(kind) else -1
+    return number >= 0 and kind.field(number).type in (pa.binary(), pa.large_binary())
 
 
 def _arrays(stored: pa.Table, column: pa.ChunkedArray, said: Mapping[str, Any]) -> list[Any]:
