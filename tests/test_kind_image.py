@@ -122,10 +122,11 @@ def bomb():
     [
         (bomb(), "claims"),
         (encode()[:48], "cannot be decoded"),
+        (encode()[:16] + bytes(40), "png image cannot be decoded: its head makes no sense"),
         (b"%!PS-Adobe-3.0 EPSF-3.0", "none of the formats"),
         (b"", "none of the formats"),
     ],
-    ids=["bomb", "cut", "postscript", "empty"],
+    ids=["bomb", "cut", "head", "postscript", "empty"],
 )
 def test_what_does_not_decode_is_a_placeholder_with_a_problem(data, fact):
     image = Image(40_000, 40_000, lambda: data)

@@ -175,6 +175,8 @@ def open_image(data: bytes) -> "tuple[PIL.Image.Image, str | None]":
         image.load()
     except (PIL.Image.DecompressionBombError, PIL.Image.DecompressionBombWarning):
         return _placeholder(), "the image claims more pixels than are safe to decode"
+    except PIL.UnidentifiedImageError:  # its message is an address in memory
+        return _placeholder(), f"the {kind} image cannot be decoded: its head makes no sense"
     except Exception as error:
         return _placeholder(), f"the {kind} image cannot be decoded: {error}"
     return image, None
