@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from tensorboard import context
 from tensorboard.backend.event_processing.data_provider import MultiplexerDataProvider
 from tensorboard.backend.event_processing.plugin_event_multiplexer import EventMultiplexer
@@ -43,6 +44,34 @@ def read_scalars(source: Any, run: str, tag: str) -> list[tuple[int, float, floa
         run_tag_filter=RunTagFilter(runs=[run], tags=[tag]),
     )
     return [(one.step, one.wall_time, one.value) for one in found.get(run, {}).get(tag, [])]
+
+
+def read_everything(source: Any) -> dict[tuple[str, ...], list[Any]]:
+    """What every plugin is given, by plugin, class of data, run and tag: metadata and values."""
+    asked: dict[str, Any] = {"ctx": context.RequestContext(), "experiment_id": ""}
+    found: dict[tuple[str, ...], list[Any]] = {}
+    for plugin in source.list_plugins(**asked):
+        for data in ("scalars", "tensors", "blob_sequences"):
+            listed = getattr(source, f"list_{data}")(**asked, plugin_name=plugin)
+            read = getattr(source, f"read_{data}")(**asked, plugin_name=plugin, downsample=1000)
+            for run, tags in listed.items():
+                for tag, said in tags.items():
+                    points = [_read_point(source, one) for one in read[run][tag]]
+                    told = (said.plugin_content, said.display_name, said.description)
+                    found[plugin, data, run, tag] = [told, *points]
+    return found
+
+
+def _read_point(source: Any, point: Any) -> tuple[Any, ...]:
+    if hasattr(point, "values"):  # references to blobs
+        blobs = [
+            source.read_blob(context.RequestContext(), blob_key=one.blob_key)
+            for one in point.values
+        ]
+        return point.step, point.wall_time, blobs
+    value = point.value if hasattr(point, "value") else point.numpy
+    array = np.asarray(value)
+    return point.step, repr(point.wall_time), str(array.dtype), array.shape, repr(array.tolist())
 
 
 def page(plugin: type, source: Any) -> Any:
