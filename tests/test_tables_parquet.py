@@ -124,13 +124,6 @@ def test_index_names_and_missing_integers_come_back(tmp_path):
     assert saved(whole, tmp_path)["n"].tolist()[0] == 2**53 + 1
 
 
-def test_picture_of_a_restored_run_survives_pickling(runs, tmp_path):
-    import pickle
-
-    picture = saved(runs.images(), tmp_path)["image"][0]
-    assert pickle.loads(pickle.dumps(picture)).data == picture.data
-
-
 def test_pictures_that_hugging_face_stored_are_pictures(runs):
     data = runs.images()["image"][0].data
     features = {"info": {"features": {"image": {"_type": "Image"}}}}

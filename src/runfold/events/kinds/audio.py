@@ -150,6 +150,11 @@ class Audio:
         """The encoded clip, as the writer stored it."""
         return self._load()
 
+    def __getstate__(self) -> tuple[None, dict[str, object]]:
+        # A pickle holds the bytes: the file they lie in may be elsewhere when it is read.
+        said = {name: getattr(self, name) for name in self.__slots__}
+        return None, said | {"_load": partial(bytes, self.data)}
+
     def wave(self) -> tuple[int, np.ndarray]:
         """Give sample rate and samples of a PCM WAV clip, as (frames, channels).
 

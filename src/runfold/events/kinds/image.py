@@ -108,6 +108,11 @@ class Image:
         """The encoded image, as the writer stored it."""
         return self._load()
 
+    def __getstate__(self) -> tuple[None, dict[str, object]]:
+        # A pickle holds the bytes: the file they lie in may be elsewhere when it is read.
+        said = {name: getattr(self, name) for name in self.__slots__}
+        return None, said | {"_load": partial(bytes, self.data)}
+
     @property
     def format(self) -> str | None:
         """png, jpeg, gif, bmp or webp by the first bytes, or None."""
