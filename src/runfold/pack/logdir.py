@@ -11,7 +11,7 @@ from runfold.logdir.discover import Discovery, FoundRun, discover, name_runs
 from runfold.logdir.load import Logdir
 from runfold.pack.load import PackPlace, find_packs
 from runfold.pack.log import PackedLog, restore_problem
-from runfold.pack.source import Pack
+from runfold.pack.source import Pack, mark_of
 
 if TYPE_CHECKING:
     from runfold.events.problems import Problem
@@ -54,13 +54,10 @@ class PackedLogdir(Logdir):
         return Discovery(name_runs(runs), problems, base)
 
     def _open(self, place: PackPlace) -> Pack:
-        opened: dict[PackPlace, tuple[Pack, tuple[int, ...]]]
-        opened = self.__dict__.setdefault("_opened", {})
-        found = os.stat(place.path)
-        mark = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
-        if place not in opened or opened[place][1] != mark:
-            opened[place] = (Pack(place.path), mark)
-        return opened[place][0]
+        opened: dict[PackPlace, Pack] = self.__dict__.setdefault("_opened", {})
+        if place not in opened or opened[place].mark != mark_of(place.path):
+            opened[place] = Pack(place.path)
+        return opened[place]
 
     def _make_log(self, found: FoundRun) -> RunLog:
         if isinstance(found, PackedRun):

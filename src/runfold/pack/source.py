@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import OrderedDict
 from contextlib import contextmanager
@@ -12,7 +13,7 @@ import numpy as np
 
 from runfold.core.decoder import ITEM, MAX_RECORD
 from runfold.core.event import Form
-from runfold.errors import BadPack
+from runfold.errors import BadPack, FileChanged
 from runfold.pack.index import SEGMENT, read_index
 from runfold.pack.layout import ITEM_COLUMNS, KEY, MOST_ROWS, POINT_COLUMNS
 from runfold.pack.tags import PackedTags
@@ -40,7 +41,7 @@ class Pack:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        # Two threads may ask at once; the Parquet reader is made for one.
+        # Two threads may ask at once; a row group is not to be read by both.
         self._lock = threading.RLock()
         self._open()
         self._points: dict[int, Points] = {}
@@ -49,9 +50,10 @@ class Pack:
     def _open(self) -> None:
         import pyarrow.parquet as pq
 
+        self.mark = mark_of(self.path)
         with open(self.path, "rb"), self._blamed():  # for the system's own message
-            self._file = pq.ParquetFile(self.path, page_checksum_verification=True)
-        stored = (self._file.metadata.metadata or {}).get(KEY)
+            self._metadata = pq.read_metadata(self.path)
+        stored = (self._metadata.metadata or {}).get(KEY)
         if stored is None:
             raise BadPack(
                 self.path,
@@ -60,10 +62,10 @@ class Pack:
             )
         self.index = read_index(stored, self.path)
         segments = self.index.segments
-        counts = np.zeros(self._file.num_row_groups, np.int64)
+        counts = np.zeros(self._metadata.num_row_groups, np.int64)
         if len(self.index.is_scalar) == len(counts):
             np.add.at(counts, segments["group"], segments["count"])
-        groups = [self._file.metadata.row_group(group) for group in range(len(counts))]
+        groups = [self._metadata.row_group(group) for group in range(len(counts))]
         rows = [group.num_rows for group in groups]
         if any(
             group.num_rows > MOST_ROWS or group.total_byte_size > _MOST_BYTES for group in groups
@@ -168,9 +170,22 @@ class Pack:
             return {name: _as_array(_filled(table[name])) for name in names}
 
     def read(self, group: int, columns: list[str]) -> Any:
-        """Some columns of a row group."""
-        with self._lock, self._blamed():
-            return self._file.read_row_group(group, columns=columns, use_threads=False)
+        """Some columns of a row group. Raises FileChanged if the pack is another one by now."""
+        import pyarrow.parquet as pq
+
+        # Opened anew each time: a folder may hold more packs than a process may hold files.
+        options = {"metadata": self._metadata, "page_checksum_verification": True}
+        try:
+            with (
+                open(self.path, "rb"),
+                self._blamed(),
+                pq.ParquetFile(self.path, **options) as file,
+            ):
+                if mark_of(self.path) != self.mark:
+                    raise FileChanged(self.path)
+                return file.read_row_group(group, columns=columns, use_threads=False)
+        except FileNotFoundError:
+            raise FileChanged(self.path) from None
 
     @contextmanager
     def _blamed(self) -> Iterator[None]:
@@ -186,6 +201,12 @@ class Pack:
             raise BadPack(
                 self.path, f"cannot be read as Parquet ({reason})", "Is it whole?"
             ) from None
+
+
+def mark_of(path: str) -> tuple[int, ...]:
+    """What tells the file at a path from one that has taken its place."""
+    found = os.stat(path)
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def _in_order(pieces: list[tuple[NDArray[np.void], NDArray[np.int32]]]) -> NDArray[np.void]:
