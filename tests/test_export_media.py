@@ -43,6 +43,15 @@ def test_table_has_paths_relative_to_its_own_folder(tmp_path):
     assert done.notes == [f"3 files in {tmp_path}/pictures"]
 
 
+@pytest.mark.parametrize("kind", ["images", "audio"])
+def test_a_folder_for_them_says_which_kind_a_file_holds(tmp_path, kind):
+    write_all_kinds(tmp_path / "log")
+    folder = tmp_path / "folder"
+    done = rf.open(tmp_path / "log").export(tmp_path / "out.csv", **{kind: folder})
+    assert [*done.rows.values()] == [len(files_below(folder))] == [3]
+    assert f"Only {kind} are in" in done.notes[0]
+
+
 def test_clips_go_to_their_folder_and_pictures_stay_inside(tmp_path):
     write_all_kinds(tmp_path / "log" / "seed-1")
     runs = rf.open(tmp_path / "log")

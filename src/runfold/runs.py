@@ -317,8 +317,8 @@ class Runs(Frames, Collection, Mapping[str, Run]):
             kinds: "scalar", "histogram", "image", "audio", "text", "tensor",
                 "hparams", "session", "experiment", "metric", "pr_curve", "mesh",
                 "graph", "run_metadata", "embedding", "layout", "boxes" and
-                "problem", one or several. By default scalars in a file for one
-                kind, and all that there are elsewhere.
+                "problem", one or several. By default all that there are; in a
+                file for one kind scalars, or what `images` or `audio` is for.
             tags: names and globs; by default all.
             runs: names and globs; by default all.
             images: a folder for the pictures, as files named by run, tag, step and

@@ -47,8 +47,8 @@ def add_arguments(parser: Parser) -> None:
         metavar="KIND",
         help="scalar, histogram, image, audio, text, tensor, hparams, session, experiment,"
         " metric, pr_curve, mesh, graph, run_metadata, embedding, layout, boxes or problem,"
-        " several with commas. May be given again. Default: scalar for a file that holds one"
-        " kind, otherwise all that there are.",
+        " several with commas. May be given again. Default: all that there are; for a file that"
+        " holds one kind, scalar, or image with --images, or audio with --audio.",
     )
     parser.add_argument(
         "--tags",

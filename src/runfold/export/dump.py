@@ -118,14 +118,14 @@ class Target:
         return os.path.join(self.path, KINDS[kind] + self.ending) if self.ending else self.path
 
 
-def choose_kinds(kinds: Names, target: Target) -> list[str]:
+def choose_kinds(kinds: Names, target: Target, default: str = "scalar") -> list[str]:
     """The kinds that are meant, by their names or those of their tables.
 
-    Without a choice all, or scalars where there is room for one. Raises
+    Without a choice all, or the default where there is room for one. Raises
     RunfoldError for an unknown one, and UnknownFormat for several in one file.
     """
     if kinds is None:
-        return ["scalar"] if target.holds_one else list(KINDS)
+        return [default] if target.holds_one else list(KINDS)
     by_table = {name: kind for kind, name in KINDS.items()}
     named = [kinds] if isinstance(kinds, str) else list(kinds)
     for name in named:
@@ -155,7 +155,9 @@ def export(
 ) -> Export:
     """Write the tables of runs to files, by the rules that `Runs.export` tells."""
     target = Target.of(path, suffix)
-    wanted = choose_kinds(kinds, target)
+    # Who says where pictures go wants pictures.
+    default = "image" if images is not None else "audio" if audio is not None else "scalar"
+    wanted = choose_kinds(kinds, target, default)
     for file in {target.file_of(kind) for kind in wanted}:
         check_file(file, overwrite)  # before anything is read
     with ExitStack() as stack:
@@ -171,7 +173,8 @@ def export(
     others = [kind for kind in _tags(source, runs) if kind not in wanted]
     if kinds is None and others:
         done.notes.append(
-            f"Only scalars are in {escape(target.path)}; there are {', '.join(others)} as well. "
+            f"Only {KINDS[default]} are in {escape(target.path)}; there are "
+            f"{', '.join(others)} as well. "
             "Name a kind, or give a folder, such as out/, or .xlsx for all."
         )
     for folder in media.values():
