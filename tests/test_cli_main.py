@@ -142,6 +142,31 @@ def test_ctrl_c_ends_without_a_word(tmp_path: Path) -> None:
     assert "Traceback" not in rest
 
 
+def test_a_job_that_is_ended_leaves_nothing_half_written(tmp_path: Path) -> None:
+    write(tmp_path / "logs" / "a", losses(1.0))
+    script = """if True:
+        import signal, sys
+        from runfold.cli import main
+        from runfold.pack import write
+        write.write_pack = lambda *args, **options: print("packing", flush=True) or signal.pause()
+        sys.argv[1:] = ["pack", "logs"]
+        sys.exit(main())
+    """
+    with subprocess.Popen(
+        [sys.executable, "-c", script],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "packing\n"
+        process.send_signal(signal.SIGTERM)
+        out, rest = process.communicate(timeout=60)
+    assert (process.returncode, out, rest) == (143, "", "")
+    assert os.listdir(tmp_path) == ["logs"]
+
+
 def test_output_in_an_encoding_without_the_characters_is_escaped(tmp_path: Path) -> None:
     write(tmp_path, losses(1.0, 2.0, tag="verlust/größe→"))
     done = run_apart("show", str(tmp_path), "verlust/größe→", PYTHONIOENCODING="ascii")

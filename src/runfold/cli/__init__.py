@@ -8,6 +8,7 @@ longer to import than `runfold ls` may take in all.
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from typing import TYPE_CHECKING
 
@@ -35,6 +36,7 @@ COMMANDS = {
 }
 
 INTERRUPTED = 130
+TERMINATED = 143
 PIPE_CLOSED = 141
 
 
@@ -42,16 +44,25 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status; a user's mistake is one line on stderr.
 
     0 is success, 1 that `check` found problems, 2 a wrong option, path or name.
-    Ctrl-C gives 130 and a reader that closed the pipe 141, both without a word.
+    Ctrl-C gives 130 and a reader that closed the pipe 141, both without a word; a
+    job that is ended (SIGTERM) 143, after what was half written is removed.
     """
+    # In a test or a server the handler is theirs, and only the main thread may set one.
+    if argv is None and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, _end)
     try:
         return _run(sys.argv[1:] if argv is None else list(argv))
-    except KeyboardInterrupt:
-        return INTERRUPTED
+    except KeyboardInterrupt as stop:
+        return TERMINATED if stop.args else INTERRUPTED
     except BrokenPipeError:
         # What is still in the buffer must not be written at exit either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return PIPE_CLOSED
+
+
+def _end(number: int, frame: object) -> None:
+    signal.signal(number, signal.SIG_DFL)  # a second one ends it at once
+    raise KeyboardInterrupt(number)
 
 
 def _run(argv: list[str]) -> int:
