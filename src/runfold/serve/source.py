@@ -1,0 +1,206 @@
+"""The runs that are served: looked up by name, read in threads, brought up to date."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, ParamSpec, TypeVar
+
+from runfold.errors import UnknownTag
+from runfold.runs import Runs, open_runs
+from runfold.serve.errors import TooBusy, TookTooLong
+from runfold.text import did_you_mean, escape
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Iterable, Iterator
+
+    from runfold.logdir.log import RunLog
+
+    P = ParamSpec("P")
+    T = TypeVar("T")
+
+# Decoding and Arrow let go of the GIL; a slow query must leave room for quick questions.
+_WORKERS = 8
+# So many may wait for a worker: 50 pages that open 60 charts at a time are no attack.
+_WAITING = 4000
+_SECONDS = 30.0
+# How long a refresh holds requests up at most, in the hope that those at work end.
+_PATIENCE = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """What a refresh found: the runs that are new, and those that hold something new."""
+
+    generation: int
+    new: list[str] = field(default_factory=list)
+    changed: list[str] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        return bool(self.new or self.changed)
+
+
+class Source:
+    """The runs below some paths, for many requests at a time.
+
+    Whatever runs in `work` sees the runs as they are at that moment: a refresh
+    waits until those at work are done. `generation` is another number after
+    each refresh that found something.
+    """
+
+    def __init__(
+        self,
+        *paths: str | os.PathLike[str],
+        restarts: Literal["session", "step", "keep"] = "session",
+        workers: int = _WORKERS,
+        seconds: float = _SECONDS,
+    ) -> None:
+        self._runs = open_runs(*paths, restarts=restarts, progress=False)
+        self.paths = [str(path) for path in paths]
+        self.generation = 1
+        # Whoever follows the files says so.
+        self.is_live = False
+        self.seconds = seconds
+        self._pool = ThreadPoolExecutor(workers, thread_name_prefix="runfold-serve")
+        self._waiting = 0
+        self._gate = _Gate()
+
+    def runs(self) -> Runs:
+        """All runs; within `work` they stay as they are."""
+        return self._runs
+
+    def log(self, name: str) -> RunLog:
+        """One run's log, read. Raises UnknownRun with the near names."""
+        return self.logs([name])[0]
+
+    def logs(self, names: Iterable[str] | None = None) -> list[RunLog]:
+        """The logs of some runs, each once, or of all, read. Raises UnknownRun."""
+        if names is None:
+            return self._runs._logs(None)
+        # One by one: here a name is never a glob.
+        return self._runs._logs([self._runs[name].name for name in dict.fromkeys(names)])
+
+    def logs_with(
+        self, tag: str, kind: str = "scalar", names: Iterable[str] | None = None
+    ) -> list[RunLog]:
+        """Those of some runs that have a tag of a kind. Raises UnknownTag if none of them has."""
+        logs = self.logs(names)
+        having = [log for log in logs if tag in tags_of(log, kind)]
+        if not having:
+            known = dict.fromkeys(name for log in logs for name in tags_of(log, kind))
+            hint = did_you_mean(tag, known)
+            raise UnknownTag(f"No {kind} tag '{escape(tag)}'. {hint}".rstrip())
+        return having
+
+    async def work(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """What a function gives, run in a thread while the runs stay as they are.
+
+        Raises TookTooLong after `seconds`: the function runs on, and takes up one
+        of the workers until it ends. Raises TooBusy where too many wait already.
+        """
+        if self._waiting >= _WAITING:
+            raise TooBusy("The server has too much to do. Ask again in a moment.")
+
+        def held() -> T:
+            with self._gate.shared():
+                return function(*args, **kwargs)
+
+        self._waiting += 1
+        try:
+            async with asyncio.timeout(self.seconds):
+                return await asyncio.get_running_loop().run_in_executor(self._pool, held)
+        except TimeoutError as error:
+            if isinstance(error, TookTooLong):
+                raise
+            raise TookTooLong(
+                f"This took longer than {self.seconds:g} s and was given up. Ask for less."
+            ) from None
+        finally:
+            self._waiting -= 1
+
+    def refresh(self) -> Changed | None:
+        """Find new runs and what is new in those that were read; call it in a thread.
+
+        None where requests at work did not end soon: nothing was looked at, ask
+        again in a moment. Meanwhile no request is held up for long.
+        """
+        with self._gate.alone(_PATIENCE) as is_alone:
+            if not is_alone:
+                return None
+            before = self._versions()
+            found = self._runs.refresh()
+            after = self._versions()
+            new = list(found.runs)
+            changed = [
+                name
+                for name, versions in after.items()
+                if name in before and versions != before[name]
+            ]
+            if new or changed:
+                self.generation += 1
+            return Changed(self.generation, new, changed)
+
+    def _versions(self) -> dict[str, list[int]]:
+        logs = self._runs._logdir.logs
+        return {name: [file.version for file in log.files] for name, log in logs.items()}
+
+    def close(self) -> None:
+        """Take no more work; what waits is dropped, what is at work runs on."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+def tags_of(log: RunLog, kind: str) -> list[str]:
+    """The tags of one kind in a run that was read."""
+    if kind == "scalar":
+        return list(log.scalars)
+    return [tag for of, tag in log.payloads if of == kind]
+
+
+class _Gate:
+    """Many may be inside, or one alone."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._inside = 0
+        self._is_taken = False
+
+    @contextmanager
+    def shared(self) -> Iterator[None]:
+        with self._changed:
+            self._changed.wait_for(lambda: not self._is_taken)
+            self._inside += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._inside -= 1
+                self._changed.notify_all()
+
+    @contextmanager
+    def alone(self, patience: float) -> Iterator[bool]:
+        """Inside alone, or False where the others did not leave within so many seconds.
+
+        Nobody new comes in meanwhile: otherwise a busy server would never be refreshed.
+        """
+        with self._changed:
+            self._changed.wait_for(lambda: not self._is_taken)
+            self._is_taken = True
+            is_alone = self._changed.wait_for(lambda: self._inside == 0, patience)
+            if not is_alone:
+                self._let_in()
+        if not is_alone:
+            yield False
+            return
+        try:
+            yield True
+        finally:
+            with self._changed:
+                self._let_in()
+
+    def _let_in(self) -> None:
+        self._is_taken = False
+        self._changed.notify_all()

@@ -1,0 +1,39 @@
+"""What is served, in short: the version, how many runs and tags, and whether they still grow."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from starlette.routing import Route
+
+import runfold
+from runfold.serve.answer import JsonResponse
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from runfold.serve.source import Source
+
+
+async def status(request: Request) -> Response:
+    """What is served, in short."""
+    source: Source = request.app.state.source
+    return JsonResponse(await source.work(_describe, source))
+
+
+def _describe(source: Source) -> dict[str, object]:
+    runs = source.runs()
+    tags = runs.tags
+    return {
+        "version": runfold.__version__,
+        "title": ", ".join(os.path.basename(os.path.abspath(path)) for path in source.paths),
+        "generation": source.generation,
+        "runs": len(runs),
+        "isLive": source.is_live,
+        "kinds": {kind: len(names) for kind, names in tags.items()},
+    }
+
+
+ROUTES = [Route("/api/status", status)]

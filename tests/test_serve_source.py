@@ -1,0 +1,88 @@
+"""The runs that are served: found by name, read in threads, refreshed between requests."""
+
+import asyncio
+import threading
+
+import pytest
+from logs import scalars, write
+from packs import pack
+
+from runfold.errors import UnknownRun, UnknownTag
+from runfold.serve.errors import TookTooLong
+from runfold.serve.source import Source
+
+
+@pytest.fixture
+def logdir(tmp_path):
+    write(tmp_path / "logs" / "seed-1", scalars("loss", (0, 1.0)))
+    write(tmp_path / "logs" / "seed-2", scalars("loss", (0, 2.0)), scalars("lr", (0, 0.1)))
+    return tmp_path / "logs"
+
+
+def test_names_are_looked_up_exactly(logdir):
+    source = Source(logdir)
+    assert [log.name for log in source.logs()] == ["seed-1", "seed-2"]
+    assert [log.name for log in source.logs(["seed-2", "seed-2"])] == ["seed-2"]
+    assert [log.name for log in source.logs_with("lr")] == ["seed-2"]
+    with pytest.raises(UnknownRun, match=r"No run 'seed-3'. Did you mean 'seed-\d' or"):
+        source.logs(["seed-3"])
+    with pytest.raises(UnknownRun, match=r"No run 'seed-\*'"):
+        source.logs(["seed-*"])
+    with pytest.raises(UnknownTag, match=r"No scalar tag 'los'. Did you mean 'loss'?"):
+        source.logs_with("los")
+
+
+def test_run_whose_name_is_a_pattern_is_one_run(tmp_path):
+    write(tmp_path / "seed-[12]", scalars("loss", (0, 1.0)))
+    write(tmp_path / "seed-1", scalars("loss", (0, 1.0)))
+    assert [log.name for log in Source(tmp_path).logs(["seed-[12]"])] == ["seed-[12]"]
+
+
+def test_refresh_says_what_is_new_and_what_changed(logdir):
+    source = Source(logdir)
+    source.logs()
+    assert not source.refresh()
+    assert source.generation == 1
+    write(logdir / "seed-2", scalars("loss", (1, 1.5)), number=2)
+    write(logdir / "seed-3", scalars("loss", (0, 3.0)))
+    found = source.refresh()
+    assert (found.generation, found.new, found.changed) == (2, ["seed-3"], ["seed-2"])
+    assert source.log("seed-2").scalars["loss"].values.tolist() == [2.0, 1.5]
+
+
+def test_pack_is_served_as_its_logdir_is(logdir):
+    source = Source(pack(logdir))
+    assert [log.name for log in source.logs_with("loss")] == ["seed-1", "seed-2"]
+    assert not source.refresh()
+
+
+def test_refresh_gives_way_to_a_request_at_work(logdir):
+    source = Source(logdir)
+    begun, end = threading.Event(), threading.Event()
+
+    def slow():
+        begun.set()
+        assert end.wait(30)
+        return source.refresh
+
+    async def both():
+        working = asyncio.create_task(source.work(slow))
+        await asyncio.to_thread(begun.wait, 30)
+        assert await asyncio.to_thread(source.refresh) is None
+        # Others are let in again, though the slow one is still at work.
+        assert await source.work(len, source.runs()) == 2
+        end.set()
+        await working
+        return await asyncio.to_thread(source.refresh)
+
+    assert asyncio.run(both()) is not None
+    source.close()
+
+
+def test_work_is_given_up_after_its_time(logdir):
+    source = Source(logdir, seconds=0.05)
+    end = threading.Event()
+    with pytest.raises(TookTooLong, match=r"longer than 0.05 s"):
+        asyncio.run(source.work(end.wait, 30))
+    end.set()
+    source.close()
