@@ -8,15 +8,19 @@ from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
 
+from runfold.serve.access import Access
 from runfold.serve.errors import HANDLERS
+from runfold.serve.security import Guard
 
 if TYPE_CHECKING:
     from starlette.routing import BaseRoute
+    from starlette.types import ASGIApp
 
     from runfold.serve.source import Source
 
 # Each has ROUTES.
 MODULES = (
+    "security",
     *("status", "table", "curves", "folds", "comparing", "querying", "importance"),
     *("blobs", "images", "sounds", "texts", "histograms", "extras"),
     *("story", "problems", "views", "stream"),
@@ -32,8 +36,18 @@ def gather_routes() -> list[BaseRoute]:
     return routes
 
 
-def make_app(source: Source) -> Starlette:
-    """The application that serves these runs; `app.state.source` is the source."""
-    app = Starlette(routes=gather_routes(), exception_handlers=HANDLERS)  # type: ignore[arg-type]
+class App(Starlette):
+    """The application; its state has the source and the access."""
+
+    def build_middleware_stack(self) -> ASGIApp:
+        """The layers around the routes: the guard outside of all, also of what makes errors."""
+        return Guard(super().build_middleware_stack(), self.state.access)
+
+
+def make_app(source: Source, access: Access | None = None) -> App:
+    """The application that serves these runs to those who may have them."""
+    app = App(routes=gather_routes(), exception_handlers=HANDLERS)  # type: ignore[arg-type]
+    app.router.redirect_slashes = False  # a redirect would go where the Host header says
     app.state.source = source
+    app.state.access = access or Access()
     return app
