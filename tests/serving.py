@@ -1,7 +1,9 @@
 """Clients for tests of the server, logged in or not."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from starlette.testclient import TestClient
 
@@ -23,3 +25,32 @@ def open_client(*paths: Path, access: Access | None = None, **options: Any) -> T
         raise_server_exceptions=False,
         follow_redirects=False,
     )
+
+
+def send_path(client: TestClient, method: str, path: str) -> tuple[int, bytes]:
+    """The status and body for a path that is sent as it is, which no HTTP client would do."""
+    address, _, query = path.partition("?")
+    headers = {"host": HOST, "content-type": "application/json", **client.headers}
+    scope = {
+        "type": "http",
+        "asgi": {"version": "3.0", "spec_version": "2.3"},
+        "http_version": "1.1",
+        "method": method,
+        "scheme": "http",
+        "path": unquote(address),
+        "raw_path": address.encode(),
+        "query_string": query.encode(),
+        "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
+        "server": ("127.0.0.1", 6006),
+        "client": ("127.0.0.1", 40000),
+    }
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    asyncio.run(client.app(scope, receive, send))  # type: ignore[arg-type]
+    return sent[0]["status"], b"".join(message.get("body", b"") for message in sent)

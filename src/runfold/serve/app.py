@@ -10,6 +10,7 @@ from starlette.applications import Starlette
 
 from runfold.serve.access import Access
 from runfold.serve.errors import HANDLERS
+from runfold.serve.limits import Limiter, Limits
 from runfold.serve.security import Guard
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 # Each has ROUTES.
 MODULES = (
-    "security",
+    *("security", "static", "openapi"),
     *("status", "table", "curves", "folds", "comparing", "querying", "importance"),
     *("blobs", "images", "sounds", "texts", "histograms", "extras"),
     *("story", "problems", "views", "stream"),
@@ -37,17 +38,24 @@ def gather_routes() -> list[BaseRoute]:
 
 
 class App(Starlette):
-    """The application; its state has the source and the access."""
+    """The application; its state has the source, the access and the limits."""
 
     def build_middleware_stack(self) -> ASGIApp:
         """The layers around the routes: the guard outside of all, also of what makes errors."""
-        return Guard(super().build_middleware_stack(), self.state.access)
+        self._limiter = Limiter(super().build_middleware_stack(), self.state.limits)
+        return Guard(self._limiter, self.state.access)
+
+    def end_streams(self) -> None:
+        """Let all streams end, as the server does before it stops."""
+        if self.middleware_stack is not None:
+            self._limiter.end_streams()
 
 
-def make_app(source: Source, access: Access | None = None) -> App:
+def make_app(source: Source, access: Access | None = None, limits: Limits | None = None) -> App:
     """The application that serves these runs to those who may have them."""
     app = App(routes=gather_routes(), exception_handlers=HANDLERS)  # type: ignore[arg-type]
     app.router.redirect_slashes = False  # a redirect would go where the Host header says
     app.state.source = source
     app.state.access = access or Access()
+    app.state.limits = limits or Limits()
     return app

