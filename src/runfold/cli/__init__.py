@@ -31,6 +31,7 @@ COMMANDS = {
     "repair": "Salvage every good record of broken event files.",
     "pack": "Put a whole logdir into one Parquet file.",
     "unpack": "Give back the event files of a pack.",
+    "serve": "Show the runs in the browser, and follow them while they grow.",
     "run": "Track a script that was not changed.",
     "demo": "Train a small ensemble and look at its logs.",
 }

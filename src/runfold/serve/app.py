@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import asynccontextmanager
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
@@ -14,6 +15,8 @@ from runfold.serve.limits import Limiter, Limits
 from runfold.serve.security import Guard
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
     from starlette.routing import BaseRoute
     from starlette.types import ASGIApp
 
@@ -40,6 +43,20 @@ def gather_routes() -> list[BaseRoute]:
 class App(Starlette):
     """The application; its state has the source, the access and the limits."""
 
+    def __init__(self, source: Source, access: Access, limits: Limits, poll: float | None) -> None:
+        super().__init__(
+            routes=gather_routes(),
+            exception_handlers=HANDLERS,  # type: ignore[arg-type]
+            lifespan=_following,
+        )
+        self.router.redirect_slashes = False  # a redirect would go where the Host header says
+        self.state.source = source
+        self.state.access = access
+        self.state.limits = limits
+        self.state.poll = poll
+        if find_spec("runfold.serve.stream"):
+            self.state.hub = import_module("runfold.serve.stream").Hub(limits.streams)
+
     def build_middleware_stack(self) -> ASGIApp:
         """The layers around the routes: the guard outside of all, also of what makes errors."""
         self._limiter = Limiter(super().build_middleware_stack(), self.state.limits)
@@ -51,11 +68,29 @@ class App(Starlette):
             self._limiter.end_streams()
 
 
-def make_app(source: Source, access: Access | None = None, limits: Limits | None = None) -> App:
-    """The application that serves these runs to those who may have them."""
-    app = App(routes=gather_routes(), exception_handlers=HANDLERS)  # type: ignore[arg-type]
-    app.router.redirect_slashes = False  # a redirect would go where the Host header says
-    app.state.source = source
-    app.state.access = access or Access()
-    app.state.limits = limits or Limits()
-    return app
+def make_app(
+    source: Source,
+    access: Access | None = None,
+    limits: Limits | None = None,
+    poll: float | None = None,
+) -> App:
+    """The application that serves these runs to those who may have them.
+
+    While it runs, files are followed: with `poll` they are looked at every so many
+    seconds, by default only where the system does not tell of changes.
+    """
+    return App(source, access or Access(), limits or Limits(), poll)
+
+
+@asynccontextmanager
+async def _following(app: App) -> AsyncIterator[None]:
+    source: Source = app.state.source
+    try:
+        if find_spec("runfold.serve.watch"):
+            watch = import_module("runfold.serve.watch")
+            async with watch.following(source, app.state.hub, app.state.poll):
+                yield
+        else:
+            yield
+    finally:
+        source.close()

@@ -148,9 +148,11 @@ class Source:
         logs = self._runs._logdir.logs
         return {name: [file.version for file in log.files] for name, log in logs.items()}
 
-    def close(self) -> None:
-        """Take no more work; what waits is dropped, what is at work runs on."""
+    def close(self) -> bool:
+        """Take no more work, and drop what waits; False where some is still being done."""
         self._pool.shutdown(wait=False, cancel_futures=True)
+        with self._gate.alone(_PATIENCE) as is_alone:
+            return is_alone
 
 
 def tags_of(log: RunLog, kind: str) -> list[str]:

@@ -1,0 +1,147 @@
+"""A server on an address: where it listens, by which names it is called, and how it ends."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import socket
+from typing import TYPE_CHECKING, Any
+
+import uvicorn
+
+from runfold.errors import RunfoldError
+from runfold.serve.access import is_loopback
+from runfold.text import escape
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import FrameType
+
+    from runfold.serve.app import App
+
+# TensorBoard's own; where it is taken and none was asked for, one of the next.
+PORT = 6006
+_TRIED = 10
+
+# Streams end at once; other answers have so long to come to their end.
+_GRACE = 3
+
+_EVERYWHERE = ("0.0.0.0", "::")
+
+
+class CannotServe(RunfoldError, OSError):
+    """An address on which no server can listen."""
+
+
+def listen(host: str, port: int | None) -> socket.socket:
+    """A socket that listens on a port, 0 for any free one, None for the first free from 6006 on.
+
+    Raises CannotServe with what may be done.
+    """
+    if port is not None:
+        return _bind(host, port)
+    for one in range(PORT, PORT + _TRIED):
+        with contextlib.suppress(CannotServe):
+            return _bind(host, one)
+    return _bind(host, 0)
+
+
+def _bind(host: str, port: int) -> socket.socket:
+    family, address = _resolve(host, port)
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        # A server that was just stopped may be started again.
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind(address)
+        bound.listen(2048)
+    except OSError as error:
+        bound.close()
+        raise CannotServe(_refusal(error, host, port)) from None
+    return bound
+
+
+def _resolve(host: str, port: int) -> tuple[socket.AddressFamily, Any]:
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except (OSError, UnicodeError):
+        raise CannotServe(f"No address is known for host '{escape(host)}'.") from None
+    family, _, _, _, address = found[0]
+    return family, address
+
+
+def _refusal(error: OSError, host: str, port: int) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return f"Port {port} is taken. Give another by --port, or --port 0 for any free one."
+    if error.errno == errno.EACCES:
+        return f"Port {port} may not be used. Give one above 1023 by --port."
+    if error.errno == errno.EADDRNOTAVAIL:
+        return f"'{escape(host)}' is no address of this machine. Leave --host out for 127.0.0.1."
+    return f"Cannot listen on {escape(host)}, port {port}: {error.strerror}."
+
+
+def is_private(listening: socket.socket) -> bool:
+    """Whether only this machine can reach the socket."""
+    return is_loopback(listening.getsockname()[0])
+
+
+def find_names(host: str, listening: socket.socket) -> frozenset[str]:
+    """The names and addresses, beside loopback, by which this server may be called."""
+    address = listening.getsockname()[0]
+    if address not in _EVERYWHERE:
+        return frozenset({host.lower(), address.lower()})
+    import psutil
+
+    cards = psutil.net_if_addrs().values()
+    addresses = {one.address.partition("%")[0].lower() for card in cards for one in card}
+    return frozenset({socket.gethostname().lower(), *addresses})
+
+
+def make_url(host: str, listening: socket.socket) -> str:
+    """The address to open, without a slash at its end."""
+    address, port = listening.getsockname()[:2]
+    shown = socket.gethostname() if address in _EVERYWHERE else host
+    return f"http://[{shown}]:{port}" if ":" in shown else f"http://{shown}:{port}"
+
+
+class Server(uvicorn.Server):
+    """A server of an application on a socket; it ends on SIGINT and SIGTERM, with its streams."""
+
+    def __init__(self, app: App, on_ready: Callable[[], object]) -> None:
+        super().__init__(
+            uvicorn.Config(
+                app,
+                # The versions without compiled parts, whose limits are known.
+                http="h11",
+                loop="asyncio",
+                ws="none",
+                lifespan="on",
+                # An access log would hold what is in addresses: the tickets of links.
+                access_log=False,
+                log_config=None,
+                log_level="critical",
+                proxy_headers=False,
+                server_header=False,
+                limit_concurrency=app.state.limits.connections,
+                h11_max_incomplete_event_size=64 << 10,
+                timeout_keep_alive=30,
+                timeout_graceful_shutdown=_GRACE,
+            )
+        )
+        self._served = app
+        self._on_ready = on_ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to serve, and say so."""
+        await super().startup(sockets)
+        if self.started:
+            self._on_ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End all streams, which would be waited for, and then as ever."""
+        self._served.end_streams()
+        await super().shutdown(sockets)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """End at the first signal, at once at the second; the process itself goes on."""
+        self.force_exit = self.should_exit
+        self.should_exit = True

@@ -1,0 +1,168 @@
+"""`runfold serve` as a user meets it: the link, mistakes, and how it ends."""
+
+import os
+import signal
+import socket
+import stat
+import sys
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+import psutil
+import pytest
+from logs import scalars, write
+from packs import pack
+from servers import serving
+
+from runfold.cli import main
+
+
+@pytest.fixture
+def logdir(tmp_path):
+    write(tmp_path / "logs" / "seed-1", scalars("loss", (0, 1.0)))
+    write(tmp_path / "logs" / "seed-2", scalars("loss", (0, 2.0)))
+    return tmp_path / "logs"
+
+
+def test_link_logs_a_browser_in_and_the_next_one_is_printed(logdir):
+    with serving(logdir) as served, httpx.Client(base_url=served.url) as browser:
+        assert served.told[0].startswith("Serving 2 runs at http://127.0.0.1:")
+        assert browser.get("/api/status").status_code == 403
+        assert browser.get(served.link).status_code == 303
+        assert browser.get("/api/status").json()["runs"] == 2
+        assert served.read_line().startswith(f"For another browser: {served.url}/login?token=")
+
+
+def test_page_that_is_not_built_is_said_and_the_rest_works(logdir):
+    with serving(logdir) as served, httpx.Client(base_url=served.url) as browser:
+        browser.get(served.link)
+        page = browser.get("/")
+        assert page.headers["content-type"].startswith("text/")
+        assert (page.status_code == 200) != ("`make page`" in page.text)
+
+
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
+def test_server_ends_in_good_order_with_open_connections(logdir, ending):
+    with serving(logdir) as served:
+        idle = served.connect("")
+        half = served.connect("GET /api/status HTTP/1.1\r\nHost: loc")
+        with idle, half:
+            httpx.get(f"{served.url}/api/status")
+            status, rest = served.end(ending)
+    assert (status, rest) == (0, "")
+
+
+def test_token_for_programs_is_in_a_file_that_goes_with_the_server(logdir, tmp_path):
+    file = tmp_path / "token"
+    with serving(logdir, "--token-file", file) as served:
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+        headers = {"Authorization": f"Bearer {file.read_text()}"}
+        assert httpx.get(f"{served.url}/api/status", headers=headers).status_code == 200
+        served.end(signal.SIGTERM)
+    assert not file.exists()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows a process's arguments so")
+def test_rule_7_no_argument_or_variable_holds_a_secret(logdir, tmp_path):
+    with serving(logdir, "--token-file", tmp_path / "token") as served:
+        secrets = [served.link.partition("token=")[2], (tmp_path / "token").read_text()]
+        shown = b""
+        for name in ("cmdline", "environ"):
+            with open(f"/proc/{served.process.pid}/{name}", "rb") as file:
+                shown += file.read()
+        assert not [secret for secret in secrets if secret.encode() in shown]
+
+
+def test_pack_is_served(logdir):
+    with serving(pack(logdir)) as served, httpx.Client(base_url=served.url) as browser:
+        browser.get(served.link)
+        assert browser.get("/api/status").json()["runs"] == 2
+
+
+def test_folder_without_runs_is_served_until_there_are_some(tmp_path):
+    with serving(tmp_path) as served:
+        assert served.told[0] == (
+            f"No runs in {tmp_path}: no file there has 'tfevents' in its name. They are shown as"
+            " soon as there are any.\n"
+        )
+
+
+def test_no_login_needs_no_link(logdir):
+    with serving(logdir, "--no-login") as served:
+        assert served.link == f"{served.url}/"
+        assert httpx.get(f"{served.url}/api/status").status_code == 200
+
+
+def test_rule_1_only_this_machine_is_served_by_default(logdir):
+    with serving(logdir) as served:
+        listening = psutil.Process(served.process.pid).net_connections("inet")
+        assert {one.laddr for one in listening} == {("127.0.0.1", served.port)}
+
+
+def test_rule_1_another_address_is_warned_of_and_keeps_the_login(logdir):
+    with serving(logdir, "--host", "0.0.0.0") as served:
+        assert served.told[0].startswith("Warning: others can reach 0.0.0.0. They need the link")
+        assert f"http://{socket.gethostname()}:{served.port}/login?token=" in served.link
+        for host in (socket.gethostname(), "127.0.0.1"):
+            answer = httpx.get(f"{served.url}/api/status", headers={"Host": host})
+            assert answer.status_code == 403
+        with httpx.Client(base_url=served.url, headers={"Host": socket.gethostname()}) as browser:
+            browser.get(served.link.partition(str(served.port))[2])
+            assert browser.get("/api/status").status_code == 200
+            evil = browser.get("/api/status", headers={"Host": "evil.example"})
+            assert evil.status_code == 403
+
+
+def test_rule_2_others_are_never_let_in_without_login(logdir, capsys):
+    assert main(["serve", str(logdir), "--host", "0.0.0.0", "--port", "0", "--no-login"]) == 2
+    assert capsys.readouterr().err == (
+        "--no-login is for this machine only, and others can reach 0.0.0.0. Leave out one of"
+        " --no-login and --host.\n"
+    )
+
+
+def test_taken_port_is_one_line(logdir, capsys):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        assert main(["serve", str(logdir), "--port", str(port)]) == 2
+    message = f"Port {port} is taken. Give another by --port, or --port 0 for any free one.\n"
+    assert capsys.readouterr() == ("", message)
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["--host", "no.such.host.invalid"], "No address is known for host 'no.such.host.invalid'"),
+        (["--host", "192.0.2.1"], "'192.0.2.1' is no address of this machine. Leave --host out"),
+        (["--port", "70000"], "runfold serve: argument --port: '70000' is no port, from 0 to"),
+        (["--poll", "0"], "runfold serve: argument --poll: '0' is no number of seconds"),
+        (["--token-file", "nowhere/token"], "nowhere/token: No such file or directory"),
+    ],
+)
+def test_wrong_options_are_one_line(logdir, capsys, args, message, monkeypatch):
+    monkeypatch.chdir(logdir)
+    assert main(["serve", ".", "--no-browser", *args]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert error.startswith(message) or message in error
+
+
+def test_wrong_path_is_one_line_with_the_near_match(logdir, capsys, monkeypatch):
+    monkeypatch.chdir(logdir.parent)
+    assert main(["serve", "lgos"]) == 2
+    assert capsys.readouterr().err == "No logdir 'lgos'. Did you mean 'logs'?\n"
+
+
+def test_rule_7_a_browser_gets_the_link_by_a_file_that_only_the_user_can_read(logdir, tmp_path):
+    pipe, script = tmp_path / "pipe", tmp_path / "browser"
+    os.mkfifo(pipe)
+    script.write_text(f'#!/bin/sh\necho "$1" > "{pipe}"\n')
+    script.chmod(0o700)
+    with serving(logdir, browser=script) as served:
+        opened = Path(urlsplit(pipe.read_text().strip()).path)
+        assert served.link in opened.read_text()
+        assert stat.S_IMODE(opened.stat().st_mode) == 0o600
+        assert stat.S_IMODE(opened.parent.stat().st_mode) == 0o700
+        served.end(signal.SIGTERM)
+    assert not opened.parent.exists()
