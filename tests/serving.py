@@ -9,15 +9,18 @@ from starlette.testclient import TestClient
 
 from runfold.serve.access import Access
 from runfold.serve.app import make_app
+from runfold.serve.limits import Limits
 from runfold.serve.source import Source
 
 HOST = "127.0.0.1:6006"
 
 
-def open_client(*paths: Path, access: Access | None = None, **options: Any) -> TestClient:
+def open_client(
+    *paths: Path, access: Access | None = None, limits: Limits | None = None, **options: Any
+) -> TestClient:
     """A client of a server of some logs, in this process, that has the server's token."""
     access = access or Access(port=6006)
-    app = make_app(Source(*paths, **options), access)
+    app = make_app(Source(*paths, **options), access, limits)
     return TestClient(
         app,
         base_url=f"http://{HOST}",
