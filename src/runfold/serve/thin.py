@@ -42,6 +42,16 @@ class Stack:
         lengths = [len(one[0]) for one in series]
         return cls(x, tuple(columns), np.cumsum([0, *lengths], dtype=np.intp))
 
+    @classmethod
+    def join(cls, stacks: Sequence[Stack]) -> Stack:
+        """One stack of the series of one or more."""
+        if len(stacks) == 1:
+            return stacks[0]
+        x = np.concatenate([one.x for one in stacks])
+        parts = zip(*(one.columns for one in stacks), strict=True)
+        counts = np.concatenate([[0], *(one.counts for one in stacks)])
+        return cls(x, tuple(map(np.concatenate, parts)), np.cumsum(counts))
+
     @property
     def counts(self) -> NDArray[np.intp]:
         """How many points each series has."""
