@@ -1,0 +1,154 @@
+"""The table of the runs, a row each: how they fare, their hparams, and what they reached."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from starlette.routing import Route
+
+from runfold.log import story, system
+from runfold.logdir.pause import pause_collector
+from runfold.serve.arrow import ArrowResponse, encode_table, number_array, text_array
+from runfold.serve.cache import remember
+from runfold.serve.request import read_query
+from runfold.tables.columns import Column, Naming
+from runfold.tables.forms import spell
+from runfold.text import utf8
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    import pyarrow as pa
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from runfold.logdir.log import RunLog
+    from runfold.serve.source import Source
+    from runfold.tables.overview import Cells, Overview
+
+Statistic = Literal["last", "first", "best", "best_step", "min", "max", "mean", "auc"]
+
+FIXED = ("run", "status", "start", "duration", "steps", "points")
+# A cell has no room for more; the whole text is seen with its run.
+_LONGEST = 500
+_INT64 = 1 << 63
+_STALE = 5.0
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Which statistics of each tag the table has."""
+
+    stat: tuple[Statistic, ...] = ("last", "min", "max")
+
+
+async def table(request: Request) -> Response:
+    """One row a run: status, hparams, statistics of every tag, and its last texts."""
+    asked = read_query(request, Asked)
+    source: Source = request.app.state.source
+    return ArrowResponse(await source.work(make_table, source, asked))
+
+
+def make_table(source: Source, asked: Asked) -> bytes:
+    """The table as an Arrow stream.
+
+    The metadata of each field says its `kind` (fixed, hparam, statistic or text),
+    and for all but the fixed ones `name` and, of a statistic, `stat`. What a run
+    does not have is null, which NaN is not; `start` and `duration` are seconds.
+    """
+    # A run of which nothing is heard is taken for crashed, though nothing has changed.
+    now = int(time.monotonic() / _STALE)
+    return remember(source, (asked, now), lambda: _tabulate(source, asked))
+
+
+def _tabulate(source: Source, asked: Asked) -> bytes:
+    import pyarrow as pa
+
+    overview = source.runs()._overview()
+    naming = Naming(overview.known)
+    fields: dict[str, pa.Field] = {}
+    arrays: list[pa.Array] = []
+
+    def add(title: str, array: pa.Array, **told: str) -> None:
+        metadata = {key: utf8(text) for key, text in told.items()}
+        fields[title] = pa.field(title, array.type, metadata=metadata)
+        arrays.append(array)
+
+    with pause_collector():
+        for name in FIXED:
+            add(name, to_array(overview.cells(Column(name))), kind="fixed")
+        for name, count in _COUNTS.items():
+            add(name, number_array(_count(overview, count)), kind="fixed")
+        for column, told in _columns(overview, asked.stat):
+            title = utf8(naming.name(column))
+            title = utf8(column.full) if title in fields else title
+            add(title, to_array(overview.cells(column)), name=column.name, **told)
+    return encode_table(pa.Table.from_arrays(arrays, schema=pa.schema(list(fields.values()))))
+
+
+def _columns(
+    overview: Overview, statistics: Sequence[Statistic]
+) -> Iterator[tuple[Column, dict[str, str]]]:
+    """All columns but the fixed ones, and what is said of them."""
+    known = overview.known
+    for name in known.hparams:
+        yield Column("hparam", name), {"kind": "hparam"}
+    for stat in dict.fromkeys(statistics):
+        for tag in known.scalars:
+            if _is_own(tag) or (stat in ("best", "best_step") and not overview.knows_best(tag)):
+                continue
+            yield Column(stat, tag), {"kind": "statistic", "stat": stat}
+    for tag in known.texts:
+        if not _is_own(tag):
+            yield Column("text", tag), {"kind": "text"}
+
+
+def _is_own(tag: str) -> bool:
+    """Whether a tag is what a tracked run tells of itself, which the view of the run shows."""
+    return tag.startswith((story.PREFIX, system.PREFIX))
+
+
+_COUNTS: dict[str, Callable[[RunLog], int]] = {
+    "hidden": lambda log: log.hidden,
+    "problems": lambda log: len(log.list_problems()),
+}
+
+
+def _count(overview: Overview, count: Callable[[RunLog], int]) -> np.ndarray:
+    return np.array(
+        [sum(map(count, (log, *overview.parts.get(log.name, ())))) for log in overview.logs],
+        np.int64,
+    )
+
+
+def to_array(cells: Cells) -> pa.Array:
+    """Cells as truths, whole numbers, floats or text, whichever holds them all exactly."""
+    if isinstance(cells, np.ndarray):
+        return number_array(cells)
+    types = set(map(type, cells)) - {type(None)}
+    if types == {bool}:
+        return _numbers(cells, np.bool_, False)
+    if types == {int} and all(one is None or -_INT64 <= one < _INT64 for one in cells):
+        return _numbers(cells, np.int64, 0)
+    if types and types <= {int, float} and all(_is_exact(one) for one in cells):
+        return _numbers(cells, np.float64, 0.0)
+    return text_array([None if one is None else _clip(spell(one)) for one in cells])
+
+
+def _numbers(cells: list[Any], kind: type[np.generic], blank: Any) -> pa.Array:
+    known = np.array([one is not None for one in cells], np.bool_)
+    return number_array(np.array([blank if one is None else one for one in cells], kind), known)
+
+
+def _is_exact(number: float | None) -> bool:
+    return not isinstance(number, int) or -(2**53) <= number <= 2**53
+
+
+def _clip(text: str) -> str:
+    return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
+
+
+ROUTES = [Route("/api/table", table)]
