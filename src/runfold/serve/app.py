@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 # Each has ROUTES.
 MODULES = (
     *("security", "static", "openapi"),
-    *("status", "table", "curves", "folds", "comparing", "querying", "importance"),
+    *("status", "tags", "table", "curves", "folds", "comparing", "querying", "importance"),
     *("blobs", "images", "sounds", "texts", "histograms", "extras"),
     *("story", "problems", "views", "stream"),
 )

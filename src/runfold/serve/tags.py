@@ -1,0 +1,56 @@
+"""The tags of every kind: how many runs have each, and from which step to which."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from starlette.routing import Route
+
+from runfold.serve.answer import JsonResponse
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from runfold.serve.source import Source
+
+
+async def tags(request: Request) -> Response:
+    """The tags of every kind, in the order in which they first appear."""
+    source: Source = request.app.state.source
+    return JsonResponse(await source.work(list_tags, source))
+
+
+@dataclass(slots=True)
+class _Tag:
+    runs: int
+    first: int
+    last: int
+
+
+def list_tags(source: Source) -> dict[str, Any]:
+    """Kinds with their tags; `first` and `last` are the steps between which any run has it."""
+    found: dict[str, dict[str, _Tag]] = {}
+    for log in source.logs():
+        held = [("scalar", tag, series.steps) for tag, series in log.scalars.items()]
+        held += [(kind, tag, payloads.steps) for (kind, tag), payloads in log.payloads.items()]
+        for kind, tag, steps in held:
+            if not len(steps):
+                continue
+            low, high = int(steps.min()), int(steps.max())
+            known = found.setdefault(kind, {}).setdefault(tag, _Tag(0, low, high))
+            known.runs += 1
+            known.first, known.last = min(known.first, low), max(known.last, high)
+    return {
+        "kinds": {
+            kind: [
+                {"tag": tag, "runs": one.runs, "first": one.first, "last": one.last}
+                for tag, one in named.items()
+            ]
+            for kind, named in found.items()
+        }
+    }
+
+
+ROUTES = [Route("/api/tags", tags)]
