@@ -1,0 +1,45 @@
+"""What a request says of groups of runs: what makes them, or who is in each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+from runfold.reduce.groups import Grouping, make_groups
+from runfold.serve.errors import BadRequest
+from runfold.serve.request import Limit
+from runfold.text import escape
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from runfold.logdir.log import RunLog
+
+# The name of an hparam, "parent", or a pattern over the run's name.
+Key = Annotated[str, Limit(1, 1000)]
+
+
+@dataclass(frozen=True)
+class Group:
+    """A group that a person put together, such as all runs of one status."""
+
+    name: str
+    runs: tuple[str, ...]
+
+
+def group_logs(
+    logs: Sequence[RunLog],
+    by: str | tuple[str, ...] | None,
+    groups: tuple[Group, ...] | None,
+) -> Grouping:
+    """The groups that are asked for, of those runs. Raises CannotFold as `make_groups` does."""
+    if groups is None:
+        return make_groups(logs, by)
+    if by is not None:
+        raise BadRequest("'by' and 'groups' are two ways to say it; choose.")
+    owner: dict[str, str] = {}
+    for group in groups:
+        for run in group.runs:
+            if owner.setdefault(run, group.name) != group.name:
+                raise BadRequest(f"Run '{escape(run)}' is in two groups.")
+    return make_groups([log for log in logs if log.name in owner], lambda log: owner[log.name])
