@@ -1,0 +1,137 @@
+"""How much each hparam has to do with a metric: how they rise together, and what it explains."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from starlette.routing import Route
+
+from runfold.serve.answer import JsonResponse
+from runfold.serve.request import read_json
+from runfold.tables.columns import Column
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from runfold.serve.source import Source
+
+    Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A number of each run: a statistic of a tag."""
+
+    tag: str
+    stat: Literal["last", "first", "best", "min", "max", "mean", "auc"] = "last"
+    runs: tuple[str, ...] | None = None
+
+
+async def importance(request: Request) -> Response:
+    """The hparams that explain most of a metric, first."""
+    asked = await read_json(request, Metric)
+    source: Source = request.app.state.source
+    return JsonResponse(await source.work(weigh_hparams, source, asked))
+
+
+def weigh_hparams(source: Source, asked: Metric) -> dict[str, Any]:
+    """What each hparam has to do with a metric, those that explain most first.
+
+    `runs` is how many have both; hparams that are the same in all of those are
+    only named, under "constant". Raises UnknownRun, UnknownTag, and CannotFold
+    for the best of a tag of which nobody knows which way is better.
+    """
+    source.logs_with(asked.tag)
+    chosen = {log.name for log in source.logs(asked.runs)}
+    overview = source.runs()._overview()
+    rows, values = overview.find_values(Column(asked.stat, asked.tag))
+    metric = {
+        int(row): float(value)
+        for row, value in zip(rows, values, strict=True)
+        if value == value and overview.runs[row] in chosen
+    }
+    found: list[dict[str, Any]] = []
+    constant = []
+    for name in overview.known.hparams:
+        rows_with = [row for row in metric if name in overview.settings[row]]
+        settings = [overview.settings[row][name] for row in rows_with]
+        if len(set(map(repr, settings))) < 2:
+            constant.append(name)
+            continue
+        correlation, share = weigh(settings, np.array([metric[row] for row in rows_with]))
+        found.append(
+            {
+                "name": name,
+                "importance": share,
+                "correlation": correlation,
+                "runs": len(settings),
+            }
+        )
+    found.sort(key=lambda one: 1.0 if one["importance"] is None else -one["importance"])
+    return {"hparams": found, "constant": constant, "runs": len(metric)}
+
+
+def weigh(settings: Sequence[Any], values: Floats) -> tuple[float | None, float | None]:
+    """Spearman's correlation of settings and values, and the share of variance explained.
+
+    Both are of ranks, so that one run that diverged to 1e30 does not decide. A
+    number may explain by a curve with one bend, as a learning rate does that can be
+    too low and too high; text by a level for each. The share is adjusted
+    for chance, as R² is, and 0 where chance does as well; None where there are too
+    few runs to tell. Text has no correlation.
+    """
+    outcome = rank(values)
+    is_number = all(isinstance(one, int | float) for one in settings)
+    numbers = np.array(settings, np.float64) if is_number else np.empty(0)
+    if not is_number or np.isnan(numbers).any():
+        return None, _explain(_levels(settings), outcome)
+    ranks = rank(numbers)
+    # Less than one bend where there are but two places.
+    bend = [ranks**2] if len(np.unique(ranks)) > 2 else []
+    return _correlate(ranks, outcome), _explain(np.stack([ranks, *bend], axis=1), outcome)
+
+
+def rank(values: Floats) -> Floats:
+    """The place of each value among all, from -1 to 1; equal values share the middle of theirs."""
+    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
+    ends = np.cumsum(counts)
+    middles = ends - (counts + 1) / 2
+    ranks: Floats = 2 * middles[inverse] / max(len(values) - 1, 1) - 1
+    return ranks
+
+
+def _levels(settings: Sequence[Any]) -> Floats:
+    """A column for each different setting but one: 1 for those that have it."""
+    _, inverse = np.unique([repr(one) for one in settings], return_inverse=True)
+    levels: Floats = (inverse[:, None] == np.arange(1, inverse.max() + 1)).astype(np.float64)
+    return levels
+
+
+def _correlate(a: Floats, b: Floats) -> float | None:
+    a, b = a - a.mean(), b - b.mean()
+    scale = math.sqrt((a @ a) * (b @ b))
+    return float(a @ b) / scale if scale else None
+
+
+def _explain(causes: Floats, outcome: Floats) -> float | None:
+    """The share of the variance of an outcome that a linear fit of the causes explains."""
+    runs, terms = causes.shape
+    outcome = outcome - outcome.mean()
+    total = float(outcome @ outcome)
+    if runs - terms < 2 or not total:
+        return None
+    causes = causes - causes.mean(axis=0)
+    fit, *_ = np.linalg.lstsq(causes, outcome, rcond=None)
+    left = outcome - causes @ fit
+    by_chance: float = (runs - 1) / (runs - terms - 1)
+    return max(0.0, 1 - float(left @ left) / total * by_chance)
+
+
+ROUTES = [Route("/api/importance", importance, methods=["POST"])]
