@@ -96,7 +96,14 @@ class UnknownColumn(RunfoldError, KeyError):
 
 
 class BadExpression(RunfoldError, ValueError):
-    """A condition that cannot be read, or names what no run has; the message shows the place."""
+    """A condition that cannot be read, or names what no run has; the message shows the place.
+
+    `at` is the place as the number of a character, or None where it is no single one.
+    """
+
+    def __init__(self, message: str, at: int | None = None) -> None:
+        super().__init__(message)
+        self.at = at
 
 
 class UnknownFormat(RunfoldError, ValueError):

@@ -135,7 +135,7 @@ def refuse(text: str, at: int, message: str) -> NoReturn:
     before, after = escape(text[max(0, at - 40) : at], 1000), escape(text[at : at + 30], 1000)
     before = "…" + before if at > 40 else before
     after = after + "…" if len(text) > at + 30 else after
-    raise BadExpression(f"{message}\n  {before}{after}\n  {' ' * cell_width(before)}^")
+    raise BadExpression(f"{message}\n  {before}{after}\n  {' ' * cell_width(before)}^", at)
 
 
 class _Parser:
