@@ -22,17 +22,17 @@ class Client:
         self.source = Source(*paths, **options)
         app = Starlette(routes=gather_routes(), exception_handlers=HANDLERS)
         app.state.source = self.source
-        self._http = TestClient(app, raise_server_exceptions=False)
+        self.http = TestClient(app, raise_server_exceptions=False)
 
     def get(self, path: str, **query: Any) -> Any:
-        return _read(self._http.get(path, params=query))
+        return _read(self.http.get(path, params=query))
 
     def post(self, path: str, **body: Any) -> Any:
-        return _read(self._http.post(path, json=body))
+        return _read(self.http.post(path, json=body))
 
     def refused(self, path: str, **body: Any) -> tuple[int, str]:
         """The status and the message of a request that fails."""
-        answer = self._http.post(path, json=body)
+        answer = self.http.post(path, json=body)
         return answer.status_code, answer.json()["error"]
 
 

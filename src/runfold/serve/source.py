@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, ParamSpec, TypeVar
 
-from runfold.errors import UnknownTag
+from runfold.errors import RunfoldError, UnknownTag
 from runfold.runs import Runs, open_runs
 from runfold.serve.errors import TooBusy, TookTooLong
 from runfold.text import did_you_mean, escape
@@ -114,7 +114,8 @@ class Source:
             async with asyncio.timeout(self.seconds):
                 return await asyncio.get_running_loop().run_in_executor(self._pool, held)
         except TimeoutError as error:
-            if isinstance(error, TookTooLong):
+            # A query that came to a limit of its own is a TimeoutError too, and says more.
+            if isinstance(error, RunfoldError):
                 raise
             raise TookTooLong(
                 f"This took longer than {self.seconds:g} s and was given up. Ask for less."
