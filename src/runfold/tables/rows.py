@@ -42,6 +42,11 @@ class Stored:
         item: np.void = self.payloads.items[self.row]
         return item
 
+    @property
+    def record(self) -> tuple[str, int]:
+        """The event that holds the value, by file and offset: boxes are in one with their image."""
+        return self.file.path, int(self.item["record"])
+
     def read(self) -> bytes:
         """The stored bytes."""
         return next(self.file.fetch([self.item]))

@@ -49,7 +49,7 @@ _STATES = {"success": "finished", "failure": "failed", "running": "running"}
 
 def read_part(log: RunLog, part: str) -> Any:
     """What a run last said of one part of its story; None where it said nothing."""
-    payloads = _stored(log, part)
+    payloads = find_part(log, part)
     if payloads is None:
         return None
     places = (Stored(log, payloads, row) for row in reversed(range(len(payloads))))
@@ -57,11 +57,12 @@ def read_part(log: RunLog, part: str) -> Any:
     return next((row.value for row in rows), None)
 
 
-def read_all(log: RunLog, part: str) -> list[Any]:
-    """All that a run said of one part, in the order of its files."""
-    payloads = _stored(log, part)
+def read_all(log: RunLog, part: str, among: slice = slice(None)) -> list[Any]:
+    """All that a run said of one part, or some of it, in the order of its files."""
+    payloads = find_part(log, part)
     if payloads is None:
         return []
+    payloads = payloads.only(among)
     rows = decode_rows(fetched([(log, payloads)]), partial(_decode, part))
     return [row.value for row in rows]
 
@@ -123,14 +124,19 @@ def read_status(log: RunLog) -> RunStatus:
     return RunStatus(state, None if math.isnan(first) else first, ended)
 
 
+def read_system(log: RunLog) -> list[Series]:
+    """The load of the machine over time: the scalars under `system/`, whatever was restarted."""
+    # Their steps count seconds: a marker that voids training steps says nothing of them.
+    log.load()
+    scalars = assemble_series(log.name, log.files, log.names, "keep")
+    return [one for tag, one in scalars.items() if tag.startswith(system.PREFIX)]
+
+
 def system_frame(log: RunLog) -> Table:
     """The scalars under `system/`, one column a tag, by step; sorted by `wall_time`."""
     from runfold.tables.scalars import wide_frame
 
-    # Their steps count seconds: a marker that voids training steps says nothing of them.
-    log.load()
-    scalars = assemble_series(log.name, log.files, log.names, "keep")
-    series = [one for tag, one in scalars.items() if tag.startswith(system.PREFIX)]
+    series = read_system(log)
     times = [Series(one.run, one.tag, one.steps, one.wall_times, one.wall_times) for one in series]
     frame = wide_frame(series)
     frame.insert(0, "wall_time", wide_frame(times).min(axis=1))
@@ -138,7 +144,7 @@ def system_frame(log: RunLog) -> Table:
     return frame.droplevel("run").sort_values("wall_time", kind="stable")
 
 
-def _stored(log: RunLog, part: str) -> Payloads | None:
+def find_part(log: RunLog, part: str) -> Payloads | None:
     """Where a part lies, whatever the restart policy."""
     key = ("text", story.PREFIX + part)
     payloads = log.payloads.get(key)

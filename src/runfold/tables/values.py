@@ -60,16 +60,14 @@ def histogram_rows(selected: Selected) -> Iterator[Row[histogram.Histogram]]:
 
 def image_rows(selected: Selected) -> Iterator[Row[tuple[int, image.Image]]]:
     """Every image and its number within its value; pixels are read when asked for."""
-    for place, number, one in _images(selected):
+    for place, number, one in find_images(selected):
         yield row_of(place, (number, one))
 
 
 def audio_rows(selected: Selected) -> Iterator[Row[tuple[int, audio.Audio]]]:
     """Every clip and its number within its value; samples are read when asked for."""
-    for place, clips in _heads(selected, audio.locate):
-        for number, clip in enumerate(clips):
-            load = partial(_read_blob, place, clip.start, clip.length)
-            yield row_of(place, (number, audio.Audio(clip, load)))
+    for place, number, one in find_clips(selected):
+        yield row_of(place, (number, one))
 
 
 def mesh_rows(selected: Selected) -> Iterator[Row[mesh.Mesh]]:
@@ -116,17 +114,12 @@ def boxes_rows(
         tag = boxes.tag_of(payloads.tag)
         found = log.payloads.get(("image", tag))
         pictures = [] if found is None else [(log, found.readable())]
-        drawn = {_record_of(place): one for place, _, one in _images(pictures)}
+        drawn = {place.record: one for place, _, one in find_images(pictures)}
         for place, data in fetched([(log, payloads)]):
             for row in decode_rows([(place, data)], boxes.decode):
-                over = drawn.get(_record_of(place))
+                over = drawn.get(place.record)
                 bare = None if over is None else _restore(place, over)
                 yield Row(row.run, tag, row.step, row.wall_time, (row.value, bare))
-
-
-def _record_of(place: Stored) -> tuple[str, int]:
-    """The event that holds a value: boxes are in one with their picture."""
-    return place.file.path, int(place.item["record"])
 
 
 def _restore(place: Stored, drawn: image.Image) -> image.Image:
@@ -196,17 +189,26 @@ def check_values(log: RunLog) -> None:
 
 
 def _check_images(selected: Selected) -> None:
-    for place, _, one in _images(selected):
+    for place, _, one in find_images(selected):
         problem = one.problem
         if problem is not None:
             place.note(problem)
 
 
-def _images(selected: Selected) -> Iterator[tuple[Stored, int, image.Image]]:
+def find_images(selected: Selected) -> Iterator[tuple[Stored, int, image.Image]]:
+    """Every image with the value that holds it, and its number there."""
     for place, head in _heads(selected, image.locate):
         for number, (start, length) in enumerate(head.blobs):
             load = partial(_read_blob, place, start, length)
             yield place, number, image.Image(head.width, head.height, load)
+
+
+def find_clips(selected: Selected) -> Iterator[tuple[Stored, int, audio.Audio]]:
+    """Every clip with the value that holds it, and its number there."""
+    for place, clips in _heads(selected, audio.locate):
+        for number, clip in enumerate(clips):
+            load = partial(_read_blob, place, clip.start, clip.length)
+            yield place, number, audio.Audio(clip, load)
 
 
 def _heads(selected: Selected, locate: Callable[[Any, int], Any]) -> Iterator[tuple[Stored, Any]]:
