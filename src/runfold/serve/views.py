@@ -1,0 +1,173 @@
+"""Views and queries that a person saved, kept in their state folder for each set of paths."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+import tempfile
+import threading
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import TYPE_CHECKING, Annotated
+
+from starlette.routing import Route
+
+from runfold.errors import RunfoldError
+from runfold.serve.answer import JsonResponse
+from runfold.serve.errors import TooLarge, error_response
+from runfold.serve.request import Limit, read_json
+from runfold.text import escape, human_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from runfold.serve.source import Source
+
+LARGEST = 1 << 20
+
+# Two windows of one server may save at once.
+_lock = threading.Lock()
+
+
+@dataclass(frozen=True)
+class View:
+    """What the page shows, by the part of its address that says so."""
+
+    name: Annotated[str, Limit(1, 200)]
+    view: Annotated[str, Limit(0, 100_000)]
+
+
+@dataclass(frozen=True)
+class Query:
+    """A query in SQL."""
+
+    name: Annotated[str, Limit(1, 200)]
+    query: Annotated[str, Limit(0, 100_000)]
+
+
+@dataclass(frozen=True)
+class Views:
+    """All that was saved; `revision` is that of what the sender had seen of it before."""
+
+    views: Annotated[tuple[View, ...], Limit(0, 1000)] = ()
+    queries: Annotated[tuple[Query, ...], Limit(0, 1000)] = ()
+    revision: str | None = None
+
+
+class CannotSave(RunfoldError, OSError):
+    """The state folder cannot be written to; what was saved before is as it was."""
+
+
+class SavedElsewhere(RunfoldError):
+    """Another window saved something that the sender has not seen, as of `revision`."""
+
+    def __init__(self, revision: object) -> None:
+        super().__init__(
+            "Another window has saved something since; nothing was changed. Load again."
+        )
+        self.revision = revision
+
+
+async def views(request: Request) -> Response:
+    """What was saved for the paths that are served."""
+    source: Source = request.app.state.source
+    return JsonResponse(await source.work(load_views, place_for(source.paths)))
+
+
+async def save(request: Request) -> Response:
+    """Save in place of all that was saved; gives what there is then."""
+    source: Source = request.app.state.source
+    asked = await read_json(request, Views)
+    try:
+        return JsonResponse(await source.work(save_views, place_for(source.paths), asked))
+    except SavedElsewhere as error:
+        return error_response(str(error), 400, revision=error.revision)
+
+
+def place_for(paths: Iterable[str]) -> str:
+    """The file for a set of paths, whatever their order; it need not be there."""
+    state = os.environ.get("XDG_STATE_HOME", "")
+    if not os.path.isabs(state):  # such a one is to be ignored
+        state = os.path.join(os.path.expanduser("~"), ".local", "state")
+    whole = sorted({os.path.realpath(os.path.expanduser(path)) for path in paths})
+    key = sha256("\0".join(whole).encode("utf-8", "surrogateescape")).hexdigest()[:32]
+    return os.path.join(state, "runfold", "views", f"{key}.json")
+
+
+def load_views(place: str) -> dict[str, object]:
+    """What a file holds, and its revision; nothing where it is not there or no such file."""
+    try:
+        with open(place, "rb") as file:
+            text = file.read(4 * LARGEST)
+        content = json.loads(text)
+        saved = Views(
+            tuple(View(str(one["name"]), str(one["view"])) for one in content["views"]),
+            tuple(Query(str(one["name"]), str(one["query"])) for one in content["queries"]),
+        )
+    except (OSError, ValueError, TypeError, LookupError, RecursionError):
+        saved = Views()
+    return _describe(saved)
+
+
+def save_views(place: str, given: Views) -> dict[str, object]:
+    """Put views into a file, whole or not at all, for its owner only.
+
+    Raises SavedElsewhere if the sender tells of a revision that is not the last,
+    TooLarge, and CannotSave.
+    """
+    described = _describe(given)
+    text = json.dumps({"views": described["views"], "queries": described["queries"]})
+    if len(text) > LARGEST:
+        raise TooLarge(
+            f"The saved views and queries would take {human_bytes(len(text))}; at most "
+            f"{human_bytes(LARGEST)} are kept. Delete some; nothing was changed."
+        )
+    with _lock:
+        last = load_views(place)["revision"]
+        if given.revision not in (None, last):
+            raise SavedElsewhere(last)
+        try:
+            _write(place, text)
+        except OSError as error:
+            raise CannotSave(
+                f"{escape(place)} cannot be written: {error.strerror}. Nothing was saved. Set "
+                "XDG_STATE_HOME to a folder that can be written to."
+            ) from None
+    return described
+
+
+def _describe(saved: Views) -> dict[str, object]:
+    entries: dict[str, object] = {
+        "views": [dataclasses.asdict(one) for one in saved.views],
+        "queries": [dataclasses.asdict(one) for one in saved.queries],
+    }
+    revision = sha256(json.dumps(entries).encode()).hexdigest()[:16]
+    return {**entries, "revision": revision}
+
+
+def _write(place: str, text: str) -> None:
+    folder = os.path.dirname(place)
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    # Readable for nobody else: mkstemp's mode is 0600, which the name takes over.
+    handle, temporary = tempfile.mkstemp(prefix=".saving-", dir=folder)
+    try:
+        with open(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, place)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+ROUTES = [
+    Route("/api/views", views, methods=["GET"]),
+    Route("/api/views", save, methods=["PUT"]),
+]
