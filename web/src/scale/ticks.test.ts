@@ -1,0 +1,43 @@
+import { expect, test } from "vitest";
+import { makeTicks, nameTicks } from "./ticks";
+
+test("linear marks are round numbers inside the ends", () => {
+  expect(makeTicks(0, 1, 5, "linear")).toEqual([0, 0.2, 0.4, 0.6, 0.8, 1]);
+  expect(makeTicks(3, 97, 5, "linear")).toEqual([20, 40, 60, 80]);
+});
+
+test("marks of a log axis are powers of ten, thinned when there are many", () => {
+  expect(makeTicks(0.001, 10, 5, "log")).toEqual([0.001, 0.01, 0.1, 1, 10]);
+  expect(makeTicks(1, 1e12, 4, "log")).toEqual([1, 1e3, 1e6, 1e9, 1e12]);
+  expect(makeTicks(1, 100, 8, "log")).toEqual([1, 2, 5, 10, 20, 50, 100]);
+});
+
+test("less than a decade of a log axis is marked like a linear one", () => {
+  expect(makeTicks(2, 6, 4, "log")).toEqual([2, 3, 4, 5, 6]);
+});
+
+test("passed time is marked in units that people count in", () => {
+  const ticks = makeTicks(0, 7200, 5, "seconds");
+  expect(nameTicks(ticks, "seconds")).toEqual(["0", "30 min", "1 h", "1.5 h", "2 h"]);
+});
+
+test("times lie on whole minutes", () => {
+  const ticks = makeTicks(1_700_000_003, 1_700_000_590, 4, "time");
+  expect(ticks.length).toBeGreaterThan(1);
+  for (const tick of ticks) expect(tick % 60).toBe(0);
+});
+
+test("ends that are no range give one mark and no endless loop", () => {
+  expect(makeTicks(1, 1, 5, "linear")).toEqual([1]);
+  expect(makeTicks(0, Number.POSITIVE_INFINITY, 5, "linear")).toEqual([0]);
+  expect(makeTicks(-5, 10, 5, "log")).toEqual([]);
+});
+
+test("names are short", () => {
+  expect(nameTicks([20_000, 1_500_000, 0.25, 0.0001], "linear")).toEqual([
+    "20k",
+    "1.5M",
+    "0.25",
+    "1e-4",
+  ]);
+});
