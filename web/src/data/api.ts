@@ -140,15 +140,19 @@ export interface CurveRequest {
   x: Axis;
   width: number | null;
   range: readonly [number, number] | null;
+  /** Whether x is logarithmic, and the weight of the smoothing, over all points and then thinned. */
+  log: boolean;
+  smooth: number;
 }
 
 export async function loadCurves(asked: CurveRequest, signal: AbortSignal): Promise<Curve[]> {
   const table = await readArrow(await send("/api/curves", asked, signal));
-  const [x, y] = [numbers(table, "x"), numbers(table, "y")];
+  const [x, y, smoothed] = [numbers(table, "x"), numbers(table, "y"), numbers(table, "smoothed")];
   return Array.from(split<CurveInfo>(table), ([info, start, end]) => ({
     ...info,
     x: x.subarray(start, end),
     y: y.subarray(start, end),
+    smoothed: smoothed.length ? smoothed.subarray(start, end) : null,
   }));
 }
 

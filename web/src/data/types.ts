@@ -49,11 +49,14 @@ export interface CurveInfo {
   points: number;
   shown: number;
   hidden: number;
+  /** Points without a place on the axis. */
+  lost: number;
 }
 
 export interface Curve extends CurveInfo {
   x: Float64Array;
   y: Float64Array;
+  smoothed: Float64Array | null;
 }
 
 export interface FoldInfo {

@@ -1,0 +1,206 @@
+/** How all charts are drawn: which tags, folded or not, along which axis, how smooth. */
+
+import { useEffect, useState } from "react";
+import type { Axis } from "../data/types";
+import type { ChangeView, View } from "../state/view";
+
+const CENTRES: Record<View["centre"], string> = { mean: "mean", median: "median", iqm: "IQM" };
+const BANDS: Record<View["band"], string> = {
+  std: "standard deviation",
+  sem: "standard error",
+  minmax: "min to max",
+  "q05-q95": "5 % to 95 %",
+  "q25-q75": "25 % to 75 %",
+  ci95: "95 % bootstrap",
+};
+
+interface ControlsProps {
+  view: View;
+  change: ChangeView;
+  tags: readonly string[];
+  /** What the filter leaves of how many. */
+  count: number;
+}
+
+export function ChartControls({ view, change, tags, count }: ControlsProps) {
+  return (
+    <form
+      className="curves-controls"
+      aria-label="Charts"
+      onSubmit={(event) => event.preventDefault()}
+    >
+      <label>
+        <input
+          type="search"
+          aria-label="Find tags by text or regular expression"
+          placeholder="Find tags: text or regex"
+          spellCheck={false}
+          value={view.tags}
+          onChange={(event) => change({ tags: event.target.value })}
+        />
+        <span className="hint">
+          {count} of {tags.length} tags
+        </span>
+      </label>
+      <FoldControls view={view} change={change} />
+      <AxisControl x={view.x} tags={tags} onChange={(x) => change({ x, range: null })} />
+      <SmoothControl value={view.smooth} onChange={(smooth) => change({ smooth })} />
+      <Check label="log x" isOn={view.isLogX} onChange={(isLogX) => change({ isLogX })} />
+      <Check label="log y" isOn={view.isLogY} onChange={(isLogY) => change({ isLogY })} />
+      <Check
+        label="ignore outliers"
+        isOn={view.isRobust}
+        onChange={(isRobust) => change({ isRobust })}
+      />
+      <button type="button" disabled={!view.range} onClick={() => change({ range: null })}>
+        Reset zoom
+      </button>
+    </form>
+  );
+}
+
+function FoldControls({ view, change }: Pick<ControlsProps, "view" | "change">) {
+  return (
+    <>
+      <fieldset>
+        <legend className="unseen">Lines</legend>
+        <label title="One line for each run">
+          <input
+            type="radio"
+            name="lines"
+            checked={!view.isFolded}
+            onChange={() => change({ isFolded: false })}
+          />
+          runs
+        </label>
+        <label title="One line and band for each group; choose the groups beside the runs">
+          <input
+            type="radio"
+            name="lines"
+            checked={view.isFolded}
+            onChange={() => change({ isFolded: true })}
+          />
+          folded
+        </label>
+      </fieldset>
+      {view.isFolded && (
+        <>
+          <Choice
+            label="Centre"
+            value={view.centre}
+            choices={CENTRES}
+            onChange={(centre) => change({ centre })}
+          />
+          <Choice
+            label="Band"
+            value={view.band}
+            choices={BANDS}
+            onChange={(band) => change({ band })}
+          />
+        </>
+      )}
+    </>
+  );
+}
+
+interface ChoiceProps<Name extends string> {
+  label: string;
+  value: Name;
+  choices: Record<Name, string>;
+  onChange: (value: Name) => void;
+}
+
+function Choice<Name extends string>({ label, value, choices, onChange }: ChoiceProps<Name>) {
+  return (
+    <label>
+      {label}
+      <select value={value} onChange={(event) => onChange(event.target.value as Name)}>
+        {(Object.keys(choices) as Name[]).map((name) => (
+          <option key={name} value={name}>
+            {choices[name]}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+const AXES = ["step", "wall_time", "relative"] as const;
+const AXIS_NAMES = { step: "step", wall_time: "wall time", relative: "relative time" };
+
+function AxisControl({
+  x,
+  tags,
+  onChange,
+}: {
+  x: Axis;
+  tags: readonly string[];
+  onChange: (x: Axis) => void;
+}) {
+  // A tag is told from an axis by its mark: it may be called "step".
+  const value = typeof x === "object" ? `tag:${x.tag}` : x;
+  const read = (text: string): Axis =>
+    AXES.find((axis) => axis === text) ?? { tag: text.slice("tag:".length) };
+  return (
+    <label>
+      x
+      <select value={value} onChange={(event) => onChange(read(event.target.value))}>
+        {AXES.map((axis) => (
+          <option key={axis} value={axis}>
+            {AXIS_NAMES[axis]}
+          </option>
+        ))}
+        <optgroup label="another tag">
+          {tags.map((tag) => (
+            <option key={tag} value={`tag:${tag}`}>
+              {tag}
+            </option>
+          ))}
+        </optgroup>
+      </select>
+    </label>
+  );
+}
+
+/** The slider moves at once; the address and the charts follow when the hand pauses a moment. */
+function SmoothControl({ value, onChange }: { value: number; onChange: (value: number) => void }) {
+  const [own, setOwn] = useState(value);
+  useEffect(() => setOwn(value), [value]);
+  useEffect(() => {
+    if (own === value) return;
+    const timer = setTimeout(() => onChange(own), 60);
+    return () => clearTimeout(timer);
+  }, [own, value, onChange]);
+  return (
+    <label>
+      smooth
+      <input
+        type="range"
+        min={0}
+        max={0.999}
+        step={0.001}
+        value={own}
+        aria-valuetext={own.toFixed(3)}
+        onChange={(event) => setOwn(Number(event.target.value))}
+      />
+      <output>{own.toFixed(2)}</output>
+    </label>
+  );
+}
+
+function Check({
+  label,
+  isOn,
+  onChange,
+}: {
+  label: string;
+  isOn: boolean;
+  onChange: (isOn: boolean) => void;
+}) {
+  return (
+    <label>
+      <input type="checkbox" checked={isOn} onChange={(event) => onChange(event.target.checked)} />
+      {label}
+    </label>
+  );
+}

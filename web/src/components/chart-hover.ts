@@ -1,0 +1,116 @@
+/** The table beside the pointer: what each line says there. One for the whole page. */
+
+import { cutRows, type Found } from "../data/hover";
+import { formatNumber } from "../format/number";
+
+const MOST = 16;
+
+function make(tag: string, className: string, parent: HTMLElement): HTMLElement {
+  const element = document.createElement(tag);
+  element.className = className;
+  parent.append(element);
+  return element;
+}
+
+interface Row {
+  root: HTMLElement;
+  swatch: HTMLElement;
+  name: HTMLElement;
+  value: HTMLElement;
+  more: HTMLElement;
+  x: HTMLElement;
+}
+
+/** Made without React, because it changes with every move of the pointer. */
+class HoverTable {
+  private readonly root = make("div", "hover-table", document.body);
+  private readonly title = make("p", "hover-title", this.root);
+  private readonly above = make("p", "hover-cut", this.root);
+  private readonly body = make("tbody", "", make("table", "", this.root));
+  private readonly below = make("p", "hover-cut", this.root);
+  private readonly rows: Row[] = [];
+
+  constructor() {
+    this.root.role = "tooltip";
+    this.root.hidden = true;
+  }
+
+  show(
+    title: string,
+    found: readonly Found[],
+    nearest: number,
+    nameX: (x: number) => string,
+    at: { x: number; y: number },
+  ): void {
+    const [start, end] = cutRows(found.length, nearest, MOST);
+    this.title.textContent = title;
+    this.above.textContent = start ? `${start} more above` : "";
+    this.below.textContent = end < found.length ? `${found.length - end} more below` : "";
+    for (let place = start; place < end; place++) {
+      this.fill(this.row(place - start), found[place] as Found, place === nearest, nameX);
+    }
+    for (const [place, row] of this.rows.entries()) row.root.hidden = place >= end - start;
+    this.root.hidden = false;
+    this.place(at);
+  }
+
+  hide(): void {
+    this.root.hidden = true;
+  }
+
+  private fill(
+    row: Row,
+    { line, place, y }: Found,
+    isNearest: boolean,
+    nameX: (x: number) => string,
+  ) {
+    row.root.className = isNearest ? "nearest" : "";
+    row.swatch.style.background = line.colour;
+    row.name.textContent = line.label;
+    row.value.textContent = formatNumber(y, 5);
+    row.more.textContent = this.more(line, place);
+    row.x.textContent = nameX(line.x[place] as number);
+  }
+
+  private more(line: Found["line"], place: number): string {
+    const parts: string[] = [];
+    if (line.raw) parts.push(`unsmoothed ${formatNumber(line.raw[place] ?? null, 5)}`);
+    if (line.low && line.high) {
+      const [low, high] = [line.low[place] ?? null, line.high[place] ?? null];
+      parts.push(`${formatNumber(low)} … ${formatNumber(high)}`);
+    }
+    if (line.series.count) parts.push(`n = ${line.series.count[place]}`);
+    return parts.join(", ");
+  }
+
+  private row(place: number): Row {
+    const before = this.rows[place];
+    if (before) return before;
+    const root = make("tr", "", this.body);
+    const row = {
+      root,
+      swatch: make("span", "swatch", make("td", "", root)),
+      name: make("td", "hover-name", root),
+      value: make("td", "number", root),
+      more: make("td", "faint", root),
+      x: make("td", "number faint", root),
+    };
+    this.rows.push(row);
+    return row;
+  }
+
+  /** Beside the pointer, on the side where there is room. */
+  private place({ x, y }: { x: number; y: number }): void {
+    const { offsetWidth: width, offsetHeight: height } = this.root;
+    const left = x + 18 + width > innerWidth ? Math.max(4, x - 18 - width) : x + 18;
+    const top = Math.max(4, Math.min(y + 14, innerHeight - height - 4));
+    this.root.style.transform = `translate(${Math.round(left)}px, ${Math.round(top)}px)`;
+  }
+}
+
+let table: HoverTable | null = null;
+
+export function hoverTable(): HoverTable {
+  table ??= new HoverTable();
+  return table;
+}

@@ -1,0 +1,205 @@
+/** Lines on a canvas, a few milliseconds in each frame, so that no frame is long. */
+
+import { type Line, placesIn } from "../data/lines";
+import { fade } from "../scale/colours";
+import type { Range } from "../scale/range";
+import { type Marks, makeProject, type Project, traceBand, traceLine } from "../scale/trace";
+
+/** Where on the canvas the lines go and what of them, all in pixels of the canvas. */
+export interface Frame {
+  left: number;
+  top: number;
+  width: number;
+  height: number;
+  ratio: number;
+  x: Range;
+  y: Range;
+  isLogX: boolean;
+  isLogY: boolean;
+}
+
+type Context = CanvasRenderingContext2D;
+
+function project(frame: Frame): [Project, Project] {
+  const { left, top, width, height } = frame;
+  return [
+    makeProject(frame.x, left, left + width, frame.isLogX),
+    makeProject(frame.y, top + height, top, frame.isLogY),
+  ];
+}
+
+function clip(context: Context, frame: Frame): void {
+  context.save();
+  context.beginPath();
+  context.rect(frame.left, frame.top, frame.width, frame.height);
+  context.clip();
+  // Round and mitred corners cost much and show nothing at this width.
+  context.lineJoin = "bevel";
+}
+
+/** Bands first, then faint originals, then the lines; pauses behind each of them. */
+export function* paintLines(
+  context: Context,
+  lines: readonly Line[],
+  frame: Frame,
+): Generator<void> {
+  const [toX, toY] = project(frame);
+  clip(context, frame);
+  for (const line of lines) {
+    if (!line.low || !line.high) continue;
+    const path = new Path2D();
+    traceBand(line.x, line.low, line.high, placesIn(line, frame.x), toX, toY, path);
+    context.fillStyle = fade(line.colour, 0.18);
+    context.fill(path);
+    yield;
+  }
+  const width = lines.length > 40 ? 1 : 1.4;
+  for (const line of lines) {
+    if (!line.raw) continue;
+    context.setLineDash([]);
+    context.lineWidth = frame.ratio;
+    context.strokeStyle = fade(line.colour, lines.length > 10 ? 0.15 : 0.28);
+    context.beginPath();
+    traceLine(line.x, line.raw, placesIn(line, frame.x), toX, toY, context, null);
+    context.stroke();
+    yield;
+  }
+  for (const line of lines) {
+    strokeLine(context, line, frame, width, toX, toY);
+    yield;
+  }
+  context.restore();
+}
+
+/** One line over the others, and the points that belong to where the pointer is. */
+export function paintHighlight(
+  context: Context,
+  line: Line | null,
+  points: readonly { x: number; y: number; colour: string }[],
+  frame: Frame,
+): void {
+  const [toX, toY] = project(frame);
+  clip(context, frame);
+  if (line) strokeLine(context, line, frame, 2.6, toX, toY);
+  for (const { x, y, colour } of points) {
+    context.fillStyle = colour;
+    context.beginPath();
+    context.arc(toX(x), toY(y), 3.5 * frame.ratio, 0, 7);
+    context.fill();
+  }
+  context.restore();
+}
+
+function strokeLine(
+  context: Context,
+  line: Line,
+  frame: Frame,
+  width: number,
+  toX: Project,
+  toY: Project,
+): void {
+  const marks: Marks = { dots: [], infinities: [] };
+  const { ratio } = frame;
+  context.lineWidth = width * ratio;
+  context.strokeStyle = context.fillStyle = line.colour;
+  context.setLineDash(line.dash.map((length) => length * ratio));
+  context.beginPath();
+  traceLine(line.x, line.y, placesIn(line, frame.x), toX, toY, context, marks);
+  context.stroke();
+  context.beginPath();
+  for (const [x, y] of marks.dots) {
+    context.moveTo(x, y);
+    context.arc(x, y, 2.2 * ratio, 0, 7);
+  }
+  for (const [x, sign] of marks.infinities) {
+    const edge = sign > 0 ? frame.top + ratio : frame.top + frame.height - ratio;
+    const base = edge + sign * 7 * ratio;
+    context.moveTo(x, edge);
+    context.lineTo(x - 4 * ratio, base);
+    context.lineTo(x + 4 * ratio, base);
+  }
+  context.fill();
+}
+
+const BUDGET = 14;
+
+interface Job {
+  target: HTMLCanvasElement;
+  lines: readonly Line[];
+  frame: Frame;
+}
+
+/** The charts that wait to be painted; one behind the other on one canvas out of sight. */
+class PaintQueue {
+  private readonly jobs = new Map<HTMLCanvasElement, Job>();
+  private running: { job: Job; steps: Generator<void> } | null = null;
+  private readonly scratch = document.createElement("canvas");
+  private handle = 0;
+
+  /** Paint soon, or before all others when somebody waits for just this one. */
+  add(job: Job, isUrgent: boolean): void {
+    if (this.running?.job.target === job.target || isUrgent) this.pause();
+    const before = [...this.jobs];
+    this.jobs.delete(job.target);
+    if (isUrgent) {
+      this.jobs.clear();
+      this.jobs.set(job.target, job);
+      for (const [target, other] of before) if (target !== job.target) this.jobs.set(target, other);
+    } else {
+      this.jobs.set(job.target, job);
+    }
+    if (isUrgent) this.work(BUDGET * 2);
+    else this.plan();
+  }
+
+  remove(target: HTMLCanvasElement): void {
+    this.jobs.delete(target);
+    if (this.running?.job.target === target) this.running = null;
+  }
+
+  private pause(): void {
+    if (this.running) this.jobs.set(this.running.job.target, this.running.job);
+    this.running = null;
+  }
+
+  private plan(): void {
+    this.handle ||= requestAnimationFrame(() => {
+      this.handle = 0;
+      this.work(BUDGET);
+    });
+  }
+
+  private work(budget: number): void {
+    const end = performance.now() + budget;
+    do {
+      if (!this.running && !this.start()) return;
+      if (this.running?.steps.next().done) {
+        this.show(this.running.job);
+        this.running = null;
+      }
+    } while (performance.now() < end);
+    this.plan();
+  }
+
+  private start(): boolean {
+    const [job] = this.jobs.values();
+    const context = this.scratch.getContext("2d");
+    if (!job || !context) return false;
+    this.jobs.delete(job.target);
+    // Setting the size clears the canvas and all that an unfinished job left set.
+    this.scratch.width = job.target.width;
+    this.scratch.height = job.target.height;
+    this.running = { job, steps: paintLines(context, job.lines, job.frame) };
+    return true;
+  }
+
+  private show({ target }: Job): void {
+    const context = target.getContext("2d");
+    if (!context || !target.width || !target.height) return;
+    context.clearRect(0, 0, target.width, target.height);
+    context.drawImage(this.scratch, 0, 0);
+    target.dataset.painted = String(Number(target.dataset.painted ?? 0) + 1);
+  }
+}
+
+export const paintQueue = new PaintQueue();

@@ -1,0 +1,270 @@
+/** One chart on the screen: uPlot has the axes and the pointer, the lines have their own canvas. */
+
+import uPlot from "uplot";
+import "uplot/dist/uPlot.min.css";
+import { findNearest, findPoints } from "../data/hover";
+import { type Line, rangeOfX, rangeOfY } from "../data/lines";
+import type { Picture } from "../format/svg";
+import type { Range } from "../scale/range";
+import { type Measure, makeTicks, nameTicks } from "../scale/ticks";
+import { hoverTable } from "./chart-hover";
+import { type Frame, paintHighlight, paintQueue } from "./chart-layer";
+
+export interface PlotStyle {
+  measureX: Measure;
+  measureY: Measure;
+  isRobust: boolean;
+  nameX: (x: number) => string;
+}
+
+const SYNC = "curves";
+// So many lines may have a point each beside the pointer, and none of them fades.
+const FEW = 6;
+
+export class Plot {
+  private readonly plot: uPlot;
+  private readonly base = document.createElement("canvas");
+  private readonly top = document.createElement("canvas");
+  private lines: readonly Line[] = [];
+  private asked: Range | null = null;
+  private x: Range = [0, 1];
+  private y: Range = [0, 1];
+  private isPointed = false;
+  private isUrgent = false;
+  private handle = 0;
+
+  constructor(
+    private readonly host: HTMLElement,
+    private readonly style: PlotStyle,
+    private readonly onZoom: (range: Range | null) => void,
+  ) {
+    this.plot = new uPlot(this.options(), this.data(), host);
+    const { over } = this.plot;
+    this.base.className = "lines";
+    this.top.className = "lines";
+    over.before(this.base, this.top);
+    over.addEventListener("mouseenter", this.enter);
+    over.addEventListener("mouseleave", this.leave);
+    this.fit();
+  }
+
+  /** Show these lines in this range of x, or all of them. */
+  show(lines: readonly Line[], range: Range | null): void {
+    this.lines = lines;
+    this.asked = range;
+    this.measure();
+    this.plot.setData(this.data());
+    if (this.isPointed) this.point();
+  }
+
+  resize(width: number, height: number): void {
+    if (width === this.plot.width && height === this.plot.height) return;
+    this.plot.setSize({ width, height });
+  }
+
+  redraw(): void {
+    this.plot.redraw();
+  }
+
+  destroy(): void {
+    this.leave();
+    paintQueue.remove(this.base);
+    this.plot.destroy();
+  }
+
+  /** Move the pointer by keys; the table shows as it does for a mouse. */
+  step(share: number): void {
+    const { width, height } = this.plot.over.getBoundingClientRect();
+    const before = this.plot.cursor.left ?? -1;
+    const left = before < 0 ? width / 2 : Math.min(width, Math.max(0, before + share * width));
+    this.isPointed = true;
+    this.plot.setCursor({ left, top: this.plot.cursor.top ?? height / 2 });
+  }
+
+  /** The range with its middle moved and its width changed, both as shares of it. */
+  shifted(move: number, factor: number): Range {
+    const isLog = this.style.measureX === "log";
+    const [low, high] = isLog ? [Math.log(this.x[0]), Math.log(this.x[1])] : this.x;
+    const middle = (low + high) / 2 + move * (high - low);
+    const half = ((high - low) / 2) * factor;
+    const ends: Range = [middle - half, middle + half];
+    return isLog ? [Math.exp(ends[0]), Math.exp(ends[1])] : ends;
+  }
+
+  leave = (): void => {
+    if (!this.isPointed) return;
+    this.isPointed = false;
+    hoverTable().hide();
+    this.base.style.opacity = "";
+    this.clearTop();
+  };
+
+  /** What is shown, for a file. */
+  picture(title: string, xLabel: string): Picture {
+    const { color, backgroundColor } = getComputedStyle(this.host);
+    return {
+      title,
+      xLabel,
+      lines: this.lines,
+      x: this.x,
+      y: this.y,
+      measureX: this.style.measureX,
+      measureY: this.style.measureY,
+      width: 800,
+      height: 480,
+      ink: color,
+      faint: color,
+      paper: backgroundColor,
+    };
+  }
+
+  private enter = (): void => {
+    this.isPointed = true;
+  };
+
+  private measure(): void {
+    const { measureX, measureY, isRobust } = this.style;
+    this.x = this.asked ?? rangeOfX(this.lines, measureX === "log") ?? [1, 2];
+    if (measureX === "log" && this.x[0] <= 0) {
+      const all = rangeOfX(this.lines, true) ?? [1, 2];
+      this.x = [Math.min(all[0], this.x[1] / 2), this.x[1]];
+    }
+    this.y = rangeOfY(this.lines, this.x, measureY === "log", isRobust);
+  }
+
+  /** Only the corners: uPlot needs something to measure, and the lines have an x of their own. */
+  private data(): uPlot.AlignedData {
+    return [this.x, this.y];
+  }
+
+  private options(): uPlot.Options {
+    const { measureX, measureY } = this.style;
+    const look = (property: "color" | "borderTopColor") => () =>
+      getComputedStyle(this.host)[property];
+    const axis = (measure: Measure, space: number): uPlot.Axis => ({
+      stroke: look("color"),
+      grid: { stroke: look("borderTopColor"), width: 1 },
+      ticks: { stroke: look("borderTopColor"), width: 1, size: 4 },
+      font: "11px system-ui, sans-serif",
+      gap: 3,
+      splits: (plot, number, low, high) => {
+        const { width, height } = plot.bbox;
+        const length = (number === 0 ? width : height) / uPlot.pxRatio;
+        return makeTicks(low, high, Math.max(2, length / space), measure);
+      },
+      values: (_, splits) => nameTicks(splits, measure),
+    });
+    return {
+      width: Math.max(this.host.clientWidth, 50),
+      height: Math.max(this.host.clientHeight, 50),
+      padding: [8, 12, 0, 0],
+      legend: { show: false },
+      scales: {
+        x: { time: false, distr: measureX === "log" ? 3 : 1, range: () => this.x },
+        y: { distr: measureY === "log" ? 3 : 1, range: () => this.y },
+      },
+      series: [{}, { paths: () => null, points: { show: false } }],
+      axes: [
+        { ...axis(measureX, 80), size: 26 },
+        { ...axis(measureY, 38), size: 50 },
+      ],
+      cursor: {
+        points: { show: false },
+        drag: { x: true, y: false, setScale: false, dist: 4 },
+        bind: { dblclick: () => () => this.zoom(null) },
+        sync: {
+          key: SYNC,
+          setSeries: false,
+          scales: ["x", null],
+          // A drag is of one chart; the range it makes reaches the others through the address.
+          filters: { pub: (type) => type === "mousemove" || type === "mouseleave" },
+        },
+      },
+      hooks: {
+        setSelect: [(plot) => this.select(plot)],
+        setCursor: [() => this.isPointed && this.pointSoon()],
+        draw: [() => this.paint()],
+      },
+    };
+  }
+
+  private zoom(range: Range | null): null {
+    this.isUrgent = true;
+    this.show(this.lines, range);
+    this.onZoom(range);
+    return null;
+  }
+
+  private select(plot: uPlot): void {
+    const { left, width } = plot.select;
+    if (width < 4) return;
+    const ends = [left, left + width].map((at) => Number(plot.posToVal(at, "x").toPrecision(12)));
+    plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+    this.zoom(ends as Range);
+  }
+
+  /** Both canvases lie exactly over uPlot's. */
+  private fit(): void {
+    const { width, height } = this.plot.ctx.canvas;
+    for (const canvas of [this.base, this.top]) {
+      if (canvas.width === width && canvas.height === height) continue;
+      canvas.width = width;
+      canvas.height = height;
+      canvas.style.width = `${this.plot.width}px`;
+      canvas.style.height = `${this.plot.height}px`;
+    }
+  }
+
+  private frame(): Frame {
+    const isLogX = this.style.measureX === "log";
+    const isLogY = this.style.measureY === "log";
+    const { x, y } = this;
+    return { ...this.plot.bbox, ratio: uPlot.pxRatio, x, y, isLogX, isLogY };
+  }
+
+  private paint(): void {
+    if (!this.base.isConnected) return;
+    this.fit();
+    paintQueue.add({ target: this.base, lines: this.lines, frame: this.frame() }, this.isUrgent);
+    this.isUrgent = false;
+  }
+
+  private clearTop(): void {
+    this.top.getContext("2d")?.clearRect(0, 0, this.top.width, this.top.height);
+  }
+
+  private pointSoon(): void {
+    this.handle ||= requestAnimationFrame(() => {
+      this.handle = 0;
+      if (this.isPointed) this.point();
+    });
+  }
+
+  /** Say what the lines have where the pointer is, and show the nearest over the others. */
+  private point(): void {
+    const { left = -1, top = -1 } = this.plot.cursor;
+    if (left < 0) return;
+    const x = this.plot.posToVal(left, "x");
+    const reach = Math.abs(this.plot.posToVal(left + 12, "x") - x);
+    const found = findPoints(this.lines, x, reach);
+    const toPixel = (y: number) => this.plot.valToPos(y, "y");
+    const nearest = findNearest(found, x, top, toPixel);
+    const meant = found[nearest];
+    const dots = this.lines.length > FEW ? (meant ? [meant] : []) : found;
+    this.clearTop();
+    const context = this.top.getContext("2d");
+    if (context) {
+      const points = dots.map(({ line, place, y }) => ({
+        x: line.x[place] as number,
+        y,
+        colour: line.colour,
+      }));
+      paintHighlight(context, meant?.line ?? null, points, this.frame());
+    }
+    this.base.style.opacity = meant && this.lines.length > FEW ? "0.45" : "";
+    const { x: fromLeft, y: fromTop } = this.plot.over.getBoundingClientRect();
+    const at = { x: fromLeft + left, y: fromTop + top };
+    if (found.length) hoverTable().show(this.style.nameX(x), found, nearest, this.style.nameX, at);
+    else hoverTable().hide();
+  }
+}

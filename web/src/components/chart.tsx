@@ -1,0 +1,283 @@
+/** One chart with its title, what it leaves out, and what can be done with it. */
+
+import { memo, useCallback, useEffect, useMemo, useRef, useState } from "react";
+import type { Line } from "../data/lines";
+import { makeLines } from "../data/lines";
+import { useNear, useSize } from "../data/near";
+import type { Question, Series } from "../data/series";
+import type { Axis } from "../data/types";
+import { useSeries } from "../data/wished";
+import { formatNumber, formatTime } from "../format/number";
+import type { Range } from "../scale/range";
+import type { Measure } from "../scale/ticks";
+import { Plot } from "./chart-plot";
+import { type FileKind, saveChart } from "./chart-save";
+
+/** What all charts of the page have in common. */
+export interface ChartSetting {
+  key: string;
+  question: Question;
+  /** How many lines a chart may get, for how fine each of them is asked. */
+  lines: number;
+  smooth: number;
+  isLogX: boolean;
+  isLogY: boolean;
+  isRobust: boolean;
+  range: Range | null;
+  colourOf: (series: Series) => string;
+  colourOfTag: (tag: string) => string;
+  /** How many problems the files of a run have. */
+  problemsOf: (run: string) => number;
+  onZoom: (range: Range | null) => void;
+}
+
+export interface ChartProps {
+  title: string;
+  tags: readonly string[];
+  setting: ChartSetting;
+  isFull?: boolean;
+  isTogether?: boolean;
+  onFull: (title: string) => void;
+  onTogether: (title: string) => void;
+}
+
+// More points than these are no use on a screen and slow to draw.
+const MOST_POINTS = 240_000;
+
+/** How finely each line is asked for: to the pixel, or less when there are very many. */
+function columnsOf(width: number, lines: number): number {
+  const most = Math.max(100, Math.floor(MOST_POINTS / 4 / Math.max(1, lines)));
+  return Math.min(4000, most, Math.max(100, Math.ceil(width / 100) * 100));
+}
+
+function measureOf(x: Axis, isLog: boolean): Measure {
+  if (isLog) return "log";
+  return x === "wall_time" ? "time" : x === "relative" ? "seconds" : "linear";
+}
+
+export const labelOf = (x: Axis): string => (typeof x === "object" ? x.tag : x);
+
+export const Chart = memo(function Chart(props: ChartProps) {
+  const { title, tags, setting, isFull = false } = props;
+  const root = useRef<HTMLElement>(null);
+  const host = useRef<HTMLDivElement>(null);
+  const plot = useRef<Plot | null>(null);
+  const isNear = useNear(root);
+  const size = useSize(host);
+  const width = size && columnsOf(size[0], setting.lines * tags.length);
+  const key = isNear && width ? `${setting.key}|${width}` : null;
+  const question = useMemo(() => ({ ...setting.question, width }), [setting.question, width]);
+  const loaded = useSeries(key, question, tags);
+  const { smooth, colourOf, colourOfTag } = setting;
+  const lines = useMemo(
+    () => makeLines(loaded.value ?? [], { smooth, colourOf, colourOfTag }),
+    [loaded.value, smooth, colourOf, colourOfTag],
+  );
+  const hasPlot = isNear && size !== null && loaded.value !== null;
+  usePlot({ plot, host, hasPlot, size, lines, setting });
+  const save = (kind: FileKind) => {
+    const picture = plot.current?.picture(title, labelOf(setting.question.x));
+    if (picture) saveChart(picture, kind).catch((error: unknown) => setFailure(String(error)));
+  };
+  const [failure, setFailure] = useState("");
+  const message = failure || loaded.error?.message;
+  return (
+    <section className={isFull ? "chart full" : "chart"} ref={root} aria-label={title}>
+      <div className="chart-head">
+        <h3 title={title}>{title}</h3>
+        <Badges series={loaded.value ?? []} problemsOf={setting.problemsOf} />
+        <Buttons {...props} save={save} />
+      </div>
+      <div
+        className="plot"
+        ref={host}
+        role="application"
+        aria-roledescription="chart"
+        aria-label={`${title}: ${lines.length} lines. Left and right move the pointer, with shift the range; plus and minus zoom, 0 shows all.`}
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: its pointer is moved with the arrow keys
+        tabIndex={0}
+        onKeyDown={(event) => handleKey(event, plot.current, setting.onZoom)}
+        onBlur={() => plot.current?.leave()}
+      >
+        {!hasPlot && !message && <p className="chart-wait">Loading …</p>}
+        {hasPlot && !loaded.isLoading && lines.length === 0 && (
+          <p className="chart-wait">None of the chosen runs has it.</p>
+        )}
+        {message && (
+          <p className="chart-wait failed" role="alert">
+            {message}
+          </p>
+        )}
+      </div>
+      <Note series={loaded.value ?? []} isLoading={loaded.isLoading} />
+    </section>
+  );
+});
+
+interface PlotParts {
+  plot: { current: Plot | null };
+  host: { current: HTMLDivElement | null };
+  hasPlot: boolean;
+  size: [number, number] | null;
+  lines: Line[];
+  setting: ChartSetting;
+}
+
+/** The plot lives while the chart is near; what changes is handed to it, and React draws nothing. */
+function usePlot({ plot, host, hasPlot, size, lines, setting }: PlotParts): void {
+  const { isLogX, isLogY, isRobust, range, onZoom } = setting;
+  const { x } = setting.question;
+  const axis = labelOf(x);
+  const shown = useRef({ lines, range });
+  shown.current = { lines, range };
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the axis says all of x
+  useEffect(() => {
+    if (!hasPlot || !host.current) return;
+    const style = {
+      measureX: measureOf(x, isLogX),
+      measureY: isLogY ? ("log" as const) : ("linear" as const),
+      isRobust,
+      nameX: (value: number) => nameX(value, x),
+    };
+    const own = new Plot(host.current, style, onZoom);
+    own.show(shown.current.lines, shown.current.range);
+    plot.current = own;
+    return () => {
+      plot.current = null;
+      own.destroy();
+    };
+  }, [hasPlot, isLogX, isLogY, isRobust, axis, onZoom]);
+  useEffect(() => plot.current?.show(lines, range), [plot, lines, range]);
+  useEffect(() => {
+    if (size) plot.current?.resize(size[0], size[1]);
+  }, [plot, size]);
+  useEffect(() => {
+    const scheme = matchMedia("(prefers-color-scheme: dark)");
+    const redraw = () => plot.current?.redraw();
+    scheme.addEventListener("change", redraw);
+    return () => scheme.removeEventListener("change", redraw);
+  }, [plot]);
+}
+
+function nameX(value: number, x: Axis): string {
+  if (x === "wall_time") return formatTime(value);
+  if (x === "relative") return `${formatNumber(value)} s`;
+  return x === "step" ? `step ${formatNumber(Math.round(value))}` : formatNumber(value);
+}
+
+function handleKey(
+  event: React.KeyboardEvent,
+  plot: Plot | null,
+  onZoom: (range: Range | null) => void,
+): void {
+  if (!plot || event.ctrlKey || event.metaKey || event.altKey) return;
+  const side = event.key === "ArrowLeft" ? -1 : event.key === "ArrowRight" ? 1 : 0;
+  if (side && event.shiftKey) onZoom(plot.shifted(side * 0.2, 1));
+  else if (side) plot.step(side * 0.02);
+  else if (event.key === "+" || event.key === "=") onZoom(plot.shifted(0, 0.5));
+  else if (event.key === "-") onZoom(plot.shifted(0, 2));
+  else if (event.key === "0") onZoom(null);
+  else return;
+  event.preventDefault();
+}
+
+function Buttons({
+  title,
+  isFull,
+  isTogether,
+  onFull,
+  onTogether,
+  save,
+}: ChartProps & { save: (kind: FileKind) => void }) {
+  const menu = useRef<HTMLDetailsElement>(null);
+  const choose = useCallback(
+    (kind: FileKind) => {
+      if (menu.current) menu.current.open = false;
+      save(kind);
+    },
+    [save],
+  );
+  return (
+    <div className="chart-buttons">
+      <button
+        type="button"
+        aria-pressed={isTogether}
+        title={isTogether ? "Take out of the shared chart" : "Put into one chart with others"}
+        aria-label={`Share a chart: ${title}`}
+        onClick={() => onTogether(title)}
+      >
+        {isTogether ? "−" : "+"}
+      </button>
+      <details ref={menu}>
+        <summary title="Download what is shown" aria-label={`Download ${title}`}>
+          ↓
+        </summary>
+        <div className="menu">
+          {(["csv", "svg", "png"] as const).map((kind) => (
+            <button type="button" key={kind} onClick={() => choose(kind)}>
+              {kind.toUpperCase()}
+            </button>
+          ))}
+        </div>
+      </details>
+      <button
+        type="button"
+        title={isFull ? "Back to all charts" : "Full size"}
+        aria-label={isFull ? "Back to all charts" : `Full size: ${title}`}
+        onClick={() => onFull(isFull ? "" : title)}
+      >
+        {isFull ? "×" : "⤢"}
+      </button>
+    </div>
+  );
+}
+
+const sum = (numbers: readonly number[]) => numbers.reduce((total, one) => total + one, 0);
+const plural = (count: number, what: string) =>
+  `${formatNumber(count)} ${what}${count === 1 ? "" : "s"}`;
+
+function Badges({ series, problemsOf }: { series: Series[]; problemsOf: (run: string) => number }) {
+  const hidden = series.filter((one) => one.hidden > 0);
+  const runs = new Set(series.flatMap((one) => one.runs));
+  const bad = [...runs].filter((run) => problemsOf(run) > 0);
+  const list = (names: string[]) => names.slice(0, 8).join(", ") + (names.length > 8 ? ", …" : "");
+  const points = sum(hidden.map((one) => one.hidden));
+  return (
+    <>
+      {points > 0 && (
+        <span
+          className="badge"
+          title={`${plural(points, "point")} of branches that a restart left behind ${points === 1 ? "is" : "are"} hidden: ${list(hidden.map((one) => one.name))}`}
+        >
+          ⑂ {formatNumber(points)}
+        </span>
+      )}
+      {bad.length > 0 && (
+        <span
+          className="badge alarm"
+          title={`${plural(sum(bad.map(problemsOf)), "problem")} in the files of ${plural(bad.length, "run")}: ${list(bad)}`}
+        >
+          ⚠ {formatNumber(bad.length)}
+        </span>
+      )}
+    </>
+  );
+}
+
+/** What of all the points is on the screen. */
+function Note({ series, isLoading }: { series: Series[]; isLoading: boolean }) {
+  const points = sum(series.map((one) => one.points));
+  const shown = sum(series.map((one) => one.shown));
+  const lost = sum(series.map((one) => one.lost));
+  const notes = [...new Set(series.map((one) => one.note).filter(Boolean))];
+  if (shown < points) {
+    notes.unshift(`shown ${formatNumber(shown)} of ${formatNumber(points)} points`);
+  }
+  if (lost) notes.push(`${plural(lost, "point")} without a place on this axis`);
+  const text = notes.join("; ");
+  return (
+    <p className="chart-note" title={text} aria-busy={isLoading}>
+      {text}
+    </p>
+  );
+}

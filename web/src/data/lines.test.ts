@@ -1,0 +1,80 @@
+import { expect, test } from "vitest";
+import { makeLines, placesIn, rangeOfX, rangeOfY } from "./lines";
+import type { Series } from "./series";
+
+function series(name: string, tag: string, x: number[], y: number[]): Series {
+  return {
+    name,
+    runs: [name],
+    tag,
+    x: Float64Array.from(x),
+    y: Float64Array.from(y),
+    smoothed: null,
+    weight: 0,
+    low: null,
+    high: null,
+    count: null,
+    points: x.length,
+    shown: x.length,
+    hidden: 0,
+    lost: 0,
+    note: "",
+  };
+}
+const style = {
+  smooth: 0,
+  colourOf: (one: Series) => `#${one.name}`,
+  colourOfTag: (tag: string) => tag,
+};
+
+test("a line of one tag is called after its run", () => {
+  const [line] = makeLines([series("a", "loss", [0, 1], [1, 2])], style);
+  expect(line).toMatchObject({ label: "a", colour: "#a", dash: [], raw: null, isSorted: true });
+});
+
+test("several tags of one run differ by colour, of several runs by dashes", () => {
+  const [one, two] = [series("a", "loss", [0], [1]), series("a", "acc", [0], [1])];
+  expect(makeLines([one, two], style).map((line) => line.colour)).toEqual(["loss", "acc"]);
+  const more = makeLines([one, two, series("b", "acc", [0], [1])], style);
+  expect(more.map((line) => line.label)).toEqual(["a · loss", "a · acc", "b · acc"]);
+  expect(more[0]?.dash).toEqual([]);
+  expect(more[1]?.dash).toEqual(more[2]?.dash);
+  expect(more[1]?.dash).not.toEqual([]);
+});
+
+test("a smooth line keeps what it was made from", () => {
+  const [line] = makeLines([series("a", "loss", [0, 1], [0, 4])], { ...style, smooth: 0.5 });
+  expect([...(line?.raw ?? [])]).toEqual([0, 4]);
+  expect(line?.y[1]).toBeCloseTo(8 / 3);
+});
+
+test("what the server smoothed over all points comes before what the page can", () => {
+  const own = {
+    ...series("a", "loss", [0, 9], [0, 4]),
+    smoothed: Float64Array.of(0, 1),
+    weight: 0.5,
+  };
+  expect(makeLines([own], { ...style, smooth: 0.5 })[0]?.y[1]).toBe(1);
+  expect(makeLines([own], { ...style, smooth: 0.6 })[0]?.y[1]).toBeCloseTo(2.5);
+  expect(makeLines([own], style)[0]?.y[1]).toBe(4);
+});
+
+test("x that runs back is neither smoothed nor searched", () => {
+  const [line] = makeLines([series("a", "loss", [2, 0, 1], [0, 4, 2])], { ...style, smooth: 0.5 });
+  expect(line?.raw).toBeNull();
+  expect(line && placesIn(line, [0, 0.5])).toEqual([0, 3]);
+});
+
+test("a range needs one neighbour on each side to be drawn, and none for its height", () => {
+  const lines = makeLines([series("a", "loss", [0, 1, 2, 3, 4], [90, 1, 2, 3, 80])], style);
+  expect(lines[0] && placesIn(lines[0], [1, 3])).toEqual([0, 5]);
+  expect(lines[0] && placesIn(lines[0], [1.5, 2.5])).toEqual([1, 4]);
+  const [low, high] = rangeOfY(lines, [1, 3], false, false);
+  expect([low, high]).toEqual([0.9, 3.1]);
+});
+
+test("an empty chart still has ranges", () => {
+  expect(rangeOfX([], false)).toBeNull();
+  expect(rangeOfY([], [0, 1], false, false)).toEqual([0, 1]);
+  expect(rangeOfY([], [0, 1], true, true)).toEqual([0.1, 10]);
+});

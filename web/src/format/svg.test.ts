@@ -1,0 +1,53 @@
+import { expect, test } from "vitest";
+import { makeLines } from "../data/lines";
+import { escapeXml, type Picture, writeSvg } from "./svg";
+
+function picture(name: string, y: number[]): Picture {
+  const series = {
+    name,
+    runs: [name],
+    tag: "t",
+    x: Float64Array.from(y.keys()),
+    y: Float64Array.from(y),
+    smoothed: null,
+    weight: 0,
+    low: null,
+    high: null,
+    count: null,
+    points: y.length,
+    shown: y.length,
+    hidden: 0,
+    lost: 0,
+    note: "",
+  };
+  const style = { smooth: 0, colourOf: () => "#123456", colourOfTag: () => "" };
+  return {
+    title: "loss",
+    lines: makeLines([series], style),
+    x: [0, 3],
+    y: [0, 4],
+    measureX: "linear",
+    measureY: "linear",
+    xLabel: "step",
+    width: 400,
+    height: 300,
+    ink: "black",
+    faint: "grey",
+    paper: "white",
+  };
+}
+
+test("names from a log stay text", () => {
+  const text = writeSvg(picture("<script>alert(1)</script>\u0000", [1, 2]));
+  expect(text).not.toContain("<script");
+  expect(text).toContain("&lt;script&gt;alert(1)&lt;/script&gt;\ufffd");
+  expect(escapeXml('"&')).toBe("&quot;&amp;");
+  expect(escapeXml("\u{1f600}\ud800")).toBe("\u{1f600}\ufffd");
+});
+
+test("a line, its gap, and infinity are there", () => {
+  const text = writeSvg(picture("a", [1, Number.POSITIVE_INFINITY, 3, 4]));
+  expect(text).toContain('stroke="#123456"');
+  expect(text.match(/h8L/g)).toHaveLength(1);
+  expect(text).not.toContain("NaN");
+});
