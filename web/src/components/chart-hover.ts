@@ -35,19 +35,21 @@ class HoverTable {
     this.root.hidden = true;
   }
 
+  /** The title has the x of the line that is meant, the others have theirs where it differs. */
   show(
-    title: string,
     found: readonly Found[],
     nearest: number,
     nameX: (x: number) => string,
     at: { x: number; y: number },
   ): void {
     const [start, end] = cutRows(found.length, nearest, MOST);
-    this.title.textContent = title;
+    const meant = found[nearest] ?? found[0];
+    const x = meant ? (meant.line.x[meant.place] as number) : Number.NaN;
+    this.title.textContent = nameX(x);
     this.above.textContent = start ? `${start} more above` : "";
     this.below.textContent = end < found.length ? `${found.length - end} more below` : "";
     for (let place = start; place < end; place++) {
-      this.fill(this.row(place - start), found[place] as Found, place === nearest, nameX);
+      this.fill(this.row(place - start), found[place] as Found, place === nearest, x, nameX);
     }
     for (const [place, row] of this.rows.entries()) row.root.hidden = place >= end - start;
     this.root.hidden = false;
@@ -62,6 +64,7 @@ class HoverTable {
     row: Row,
     { line, place, y }: Found,
     isNearest: boolean,
+    x: number,
     nameX: (x: number) => string,
   ) {
     row.root.className = isNearest ? "nearest" : "";
@@ -69,7 +72,8 @@ class HoverTable {
     row.name.textContent = line.label;
     row.value.textContent = formatNumber(y, 5);
     row.more.textContent = this.more(line, place);
-    row.x.textContent = nameX(line.x[place] as number);
+    const own = line.x[place] as number;
+    row.x.textContent = own === x ? "" : nameX(own);
   }
 
   private more(line: Found["line"], place: number): string {

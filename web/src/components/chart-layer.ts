@@ -80,7 +80,7 @@ export function paintHighlight(
 ): void {
   const [toX, toY] = project(frame);
   clip(context, frame);
-  if (line) strokeLine(context, line, frame, 2.6, toX, toY);
+  if (line) strokeLine(context, line, frame, 2.2, toX, toY);
   for (const { x, y, colour } of points) {
     context.fillStyle = colour;
     context.beginPath();

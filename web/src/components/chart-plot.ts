@@ -169,6 +169,7 @@ export class Plot {
         { ...axis(measureY, 38), size: 50 },
       ],
       cursor: {
+        y: false,
         points: { show: false },
         drag: { x: true, y: false, setScale: false, dist: 4 },
         bind: { dblclick: () => () => this.zoom(null) },
@@ -264,7 +265,7 @@ export class Plot {
     this.base.style.opacity = meant && this.lines.length > FEW ? "0.45" : "";
     const { x: fromLeft, y: fromTop } = this.plot.over.getBoundingClientRect();
     const at = { x: fromLeft + left, y: fromTop + top };
-    if (found.length) hoverTable().show(this.style.nameX(x), found, nearest, this.style.nameX, at);
+    if (found.length) hoverTable().show(found, nearest, this.style.nameX, at);
     else hoverTable().hide();
   }
 }

@@ -40,7 +40,7 @@ export class Bundle<Question, Answer> {
   constructor(
     private readonly loadMany: LoadMany<Question, Answer>,
     private readonly weigh: (answer: Answer) => number,
-    private readonly limits: Limits = { tags: 6, requests: 2, weight: 6_000_000 },
+    private readonly limits: Limits = { tags: 3, requests: 2, weight: 8_000_000 },
   ) {}
 
   /** The answer that is kept, if there is one. */
