@@ -1,4 +1,4 @@
-/** Names and values, code, and differences of code: text, whatever is in it. */
+/** Names and values (but for those that say nothing), and code: text, whatever is in it. */
 
 import { readDiff } from "../data/story";
 import "./facts.css";
@@ -6,12 +6,14 @@ import "./facts.css";
 export function Facts({ facts }: { facts: readonly (readonly [string, string])[] }) {
   return (
     <dl className="facts">
-      {facts.map(([name, value]) => (
-        <div key={name}>
-          <dt>{name}</dt>
-          <dd>{value}</dd>
-        </div>
-      ))}
+      {facts
+        .filter(([, value]) => value !== "")
+        .map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
     </dl>
   );
 }

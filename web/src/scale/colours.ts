@@ -1,6 +1,6 @@
 /** The colour of a run or a group: by its name, so that it stays when others come and go. */
 
-// Twelve that most people tell apart, on light and on dark.
+// Eleven that most people tell apart, on light and on dark.
 const HUES = [
   "#3b7dd8",
   "#e0793a",
@@ -9,7 +9,6 @@ const HUES = [
   "#8a63c7",
   "#9a7148",
   "#d668a6",
-  "#7a8290",
   "#b3a125",
   "#2fa8b5",
   "#6b4fd1",
