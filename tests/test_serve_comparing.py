@@ -74,6 +74,8 @@ def test_what_cannot_be_compared_is_refused(logdir, monkeypatch):
     assert client.refused("/api/compare", tags=["loss"], runs=["x"])[0] == 404
     status, message = client.refused("/api/compare", tags=["loss"], at="bset")
     assert (status, message[-20:]) == (400, "Did you mean 'best'?")
-    monkeypatch.setattr(comparing, "_MOST_GROUPS", 1)
-    refused = client.refused("/api/compare", tags=["loss"], by="lr")
-    assert refused[1].startswith("These are 2 groups, and 1 can be compared.")
+    assert client.refused("/api/compare", tags=["lo*"], by="lr")[0] == 404
+    monkeypatch.setattr(comparing, "_MOST_PAIRS", 1)
+    client.post("/api/compare", tags=["loss"], by="lr")
+    _, message = client.refused("/api/compare", tags=["loss", "acc"], by="lr")
+    assert message.startswith("2 groups on 2 tags are 2 pairs, and 1 are compared at most.")

@@ -138,6 +138,8 @@ def test_groups_by_folder_pattern_and_by_hand(seeds):
     twice = [{"name": "good", "runs": ["seed-1"]}, {"name": "bad", "runs": ["seed-1"]}]
     refused = client.refused("/api/fold", tags=["loss"], groups=twice)
     assert refused == (400, "Run 'seed-1' is in two groups.")
+    gone = [{"name": "gone", "runs": ["../seed-1"]}]
+    assert client.refused("/api/fold", tags=["loss"], groups=gone)[0] == 404
     status, message = client.refused("/api/fold", tags=["loss"], by="lrr")
     assert (status, message) == (400, "No hparam 'lrr' in any run. Did you mean 'lr'?")
 

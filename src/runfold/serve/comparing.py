@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -13,6 +14,7 @@ from runfold.serve.answer import JsonResponse
 from runfold.serve.errors import BadRequest
 from runfold.serve.grouping import Group, Key, group_logs
 from runfold.serve.request import Limit, read_json
+from runfold.text import human_count
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -20,8 +22,8 @@ if TYPE_CHECKING:
 
     from runfold.serve.source import Source
 
-# Each pair is tested by permutations: of 50 groups there are 1,225.
-_MOST_GROUPS = 50
+# Each pair is tested by permutations on each tag, and a thousand take some seconds.
+_MOST_PAIRS = 2000
 
 
 @dataclass(frozen=True)
@@ -48,11 +50,15 @@ def make_comparison(source: Source, asked: Comparing) -> dict[str, Any]:
 
     Raises UnknownRun, UnknownTag, and CannotFold where nothing can be compared.
     """
-    grouping = group_logs(source.logs(asked.runs), asked.by, asked.groups)
-    if len(grouping.groups) > _MOST_GROUPS:
+    for tag in asked.tags:
+        source.logs_with(tag)  # here a tag is never a glob
+    grouping = group_logs(source, asked.runs, asked.by, asked.groups)
+    pairs = math.comb(len(grouping.groups), 2) * len(asked.tags)
+    if pairs > _MOST_PAIRS:
         raise BadRequest(
-            f"These are {len(grouping.groups):,} groups, and {_MOST_GROUPS} can be compared."
-            " Group by what fewer runs differ in."
+            f"{human_count(len(grouping.groups), 'group')} on {human_count(len(asked.tags), 'tag')}"
+            f" are {pairs:,} pairs, and {_MOST_PAIRS:,} are compared at most. Choose fewer tags or"
+            " runs, or group by something that takes fewer values."
         )
     owner = {log.name: group.name for group in grouping.groups for log in group.logs}
     found = compare_logs(

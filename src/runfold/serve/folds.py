@@ -109,7 +109,7 @@ def make_folds(source: Source, asked: Fold) -> bytes:
 
 def _fold_all(source: Source, asked: Fold) -> bytes:
     tags = find_tags(source, asked)
-    grouping = group_logs(source.logs(asked.runs), asked.by, asked.groups)
+    grouping = group_logs(source, asked.runs, asked.by, asked.groups)
     owner = {log.name: group.name for group in grouping.groups for log in group.logs}
     told: list[dict[str, Any]] = []
     shown: list[Stack] = []

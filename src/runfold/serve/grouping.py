@@ -11,9 +11,7 @@ from runfold.serve.request import Limit
 from runfold.text import escape
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from runfold.logdir.log import RunLog
+    from runfold.serve.source import Source
 
 # The name of an hparam, "parent", or a pattern over the run's name.
 Key = Annotated[str, Limit(1, 1000)]
@@ -28,13 +26,17 @@ class Group:
 
 
 def group_logs(
-    logs: Sequence[RunLog],
+    source: Source,
+    runs: tuple[str, ...] | None,
     by: str | tuple[str, ...] | None,
     groups: tuple[Group, ...] | None,
 ) -> Grouping:
-    """The groups that are asked for, of those runs. Raises CannotFold as `make_groups` does."""
+    """The groups that are asked for, of some runs or all.
+
+    Raises UnknownRun, and CannotFold as `make_groups` does.
+    """
     if groups is None:
-        return make_groups(logs, by)
+        return make_groups(source.logs(runs), by)
     if by is not None:
         raise BadRequest("'by' and 'groups' are two ways to say it; choose.")
     owner: dict[str, str] = {}
@@ -42,4 +44,6 @@ def group_logs(
         for run in group.runs:
             if owner.setdefault(run, group.name) != group.name:
                 raise BadRequest(f"Run '{escape(run)}' is in two groups.")
-    return make_groups([log for log in logs if log.name in owner], lambda log: owner[log.name])
+    chosen = {log.name for log in source.logs(runs)}
+    logs = [log for log in source.logs(owner) if log.name in chosen]
+    return make_groups(logs, lambda log: owner[log.name])
