@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 from eventfiles import corrupt
 from logs import hparams, scalars, values, write
+from packs import pack
 from serve_client import Client
 
 import runfold as rf
@@ -100,3 +101,14 @@ def test_table_follows_the_runs(tmp_path):
 def test_table_of_no_runs_has_no_rows(tmp_path):
     table = Client(tmp_path).get("/api/table")
     assert (len(table), table.column_names[0]) == (0, "run")
+
+
+def test_pack_gives_what_its_logdir_gives(logdir, tmp_path_factory):
+    packed = Client(pack(logdir, tmp_path_factory.mktemp("packs") / "runs.parquet"))
+    client = Client(logdir)
+    # As text, because NaN is not equal to itself.
+    assert str(packed.get("/api/table").to_pydict()) == str(client.get("/api/table").to_pydict())
+    for path in ("/api/curves", "/api/fold"):
+        mine, theirs = (one.post(path, tags=["loss", "acc"]) for one in (packed, client))
+        assert str(mine.to_pydict()) == str(theirs.to_pydict())
+        assert mine.schema.metadata == theirs.schema.metadata
