@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from starlette.routing import Route
@@ -13,7 +13,7 @@ from runfold.log import story, system
 from runfold.logdir.pause import pause_collector
 from runfold.serve.arrow import ArrowResponse, encode_table, number_array, text_array
 from runfold.serve.cache import remember
-from runfold.serve.request import read_query
+from runfold.serve.request import Limit, read_query
 from runfold.tables.columns import Column, Naming
 from runfold.tables.forms import spell
 from runfold.text import utf8
@@ -42,7 +42,7 @@ _STALE = 5.0
 class Asked:
     """Which statistics of each tag the table has."""
 
-    stat: tuple[Statistic, ...] = ("last", "min", "max")
+    stat: Annotated[tuple[Statistic, ...], Limit(1, 8)] = ("last", "min", "max")
 
 
 async def table(request: Request) -> Response:
