@@ -10,6 +10,7 @@ from starlette.testclient import WebSocketDenialResponse
 from starlette.websockets import WebSocketDisconnect
 
 from runfold.serve.app import gather_routes
+from runfold.serve.limits import STREAM
 from runfold.serve.openapi import schema_of, shape_of
 from runfold.serve.security import CSP, HEADERS
 
@@ -99,7 +100,7 @@ def test_rule_9_unsafe_methods_need_json(client, route):
 
 def test_rules_8_14_and_15_every_answer_is_marked(client, route):
     method, path = route
-    if path == "/api/events":
+    if path == STREAM:
         return  # does not end; its headers are read in test_serve_server.py
     headers = client.request(method, path, headers=JSON).headers
     assert {name: headers[name] for name in HEADERS} == HEADERS
@@ -142,21 +143,20 @@ def check_nothing_given(status, body):
     assert b"PATH=" not in body
 
 
-@pytest.mark.parametrize("bad", TRAVERSALS)
-def test_rules_20_and_31_a_file_s_path_behind_a_route_reaches_no_file(client, route, bad):
+def test_rules_20_and_31_a_file_s_path_behind_a_route_reaches_no_file(client, route):
     method, path = route
-    for address in (f"{path.rstrip('/')}/{bad}", path.replace("/x", f"/{bad}")):
-        if address != "/api/events":
+    for bad in TRAVERSALS:
+        for address in {f"{path.rstrip('/')}/{bad}", path.replace("/x", f"/{bad}")} - {STREAM}:
             check_nothing_given(*send_path(client, method, address))
 
 
-@pytest.mark.parametrize("bad", TRAVERSALS)
-def test_rules_20_and_31_a_file_s_path_as_a_name_reaches_no_file(client, route, bad):
+def test_rules_20_and_31_a_file_s_path_as_a_name_reaches_no_file(client, route):
     method, path = route
-    for content in filled_shapes(method, path, bad):
-        headers = {} if "json" in content else JSON
-        answer = client.request(method, path, headers=headers, **content)
-        check_nothing_given(answer.status_code, answer.content)
+    for bad in TRAVERSALS:
+        for content in filled_shapes(method, path, bad):
+            headers = {} if "json" in content else JSON
+            answer = client.request(method, path, headers=headers, **content)
+            check_nothing_given(answer.status_code, answer.content)
 
 
 def test_rule_13_no_redirect_but_to_the_page(client, route):
