@@ -33,7 +33,7 @@ export function ChartControls({ view, change, tags, count }: ControlsProps) {
         <input
           type="search"
           aria-label="Find tags by text or regular expression"
-          placeholder="Find tags: text or regex"
+          placeholder="Find tags (regex)"
           spellCheck={false}
           value={view.tags}
           onChange={(event) => change({ tags: event.target.value })}

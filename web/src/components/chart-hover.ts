@@ -103,12 +103,13 @@ class HoverTable {
     return row;
   }
 
-  /** Beside the pointer, on the side where there is room. */
+  /** Beside the pointer, towards the middle of the page, where there is room; without a layout. */
   private place({ x, y }: { x: number; y: number }): void {
-    const { offsetWidth: width, offsetHeight: height } = this.root;
-    const left = x + 18 + width > innerWidth ? Math.max(4, x - 18 - width) : x + 18;
-    const top = Math.max(4, Math.min(y + 14, innerHeight - height - 4));
-    this.root.style.transform = `translate(${Math.round(left)}px, ${Math.round(top)}px)`;
+    const isRight = x > innerWidth / 2;
+    const isLow = y > innerHeight / 2;
+    const [left, top] = [x + (isRight ? -18 : 18), y + (isLow ? -14 : 14)].map(Math.round);
+    const own = `translate(${isRight ? "-100%" : "0"}, ${isLow ? "-100%" : "0"})`;
+    this.root.style.transform = `translate(${left}px, ${top}px) ${own}`;
   }
 }
 

@@ -17,6 +17,17 @@ export interface PlotStyle {
   nameX: (x: number) => string;
 }
 
+let colours: { ink: string; line: string } | null = null;
+
+/** The colours of the page, looked up once for all charts, because each look costs a layout. */
+function lookUp(host: HTMLElement): { ink: string; line: string } {
+  if (!colours) {
+    const { color, borderTopColor } = getComputedStyle(host);
+    colours = { ink: color, line: borderTopColor };
+  }
+  return colours;
+}
+
 const SYNC = "curves";
 // So many lines may have a point each beside the pointer, and none of them fades.
 const FEW = 6;
@@ -24,7 +35,8 @@ const FEW = 6;
 export class Plot {
   private readonly plot: uPlot;
   private readonly base = document.createElement("canvas");
-  private readonly top = document.createElement("canvas");
+  /** Over the lines, only while the pointer is here: each canvas costs the browser memory. */
+  private top: HTMLCanvasElement | null = null;
   private lines: readonly Line[] = [];
   private asked: Range | null = null;
   private x: Range = [0, 1];
@@ -35,14 +47,14 @@ export class Plot {
 
   constructor(
     private readonly host: HTMLElement,
+    private readonly size: readonly [number, number],
     private readonly style: PlotStyle,
     private readonly onZoom: (range: Range | null) => void,
   ) {
     this.plot = new uPlot(this.options(), this.data(), host);
     const { over } = this.plot;
     this.base.className = "lines";
-    this.top.className = "lines";
-    over.before(this.base, this.top);
+    over.before(this.base);
     over.addEventListener("mouseenter", this.enter);
     over.addEventListener("mouseleave", this.leave);
     this.fit();
@@ -50,6 +62,8 @@ export class Plot {
 
   /** Show these lines in this range of x, or all of them. */
   show(lines: readonly Line[], range: Range | null): void {
+    const isSame = lines === this.lines && String(range) === String(this.asked);
+    if (isSame && lines.length) return;
     this.lines = lines;
     this.asked = range;
     this.measure();
@@ -62,7 +76,9 @@ export class Plot {
     this.plot.setSize({ width, height });
   }
 
+  /** In other colours, when day turns to night. */
   redraw(): void {
+    colours = null;
     this.plot.redraw();
   }
 
@@ -96,12 +112,14 @@ export class Plot {
     this.isPointed = false;
     hoverTable().hide();
     this.base.style.opacity = "";
-    this.clearTop();
+    this.top?.remove();
+    this.top = null;
   };
 
   /** What is shown, for a file. */
   picture(title: string, xLabel: string): Picture {
-    const { color, backgroundColor } = getComputedStyle(this.host);
+    const { backgroundColor } = getComputedStyle(this.host);
+    const { color: ink } = getComputedStyle(document.body);
     return {
       title,
       xLabel,
@@ -112,8 +130,8 @@ export class Plot {
       measureY: this.style.measureY,
       width: 800,
       height: 480,
-      ink: color,
-      faint: color,
+      ink,
+      faint: lookUp(this.host).ink,
       paper: backgroundColor,
     };
   }
@@ -139,12 +157,12 @@ export class Plot {
 
   private options(): uPlot.Options {
     const { measureX, measureY } = this.style;
-    const look = (property: "color" | "borderTopColor") => () =>
-      getComputedStyle(this.host)[property];
+    const ink = () => lookUp(this.host).ink;
+    const line = () => lookUp(this.host).line;
     const axis = (measure: Measure, space: number): uPlot.Axis => ({
-      stroke: look("color"),
-      grid: { stroke: look("borderTopColor"), width: 1 },
-      ticks: { stroke: look("borderTopColor"), width: 1, size: 4 },
+      stroke: ink,
+      grid: { stroke: line, width: 1 },
+      ticks: { stroke: line, width: 1, size: 4 },
       font: "11px system-ui, sans-serif",
       gap: 3,
       splits: (plot, number, low, high) => {
@@ -153,10 +171,12 @@ export class Plot {
         return makeTicks(low, high, Math.max(2, length / space), measure);
       },
       values: (_, splits) => nameTicks(splits, measure),
+      // uPlot would leave out all but powers of ten.
+      filter: (_, splits) => splits,
     });
     return {
-      width: Math.max(this.host.clientWidth, 50),
-      height: Math.max(this.host.clientHeight, 50),
+      width: Math.max(this.size[0], 50),
+      height: Math.max(this.size[1], 50),
       padding: [8, 12, 0, 0],
       legend: { show: false },
       scales: {
@@ -192,7 +212,8 @@ export class Plot {
   private zoom(range: Range | null): null {
     this.isUrgent = true;
     this.show(this.lines, range);
-    this.onZoom(range);
+    // This chart is painted before all others hear of it.
+    setTimeout(() => this.onZoom(range));
     return null;
   }
 
@@ -204,10 +225,10 @@ export class Plot {
     this.zoom(ends as Range);
   }
 
-  /** Both canvases lie exactly over uPlot's. */
+  /** The canvases lie exactly over uPlot's. */
   private fit(): void {
     const { width, height } = this.plot.ctx.canvas;
-    for (const canvas of [this.base, this.top]) {
+    for (const canvas of this.top ? [this.base, this.top] : [this.base]) {
       if (canvas.width === width && canvas.height === height) continue;
       canvas.width = width;
       canvas.height = height;
@@ -230,8 +251,17 @@ export class Plot {
     this.isUrgent = false;
   }
 
-  private clearTop(): void {
-    this.top.getContext("2d")?.clearRect(0, 0, this.top.width, this.top.height);
+  /** The canvas over the lines, empty. */
+  private clearTop(): CanvasRenderingContext2D | null {
+    if (!this.top) {
+      this.top = document.createElement("canvas");
+      this.top.className = "lines";
+      this.base.after(this.top);
+      this.fit();
+    }
+    const context = this.top.getContext("2d");
+    context?.clearRect(0, 0, this.top.width, this.top.height);
+    return context;
   }
 
   private pointSoon(): void {
@@ -252,8 +282,7 @@ export class Plot {
     const nearest = findNearest(found, x, top, toPixel);
     const meant = found[nearest];
     const dots = this.lines.length > FEW ? (meant ? [meant] : []) : found;
-    this.clearTop();
-    const context = this.top.getContext("2d");
+    const context = this.clearTop();
     if (context) {
       const points = dots.map(({ line, place, y }) => ({
         x: line.x[place] as number,
@@ -263,7 +292,7 @@ export class Plot {
       paintHighlight(context, meant?.line ?? null, points, this.frame());
     }
     this.base.style.opacity = meant && this.lines.length > FEW ? "0.45" : "";
-    const { x: fromLeft, y: fromTop } = this.plot.over.getBoundingClientRect();
+    const { x: fromLeft, y: fromTop } = this.plot.rect;
     const at = { x: fromLeft + left, y: fromTop + top };
     if (found.length) hoverTable().show(found, nearest, this.style.nameX, at);
     else hoverTable().hide();

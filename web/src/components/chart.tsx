@@ -12,6 +12,7 @@ import type { Range } from "../scale/range";
 import type { Measure } from "../scale/ticks";
 import { Plot } from "./chart-plot";
 import { type FileKind, saveChart } from "./chart-save";
+import { soon } from "./chart-soon";
 
 /** What all charts of the page have in common. */
 export interface ChartSetting {
@@ -32,13 +33,15 @@ export interface ChartSetting {
 }
 
 export interface ChartProps {
-  title: string;
+  /** What the chart is called in the address, and to people when that differs. */
+  id: string;
+  title?: string;
   tags: readonly string[];
   setting: ChartSetting;
   isFull?: boolean;
   isTogether?: boolean;
-  onFull: (title: string) => void;
-  onTogether: (title: string) => void;
+  onFull: (id: string) => void;
+  onTogether: (id: string) => void;
 }
 
 // More points than these are no use on a screen and slow to draw.
@@ -58,7 +61,7 @@ function measureOf(x: Axis, isLog: boolean): Measure {
 export const labelOf = (x: Axis): string => (typeof x === "object" ? x.tag : x);
 
 export const Chart = memo(function Chart(props: ChartProps) {
-  const { title, tags, setting, isFull = false } = props;
+  const { id, title = id, tags, setting, isFull = false } = props;
   const root = useRef<HTMLElement>(null);
   const host = useRef<HTMLDivElement>(null);
   const plot = useRef<Plot | null>(null);
@@ -128,23 +131,27 @@ function usePlot({ plot, host, hasPlot, size, lines, setting }: PlotParts): void
   const { isLogX, isLogY, isRobust, range, onZoom } = setting;
   const { x } = setting.question;
   const axis = labelOf(x);
-  const shown = useRef({ lines, range });
-  shown.current = { lines, range };
+  const shown = useRef({ lines, range, size: size ?? [50, 50] });
+  shown.current = { lines, range, size: size ?? [50, 50] };
   // biome-ignore lint/correctness/useExhaustiveDependencies: the axis says all of x
   useEffect(() => {
-    if (!hasPlot || !host.current) return;
+    if (!hasPlot) return;
     const style = {
       measureX: measureOf(x, isLogX),
       measureY: isLogY ? ("log" as const) : ("linear" as const),
       isRobust,
       nameX: (value: number) => nameX(value, x),
     };
-    const own = new Plot(host.current, style, onZoom);
-    own.show(shown.current.lines, shown.current.range);
-    plot.current = own;
+    // A row of charts that scrolls into view is made in several frames.
+    const cancel = soon(() => {
+      if (!host.current) return;
+      plot.current = new Plot(host.current, shown.current.size, style, onZoom);
+      plot.current.show(shown.current.lines, shown.current.range);
+    });
     return () => {
+      cancel();
+      plot.current?.destroy();
       plot.current = null;
-      own.destroy();
     };
   }, [hasPlot, isLogX, isLogY, isRobust, axis, onZoom]);
   useEffect(() => plot.current?.show(lines, range), [plot, lines, range]);
@@ -182,7 +189,8 @@ function handleKey(
 }
 
 function Buttons({
-  title,
+  id,
+  title = id,
   isFull,
   isTogether,
   onFull,
@@ -204,7 +212,7 @@ function Buttons({
         aria-pressed={isTogether}
         title={isTogether ? "Take out of the shared chart" : "Put into one chart with others"}
         aria-label={`Share a chart: ${title}`}
-        onClick={() => onTogether(title)}
+        onClick={() => onTogether(id)}
       >
         {isTogether ? "−" : "+"}
       </button>
@@ -224,7 +232,7 @@ function Buttons({
         type="button"
         title={isFull ? "Back to all charts" : "Full size"}
         aria-label={isFull ? "Back to all charts" : `Full size: ${title}`}
-        onClick={() => onFull(isFull ? "" : title)}
+        onClick={() => onFull(isFull ? "" : id)}
       >
         {isFull ? "×" : "⤢"}
       </button>

@@ -72,8 +72,9 @@ function Charts({ view, change, tags, sections, setting }: ChartsProps) {
     return () => removeEventListener("keydown", leave);
   }, [view.full, onFull]);
   const common = { setting, onFull, onTogether };
+  const title = shared.join(" · ");
   const sharedChart = (isFull: boolean) => (
-    <Chart key={TOGETHER} title={TOGETHER} tags={shared} isFull={isFull} isTogether {...common} />
+    <Chart id={TOGETHER} title={title} tags={shared} isFull={isFull} isTogether {...common} />
   );
   if (view.full === TOGETHER && shared.length) return sharedChart(true);
   if (tags.includes(view.full)) return <OneChart tag={view.full} isFull {...common} />;
@@ -86,7 +87,6 @@ function Charts({ view, change, tags, sections, setting }: ChartsProps) {
     <>
       {shared.length > 0 && (
         <section className="curves-section" aria-label="Tags in one chart">
-          <h2>{shared.join(" · ")}</h2>
           <div className="curves-grid wide">{sharedChart(false)}</div>
         </section>
       )}
@@ -124,13 +124,13 @@ interface OneProps {
   setting: ChartSetting;
   isFull?: boolean;
   isTogether?: boolean;
-  onFull: (title: string) => void;
-  onTogether: (title: string) => void;
+  onFull: (id: string) => void;
+  onTogether: (id: string) => void;
 }
 
 function OneChart({ tag, ...others }: OneProps) {
   const tags = useMemo(() => [tag], [tag]);
-  return <Chart title={tag} tags={tags} {...others} />;
+  return <Chart id={tag} tags={tags} {...others} />;
 }
 
 /** What all charts share; it changes only when a chart would look different. */
