@@ -43,6 +43,9 @@ export class Plot {
   private y: Range = [0, 1];
   private isPointed = false;
   private isUrgent = false;
+  private isDragged = false;
+  /** What came during a drag, which it would end. */
+  private late: (() => void) | null = null;
   private handle = 0;
 
   constructor(
@@ -57,6 +60,9 @@ export class Plot {
     over.before(this.base);
     over.addEventListener("mouseenter", this.enter);
     over.addEventListener("mouseleave", this.leave);
+    over.addEventListener("mousedown", this.grab);
+    // Behind uPlot's own, which may make a zoom of the drag.
+    addEventListener("mouseup", this.release);
     this.fit();
   }
 
@@ -64,6 +70,10 @@ export class Plot {
   show(lines: readonly Line[], range: Range | null): void {
     const isSame = lines === this.lines && String(range) === String(this.asked);
     if (isSame && lines.length) return;
+    if (this.isDragged) {
+      this.late = () => this.show(lines, range);
+      return;
+    }
     this.lines = lines;
     this.asked = range;
     this.measure();
@@ -84,6 +94,7 @@ export class Plot {
 
   destroy(): void {
     this.leave();
+    removeEventListener("mouseup", this.release);
     paintQueue.remove(this.base);
     this.plot.destroy();
   }
@@ -138,6 +149,16 @@ export class Plot {
 
   private enter = (): void => {
     this.isPointed = true;
+  };
+
+  private grab = (): void => {
+    this.isDragged = true;
+  };
+
+  private release = (): void => {
+    this.isDragged = false;
+    this.late?.();
+    this.late = null;
   };
 
   private measure(): void {
@@ -211,6 +232,8 @@ export class Plot {
 
   private zoom(range: Range | null): null {
     this.isUrgent = true;
+    this.isDragged = false;
+    this.late = null;
     this.show(this.lines, range);
     // This chart is painted before all others hear of it.
     setTimeout(() => this.onZoom(range));

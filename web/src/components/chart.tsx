@@ -16,7 +16,9 @@ import { soon } from "./chart-soon";
 
 /** What all charts of the page have in common. */
 export interface ChartSetting {
+  /** All of the question, and of which state of the log it is asked. */
   key: string;
+  generation: number;
   question: Question;
   /** How many lines a chart may get, for how fine each of them is asked. */
   lines: number;
@@ -70,7 +72,7 @@ export const Chart = memo(function Chart(props: ChartProps) {
   const width = size && columnsOf(size[0], setting.lines * tags.length);
   const key = isNear && width ? `${setting.key}|${width}` : null;
   const question = useMemo(() => ({ ...setting.question, width }), [setting.question, width]);
-  const loaded = useSeries(key, question, tags);
+  const loaded = useSeries(key, setting.generation, question, tags);
   const { smooth, colourOf, colourOfTag } = setting;
   const lines = useMemo(
     () => makeLines(loaded.value ?? [], { smooth, colourOf, colourOfTag }),
@@ -257,7 +259,7 @@ function Badges({ series, problemsOf }: { series: Series[]; problemsOf: (run: st
           className="badge"
           title={`${plural(points, "point")} of branches that a restart left behind ${points === 1 ? "is" : "are"} hidden: ${list(hidden.map((one) => one.name))}`}
         >
-          ⑂ {formatNumber(points)}
+          ↺ {formatNumber(points)}
         </span>
       )}
       {bad.length > 0 && (

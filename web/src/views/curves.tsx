@@ -1,6 +1,6 @@
 /** The view "curves": a chart for each tag, in sections by the prefix of the tag. */
 
-import { useCallback, useEffect, useMemo, useState } from "react";
+import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { Chart, type ChartSetting } from "../components/chart";
 import { ChartControls } from "../components/chart-controls";
 import { Empty, Failed, Waiting } from "../components/states";
@@ -23,10 +23,7 @@ export function CurvesView() {
   const [view, change] = useView();
   const { generation, shown } = useChoice();
   const loaded = useLoaded("tags", generation, (signal) => getJson<Tags>("/api/tags", {}, signal));
-  const tags = useMemo(
-    () => (loaded.value?.kinds.scalar ?? []).map((info) => info.tag),
-    [loaded.value],
-  );
+  const tags = useSame((loaded.value?.kinds.scalar ?? []).map((info) => info.tag));
   const found = useMemo(() => tags.filter(makeFilter(view.tags)), [tags, view.tags]);
   const sections = useMemo(() => makeSections(found), [found]);
   const setting = useSetting(view, change, tags);
@@ -148,7 +145,8 @@ function useSetting(view: View, change: ChangeView, tags: readonly string[]): Ch
       ? { isFolded: true, ...asked, ...fold, smooth }
       : { isFolded: false, ...asked, smooth },
   );
-  const key = useMemo(() => `${generation}|${JSON.stringify(question)}`, [generation, question]);
+  const key = useMemo(() => JSON.stringify(question), [question]);
+  const steady = useSteady(generation, 1000);
   const onZoom = useCallback((zoomed: Range | null) => change({ range: zoomed }), [change]);
   const colourOfOne = useCallback(
     (series: Series) => colours[`run ${series.runs[0]}`] ?? "#7a8290",
@@ -164,6 +162,7 @@ function useSetting(view: View, change: ChangeView, tags: readonly string[]): Ch
   return useMemo(
     () => ({
       key,
+      generation: steady,
       question,
       lines: shown.length,
       smooth: view.smooth,
@@ -178,6 +177,7 @@ function useSetting(view: View, change: ChangeView, tags: readonly string[]): Ch
     }),
     [
       key,
+      steady,
       question,
       shown.length,
       view.smooth,
@@ -198,6 +198,21 @@ function useSame<T>(value: T): T {
   const text = JSON.stringify(value);
   // biome-ignore lint/correctness/useExhaustiveDependencies: the text says all of the value
   return useMemo(() => value, [text]);
+}
+
+/** The value, but no more often than once in so long: files may grow many times a second. */
+function useSteady<T>(value: T, milliseconds: number): T {
+  const [steady, setSteady] = useState(value);
+  const last = useRef(0);
+  useEffect(() => {
+    const set = () => {
+      last.current = performance.now();
+      setSteady(value);
+    };
+    const timer = setTimeout(set, Math.max(0, last.current + milliseconds - performance.now()));
+    return () => clearTimeout(timer);
+  }, [value, milliseconds]);
+  return steady;
 }
 
 /** The value once it has rested, as a slider's at the end of a drag. */
