@@ -6,7 +6,8 @@ import { findNearest, findPoints } from "../data/hover";
 import { type Line, rangeOfX, rangeOfY } from "../data/lines";
 import type { Picture } from "../format/svg";
 import type { Range } from "../scale/range";
-import { type Measure, makeTicks, nameTicks } from "../scale/ticks";
+import type { Measure } from "../scale/ticks";
+import { forgetColours, lookUp, makeAxis } from "./chart-axis";
 import { hoverTable } from "./chart-hover";
 import { type Frame, paintHighlight, paintQueue } from "./chart-layer";
 
@@ -15,17 +16,6 @@ export interface PlotStyle {
   measureY: Measure;
   isRobust: boolean;
   nameX: (x: number) => string;
-}
-
-let colours: { ink: string; line: string } | null = null;
-
-/** The colours of the page, looked up once for all charts, because each look costs a layout. */
-function lookUp(host: HTMLElement): { ink: string; line: string } {
-  if (!colours) {
-    const { color, borderTopColor } = getComputedStyle(host);
-    colours = { ink: color, line: borderTopColor };
-  }
-  return colours;
 }
 
 const SYNC = "curves";
@@ -88,7 +78,7 @@ export class Plot {
 
   /** In other colours, when day turns to night. */
   redraw(): void {
-    colours = null;
+    forgetColours();
     this.plot.redraw();
   }
 
@@ -178,23 +168,6 @@ export class Plot {
 
   private options(): uPlot.Options {
     const { measureX, measureY } = this.style;
-    const ink = () => lookUp(this.host).ink;
-    const line = () => lookUp(this.host).line;
-    const axis = (measure: Measure, space: number): uPlot.Axis => ({
-      stroke: ink,
-      grid: { stroke: line, width: 1 },
-      ticks: { stroke: line, width: 1, size: 4 },
-      font: "11px system-ui, sans-serif",
-      gap: 3,
-      splits: (plot, number, low, high) => {
-        const { width, height } = plot.bbox;
-        const length = (number === 0 ? width : height) / uPlot.pxRatio;
-        return makeTicks(low, high, Math.max(2, length / space), measure);
-      },
-      values: (_, splits) => nameTicks(splits, measure),
-      // uPlot would leave out all but powers of ten.
-      filter: (_, splits) => splits,
-    });
     return {
       width: Math.max(this.size[0], 50),
       height: Math.max(this.size[1], 50),
@@ -206,8 +179,8 @@ export class Plot {
       },
       series: [{}, { paths: () => null, points: { show: false } }],
       axes: [
-        { ...axis(measureX, 80), size: 26 },
-        { ...axis(measureY, 38), size: 50 },
+        { ...makeAxis(this.host, measureX, 80), size: 26 },
+        { ...makeAxis(this.host, measureY, 38), size: 50 },
       ],
       cursor: {
         y: false,

@@ -1,6 +1,6 @@
 /** One chart with its title, what it leaves out, and what can be done with it. */
 
-import { memo, useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { memo, useEffect, useMemo, useRef, useState } from "react";
 import type { Line } from "../data/lines";
 import { makeLines } from "../data/lines";
 import { useNear, useSize } from "../data/near";
@@ -200,13 +200,13 @@ function Buttons({
   save,
 }: ChartProps & { save: (kind: FileKind) => void }) {
   const menu = useRef<HTMLDetailsElement>(null);
-  const choose = useCallback(
-    (kind: FileKind) => {
-      if (menu.current) menu.current.open = false;
-      save(kind);
-    },
-    [save],
-  );
+  const close = () => {
+    if (menu.current) menu.current.open = false;
+  };
+  const choose = (kind: FileKind) => {
+    close();
+    save(kind);
+  };
   return (
     <div className="chart-buttons">
       <button
@@ -218,7 +218,11 @@ function Buttons({
       >
         {isTogether ? "−" : "+"}
       </button>
-      <details ref={menu}>
+      <details
+        ref={menu}
+        onKeyDown={(event) => event.key === "Escape" && close()}
+        onBlur={(event) => !event.currentTarget.contains(event.relatedTarget) && close()}
+      >
         <summary title="Download what is shown" aria-label={`Download ${title}`}>
           ↓
         </summary>

@@ -98,7 +98,7 @@ function Charts({ view, change, tags, sections, setting }: ChartsProps) {
                 aria-expanded={isOpen}
                 onClick={() => toggle(prefix, !isOpen)}
               >
-                <span aria-hidden="true">{isOpen ? "▾" : "▸"}</span> {prefix || NO_PREFIX}
+                <span aria-hidden="true">{isOpen ? "▾" : "▸"}</span> {prefix || NO_PREFIX}{" "}
                 <span className="hint">{own.length}</span>
               </button>
             </h2>
@@ -134,12 +134,13 @@ function OneChart({ tag, ...others }: OneProps) {
 function useSetting(view: View, change: ChangeView, tags: readonly string[]): ChartSetting {
   const { generation, shown, table, colourOf } = useChoice();
   const smooth = usePaused(view.smooth, 300);
+  const by = usePaused(view.by, 300);
   const runs = useSame(shown.length === table.runs.length ? null : shown);
   const x = useSame(view.x);
   const range = useSame(view.range);
   const colours = useSame(Object.fromEntries(shown.map((run) => [`run ${run}`, colourOf(run)])));
   const asked = { runs, x, width: null, range, log: view.isLogX };
-  const fold = { by: view.by || null, centre: view.centre, band: view.band, align: "auto" };
+  const fold = { by: by || null, centre: view.centre, band: view.band, align: "auto" };
   const question: Question = useSame(
     view.isFolded
       ? { isFolded: true, ...asked, ...fold, smooth }
@@ -215,7 +216,7 @@ function useSteady<T>(value: T, milliseconds: number): T {
   return steady;
 }
 
-/** The value once it has rested, as a slider's at the end of a drag. */
+/** The value once it has rested, as a slider's at the end of a drag or a text's behind the last letter. */
 function usePaused<T>(value: T, milliseconds: number): T {
   const [rested, setRested] = useState(value);
   useEffect(() => {
