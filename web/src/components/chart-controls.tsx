@@ -6,11 +6,11 @@ import type { ChangeView, View } from "../state/view";
 
 const CENTRES: Record<View["centre"], string> = { mean: "mean", median: "median", iqm: "IQM" };
 const BANDS: Record<View["band"], string> = {
-  std: "standard deviation",
-  sem: "standard error",
-  minmax: "min to max",
-  "q05-q95": "5 % to 95 %",
-  "q25-q75": "25 % to 75 %",
+  std: "± std",
+  sem: "± std error",
+  minmax: "min – max",
+  "q05-q95": "5 – 95 %",
+  "q25-q75": "25 – 75 %",
   ci95: "95 % bootstrap",
 };
 

@@ -171,7 +171,7 @@ export class Plot {
     return {
       width: Math.max(this.size[0], 50),
       height: Math.max(this.size[1], 50),
-      padding: [8, 12, 0, 0],
+      padding: [8, 18, 0, 0],
       legend: { show: false },
       scales: {
         x: { time: false, distr: measureX === "log" ? 3 : 1, range: () => this.x },

@@ -4,7 +4,7 @@ import { type RefObject, useEffect, useState } from "react";
 
 type Tell = (isNear: boolean) => void;
 
-const MARGIN = "500px 0px";
+const MARGIN = "400px 0px";
 const tells = new WeakMap<Element, Tell>();
 const observers = new WeakMap<Element, IntersectionObserver>();
 
