@@ -6,11 +6,12 @@ import os
 import re
 from dataclasses import dataclass
 from hashlib import blake2s
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
 from runfold.serve.errors import NotFound
+from runfold.serve.request import Limit
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,7 +32,8 @@ class Wanted:
     """A tag, in some runs or in all that have it."""
 
     tag: str
-    run: tuple[str, ...] | None = None
+    # More would not fit into an address.
+    run: Annotated[tuple[str, ...], Limit(1, 1000)] | None = None
 
 
 @dataclass(frozen=True)
