@@ -1,6 +1,7 @@
 /** The page: which runs on the left, one of the views beside them. */
 
 import { type ComponentType, useState } from "react";
+import { SavedViews } from "./components/saved";
 import { Sidebar } from "./components/sidebar";
 import { Empty, Failed, Waiting } from "./components/states";
 import { getJson, loadTable } from "./data/api";
@@ -8,6 +9,7 @@ import { useLive } from "./data/live";
 import { useLoaded } from "./data/loading";
 import type { RunTable, Status } from "./data/types";
 import { ChoiceContext, useChoose } from "./state/choice";
+import { chooseTheme, THEMES, type Theme, useTheme } from "./state/theme";
 import { TABS, type Tab, useView } from "./state/view";
 import { AudioView } from "./views/audio";
 import { CompareView } from "./views/compare";
@@ -68,6 +70,7 @@ function Page({ status, table, generation, isConnected }: PageProps) {
   const [view, change] = useView();
   const choice = useChoose(table, view, generation);
   const [isSidebarOpen, setSidebarOpen] = useState(true);
+  const theme = useTheme();
   const { Body } = VIEWS[view.tab];
   const tabs = TABS.filter((tab) => {
     const { kind } = VIEWS[tab];
@@ -98,13 +101,28 @@ function Page({ status, table, generation, isConnected }: PageProps) {
             </button>
           ))}
         </nav>
+        <SavedViews />
+        <select
+          aria-label="Light or dark"
+          value={theme}
+          onChange={(event) => chooseTheme(event.target.value as Theme)}
+        >
+          {THEMES.map((one) => (
+            <option key={one} value={one}>
+              {one === "system" ? "auto" : one}
+            </option>
+          ))}
+        </select>
         <span className={isConnected ? "live" : "live lost"} role="status">
           {isConnected ? "live" : "not connected"}
         </span>
       </header>
       <div className="page">
         {isSidebarOpen && <Sidebar />}
-        <main>{table.runs.length ? <Body /> : <Empty>There are no runs yet.</Empty>}</main>
+        <main>
+          {/* What is drawn on a canvas is drawn anew in the other colours. */}
+          {table.runs.length ? <Body key={theme} /> : <Empty>There are no runs yet.</Empty>}
+        </main>
       </div>
     </ChoiceContext>
   );

@@ -1,47 +1,99 @@
 /** Views and queries that were saved; the server keeps them, whatever port it has. */
 
-import { useCallback, useEffect, useState } from "react";
-import { getJson, send } from "./api";
+import { useEffect, useSyncExternalStore } from "react";
+import { getJson, Refused, send } from "./api";
+
+export interface SavedView {
+  name: string;
+  /** The part of the address that says what is shown. */
+  view: string;
+}
+
+export interface SavedQuery {
+  name: string;
+  query: string;
+}
 
 export interface Kept {
-  views: { name: string; address: string }[];
-  queries: { name: string; query: string }[];
+  views: SavedView[];
+  queries: SavedQuery[];
+  /** That of what was last seen, so that no window undoes what another one saved. */
+  revision: string | null;
 }
 
-export interface Saved extends Kept {
-  error: Error | null;
-  saveView: (name: string, address: string) => void;
-  saveQuery: (name: string, query: string) => void;
-  forget: (kind: "views" | "queries", name: string) => void;
-}
-
-const NOTHING: Kept = { views: [], queries: [] };
+export type Edit = (kept: Kept) => Kept;
 
 /** Those with another name stay, in their order. */
 export function put<T extends { name: string }>(all: readonly T[], one: T): T[] {
   return [...all.filter((other) => other.name !== one.name), one];
 }
 
-export function useSaved(): Saved {
-  const [kept, setKept] = useState<Kept>(NOTHING);
-  const [error, setError] = useState<Error | null>(null);
-  useEffect(() => {
-    const controller = new AbortController();
-    getJson<Kept>("/api/views", {}, controller.signal).then(setKept, (reason: unknown) => {
-      if (!controller.signal.aborted) setError(reason as Error);
-    });
-    return () => controller.abort();
-  }, []);
-  const store = useCallback((next: Kept) => {
-    setKept(next);
-    send("/api/views", next, undefined, "PUT").then(() => setError(null), setError);
-  }, []);
-  return {
-    ...kept,
-    error,
-    saveView: (name, address) => store({ ...kept, views: put(kept.views, { name, address }) }),
-    saveQuery: (name, query) => store({ ...kept, queries: put(kept.queries, { name, query }) }),
-    forget: (kind, name) =>
-      store({ ...kept, [kind]: kept[kind].filter((one) => one.name !== name) }),
+export function addView(name: string, view: string): Edit {
+  return (kept) => ({ ...kept, views: put(kept.views, { name, view }) });
+}
+
+export function addQuery(name: string, query: string): Edit {
+  return (kept) => ({ ...kept, queries: put(kept.queries, { name, query }) });
+}
+
+export function forget(kind: "views" | "queries", name: string): Edit {
+  return (kept) => ({ ...kept, [kind]: kept[kind].filter((one) => one.name !== name) });
+}
+
+export interface Saved extends Kept {
+  isLoaded: boolean;
+  error: Error | null;
+}
+
+let current: Saved = { views: [], queries: [], revision: null, isLoaded: false, error: null };
+const listeners = new Set<() => void>();
+
+function show(change: Partial<Saved>): void {
+  current = { ...current, ...change };
+  for (const listener of listeners) listener();
+}
+
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+async function load(): Promise<Kept> {
+  const kept = await getJson<Kept>("/api/views");
+  show({ ...kept, isLoaded: true, error: null });
+  return kept;
+}
+
+/** Store an edit of what the server has; once more where another window was faster. */
+async function store(edit: Edit): Promise<void> {
+  const write = async (kept: Kept) => {
+    const { views, queries, revision } = edit(kept);
+    const answer = await send("/api/views", { views, queries, revision }, undefined, "PUT");
+    show({ ...((await answer.json()) as Kept), isLoaded: true, error: null });
   };
+  try {
+    await write(current.isLoaded ? current : await load());
+  } catch (error) {
+    if (!(error instanceof Refused) || error.status !== 400) throw error;
+    const before = current.revision;
+    const kept = await load();
+    if (kept.revision === before) throw error;
+    await write(kept);
+  }
+}
+
+let queue: Promise<void> = Promise.resolve();
+
+/** Edits are stored one after the other. */
+export function change(edit: Edit): void {
+  queue = queue.then(() => store(edit)).catch((error: Error) => show({ error }));
+}
+
+/** What is saved, the same in every part of the page. */
+export function useSaved(): Saved {
+  const saved = useSyncExternalStore(subscribe, () => current);
+  useEffect(() => {
+    if (!current.isLoaded) load().catch((error: Error) => show({ error }));
+  }, []);
+  return saved;
 }

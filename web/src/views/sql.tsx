@@ -2,11 +2,12 @@
 
 import { useMemo, useState } from "react";
 import { Grid } from "../components/grid";
+import { Menu } from "../components/menu";
 import { Plot } from "../components/plot";
 import { Empty, Failed, Waiting } from "../components/states";
 import { useLoaded } from "../data/loading";
 import { ask, makeLines } from "../data/query";
-import { useSaved } from "../data/saved";
+import { addQuery, forget, change as keep, useSaved } from "../data/saved";
 import { useChoice } from "../state/choice";
 import { useView } from "../state/view";
 import "./sql.css";
@@ -17,12 +18,16 @@ const EXAMPLES: [string, string][] = [
   ["What was wrong", "select * from problems"],
 ];
 
+/** A query's first line of words says what it is. */
+function nameQuery(query: string): string {
+  return query.trim().replace(/\s+/g, " ").slice(0, 60);
+}
+
 export function SqlView() {
   const [view, change] = useView();
   const { generation } = useChoice();
   const [draft, setDraft] = useState(view.query);
   const [isDrawn, setDrawn] = useState(false);
-  const saved = useSaved();
   const answer = useLoaded(view.query || null, generation, (signal) => ask(view.query, signal));
   const lines = useMemo(
     () => (answer.value ? makeLines(answer.value.columns) : null),
@@ -56,31 +61,20 @@ export function SqlView() {
           <span className="hint">
             Tables: runs, scalars, hparams, text, images, histograms, problems. Ctrl + Enter runs.
           </span>
-          <select
-            aria-label="Queries to begin with"
-            value=""
-            onChange={(event) => open(event.target.value)}
-          >
-            <option value="">Queries …</option>
-            <optgroup label="Saved">
-              {saved.queries.map((one) => (
-                <option key={one.name} value={one.query}>
-                  {one.name}
-                </option>
-              ))}
-            </optgroup>
-            <optgroup label="Examples">
-              {EXAMPLES.map(([name, query]) => (
-                <option key={name} value={query}>
-                  {name}
-                </option>
-              ))}
-            </optgroup>
-          </select>
+          <Menu title="Queries">
+            {(close) => (
+              <Queries
+                open={(query) => {
+                  open(query);
+                  close();
+                }}
+              />
+            )}
+          </Menu>
           <button
             type="button"
             disabled={!draft.trim()}
-            onClick={() => saved.saveQuery(draft.trim().slice(0, 60), draft.trim())}
+            onClick={() => keep(addQuery(nameQuery(draft), draft.trim()))}
           >
             Save
           </button>
@@ -114,5 +108,48 @@ export function SqlView() {
         </>
       )}
     </section>
+  );
+}
+
+function Queries({ open }: { open: (query: string) => void }) {
+  const saved = useSaved();
+  return (
+    <>
+      {saved.error && (
+        <p className="hint failed" role="alert">
+          {saved.error.message}
+        </p>
+      )}
+      {saved.queries.length > 0 && (
+        <ul className="entries" aria-label="Saved queries">
+          {saved.queries.map(({ name, query }) => (
+            <li key={name} className="row">
+              <button type="button" className="plain" title={query} onClick={() => open(query)}>
+                {name}
+              </button>
+              <button
+                type="button"
+                className="plain"
+                aria-label={`Delete the query ${name}`}
+                title="Delete"
+                onClick={() => keep(forget("queries", name))}
+              >
+                ×
+              </button>
+            </li>
+          ))}
+        </ul>
+      )}
+      <span className="hint">Examples</span>
+      <ul className="entries" aria-label="Examples">
+        {EXAMPLES.map(([name, query]) => (
+          <li key={name} className="row">
+            <button type="button" className="plain" title={query} onClick={() => open(query)}>
+              {name}
+            </button>
+          </li>
+        ))}
+      </ul>
+    </>
   );
 }

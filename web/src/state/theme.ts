@@ -1,0 +1,44 @@
+/** Light or dark: as the system has it until one chooses; the browser remembers. */
+
+import { useSyncExternalStore } from "react";
+
+export const THEMES = ["system", "light", "dark"] as const;
+export type Theme = (typeof THEMES)[number];
+
+const PLACE = "runfold-theme";
+const listeners = new Set<() => void>();
+let current = recall();
+
+function recall(): Theme {
+  try {
+    return THEMES.find((theme) => theme === localStorage.getItem(PLACE)) ?? "system";
+  } catch {
+    // A browser that keeps nothing.
+    return "system";
+  }
+}
+
+/** Every colour of the style sheet follows the colour scheme of the root. */
+export function applyTheme(): void {
+  document.documentElement.style.colorScheme = current === "system" ? "light dark" : current;
+}
+
+export function chooseTheme(theme: Theme): void {
+  current = theme;
+  try {
+    localStorage.setItem(PLACE, theme);
+  } catch {
+    // It holds for this page then.
+  }
+  applyTheme();
+  for (const listener of listeners) listener();
+}
+
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+export function useTheme(): Theme {
+  return useSyncExternalStore(subscribe, () => current);
+}
