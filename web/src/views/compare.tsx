@@ -97,6 +97,11 @@ export function CompareView() {
   );
 }
 
+/** pMannWhitney as "p Mann Whitney". */
+function spellName(name: string): string {
+  return name.replace(/([a-z])([A-Z])/g, "$1 $2");
+}
+
 function Records({ title, records }: { title: string; records: Record<string, Value>[] }) {
   const names = [...new Set(records.flatMap((record) => Object.keys(record)))];
   if (records.length === 0) return null;
@@ -108,7 +113,7 @@ function Records({ title, records }: { title: string; records: Record<string, Va
           <tr>
             {names.map((name) => (
               <th key={name} scope="col">
-                {name.replaceAll("_", " ")}
+                {spellName(name)}
               </th>
             ))}
           </tr>
