@@ -41,6 +41,12 @@ TRAVERSALS = [
 @pytest.fixture(scope="module")
 def client(tmp_path_factory):
     folder = tmp_path_factory.mktemp("served")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(folder / "state"))  # where saved views go
+        yield from serve(folder)
+
+
+def serve(folder):
     (folder / "secret.txt").write_text("root:x:0:0")
     write(folder / "logs" / "a", scalars("loss", (0, 1.0)))
     with open_client(folder / "logs") as client:
