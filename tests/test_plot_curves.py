@@ -100,6 +100,10 @@ def test_nothing_finite_draws_nothing() -> None:
     assert draw_curves([stroke(math.nan), stroke(math.inf)], 40) == []
 
 
+def test_the_smallest_floats_lie_in_the_middle() -> None:
+    assert plain(stroke(0.0, 5e-324))[2].count("*") > 1
+
+
 def test_ends_of_another_axis_are_written_as_told() -> None:
     drawn = plain(stroke(1, 2, x=[0.25, 0.5]), show_x="{:.0%}".format)
     assert drawn[-1].split() == ["25%", "50%"]

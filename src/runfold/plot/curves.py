@@ -76,11 +76,13 @@ class _Frame:
 
     def levels(self, values: NDArray[np.float64], rows: int) -> NDArray[np.intp]:
         """The row of each value, counted from the top."""
-        if self.low == self.high:
+        # Halves, because the distance of two floats may not be a finite float. Those of
+        # the two smallest floats are the same.
+        span = self.high / 2 - self.low / 2
+        if span == 0:
             return np.full(len(values), rows // 2, np.intp)
         values = np.log10(values) if self.log_y else values
-        # Halves, because the distance of two floats may not be a finite float.
-        share = (self.high / 2 - values / 2) / (self.high / 2 - self.low / 2)
+        share = (self.high / 2 - values / 2) / span
         return np.rint(share * (rows - 1)).astype(np.intp)
 
     def places(self, x: NDArray[np.generic], columns: int) -> NDArray[np.intp]:
