@@ -1,8 +1,10 @@
 """The tags over HTTP: of which kind, in how many runs, from which step to which."""
 
+import numpy as np
 from logs import scalars, values, write
 from serve_client import Client
 
+import runfold as rf
 from runfold.events.values import text
 
 
@@ -18,3 +20,11 @@ def test_tags_of_every_kind_with_runs_and_steps(tmp_path):
             "text": [{"tag": "note", "runs": 1, "first": 7, "last": 7}],
         }
     }
+
+
+def test_mesh_is_one_tag_whatever_its_parts(tmp_path):
+    for run in "ab":
+        with rf.SummaryWriter(str(tmp_path / run)) as writer:
+            writer.add_mesh("cube", np.eye(3)[None], faces=np.array([[[0, 1, 2]]]), global_step=4)
+    (only,) = Client(tmp_path).get("/api/tags")["kinds"]["mesh"]
+    assert only == {"tag": "cube", "runs": 2, "first": 4, "last": 4}

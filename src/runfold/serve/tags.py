@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from starlette.routing import Route
 
 from runfold.serve.answer import JsonResponse
+from runfold.tables.values import mesh_name
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -34,14 +35,20 @@ def list_tags(source: Source) -> dict[str, Any]:
     found: dict[str, dict[str, _Tag]] = {}
     for log in source.logs():
         held = [("scalar", tag, series.steps) for tag, series in log.scalars.items()]
-        held += [(kind, tag, payloads.steps) for (kind, tag), payloads in log.payloads.items()]
+        held += [
+            # A mesh is asked for by its name, and lies in a tag for each of its parts.
+            (kind, mesh_name(log, payloads) if kind == "mesh" else tag, payloads.steps)
+            for (kind, tag), payloads in log.payloads.items()
+        ]
+        counted = set()
         for kind, tag, steps in held:
             if not len(steps):
                 continue
             low, high = int(steps.min()), int(steps.max())
             known = found.setdefault(kind, {}).setdefault(tag, _Tag(0, low, high))
-            known.runs += 1
+            known.runs += (kind, tag) not in counted
             known.first, known.last = min(known.first, low), max(known.last, high)
+            counted.add((kind, tag))
     return {
         "kinds": {
             kind: [
