@@ -17,7 +17,7 @@ export interface Histograms {
   leftOut: number;
 }
 
-function list(vector: Vector | null, row: number): number[] {
+export function list(vector: Vector | null, row: number): number[] {
   const value: unknown = vector?.get(row);
   return value ? Array.from(value as Iterable<number>, Number) : [];
 }

@@ -47,6 +47,8 @@ export interface View {
   together: string[];
   closed: string[];
   step: number | null;
+  /** Which part of "more" is open. */
+  part: string;
   layers: "boxes" | "masks" | "both" | "none";
   threshold: number;
   metric: string;
@@ -81,6 +83,7 @@ export const DEFAULTS: View = {
   together: [],
   closed: [],
   step: null,
+  part: "",
   layers: "both",
   threshold: 0,
   metric: "",

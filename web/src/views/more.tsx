@@ -1,7 +1,204 @@
-/** The view "more". */
+/** What is logged more seldom, what is wrong in the logs, and what TensorBoard itself shows. */
 
-import { Empty } from "../components/states";
+import { useMemo, useState } from "react";
+import { Grid } from "../components/grid";
+import { MeshCanvas } from "../components/mesh";
+import { PrecisionRecall } from "../components/precision";
+import { Empty, Failed, Waiting } from "../components/states";
+import { Stepper, TagPicker, useTag } from "../components/tags";
+import { getJson } from "../data/api";
+import { countCodes, loadMeshes, loadPrCurves, loadProblems } from "../data/extras";
+import { useLoaded } from "../data/loading";
+import { byRun, latest, stepsOf } from "../data/media";
+import type { Column, Status } from "../data/types";
+import { FRONT } from "../scale/turn";
+import { useChoice } from "../state/choice";
+import { useView } from "../state/view";
+import "./media.css";
+import "./more.css";
+
+const MOST = 24;
+
+const PARTS = [
+  { part: "problems", title: "Problems", Body: ProblemsPart },
+  { part: "pr_curves", title: "Precision and recall", Body: CurvesPart },
+  { part: "meshes", title: "Meshes", Body: MeshesPart },
+  { part: "others", title: "Graphs, embeddings, layouts", Body: OthersPart },
+];
 
 export function MoreView() {
-  return <Empty>Not there yet.</Empty>;
+  const [view, change] = useView();
+  const { part, Body } = PARTS.find((one) => one.part === view.part) ?? (PARTS[0] as Part);
+  return (
+    <section className="media more">
+      <nav aria-label="More">
+        {PARTS.map((one) => (
+          <button
+            type="button"
+            key={one.part}
+            aria-current={one.part === part ? "page" : undefined}
+            onClick={() => change({ part: one.part, step: null })}
+          >
+            {one.title}
+          </button>
+        ))}
+      </nav>
+      <Body />
+    </section>
+  );
+}
+
+type Part = (typeof PARTS)[number];
+
+function CurvesPart() {
+  const [view] = useView();
+  const { generation, shown, colourOf } = useChoice();
+  const { tag, tags, pick } = useTag("pr_curve");
+  const found = useLoaded(tag || null, generation, (signal) => loadPrCurves(tag, signal));
+  const runs = useMemo(() => byRun(found.value ?? []), [found.value]);
+  const steps = useMemo(() => stepsOf(found.value ?? []), [found.value]);
+  if (tags.length === 0) return <Empty>No run has logged precision-recall curves.</Empty>;
+  const curves = shown.flatMap((run) => latest(runs.get(run) ?? [], view.step) ?? []);
+  return (
+    <>
+      <div className="controls">
+        <TagPicker tags={tags} tag={tag} pick={pick} />
+        <Stepper steps={steps} />
+      </div>
+      {found.error && <Failed error={found.error} />}
+      {!found.value && !found.error && <Waiting what="the curves" />}
+      {found.value && curves.length === 0 && <Empty>None of these runs has one by then.</Empty>}
+      {curves.length > 0 && (
+        <PrecisionRecall
+          curves={curves}
+          colourOf={colourOf}
+          label={`Precision over recall of ${tag}, ${curves.length} runs`}
+        />
+      )}
+    </>
+  );
+}
+
+function MeshesPart() {
+  const [view] = useView();
+  const { generation, shown, colourOf } = useChoice();
+  const [turn, setTurn] = useState(FRONT);
+  const { tag, tags, pick } = useTag("mesh");
+  const key = tag ? `${view.step} ${tag}` : null;
+  const found = useLoaded(key, generation, (signal) => loadMeshes(tag, view.step, signal));
+  if (tags.length === 0) return <Empty>No run has logged meshes.</Empty>;
+  const isShown = new Set(shown);
+  const meshes = (found.value?.meshes ?? []).filter((mesh) => isShown.has(mesh.run));
+  return (
+    <>
+      <div className="controls">
+        <TagPicker tags={tags} tag={tag} pick={pick} />
+        <Stepper steps={found.value?.steps ?? []} />
+        <button type="button" onClick={() => setTurn(FRONT)}>
+          As at first
+        </button>
+        <span className="hint">Drag or press the arrow keys to turn, + and − to zoom.</span>
+      </div>
+      {found.error && <Failed error={found.error} />}
+      {!found.value && !found.error && <Waiting what="the meshes" />}
+      {found.value && meshes.length === 0 && (
+        <Empty>None of these runs has one at that step.</Empty>
+      )}
+      <div className="drawings">
+        {meshes.slice(0, MOST).map((mesh) => (
+          <figure key={mesh.run}>
+            <figcaption title={mesh.run}>
+              <span className="swatch" style={{ background: colourOf(mesh.run) }} />
+              {mesh.run}
+              <small>
+                step {mesh.step.toLocaleString("en")}
+                {mesh.batch > 1 && `, the first of ${mesh.batch}`}
+              </small>
+            </figcaption>
+            <MeshCanvas
+              mesh={mesh}
+              turn={turn}
+              colour={colourOf(mesh.run)}
+              label={`${tag} of ${mesh.run}`}
+              onTurn={setTurn}
+            />
+          </figure>
+        ))}
+      </div>
+      {meshes.length > MOST && (
+        <p className="hint">
+          {MOST} of {meshes.length} runs are drawn; switch some off to see others.
+        </p>
+      )}
+    </>
+  );
+}
+
+function ProblemsPart() {
+  const { generation } = useChoice();
+  const found = useLoaded("problems", generation, loadProblems);
+  const columns = useMemo(() => {
+    const problems = found.value?.problems ?? [];
+    const keys = ["run", "code", "message", "file", "offset"] as const;
+    return keys.map(
+      (key): Column => ({
+        key,
+        kind: "fixed",
+        name: key,
+        stat: "",
+        isNumber: key === "offset",
+        cells: problems.map((one) => one[key]),
+      }),
+    );
+  }, [found.value]);
+  if (!found.value) {
+    return found.error ? <Failed error={found.error} /> : <Waiting what="the problems" />;
+  }
+  const { problems, leftOut } = found.value;
+  if (problems.length === 0) return <Empty>Nothing is wrong in these logs.</Empty>;
+  const counts = countCodes(problems).map(([code, count]) => `${code}: ${count}`);
+  return (
+    <>
+      <p>{counts.join(", ")}</p>
+      <Grid
+        columns={columns}
+        caption={`${problems.length.toLocaleString("en")} problems${
+          leftOut ? `; ${leftOut.toLocaleString("en")} more are not listed` : ""
+        }`}
+      />
+    </>
+  );
+}
+
+const OTHERS: [kind: string, words: string, place: string][] = [
+  ["graph", "graphs", "Graphs"],
+  ["run_metadata", "profiles of a graph's run", "Graphs"],
+  ["layout", "layouts of custom scalars", "Custom Scalars"],
+];
+
+function OthersPart() {
+  const { generation } = useChoice();
+  const status = useLoaded("status", generation, (signal) =>
+    getJson<Status>("/api/status", {}, signal),
+  );
+  const { kinds = {}, title = "LOGDIR" } = status.value ?? {};
+  const found = OTHERS.filter(([kind]) => kinds[kind]);
+  return (
+    <div className="others">
+      <p>
+        Graphs, embeddings and layouts of custom scalars are shown by TensorBoard, which reads the
+        same files:
+      </p>
+      <pre>tensorboard --logdir {/\s|['"$`\\,]/.test(title) ? "LOGDIR" : title}</pre>
+      <p className="hint">Start it in the folder from which the log was opened.</p>
+      <ul>
+        {found.map(([kind, words, place]) => (
+          <li key={kind}>
+            This log has {words}; see “{place}” there.
+          </li>
+        ))}
+        <li>Embeddings, if there are any, are in its “Projector”.</li>
+      </ul>
+    </div>
+  );
 }

@@ -1,0 +1,113 @@
+/** Precision-recall curves, meshes and problems, as the server sends them. */
+
+import type { Vector } from "apache-arrow";
+import { get, getJson, numbers, readArrow } from "./api";
+import { list } from "./histograms";
+import type { Place } from "./media";
+
+export interface PrCurve extends Place {
+  thresholds: number[];
+  precision: number[];
+  recall: number[];
+}
+
+export interface Mesh extends Place {
+  /** Three numbers each, one behind the other; colours from 0 to 255. */
+  vertices: Float32Array;
+  faces: Int32Array;
+  colours: Float32Array;
+  /** How many there are at that step; the first one is here. */
+  batch: number;
+}
+
+export interface Problem {
+  run: string;
+  file: string;
+  offset: number | null;
+  code: string;
+  message: string;
+}
+
+export interface Problems {
+  problems: Problem[];
+  leftOut: number;
+}
+
+export interface Meshes {
+  meshes: Mesh[];
+  /** All steps at which any run has one. */
+  steps: number[];
+}
+
+export async function loadPrCurves(tag: string, signal: AbortSignal): Promise<PrCurve[]> {
+  const table = await readArrow(await get("/api/pr_curves", { tag }, signal));
+  const [step, wallTime] = [numbers(table, "step"), numbers(table, "wall_time")];
+  const columns = ["thresholds", "precision", "recall"].map((name) => table.getChild(name));
+  const [thresholds = null, precision = null, recall = null] = columns;
+  const runs = table.getChild("run");
+  return Array.from({ length: table.numRows }, (_, row) => ({
+    run: String(runs?.get(row)),
+    step: step[row] ?? 0,
+    wallTime: wallTime[row] ?? 0,
+    thresholds: list(thresholds, row),
+    precision: list(precision, row),
+    recall: list(recall, row),
+  }));
+}
+
+export async function loadMeshes(
+  tag: string,
+  step: number | null,
+  signal: AbortSignal,
+): Promise<Meshes> {
+  const asked = step === null ? { tag } : { tag, step };
+  const table = await readArrow(await get("/api/meshes", asked, signal));
+  const [steps, wallTime] = [numbers(table, "step"), numbers(table, "wall_time")];
+  const batch = numbers(table, "batch");
+  const [runs, vertices, faces, colours] = ["run", "vertices", "faces", "colors"].map((name) =>
+    table.getChild(name),
+  );
+  const meshes = Array.from({ length: table.numRows }, (_, row) => ({
+    run: String(runs?.get(row)),
+    step: steps[row] ?? 0,
+    wallTime: wallTime[row] ?? 0,
+    vertices: Float32Array.from(flat(vertices, row)),
+    faces: Int32Array.from(flat(faces, row)),
+    colours: Float32Array.from(flat(colours, row)),
+    batch: batch[row] ?? 1,
+  }));
+  const known = JSON.parse(table.schema.metadata.get("steps") ?? "{}") as Record<string, number[]>;
+  const all = [...new Set(Object.values(known).flat())].sort((one, other) => one - other);
+  return { meshes, steps: all };
+}
+
+function flat(vector: Vector | null | undefined, row: number): ArrayLike<number> {
+  const value = vector?.get(row) as Vector | null | undefined;
+  return (value?.toArray() as ArrayLike<number> | undefined) ?? [];
+}
+
+export function loadProblems(signal: AbortSignal): Promise<Problems> {
+  return getJson<Problems>("/api/problems", {}, signal);
+}
+
+/** The area below a curve by steps: the mean of the precision over the recall that is reached. */
+export function averagePrecision(curve: Pick<PrCurve, "precision" | "recall">): number {
+  const places = curve.recall
+    .map((_, place) => place)
+    .filter((place) => Number.isFinite(curve.recall[place]))
+    .sort((one, other) => (curve.recall[one] ?? 0) - (curve.recall[other] ?? 0));
+  let [area, reached] = [0, 0];
+  for (const place of places) {
+    const recall = curve.recall[place] ?? 0;
+    area += (recall - reached) * (curve.precision[place] ?? 0);
+    reached = recall;
+  }
+  return area;
+}
+
+/** How often each code occurs, the most frequent first. */
+export function countCodes(problems: readonly Problem[]): [string, number][] {
+  const counts = new Map<string, number>();
+  for (const { code } of problems) counts.set(code, (counts.get(code) ?? 0) + 1);
+  return [...counts].sort((one, other) => other[1] - one[1]);
+}
