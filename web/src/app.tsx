@@ -69,7 +69,7 @@ interface PageProps {
 function Page({ status, table, generation, isConnected }: PageProps) {
   const [view, change] = useView();
   const choice = useChoose(table, view, generation);
-  const [isSidebarOpen, setSidebarOpen] = useState(true);
+  const [isSidebarOpen, setSidebarOpen] = useState(() => innerWidth > 800);
   const theme = useTheme();
   const { Body } = VIEWS[view.tab];
   const tabs = TABS.filter((tab) => {

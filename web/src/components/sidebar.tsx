@@ -1,26 +1,37 @@
 /** The runs that are looked at: found by name or condition, grouped, switched on and off. */
 
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { useRef } from "react";
+import { useMemo, useRef } from "react";
+import { arrangeRuns } from "../data/rows";
 import { useChoice } from "../state/choice";
 import { useView } from "../state/view";
+import { Swatch } from "./swatch";
+import { useWalk } from "./walk";
 
 const LINE = 26;
 
 export function Sidebar() {
   const [view, change] = useView();
-  const { listed, table, groupOf, colourOf, whereError } = useChoice();
+  const { listed, shown, table, groupOf, whereError } = useChoice();
+  const entries = useMemo(
+    () => arrangeRuns(table, listed, "", false, view.by ? groupOf : null),
+    [table, listed, view.by, groupOf],
+  );
   const list = useRef<HTMLDivElement>(null);
   const lines = useVirtualizer({
-    count: listed.length,
+    count: entries.length,
     getScrollElement: () => list.current,
     estimateSize: () => LINE,
     overscan: 20,
   });
-  const off = new Set(view.off);
+  const walk = useWalk(entries.length, lines, list);
+  const off = useMemo(() => new Set(view.off), [view.off]);
   const hparams = table.columns.filter((column) => column.kind === "hparam");
-  const toggle = (run: string) =>
-    change({ off: off.has(run) ? view.off.filter((one) => one !== run) : [...view.off, run] });
+  const turn = (runs: readonly string[], isOn: boolean) => {
+    const these = new Set(runs);
+    const others = view.off.filter((one) => !these.has(one));
+    change({ off: isOn ? others : [...others, ...runs] });
+  };
   return (
     <aside className="sidebar" aria-label="Runs">
       <input
@@ -60,7 +71,7 @@ export function Sidebar() {
       </label>
       <div className="row">
         <span>
-          {listed.length - listed.filter((run) => off.has(run)).length} of {table.runs.length} runs
+          {shown.length} of {table.runs.length} runs
         </span>
         <button type="button" onClick={() => change({ off: [] })}>
           All
@@ -69,21 +80,56 @@ export function Sidebar() {
           None
         </button>
       </div>
-      <div className="list" ref={list}>
+      {/* biome-ignore lint/a11y/noStaticElementInteractions: the keys come from the lines in it */}
+      <div className="list" ref={list} onKeyDown={walk.onKeyDown}>
         <ul style={{ height: lines.getTotalSize() }}>
           {lines.getVirtualItems().map((item) => {
-            const run = listed[item.index] ?? "";
+            const entry = entries[item.index];
+            if (!entry) return null;
+            const place = { transform: `translateY(${item.start}px)`, height: LINE };
+            if (entry.kind === "group") {
+              const members = listed.filter((run) => groupOf(run) === entry.name);
+              const on = members.filter((run) => !off.has(run)).length;
+              return (
+                <li key={`group ${entry.name}`} className="heading" style={place}>
+                  <label title={`${entry.name}: switch all of them`}>
+                    <input
+                      type="checkbox"
+                      {...walk.reach(item.index)}
+                      ref={(box) => {
+                        if (box) box.indeterminate = on > 0 && on < members.length;
+                      }}
+                      checked={on > 0}
+                      onChange={() => turn(members, on < members.length)}
+                    />
+                    <span className="name">{entry.name || "none"}</span>
+                  </label>
+                  <span className="group">
+                    {on} of {members.length}
+                  </span>
+                </li>
+              );
+            }
+            const run = entry.name;
             return (
-              <li key={run} style={{ transform: `translateY(${item.start}px)`, height: LINE }}>
+              <li key={run} style={place}>
+                <Swatch run={run} />
                 <label title={run}>
-                  <input type="checkbox" checked={!off.has(run)} onChange={() => toggle(run)} />
-                  <span className="swatch" style={{ background: colourOf(run) }} />
+                  <input
+                    type="checkbox"
+                    {...walk.reach(item.index)}
+                    checked={!off.has(run)}
+                    onChange={() => turn([run], off.has(run))}
+                    onKeyDown={(event) => {
+                      if (event.key === "Enter") change({ tab: "run", run });
+                    }}
+                  />
                   <span className="name">{run}</span>
                 </label>
-                {view.by && <span className="group">{groupOf(run)}</span>}
                 <button
                   type="button"
                   className="open"
+                  tabIndex={-1}
                   aria-label={`Open run ${run}`}
                   onClick={() => change({ tab: "run", run })}
                 >

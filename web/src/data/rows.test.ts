@@ -1,5 +1,12 @@
 import { expect, test } from "vitest";
-import { arrangeRuns, chooseColumns, compareCells } from "./rows";
+import {
+  arrangeRuns,
+  chooseColumns,
+  compareCells,
+  tableToCsv,
+  titleColumns,
+  toggleStat,
+} from "./rows";
 import type { Cell, Column, RunTable } from "./types";
 
 function column(key: string, cells: Cell[], rest: Partial<Column> = {}): Column {
@@ -43,4 +50,25 @@ test("by default hparams and last values are shown, pinned columns before all", 
   expect(keys(null, [])).toEqual(["lr", "val/loss"]);
   expect(keys(null, ["min val/loss"])).toEqual(["min val/loss", "lr", "val/loss"]);
   expect(keys(["val/loss", "lr", "gone"], ["lr"])).toEqual(["lr", "val/loss"]);
+});
+
+test("a column is called by its hparam or tag, unless two would be alike", () => {
+  const hidden = column("hparam hidden", [1], { kind: "hparam", name: "hidden" });
+  const least = column("min(loss)", [1], { kind: "statistic", name: "loss", stat: "min" });
+  expect(titleColumns([hidden, least])).toEqual(["hidden", "min loss"]);
+  expect(titleColumns([hidden, column("hidden", [1])])).toEqual(["hparam hidden", "hidden"]);
+});
+
+test("a statistic comes behind the last value of each tag that is shown, and goes again", () => {
+  const shown = TABLE.columns.slice(1, 3);
+  const keys = toggleStat(TABLE.columns, shown, "min");
+  expect(keys).toEqual(["lr", "val/loss", "min val/loss"]);
+  const now = chooseColumns(TABLE.columns, keys, []);
+  expect(toggleStat(TABLE.columns, now, "min")).toEqual(["lr", "val/loss"]);
+});
+
+test("the table is copied in the order that is shown, without headings of groups", () => {
+  const lines = arrangeRuns(TABLE, ["b", "c"], "val/loss", false, () => "all");
+  const columns = chooseColumns(TABLE.columns, ["val/loss", "note"], []);
+  expect(tableToCsv(columns, lines)).toBe("run,val/loss,note\r\nc,1,\r\nb,nan,\r\n");
 });

@@ -1,5 +1,6 @@
 /** The rows and columns of the table of runs, as one chose to see them. */
 
+import { writeCsv } from "../format/csv";
 import type { Cell, Column, RunTable } from "./types";
 
 export type Line =
@@ -102,4 +103,51 @@ export function chooseColumns(
   const isPinned = new Set(pinned);
   const first = pinned.flatMap((key) => byKey.get(key) ?? []);
   return [...first, ...wanted.filter((column) => !isPinned.has(column.key))];
+}
+
+/** What stands above each column: the hparam or tag, or the whole name where two would be alike. */
+export function titleColumns(columns: readonly Column[]): string[] {
+  const short = columns.map(({ kind, name, stat, key }) => {
+    if (kind === "statistic") return stat === "last" ? name : `${stat} ${name}`;
+    return kind === "hparam" ? name : key;
+  });
+  const counts = new Map<string, number>();
+  for (const title of short) counts.set(title, (counts.get(title) ?? 0) + 1);
+  return columns.map((column, place) => {
+    const title = short[place] ?? column.key;
+    return counts.get(title) === 1 && title !== "run" ? title : column.key;
+  });
+}
+
+/** The keys with a statistic of every tag that is shown, behind its others; or without it. */
+export function toggleStat(
+  columns: readonly Column[],
+  shown: readonly Column[],
+  stat: string,
+): string[] {
+  const keys = shown.filter((column) => column.stat !== stat).map((column) => column.key);
+  if (keys.length < shown.length) return keys;
+  const added = new Map(
+    columns.filter((column) => column.stat === stat).map((column) => [column.name, column.key]),
+  );
+  const last = new Map(shown.map((column, place) => [column.name, place]));
+  return shown.flatMap((column, place) => {
+    const key = column.kind === "statistic" ? added.get(column.name) : undefined;
+    return key !== undefined && last.get(column.name) === place ? [column.key, key] : [column.key];
+  });
+}
+
+/** The table as it is shown, in CSV: every number with all its digits. */
+export function tableToCsv(columns: readonly Column[], lines: readonly Line[]): string {
+  const rows = lines.flatMap((line) =>
+    line.kind === "run"
+      ? [[line.name, ...columns.map((column) => toField(column.cells[line.row] ?? null))]]
+      : [],
+  );
+  return writeCsv(["run", ...titleColumns(columns)], rows);
+}
+
+function toField(cell: Cell): string | number {
+  if (cell === null) return "";
+  return typeof cell === "number" ? cell : String(cell);
 }

@@ -10,6 +10,7 @@ test("an address shows the same view again", () => {
     x: { tag: "samples seen" },
     range: [1, 2.5] as [number, number],
     isLogY: true,
+    painted: { "a/b": "#102030" },
     step: 0,
   };
   expect(readView(writeView(view))).toEqual(view);
@@ -17,7 +18,9 @@ test("an address shows the same view again", () => {
 });
 
 test("what makes no sense in an address is left out", () => {
-  expect(readView("?tab=nowhere&range=[1]&off=7&smooth=x&x=weeks&isLogX=true")).toEqual({
+  expect(
+    readView(`?tab=nowhere&painted={"a":"url(x)"}&range=[1]&off=7&smooth=x&x=weeks&isLogX=true`),
+  ).toEqual({
     ...DEFAULTS,
     isLogX: true,
   });

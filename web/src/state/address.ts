@@ -27,6 +27,8 @@ export interface View {
   /** What makes a group: an hparam, "parent", or a pattern with named groups. */
   by: string;
   colours: "run" | "group";
+  /** Colours that were chosen by hand, by run or group. */
+  painted: Record<string, string>;
   columns: string[] | null;
   pinned: string[];
   sort: string;
@@ -65,6 +67,7 @@ export const DEFAULTS: View = {
   off: [],
   by: "",
   colours: "run",
+  painted: {},
   columns: null,
   pinned: [],
   sort: "",
@@ -135,6 +138,10 @@ function isAlike(value: unknown, standard: unknown, name: keyof View): boolean {
   }
   if (name === "range") {
     return Array.isArray(value) && value.length === 2 && value.every(Number.isFinite);
+  }
+  if (name === "painted") {
+    const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
+    return isObject && Object.values(value).every((one) => /^#[0-9a-f]{6}$/i.test(String(one)));
   }
   if (name === "step") return typeof value === "number";
   if (name === "columns" || Array.isArray(standard)) {

@@ -1,6 +1,6 @@
 /** Which runs are looked at, in which groups and colours. */
 
-import { createContext, useContext, useMemo } from "react";
+import { createContext, useContext, useDeferredValue, useMemo } from "react";
 import { sendJson } from "../data/api";
 import { useLoaded } from "../data/loading";
 import type { RunTable } from "../data/types";
@@ -16,6 +16,8 @@ export interface Choice {
   groupOf: (run: string) => string;
   groups: string[];
   colourOf: (name: string) => string;
+  /** Whose colour a run has: its own, or that of its group. */
+  colouredAs: (run: string) => string;
   /** What is wrong with the condition. */
   whereError: Error | null;
 }
@@ -63,24 +65,34 @@ export function useChoose(table: RunTable, view: View, generation: number): Choi
     const asked = { condition: view.where };
     return (await sendJson<{ runs: string[] }>("/api/where", asked, signal)).runs;
   });
-  return useMemo(() => {
-    const kept = view.where && where.value ? new Set(where.value) : null;
-    const search = view.search.toLowerCase();
-    const listed = table.runs.filter(
-      (run) => (!kept || kept.has(run)) && run.toLowerCase().includes(search),
+  // Typing goes on while a long list is made.
+  const search = useDeferredValue(view.search).toLowerCase();
+  const kept = view.where ? where.value : null;
+  const listed = useMemo(() => {
+    const isKept = kept && new Set(kept);
+    return table.runs.filter(
+      (run) => (!isKept || isKept.has(run)) && run.toLowerCase().includes(search),
     );
+  }, [table, kept, search]);
+  const shown = useMemo(() => {
     const off = new Set(view.off);
-    const shown = listed.filter((run) => !off.has(run));
-    const groupOf = makeGroups(table, view.by);
-    const groups = [...new Set(listed.map(groupOf).filter(Boolean))];
-    const runColours = assignColours(table.runs);
-    const groupColours = assignColours([...new Set(table.runs.map(groupOf))]);
-    const byGroup = view.by !== "" && (view.colours === "group" || view.isFolded);
+    return listed.filter((run) => !off.has(run));
+  }, [listed, view.off]);
+  const groupOf = useMemo(() => makeGroups(table, view.by), [table, view.by]);
+  const groups = useMemo(
+    () => [...new Set(listed.map(groupOf).filter(Boolean))],
+    [listed, groupOf],
+  );
+  const isByGroup = view.by !== "" && (view.colours === "group" || view.isFolded);
+  const colours = useMemo(() => {
+    const names = isByGroup ? [...new Set(table.runs.map(groupOf))] : table.runs;
+    return new Map([...assignColours(names), ...Object.entries(view.painted)]);
+  }, [table, groupOf, isByGroup, view.painted]);
+  const whereError = view.where ? where.error : null;
+  return useMemo(() => {
+    const colouredAs = isByGroup ? groupOf : (run: string) => run;
     const colourOf = (name: string) =>
-      (byGroup ? (groupColours.get(name) ?? groupColours.get(groupOf(name))) : undefined) ??
-      runColours.get(name) ??
-      "#7a8290";
-    const whereError = view.where ? where.error : null;
-    return { generation, table, listed, shown, groupOf, groups, colourOf, whereError };
-  }, [table, view, where, generation]);
+      colours.get(name) ?? colours.get(colouredAs(name)) ?? "#7a8290";
+    return { generation, table, listed, shown, groupOf, groups, colourOf, colouredAs, whereError };
+  }, [generation, table, listed, shown, groupOf, groups, colours, isByGroup, whereError]);
 }

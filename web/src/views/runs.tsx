@@ -1,10 +1,12 @@
 /** The table of runs: sorted, grouped, with the columns that one chose. */
 
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { type CSSProperties, useMemo, useRef } from "react";
+import { type KeyboardEvent, useMemo, useRef, useState } from "react";
 import { ColumnPicker } from "../components/columns";
 import { Empty } from "../components/states";
-import { arrangeRuns, chooseColumns } from "../data/rows";
+import { Swatch } from "../components/swatch";
+import { useWalk } from "../components/walk";
+import { arrangeRuns, chooseColumns, tableToCsv, titleColumns, toggleStat } from "../data/rows";
 import type { Column } from "../data/types";
 import { formatCell } from "../format/number";
 import { useChoice } from "../state/choice";
@@ -14,10 +16,17 @@ import "./runs.css";
 const LINE = 28;
 const NAME_WIDTH = 240;
 const SWITCH_WIDTH = 34;
+const STATS = ["min", "max"];
+
+/** A column that is drawn, and how far from the left it stays if it is pinned. */
+interface Drawn {
+  index: number;
+  left: number | null;
+}
 
 /** As wide as what is in it, within reason: the widths must not change while one scrolls. */
-function widthOf(column: Column): number {
-  let longest = column.key.length + 3;
+function widthOf(column: Column, title: string): number {
+  let longest = title.length + 3;
   const every = Math.max(1, Math.floor(column.cells.length / 200));
   for (let row = 0; row < column.cells.length; row += every) {
     longest = Math.max(longest, formatCell(column.cells[row] ?? null, column.key).length);
@@ -27,12 +36,16 @@ function widthOf(column: Column): number {
 
 export function RunsView() {
   const [view, change] = useView();
-  const { table, listed, groupOf, colourOf } = useChoice();
+  const { table, listed, groupOf } = useChoice();
   const columns = useMemo(
     () => chooseColumns(table.columns, view.columns, view.pinned),
     [table, view.columns, view.pinned],
   );
-  const widths = useMemo(() => columns.map(widthOf), [columns]);
+  const titles = useMemo(() => titleColumns(columns), [columns]);
+  const widths = useMemo(
+    () => columns.map((column, place) => widthOf(column, titles[place] ?? "")),
+    [columns, titles],
+  );
   const lines = useMemo(
     () => arrangeRuns(table, listed, view.sort, view.isDescending, view.by ? groupOf : null),
     [table, listed, view.sort, view.isDescending, view.by, groupOf],
@@ -44,19 +57,28 @@ export function RunsView() {
     estimateSize: () => LINE,
     overscan: 12,
   });
+  const walk = useWalk(lines.length, rows, box);
+  // Those that are pinned stay at the left, and are always there.
+  const fixed = columns.filter((column) => view.pinned.includes(column.key)).length;
   const sideways = useVirtualizer({
     horizontal: true,
-    count: columns.length,
+    count: columns.length - fixed,
     getScrollElement: () => box.current,
-    estimateSize: (number) => widths[number] ?? 80,
+    estimateSize: (number) => widths[number + fixed] ?? 80,
     overscan: 3,
   });
   const off = useMemo(() => new Set(view.off), [view.off]);
   const items = rows.getVirtualItems();
-  const shown = sideways.getVirtualItems();
+  const free = sideways.getVirtualItems();
+  const lefts = widths.slice(0, fixed).map((_, place) => {
+    return NAME_WIDTH + widths.slice(0, place).reduce((sum, width) => sum + width, 0);
+  });
+  const pinned = lefts.map((left, index) => ({ index, left }));
+  const shown = free.map(({ index }) => ({ index: index + fixed, left: null }));
+  const pinnedWidth = widths.slice(0, fixed).reduce((sum, width) => sum + width, 0);
   const total = sideways.getTotalSize();
-  const before = shown[0]?.start ?? 0;
-  const after = total - (shown.at(-1)?.end ?? 0);
+  const before = free[0]?.start ?? 0;
+  const after = total - (free.at(-1)?.end ?? 0);
   const toggle = (run: string) =>
     change({ off: off.has(run) ? view.off.filter((one) => one !== run) : [...view.off, run] });
   const sortBy = (key: string) =>
@@ -70,7 +92,47 @@ export function RunsView() {
   const order = (key: string) =>
     view.sort === key ? (view.isDescending ? "descending" : "ascending") : undefined;
   const arrow = (key: string) => (view.sort === key ? (view.isDescending ? " ▼" : " ▲") : "");
-  const name: CSSProperties = { width: NAME_WIDTH };
+  const handleKey = (event: KeyboardEvent, run: string) => {
+    if (event.target !== event.currentTarget) return;
+    if (event.key === " ") toggle(run);
+    else if (event.key === "Enter") change({ tab: "run", run });
+    else return;
+    event.preventDefault();
+  };
+  const heading = ({ index, left }: Drawn) => {
+    const column = columns[index];
+    if (!column) return null;
+    return (
+      <th
+        key={column.key}
+        style={{ width: widths[index], left: left ?? undefined }}
+        className={left === null ? column.kind : `${column.kind} pinned`}
+        aria-sort={order(column.key)}
+      >
+        <button type="button" title={`${column.key}: sort`} onClick={() => sortBy(column.key)}>
+          {titles[index]}
+          {arrow(column.key)}
+        </button>
+      </th>
+    );
+  };
+  const cell = ({ index, left }: Drawn, row: number) => {
+    const column = columns[index];
+    if (!column) return null;
+    const text = formatCell(column.cells[row] ?? null, column.key);
+    const kind = column.key === "status" ? `status ${text}` : column.kind;
+    return (
+      <td
+        key={column.key}
+        style={{ left: left ?? undefined }}
+        className={left === null ? kind : `${kind} pinned`}
+        title={text}
+        data-number={column.isNumber || undefined}
+      >
+        {text}
+      </td>
+    );
+  };
 
   return (
     <section className="runs">
@@ -78,53 +140,54 @@ export function RunsView() {
         <span>
           {listed.length} of {table.runs.length} runs, {columns.length} columns
         </span>
+        {STATS.map((stat) => (
+          <button
+            type="button"
+            key={stat}
+            aria-pressed={columns.some((column) => column.stat === stat)}
+            onClick={() => change({ columns: toggleStat(table.columns, columns, stat) })}
+          >
+            {stat}
+          </button>
+        ))}
+        {Object.keys(view.painted).length > 0 && (
+          <button type="button" onClick={() => change({ painted: {} })}>
+            Colours as at first
+          </button>
+        )}
+        <CopyButton make={() => tableToCsv(columns, lines)} />
         <ColumnPicker columns={table.columns} shown={columns} />
       </div>
       {listed.length === 0 && <Empty>No run is left by what you ask for.</Empty>}
       <div className="table" ref={box}>
-        <table style={{ width: SWITCH_WIDTH + NAME_WIDTH + total }} aria-rowcount={lines.length}>
+        <table
+          style={{ width: SWITCH_WIDTH + NAME_WIDTH + pinnedWidth + total }}
+          aria-rowcount={lines.length}
+        >
           <thead>
             <tr>
               <th style={{ width: SWITCH_WIDTH }} aria-label="Shown" />
-              <th style={name} className="name" aria-sort={order("run")}>
+              <th style={{ width: NAME_WIDTH }} className="name" aria-sort={order("run")}>
                 <button type="button" onClick={() => sortBy("run")}>
                   run{arrow("run")}
                 </button>
               </th>
+              {pinned.map(heading)}
               {before > 0 && <th style={{ width: before }} aria-hidden />}
-              {shown.map((item) => {
-                const column = columns[item.index];
-                if (!column) return null;
-                return (
-                  <th
-                    key={column.key}
-                    style={{ width: item.size }}
-                    className={column.kind}
-                    aria-sort={order(column.key)}
-                  >
-                    <button
-                      type="button"
-                      title={`${column.key}: sort`}
-                      onClick={() => sortBy(column.key)}
-                    >
-                      {column.key}
-                      {arrow(column.key)}
-                    </button>
-                  </th>
-                );
-              })}
+              {shown.map(heading)}
               {after > 0 && <th style={{ width: after }} aria-hidden />}
             </tr>
           </thead>
-          <tbody>
+          <tbody onKeyDown={walk.onKeyDown}>
             {items[0] && <tr style={{ height: items[0].start }} aria-hidden />}
             {items.map((item) => {
               const line = lines[item.index];
               if (!line) return null;
+              const reach = walk.reach(item.index);
               if (line.kind === "group") {
                 return (
-                  <tr key={`group ${line.name}`} className="group" style={{ height: LINE }}>
-                    <td />
+                  <tr key={`group ${line.name}`} className="group" {...reach}>
+                    <td style={{ height: LINE }} />
                     <th className="name" scope="rowgroup">
                       {line.name || "none"}, {line.count} run{line.count === 1 ? "" : "s"}
                     </th>
@@ -132,41 +195,35 @@ export function RunsView() {
                 );
               }
               return (
-                <tr key={line.name} style={{ height: LINE }}>
+                <tr
+                  key={line.name}
+                  style={{ height: LINE }}
+                  {...reach}
+                  onKeyDown={(event) => handleKey(event, line.name)}
+                >
                   <td>
                     <input
                       type="checkbox"
+                      tabIndex={-1}
                       aria-label={`Show ${line.name}`}
                       checked={!off.has(line.name)}
                       onChange={() => toggle(line.name)}
                     />
                   </td>
                   <th className="name" scope="row">
-                    <span className="swatch" style={{ background: colourOf(line.name) }} />
+                    <Swatch run={line.name} />
                     <button
                       type="button"
+                      tabIndex={-1}
                       title={line.name}
                       onClick={() => change({ tab: "run", run: line.name })}
                     >
                       {line.name}
                     </button>
                   </th>
+                  {pinned.map((place) => cell(place, line.row))}
                   {before > 0 && <td aria-hidden />}
-                  {shown.map(({ index }) => {
-                    const column = columns[index];
-                    if (!column) return null;
-                    const text = formatCell(column.cells[line.row] ?? null, column.key);
-                    return (
-                      <td
-                        key={column.key}
-                        className={column.key === "status" ? `status ${text}` : column.kind}
-                        title={text}
-                        data-number={column.isNumber || undefined}
-                      >
-                        {text}
-                      </td>
-                    );
-                  })}
+                  {shown.map((place) => cell(place, line.row))}
                   {after > 0 && <td aria-hidden />}
                 </tr>
               );
@@ -176,5 +233,26 @@ export function RunsView() {
         </table>
       </div>
     </section>
+  );
+}
+
+function CopyButton({ make }: { make: () => string }) {
+  const [said, setSaid] = useState("Copy as CSV");
+  const say = (text: string) => {
+    setSaid(text);
+    setTimeout(() => setSaid("Copy as CSV"), 2000);
+  };
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(make());
+      say("Copied");
+    } catch {
+      say("The browser does not allow it");
+    }
+  };
+  return (
+    <button type="button" onClick={copy}>
+      {said}
+    </button>
   );
 }
