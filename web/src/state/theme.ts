@@ -18,9 +18,9 @@ function recall(): Theme {
   }
 }
 
-/** Every colour of the style sheet follows the colour scheme of the root. */
+/** The style sheet says what each theme means; its build rewrites colour schemes set there only. */
 export function applyTheme(): void {
-  document.documentElement.style.colorScheme = current === "system" ? "light dark" : current;
+  document.documentElement.dataset.theme = current;
 }
 
 export function chooseTheme(theme: Theme): void {

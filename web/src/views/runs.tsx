@@ -31,7 +31,7 @@ function widthOf(column: Column, title: string): number {
   for (let row = 0; row < column.cells.length; row += every) {
     longest = Math.max(longest, formatCell(column.cells[row] ?? null, column.key).length);
   }
-  return Math.min(260, Math.max(64, longest * 7.6 + 20));
+  return Math.min(260, Math.max(64, longest * 8.2 + 20));
 }
 
 export function RunsView() {
@@ -108,6 +108,7 @@ export function RunsView() {
         style={{ width: widths[index], left: left ?? undefined }}
         className={left === null ? column.kind : `${column.kind} pinned`}
         aria-sort={order(column.key)}
+        data-number={column.isNumber || undefined}
       >
         <button type="button" title={`${column.key}: sort`} onClick={() => sortBy(column.key)}>
           {titles[index]}
@@ -191,6 +192,7 @@ export function RunsView() {
                     <th className="name" scope="rowgroup">
                       {line.name || "none"}, {line.count} run{line.count === 1 ? "" : "s"}
                     </th>
+                    <td colSpan={pinned.length + shown.length + 2} />
                   </tr>
                 );
               }
