@@ -2,8 +2,8 @@
 
 from hypothesis import settings
 
-# Named here, its fixtures are known to all tests, and its checks say what they compared.
-pytest_plugins = ["eventfiles"]
+# Named here, their fixtures are known to all tests, and their checks say what they compared.
+pytest_plugins = ["eventfiles", "pages"]
 
 # A busy machine makes an example slow; that says nothing about the code.
 settings.register_profile("runfold", deadline=None)

@@ -1,0 +1,145 @@
+"""The curves in the page: drawn, folded, zoomed, found, and the same again from a link."""
+
+import re
+
+import pytest
+from page_logs import RUNS, STEPS
+from pages import eventually, read_pixels
+from playwright.sync_api import expect
+
+
+def chart(page, tag):
+    """The chart of a tag, once its lines are drawn."""
+    found = page.locator("section.chart", has=page.get_by_role("heading", name=tag, exact=True))
+    canvas = found.locator("canvas")
+    canvas.first.wait_for()
+    eventually(page, lambda: sum(map(len, read_pixels(canvas))) > 50)
+    return found
+
+
+def plot(found):
+    """The part of a chart that one points at."""
+    return found.get_by_role("application")
+
+
+def test_each_tag_has_a_chart_with_a_line_for_each_run(show):
+    page = show(tags="loss")
+    expect(page.locator("section.chart h3")).to_have_text(["train/loss", "val/loss"])
+    found = chart(page, "val/loss")
+    expect(plot(found)).to_have_attribute("aria-label", re.compile(f"{len(RUNS)} lines"))
+    swatches = page.get_by_role("complementary").locator(".swatch")
+    colours = swatches.evaluate_all("all => all.map(one => getComputedStyle(one).backgroundColor)")
+    drawn = set().union(*read_pixels(found.locator("canvas")))
+    assert len(set(colours)) == len(RUNS)
+    assert set(colours) <= drawn
+
+
+def test_runs_are_folded_into_a_line_and_band_for_each_group(show):
+    page = show(tags="val/loss")
+    single = chart(page, "val/loss")
+    page.get_by_label("Group by").fill("lr")
+    page.get_by_role("radio", name="folded").check()
+    expect(plot(single)).to_have_attribute("aria-label", re.compile("2 lines"))
+    for band in ("minmax", "ci95"):
+        page.get_by_label("Band").select_option(band)
+        expect(single.locator("[aria-busy=false]")).to_be_attached()
+    page.get_by_label("Centre").select_option("iqm")
+    plot(single).hover()
+    expect(page.get_by_role("tooltip")).to_contain_text("lr=0.01")
+
+
+def test_pointing_at_a_chart_tells_the_values_sorted(show):
+    page = show(tags="val/loss")
+    plot(chart(page, "val/loss")).hover()
+    tip = page.get_by_role("tooltip")
+    expect(tip).to_contain_text("step")
+    told = tip.locator("tr:visible").all_inner_texts()
+    assert len(told) == len(RUNS)
+    assert [text for text in told if RUNS[0] in text or RUNS[1] in text] == told[:2]
+
+
+def test_drag_zooms_all_charts_and_the_address_keeps_it(show):
+    page = show(tags="loss")
+    found = chart(page, "train/loss")
+    box = found.locator(".u-over").bounding_box()
+    across = box["y"] + box["height"] / 2
+    page.mouse.move(box["x"] + box["width"] * 0.25, across)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.5, across, steps=5)
+    page.mouse.up()
+    expect(page.get_by_role("button", name="Reset zoom")).to_be_enabled()
+    low, high = page.evaluate("JSON.parse(new URLSearchParams(location.search).get('range'))")
+    assert low == pytest.approx(STEPS * 0.25, abs=5)
+    assert high == pytest.approx(STEPS * 0.5, abs=5)
+    page.get_by_role("button", name="Reset zoom").click()
+    page.wait_for_url(lambda url: "range" not in url)
+
+
+def test_keys_zoom_and_tell_as_well(show):
+    page = show(tags="val/loss")
+    plot(chart(page, "val/loss")).press("+")
+    page.wait_for_url("**range=*")
+    page.keyboard.press("ArrowRight")
+    expect(page.get_by_role("tooltip")).to_contain_text(RUNS[0])
+    page.keyboard.press("0")
+    page.wait_for_url(lambda url: "range" not in url)
+
+
+def test_filter_of_tags_takes_text_and_patterns(show):
+    page = show()
+    tags = page.get_by_label("Find tags by text or regular expression")
+    for wanted, expected in [("ACC", ["accuracy"]), ("^(train|val)/", ["train/loss", "val/loss"])]:
+        tags.fill(wanted)
+        expect(page.locator("section.chart h3")).to_have_text(expected)
+    tags.fill("nothing like it")
+    expect(page.get_by_role("main")).to_contain_text("No tag fits the filter.")
+
+
+def test_link_shows_the_same_view_in_a_new_page(show):
+    page = show(tags="val/loss")
+    chart(page, "val/loss")
+    page.get_by_label("Group by").fill("lr")
+    page.get_by_role("radio", name="folded").check()
+    page.get_by_role("checkbox", name="log y").check()
+    page.get_by_role("combobox", name="x", exact=True).select_option("relative")
+    page.get_by_role("checkbox", name=RUNS[1]).uncheck()
+    page.wait_for_url("**relative**")
+    other = show(page.url)
+    chart(other, "val/loss")
+    expect(other.get_by_role("radio", name="folded")).to_be_checked()
+    expect(other.get_by_role("checkbox", name="log y")).to_be_checked()
+    expect(other.get_by_role("combobox", name="x", exact=True)).to_have_value("relative")
+    expect(other.get_by_label("Group by")).to_have_value("lr")
+    expect(other.get_by_role("complementary")).to_contain_text("3 of 4 runs")
+
+
+def test_chart_fills_the_page_and_escape_leads_back(show):
+    page = show(tags="loss")
+    chart(page, "val/loss")
+    page.get_by_role("button", name="Full size: val/loss").click()
+    expect(page.locator("section.chart h3")).to_have_text(["val/loss"])
+    page.keyboard.press("Escape")
+    expect(page.locator("section.chart")).to_have_count(2)
+
+
+@pytest.mark.parametrize("kind", ["CSV", "SVG", "PNG"])
+def test_what_is_shown_can_be_downloaded(show, kind, tmp_path):
+    page = show(tags="val/loss")
+    found = chart(page, "val/loss")
+    found.locator("summary").click()
+    with page.expect_download() as download:
+        found.get_by_role("button", name=kind).click()
+    path = tmp_path / download.value.suggested_filename
+    download.value.save_as(path)
+    start = {"CSV": b"run", "SVG": b"<svg", "PNG": b"\x89PNG"}[kind]
+    assert start in path.read_bytes()[:200]
+    assert path.suffix == f".{kind.lower()}"
+
+
+def test_smoothing_changes_the_line(show):
+    page = show(tags="accuracy")
+    found = chart(page, "accuracy")
+    before = read_pixels(found.locator("canvas"))
+    page.get_by_label("smooth").fill("0.9")
+    page.wait_for_url("**smooth=0.9*")
+    eventually(page, lambda: read_pixels(found.locator("canvas")) != before)

@@ -1,0 +1,117 @@
+"""The table of runs in the page: sorted, grouped, filtered, with the columns one wants."""
+
+from page_logs import FAILED, RUNS
+from playwright.sync_api import expect
+
+
+def names(page):
+    """The names in the table, from above."""
+    return page.locator("main tbody th[scope=row]").all_inner_texts()
+
+
+def cells(page, column):
+    """What stands below a heading."""
+    headings = page.locator("main thead th").all_inner_texts()
+    place = next(place for place, text in enumerate(headings) if text.strip(" ▲▼") == column)
+    return page.locator(f"main tbody tr:has(th[scope=row]) > :nth-child({place + 1})")
+
+
+def test_every_run_has_a_row_with_its_status_and_hparams(show):
+    page = show(tab="runs")
+    expect(page.get_by_role("main")).to_contain_text("4 of 4 runs")
+    assert names(page) == RUNS
+    assert cells(page, "status").all_inner_texts() == ["finished"] * 3 + ["failed"]
+    assert cells(page, "lr").all_inner_texts() == ["0.01", "0.01", "0.1", "0.1"]
+
+
+def test_heading_sorts_up_then_down_then_not_at_all(show):
+    page = show(tab="runs")
+    heading = page.locator("main thead th", has=page.get_by_title("lr: sort", exact=True))
+    for order, expected in [
+        ("ascending", RUNS),
+        ("descending", [*RUNS[2:], *RUNS[:2]]),
+        (None, RUNS),
+    ]:
+        heading.get_by_role("button").click()
+        expect(page.locator("main tbody th[scope=row]")).to_have_text(expected)
+        assert heading.get_attribute("aria-sort") == order
+
+
+def test_columns_are_chosen_and_found_by_name(show):
+    page = show(tab="runs")
+    page.get_by_text("Columns", exact=True).click()
+    page.get_by_role("button", name="None").last.click()
+    expect(page.locator("main thead button")).to_have_text(["run"])
+    page.get_by_label("Find columns").fill("val/loss")
+    page.get_by_role("checkbox", name="val/loss").first.check()
+    expect(page.locator("main thead button")).to_have_count(2)
+    key = page.locator("main thead button").last.inner_text()
+    assert "val/loss" in key
+    lowest = [float(text) for text in cells(page, key).all_inner_texts()]
+    assert max(lowest[2:]) < min(lowest[:2])
+
+
+def test_column_is_kept_at_the_left(show):
+    page = show(tab="runs")
+    page.get_by_text("Columns", exact=True).click()
+    page.get_by_role("button", name="Keep seed at the left").click()
+    expect(page.locator("main thead button").nth(1)).to_have_text("seed")
+
+
+def test_runs_are_grouped_by_an_hparam_the_folder_or_a_pattern(show):
+    page = show(tab="runs")
+    groups = page.locator("main tr.group")
+    for by, expected in [
+        ("lr", ["lr=0.01, 2 runs", "lr=0.1, 2 runs"]),
+        ("parent", ["lr-0.01, 2 runs", "lr-0.1, 2 runs"]),
+        ("(?P<seed>seed-.)", ["seed=seed-0, 2 runs", "seed=seed-1, 2 runs"]),
+    ]:
+        page.get_by_label("Group by").fill(by)
+        expect(groups).to_have_text(expected)
+
+
+def test_rows_are_as_high_as_they_are_counted(show):
+    # Otherwise a table of thousands of runs jumps while one scrolls.
+    page = show(tab="runs", by="lr")
+    expect(page.locator("main tr.group")).to_have_count(2)
+    heights = page.locator("main tbody tr:has(th)").evaluate_all(
+        "rows => rows.map(row => [row.getBoundingClientRect().height, row.style.height])"
+    )
+    assert {f"{height:g}px" for height, _ in heights} == {told for _, told in heights}
+
+
+def test_filters_by_name_and_condition_leave_what_fits(show):
+    page = show(tab="runs")
+    rows = page.locator("main tbody th[scope=row]")
+    page.get_by_label("Find runs by name").fill("SEED-1")
+    expect(rows).to_have_text([RUNS[1], RUNS[3]])
+    page.get_by_label("Condition").fill("lr < 0.05 and status == 'finished'")
+    expect(rows).to_have_text([RUNS[1]])
+    page.get_by_label("Find runs by name").fill("nobody")
+    expect(page.get_by_role("main")).to_contain_text("No run is left")
+
+
+def test_wrong_condition_says_what_is_wrong_and_takes_nothing_away(show):
+    page = show(tab="runs")
+    page.get_by_label("Condition").fill("lrr < 0.05")
+    message = page.get_by_role("complementary").get_by_role("alert")
+    expect(message).to_contain_text("lrr")
+    expect(message).to_contain_text("lr")
+    assert names(page) == RUNS
+    show.faults.forgive("/api/where")
+
+
+def test_a_name_opens_the_run_and_back_leads_back(show):
+    page = show(tab="runs")
+    page.get_by_role("main").get_by_role("button", name=FAILED).click()
+    expect(page.get_by_role("combobox", name="Run", exact=True)).to_have_value(FAILED)
+    page.go_back()
+    assert names(page) == RUNS
+
+
+def test_switched_off_runs_are_off_in_the_list_too(show):
+    page = show(tab="runs")
+    page.get_by_role("checkbox", name=f"Show {FAILED}").uncheck()
+    expect(page.get_by_role("complementary")).to_contain_text("3 of 4 runs")
+    page.get_by_role("button", name="All").click()
+    expect(page.get_by_role("checkbox", name=f"Show {FAILED}")).to_be_checked()
