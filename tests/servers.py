@@ -57,8 +57,8 @@ class Served:
 
 @contextmanager
 def serving(*args: str | Path, browser: Path | None = None) -> Iterator[Served]:
-    """A server with these arguments on a free port, ended at last if it still runs."""
-    command = [*RUNFOLD, "serve", *map(str, args), "--port", "0"]
+    """A server with these arguments on a free port unless they give one, ended at last if it still runs."""
+    command = [*RUNFOLD, "serve", "--port", "0", *map(str, args)]
     env = {**os.environ, "DISPLAY": ":0", "BROWSER": f"{browser} %s"}
     if browser is None:
         command.append("--no-browser")

@@ -5,7 +5,7 @@ import { SavedViews } from "./components/saved";
 import { Sidebar } from "./components/sidebar";
 import { Empty, Failed, Waiting } from "./components/states";
 import { getJson, loadTable } from "./data/api";
-import { useLive } from "./data/live";
+import { type Live, useLive } from "./data/live";
 import { useLoaded } from "./data/loading";
 import type { RunTable, Status } from "./data/types";
 import { ChoiceContext, useChoose } from "./state/choice";
@@ -37,12 +37,20 @@ const VIEWS: Record<Tab, { title: string; kind?: string; Body: ComponentType }> 
   sql: { title: "SQL", Body: SqlView },
 };
 
+const CONNECTIONS: Record<Live["state"], string> = {
+  live: "live",
+  lost: "not connected",
+  locked: "not connected: open the link that `runfold serve` printed",
+};
+
 export function App() {
   const live = useLive();
-  const status = useLoaded("status", live.generation, (signal) =>
+  // Not before the changes are followed, so that none is missed in between.
+  const key = live.generation ? "all" : null;
+  const status = useLoaded(key, live.generation, (signal) =>
     getJson<Status>("/api/status", {}, signal),
   );
-  const table = useLoaded("table", live.generation, (signal) =>
+  const table = useLoaded(key, live.generation, (signal) =>
     loadTable(["last", "min", "max"], signal),
   );
   const failure = status.error ?? table.error;
@@ -54,7 +62,7 @@ export function App() {
       status={status.value}
       table={table.value}
       generation={live.generation}
-      isConnected={live.isConnected}
+      connection={live.state}
     />
   );
 }
@@ -63,10 +71,10 @@ interface PageProps {
   status: Status;
   table: RunTable;
   generation: number;
-  isConnected: boolean;
+  connection: Live["state"];
 }
 
-function Page({ status, table, generation, isConnected }: PageProps) {
+function Page({ status, table, generation, connection }: PageProps) {
   const [view, change] = useView();
   const choice = useChoose(table, view, generation);
   const [isSidebarOpen, setSidebarOpen] = useState(() => innerWidth > 800);
@@ -113,8 +121,8 @@ function Page({ status, table, generation, isConnected }: PageProps) {
             </option>
           ))}
         </select>
-        <span className={isConnected ? "live" : "live lost"} role="status">
-          {isConnected ? "live" : "not connected"}
+        <span className={connection === "live" ? "live" : "live lost"} role="status">
+          {CONNECTIONS[connection]}
         </span>
       </header>
       <div className="page">

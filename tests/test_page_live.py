@@ -1,0 +1,133 @@
+"""The page while a run is being written, and while the server is away."""
+
+import re
+import signal
+import subprocess
+import sys
+
+import pytest
+from pages import Shower, eventually, serve_page
+from playwright.sync_api import expect
+
+WRITER = """
+import sys
+import runfold as rf
+
+with rf.SummaryWriter(sys.argv[1], flush_secs=0.1) as writer:
+    for line in sys.stdin:
+        step = int(line)
+        writer.add_scalar("loss", 1 / (1 + step), step)
+        writer.add_text("notes", f"at step {step}", step)
+        writer.flush()
+        print(step, flush=True)
+"""
+
+
+class Training:
+    """A process that logs a step when it is told to, and says when it has."""
+
+    def __init__(self, folder):
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", WRITER, str(folder)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def log(self, *steps):
+        for step in steps:
+            self.process.stdin.write(f"{step}\n")
+            self.process.stdin.flush()
+            assert self.process.stdout.readline() == f"{step}\n"
+
+    def close(self):
+        self.process.communicate(timeout=60)
+
+
+@pytest.fixture(scope="module")
+def logdir(tmp_path_factory):
+    return tmp_path_factory.mktemp("live")
+
+
+@pytest.fixture(scope="module")
+def training(logdir):
+    training = Training(logdir / "first")
+    training.log(0, 1, 2)
+    yield training
+    training.close()
+
+
+@pytest.fixture(scope="module")
+def served(logdir, training, tmp_path_factory):
+    with serve_page(logdir, state=tmp_path_factory.mktemp("state")) as served:
+        yield served
+
+
+def last_step(page):
+    """The step of the right end of the chart, as its pointer tells it."""
+    box = page.locator(".u-over").bounding_box()
+    page.mouse.move(box["x"] + box["width"] - 1, box["y"] + 5)
+    told = page.get_by_role("tooltip")
+    return int(re.search(r"step (\d+)", told.inner_text())[1]) if told.is_visible() else None
+
+
+def test_new_points_are_drawn_without_a_reload(show, training):
+    page = show(tags="loss")
+    page.evaluate("window.isSame = true")
+    eventually(page, lambda: last_step(page) == 2)
+    for step in (10, 20):
+        training.log(step)
+        eventually(page, lambda step=step: last_step(page) == step)
+    assert page.evaluate("window.isSame")
+
+
+def test_new_text_appears_and_an_older_step_stays_where_one_looks(show, training):
+    page, other = show(tab="text"), show(tab="text", step="1")
+    expect(other.locator("main article")).to_contain_text("at step 1")
+    training.log(30)
+    expect(page.locator("main article")).to_contain_text("at step 30")
+    expect(other.get_by_role("slider", name="Step")).to_have_attribute("max", re.compile("[1-9]"))
+    expect(other.locator("main article")).to_contain_text("at step 1")
+
+
+def test_new_run_appears(show, logdir):
+    page = show(tab="runs")
+    rows = page.locator("main tbody th[scope=row]")
+    expect(rows).to_have_text(["first"])
+    second = Training(logdir / "second")
+    second.log(0)
+    expect(rows).to_have_text(["first", "second"])
+    second.close()
+
+
+def test_server_that_comes_back_is_followed_again_and_the_view_stays(browser, tmp_path):
+    training = Training(tmp_path / "logs" / "one")
+    training.log(0)
+    context = browser.new_context()
+    with serve_page(tmp_path / "logs", state=tmp_path) as served:
+        show = Shower(context, served.url)
+        page = show(served.link)
+        page.get_by_role("button", name="Text").click()
+        expect(page.locator("main article")).to_contain_text("at step 0")
+        view = page.url
+        served.end(signal.SIGKILL)
+        expect(page.get_by_role("banner").get_by_role("status")).to_have_text(
+            re.compile("not connected")
+        )
+        expect(page.locator("main article")).to_contain_text("at step 0")
+        port = served.port
+    training.log(1)
+    with serve_page(tmp_path / "logs", "--port", port, state=tmp_path) as served:
+        # The cookie went with the server that gave it.
+        expect(page.get_by_role("banner").get_by_role("status")).to_contain_text("link")
+        other = show(served.link)
+        expect(page.get_by_role("banner").get_by_role("status")).to_have_text("live")
+        expect(page.locator("main article")).to_contain_text("at step 1")
+        assert page.url == view
+        training.log(2)
+        expect(page.locator("main article")).to_contain_text("at step 2")
+        other.close()
+    training.close()
+    context.close()
+    show.faults.forgive("403")
+    assert [fault for fault in show.faults if "net::ERR_" not in fault] == []
