@@ -1,12 +1,14 @@
 /** The page: which runs on the left, one of the views beside them. */
 
 import { type ComponentType, useState } from "react";
+import { Liveness, ReportNotes, SaveReport } from "./components/report";
 import { SavedViews } from "./components/saved";
 import { Sidebar } from "./components/sidebar";
 import { Empty, Failed, Waiting } from "./components/states";
 import { getJson, loadTable } from "./data/api";
 import { type Live, useLive } from "./data/live";
 import { useLoaded } from "./data/loading";
+import { report } from "./data/report";
 import type { RunTable, Status } from "./data/types";
 import { ChoiceContext, useChoose } from "./state/choice";
 import { chooseTheme, THEMES, type Theme, useTheme } from "./state/theme";
@@ -35,12 +37,6 @@ const VIEWS: Record<Tab, { title: string; kind?: string; Body: ComponentType }> 
   compare: { title: "Compare", Body: CompareView },
   run: { title: "Run", Body: RunView },
   sql: { title: "SQL", Body: SqlView },
-};
-
-const CONNECTIONS: Record<Live["state"], string> = {
-  live: "live",
-  lost: "not connected",
-  locked: "not connected: open the link that `runfold serve` printed",
 };
 
 export function App() {
@@ -81,6 +77,7 @@ function Page({ status, table, generation, connection }: PageProps) {
   const theme = useTheme();
   const { Body } = VIEWS[view.tab];
   const tabs = TABS.filter((tab) => {
+    if (report) return report.tabs.includes(tab);
     const { kind } = VIEWS[tab];
     return !kind || tab === view.tab || (status.kinds[kind] ?? 0) > 0;
   });
@@ -109,7 +106,7 @@ function Page({ status, table, generation, connection }: PageProps) {
             </button>
           ))}
         </nav>
-        <SavedViews />
+        {!report && <SavedViews />}
         <select
           aria-label="Light or dark"
           value={theme}
@@ -121,13 +118,13 @@ function Page({ status, table, generation, connection }: PageProps) {
             </option>
           ))}
         </select>
-        <span className={connection === "live" ? "live" : "live lost"} role="status">
-          {CONNECTIONS[connection]}
-        </span>
+        <SaveReport />
+        <Liveness state={connection} />
       </header>
       <div className="page">
         {isSidebarOpen && <Sidebar />}
         <main>
+          <ReportNotes />
           {/* What is drawn on a canvas is drawn anew in the other colours. */}
           {table.runs.length ? <Body key={theme} /> : <Empty>There are no runs yet.</Empty>}
         </main>

@@ -15,7 +15,8 @@ export async function saveChart(picture: Picture, kind: FileKind): Promise<void>
   }
 }
 
-function save(blob: Blob, name: string): void {
+/** Hand a file over to the browser, which saves it. */
+export function save(blob: Blob, name: string): void {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(blob);
   link.download = name;

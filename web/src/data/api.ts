@@ -1,6 +1,7 @@
 /** Requests to the server; every answer is typed here and nowhere else. */
 
 import { type Table, tableFromIPC } from "apache-arrow";
+import { answer, blobOf, report } from "./report";
 import type { Axis, Cell, Column, Curve, CurveInfo, Fold, FoldInfo, RunTable } from "./types";
 
 /** What the server refused, and where in what was asked. */
@@ -19,7 +20,9 @@ type Query = Record<string, string | number | readonly string[]>;
 async function request(path: string, init: RequestInit): Promise<Response> {
   let response: Response;
   try {
-    response = await fetch(path, { credentials: "same-origin", ...init });
+    response = report
+      ? answer(report, path, init)
+      : await fetch(path, { credentials: "same-origin", ...init });
   } catch (error) {
     if (error instanceof DOMException && error.name === "AbortError") throw error;
     throw new Refused("The server does not answer. Is `runfold serve` still running?", 0);
@@ -159,14 +162,18 @@ export interface CurveRequest {
 }
 
 export async function loadCurves(asked: CurveRequest, signal: AbortSignal): Promise<Curve[]> {
-  const table = await readArrow(await send("/api/curves", asked, signal));
+  // A report has the curves of all its runs together.
+  const body = report ? { ...asked, runs: null } : asked;
+  const wanted = report && asked.runs ? new Set(asked.runs) : null;
+  const table = await readArrow(await send("/api/curves", body, signal));
   const [x, y, smoothed] = [numbers(table, "x"), numbers(table, "y"), numbers(table, "smoothed")];
-  return Array.from(split<CurveInfo>(table), ([info, start, end]) => ({
+  const curves = Array.from(split<CurveInfo>(table), ([info, start, end]) => ({
     ...info,
     x: x.subarray(start, end),
     y: y.subarray(start, end),
     smoothed: smoothed.length ? smoothed.subarray(start, end) : null,
   }));
+  return wanted ? curves.filter((curve) => wanted.has(curve.run)) : curves;
 }
 
 export interface FoldRequest extends CurveRequest {
@@ -192,5 +199,6 @@ export function blobAddress(
   tag: string,
 ): string {
   const { run, blob: row, index } = place;
-  return withQuery("/api/blob", { kind, run, tag, row, index });
+  const address = withQuery("/api/blob", { kind, run, tag, row, index });
+  return report ? blobOf(report, address) : address;
 }

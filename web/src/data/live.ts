@@ -1,6 +1,7 @@
 /** Changes of the log, as the server sees them. */
 
 import { useEffect, useState } from "react";
+import { report } from "./report";
 import type { Change } from "./types";
 
 export interface Live {
@@ -49,18 +50,20 @@ export function follow(onChange: () => void, onState: (state: Live["state"]) => 
 }
 
 export function useLive(): Live {
-  const [live, setLive] = useState<Live>({ generation: 0, state: "live" });
+  const [live, setLive] = useState<Live>({ generation: report ? 1 : 0, state: "live" });
   useEffect(
     () =>
-      follow(
-        () => setLive((before) => ({ ...before, generation: before.generation + 1 })),
-        (state) =>
-          setLive((before) => ({
-            state,
-            // Where it never was heard, what is loaded says why.
-            generation: Math.max(1, before.generation),
-          })),
-      ),
+      report
+        ? undefined
+        : follow(
+            () => setLive((before) => ({ ...before, generation: before.generation + 1 })),
+            (state) =>
+              setLive((before) => ({
+                state,
+                // Where it never was heard, what is loaded says why.
+                generation: Math.max(1, before.generation),
+              })),
+          ),
     [],
   );
   return live;

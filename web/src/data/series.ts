@@ -2,6 +2,7 @@
 
 import { type CurveRequest, type FoldRequest, loadCurves, loadFold } from "./api";
 import { Bundle } from "./bundle";
+import { report } from "./report";
 
 export interface Series {
   /** The run or the group. */
@@ -73,5 +74,7 @@ async function ask(question: Question, tags: string[], signal: AbortSignal): Pro
 const weigh = (series: Series[]) =>
   series.reduce((sum, one) => sum + one.x.length * (one.low ? 5 : 2), 1);
 
-/** All charts of the page ask here. */
-export const seriesBundle = new Bundle<Question, Series[]>(loadSeries, weigh);
+/** All charts of the page ask here; a report has its answers by single tags. */
+export const seriesBundle = report
+  ? new Bundle<Question, Series[]>(loadSeries, weigh, { tags: 1, requests: 2, weight: 8_000_000 })
+  : new Bundle<Question, Series[]>(loadSeries, weigh);

@@ -1,25 +1,32 @@
 /** All that one looks at, kept in the address, so that a link shows the same thing. */
 
 import { useCallback, useSyncExternalStore } from "react";
+import { report } from "../data/report";
 import { readView, type View, writeView } from "./address";
 
 export * from "./address";
 
-let current = readView(location.search);
+const readAddress = () => readView(location.search || (report?.view ?? ""));
+
+let current = readAddress();
 const listeners = new Set<() => void>();
 
 function show(view: View, isStep: boolean): void {
   current = view;
   const search = writeView(view);
   const address = search ? `?${search}` : location.pathname;
-  // A step back brings another page back, not each letter of a filter.
-  if (isStep) history.pushState(null, "", address);
-  else history.replaceState(null, "", address);
+  try {
+    // A step back brings another page back, not each letter of a filter.
+    if (isStep) history.pushState(null, "", address);
+    else history.replaceState(null, "", address);
+  } catch {
+    // The address of a file may not be changed everywhere: a report goes without.
+  }
   for (const listener of listeners) listener();
 }
 
 addEventListener("popstate", () => {
-  current = readView(location.search);
+  current = readAddress();
   for (const listener of listeners) listener();
 });
 

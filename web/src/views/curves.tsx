@@ -6,6 +6,7 @@ import { ChartControls } from "../components/chart-controls";
 import { Empty, Failed, Waiting } from "../components/states";
 import { getJson } from "../data/api";
 import { useLoaded } from "../data/loading";
+import { report } from "../data/report";
 import type { Question, Series } from "../data/series";
 import { makeFilter, makeSections, type Section } from "../data/tags";
 import type { Tags } from "../data/types";
@@ -133,7 +134,9 @@ function OneChart({ tag, ...others }: OneProps) {
 /** What all charts share; it changes only when a chart would look different. */
 function useSetting(view: View, change: ChangeView, tags: readonly string[]): ChartSetting {
   const { generation, shown, table, colourOf } = useChoice();
-  const smooth = usePaused(view.smooth, 300);
+  const rested = usePaused(view.smooth, 300);
+  // Nobody smooths all points again for a report: the ones that it has are smoothed here.
+  const smooth = report?.smooth ?? rested;
   const by = usePaused(view.by, 300);
   const runs = useSame(shown.length === table.runs.length ? null : shown);
   const x = useSame(view.x);
