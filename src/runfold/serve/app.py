@@ -27,7 +27,7 @@ MODULES = (
     *("security", "static", "openapi"),
     *("status", "tags", "table", "curves", "folds", "comparing", "querying", "importance"),
     *("blobs", "images", "sounds", "texts", "histograms", "extras"),
-    *("story", "problems", "views", "stream"),
+    *("story", "problems", "views", "stream", "report"),
 )
 
 

@@ -11,6 +11,8 @@ from runfold.serve.answer import JsonResponse
 from runfold.tables.values import mesh_name
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from starlette.requests import Request
     from starlette.responses import Response
 
@@ -30,10 +32,10 @@ class _Tag:
     last: int
 
 
-def list_tags(source: Source) -> dict[str, Any]:
-    """Kinds with their tags; `first` and `last` are the steps between which any run has it."""
+def list_tags(source: Source, runs: Iterable[str] | None = None) -> dict[str, Any]:
+    """Kinds with their tags in some runs, or all; any has it between the steps `first`, `last`."""
     found: dict[str, dict[str, _Tag]] = {}
-    for log in source.logs():
+    for log in source.logs(runs):
         held = [("scalar", tag, series.steps) for tag, series in log.scalars.items()]
         held += [
             # A mesh is asked for by its name, and lies in a tag for each of its parts.

@@ -1,0 +1,150 @@
+"""What the page shows, read from its address: the part of it that decides what is asked for."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl, urlencode
+
+from runfold.serve.errors import BadRequest
+from runfold.text import escape, not_one_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+TABS = (
+    *("runs", "curves", "images", "audio", "text", "histograms", "more"),
+    *("hparams", "compare", "run", "sql"),
+)
+CENTRES = ("mean", "median", "iqm")
+BANDS = ("std", "sem", "minmax", "q05-q95", "q25-q75", "ci95")
+AXES = ("step", "wall_time", "relative")
+# These only change how it looks; the page itself reads them.
+_LOOKS = (
+    *("colours", "columns", "pinned", "sort", "isDescending", "isLogY", "isRobust", "range"),
+    *("closed", "layers", "threshold"),
+)
+_SPELLED = {"is_folded": "isFolded", "is_log_x": "isLogX"}
+# The ones that choose runs: not needed where the others are not there at all.
+_CHOOSING = ("search", "where", "off")
+
+
+@dataclass(frozen=True)
+class View:
+    """A view as its address has it; what is not in the address is as the page has it.
+
+    Attributes:
+        address: all that the address says, also of looks.
+    """
+
+    tab: str = "curves"
+    search: str = ""
+    where: str = ""
+    off: tuple[str, ...] = ()
+    by: str = ""
+    tags: str = ""
+    is_folded: bool = False
+    centre: str = "mean"
+    band: str = "std"
+    x: Any = "step"
+    smooth: float = 0
+    is_log_x: bool = False
+    full: str = ""
+    together: tuple[str, ...] = ()
+    metric: str = ""
+    at: str = "last"
+    run: str = ""
+    other: str = ""
+    query: str = ""
+    part: str = ""
+    step: int | None = None
+    address: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+    @property
+    def fits_tag(self) -> Callable[[str], bool]:
+        """Whether a tag is looked for: by a part of it or by a regular expression.
+
+        A pattern that means something to a browser alone fits every tag.
+        """
+        wanted = self.tags.lower()
+        try:
+            pattern = re.compile(self.tags, re.IGNORECASE)
+        except (re.error, OverflowError, RecursionError):
+            return lambda tag: True
+        return lambda tag: wanted in tag.lower() or pattern.search(tag) is not None
+
+    def narrow(self, condition: str) -> View:
+        """The view of those of its runs for which a condition holds too."""
+        both = f"({self.where}) and ({condition})" if self.where else condition
+        return dataclasses.replace(self, where=both)
+
+    def write(self) -> str:
+        """The address, without what chooses runs."""
+        return urlencode({k: v for k, v in self.address.items() if k not in _CHOOSING})
+
+
+_NAMES = {
+    _SPELLED.get(one.name, one.name): one.name
+    for one in dataclasses.fields(View)
+    if one.name != "address"
+}
+FIELDS = (*_NAMES, *_LOOKS)
+
+
+def read_view(address: str) -> View:
+    """The view of an address, with or without what stands before its question mark.
+
+    Raises BadRequest for a name or value that the page does not know.
+    """
+    said = dict(parse_qsl(address.rpartition("?")[2].strip(), keep_blank_values=True))
+    for name in said:
+        if name not in FIELDS:
+            raise BadRequest(not_one_of("the view", name, FIELDS))
+    chosen = {_NAMES[name]: _read(name, text) for name, text in said.items() if name in _NAMES}
+    view = View(**chosen, address=said)
+    for name, known in (("tab", TABS), ("centre", CENTRES), ("band", BANDS)):
+        if getattr(view, name) not in known:
+            raise BadRequest(not_one_of(name, getattr(view, name), known))
+    return view
+
+
+def _read(name: str, text: str) -> Any:
+    standard = getattr(View, _NAMES[name])
+    if name == "x":
+        return _read_axis(text)
+    if isinstance(standard, str):
+        return text
+    value = _read_json(text)
+    if isinstance(standard, tuple):
+        is_right = isinstance(value, list) and all(isinstance(one, str) for one in value)
+        value = tuple(value) if is_right else value
+    elif isinstance(standard, bool):
+        is_right = isinstance(value, bool)
+    elif standard is None:
+        is_right = value is None or type(value) is int
+    else:
+        is_right = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_right:
+        raise BadRequest(f"The view says {name}={escape(text, 60)}, which is no value for it.")
+    return value
+
+
+def _read_axis(text: str) -> Any:
+    if not text.startswith("{"):
+        if text not in AXES:
+            raise BadRequest(not_one_of("x", text, AXES))
+        return text
+    value = _read_json(text)
+    if not (isinstance(value, dict) and isinstance(value.get("tag"), str)):
+        raise BadRequest(f"The view says x={escape(text, 60)}, which is no axis.")
+    return {"tag": value["tag"]}
+
+
+def _read_json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None

@@ -1,0 +1,125 @@
+"""A view as one HTML file with its data inside, which needs no server any more."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+from starlette.responses import Response
+from starlette.routing import Route
+
+from runfold.errors import RunfoldError
+from runfold.serve.address import read_view
+from runfold.serve.arrow import ArrowResponse, encode_table
+from runfold.serve.errors import error_response
+from runfold.serve.recording import Recording
+from runfold.serve.request import Limit, read_json
+from runfold.serve.standalone import NoPage, make_file
+from runfold.serve.tags import list_tags
+from runfold.serve.visits import Visit, visit
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from starlette.applications import Starlette
+    from starlette.requests import Request
+
+    from runfold.serve.address import View
+    from runfold.serve.source import Source
+
+STATS = [("stat", stat) for stat in ("last", "min", "max")]
+_JSON = "application/json"
+
+
+class NothingChosen(RunfoldError, ValueError):
+    """A view without a run, of which there is nothing to report."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """Which view to report, by the part of its address behind the question mark."""
+
+    view: Annotated[str, Limit(0, 1_000_000)] = ""
+
+
+async def report(request: Request) -> Response:
+    """The view as an HTML file to be saved."""
+    asked = await read_json(request, Report)
+    try:
+        data = await make_report(request.app, read_view(asked.view))
+    except NoPage as error:
+        return error_response(str(error), 503)
+    headers = {"Content-Disposition": 'attachment; filename="report.html"'}
+    return Response(data, media_type="text/html; charset=utf-8", headers=headers)
+
+
+async def make_report(app: Starlette, view: View) -> bytes:
+    """The file: the page, and in it what the view shows of the runs that it shows.
+
+    Other runs are not in it at all. Raises NothingChosen, NoPage, TooLarge, and what
+    is wrong with the view's condition.
+    """
+    source: Source = app.state.source
+    recording = Recording(app)
+    table = await _choose(recording, view)
+    runs = table["run"].to_pylist()
+    tags = await source.work(list_tags, source, runs)
+    seen = Visit(recording, view, runs, table.schema, tags["kinds"])
+    await visit(seen)
+    status = json.loads((await recording.ask("/api/status"))[1])
+    kinds = {kind: len(known) for kind, known in tags["kinds"].items()}
+    status |= {"runs": len(runs), "isLive": False, "kinds": kinds}
+    await recording.keep("/api/table", STATS, ArrowResponse.media_type, encode_table(table))
+    for path, answer in (
+        ("/api/status", status),
+        ("/api/tags", tags),
+        ("/api/views", {"views": [], "queries": [], "revision": None}),
+    ):
+        await recording.keep(path, (), _JSON, json.dumps(answer).encode())
+    recorded = {
+        "time": time.time(),
+        "view": view.write(),
+        "smooth": view.smooth,
+        "tabs": list(dict.fromkeys(("runs", view.tab))),
+        "notes": seen.notes,
+        "answers": recording.list(),
+    }
+    return await source.work(make_file, f"{status['title']} - a Runfold report", recorded)
+
+
+async def _choose(recording: Recording, view: View) -> pa.Table:
+    """The rows of the runs that the view shows, with the columns in which these have anything."""
+    import pyarrow as pa
+
+    _, data = await recording.ask("/api/table", STATS)
+    table = pa.ipc.open_stream(data).read_all()
+    names: list[str] = table["run"].to_pylist()
+    chosen = await _find_shown(recording, view, names)
+    if not chosen:
+        every = f"of {len(names)} " if names else ""
+        raise NothingChosen(f"The view shows none {every}runs, so there is nothing to report.")
+    table = table.filter(pa.array([name in chosen for name in names]))
+    is_fixed = [(field.metadata or {}).get(b"kind") == b"fixed" for field in table.schema]
+    return table.select(
+        [
+            name
+            for name, fixed in zip(table.schema.names, is_fixed, strict=True)
+            if fixed or table[name].null_count < len(table)
+        ]
+    )
+
+
+async def _find_shown(recording: Recording, view: View, names: list[str]) -> set[str]:
+    kept: list[str] = names
+    if view.where:
+        _, data = await recording.ask("/api/where", {"condition": view.where})
+        kept = json.loads(data)["runs"]
+    search = view.search.lower()
+    listed = [name for name in kept if search in name.lower()]
+    if view.tab == "run":
+        return {view.run or next(iter(listed), ""), view.other} & set(names)
+    return set(listed) - set(view.off)
+
+
+ROUTES = [Route("/api/report", report, methods=["POST"])]

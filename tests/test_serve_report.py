@@ -1,0 +1,191 @@
+"""A view as one file: what it holds, what it leaves out, and what it refuses."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from cli_runs import write_kinds
+from logs import hparams, scalars, write
+from reports import Held
+from serve_client import told
+from serving import open_client
+
+from runfold.serve import recording, standalone, visits
+from runfold.serve.address import FIELDS, TABS, read_view
+
+HOSTILE = "</script><script>alert(1)</script><!--<script>"
+
+
+@pytest.fixture
+def client(tmp_path):
+    for number in range(3):
+        points = [(step, step / (number + 1)) for step in range(3000)]
+        adds = [scalars("loss", *points), scalars("val/loss", *points[:50])]
+        write(tmp_path / "logs" / f"seed-{number}", hparams(lr=0.1 * number), *adds)
+    write(tmp_path / "logs" / "other", scalars("only here", (0, 1.0)), scalars(HOSTILE, (1, 2.0)))
+    write_kinds(tmp_path / "logs" / "kinds")
+    with open_client(tmp_path / "logs") as client:
+        yield client
+
+
+def save(client, view):
+    answer = client.post("/api/report", json={"view": view})
+    assert answer.status_code == 200, answer.text
+    assert answer.headers["content-disposition"] == 'attachment; filename="report.html"'
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    return Held(answer.text)
+
+
+def refuse(client, view, status=400):
+    answer = client.post("/api/report", json={"view": view})
+    assert answer.status_code == status
+    return answer.json()["error"]
+
+
+def test_runs_that_the_view_does_not_show_are_not_in_the_file(client):
+    held = save(client, 'search=seed&off=["seed-1"]&sort=run')
+    table = held.table("GET", "/api/table")
+    assert table["run"].to_pylist() == ["seed-0", "seed-2"]
+    assert not [name for name in table.schema.names if "only here" in name]
+    assert held.json("GET", "/api/status")["runs"] == 2
+    tags = held.json("GET", "/api/tags")["kinds"]
+    assert [one["tag"] for one in tags["scalar"]] == ["loss", "val/loss"]
+    curves = held.table("POST", "/api/curves")
+    assert {one["run"] for one in told(curves)} == {"seed-0", "seed-2"}
+    assert held.told["view"] == "sort=run"
+    assert held.told["tabs"] == ["runs", "curves"]
+
+
+def test_curves_have_every_point_and_those_of_the_filter_alone(client):
+    held = save(client, "tags=^val&search=seed")
+    curves = held.table("POST", "/api/curves")
+    assert [one["shown"] for one in told(curves)] == [50, 50, 50]
+    assert [key[2] for key in held.keys if key[1] == "/api/curves"] == [
+        [["log", False], ["runs", None], ["tags", ["val/loss"]], ["x", "step"]]
+    ]
+    assert held.told["notes"] == []
+
+
+def test_too_many_points_are_thinned_and_that_is_said(client, monkeypatch):
+    monkeypatch.setattr(visits, "MOST_OF_CHART", 100_000)
+    held = save(client, "search=seed&full=loss&tags=^loss")
+    assert all(one["shown"] < one["points"] == 3000 for one in told(held.table(*CURVES)))
+    (note,) = held.told["notes"]
+    assert note.startswith("1 of 1 charts have too many points")
+
+
+CURVES = ("POST", "/api/curves")
+
+
+def test_folds_are_those_of_the_view(client):
+    held = save(client, "search=seed&isFolded=true&by=lr&centre=median&band=q25-q75&smooth=0.5")
+    (asked, *_) = [dict(key[2]) for key in held.keys if key[1] == "/api/fold"]
+    assert asked["by"] == "lr"
+    assert (asked["centre"], asked["band"], asked["align"]) == ("median", "q25-q75", "auto")
+    assert len(told(held.table("POST", "/api/fold"))) == 3
+    assert held.told["smooth"] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("tab", "paths"),
+    [
+        ("runs", []),
+        ("images", ["/api/images", "/api/blob"]),
+        ("audio", ["/api/audio", "/api/blob"]),
+        ("text", ["/api/texts"]),
+        ("histograms", ["/api/histograms"]),
+        ("hparams", ["/api/importance"]),
+        ("compare&by=lr", ["/api/compare"]),
+        ("run&run=kinds", ["/api/run", "/api/system", "/api/output"]),
+        ("run&run=kinds&other=other", ["/api/diff"]),
+        ("sql&query=select 1", ["/api/sql"]),
+        ("more", ["/api/problems"]),
+        ("more&part=others", []),
+    ],
+)
+def test_each_view_has_what_it_shows(client, tab, paths):
+    held = save(client, f"tab={tab}")
+    always = {"/api/table", "/api/status", "/api/tags", "/api/views"}
+    assert {path for _, path in held.answers} == always | set(paths)
+    assert all(status == 200 for status, *_ in held.answers.values())
+
+
+def test_a_run_is_reported_alone(client):
+    held = save(client, "tab=run&run=kinds")
+    assert held.table("GET", "/api/table")["run"].to_pylist() == ["kinds"]
+
+
+def test_values_of_more_runs_than_can_be_named_are_left_out_and_that_is_said(client, monkeypatch):
+    monkeypatch.setattr(visits, "MOST_RUNS", 4)
+    held = save(client, "tab=text")
+    assert held.told["notes"] == ["Values of 4 of 5 runs are here."]
+
+
+def test_pictures_beyond_the_limit_are_left_out_and_that_is_said(client, monkeypatch):
+    assert len(save(client, "tab=images").json("GET", "/api/images")["images"]) == 2
+    monkeypatch.setattr(visits, "MOST_OF_MEDIA", 100)
+    held = save(client, "tab=images")
+    (kept,) = held.json("GET", "/api/images")["images"]
+    assert kept["step"] == 2
+    assert held.told["notes"] == [
+        "1 of 2 images are left out: a report has room for 100 B of them, and the newest came"
+        " first."
+    ]
+
+
+def test_nothing_in_a_log_ends_the_element_that_holds_it(client):
+    html = client.post("/api/report", json={"view": "search=other"}).text
+    assert HOSTILE not in html
+    assert len(re.findall("(?i)</script", html)) == 2
+    assert "<!--" not in html
+    tags = Held(html).json("GET", "/api/tags")["kinds"]["scalar"]
+    assert HOSTILE in [one["tag"] for one in tags]
+
+
+def test_what_is_wrong_with_one_chart_stays_with_it(client):
+    held = save(client, 'search=seed&x={"tag":"no such"}')
+    status, *_ = held.answers[CURVES]
+    assert status == 400
+    assert held.json(*CURVES)["error"].startswith("No scalar tag 'no such'.")
+
+
+def test_wrong_views_are_refused(client):
+    assert "Did you mean 'isFolded'?" in refuse(client, "isfolded=true")
+    assert "curves" in refuse(client, "tab=curvs")
+    assert refuse(client, "isFolded=7") == ("The view says isFolded=7, which is no value for it.")
+    assert refuse(client, "search=nobody") == (
+        "The view shows none of 5 runs, so there is nothing to report."
+    )
+    assert "Did you mean .lr.?" in refuse(client, "where=lrr < 1").replace("'", ".")
+
+
+def test_a_report_that_is_too_large_is_refused(client, monkeypatch):
+    monkeypatch.setattr(recording, "LARGEST", 1000)
+    assert refuse(client, "", 413).startswith("The report would be larger than 1.0 kB.")
+
+
+def test_without_the_page_it_is_said_what_is_missing(client, monkeypatch, tmp_path):
+    monkeypatch.setattr(standalone, "is_built", lambda folder: False)
+    assert refuse(client, "", 503).startswith("The page is not in this installation")
+
+
+def test_the_policy_lets_only_what_is_inside_run(client):
+    html = client.post("/api/report", json={}).text
+    (policy,) = re.findall('Content-Security-Policy" content="([^"]*)"', html)
+    assert policy.startswith("default-src 'none'; script-src 'sha256-")
+    assert "unsafe" not in policy
+    assert "self" not in policy
+    assert not re.findall(r'(?:src|href)="', html.partition("<style>")[0])
+
+
+def test_the_names_of_an_address_are_those_of_the_page():
+    page = Path(__file__).parents[1] / "web" / "src" / "state" / "address.ts"
+    source = page.read_text()
+    (defaults,) = re.findall(r"export const DEFAULTS: View = {\n(.*?)\n};", source, re.DOTALL)
+    assert set(re.findall(r"^  (\w+):", defaults, re.MULTILINE)) <= set(FIELDS)
+    (tabs,) = re.findall(r"export const TABS = (\[.*?\]) as const", source, re.DOTALL)
+    assert list(TABS) == json.loads(re.sub(r",\s*\]", "]", tabs))
+    standard = read_view("")
+    for name in ("tab", "centre", "band", "x", "at"):
+        assert f'{name}: "{getattr(standard, name)}"' in defaults
