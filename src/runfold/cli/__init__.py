@@ -32,6 +32,7 @@ COMMANDS = {
     "pack": "Put a whole logdir into one Parquet file.",
     "unpack": "Give back the event files of a pack.",
     "serve": "Show the runs in the browser, and follow them while they grow.",
+    "report": "Write what the page shows as one HTML file, which opens without a server.",
     "run": "Track a script that was not changed.",
     "demo": "Train a small ensemble and look at its logs.",
 }
