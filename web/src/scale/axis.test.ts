@@ -27,8 +27,8 @@ test("one value alone lies in the middle", () => {
 
 test("shades go from one end to the other", () => {
   expect([shade(0), shade(1), shade(7)]).toEqual([
-    "rgb(68 1 84)",
-    "rgb(253 231 37)",
-    "rgb(253 231 37)",
+    "rgb(122 70 190)",
+    "rgb(222 172 28)",
+    "rgb(222 172 28)",
   ]);
 });

@@ -58,14 +58,17 @@ export function makeAxis(cells: readonly Cell[], isLogarithmic?: boolean): Axis 
   };
 }
 
-/** A colour between blue and yellow, which people who do not see red and green see, too. */
+/**
+ * A colour between violet and yellow, which people who do not see red and green see, too;
+ * neither end is so dark or so bright that it is lost on dark or on light paper.
+ */
 export function shade(share: number): string {
   const stops = [
-    [68, 1, 84],
-    [59, 82, 139],
-    [33, 145, 140],
-    [94, 201, 98],
-    [253, 231, 37],
+    [122, 70, 190],
+    [62, 108, 190],
+    [38, 148, 150],
+    [96, 178, 90],
+    [222, 172, 28],
   ];
   const place = Math.min(Math.max(share, 0), 1) * (stops.length - 1);
   const [left = [], right = []] = [stops[Math.floor(place)], stops[Math.ceil(place)]];
