@@ -12,7 +12,7 @@ function make(own = limits) {
       asked.push(tags);
       signals.push(signal);
       await new Promise((resolve) => setTimeout(resolve));
-      if (question === "bad") throw new Error("refused");
+      if (question === "bad" || tags.includes("bad")) throw new Error("refused");
       return new Map(tags.map((tag) => [tag, `${question} ${tag}`]));
     },
     (answer) => answer.length,
@@ -74,4 +74,13 @@ test("a refusal reaches every one who asked, and the next request runs", async (
   const results = await Promise.allSettled(bad);
   expect(results.every((one) => one.status === "rejected")).toBe(true);
   expect(await bundle.load("q", "q", "a", live())).toBe("q a");
+});
+
+test("a tag that is refused takes no other with it", async () => {
+  const { bundle, asked } = make();
+  const results = await Promise.allSettled(
+    ["a", "bad"].map((tag) => bundle.load("q", "q", tag, live())),
+  );
+  expect(results.map((one) => one.status)).toEqual(["fulfilled", "rejected"]);
+  expect(asked).toEqual([["a", "bad"], ["a"], ["bad"]]);
 });

@@ -14,6 +14,7 @@ interface Wish<Question, Answer> {
   signal: AbortSignal;
   resolve: (answer: Answer) => void;
   reject: (error: unknown) => void;
+  isAlone?: boolean;
 }
 
 export interface Limits {
@@ -74,9 +75,8 @@ export class Bundle<Question, Answer> {
     if (!first) return false;
     const tags = new Set<string>();
     const taken = this.waiting.filter((wish) => {
-      if (wish.key !== first.key || (tags.size >= this.limits.tags && !tags.has(wish.tag))) {
-        return false;
-      }
+      const most = first.isAlone || wish.isAlone ? 1 : this.limits.tags;
+      if (wish.key !== first.key || (tags.size >= most && !tags.has(wish.tag))) return false;
       tags.add(wish.tag);
       return true;
     });
@@ -106,12 +106,18 @@ export class Bundle<Question, Answer> {
         else wish.reject(new Error(`The server sent nothing for ${wish.tag}.`));
       }
     } catch (error) {
-      for (const wish of wishes) wish.reject(error);
+      // One tag may be why; the others are not to miss theirs.
+      if (tags.length > 1 && !controller.signal.aborted) this.retry(wishes);
+      else for (const wish of wishes) wish.reject(error);
     } finally {
       this.running--;
       for (const wish of wishes) wish.signal.removeEventListener("abort", check);
       this.plan();
     }
+  }
+
+  private retry(wishes: Wish<Question, Answer>[]): void {
+    this.waiting.push(...wishes.map((wish) => ({ ...wish, isAlone: true })));
   }
 
   private keep(name: string, answer: Answer): void {
