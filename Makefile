@@ -31,10 +31,10 @@ REQUIREMENTS := $(BIN)/python -c 'import sys, tomllib; \
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint types layers web pytest sanitize fuzz bench format clean
+.PHONY: help demo test lint types layers web pytest sanitize fuzz bench format screenshots clean
 
 help: ## List these commands
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 demo: $(VENV)/.installed $(PAGE) ## Train a small ensemble and show what Runfold makes of its logs
 	$(BIN)/runfold demo
@@ -73,6 +73,9 @@ bench: $(VENV)/.bench ## Measure Runfold and its peers on the same logs
 format: $(VENV)/.test ## Rewrite the sources in the house style
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
+
+screenshots: $(VENV)/.test $(PAGE) $(VENV)/.chromium ## Take the pictures of the page that the README shows
+	$(BIN)/python web/screenshots.py
 
 clean: ## Remove .venv and everything that was built
 	rm -rf $(VENV) build dist src/*.egg-info src/runfold/core/*.so

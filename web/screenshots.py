@@ -1,0 +1,78 @@
+"""Pictures of the page for the README: serves the demo's runs and photographs three views.
+
+Run by `make screenshots`; writes docs/pictures/page-*.png.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from urllib.parse import urlencode
+
+FOLDER = Path(__file__).resolve().parent.parent / "docs" / "pictures"
+RUNFOLD = [sys.executable, "-m", "runfold"]
+COLUMNS = ["status", "duration", "lr", "seed", "val/loss", "val/accuracy"]
+VIEWS = {
+    "curves": {"by": "lr", "isFolded": "true", "tags": "loss|accuracy"},
+    "runs": {"tab": "runs", "by": "lr", "sort": "val/loss", "columns": json.dumps(COLUMNS)},
+    "hparams": {"tab": "hparams", "by": "lr", "colours": "group"},
+}
+# Debian's Chromium as root, and nothing fetched.
+ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+
+
+def main() -> None:
+    """Train, serve, photograph."""
+    from playwright.sync_api import sync_playwright
+
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        sys.exit("There is no chromium to take pictures with.")
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        runs = str(Path(folder, "demo-runs"))
+        subprocess.run([*RUNFOLD, "demo", runs], check=True, stdout=subprocess.DEVNULL)
+        command = [*RUNFOLD, "serve", runs, "--no-browser", "--port", "0"]
+        server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        try:
+            link = find_link(server)
+            browser = playwright.chromium.launch(executable_path=chromium, args=ARGUMENTS)
+            page = browser.new_page(
+                viewport={"width": 1280, "height": 800}, color_scheme="light", locale="en-GB"
+            )
+            page.goto(link)
+            address = page.url.partition("?")[0]
+            for name, view in VIEWS.items():
+                page.goto(f"{address}?{urlencode(view)}")
+                page.get_by_role("navigation").wait_for()
+                page.wait_for_function(
+                    "() => document.querySelectorAll('.state[role=status], .chart-wait').length"
+                    " === 0 && document.querySelector('main canvas, main table, main svg')"
+                )
+                # What came last is drawn in the next frame.
+                page.evaluate("() => new Promise(done => requestAnimationFrame(() => done()))")
+                page.screenshot(path=FOLDER / f"page-{name}.png")
+                print(FOLDER / f"page-{name}.png")
+            browser.close()
+        finally:
+            server.terminate()
+            server.wait(60)
+
+
+def find_link(server: subprocess.Popen[str]) -> str:
+    """The link that the server prints."""
+    assert server.stderr is not None
+    for line in server.stderr:
+        found = re.search(r"http://\S+", line)
+        if found:
+            return found[0]
+    sys.exit("The server ended before it began.")
+
+
+if __name__ == "__main__":
+    main()
