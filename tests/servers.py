@@ -57,7 +57,7 @@ class Served:
 
 @contextmanager
 def serving(*args: str | Path, browser: Path | None = None) -> Iterator[Served]:
-    """A server with these arguments on a free port unless they give one, ended at last if it still runs."""
+    """A server with these arguments, on a free port unless they give one; ended at last."""
     command = [*RUNFOLD, "serve", "--port", "0", *map(str, args)]
     env = {**os.environ, "DISPLAY": ":0", "BROWSER": f"{browser} %s"}
     if browser is None:

@@ -49,8 +49,11 @@ def send_path(client: TestClient, method: str, path: str) -> tuple[int, bytes]:
     }
     sent: list[Any] = []
 
+    messages = iter([{"type": "http.request", "body": b"", "more_body": False}])
+
     async def receive() -> Any:
-        return {"type": "http.request", "body": b"", "more_body": False}
+        # Gone after the request: a stream would never end.
+        return next(messages, {"type": "http.disconnect"})
 
     async def send(message: Any) -> None:
         sent.append(message)

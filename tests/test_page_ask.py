@@ -106,7 +106,7 @@ def test_saved_query_is_there_for_the_next_page(show):
     page = show(tab="sql")
     page.get_by_label("Query").fill(query)
     with page.expect_response("**/api/views"):
-        page.get_by_role("button", name="Save").click()
+        page.get_by_role("button", name="Save", exact=True).click()
     other = show(tab="sql")
     other.get_by_label("Queries to begin with").select_option(query)
     expect(other.get_by_role("main").locator("tbody tr:has(td)")).to_have_text([str(len(RUNS))])
