@@ -112,7 +112,7 @@ class Shower:
         page = self.context.new_page()
         self.faults.watch(page)
         page.goto(address or f"{self.url}/?{urlencode(view)}")
-        page.get_by_role("navigation").wait_for()
+        page.get_by_role("navigation", name="Views").wait_for()
         return page
 
 

@@ -108,5 +108,6 @@ def test_saved_query_is_there_for_the_next_page(show):
     with page.expect_response("**/api/views"):
         page.get_by_role("button", name="Save", exact=True).click()
     other = show(tab="sql")
-    other.get_by_label("Queries to begin with").select_option(query)
+    other.get_by_text("Queries", exact=True).click()
+    other.get_by_role("list", name="Saved queries").get_by_role("button", name=query).first.click()
     expect(other.get_by_role("main").locator("tbody tr:has(td)")).to_have_text([str(len(RUNS))])
