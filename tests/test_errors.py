@@ -57,7 +57,8 @@ def test_a_bad_log_carries_its_problem():
 
 def test_a_changed_file_tells_the_next_step():
     assert str(FileChanged("runs/a\n")) == (
-        "runs/a\\n: the file has changed since it was indexed. Call runs.refresh() and ask again."
+        "runs/a\\n: the file has changed since it was indexed. Read the log again"
+        " (runs.refresh(), or Reload()) and ask again."
     )
 
 

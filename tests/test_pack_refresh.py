@@ -40,7 +40,9 @@ def test_what_was_not_read_of_a_replaced_pack_is_asked_for_again(logdir):
     runs = rf.open(path)
     write(logdir / "a" / "events.out.tfevents.1", points(5, 6, 7))
     pack(logdir, overwrite=True)
-    with pytest.raises(FileChanged, match=r"Call runs\.refresh\(\) and ask again"):
+    with pytest.raises(
+        FileChanged, match=r"Read the log again \(runs\.refresh\(\), or Reload\(\)\)"
+    ):
         runs["a"]["loss"]
     runs.refresh()
     assert runs["a"]["loss"].steps.tolist() == [5, 6, 7]

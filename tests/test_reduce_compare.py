@@ -217,7 +217,7 @@ def test_tables_come_as_columns_and_frames(tmp_path: Path) -> None:
     for table in ROWS:
         columns = found.columns(table)
         assert len(columns[next(iter(columns))]) == len(getattr(found, table)) > 0
-        pd.testing.assert_frame_equal(found.frame(table), pd.DataFrame(columns))
+        pd.testing.assert_frame_equal(pd.DataFrame(found.frame(table)), pd.DataFrame(columns))
     assert found.columns("scores")["run"] == [one.run for one in found.scores]
     with pytest.raises(UnknownStatistic, match=r"no table 'pair'. Did you mean 'pairs'"):
         found.columns("pair")

@@ -59,5 +59,6 @@ def test_wrong_address_and_method_are_told(client_of):
     assert nowhere.status_code == 404
     assert nowhere.json() == {"error": "There is nothing at this address."}
     wrong = client.post("/api/status", json={})
-    assert (wrong.status_code, wrong.headers["allow"]) == (405, "GET, HEAD")
+    assert wrong.status_code == 405
+    assert sorted(wrong.headers["allow"].split(", ")) == ["GET", "HEAD"]
     assert wrong.json() == {"error": "This address does not take that method."}

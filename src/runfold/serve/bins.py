@@ -51,7 +51,8 @@ def share_edges(histograms: Iterable[Buckets], bins: int) -> NDArray[np.float64]
     high = max((float(one.right.max()) for one in filled), default=1.0)
     if low == high:
         half = max(0.5, abs(low) * 1e-6)
-        low, high = low - half, high + half
+        largest = float(np.finfo(np.float64).max)
+        low, high = max(low - half, -largest), min(high + half, largest)
     # Not by linspace: the distance of the ends may be more than a float holds.
     part = np.arange(bins + 1) / bins
     return low * (1.0 - part) + high * part
