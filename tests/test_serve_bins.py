@@ -89,7 +89,7 @@ def test_any_histogram_keeps_its_total_and_ordered_quantiles(rows, bins):
     edges = share_edges([one], bins)
     spread = resample(one, edges)
     assert np.isfinite(edges).all()
-    assert (np.diff(edges) >= 0).all()
+    assert (edges[1:] >= edges[:-1]).all()
     assert (spread >= -1e-6).all()
     np.testing.assert_allclose(spread.sum(), one.counts.sum(), rtol=1e-9)
     found = find_quantiles(one)
