@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import asynccontextmanager
 from importlib import import_module
-from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
@@ -13,6 +12,8 @@ from runfold.serve.access import Access
 from runfold.serve.errors import HANDLERS
 from runfold.serve.limits import Limiter, Limits
 from runfold.serve.security import Guard
+from runfold.serve.stream import Hub
+from runfold.serve.watch import following
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -35,8 +36,7 @@ def gather_routes() -> list[BaseRoute]:
     """The routes of every module that serves something."""
     routes: list[BaseRoute] = []
     for name in MODULES:
-        if find_spec(f"runfold.serve.{name}"):
-            routes += import_module(f"runfold.serve.{name}").ROUTES
+        routes += import_module(f"runfold.serve.{name}").ROUTES
     return routes
 
 
@@ -54,8 +54,7 @@ class App(Starlette):
         self.state.access = access
         self.state.limits = limits
         self.state.poll = poll
-        if find_spec("runfold.serve.stream"):
-            self.state.hub = import_module("runfold.serve.stream").Hub(limits.streams)
+        self.state.hub = Hub(limits.streams)
 
     def build_middleware_stack(self) -> ASGIApp:
         """The layers around the routes: the guard outside of all, also of what makes errors."""
@@ -86,11 +85,7 @@ def make_app(
 async def _following(app: App) -> AsyncIterator[None]:
     source: Source = app.state.source
     try:
-        if find_spec("runfold.serve.watch"):
-            watch = import_module("runfold.serve.watch")
-            async with watch.following(source, app.state.hub, app.state.poll):
-                yield
-        else:
+        async with following(source, app.state.hub, app.state.poll):
             yield
     finally:
         source.close()
