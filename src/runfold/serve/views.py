@@ -18,6 +18,7 @@ from runfold.errors import RunfoldError
 from runfold.serve.answer import JsonResponse
 from runfold.serve.errors import TooLarge, error_response
 from runfold.serve.request import Limit, read_json
+from runfold.state import make_private, state_folder
 from runfold.text import escape, human_bytes
 
 if TYPE_CHECKING:
@@ -91,12 +92,9 @@ async def save(request: Request) -> Response:
 
 def place_for(paths: Iterable[str]) -> str:
     """The file for a set of paths, whatever their order; it need not be there."""
-    state = os.environ.get("XDG_STATE_HOME", "")
-    if not os.path.isabs(state):  # such a one is to be ignored
-        state = os.path.join(os.path.expanduser("~"), ".local", "state")
     whole = sorted({os.path.realpath(os.path.expanduser(path)) for path in paths})
     key = sha256("\0".join(whole).encode("utf-8", "surrogateescape")).hexdigest()[:32]
-    return os.path.join(state, "runfold", "views", f"{key}.json")
+    return state_folder("views", f"{key}.json")
 
 
 def load_views(place: str) -> dict[str, object]:
@@ -151,8 +149,7 @@ def _describe(saved: Views) -> dict[str, object]:
 
 
 def _write(place: str, text: str) -> None:
-    folder = os.path.dirname(place)
-    os.makedirs(folder, mode=0o700, exist_ok=True)
+    folder = make_private(os.path.dirname(place))
     # Readable for nobody else: mkstemp's mode is 0600, which the name takes over.
     handle, temporary = tempfile.mkstemp(prefix=".saving-", dir=folder)
     try:
