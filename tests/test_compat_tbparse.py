@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import parsers
 import pytest
 import writers
@@ -11,7 +12,7 @@ from faultfiles import points, restart, version
 from faultfiles import write as write_file
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from logs import values, write
+from logs import scalars, values, write
 from parsers import EVERY, PLACES, assert_same, pair
 
 from runfold.events.values import DTYPES, histogram, hparams_start, tensor, tensor_fields, text
@@ -110,6 +111,25 @@ def test_what_a_restart_made_wrong_is_left_out(tmp_path, pivot):
     # Files without a version tell a restart by a step that goes back.
     write_file(tmp_path / "events.out.tfevents.2", points(0, 5, 6, 2))
     assert_same(tmp_path, pivot=pivot, extra_columns={"file_name"})
+
+
+TEXT_OPTIONS = {
+    "objects": ("future.infer_string", False),  # as before pandas 3
+    "strings": ("mode.string_storage", "python"),
+    "arrow": ("mode.string_storage", "pyarrow"),
+}
+
+
+@pytest.mark.filterwarnings("ignore:The 'future.infer_string' option")
+@pytest.mark.parametrize("option", list(TEXT_OPTIONS))
+@pytest.mark.parametrize("count", [1, 600])
+def test_names_are_text_as_pandas_is_told_to_have_it(tmp_path, count, option):
+    for run, lengths in {"a": (count, count), "b/c": (count, 2 * count)}.items():
+        for number, (tag, length) in enumerate(zip(("loss", "é"), lengths, strict=True)):
+            series = scalars(tag, *((step, 0.5) for step in range(length)))
+            write(tmp_path / run, series, number=number)
+    with pd.option_context(*TEXT_OPTIONS[option]):
+        assert_same(tmp_path, extra_columns={"dir_name"})
 
 
 def test_folders_and_files_without_events_are_children_without_rows(tmp_path):

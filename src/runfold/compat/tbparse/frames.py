@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 # Columns that a wide table has beside its tags: a tag of such a name gives way.
 _RESERVED = ("step", "wall_time", "dir_name", "file_name")
 
+# How many rows the chunks of a column have on average at least: each costs a little
+# whenever something is done with the column.
+_CHUNK = 512
+
 
 @dataclass(frozen=True, slots=True)
 class _Part:
@@ -155,7 +159,7 @@ def _make_wide(event_type: str, parts: Sequence[_Part], extra_columns: set[str])
         times = _join([part.column("wall_time") for part in parts])
         columns["wall_time"] = _fill(rows, times, len(row_steps))
     for depth, name in enumerate(_place_names(extra_columns)):
-        columns[name] = _pick([place[depth] for place in distinct], row_numbers)
+        columns[name] = _as_text([place[depth] for place in distinct]).take(row_numbers)
     return columns
 
 
@@ -251,11 +255,22 @@ def _infer(values: Values) -> Values:
 
 
 def _repeat(names: Sequence[str], lengths: Sequence[int]) -> Any:
-    return _pick(names, np.repeat(np.arange(len(names), dtype=np.int32), lengths))
+    """A column of text that has each name so many times in a row.
+
+    Long stretches become chunks of the column, as they are in tbparse's. One that
+    comes again, as that of a tag does in every run, takes no memory of its own.
+    """
+    words = _as_text(names)
+    if sum(lengths) < _CHUNK * len(lengths):
+        return words.take(np.repeat(np.arange(len(names), dtype=np.int32), lengths))
+    stretches = list(zip(names, lengths, strict=True))
+    places = {one: place for place, one in enumerate(stretches)}
+    chunks = {one: words.take(np.full(one[1], place)) for one, place in places.items()}
+    return words._concat_same_type([chunks[one] for one in stretches])
 
 
-def _pick(names: Sequence[str], numbers: NDArray[np.integer]) -> Any:
-    """A column of text, of the type that pandas gives to text."""
+def _as_text(names: Sequence[str]) -> Any:
+    """Text of the type that pandas gives to it."""
     import pandas as pd
 
-    return pd.Series(names).array.take(numbers)
+    return pd.Series(names).array
