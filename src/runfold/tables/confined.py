@@ -14,27 +14,26 @@ import json
 import os
 import pickle
 import struct
-import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from typing import IO, TYPE_CHECKING, Any
 
 from runfold import errors
 from runfold.errors import BadQuery, QueryStopped, RunfoldError
+from runfold.tables.crew import IDLE_SECONDS, Crew, size_of
 from runfold.tables.engine import Host, answer_query
 from runfold.text import escape, human_bytes, human_duration
 
 if TYPE_CHECKING:
+    import subprocess
+
     import pyarrow as pa
 
     from runfold.tables.pushdown import Parameters
 
 _HEAD = struct.Struct(">cQ")
 _READY, _QUERY, _PLANS, _TABLE, _ROWS, _ERROR, _END = b"r", b"q", b"p", b"t", b"b", b"e", b"."
-_CODE = "from runfold.tables.confined import serve; serve()"
 # How often the process is looked at.
 _PERIOD = 0.02
 # Beside what a query may take, Python and DuckDB need some for themselves.
@@ -47,6 +46,7 @@ def run_confined(
     host: Host,
     limit_seconds: float | None,
     limit_memory: int | None,
+    crew: Crew | None = None,
 ) -> pa.Table:
     """The rows that a query asks for. Raises as `answer_query`, and QueryStopped at a limit."""
     try:
@@ -56,7 +56,7 @@ def run_confined(
             f"The parameters cannot be handed to another process: {escape(str(error))}. Give"
             " numbers, text, bytes and times, or set no limit."
         ) from None
-    with _start() as process, _Watch(process, limit_seconds, limit_memory) as watch:
+    with (crew or Crew()).hire() as process, _Watch(process, limit_seconds, limit_memory) as watch:
         assert process.stdin is not None
         assert process.stdout is not None
         try:
@@ -65,25 +65,6 @@ def run_confined(
             raise watch.reason or BadQuery(
                 "The query brought the database down. Another way to say it may work."
             ) from None
-
-
-@contextmanager
-def _start() -> Iterator[subprocess.Popen[bytes]]:
-    """The process, gone when the block ends."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", _CODE],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-    )
-    try:
-        yield process
-    finally:
-        process.kill()
-        # What it did not take any more would be written when the pipe is closed.
-        with suppress(BrokenPipeError):
-            process.communicate()
 
 
 def _converse(ask: IO[bytes], hear: IO[bytes], query: bytes, host: Host, watch: _Watch) -> pa.Table:
@@ -144,7 +125,7 @@ class _Watch:
         if self._seconds is not None:
             self._end = time.monotonic() + self._seconds
         if self.limit_memory is not None:
-            self._room = self._size() + _ROOM + 2 * self.limit_memory
+            self._room = size_of(self._process) + _ROOM + 2 * self.limit_memory
         self._thread.start()
 
     def allow(self, size: int) -> None:
@@ -167,25 +148,37 @@ class _Watch:
                     f"The query was stopped after {human_duration(self._seconds)}, which is its"
                     " limit. Ask for less, or allow more with limit_seconds."
                 )
-            elif self.limit_memory is not None and self._size() > self._room:
+            elif self.limit_memory is not None and size_of(self._process) > self._room:
                 self.reason = self.out_of_memory()
             else:
                 continue
             self._process.kill()
             return
 
-    def _size(self) -> int:
-        import psutil
-
-        with suppress(psutil.Error):
-            return int(psutil.Process(self._process.pid).memory_info().rss)
-        return 0
-
 
 def serve() -> None:
-    """Answer one query: the life of the process."""
+    """Answer queries until nobody has one any more: the life of the process."""
     ask, hear = os.fdopen(os.dup(1), "wb"), sys.stdin.buffer
     os.dup2(2, 1)  # whatever prints does not print into the conversation
+
+    import duckdb  # noqa: F401
+    import pyarrow  # noqa: F401
+
+    while True:
+        _send(ask, _READY)
+        idle = threading.Timer(IDLE_SECONDS, os._exit, (0,))
+        idle.daemon = True
+        idle.start()
+        try:
+            _, message = _receive(hear)
+        except EOFError:
+            return
+        idle.cancel()
+        _answer(ask, hear, message)
+
+
+def _answer(ask: IO[bytes], hear: IO[bytes], message: bytes) -> None:
+    import pyarrow as pa
 
     def tell_plans(bound: Any, optimised: Any) -> None:
         _send(ask, _PLANS, json.dumps([bound, optimised]).encode())
@@ -194,11 +187,7 @@ def serve() -> None:
         _send(ask, _TABLE, json.dumps(name).encode())
         return _unpack(_receive(hear)[1])
 
-    import duckdb  # noqa: F401
-    import pyarrow as pa
-
-    _send(ask, _READY)
-    query, parameters, limit_memory = pickle.loads(_receive(hear)[1])
+    query, parameters, limit_memory = pickle.loads(message)
     try:
         with answer_query(query, parameters, Host(tell_plans, fetch), limit_memory) as reader:
             _send(ask, _ROWS, _pack(reader.schema.empty_table()))

@@ -13,6 +13,7 @@ from runfold.text import escape
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from runfold.tables.crew import Crew
     from runfold.tables.pushdown import Parameters
     from runfold.tables.table import Table
 
@@ -31,10 +32,12 @@ def run_query(
     *,
     limit_seconds: float | None = None,
     limit_memory: int | None = None,
+    crew: Crew | None = None,
 ) -> pa.Table:
     """The rows that a query asks for, as an Arrow table whose columns have different names.
 
-    With a limit the query is run in a process of its own, which is killed at it.
+    With a limit the query is run in a process of its own, which is killed at it; in
+    one of a crew, if there is one.
     Raises BadQuery, with the place, for one that is wrong or wants more than to
     read, and QueryStopped at a limit. A log that cannot be read raises as it does
     elsewhere.
@@ -56,7 +59,7 @@ def run_query(
     else:
         from runfold.tables.confined import run_confined
 
-        rows = run_confined(query, parameters, host, limit_seconds, limit_memory)
+        rows = run_confined(query, parameters, host, limit_seconds, limit_memory, crew)
     return _narrow(rows.rename_columns(_distinct(rows.column_names)))
 
 

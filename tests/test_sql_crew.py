@@ -1,0 +1,103 @@
+"""Processes for queries are kept for the next one, as long as nothing went wrong in them."""
+
+import psutil
+import pytest
+from sql_logs import write_logdir
+
+import runfold as rf
+from runfold.errors import BadQuery, QueryStopped
+from runfold.tables import crew as crews
+from runfold.tables.crew import Crew
+from runfold.tables.database import run_query
+from runfold.tables.relations import Source
+
+
+@pytest.fixture
+def crew():
+    crew = Crew(1)
+    yield crew
+    crew.close()
+
+
+@pytest.fixture
+def ask(tmp_path, crew):
+    """A function that answers a query within limits."""
+    runs = rf.open(write_logdir(tmp_path))
+    source = Source(list(runs), runs._logs, runs._list_problems)
+
+    def ask(query, **limits):
+        limits = {"limit_seconds": 60, **limits}
+        return run_query(source, query, **limits, crew=crew).to_pydict()
+
+    return ask
+
+
+@pytest.fixture
+def waiting(crew):
+    """A function that gives the processes that wait."""
+    return lambda: {process.pid for _, process in crew._waiting}
+
+
+def test_process_answers_one_query_after_another(ask, waiting):
+    assert ask("select count(*) as n from scalars")["n"][0] > 0
+    first = waiting()
+    assert len(first) == 1
+    assert ask("select 2 as n") == {"n": [2]}
+    assert waiting() == first
+
+
+def test_nothing_of_a_query_is_there_for_the_next(ask):
+    ask("select * from scalars limit 1")
+    with pytest.raises(BadQuery, match="not answered"):
+        ask("create table kept as select 1")
+    with pytest.raises(BadQuery, match="kept"):
+        ask("select * from kept")
+
+
+@pytest.mark.parametrize(
+    ("query", "limits", "error"),
+    [
+        ("select nothing", {}, BadQuery),
+        ("select sum(a.range) from range(9e9::bigint) a", {"limit_seconds": 0.1}, QueryStopped),
+    ],
+)
+def test_process_in_which_something_went_wrong_is_gone(ask, waiting, query, limits, error):
+    ask("select 1 as n")
+    before = waiting()
+    with pytest.raises(error):
+        ask(query, **limits)
+    assert waiting() == set()
+    assert ask("select 1 as n") == {"n": [1]}
+    assert not waiting() & before
+
+
+def test_process_that_has_grown_or_waited_for_long_is_not_used_again(ask, waiting, monkeypatch):
+    ask("select 1 as n")
+    before = waiting()
+    monkeypatch.setattr(crews, "FRESH_SECONDS", 0)
+    ask("select 1 as n")
+    assert waiting() != before
+    monkeypatch.setattr(crews, "_LARGEST", 1)
+    ask("select 1 as n")
+    assert waiting() == set()
+
+
+def test_process_that_was_killed_is_replaced(ask, waiting):
+    ask("select 1 as n")
+    (pid,) = waiting()
+    killed = psutil.Process(pid)
+    killed.kill()
+    psutil.wait_procs([killed], timeout=30)
+    assert ask("select 1 as n") == {"n": [1]}
+
+
+def test_crew_that_is_closed_or_forgotten_ends_its_processes(ask, waiting, crew):
+    ask("select 1 as n")
+    (pid,) = waiting()
+    crew.close()
+    assert not psutil.pid_exists(pid)
+    other = Crew(1)
+    with other.hire() as process:
+        pass
+    del other
+    assert process.returncode is not None
