@@ -1,6 +1,8 @@
 """Fifty clients at once: all are answered, and the server does not grow without end."""
 
 import asyncio
+import json
+from contextlib import AsyncExitStack
 
 import httpx
 import psutil
@@ -14,6 +16,7 @@ CLIENTS = 50
 ROUNDS = 3
 POINTS = 5_000
 MOST_BYTES = 300 * 2**20
+QUERY = "select run, max(value) from scalars group by run"
 
 
 @pytest.fixture(scope="module")
@@ -23,32 +26,54 @@ def logdir(tmp_path_factory):
         with rf.SummaryWriter(folder / f"run-{number}") as writer:
             writer.add_hparams({"lr": number % 2}, {})
             steps = range(POINTS)
-            writer.add_scalar_series("loss", [step % (number + 2) for step in steps], steps)
+            writer.add_scalar_series("loss", steps, [step % (number + 2) for step in steps])
     return folder
 
 
-async def ask_all(url, token):
-    """What fifty open pages are answered: the statuses, and how many points they got."""
-    headers = {"Authorization": f"Bearer {token}"}
+async def ask(client):
+    """What an open page asks for: the statuses, and how many points it got."""
     curves = {"tags": ["loss"], "width": None}
     fold = {"tags": ["loss"], "by": "lr", "width": 500}
+    answers = [
+        await client.get("/api/table"),
+        await client.post("/api/curves", json=curves),
+        await client.post("/api/fold", json=fold),
+        await client.post("/api/fold", json={**fold, "band": "ci95"}),
+        await client.post("/api/where", json={"condition": "lr == 1"}),
+        await client.post("/api/sql", json={"query": QUERY}),
+    ]
+    points = pa.ipc.open_stream(answers[1].content).read_all().num_rows
+    return [answer.status_code for answer in answers], points
 
-    async def ask():
-        async with (
-            httpx.AsyncClient(base_url=url, headers=headers, timeout=120) as client,
-            client.stream("GET", "/api/events") as stream,
+
+async def hear(stream, name):
+    """Listen until a run is told of."""
+    async for line in stream.aiter_lines():
+        if line.startswith("data:") and name in json.loads(line.removeprefix("data:")).get(
+            "new", ()
         ):
-            assert stream.status_code == 200
-            answers = [
-                await client.get("/api/table"),
-                await client.post("/api/curves", json=curves),
-                await client.post("/api/fold", json=fold),
-                await client.post("/api/where", json={"condition": "lr == 1"}),
-            ]
-            points = pa.ipc.open_stream(answers[1].content).read_all().num_rows
-            return [answer.status_code for answer in answers], points
+            return True
+    return False
 
-    return await asyncio.gather(*(ask() for _ in range(CLIENTS)))
+
+async def visit(url, token, logdir, name):
+    """What fifty pages are answered that are open at once, and whether all hear of a new run."""
+    headers = {"Authorization": f"Bearer {token}"}
+    async with AsyncExitStack() as stack:
+        clients = [
+            await stack.enter_async_context(
+                httpx.AsyncClient(base_url=url, headers=headers, timeout=120)
+            )
+            for _ in range(CLIENTS)
+        ]
+        streams = [
+            await stack.enter_async_context(client.stream("GET", "/api/events"))
+            for client in clients
+        ]
+        answers = await asyncio.gather(*map(ask, clients))
+        with rf.SummaryWriter(logdir / name) as writer:
+            writer.add_scalar("other", 1.0, 0)
+        return answers, await asyncio.gather(*(hear(stream, name) for stream in streams))
 
 
 def test_fifty_clients_are_all_answered_in_bounded_memory(logdir, tmp_path):
@@ -56,8 +81,10 @@ def test_fifty_clients_are_all_answered_in_bounded_memory(logdir, tmp_path):
     with serve_page(logdir, "--token-file", file, state=tmp_path) as served:
         process = psutil.Process(served.process.pid)
         sizes = []
-        for _ in range(ROUNDS):
-            answers = asyncio.run(ask_all(served.url, file.read_text()))
-            assert answers == [([200] * 4, 10 * POINTS)] * CLIENTS
+        for number in range(ROUNDS):
+            name = f"new-{number}"
+            answers, heard = asyncio.run(visit(served.url, file.read_text(), logdir, name))
+            assert answers == [([200] * 6, 10 * POINTS)] * CLIENTS
+            assert all(heard)
             sizes.append(process.memory_info().rss)
         assert max(sizes) < MOST_BYTES

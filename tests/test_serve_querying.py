@@ -1,5 +1,9 @@
 """Conditions and SQL over HTTP answer as the library does, and stay within limits."""
 
+import asyncio
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from logs import hparams, scalars, write
 from serve_client import Client, told
@@ -7,6 +11,7 @@ from sql_logs import HUGE, write_logdir
 
 import runfold as rf
 from runfold.serve import querying
+from runfold.serve.errors import TookTooLong
 
 
 @pytest.fixture
@@ -82,11 +87,28 @@ def test_query_ends_at_its_limit(client, monkeypatch):
     assert (status, message[:31]) == (400, "The query was stopped after 0.2")
 
 
-def test_no_more_queries_at_once_than_may_be(client):
-    with querying._AT_ONCE, querying._AT_ONCE:
-        status, message = client.refused("/api/sql", query="select 1")
-    assert (status, message[:13]) == (429, "Other queries")
-    assert client.post("/api/sql", query="select 1 as one").to_pydict() == {"one": [1]}
+def test_queries_beyond_those_at_work_wait_for_their_turn(client):
+    def ask(number):
+        return client.post("/api/sql", query=f"select {number} as n")["n"].to_pylist()
+
+    with ThreadPoolExecutor(6) as pool:
+        assert list(pool.map(ask, range(6))) == [[number] for number in range(6)]
+
+
+def test_query_whose_turn_does_not_come_is_asked_to_come_back(tmp_path):
+    client = Client(write_logdir(tmp_path / "logs"), seconds=0.05)
+    end = threading.Event()
+
+    async def fill():
+        for _ in range(2):
+            with pytest.raises(TookTooLong):
+                await client.source.query(end.wait, 30)
+
+    asyncio.run(fill())
+    answer = client.http.post("/api/sql", json={"query": "select 1"})
+    end.set()
+    assert (answer.status_code, answer.headers["retry-after"]) == (429, "1")
+    assert answer.json() == {"error": "Others were at work for 0.05 s. Ask again in a moment."}
 
 
 def test_condition_follows_the_runs(tmp_path):

@@ -62,7 +62,8 @@ def error_response(
 async def _tell_foreseen(request: Request, error: Exception) -> Response:
     status = next((code for kind, code in _STATUS.items() if isinstance(error, kind)), 400)
     at = getattr(error, "at", None)
-    return error_response(str(error), status, **({} if at is None else {"at": at}))
+    headers = {"Retry-After": "1"} if status == 429 else None
+    return error_response(str(error), status, headers, **({} if at is None else {"at": at}))
 
 
 async def _tell_http(request: Request, error: Exception) -> Response:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from threading import BoundedSemaphore
 from typing import TYPE_CHECKING, Annotated, Any
 
 from starlette.routing import Route
 
 from runfold.serve.answer import JsonResponse
 from runfold.serve.arrow import ArrowResponse, encode_table
-from runfold.serve.errors import TooBusy
 from runfold.serve.request import Limit, read_json
 
 if TYPE_CHECKING:
@@ -23,8 +21,6 @@ if TYPE_CHECKING:
 _SECONDS = 20.0
 _MEMORY = 500_000_000
 _MOST_ROWS = 100_000
-# So many at once: each has a process and may take its memory, and charts need workers too.
-_AT_ONCE = BoundedSemaphore(2)
 
 
 @dataclass(frozen=True)
@@ -54,28 +50,27 @@ def choose_runs(source: Source, asked: Condition) -> dict[str, list[str]]:
 
 
 async def sql(request: Request) -> Response:
-    """The first 100,000 rows that a query asks for; it runs apart, with 20 s and 500 MB."""
+    """The first 100,000 rows that a query asks for; it runs apart, with 20 s and 500 MB.
+
+    Where others run, it waits for its turn.
+    """
     asked = await read_json(request, Query)
     source: Source = request.app.state.source
-    return ArrowResponse(await source.work(answer, source, asked))
+    return ArrowResponse(await source.query(answer, source, asked))
 
 
 def answer(source: Source, asked: Query) -> bytes:
     """The rows as an Arrow stream, whose metadata "rows" and "truncated" say if these are all.
 
-    Raises BadQuery with the place, QueryStopped at a limit, and TooBusy.
+    Raises BadQuery with the place, and QueryStopped at a limit.
     """
     from runfold.tables.database import run_query
     from runfold.tables.relations import Source as Relations
 
     runs = source.runs()
     relations = Relations(list(runs), runs._logs, runs._list_problems)
-    if not _AT_ONCE.acquire(blocking=False):
-        raise TooBusy("Other queries are at work. Ask again when they are done.")
-    try:
-        rows = run_query(relations, asked.query, limit_seconds=_SECONDS, limit_memory=_MEMORY)
-    finally:
-        _AT_ONCE.release()
+    limits: Any = {"limit_seconds": _SECONDS, "limit_memory": _MEMORY}
+    rows = run_query(relations, asked.query, **limits, crew=source.crew)
     shown = _plain(rows.slice(0, _MOST_ROWS))
     return encode_table(shown, rows=len(rows), truncated=len(rows) > _MOST_ROWS)
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, ParamSpec, TypeVar
 
-from runfold.errors import RunfoldError, UnknownTag
+from runfold.errors import UnknownTag
 from runfold.runs import Runs, open_runs
-from runfold.serve.errors import TooBusy, TookTooLong
+from runfold.serve.lanes import Lane
+from runfold.tables.crew import Crew
 from runfold.text import did_you_mean, escape
 
 if TYPE_CHECKING:
@@ -23,10 +22,15 @@ if TYPE_CHECKING:
     P = ParamSpec("P")
     T = TypeVar("T")
 
-# Decoding and Arrow let go of the GIL; a slow query must leave room for quick questions.
+# Decoding and Arrow let go of the GIL, so that some more than there are cores do no harm.
 _WORKERS = 8
 # So many may wait for a worker: 50 pages that open 60 charts at a time are no attack.
-_WAITING = 4000
+_PLACES = 4000
+# So many queries at once: each has a process, and may take its memory.
+_QUERIES = 2
+# So many may wait; each of 50 pages has one, and a program may ask some more.
+_QUERY_PLACES = 200
+# For the work, and before that for its turn: both fit into what a request may take.
 _SECONDS = 30.0
 # How long a refresh holds requests up at most, in the hope that those at work end.
 _PATIENCE = 0.5
@@ -64,9 +68,10 @@ class Source:
         self.generation = 1
         # Whoever follows the files says so.
         self.is_live = False
-        self.seconds = seconds
-        self._pool = ThreadPoolExecutor(workers, thread_name_prefix="runfold-serve")
-        self._waiting = 0
+        self._quick = Lane(workers, _PLACES, seconds, seconds)
+        self._queries = Lane(_QUERIES, _QUERY_PLACES, seconds, seconds)
+        # The processes in which queries are answered.
+        self.crew = Crew(_QUERIES)
         self._gate = _Gate()
 
     def runs(self) -> Runs:
@@ -99,29 +104,20 @@ class Source:
     async def work(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """What a function gives, run in a thread while the runs stay as they are.
 
-        Raises TookTooLong after `seconds`: the function runs on, and takes up one
-        of the workers until it ends. Raises TooBusy where too many wait already.
+        Raises TooBusy and TookTooLong, as a lane does.
         """
-        if self._waiting >= _WAITING:
-            raise TooBusy("The server has too much to do. Ask again in a moment.")
+        return await self._quick.work(self._held(function, *args, **kwargs))
 
-        def held() -> T:
+    async def query(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """The same for what takes a process of its own: few at a time, the others wait."""
+        return await self._queries.work(self._held(function, *args, **kwargs))
+
+    def _held(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Callable[[], T]:
+        def hold() -> T:
             with self._gate.shared():
                 return function(*args, **kwargs)
 
-        self._waiting += 1
-        try:
-            async with asyncio.timeout(self.seconds):
-                return await asyncio.get_running_loop().run_in_executor(self._pool, held)
-        except TimeoutError as error:
-            # A query that came to a limit of its own is a TimeoutError too, and says more.
-            if isinstance(error, RunfoldError):
-                raise
-            raise TookTooLong(
-                f"This took longer than {self.seconds:g} s and was given up. Ask for less."
-            ) from None
-        finally:
-            self._waiting -= 1
+        return hold
 
     def refresh(self) -> Changed | None:
         """Find new runs and what is new in those that were read; call it in a thread.
@@ -151,7 +147,9 @@ class Source:
 
     def close(self) -> bool:
         """Take no more work, and drop what waits; False where some is still being done."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        for lane in (self._quick, self._queries):
+            lane.close()
+        self.crew.close()
         with self._gate.alone(_PATIENCE) as is_alone:
             return is_alone
 
