@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from benchmarks import arrays, peers, questions, reducers, report, writers
+from benchmarks import arrays, peers, questions, reducers, report, serving, writers
 from benchmarks.commands import import_seconds, imports_of, imports_of_reduce, ls_seconds
 from benchmarks.contest import Contest, Disagreement
 from benchmarks.logs import LOGS, SMALL, Log, generate
@@ -56,8 +56,8 @@ def main(
 def list_parts(logs: Sequence[Log], calls: int) -> dict[str, Callable[[Path, bool], Contest]]:
     """What makes each contest, given the folder of the logs and whether to write them anew.
 
-    Every log is read, B also event by event. B is reduced, and arrays of its size are
-    folded. Writers are called so many times, or in proportion.
+    Every log is read, B also event by event. B is reduced and served, and arrays of its
+    size are folded. Writers are called so many times, or in proportion.
     """
     folded = next(log for log in logs if log.name == "B")
     return {log.name: partial(peers.make_contest, log) for log in logs} | {
@@ -67,6 +67,8 @@ def list_parts(logs: Sequence[Log], calls: int) -> dict[str, Callable[[Path, boo
         "write": lambda root, fresh: writers.make_write_contest(calls),
         "log": lambda root, fresh: writers.make_log_contest(calls),
         "memory": lambda root, fresh: writers.make_memory_contest(calls),
+        "serve": partial(serving.make_contest, folded),
+        "query": partial(serving.make_query_contest, folded),
         **{name: partial(questions.make_contest, name, logs) for name in questions.QUESTIONS},
     }
 

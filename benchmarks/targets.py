@@ -8,6 +8,7 @@ from benchmarks.contest import RUNFOLD, Contender
 from benchmarks.peers import ACCUMULATOR, SERVER
 from benchmarks.questions import EVENT_FILES, TBPARSE
 from benchmarks.reducers import TB_REDUCER
+from benchmarks.serving import EVERY_POINT, ONE_TAG, TENSORBOARD
 from benchmarks.writers import CALLER, CLOSE, TENSORBOARDX, TORCH
 
 # At least so many times less CPU time than the peer.
@@ -33,6 +34,10 @@ WRITE_RATIO = 100
 LOG_SECONDS = 2e-6
 # 16 MiB may wait in each of two buffers, which double as they grow.
 GROWTH = 70_000_000
+# At least so many times sooner than TensorBoard.
+SERVE_RATIO = 3
+ONE_TAG_RATIO = 10
+SERVER_BYTES = 250_000_000
 PEAK_OF_B = 200_000_000
 SHARE_OF_PEAK = 1 / 4
 VALUES_A_SECOND = 50e6
@@ -64,7 +69,8 @@ Results: TypeAlias = Mapping[str, Mapping[str, Contender]]
 
 def contest_targets(results: Results) -> list[Target]:
     """The ratios of CPU time, then peak memory and speed, as far as they were measured."""
-    return [*_ratios(results), *_peaks(results), *_speeds(results), *_writing(results)]
+    parts = (_ratios, _peaks, _speeds, _writing, _serving)
+    return [target for part in parts for target in part(results)]
 
 
 def _ratios(results: Results) -> Iterator[Target]:
@@ -118,6 +124,25 @@ def _writing(results: Results) -> Iterator[Target]:
     if ours := _find(results, "memory"):
         measured, is_met = f"{ours.growth / 1e6:.1f} MB", ours.growth < GROWTH
         yield Target("memory: growth with a hundred times the values", "< 70 MB", measured, is_met)
+
+
+def _serving(results: Results) -> Iterator[Target]:
+    ours = _find(results, "serve")
+    if ours and (theirs := _find(results, "serve", TENSORBOARD)):
+        sooner, one_tag = theirs.wall / ours.wall, theirs.part(ONE_TAG) / ours.part(ONE_TAG)
+        subject = f"serve: until {TENSORBOARD} has read all, and ours sent it"
+        yield Target(subject, f">= {SERVE_RATIO}x", f"{sooner:.1f}x", sooner >= SERVE_RATIO)
+        subject = f"serve: one tag, every point; {TENSORBOARD} 1,000 a run"
+        is_met = one_tag >= ONE_TAG_RATIO
+        yield Target(subject, f">= {ONE_TAG_RATIO}x", f"{one_tag:.0f}x", is_met)
+    if ours and (theirs := _find(results, "serve", EVERY_POINT)):
+        sooner, one_tag = theirs.wall / ours.wall, theirs.part(ONE_TAG) / ours.part(ONE_TAG)
+        yield Target("serve: until both sent every point", "", f"{sooner:.0f}x", None)
+        yield Target("serve: one tag, every point of both", "", f"{one_tag:.0f}x", None)
+    for part, moment in (("serve", "both"), ("query", "a query in SQL")):
+        if one := _find(results, part):
+            measured, is_met = f"{one.peak / 1e6:.0f} MB", one.peak < SERVER_BYTES
+            yield Target(f"{part}: server memory after {moment}", "< 250 MB", measured, is_met)
 
 
 def size_targets(event_files: int, pack: int, frame: int) -> list[Target]:

@@ -1,0 +1,185 @@
+"""The contests of web servers: until all is served, one tag of all runs, and their memory."""
+
+import pickle
+import statistics
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+
+import psutil
+
+from benchmarks import readers
+from benchmarks.contest import RUNFOLD, Contender, Contest
+from benchmarks.logs import Log, generate
+from benchmarks.measure import Cost
+from benchmarks.memory import peak_of
+from benchmarks.questions import QUERY, TAG
+from benchmarks.readings import Series, find_disagreement
+from benchmarks.sites import Site, serve_with_runfold, serve_with_tensorboard
+
+TENSORBOARD = "tensorboard"
+EVERY_POINT = "tensorboard, every point"
+# A part of the work, by the clock: the median over some requests to a warm server.
+ONE_TAG = "one tag s"
+_REQUESTS = 5
+# More points than any series has. Of 0, its word for all, its server sends none.
+_ALL = 1_000_000
+# How often the memory is looked at while a query runs.
+_PERIOD = 0.005
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """A server: whether all is fetched before all counts as served, and whether it samples."""
+
+    serve: Callable[[Path], AbstractContextManager[Site]]
+    fetches_all: bool
+    is_sampler: bool
+    note: str
+
+
+HOSTS = {
+    RUNFOLD: Host(
+        serve_with_runfold,
+        fetches_all=True,
+        is_sampler=False,
+        note="served when every point of every tag has come by HTTP; steps and values",
+    ),
+    TENSORBOARD: Host(
+        serve_with_tensorboard,
+        fetches_all=False,
+        is_sampler=True,
+        note="served when all is read and listed, nothing fetched; 1,000 points of a series,"
+        " with wall times",
+    ),
+    EVERY_POINT: Host(
+        partial(serve_with_tensorboard, options=(f"--samples_per_plugin=scalars={_ALL}",)),
+        fetches_all=True,
+        is_sampler=False,
+        note=f"--samples_per_plugin=scalars={_ALL}; served when every point has come by HTTP",
+    ),
+}
+
+
+def make_contest(log: Log, root: Path, fresh: bool = False) -> Contest:
+    """From the start of the command until all is served, then one tag of all runs.
+
+    The times and the CPU time are until all is served, the memory is the peak of
+    both. What came is compared with the event files.
+    """
+    folder = generate(log, root, fresh)
+    contenders = [
+        Contender(name, partial(_serve, host, log, folder), log.runs, note=host.note)
+        for name, host in HOSTS.items()
+    ]
+    title = f"serve {log}; from the start of the command until all is served"
+    return Contest(title, ("server", "runs"), contenders, _comparer(log, folder))
+
+
+def make_query_contest(log: Log, root: Path, fresh: bool = False) -> Contest:
+    """A query in SQL to a server that has sent every point, and the memory meanwhile."""
+    folder = generate(log, root, fresh)
+    one = Contender(RUNFOLD, partial(_query, log, folder), log.runs)
+    title = f"query {log}; an aggregate in SQL asked of the server; memory of all its processes"
+    return Contest(title, ("server", "runs"), [one], _comparer(log, folder))
+
+
+def _serve(host: Host, log: Log, folder: Path, keep: Path | None) -> Cost:
+    start = time.perf_counter()
+    with host.serve(folder) as site:
+        tags = site.list_tags(log.runs, log.tags)
+        answers = {tag: site.fetch(tag) for tag in tags if host.fetches_all}
+        wall, cpu = time.perf_counter() - start, _cpu_of(site.pid)
+        answers[TAG] = site.fetch(TAG)
+        one_tag = statistics.median(_seconds(site, TAG) for _ in range(_REQUESTS))
+        peak = sum(peak_of(process.pid) for process in _tree(site.pid))
+    if keep:
+        _keep(site, answers, keep)
+    return Cost(cpu, wall, peak, peak, {ONE_TAG: one_tag})
+
+
+def _query(log: Log, folder: Path, keep: Path | None) -> Cost:
+    with serve_with_runfold(folder) as site:
+        answers = {tag: site.fetch(tag) for tag in site.list_tags(log.runs, log.tags)}
+        before = _cpu_of(site.pid), _memory_of(site.pid)
+        start = time.perf_counter()
+        with _watched(site.pid) as seen:
+            site.post("/api/sql", query=QUERY)
+        wall, cpu = time.perf_counter() - start, _cpu_of(site.pid) - before[0]
+    if keep:
+        _keep(site, answers, keep)
+    return Cost(cpu, wall, max(seen), max(seen) - before[1])
+
+
+def _keep(site: Site, answers: dict[str, bytes], path: Path) -> None:
+    series: Series = {}
+    for tag, answer in answers.items():
+        series |= site.parse(tag, answer)
+    path.write_bytes(pickle.dumps(series, protocol=5))
+
+
+def _comparer(log: Log, folder: Path) -> Callable[[Contender, Series, Series], str | None]:
+    @cache
+    def read() -> Series:
+        return readers.read_with_runfold()(folder).series
+
+    def compare(one: Contender, ours: Series, theirs: Series) -> str | None:
+        tags = {tag for _, tag in theirs}
+        stored = {key: columns for key, columns in read().items() if key[1] in tags}
+        is_sampler = HOSTS[one.name].is_sampler
+        if len({run for run, _ in theirs}) != log.runs:
+            return "a run was not served"
+        if any(steps[-1] != log.steps - 1 for steps, _, _ in theirs.values()):
+            return "a series was not served to its end"
+        return find_disagreement(stored, theirs, is_sampler)
+
+    return compare
+
+
+def _seconds(site: Site, tag: str) -> float:
+    start = time.perf_counter()
+    site.fetch(tag)
+    return time.perf_counter() - start
+
+
+def _tree(pid: int) -> list[psutil.Process]:
+    server = psutil.Process(pid)
+    return [server, *server.children(recursive=True)]
+
+
+def _cpu_of(pid: int) -> float:
+    """The CPU seconds of a server's processes, and of those that they have waited for."""
+    return sum(sum(process.cpu_times()[:4]) for process in _tree(pid))
+
+
+def _memory_of(pid: int) -> int:
+    """The memory of a server's processes at this moment; what they share counts once."""
+    total = 0
+    for process in _tree(pid):
+        with suppress(psutil.Error):  # gone meanwhile
+            used = process.memory_full_info()
+            total += getattr(used, "pss", used.rss)
+    return total
+
+
+@contextmanager
+def _watched(pid: int) -> Iterator[list[int]]:
+    """The memory of a server's processes, again and again, until the end of the block."""
+    seen = [_memory_of(pid)]
+    done = threading.Event()
+
+    def look() -> None:
+        while not done.wait(_PERIOD):
+            seen.append(_memory_of(pid))
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    try:
+        yield seen
+    finally:
+        done.set()
+        thread.join()
