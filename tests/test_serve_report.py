@@ -91,6 +91,7 @@ def test_folds_are_those_of_the_view(client):
     ("tab", "paths"),
     [
         ("runs", []),
+        ("curves&tags=^loss", ["/api/curves", "/api/marks"]),
         ("images", ["/api/images", "/api/blob"]),
         ("audio", ["/api/audio", "/api/blob"]),
         ("text", ["/api/texts"]),

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from runfold.log.artifacts import Artifact
     from runfold.log.code import Code
     from runfold.log.status import RunStatus
+    from runfold.log.story import Mark
     from runfold.logdir.load import Logdir
     from runfold.logdir.log import RunLog
     from runfold.logdir.series import Series
@@ -138,6 +139,13 @@ class Run(Frames):
         from runfold.tables.story import read_artifacts
 
         return read_artifacts(self._log)
+
+    @property
+    def marks(self) -> list[Mark]:
+        """The events that the run marked: step, wall_time and text."""
+        from runfold.tables.story import read_marks
+
+        return read_marks(self._log)
 
     def system(self) -> Table:
         """The load of the machine over time: the scalars under `system/`, one column a tag."""

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import dataclass
 from typing import Any
 
 from runfold.events import values
 from runfold.text import utf8
 
 PREFIX = "runfold/"
-# Each is what its name says; `diff` and `output` are plain text, all others are JSON.
+# Each is what its name says; `diff`, `output` and `mark` are plain text, all others are JSON.
 CONFIG, COMMAND, CODE, DIFF, FILES = "config", "command", "code", "diff", "files"
 HOST, PACKAGES, ENVIRONMENT = "host", "packages", "environment"
-STATUS, OUTPUT, ARTIFACT = "status", "output", "artifact"
+STATUS, OUTPUT, ARTIFACT, MARK = "status", "output", "artifact", "mark"
 PARTS = (
     CONFIG,
     COMMAND,
@@ -26,13 +27,23 @@ PARTS = (
     STATUS,
     OUTPUT,
     ARTIFACT,
+    MARK,
 )
 
-_PLAIN = {DIFF: "diff", OUTPUT: ""}
+_PLAIN = {DIFF: "diff", OUTPUT: "", MARK: ""}
 _BLOCK = re.compile(r"(`{3,})([a-z]*)\n(.*?)\n\1(?:\n\n`([^`\n]*)`\n\n|\Z)", re.DOTALL)
 # A list of words or numbers, as JSON with an indent has it: each on a line.
 _LIST = re.compile(r'\[\n(?:\s*+(?:"(?:[^"\\]|\\.)*+"|[\w.+-]++),?\n)++\s*+\]')
 _LONGEST_LIST = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """An event that a run marked: at which step and time, and what it was."""
+
+    step: int
+    wall_time: float
+    text: str
 
 
 def encode_story(part: str, value: Any) -> bytes:

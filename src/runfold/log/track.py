@@ -168,6 +168,15 @@ class Tracker(SummaryWriter):
         self._saved += 1
         return artifact
 
+    def mark(self, text: str, step: Any = None) -> None:
+        """Mark an event, such as a lower learning rate: the page draws a line in all charts.
+
+        Without a step it stands at the last one logged. Raises CannotLog for a bad step.
+        """
+        if self._is_heard():
+            message = story.encode_story(story.MARK, text)
+            self.put("value", message, self._metric_step(step), self._time(None))
+
     def end(self) -> None:
         """Close without raising."""
         if self._heart is not None:

@@ -39,6 +39,8 @@ _FORM_KINDS = {
 # These tell of the run, not of a step of it: a restart does not make them wrong.
 _TIMELESS = {"graph", "hparams", "run_metadata"}
 _STORY = "runfold/"
+# But for the events it marked, which stand at steps of the training.
+_MARK = "runfold/mark"
 
 
 def assemble_series(
@@ -97,12 +99,16 @@ def assemble_payloads(
     assembled: dict[tuple[str, str], Payloads] = {}
     for rows, kind, tag in _group(items, names, tags):
         shown = rows
-        if needs_policy and kind not in _TIMELESS and not tag.startswith(_STORY):
+        if needs_policy and kind not in _TIMELESS and not _is_story(tag):
             mask = visible(items["step"][rows], _row_markers(rows, counts, lowest), policy)
             shown = rows if mask is None else rows[mask]
         hidden = len(rows) - len(shown)
         assembled[kind, tag] = Payloads(kind, tag, items[shown], places[shown], sources, hidden)
     return assembled
+
+
+def _is_story(tag: str) -> bool:
+    return tag.startswith(_STORY) and tag != _MARK
 
 
 def _group(

@@ -25,7 +25,7 @@ AXES = ("step", "wall_time", "relative")
 # These only change how it looks; the page itself reads them.
 _LOOKS = (
     *("colours", "columns", "pinned", "sort", "isDescending", "isLogY", "isRobust", "range"),
-    *("closed", "layers", "painted", "threshold"),
+    *("closed", "layers", "painted", "threshold", "hasMarks"),
 )
 _SPELLED = {"is_folded": "isFolded", "is_log_x": "isLogX"}
 # The ones that choose runs: not needed where the others are not there at all.

@@ -28,7 +28,7 @@ MODULES = (
     *("security", "static", "openapi"),
     *("status", "tags", "table", "curves", "folds", "comparing", "querying", "importance"),
     *("blobs", "images", "sounds", "texts", "histograms", "extras"),
-    *("story", "problems", "views", "stream", "report"),
+    *("story", "marks", "problems", "views", "stream", "report"),
 )
 
 

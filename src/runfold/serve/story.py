@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 # A text of code, and what an answer takes of the output: about a thousand pages.
 LONGEST = 2_000_000
 _MOST_PROBLEMS = 1000
+_MOST_MARKS = 1000
 _CHART_WIDTH = 1000
 _CODE = ("commit", "branch", "remote", "is_dirty", "script", "masked", "left_out", "notes")
 
@@ -107,6 +108,7 @@ def describe_run(source: Source, name: str) -> dict[str, Any]:
         "artifacts": [
             {"name": one.name, "size": one.size, "sha256": one.sha256} for one in found.artifacts
         ],
+        "marks": [dataclasses.asdict(one) for one in found.marks[:_MOST_MARKS]],
         **describe_problems(log.list_problems(), _MOST_PROBLEMS),
         "tags": found.tags,
         "hidden": line.hidden,

@@ -64,6 +64,14 @@ class Visit:
         """Keep a list of values of the runs, which the page asks for without their names."""
         await self.recording.record(path, asked, [*asked, *self.name_runs()])
 
+    async def record_list(self, name: str) -> None:
+        """Keep what the page asks for of all runs at once, but of these runs alone."""
+        _, data = await self.recording.ask(f"/api/{name}")
+        answer, runs = json.loads(data), set(self.runs)
+        answer[name] = [one for one in answer[name] if one["run"] in runs]
+        text = json.dumps(answer).encode()
+        await self.recording.keep(f"/api/{name}", (), "application/json", text)
+
     def name_runs(self) -> list[tuple[str, str]]:
         """The part of a query that names the runs, as many as it may name."""
         if len(self.runs) > MOST_RUNS:
@@ -91,6 +99,7 @@ async def _see_curves(seen: Visit) -> None:
         fold = {"by": view.by or None, "centre": view.centre, "band": view.band, "align": "auto"}
         asked |= fold
     most = min(MOST_OF_CHART, MOST_OF_CURVES // max(1, len(tags)))
+    await seen.record_list("marks")
     path = "/api/fold" if view.is_folded else "/api/curves"
     thinned = [tag for tag in tags if await _see_chart(seen, path, asked | {"tags": [tag]}, most)]
     if thinned:
@@ -237,11 +246,7 @@ async def _see_more(seen: Visit) -> None:
             step = [] if seen.view.step is None else [("step", str(seen.view.step))]
             await seen.record_values("/api/meshes", [("tag", tag), *step])
     elif part != "others":
-        _, data = await seen.recording.ask("/api/problems")
-        answer, runs = json.loads(data), set(seen.runs)
-        answer["problems"] = [one for one in answer["problems"] if one["run"] in runs]
-        text = json.dumps(answer).encode()
-        await seen.recording.keep("/api/problems", (), "application/json", text)
+        await seen.record_list("problems")
 
 
 async def _see_answer(seen: Visit) -> None:

@@ -20,6 +20,7 @@ from runfold.log.artifacts import FOLDER, Artifact
 from runfold.log.code import Code
 from runfold.log.status import RunStatus
 from runfold.log.status import read_status as tell_status
+from runfold.log.story import Mark
 from runfold.logdir.assemble import assemble_payloads, assemble_series
 from runfold.logdir.series import Series
 from runfold.tables import hparams
@@ -33,7 +34,10 @@ if TYPE_CHECKING:
     from runfold.tables.table import Table
 
 # What a part is made of, but for objects by name, which is what most are.
-_SHAPES: dict[str, type] = {story.DIFF: str, story.OUTPUT: str, story.COMMAND: object}
+_SHAPES: dict[str, type] = {
+    **dict.fromkeys((story.DIFF, story.OUTPUT, story.MARK), str),
+    story.COMMAND: object,
+}
 # What is taken of the part on code; anything else that a log says there is let be.
 _CODE: dict[str, type] = {
     **dict.fromkeys(("root", "commit", "branch", "remote", "script", "script_text"), str),
@@ -80,6 +84,18 @@ def read_artifacts(log: RunLog) -> list[Artifact]:
         Artifact(name, os.path.join(log.path, FOLDER, name), one["size"], one["sha256"])
         for name, one in found.items()
     ]
+
+
+def read_marks(log: RunLog) -> list[Mark]:
+    """The events that the run marked, in the order of its files.
+
+    A mark stands at a step of the training, and is hidden with what a restart hides.
+    """
+    payloads = log.payloads.get(("text", story.PREFIX + story.MARK))
+    if payloads is None:
+        return []
+    rows = decode_rows(fetched([(log, payloads.readable())]), partial(_decode, story.MARK))
+    return [Mark(row.step, row.wall_time, row.value) for row in rows]
 
 
 def read_code(log: RunLog) -> Code | None:
