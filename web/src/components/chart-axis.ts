@@ -2,20 +2,19 @@
 
 import uPlot from "uplot";
 import { type Measure, makeTicks, nameTicks } from "../scale/ticks";
+import { isDark } from "../state/theme";
 
-let colours: { ink: string; line: string } | null = null;
+const colours = new Map<boolean, { ink: string; line: string }>();
 
 /** The colours of the page, looked up once for all charts, because each look costs a layout. */
 export function lookUp(host: HTMLElement): { ink: string; line: string } {
-  if (!colours) {
-    const { color, borderTopColor } = getComputedStyle(host);
-    colours = { ink: color, line: borderTopColor };
-  }
-  return colours;
-}
-
-export function forgetColours(): void {
-  colours = null;
+  const dark = isDark();
+  const known = colours.get(dark);
+  if (known) return known;
+  const { color, borderTopColor } = getComputedStyle(host);
+  const found = { ink: color, line: borderTopColor };
+  colours.set(dark, found);
+  return found;
 }
 
 /** An axis with a mark every `space` pixels or a little more. */

@@ -7,7 +7,7 @@ import { type Line, rangeOfX, rangeOfY } from "../data/lines";
 import type { Picture } from "../format/svg";
 import type { Range } from "../scale/range";
 import type { Measure } from "../scale/ticks";
-import { forgetColours, lookUp, makeAxis } from "./chart-axis";
+import { lookUp, makeAxis } from "./chart-axis";
 import { hoverTable } from "./chart-hover";
 import { type Frame, paintHighlight, paintQueue } from "./chart-layer";
 
@@ -74,12 +74,6 @@ export class Plot {
   resize(width: number, height: number): void {
     if (width === this.plot.width && height === this.plot.height) return;
     this.plot.setSize({ width, height });
-  }
-
-  /** In other colours, when day turns to night. */
-  redraw(): void {
-    forgetColours();
-    this.plot.redraw();
   }
 
   destroy(): void {

@@ -160,12 +160,6 @@ function usePlot({ plot, host, hasPlot, size, lines, setting }: PlotParts): void
   useEffect(() => {
     if (size) plot.current?.resize(size[0], size[1]);
   }, [plot, size]);
-  useEffect(() => {
-    const scheme = matchMedia("(prefers-color-scheme: dark)");
-    const redraw = () => plot.current?.redraw();
-    scheme.addEventListener("change", redraw);
-    return () => scheme.removeEventListener("change", redraw);
-  }, [plot]);
 }
 
 function nameX(value: number, x: Axis): string {

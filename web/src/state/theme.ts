@@ -34,9 +34,24 @@ export function chooseTheme(theme: Theme): void {
   for (const listener of listeners) listener();
 }
 
+const system = matchMedia("(prefers-color-scheme: dark)");
+
 function subscribe(listener: () => void): () => void {
   listeners.add(listener);
-  return () => listeners.delete(listener);
+  system.addEventListener("change", listener);
+  return () => {
+    listeners.delete(listener);
+    system.removeEventListener("change", listener);
+  };
+}
+
+/** Whether the page is dark just now, by choice or as the system has it. */
+export function isDark(): boolean {
+  return current === "system" ? system.matches : current === "dark";
+}
+
+export function useIsDark(): boolean {
+  return useSyncExternalStore(subscribe, isDark);
 }
 
 export function useTheme(): Theme {
