@@ -34,6 +34,8 @@ def train(folder, lr, seed):
         for step in range(300):
             loss = SCALE * np.exp(-lr * step / 10) + rng.normal(0, 0.01)
             run.log({"train/loss": loss, "val/loss": loss + 0.1, "accuracy": 1 - loss}, step=step)
+            if step == 150:
+                run.mark("half way")
         for step in (0, 100, 200):
             boxes = [[5, 5, 25, 15], [30, 20, 55, 35]]
             run.add_image_with_boxes(

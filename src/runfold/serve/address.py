@@ -21,11 +21,13 @@ TABS = (
 )
 CENTRES = ("mean", "median", "iqm")
 BANDS = ("std", "sem", "minmax", "q05-q95", "q25-q75", "ci95")
+BETTER = ("", "lower", "higher")
 AXES = ("step", "wall_time", "relative")
 # These only change how it looks; the page itself reads them.
 _LOOKS = (
     *("colours", "columns", "pinned", "sort", "isDescending", "isLogY", "isRobust", "range"),
-    *("closed", "layers", "painted", "threshold", "hasMarks"),
+    *("closed", "layers", "painted", "threshold", "hasMarks", "labelsOff", "size"),
+    *("isBands", "isPlain", "isDrawn", "isAll", "hparam"),
 )
 _SPELLED = {"is_folded": "isFolded", "is_log_x": "isLogX"}
 # The ones that choose runs: not needed where the others are not there at all.
@@ -56,6 +58,7 @@ class View:
     together: tuple[str, ...] = ()
     metric: str = ""
     at: str = "last"
+    better: str = ""
     run: str = ""
     other: str = ""
     query: str = ""
@@ -105,7 +108,8 @@ def read_view(address: str) -> View:
             raise BadRequest(not_one_of("the view", name, FIELDS))
     chosen = {_NAMES[name]: _read(name, text) for name, text in said.items() if name in _NAMES}
     view = View(**chosen, address=said)
-    for name, known in (("tab", TABS), ("centre", CENTRES), ("band", BANDS)):
+    chosen_from = {"tab": TABS, "centre": CENTRES, "band": BANDS, "better": BETTER}
+    for name, known in chosen_from.items():
         if getattr(view, name) not in known:
             raise BadRequest(not_one_of(name, getattr(view, name), known))
     return view

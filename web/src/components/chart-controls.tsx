@@ -20,9 +20,11 @@ interface ControlsProps {
   tags: readonly string[];
   /** What the filter leaves of how many. */
   count: number;
+  /** Whether any run has marked an event. */
+  isMarked: boolean;
 }
 
-export function ChartControls({ view, change, tags, count }: ControlsProps) {
+export function ChartControls({ view, change, tags, count, isMarked }: ControlsProps) {
   return (
     <form
       className="curves-controls"
@@ -52,6 +54,9 @@ export function ChartControls({ view, change, tags, count }: ControlsProps) {
         isOn={view.isRobust}
         onChange={(isRobust) => change({ isRobust })}
       />
+      {isMarked && (
+        <Check label="marks" isOn={view.hasMarks} onChange={(hasMarks) => change({ hasMarks })} />
+      )}
       <button type="button" disabled={!view.range} onClick={() => change({ range: null })}>
         Reset zoom
       </button>

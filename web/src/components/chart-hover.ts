@@ -1,6 +1,7 @@
 /** The table beside the pointer: what each line says there. One for the whole page. */
 
 import { cutRows, type Found } from "../data/hover";
+import type { Flag } from "../data/marks";
 import { formatNumber } from "../format/number";
 
 const MOST = 16;
@@ -25,6 +26,7 @@ interface Row {
 class HoverTable {
   private readonly root = make("div", "hover-table", document.body);
   private readonly title = make("p", "hover-title", this.root);
+  private readonly marked = make("p", "hover-marks", this.root);
   private readonly above = make("p", "hover-cut", this.root);
   private readonly body = make("tbody", "", make("table", "", this.root));
   private readonly below = make("p", "hover-cut", this.root);
@@ -41,11 +43,13 @@ class HoverTable {
     nearest: number,
     nameX: (x: number) => string,
     at: { x: number; y: number },
+    flags: readonly Flag[],
   ): void {
     const [start, end] = cutRows(found.length, nearest, MOST);
     const meant = found[nearest] ?? found[0];
-    const x = meant ? (meant.line.x[meant.place] as number) : Number.NaN;
+    const x = meant ? (meant.line.x[meant.place] as number) : (flags[0]?.x ?? Number.NaN);
     this.title.textContent = nameX(x);
+    this.marked.textContent = flags.map((flag) => `┆ ${flag.label}`).join("\n");
     this.above.textContent = start ? `${start} more above` : "";
     this.below.textContent = end < found.length ? `${found.length - end} more below` : "";
     for (let place = start; place < end; place++) {

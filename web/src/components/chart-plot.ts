@@ -4,12 +4,14 @@ import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { findNearest, findPoints } from "../data/hover";
 import { type Line, rangeOfX, rangeOfY } from "../data/lines";
+import type { Flag } from "../data/marks";
 import type { Picture } from "../format/svg";
 import type { Range } from "../scale/range";
 import type { Measure } from "../scale/ticks";
 import { lookUp, makeAxis } from "./chart-axis";
 import { hoverTable } from "./chart-hover";
 import { type Frame, paintHighlight, paintQueue } from "./chart-layer";
+import { findFlags, paintFlags } from "./chart-marks";
 
 export interface PlotStyle {
   measureX: Measure;
@@ -28,6 +30,7 @@ export class Plot {
   /** Over the lines, only while the pointer is here: each canvas costs the browser memory. */
   private top: HTMLCanvasElement | null = null;
   private lines: readonly Line[] = [];
+  private flags: readonly Flag[] = [];
   private asked: Range | null = null;
   private x: Range = [0, 1];
   private y: Range = [0, 1];
@@ -69,6 +72,12 @@ export class Plot {
     this.measure();
     this.plot.setData(this.data());
     if (this.isPointed) this.point();
+  }
+
+  /** A line for each event that a run marked, behind those of the series. */
+  mark(flags: readonly Flag[]): void {
+    if (flags.length || this.flags.length) this.plot.redraw(false);
+    this.flags = flags;
   }
 
   resize(width: number, height: number): void {
@@ -119,6 +128,7 @@ export class Plot {
       title,
       xLabel,
       lines: this.lines,
+      flags: this.flags,
       x: this.x,
       y: this.y,
       measureX: this.style.measureX,
@@ -237,6 +247,7 @@ export class Plot {
   private paint(): void {
     if (!this.base.isConnected) return;
     this.fit();
+    paintFlags(this.plot.ctx, this.flags, this.frame());
     paintQueue.add({ target: this.base, lines: this.lines, frame: this.frame() }, this.isUrgent);
     this.isUrgent = false;
   }
@@ -284,7 +295,9 @@ export class Plot {
     this.base.style.opacity = meant && this.lines.length > FEW ? "0.45" : "";
     const { x: fromLeft, y: fromTop } = this.plot.rect;
     const at = { x: fromLeft + left, y: fromTop + top };
-    if (found.length) hoverTable().show(found, nearest, this.style.nameX, at);
+    const flags = findFlags(this.flags, x, reach / 2);
+    if (found.length || flags.length)
+      hoverTable().show(found, nearest, this.style.nameX, at, flags);
     else hoverTable().hide();
   }
 }

@@ -3,6 +3,7 @@
 import { memo, useEffect, useMemo, useRef, useState } from "react";
 import type { Line } from "../data/lines";
 import { makeLines } from "../data/lines";
+import { type Flag, type Mark, placeMarks } from "../data/marks";
 import { useNear, useSize } from "../data/near";
 import type { Question, Series } from "../data/series";
 import type { Axis } from "../data/types";
@@ -27,6 +28,8 @@ export interface ChartSetting {
   isLogY: boolean;
   isRobust: boolean;
   range: Range | null;
+  /** What the runs marked; none when it is not to be seen. */
+  marks: readonly Mark[];
   colourOf: (series: Series) => string;
   colourOfTag: (tag: string) => string;
   /** How many problems the files of a run have. */
@@ -78,10 +81,16 @@ export const Chart = memo(function Chart(props: ChartProps) {
     () => makeLines(loaded.value ?? [], { smooth, colourOf, colourOfTag }),
     [loaded.value, smooth, colourOf, colourOfTag],
   );
+  const { marks } = setting;
+  const { x } = setting.question;
+  const flags = useMemo(
+    () => placeMarks(marks, loaded.value ?? [], x, colourOf),
+    [marks, loaded.value, x, colourOf],
+  );
   const hasPlot = isNear && size !== null && loaded.value !== null;
-  usePlot({ plot, host, hasPlot, size, lines, setting });
+  usePlot({ plot, host, hasPlot, size, lines, flags, setting });
   const save = (kind: FileKind) => {
-    const picture = plot.current?.picture(title, labelOf(setting.question.x));
+    const picture = plot.current?.picture(title, labelOf(x));
     if (picture) saveChart(picture, kind).catch((error: unknown) => setFailure(String(error)));
   };
   const [failure, setFailure] = useState("");
@@ -98,7 +107,7 @@ export const Chart = memo(function Chart(props: ChartProps) {
         ref={host}
         role="application"
         aria-roledescription="chart"
-        aria-label={`${title}: ${lines.length} lines. Left and right move the pointer, with shift the range; plus and minus zoom, 0 shows all.`}
+        aria-label={`${title}: ${lines.length} lines${flags.length ? `, ${plural(flags.length, "mark")}` : ""}. Left and right move the pointer, with shift the range; plus and minus zoom, 0 shows all.`}
         // biome-ignore lint/a11y/noNoninteractiveTabindex: its pointer is moved with the arrow keys
         tabIndex={0}
         onKeyDown={(event) => handleKey(event, plot.current, setting.onZoom)}
@@ -125,16 +134,17 @@ interface PlotParts {
   hasPlot: boolean;
   size: [number, number] | null;
   lines: Line[];
+  flags: Flag[];
   setting: ChartSetting;
 }
 
 /** The plot lives while the chart is near; what changes is handed to it, and React draws nothing. */
-function usePlot({ plot, host, hasPlot, size, lines, setting }: PlotParts): void {
+function usePlot({ plot, host, hasPlot, size, lines, flags, setting }: PlotParts): void {
   const { isLogX, isLogY, isRobust, range, onZoom } = setting;
   const { x } = setting.question;
   const axis = labelOf(x);
-  const shown = useRef({ lines, range, size: size ?? [50, 50] });
-  shown.current = { lines, range, size: size ?? [50, 50] };
+  const shown = useRef({ lines, range, flags, size: size ?? [50, 50] });
+  shown.current = { lines, range, flags, size: size ?? [50, 50] };
   // biome-ignore lint/correctness/useExhaustiveDependencies: the axis says all of x
   useEffect(() => {
     if (!hasPlot) return;
@@ -148,6 +158,7 @@ function usePlot({ plot, host, hasPlot, size, lines, setting }: PlotParts): void
     const cancel = soon(() => {
       if (!host.current) return;
       plot.current = new Plot(host.current, shown.current.size, style, onZoom);
+      plot.current.mark(shown.current.flags);
       plot.current.show(shown.current.lines, shown.current.range);
     });
     return () => {
@@ -157,6 +168,7 @@ function usePlot({ plot, host, hasPlot, size, lines, setting }: PlotParts): void
     };
   }, [hasPlot, isLogX, isLogY, isRobust, axis, onZoom]);
   useEffect(() => plot.current?.show(lines, range), [plot, lines, range]);
+  useEffect(() => plot.current?.mark(flags), [plot, flags]);
   useEffect(() => {
     if (size) plot.current?.resize(size[0], size[1]);
   }, [plot, size]);

@@ -3,11 +3,11 @@
 import { readDiff } from "../data/story";
 import "./facts.css";
 
-export function Facts({ facts }: { facts: readonly (readonly [string, string])[] }) {
+export function Facts({ facts }: { facts: readonly (readonly [string, string | null])[] }) {
   return (
     <dl className="facts">
       {facts
-        .filter(([, value]) => value !== "")
+        .filter(([, value]) => value)
         .map(([name, value]) => (
           <div key={name}>
             <dt>{name}</dt>

@@ -23,8 +23,8 @@ export interface Story {
   config: Record<string, Value>;
   code: {
     commit: string;
-    branch: string;
-    remote: string;
+    branch: string | null;
+    remote: string | null;
     is_dirty: boolean;
     script: string;
     masked: string[];
@@ -38,6 +38,7 @@ export interface Story {
   packages: Record<string, Value>;
   environment: Record<string, Value>;
   artifacts: { name: string; size: number; sha256: string }[];
+  marks: { step: number; wall_time: number; text: string }[];
   problems: Problem[];
   tags: Record<string, string[]>;
   hidden: number;

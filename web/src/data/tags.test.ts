@@ -10,11 +10,13 @@ test("tags are found by a part, by a pattern, and by half a pattern", () => {
   expect(tags.filter(makeFilter(""))).toEqual(tags);
 });
 
-test("sections are the parts before the first slash, numbers in order", () => {
-  expect(makeSections(["b/10", "lr", "b/9", "a/x/y", "/odd"])).toEqual([
+test("sections are the parts before the first slash, numbers in order, the machine last", () => {
+  expect(makeSections(["b/10", "system/cpu", "lr", "t/2", "b/9", "a/x/y", "/odd"])).toEqual([
     { prefix: "", tags: ["/odd", "lr"] },
     { prefix: "a", tags: ["a/x/y"] },
     { prefix: "b", tags: ["b/9", "b/10"] },
+    { prefix: "t", tags: ["t/2"] },
+    { prefix: "system", tags: ["system/cpu"] },
   ]);
 });
 

@@ -18,7 +18,10 @@ export function makeFilter(wanted: string): (tag: string) => boolean {
   return (tag) => tag.toLowerCase().includes(text) || pattern?.test(tag) === true;
 }
 
-/** The tags in their sections; both in the order of their names, numbers as numbers. */
+/** What a tracked run logs of its machine; the steps of these count seconds. */
+export const SYSTEM = "system";
+
+/** The tags in their sections; both in the order of their names, the machine's load last. */
 export function makeSections(tags: readonly string[]): Section[] {
   const sections = new Map<string, string[]>();
   const order = new Intl.Collator("en", { numeric: true }).compare;
@@ -29,7 +32,8 @@ export function makeSections(tags: readonly string[]): Section[] {
     if (before) before.push(tag);
     else sections.set(prefix, [tag]);
   }
-  return Array.from(sections, ([prefix, own]) => ({ prefix, tags: own })).sort((a, b) =>
-    order(a.prefix, b.prefix),
+  return Array.from(sections, ([prefix, own]) => ({ prefix, tags: own })).sort(
+    (a, b) =>
+      Number(a.prefix === SYSTEM) - Number(b.prefix === SYSTEM) || order(a.prefix, b.prefix),
   );
 }

@@ -24,6 +24,7 @@ function picture(name: string, y: number[]): Picture {
   return {
     title: "loss",
     lines: makeLines([series], style),
+    flags: [],
     x: [0, 3],
     y: [0, 4],
     measureX: "linear",
@@ -50,4 +51,15 @@ test("a line, its gap, and infinity are there", () => {
   expect(text).toContain('stroke="#123456"');
   expect(text.match(/h8L/g)).toHaveLength(1);
   expect(text).not.toContain("NaN");
+});
+
+test("marks are lines with what was marked, as text", () => {
+  const flags = [
+    { x: 1.5, colour: "#654321", label: "<b>halved</b> (a)" },
+    { x: Number.NaN, colour: "#654321", label: "nowhere" },
+  ];
+  const text = writeSvg({ ...picture("a", [1, 2, 3, 4]), flags });
+  expect(text).toContain('<path d="M221.0 34V256" stroke="#654321" stroke-dasharray="4 3"/>');
+  expect(text).toContain("&lt;b&gt;halved&lt;/b&gt; (a)</text>");
+  expect(text).not.toContain("nowhere");
 });

@@ -1,6 +1,7 @@
 /** A chart as an SVG text: what is shown, with axes, title and names. */
 
 import { type Line, placesIn } from "../data/lines";
+import type { Flag } from "../data/marks";
 import type { Range } from "../scale/range";
 import { type Measure, makeTicks, nameTicks } from "../scale/ticks";
 import {
@@ -15,6 +16,7 @@ import {
 export interface Picture {
   title: string;
   lines: readonly Line[];
+  flags: readonly Flag[];
   x: Range;
   y: Range;
   measureX: Measure;
@@ -55,7 +57,7 @@ class PathPen implements Pen {
 }
 
 export function writeSvg(picture: Picture): string {
-  const { width, height, lines, ink, paper } = picture;
+  const { width, height, lines, flags, ink, paper } = picture;
   const names = lines.slice(0, MOST_NAMES);
   const legend = (names.length + (lines.length > names.length ? 1 : 0)) * 16 + 8;
   const toX = makeProject(picture.x, LEFT, width - RIGHT, picture.measureX === "log");
@@ -67,6 +69,7 @@ export function writeSvg(picture: Picture): string {
     `<text x="${LEFT}" y="20" font-size="14" font-weight="600" fill="${ink}">${escapeXml(picture.title)}</text>`,
     axes(picture, toX, toY),
     `<clipPath id="plot"><rect ${box}/></clipPath><g clip-path="url(#plot)" fill="none" stroke-linejoin="bevel">`,
+    ...flags.map((one) => flag(one, height, toX)),
     ...lines.map((line) => band(line, picture.x, toX, toY)),
     ...lines.map((line) => stroke(line, picture, toX, toY)),
     "</g>",
@@ -107,6 +110,13 @@ function axes(
     `<text x="${right}" y="${bottom + 30}" text-anchor="end" fill="${faint}">${escapeXml(xLabel)}</text>`,
   );
   return parts.join("");
+}
+
+function flag({ x, colour, label }: Flag, height: number, toX: Project): string {
+  const at = toX(x);
+  if (!Number.isFinite(at)) return "";
+  const turned = `translate(${(at - 4).toFixed(1)} ${height - BOTTOM - 6}) rotate(-90)`;
+  return `<path d="M${at.toFixed(1)} ${TOP}V${height - BOTTOM}" stroke="${colour}" stroke-dasharray="4 3"/><text transform="${turned}" font-size="9" fill="${colour}">${escapeXml(label)}</text>`;
 }
 
 function band(line: Line, x: Range, toX: Project, toY: Project): string {

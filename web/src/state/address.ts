@@ -43,6 +43,8 @@ export interface View {
   isLogX: boolean;
   isLogY: boolean;
   isRobust: boolean;
+  /** Whether charts have a line for each event that a run marked. */
+  hasMarks: boolean;
   range: [number, number] | null;
   /** A chart that fills the page, and tags that share one chart. */
   full: string;
@@ -53,8 +55,19 @@ export interface View {
   part: string;
   layers: "boxes" | "masks" | "both" | "none";
   threshold: number;
+  /** Labels of boxes that are switched off, and how wide a picture is. */
+  labelsOff: string[];
+  size: number;
+  /** Histograms as bands of quantiles, text as it was written, an answer drawn. */
+  isBands: boolean;
+  isPlain: boolean;
+  isDrawn: boolean;
+  /** Two runs with all that they have in common, too. */
+  isAll: boolean;
   metric: string;
+  hparam: string;
   at: string;
+  better: "" | "lower" | "higher";
   run: string;
   other: string;
   query: string;
@@ -81,6 +94,7 @@ export const DEFAULTS: View = {
   isLogX: false,
   isLogY: false,
   isRobust: false,
+  hasMarks: true,
   range: null,
   full: "",
   together: [],
@@ -89,8 +103,16 @@ export const DEFAULTS: View = {
   part: "",
   layers: "both",
   threshold: 0,
+  labelsOff: [],
+  size: 260,
+  isBands: false,
+  isPlain: false,
+  isDrawn: false,
+  isAll: false,
   metric: "",
+  hparam: "",
   at: "last",
+  better: "",
   run: "",
   other: "",
   query: "",

@@ -6,6 +6,7 @@ import { ChartControls } from "../components/chart-controls";
 import { Empty, Failed, Waiting } from "../components/states";
 import { getJson } from "../data/api";
 import { useLoaded } from "../data/loading";
+import { type Mark, useMarks } from "../data/marks";
 import { report } from "../data/report";
 import type { Question, Series } from "../data/series";
 import { makeFilter, makeSections, type Section } from "../data/tags";
@@ -19,6 +20,7 @@ import "./curves.css";
 /** How the chart of several tags is called in the address; no tag ends in a slash. */
 const TOGETHER = "together/";
 const NO_PREFIX = "other tags";
+const NO_MARKS: Mark[] = [];
 
 export function CurvesView() {
   const [view, change] = useView();
@@ -27,14 +29,21 @@ export function CurvesView() {
   const tags = useSame((loaded.value?.kinds.scalar ?? []).map((info) => info.tag));
   const found = useMemo(() => tags.filter(makeFilter(view.tags)), [tags, view.tags]);
   const sections = useMemo(() => makeSections(found), [found]);
-  const setting = useSetting(view, change, tags);
+  const marks = useMarks(generation);
+  const setting = useSetting(view, change, tags, view.hasMarks ? marks : NO_MARKS);
   if (!loaded.value) {
     return loaded.error ? <Failed error={loaded.error} /> : <Waiting what="the tags" />;
   }
   if (!tags.length) return <Empty>No run has logged a scalar yet.</Empty>;
   return (
     <div className="curves">
-      <ChartControls view={view} change={change} tags={tags} count={found.length} />
+      <ChartControls
+        view={view}
+        change={change}
+        tags={tags}
+        count={found.length}
+        isMarked={marks.length > 0}
+      />
       {!shown.length && <Empty>No run is chosen.</Empty>}
       {shown.length > 0 && <Charts {...{ view, change, tags, sections, setting }} />}
     </div>
@@ -132,7 +141,12 @@ function OneChart({ tag, ...others }: OneProps) {
 }
 
 /** What all charts share; it changes only when a chart would look different. */
-function useSetting(view: View, change: ChangeView, tags: readonly string[]): ChartSetting {
+function useSetting(
+  view: View,
+  change: ChangeView,
+  tags: readonly string[],
+  marks: readonly Mark[],
+): ChartSetting {
   const { generation, shown, table, colourOf } = useChoice();
   const rested = usePaused(view.smooth, 300);
   // Nobody smooths all points again for a report: the ones that it has are smoothed here.
@@ -174,6 +188,7 @@ function useSetting(view: View, change: ChangeView, tags: readonly string[]): Ch
       isLogY: view.isLogY,
       isRobust: view.isRobust,
       range,
+      marks,
       colourOf: colourOfOne,
       colourOfTag,
       problemsOf,
@@ -189,6 +204,7 @@ function useSetting(view: View, change: ChangeView, tags: readonly string[]): Ch
       view.isLogY,
       view.isRobust,
       range,
+      marks,
       colourOfOne,
       colourOfTag,
       problemsOf,

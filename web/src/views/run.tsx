@@ -46,6 +46,7 @@ function OneRun({ run }: { run: string }) {
     return story.error ? <Failed error={story.error} /> : <Waiting what="the run" />;
   }
   const { status, config, code, diff, files, problems, artifacts, host, packages } = story.value;
+  const { marks } = story.value;
   const isTracked = status.state !== "unknown" || code !== null;
   return (
     <>
@@ -73,6 +74,15 @@ function OneRun({ run }: { run: string }) {
           {problems.map((one) => (
             <li key={`${one.file} ${one.offset} ${one.code}`}>
               {one.file}: {one.message}
+            </li>
+          ))}
+        </ul>
+      </Part>
+      <Part title="Marks" isEmpty={marks.length === 0}>
+        <ul>
+          {marks.map((mark) => (
+            <li key={`${mark.step} ${mark.wall_time} ${mark.text}`}>
+              step {formatNumber(mark.step)}: {mark.text}
             </li>
           ))}
         </ul>
