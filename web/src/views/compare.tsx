@@ -1,13 +1,12 @@
 /** Is one group of runs better than another: the numbers, and a sentence. */
 
-import { useState } from "react";
 import { Empty, Failed, Waiting } from "../components/states";
 import { sendJson } from "../data/api";
 import { useLoaded } from "../data/loading";
 import { spell, type Value } from "../data/story";
 import { formatNumber } from "../format/number";
 import { useChoice } from "../state/choice";
-import { useView } from "../state/view";
+import { useView, type View } from "../state/view";
 import "./run.css";
 
 interface Comparison {
@@ -17,12 +16,12 @@ interface Comparison {
   warnings: string[];
 }
 
+const BETTER: readonly View["better"][] = ["", "lower", "higher"];
 const AT = ["last", "best", "min", "max", "auc"];
 
 export function CompareView() {
   const [view, change] = useView();
   const { table, shown, generation } = useChoice();
-  const [better, setBetter] = useState("");
   const tags = [
     ...new Set(
       table.columns
@@ -33,7 +32,7 @@ export function CompareView() {
   const tag = tags.includes(view.metric)
     ? view.metric
     : (tags.find((name) => /val.*(loss|acc|return)/.test(name)) ?? tags[0] ?? "");
-  const asked = { tags: [tag], by: view.by, at: view.at, better: better || null, runs: shown };
+  const asked = { tags: [tag], by: view.by, at: view.at, better: view.better || null, runs: shown };
   const isAskable = tag !== "" && view.by !== "" && shown.length > 0;
   const found = useLoaded(isAskable ? JSON.stringify(asked) : null, generation, (signal) =>
     sendJson<Comparison>("/api/compare", asked, signal),
@@ -76,7 +75,9 @@ export function CompareView() {
           </select>
         </label>
         {pick("The value that counts", view.at, AT, (at) => change({ at }))}
-        {pick("Better is", better, ["", "lower", "higher"], setBetter)}
+        {pick("Better is", view.better, BETTER, (better) =>
+          change({ better: better as View["better"] }),
+        )}
       </div>
       {!isAskable && <Empty>Choose what makes a group, such as an hparam or the folder.</Empty>}
       {found.error && <Failed error={found.error} />}
@@ -105,6 +106,7 @@ function spellName(name: string): string {
 function Records({ title, records }: { title: string; records: Record<string, Value>[] }) {
   const names = [...new Set(records.flatMap((record) => Object.keys(record)))];
   if (records.length === 0) return null;
+  const isNumber = (name: string) => records.every((one) => typeof one[name] !== "string");
   return (
     <div className="wide">
       <table className="sides records">
@@ -112,7 +114,7 @@ function Records({ title, records }: { title: string; records: Record<string, Va
         <thead>
           <tr>
             {names.map((name) => (
-              <th key={name} scope="col">
+              <th key={name} scope="col" data-number={isNumber(name) || undefined}>
                 {spellName(name)}
               </th>
             ))}
@@ -124,7 +126,7 @@ function Records({ title, records }: { title: string; records: Record<string, Va
               {names.map((name) => {
                 const value = record[name];
                 return (
-                  <td key={name}>
+                  <td key={name} data-number={isNumber(name) || undefined}>
                     {typeof value === "number" ? formatNumber(value, 3) : spell(value ?? "")}
                   </td>
                 );

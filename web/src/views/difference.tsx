@@ -1,6 +1,5 @@
 /** In what two runs differ: settings, packages, code, final values. */
 
-import { useState } from "react";
 import { CodeDiff } from "../components/facts";
 import { Failed, Waiting } from "../components/states";
 import { getJson } from "../data/api";
@@ -8,10 +7,11 @@ import { useLoaded } from "../data/loading";
 import { type Difference, type DiffRow, spell } from "../data/story";
 import { formatNumber } from "../format/number";
 import { useChoice } from "../state/choice";
+import { useView } from "../state/view";
 
 export function DifferenceView({ a, b }: { a: string; b: string }) {
   const { generation } = useChoice();
-  const [isAll, setAll] = useState(false);
+  const [{ isAll }, change] = useView();
   const found = useLoaded(`${a}\n${b}`, generation, (signal) =>
     getJson<Difference>("/api/diff", { a, b }, signal),
   );
@@ -28,7 +28,11 @@ export function DifferenceView({ a, b }: { a: string; b: string }) {
   return (
     <>
       <label className="toggle">
-        <input type="checkbox" checked={isAll} onChange={(event) => setAll(event.target.checked)} />
+        <input
+          type="checkbox"
+          checked={isAll}
+          onChange={(event) => change({ isAll: event.target.checked })}
+        />
         Also what is the same
       </label>
       {[...sections, { title: "Final values", rows: values }].map(({ title, rows }) => {

@@ -1,6 +1,6 @@
 /** Histograms of a tag, run by run, over steps. */
 
-import { useMemo, useState } from "react";
+import { useMemo } from "react";
 import { Bands, Ridges } from "../components/ridges";
 import { Empty, Failed, Waiting } from "../components/states";
 import { TagPicker, useTag } from "../components/tags";
@@ -8,6 +8,7 @@ import { loadHistograms } from "../data/histograms";
 import { useLoaded } from "../data/loading";
 import { byRun } from "../data/media";
 import { useChoice } from "../state/choice";
+import { useView } from "../state/view";
 import "./media.css";
 
 const BINS = 60;
@@ -15,7 +16,7 @@ const MOST = 60;
 
 export function HistogramsView() {
   const { generation, shown, colourOf } = useChoice();
-  const [isBands, setBands] = useState(false);
+  const [{ isBands }, change] = useView();
   const { tag, tags, pick } = useTag("histogram");
   const found = useLoaded(tag || null, generation, (signal) => loadHistograms(tag, BINS, signal));
   const runs = useMemo(() => byRun(found.value?.entries ?? []), [found.value]);
@@ -30,7 +31,7 @@ export function HistogramsView() {
           As
           <select
             value={isBands ? "bands" : "ridges"}
-            onChange={(event) => setBands(event.target.value === "bands")}
+            onChange={(event) => change({ isBands: event.target.value === "bands" })}
           >
             <option value="ridges">ridges, the newest in front</option>
             <option value="bands">quantiles over steps</option>

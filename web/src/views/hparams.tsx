@@ -1,6 +1,6 @@
 /** How hparams and a metric go together: parallel lines, a scatter, and what matters. */
 
-import { useMemo, useState } from "react";
+import { useMemo } from "react";
 import { Parallel } from "../components/parallel";
 import { Scatter } from "../components/scatter";
 import { Empty, Failed, Waiting } from "../components/states";
@@ -39,8 +39,7 @@ export function HparamsView() {
     metrics.find((column) => column.key === view.metric) ??
     metrics.find((column) => /val.*(acc|loss|return)/.test(column.key)) ??
     metrics[0];
-  const [chosen, setChosen] = useState("");
-  const hparam = hparams.find((column) => column.name === chosen) ?? hparams[0];
+  const hparam = hparams.find((column) => column.name === view.hparam) ?? hparams[0];
   const asked = metric && { tag: metric.name, stat: metric.stat, runs: shown };
   const importance = useLoaded(
     asked && shown.length ? JSON.stringify(asked) : null,
@@ -80,15 +79,19 @@ export function HparamsView() {
                 <tr>
                   <th scope="col">hparam</th>
                   <th scope="col">explains</th>
-                  <th scope="col">rank correlation</th>
-                  <th scope="col">runs</th>
+                  <th scope="col" data-number>
+                    rank correlation
+                  </th>
+                  <th scope="col" data-number>
+                    runs
+                  </th>
                 </tr>
               </thead>
               <tbody>
                 {importance.value.hparams.map((one) => (
                   <tr key={one.name}>
                     <th scope="row">
-                      <button type="button" onClick={() => setChosen(one.name)}>
+                      <button type="button" onClick={() => change({ hparam: one.name })}>
                         {one.name}
                       </button>
                     </th>
@@ -96,10 +99,10 @@ export function HparamsView() {
                       <meter min={0} max={1} value={Number(one.importance) || 0} />{" "}
                       {formatShare(one.importance)}
                     </td>
-                    <td>
+                    <td data-number>
                       {one.correlation === null ? "" : formatNumber(Number(one.correlation), 2)}
                     </td>
-                    <td>{one.runs}</td>
+                    <td data-number>{one.runs}</td>
                   </tr>
                 ))}
               </tbody>
@@ -112,7 +115,7 @@ export function HparamsView() {
             <select
               aria-label="Hparam of the scatter"
               value={hparam?.name}
-              onChange={(event) => setChosen(event.target.value)}
+              onChange={(event) => change({ hparam: event.target.value })}
             >
               {hparams.map((column) => (
                 <option key={column.key}>{column.name}</option>

@@ -1,6 +1,6 @@
 /** Pictures of a tag, side by side over runs, with one slider for all. */
 
-import { useMemo, useState } from "react";
+import { useMemo } from "react";
 import { PictureBox } from "../components/picture";
 import { Empty, Failed, Waiting } from "../components/states";
 import { Stepper, TagPicker, useTag } from "../components/tags";
@@ -18,11 +18,14 @@ const LAYERS: [View["layers"], string][] = [
   ["none", "nothing"],
 ];
 
+const [SMALLEST, LARGEST] = [80, 900];
+
 export function ImagesView() {
   const [view, change] = useView();
   const { generation, shown, colourOf } = useChoice();
-  const [size, setSize] = useState(260);
-  const [labelsOff, setLabelsOff] = useState<ReadonlySet<string>>(new Set());
+  const labelsOff = new Set(view.labelsOff);
+  // No address makes a picture larger than the slider does.
+  const size = Math.min(LARGEST, Math.max(SMALLEST, view.size));
   const { tag, tags, pick } = useTag("image");
   const found = useLoaded(tag || null, generation, (signal) =>
     getJson<{ images: Picture[]; leftOut: number }>("/api/images", { tag }, signal),
@@ -38,7 +41,7 @@ export function ImagesView() {
   const toggle = (label: string) => {
     const next = new Set(labelsOff);
     if (!next.delete(label)) next.add(label);
-    setLabelsOff(next);
+    change({ labelsOff: [...next] });
   };
   return (
     <section className="media">
@@ -49,10 +52,10 @@ export function ImagesView() {
           Size
           <input
             type="range"
-            min={80}
-            max={900}
+            min={SMALLEST}
+            max={LARGEST}
             value={size}
-            onChange={(event) => setSize(Number(event.target.value))}
+            onChange={(event) => change({ size: Number(event.target.value) })}
           />
         </label>
         {hasBoxes && (

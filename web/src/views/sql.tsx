@@ -27,7 +27,6 @@ export function SqlView() {
   const [view, change] = useView();
   const { generation } = useChoice();
   const [draft, setDraft] = useState(view.query);
-  const [isDrawn, setDrawn] = useState(false);
   const answer = useLoaded(view.query || null, generation, (signal) => ask(view.query, signal));
   const lines = useMemo(
     () => (answer.value ? makeLines(answer.value.columns) : null),
@@ -90,13 +89,13 @@ export function SqlView() {
             <label className="toggle">
               <input
                 type="checkbox"
-                checked={isDrawn}
-                onChange={(event) => setDrawn(event.target.checked)}
+                checked={view.isDrawn}
+                onChange={(event) => change({ isDrawn: event.target.checked })}
               />
               Draw it over {lines.x}
             </label>
           )}
-          {lines && isDrawn && (
+          {lines && view.isDrawn && (
             <Plot names={lines.names} data={lines.data} height={320} label="The answer, drawn" />
           )}
           <Grid

@@ -1,6 +1,5 @@
 /** Texts of a tag, run by run: Markdown without anything that runs or is fetched. */
 
-import { useState } from "react";
 import { Markdown } from "../components/markdown";
 import { Empty, Failed, Waiting } from "../components/states";
 import { Stepper, TagPicker, useTag } from "../components/tags";
@@ -13,9 +12,8 @@ import { useView } from "../state/view";
 import "./media.css";
 
 export function TextView() {
-  const [view] = useView();
+  const [view, change] = useView();
   const { generation, shown, colourOf } = useChoice();
-  const [isPlain, setPlain] = useState(false);
   const { tag, tags, pick } = useTag("text");
   const found = useLoaded(tag || null, generation, (signal) =>
     getJson<{ texts: TextEntry[]; leftOut: number }>("/api/texts", { tag }, signal),
@@ -31,8 +29,8 @@ export function TextView() {
         <label className="toggle">
           <input
             type="checkbox"
-            checked={isPlain}
-            onChange={(event) => setPlain(event.target.checked)}
+            checked={view.isPlain}
+            onChange={(event) => change({ isPlain: event.target.checked })}
           />
           As it was written
         </label>
@@ -48,7 +46,7 @@ export function TextView() {
               {run} <small>step {entry.step.toLocaleString("en")}</small>{" "}
               <small>{formatTime(entry.wallTime)}</small>
             </h2>
-            {isPlain ? <pre>{flat(entry.text)}</pre> : <Shown text={entry.text} />}
+            {view.isPlain ? <pre>{flat(entry.text)}</pre> : <Shown text={entry.text} />}
             {entry.length !== undefined && (
               <p className="hint">Only the beginning of {entry.length} characters.</p>
             )}
