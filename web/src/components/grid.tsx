@@ -29,7 +29,7 @@ export function Grid({ columns, caption }: Props) {
         <thead>
           <tr>
             {columns.map((column) => (
-              <th key={column.key} scope="col">
+              <th key={column.key} scope="col" data-number={column.isNumber || undefined}>
                 {column.key}
               </th>
             ))}

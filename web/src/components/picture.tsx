@@ -37,13 +37,15 @@ export function PictureBox({ picture, tag, layers, threshold, isLabelOff, size }
         <Masks boxes={boxes} shown={chooseBoxes(boxes, threshold, isLabelOff)} />
       )}
       {hasBare && (layers === "boxes" || layers === "both") && (
-        <Frames boxes={boxes} shown={chooseBoxes(boxes, threshold, isLabelOff)} />
+        <Frames boxes={boxes} shown={chooseBoxes(boxes, threshold, isLabelOff)} size={size} />
       )}
     </div>
   );
 }
 
-function Frames({ boxes, shown }: { boxes: Boxes; shown: number[] }) {
+function Frames({ boxes, shown, size }: { boxes: Boxes; shown: number[]; size: number }) {
+  // In pixels of the picture, so that it is as large on the screen as other small text.
+  const letter = (11 * boxes.width) / size;
   return (
     <svg viewBox={`0 0 ${boxes.width} ${boxes.height}`} aria-hidden>
       {shown.map((number) => {
@@ -65,7 +67,13 @@ function Frames({ boxes, shown }: { boxes: Boxes; shown: number[] }) {
               vectorEffect="non-scaling-stroke"
             />
             {label && (
-              <text x={left} y={top} fill={colour} fontSize={Math.max(boxes.height / 24, 1)}>
+              <text
+                x={left}
+                y={top - letter / 4}
+                fill={colour}
+                fontSize={letter}
+                strokeWidth={letter / 4}
+              >
                 {label}
               </text>
             )}

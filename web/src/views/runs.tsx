@@ -14,7 +14,6 @@ import { useView } from "../state/view";
 import "./runs.css";
 
 const LINE = 28;
-const NAME_WIDTH = 240;
 const SWITCH_WIDTH = 34;
 const STATS = ["min", "max"];
 
@@ -26,12 +25,20 @@ interface Drawn {
 
 /** As wide as what is in it, within reason: the widths must not change while one scrolls. */
 function widthOf(column: Column, title: string): number {
-  let longest = title.length + 3;
-  const every = Math.max(1, Math.floor(column.cells.length / 200));
-  for (let row = 0; row < column.cells.length; row += every) {
-    longest = Math.max(longest, formatCell(column.cells[row] ?? null, column.key).length);
-  }
-  return Math.min(260, Math.max(64, longest * 8.2 + 20));
+  const longest = longestOf(column.cells.map((cell) => () => formatCell(cell, column.key)));
+  // A title is bold, and has room for the arrow of the order.
+  return Math.min(260, Math.max(56, longest * 7.8 + 18, title.length * 8.8 + 34));
+}
+
+function nameWidthOf(runs: readonly string[]): number {
+  // Beside the name there is its colour.
+  return Math.min(380, Math.max(120, longestOf(runs.map((run) => () => run)) * 7.4 + 44));
+}
+
+/** The length of the longest text, of so many that looking at them takes no time. */
+function longestOf(texts: readonly (() => string)[]): number {
+  const every = Math.max(1, Math.floor(texts.length / 200));
+  return texts.reduce((most, text, row) => (row % every ? most : Math.max(most, text().length)), 0);
 }
 
 export function RunsView() {
@@ -46,6 +53,7 @@ export function RunsView() {
     () => columns.map((column, place) => widthOf(column, titles[place] ?? "")),
     [columns, titles],
   );
+  const nameWidth = useMemo(() => nameWidthOf(table.runs), [table]);
   const lines = useMemo(
     () => arrangeRuns(table, listed, view.sort, view.isDescending, view.by ? groupOf : null),
     [table, listed, view.sort, view.isDescending, view.by, groupOf],
@@ -71,7 +79,7 @@ export function RunsView() {
   const items = rows.getVirtualItems();
   const free = sideways.getVirtualItems();
   const lefts = widths.slice(0, fixed).map((_, place) => {
-    return NAME_WIDTH + widths.slice(0, place).reduce((sum, width) => sum + width, 0);
+    return nameWidth + widths.slice(0, place).reduce((sum, width) => sum + width, 0);
   });
   const pinned = lefts.map((left, index) => ({ index, left }));
   const shown = free.map(({ index }) => ({ index: index + fixed, left: null }));
@@ -162,13 +170,13 @@ export function RunsView() {
       {listed.length === 0 && <Empty>No run is left by what you ask for.</Empty>}
       <div className="table" ref={box}>
         <table
-          style={{ width: SWITCH_WIDTH + NAME_WIDTH + pinnedWidth + total }}
+          style={{ width: SWITCH_WIDTH + nameWidth + pinnedWidth + total }}
           aria-rowcount={lines.length}
         >
           <thead>
             <tr>
               <th style={{ width: SWITCH_WIDTH }} aria-label="Shown" />
-              <th style={{ width: NAME_WIDTH }} className="name" aria-sort={order("run")}>
+              <th style={{ width: nameWidth }} className="name" aria-sort={order("run")}>
                 <button type="button" onClick={() => sortBy("run")}>
                   run{arrow("run")}
                 </button>
