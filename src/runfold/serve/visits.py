@@ -213,7 +213,12 @@ async def _see_comparison(seen: Visit) -> None:
     view = seen.view
     metric = _choose_metric(_find_metrics(seen.schema), "name", view.metric)
     if metric is not None and view.by:
-        asked = {"tags": [metric["name"]], "by": view.by, "at": view.at, "better": view.better or None}
+        asked = {
+            "tags": [metric["name"]],
+            "by": view.by,
+            "at": view.at,
+            "better": view.better or None,
+        }
         await seen.recording.record("/api/compare", asked | {"runs": seen.runs})
 
 
