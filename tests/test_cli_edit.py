@@ -75,7 +75,7 @@ def test_json_tells_it_to_programs(log: Path, capsys: pytest.CaptureFixture[str]
     assert told["runs"][1]["values"] == [9, 8]
     assert told["runs"][0] == {
         "name": "a", "becomes": ["a"], "events": [21, 21], "values": [20, 20], "renamed": 0,
-        "bytes": [998, 998],
+        "bytes": [998, 998], "moved": [],
     }  # fmt: skip
 
 

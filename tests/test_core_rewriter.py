@@ -244,3 +244,31 @@ def test_rules_keep_what_a_plain_loop_keeps(points: list[tuple[str, int]], data)
     payloads = [event(value(tag), step=step) for tag, step in points]
     kept = [event(value(tag), step=step) for tag, step in points if low <= step <= high]
     assert rewrite(*payloads, keeps=[(low, high)]) == kept
+
+
+def test_values_apart_bring_their_event_and_nothing_else() -> None:
+    payloads = [
+        b"\x09" + struct.pack("<d", TIME) + part(3, b"brain.Event:2"),
+        event(value("a", extra=UNKNOWN), value("b"), step=1, extra=UNKNOWN),
+        event(step=3, extra=part(7, b"\x08\x01")),
+        event(value("b"), step=4, extra=UNKNOWN),
+        event(step=5, extra=part(4, b"graph")),
+        event(step=6, extra=UNKNOWN),
+        event(value("a"), step=7),
+    ]
+    moved = [event(value("a", extra=UNKNOWN), step=1, extra=UNKNOWN), payloads[-1]]
+    apart = EventFlag.ALL_TAGS | EventFlag.ONLY_VALUES
+    masks = flags(TagFlag.IN_SCOPE, TagFlag.DROP)
+    assert rewrite(*payloads, known=("a", "b"), flags=masks, events=apart) == moved
+    moved.insert(1, payloads[2])
+    assert rewrite(*payloads, flags=masks, events=apart | EventFlag.RESTARTS) == moved
+
+
+def test_limits_hold_behind_the_restart_markers_that_were_passed() -> None:
+    start = part(7, b"\x08\x01")
+    payloads = [event(value("a"), step=n) for n in range(4)]
+    payloads.append(event(step=2, extra=start))
+    payloads += [event(value("a"), step=n) for n in range(2, 6)]
+    limits = np.array([2, 5], np.int64)
+    assert rewrite(*payloads, limits=limits) == [*payloads[:2], *payloads[4:8]]
+    assert rewrite(*payloads, limits=limits[:1]) == [*payloads[:2], *payloads[4:]]

@@ -17,11 +17,11 @@ HELP = """\
 Remove, rename or move what is in a log.
 
 Writes a changed copy of the logdir, or lets it take the logdir's place and
-keeps that as a backup. Deletes and renames tags and runs, keeps or cuts steps,
-thins series, strips kinds, shifts steps and times, merges the folders of a
-restarted job and splits files that hold several runs. What no rule touches
-stays byte for byte. Other files of the runs come along. Prints what changed in
-each run.
+keeps that as a backup. Deletes and renames tags and runs, moves tags from run
+to run, keeps or cuts steps, thins series, strips kinds, shifts steps and times,
+merges the folders of a restarted job and splits files that hold several runs.
+What no rule touches stays byte for byte. Other files of the runs come along.
+Prints what changed in each run.
 
 Example:
   runfold edit demo-runs --delete-tags 'debug/*' --every 10 -o clean
@@ -45,6 +45,13 @@ def add_arguments(parser: Parser) -> None:
         "OLD=NEW",
         "Rename a tag. Stars in a glob carry over (train_*=train/*); s/PATTERN/NEW/ takes a"
         " regular expression with groups.",
+    )
+    _add_list(
+        parser,
+        "--move-tag",
+        "TAG=RUN",
+        "Move a tag into another run, which may be new: a name or a glob in quotes; {run} in RUN is"
+        " the run it comes from ('val/*={run}/val'), and stars carry over.",
     )
     parser.add_argument(
         "--strip",
@@ -153,6 +160,7 @@ def run(options: argparse.Namespace) -> int:
         delete_tags=options.delete_tags,
         keep_tags=options.keep_tags or None,
         rename_tags=options.rename_tag,
+        move_tags=options.move_tag,
         strip=options.strip or (),
         steps=options.steps,
         cut_steps=options.cut_steps,

@@ -45,6 +45,8 @@ class Rewriter(Scanner):
     events_changed: int
     values_changed: int
     bad_records: int
+    values_hidden: int
+    restarts: list[int]
     first_wall_time: float
     has_wall_time: bool
     def __init__(
@@ -58,6 +60,7 @@ class Rewriter(Scanner):
         keeps: ArrayLike | None = None,
         cuts: ArrayLike | None = None,
         limit: int = ...,
+        limits: NDArray[np.int64] | None = None,
         every: int = 0,
         lasts: NDArray[np.int64] | None = None,
         shift_steps: int = 0,

@@ -37,6 +37,8 @@ from runfold.core.scanner cimport (
     EVENT_STEP,
     EVENT_SUMMARY,
     EVENT_WALL_TIME,
+    ONLY_VALUES,
+    RESTARTS,
     SUMMARY_VALUE,
     VALUE_TAG,
     Event,
@@ -114,6 +116,8 @@ cdef class Rewriter(Scanner):
         keeps, cuts: rows of (first, last) steps, both inclusive; a value is kept
             within any of the first, if there are some, and in none of the second.
         limit: values of any tag from this step on are dropped.
+        limits: the same by how many restart markers came before the value; those
+            that it drops are counted as hidden.
         every: of a tag's values only those at multiples of it, its first and last.
         lasts: for each tag number which of the values that pass is the last.
         shift_steps, shift_time: what is added.
@@ -130,6 +134,8 @@ cdef class Rewriter(Scanner):
     cdef readonly int64_t events_changed
     cdef readonly int64_t values_changed
     cdef readonly int64_t bad_records
+    cdef readonly int64_t values_hidden
+    cdef readonly list restarts  # the step of each restart marker so far
     cdef readonly double first_wall_time
     cdef readonly bint has_wall_time
     cdef const uint8_t[::1] flags
@@ -138,6 +144,7 @@ cdef class Rewriter(Scanner):
     cdef const int64_t[:, ::1] keeps
     cdef const int64_t[:, ::1] cuts
     cdef const int64_t[::1] lasts
+    cdef const int64_t[::1] limits
     cdef int boundaries
     cdef int64_t limit, every, shift_steps
     cdef double shift_time
@@ -151,8 +158,8 @@ cdef class Rewriter(Scanner):
 
     def __cinit__(
         self, Tags tags not None, *, flags=None, list names=None, kinds=None, int events=4,
-        keeps=None, cuts=None, int64_t limit=INT64_MAX, int64_t every=0, lasts=None,
-        int64_t shift_steps=0, double shift_time=0.0, int boundaries=0, replace=None,
+        keeps=None, cuts=None, int64_t limit=INT64_MAX, limits=None, int64_t every=0,
+        lasts=None, int64_t shift_steps=0, double shift_time=0.0, int boundaries=0, replace=None,
         uint64_t max_record=256 << 20,
     ):
         self.flags = np.empty(0, np.uint8) if flags is None else flags
@@ -165,6 +172,8 @@ cdef class Rewriter(Scanner):
         self.keeps = _spans(keeps)
         self.cuts = _spans(cuts)
         self.lasts = np.empty(0, np.int64) if lasts is None else lasts
+        self.limits = np.empty(0, np.int64) if limits is None else limits
+        self.restarts = []
         if every < 0:
             raise ValueError("every must not be negative")
         self.event_flags, self.boundaries = events, boundaries
@@ -260,7 +269,8 @@ cdef class Rewriter(Scanner):
         cdef int boundary
         if outcome == MALFORMED:
             self.events += 1
-            self.keep(record, payload, out)
+            if not self.event_flags & ONLY_VALUES:
+                self.keep(record, payload, out)
             return 1
         boundary = AT_VERSION if event.has_version else 0
         boundary = (boundary | (AT_RESTART if event.is_restart else 0)) & self.boundaries
@@ -270,6 +280,8 @@ cdef class Rewriter(Scanner):
         if not event.has_version and not event.is_restart:
             self.is_fresh = False
         self.events += 1
+        if event.is_restart:
+            self.restarts.append(<int64_t> event.step)
         if not self.has_wall_time:
             self.first_wall_time, self.has_wall_time = event.wall_time, True
         if self.decide(&event):
@@ -310,6 +322,7 @@ cdef class Rewriter(Scanner):
     cdef bint decide(self, Event* event) except -1:
         """Say of each value what becomes of it; whether anything of the event changes."""
         cdef bint is_changed = event.has_dropped
+        cdef bint has_kept = False
         cdef Value* value
         cdef size_t i
         if self.changed:
@@ -322,9 +335,12 @@ cdef class Rewriter(Scanner):
             if not value.is_kept:
                 is_changed = True
                 continue
+            has_kept = True
             if self.change(value, i):
                 is_changed = True
             is_changed |= value.moves != 0
+        if self.event_flags & ONLY_VALUES and not has_kept:
+            return True
         return is_changed or self.base_moves(event) != 0
 
     cdef int base_moves(self, const Event* event) noexcept:
@@ -357,6 +373,9 @@ cdef class Rewriter(Scanner):
         if flags & IN_SCOPE:
             if kind & STRIP or (has_steps and not self.is_within(step)):
                 return 0
+        if has_steps and self.is_hidden(step):
+            self.values_hidden += 1
+            return 0
         number = count.passed
         count.passed += 1
         count.first_step = min(count.first_step, step)
@@ -374,6 +393,13 @@ cdef class Rewriter(Scanner):
                 value.moves |= MOVES_TIME
         count.kept += 1
         return 1
+
+    cdef bint is_hidden(self, int64_t step) except -1:
+        cdef Py_ssize_t passed
+        if self.limits.shape[0] == 0:
+            return 0
+        passed = len(self.restarts)
+        return passed < self.limits.shape[0] and step >= self.limits[passed]
 
     cdef bint is_within(self, int64_t step) noexcept:
         cdef Py_ssize_t i
@@ -420,16 +446,18 @@ cdef class Rewriter(Scanner):
         cdef int moves, base = self.base_moves(event)
         cdef bint has_values
         cdef bint is_written = False
+        cdef bint is_apart = (self.event_flags & ONLY_VALUES) != 0
+        # An event that was empty from the start stays.
+        cdef bint has_rest = event.has_others or (event.values == 0 and not event.has_dropped)
         cdef size_t i
+        if is_apart and not (event.is_restart and self.event_flags & RESTARTS):
+            has_rest = False
         for moves in range(4):
             has_values = False
             for i in range(event.values):
                 has_values |= self.values[i].is_kept and self.values[i].moves == moves
-            # An event that was empty from the start stays.
-            if has_values or (moves == base and (
-                event.has_others or (event.values == 0 and not event.has_dropped)
-            )):
-                self.write_part(payload, event, moves, moves == base, out)
+            if has_values or (moves == base and has_rest):
+                self.write_part(payload, event, moves, moves == base or is_apart, out)
                 is_written = True
         if is_written:
             self.events_kept += 1

@@ -24,6 +24,8 @@ cpdef enum EventFlag:
     STRIP_GRAPH = 1
     STRIP_RUN_METADATA = 2
     ALL_TAGS = 4            # events without a value move in time, too
+    ONLY_VALUES = 8         # events without a value that is kept are left out
+    RESTARTS = 16           # ... but for restart markers
 
 cdef struct Value:
     Cursor field            # key, length and message

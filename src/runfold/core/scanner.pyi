@@ -6,6 +6,8 @@ class EventFlag(IntFlag):
     STRIP_GRAPH = 1
     STRIP_RUN_METADATA = 2
     ALL_TAGS = 4
+    ONLY_VALUES = 8
+    RESTARTS = 16
 
 class Scanner:
     tags: Tags

@@ -95,6 +95,11 @@ cdef class Scanner:
 
     cdef bint drops(self, uint32_t key) noexcept:
         """Whether a field of the event itself is left out."""
+        if self.event_flags & ONLY_VALUES:
+            if key in (EVENT_VERSION, EVENT_GRAPH, EVENT_META_GRAPH, EVENT_RUN_METADATA):
+                return True
+            if key == EVENT_SESSION_LOG:
+                return not self.event_flags & RESTARTS
         if key in (EVENT_GRAPH, EVENT_META_GRAPH):
             return (self.event_flags & STRIP_GRAPH) != 0
         return key == EVENT_RUN_METADATA and (self.event_flags & STRIP_RUN_METADATA) != 0

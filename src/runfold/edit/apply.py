@@ -2,38 +2,37 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from runfold.core.encoder import EventBuffer
 from runfold.core.rewriter import Boundary, Rewriter
 from runfold.edit.alive import being_written, find_changed, refuse_live, stamp_files
+from runfold.edit.arrivals import Arrival, choose_targets, plan_arrivals, tell_moves, write_arrival
+from runfold.edit.chain import RunEdit, put_in_order
 from runfold.edit.output import Output
 from runfold.edit.parts import Parts
 from runfold.edit.place import build, choose_place, find_root
-from runfold.edit.plan import Moves, plan_moves
+from runfold.edit.plan import Moves, find_folder, plan_moves
 from runfold.edit.records import copy_records
 from runfold.edit.report import Report, RunReport
-from runfold.edit.rewrite import RunRewrite, resolve_tags
-from runfold.edit.rules import HIGHEST, Rules
+from runfold.edit.rewrite import RunRewrite, TagChanges, resolve_tags
+from runfold.edit.rules import Rules
 from runfold.edit.survey import survey
+from runfold.edit.together import check_together
 from runfold.edit.tree import Tree, place_event_file, read_tree
 from runfold.errors import CannotEdit
 from runfold.logdir.discover import discover
 from runfold.logdir.progress import progress_bar
-from runfold.text import escape, human_list
+from runfold.text import human_list
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from runfold.edit.alive import Stamp
 
 StrPath = str | os.PathLike[str]
-
-_OVERLAPS = {"marker": "is hidden", "cut": "is removed", "keep": "is kept beside it"}
 
 
 def edit(
@@ -91,18 +90,6 @@ def edit(
     return report
 
 
-@dataclass(slots=True)
-class _Run:
-    """One run and what its files become; `marker` is the step of a restart that goes before."""
-
-    rewrite: RunRewrite
-    counts: NDArray[Any]
-    marker: int | None = None
-    # Where it stands among the files of a merged run.
-    number: int | None = None
-    first_start: float = 0.0
-
-
 class _Job:
     """The rules worked out for a logdir as it is."""
 
@@ -121,6 +108,9 @@ class _Job:
             del self.places[name]
         files = [path for run in self.tree.runs.values() for path in run.files]
         self.stamps: dict[str, Stamp] = stamp_files(files)
+        # What goes from each run into others, and the folders of the runs that there will be.
+        self.departures: dict[str, list[Arrival]] = {}
+        self.folders = {target: self.places[name] for name, target in self.moves.targets.items()}
 
     def refuse_live(self) -> None:
         """Refuse a logdir that is being written. Raises CannotEdit."""
@@ -145,8 +135,9 @@ class _Job:
             self.tree.copy_rights(self.places, folder)
         return report
 
-    def _prepare(self, report: Report) -> dict[str, _Run]:
+    def _prepare(self, report: Report) -> dict[str, RunEdit]:
         """Survey the runs in scope and work the rules out for each."""
+        targets = self.moves.targets
         merged = {name for group in self.moves.merged.values() for name in group}
         looks_inside = self.rules.has_tag_rules or self.rules.split is not None
         surveys = [
@@ -158,42 +149,34 @@ class _Job:
         for kind in self.rules.strip:
             if kind not in ("graph", "run_metadata") and not any(s.has_kind(kind) for s in surveys):
                 report.notes.append(f"No run has values of the kind '{kind}'.")
+        goals = choose_targets(surveys, self.rules, changes, targets)
+        reached = {goal for tags in goals.values() for goal in tags.values()}
         runs = {}
         for one in surveys:
-            rewrite = RunRewrite(one, self.rules, changes)
-            is_merged = one.run.name in merged
-            runs[one.run.name] = _Run(rewrite, rewrite.prepare(needs_counts=is_merged))
-        for group in self.moves.merged.values():
-            report.notes += self._chain([runs[name] for name in group])
+            name = one.run.name
+            stay = frozenset(one.names) - goals[name].keys() if name in goals else None
+            rewrite = RunRewrite(one, self.rules, changes, stay)
+            needs_counts = name in merged or name in goals or targets[name] in reached
+            runs[name] = RunEdit(rewrite, rewrite.prepare(needs_counts))
+        for name, target in targets.items():
+            if target in reached and name not in runs:  # it stays as it is, and gets tags
+                one = survey(self.tree.runs[name])
+                runs[name] = RunEdit(RunRewrite(one, Rules(), TagChanges()), one.counts)
+        streams = {targets[name]: [run] for name, run in runs.items() if name not in merged}
+        for target, group in self.moves.merged.items():
+            streams[target] = [runs[name] for name in group]
+            report.notes += put_in_order(streams[target], self.rules)
+        arrivals = plan_arrivals(streams, goals, self.rules, changes)
+        for target in arrivals:
+            check_together(target, streams.get(target, ()), arrivals.get(target, ()))
+        for arrival in chain.from_iterable(arrivals.values()):
+            self.departures.setdefault(arrival.source.name, []).append(arrival)
+        report.notes += tell_moves(arrivals, streams)
         return runs
 
-    def _chain(self, group: list[_Run]) -> list[str]:
-        """Put the runs that become one in the order in which they began; says what overlaps."""
-        notes = []
-        group.sort(key=lambda run: (_start(run), run.rewrite.survey.run.name))
-        steps = [run.rewrite.first_step(run.counts) for run in group]
-        ends = [run.rewrite.last_step(run.counts) for run in group]
-        number = 0
-        for place, run in enumerate(group):
-            step = steps[place]
-            if step is not None and any(end >= step for end in ends[:place]):
-                name = escape(run.rewrite.survey.run.name)
-                notes.append(
-                    f"Run '{name}' goes on at step {step}: what the runs before it have from there"
-                    f" on {_OVERLAPS[self.rules.overlap]}."
-                )
-            run.number, run.first_start = number, _start(group[0])
-            number += len(run.rewrite.survey.run.files)
-            if self.rules.overlap == "marker":
-                # The first run, too: TensorBoard does not act on the first marker it meets.
-                run.marker = step
-            later = [after for after in steps[place + 1 :] if after is not None]
-            if self.rules.overlap == "cut" and later:
-                run.rewrite.limit = min(later) - self.rules.shift_steps
-                run.counts = run.rewrite.prepare(needs_counts=True)
-        return notes
-
-    def _work_on(self, name: str, run: _Run | None, output: Output, notes: list[str]) -> RunReport:
+    def _work_on(
+        self, name: str, run: RunEdit | None, output: Output, notes: list[str]
+    ) -> RunReport:
         found = self.tree.runs[name]
         size = sum(self.stamps[path][2] for path in found.files)
         if name in self.moves.deleted:
@@ -206,18 +189,33 @@ class _Job:
             events, values = (0, 0) if run is None else _count_before(run)
             return RunReport(name, (target,), (events,) * 2, (values,) * 2, 0, (size, size))
         notes += run.rewrite.survey.notes
-        return self._rewrite(name, target, run, output)
+        stays = self._rewrite(name, target, run, output)
+        return self._send(stays, output)
 
-    def _rewrite(self, name: str, target: str, run: _Run, output: Output) -> RunReport:
+    def _send(self, stays: RunReport, output: Output) -> RunReport:
+        """Write what goes from a run into others, and add it to what is said of the run."""
+        for arrival in self.departures.get(stays.name, ()):
+            before = output.size
+            place = find_folder(arrival.target, self.folders)
+            rewriter = write_arrival(arrival, place, output, self.rules)
+            stays = replace(
+                stays,
+                events=(stays.events[0], stays.events[1] + rewriter.events_kept),
+                values=(stays.values[0], stays.values[1] + arrival.told.values),
+                renamed=stays.renamed + rewriter.values_changed,
+                bytes=(stays.bytes[0], stays.bytes[1] + output.size - before),
+                moved=(*stays.moved, arrival.told),
+            )
+        return stays
+
+    def _rewrite(self, name: str, target: str, run: RunEdit, output: Output) -> RunReport:
         one = run.rewrite.survey
         parts = Parts(target, self.places[name], self._count_parts(run))
         parts.check(self.moves.targets.values())
         rewriter = run.rewrite.rewriter(run.rewrite.boundaries)
-        before = output.size
+        before, names = output.size, run.file_names
         for number, (path, size) in enumerate(one.sizes.items()):
-            base = os.path.basename(path)
-            if run.number is not None:
-                base = _merged_name(base, run.first_start, run.number + number)
+            base = names[number]
             if number:
                 rewriter.begin(is_new_run=self._parts_files)
                 parts.advance(self._parts_files)
@@ -230,7 +228,7 @@ class _Job:
                 path,
                 rewriter,
                 output.write,
-                at_boundary=self._cross(parts, rewriter, output, begin, _start(run)),
+                at_boundary=self._cross(parts, rewriter, output, begin, run.start),
                 after_header=self._marker(run) if number == 0 else None,
                 size=size,
             )
@@ -264,11 +262,11 @@ class _Job:
 
         return cross
 
-    def _marker(self, run: _Run) -> EventBuffer | None:
+    def _marker(self, run: RunEdit) -> EventBuffer | None:
         if run.marker is None:
             return None
         marker = EventBuffer()
-        marker.session_start(run.marker, _start(run) + self.rules.shift_time)
+        marker.session_start(run.marker, run.start + self.rules.shift_time)
         return marker
 
     @property
@@ -276,7 +274,7 @@ class _Job:
         """Whether each file begins a part."""
         return self.rules.split in ("files", "sessions")
 
-    def _count_parts(self, run: _Run) -> int:
+    def _count_parts(self, run: RunEdit) -> int:
         if self.rules.split is None:
             return 1
         sizes = run.rewrite.survey.sizes
@@ -291,12 +289,7 @@ class _Job:
         return count + len(crossed)
 
 
-def _start(run: _Run) -> float:
-    start = run.rewrite.survey.start
-    return start if math.isfinite(start) else 0.0
-
-
-def _count_before(run: _Run) -> tuple[int, int]:
+def _count_before(run: RunEdit) -> tuple[int, int]:
     return run.rewrite.survey.events, run.rewrite.survey.values
 
 
@@ -306,9 +299,3 @@ def _count_deleted(found: Any) -> tuple[tuple[int, int], tuple[int, int]]:
     except CannotEdit:  # what goes need not be sound
         return (0, 0), (0, 0)
     return (one.events, 0), (one.values, 0)
-
-
-def _merged_name(name: str, start: float, number: int) -> str:
-    """A name by which all readers put the files of merged runs in their order."""
-    seconds = int(min(max(start, 0.0), HIGHEST))
-    return f"events.out.tfevents.{seconds}.{number:04d}.{name.partition('tfevents.')[2] or name}"

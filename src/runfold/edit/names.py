@@ -47,7 +47,10 @@ def list_renames(rules: Renames) -> list[tuple[str, str]]:
 
 
 def rename(
-    names: Sequence[str], rules: Renames, noun: Literal["run", "tag"] = "tag"
+    names: Sequence[str],
+    rules: Renames,
+    noun: Literal["run", "tag"] = "tag",
+    verb: str = "renamed",
 ) -> dict[str, str]:
     """Return the new name of each name that a rule fits; the first one counts.
 
@@ -64,7 +67,7 @@ def rename(
         if not renamed:
             hint = did_you_mean(old, names)
             fact = f"No {noun} matches" if is_glob(old) or _PATTERN.match(old) else f"No {noun}"
-            raise _ERRORS[noun](f"{fact} '{escape(old)}', so none is renamed. {hint}".rstrip())
+            raise _ERRORS[noun](f"{fact} '{escape(old)}', so none is {verb}. {hint}".rstrip())
         found = renamed | found
     return found
 

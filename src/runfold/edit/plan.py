@@ -40,13 +40,21 @@ def plan_moves(runs: Sequence[str], rules: Rules) -> Moves:
     targets = {}
     for run in runs:
         if run not in deleted:
-            targets[run] = _check_name(joined.get(run, moved.get(run, run)))
+            targets[run] = check_name(joined.get(run, moved.get(run, run)))
     groups: dict[str, list[str]] = {}
     for run in joined:
         groups.setdefault(targets[run], []).append(run)
     _check_distinct(targets, joined)
     merged = {target: group for target, group in groups.items() if len(group) > 1}
     return Moves(tuple(in_scope), targets, deleted, merged)
+
+
+def find_folder(run: str, folders: Mapping[str, str]) -> str:
+    """The folder of a run, in that of the nearest run above it: its name may be another."""
+    for known in (run, *_parents(run)):
+        if known in folders:
+            return posixpath.normpath(posixpath.join(folders[known], posixpath.relpath(run, known)))
+    return run
 
 
 def _merge(runs: Sequence[str], rules: Renames) -> dict[str, str]:
@@ -58,7 +66,7 @@ def _merge(runs: Sequence[str], rules: Renames) -> dict[str, str]:
     """
     found: dict[str, str] = {}
     for rule in list_renames(rules):
-        renamed = {run: _check_name(new) for run, new in rename(runs, [rule], "run").items()}
+        renamed = {run: check_name(new) for run, new in rename(runs, [rule], "run").items()}
         for run, new in renamed.items():
             if all(renamed.get(folder) != new for folder in _parents(run)):
                 found.setdefault(run, new)
@@ -96,7 +104,8 @@ def _parents(run: str) -> Iterable[str]:
         folder = posixpath.dirname(folder)
 
 
-def _check_name(name: str) -> str:
+def check_name(name: str) -> str:
+    """Return the name of a run in its plainest form. Raises CannotEdit for what is none."""
     normal = posixpath.normpath(name) if name else ""
     is_outside = normal.startswith(("/", "../")) or normal == ".."
     if not name or is_outside or "\0" in name:

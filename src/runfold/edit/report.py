@@ -8,10 +8,24 @@ from runfold.text import escape, human_bytes, human_count, human_list
 
 
 @dataclass(frozen=True, slots=True)
+class TagMove:
+    """How much went into another run."""
+
+    run: str
+    tags: int
+    values: int
+
+    def __str__(self) -> str:
+        values, tags = human_count(self.values, "value"), human_count(self.tags, "tag")
+        return f"{values} of {tags} moved into {escape(self.run)}"
+
+
+@dataclass(frozen=True, slots=True)
 class RunReport:
     """What became of one run; without any in `becomes` it is gone.
 
-    Counts are of its event files: before, and after.
+    Counts are of its event files: before, and after. What moved into other runs is
+    part of them.
     """
 
     name: str
@@ -20,6 +34,7 @@ class RunReport:
     values: tuple[int, int]
     renamed: int
     bytes: tuple[int, int]
+    moved: tuple[TagMove, ...] = ()
 
     @property
     def has_changed(self) -> bool:
@@ -27,6 +42,7 @@ class RunReport:
         return (
             self.becomes != (self.name,)
             or self.renamed > 0
+            or bool(self.moved)
             or any(before != after for before, after in (self.events, self.values, self.bytes))
         )
 
@@ -39,6 +55,7 @@ class RunReport:
             gone
         )
         facts += [f"{human_count(self.renamed, 'value')} changed"] * bool(self.renamed)
+        facts += map(str, self.moved)
         facts += [f"{human_bytes(self.bytes[0])} -> {human_bytes(self.bytes[1])}"]
         return f"{escape(self.name)}{moved}: {', '.join(facts)}"
 

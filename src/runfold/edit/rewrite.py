@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from runfold.core.event import Form
-from runfold.core.rewriter import Boundary, KindFlag, Rewriter, TagFlag
+from runfold.core.rewriter import FORMS, Boundary, KindFlag, Rewriter, TagFlag
 from runfold.core.scanner import EventFlag
 from runfold.edit.names import rename
 from runfold.edit.records import copy_records
@@ -22,7 +21,7 @@ from runfold.select import Names, select
 from runfold.text import escape
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -41,6 +40,17 @@ class TagChanges:
     in_scope: frozenset[str] | None = None
     dropped: frozenset[str] = frozenset()
     renamed: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What is left of a tag: its name before and after, its lowest and highest step, its kinds."""
+
+    tag: str
+    name: str
+    first: int
+    last: int
+    kinds: frozenset[str]
 
 
 def resolve_tags(surveys: Sequence[Survey], rules: Rules) -> TagChanges:
@@ -82,13 +92,32 @@ def _match(tags: Sequence[str], wanted: Names) -> list[str]:
 
 
 class RunRewrite:
-    """The rules as they are for one run."""
+    """The rules as they are for one run.
 
-    def __init__(self, survey: Survey, rules: Rules, changes: TagChanges) -> None:
+    `only` are the tags that are left, and all are without it. `is_apart` leaves out
+    what is no value, for tags that go into another run.
+    """
+
+    def __init__(
+        self,
+        survey: Survey,
+        rules: Rules,
+        changes: TagChanges,
+        only: frozenset[str] | None = None,
+        is_apart: bool = False,
+    ) -> None:
         self.survey = survey
         self.rules = rules
         # Values from this step on go: a later part of a merged run has them again.
         self.limit = HIGHEST
+        # The same behind each restart marker, for values that leave the markers behind.
+        self.limits: NDArray[np.int64] | None = None
+        # Whether restart markers go along with values that are apart.
+        self.has_markers = False
+        # How many values went by `limits`; known when they are counted.
+        self.hidden = 0
+        self._only = only
+        self._is_apart = is_apart
         self._changes = changes
         self._flags = np.array([self._flag(tag) for tag in survey.names], np.uint8)
         self._names = [
@@ -121,7 +150,7 @@ class RunRewrite:
     def is_idle(self) -> bool:
         """Whether the run's event files stay as they are."""
         rules = self.rules
-        if self.limit < HIGHEST:
+        if self.limit < HIGHEST or self._is_apart:
             return False
         if (self._flags & (TagFlag.DROP | TagFlag.ASK)).any() or any(self._names):
             return False
@@ -139,6 +168,10 @@ class RunRewrite:
             events |= EventFlag.STRIP_GRAPH
         if rules.tags is None and "run_metadata" in rules.strip:
             events |= EventFlag.STRIP_RUN_METADATA
+        if self._is_apart:
+            events |= EventFlag.ONLY_VALUES
+        if self.has_markers:
+            events |= EventFlag.RESTARTS
         return Rewriter(
             self.survey.tags,
             flags=self._flags,
@@ -148,6 +181,7 @@ class RunRewrite:
             keeps=inclusive(rules.steps),
             cuts=inclusive(rules.cut_steps),
             limit=self.limit,
+            limits=self.limits,
             every=rules.every,
             lasts=self._lasts,
             shift_steps=rules.shift_steps,
@@ -191,6 +225,7 @@ class RunRewrite:
         rewriter = self.rewriter()
         for path, size in self.survey.sizes.items():
             copy_records(path, rewriter, size=size)
+        self.hidden = rewriter.values_hidden
         counts = rewriter.count()
         whole = np.zeros((len(self.survey.names), counts.shape[1]), np.int64)
         whole[: len(counts)] = counts[: len(whole)]
@@ -201,7 +236,7 @@ class RunRewrite:
         flag = 0
         if changes.in_scope is None or tag in changes.in_scope:
             flag |= TagFlag.IN_SCOPE
-        if tag in changes.dropped:
+        if tag in changes.dropped or (self._only is not None and tag not in self._only):
             flag |= TagFlag.DROP
         if is_reserved(tag):
             flag |= TagFlag.STEPLESS
@@ -227,29 +262,39 @@ class RunRewrite:
 
     def _check_names(self, counts: NDArray[np.int64]) -> None:
         """Refuse two tags under one name, unless the one goes on where the other ended."""
-        spans: dict[str, list[tuple[int, int, int]]] = {}
-        for number, (tag, row) in enumerate(zip(self.survey.names, counts, strict=True)):
-            if row[2]:
-                new = self._changes.renamed.get(tag, tag)
-                spans.setdefault(new, []).append((int(row[3]), int(row[4]), number))
+        spans: dict[str, list[Left]] = {}
+        for left in self.list_left(counts):
+            spans.setdefault(left.name, []).append(left)
         for new, parts in spans.items():
-            parts.sort()
-            for (_, end, first), (start, _, second) in pairwise(parts):
-                is_same = self._kind_of(first, counts) == self._kind_of(second, counts)
-                if start <= end or not is_same:
+            parts.sort(key=lambda left: (left.first, left.last))
+            for one, other in pairwise(parts):
+                is_same = bool(one.kinds & other.kinds)
+                if other.first <= one.last or not is_same:
                     reason = "share steps" if is_same else "hold two kinds of data"
-                    one, other = (escape(self.survey.names[tag]) for tag in (first, second))
                     raise CannotEdit(
-                        f"Run '{escape(self.survey.run.name)}': tags '{one}' and '{other}' would"
-                        f" both be '{escape(new)}', and they {reason}. Nothing was changed. Delete"
-                        " one of them, or choose another name."
+                        f"Run '{escape(self.survey.run.name)}': tags '{escape(one.tag)}' and"
+                        f" '{escape(other.tag)}' would both be '{escape(new)}', and they {reason}."
+                        " Nothing was changed. Delete one of them, or choose another name."
                     )
 
-    def _kind_of(self, tag: int, counts: NDArray[np.int64]) -> tuple[int, int]:
+    def list_left(self, counts: NDArray[np.int64]) -> Iterator[Left]:
+        """Yield what will be left of each tag that has values then."""
+        for number, (tag, row) in enumerate(zip(self.survey.names, counts, strict=True)):
+            if row[2]:
+                moves = self._flags[number] & TagFlag.IN_SCOPE and not is_reserved(tag)
+                shift = self.rules.shift_steps if moves else 0
+                new = self._changes.renamed.get(tag, tag)
+                kinds = self._kinds_of(number, int(row[6]))
+                yield Left(tag, new, int(row[3]) + shift, int(row[4]) + shift, kinds)
+
+    def _kinds_of(self, tag: int, forms: int) -> frozenset[str]:
         """What tells whether two tags hold the same: a scalar may be stored in two forms."""
-        forms = int(counts[tag, 6])
-        plugin = 0 if forms == 1 << Form.SCALAR else self.survey.tags.plugin(tag)
-        return forms, plugin
+        plugin = self.survey.tags.plugin(tag)
+        kinds = {self.survey.kinds[form][plugin] for form in range(FORMS) if forms >> form & 1}
+        if "tensor" in kinds:  # of a plugin that Runfold knows nothing of
+            named = f"tensor {self.survey.tags.plugins()[plugin]}".rstrip()
+            kinds = kinds - {"tensor"} | {named}
+        return frozenset(kinds)
 
 
 def _encode(name: str) -> bytes:

@@ -36,6 +36,8 @@ class Rules:
         runs, tags: where the rules hold: names and globs; None is everywhere.
         delete_tags, keep_tags: names and globs of the tags that go, or that stay.
         rename_tags: old name to new, or "OLD=NEW"; see `runfold.edit.names.rename`.
+        move_tags: names and globs of tags to the run that they go into; `{run}` in its
+            name stands for the run that they come from, as it is named in the result.
         strip: kinds whose values go, such as "image,histogram".
         steps, cut_steps: the steps that stay, or that go: "100:200", or (first, end);
             the end is the first step that is not meant, and None leaves a side open.
@@ -59,6 +61,7 @@ class Rules:
     delete_tags: Names = ()
     keep_tags: Names = None
     rename_tags: Renames = ()
+    move_tags: Renames = ()
     strip: str | Iterable[str] = ()
     steps: Spans = ()
     cut_steps: Spans = ()
@@ -80,7 +83,7 @@ class Rules:
                 raise CannotEdit(not_one_of("strip", kind, STRIPPABLE))
         for name in ("steps", "cut_steps"):
             object.__setattr__(self, name, _list_spans(getattr(self, name)))
-        for name in ("rename_tags", "rename_runs", "merge_runs"):
+        for name in ("rename_tags", "move_tags", "rename_runs", "merge_runs"):
             object.__setattr__(self, name, list_renames(getattr(self, name)))
         if self.every < 1 or self.every % 1:
             raise CannotEdit(f"every is a whole number of steps from 1 on, not {self.every}.")
@@ -94,6 +97,10 @@ class Rules:
             raise CannotEdit(not_one_of("split", self.split, SPLITS))
         if self.split is not None and self.merge_runs:
             raise CannotEdit("Runs cannot be merged and split at once. Do one after the other.")
+        if self.split is not None and self.move_tags:
+            raise CannotEdit(
+                "Tags cannot be moved out of runs that are split. Do one after the other."
+            )
 
     @property
     def has_tag_rules(self) -> bool:
@@ -102,6 +109,7 @@ class Rules:
             self.delete_tags
             or self.keep_tags is not None
             or self.rename_tags
+            or self.move_tags
             or self.strip
             or self.steps
             or self.cut_steps

@@ -40,7 +40,8 @@ class Survey:
     """What one run holds; the arrays have a row for each tag number.
 
     `kinds` tells of every form and plugin which kind it is, and `sizes` how much of
-    each file was there: a second pass must see the same.
+    each file was there: a second pass must see the same. `restarts` are the steps of
+    its restart markers.
     """
 
     run: FoundRun
@@ -50,6 +51,7 @@ class Survey:
     kinds: list[list[str]]
     met: NDArray[np.int64]
     start: float
+    restarts: list[int]
     sizes: dict[str, int]
     events: int
     notes: list[str] = field(default_factory=list)
@@ -95,6 +97,7 @@ def survey(run: FoundRun) -> Survey:
         list_kinds(tags.plugins()),
         rewriter.count_kinds(),
         rewriter.first_wall_time,
+        rewriter.restarts,
         sizes,
         rewriter.events,
         notes,
