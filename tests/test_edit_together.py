@@ -1,4 +1,4 @@
-"""Tags that two runs would share: where one may go on, and where a move is refused."""
+"""Tags that two runs would share: where one may go on, and where a move or merge is refused."""
 
 import json
 import os
@@ -33,6 +33,7 @@ def test_tag_goes_on_behind_what_the_run_has_of_it(tmp_path: Path) -> None:
         ({"move_tags": {"loss": "new"}}, CannotEdit, "from runs 'a' and 'b', and steps"),
         ({"move_tags": {"loss": "c"}, "runs": "a"}, CannotEdit, "two kinds of data: text and sca"),
         ({"move_tags": {"loss": "c"}, "split": "files"}, CannotEdit, "one after the other"),
+        ({"merge_runs": {"[bc]": "c"}}, CannotEdit, "two kinds of data: .* Nothing was changed"),
     ],
 )
 def test_what_readers_could_not_tell_apart_is_refused(

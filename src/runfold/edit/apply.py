@@ -167,7 +167,7 @@ class _Job:
             streams[target] = [runs[name] for name in group]
             report.notes += put_in_order(streams[target], self.rules)
         arrivals = plan_arrivals(streams, goals, self.rules, changes)
-        for target in arrivals:
+        for target in {**self.moves.merged, **arrivals}:
             check_together(target, streams.get(target, ()), arrivals.get(target, ()))
         for arrival in chain.from_iterable(arrivals.values()):
             self.departures.setdefault(arrival.source.name, []).append(arrival)
