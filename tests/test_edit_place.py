@@ -79,8 +79,11 @@ def test_places_that_cannot_be_are_refused(
     (log.parent / "full").mkdir()
     (log.parent / "full" / "file").write_text("mine")
     before = contents(log.parent)
-    with pytest.raises(error, match=message):
-        edit("log", every=2, **places)
+    for is_dry in (False, True) if places else (False,):
+        with pytest.raises(error, match=message):
+            edit("log", every=2, dry_run=is_dry, **places)
+        with pytest.raises(error, match=message):
+            repair("log", dry_run=is_dry, **places)
     assert contents(log.parent) == before
 
 
@@ -117,8 +120,12 @@ def test_file_that_is_open_for_writing_is_not_replaced_unless_told_to(log: Path)
     before = contents(log)
     path = log / "run-3" / "events.out.tfevents.1"
     with path.open("ab"):
-        with pytest.raises(CannotEdit, match=r"Being written: .*run-3"):
-            edit(log, in_place=True, every=2)
+        for is_dry in (False, True):
+            with pytest.raises(CannotEdit, match=r"Being written: .*run-3"):
+                edit(log, in_place=True, every=2, dry_run=is_dry)
+            with pytest.raises(CannotEdit, match=r"Being written: .*run-3"):
+                repair(log, in_place=True, dry_run=is_dry)
+        assert edit(log, in_place=True, every=2, dry_run=True, force=True).changed
         assert contents(log) == before
         edit(log, log.parent / "new", every=2)
         edit(log, in_place=True, every=2, force=True)

@@ -130,7 +130,7 @@ def add_places(parser: Parser) -> None:
     parser.add_argument(
         "--dry-run",
         action="store_true",
-        help="Say what would change and write nothing. Default: off.",
+        help="Say what would change, or be refused, and write nothing. Default: off.",
     )
     parser.add_argument(
         "--force",

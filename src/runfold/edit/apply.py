@@ -54,7 +54,8 @@ def edit(
             event files: artifacts, checkpoints, projector files.
         in_place: let the result take the place of the logdir, which is kept.
         backup: where it is kept then; `LOGDIR.backup-DATE-TIME` by default.
-        dry_run: only say what would change; nothing is written.
+        dry_run: only say what would change; nothing is written. With `output` or
+            `in_place`, what they would be refused for is raised.
         force: change a run in place although it is being written.
         progress: show a bar; by default where a person watches.
         rules: what changes; see `runfold.edit.rules.Rules`.
@@ -68,12 +69,14 @@ def edit(
         >>> edit("runs", "clean", delete_tags="debug/*", rename_tags={"los": "loss"})
     """
     wanted = Rules(**rules)
-    if dry_run:
+    if dry_run and output is None and not in_place and backup is None:
         return _Job(find_root(logdir), wanted, is_linked=False).work(None, progress)
     place = choose_place(logdir, output, in_place, backup)
     job = _Job(place.source, wanted, is_linked=place.is_in_place)
     if place.is_in_place and not force:
         job.refuse_live()
+    if dry_run:
+        return job.work(None, progress)
     with build(place) as result:
         report = job.work(result.folder, progress)
         changed = find_changed(job.stamps)

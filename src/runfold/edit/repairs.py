@@ -112,7 +112,7 @@ def repair(
     Example:
         >>> repair("runs", "sound").changed
     """
-    if dry_run:
+    if dry_run and output is None and not in_place and backup is None:
         tree, stamps = _read(find_root(logdir))
         return _work(tree, stamps, None, False, progress)
     place = choose_place(logdir, output, in_place, backup)
@@ -121,6 +121,8 @@ def repair(
         tree.check_links()
         if not force:
             refuse_live((run.path for run in tree.runs.values()), stamps)
+    if dry_run:
+        return _work(tree, stamps, None, place.is_in_place, progress)
     with build(place) as result:
         report = _work(tree, stamps, result.folder, place.is_in_place, progress)
         if place.is_in_place:
