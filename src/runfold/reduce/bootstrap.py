@@ -18,6 +18,8 @@ chance plays no part.
 from __future__ import annotations
 
 import math
+import os
+from concurrent.futures import ThreadPoolExecutor
 from itertools import combinations_with_replacement
 from typing import TYPE_CHECKING
 
@@ -37,6 +39,7 @@ CUTS: dict[str, Callable[[int], int]] = {
 
 # A block of steps times resamples; a few arrays of this size live at once.
 _BLOCK_BYTES = 8 << 20
+_MOST_THREADS = 4
 
 
 def bootstrap_intervals(
@@ -61,9 +64,15 @@ def bootstrap_intervals(
     weights = _count(ranks[:, cut : n - cut], n) / (n - 2 * cut)
     tail = (1 - level) / 2
     width = max(1, _BLOCK_BYTES // (8 * len(ranks)))
-    for start in range(0, steps, width):
+
+    def fill(start: int) -> None:
         part = slice(start, start + width)
         low[part], high[part] = _ends(_resample(ordered[part], weights), chances, tail)
+
+    # Products and partitions let go of the GIL. Blocks are the same whoever takes them.
+    starts = range(0, steps, width)
+    with ThreadPoolExecutor(min(_MOST_THREADS, len(starts), os.cpu_count() or 1)) as pool:
+        list(pool.map(fill, starts))
     return low, high
 
 
