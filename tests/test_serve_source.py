@@ -86,3 +86,19 @@ def test_work_is_given_up_after_its_time(logdir):
         asyncio.run(source.work(end.wait, 30))
     end.set()
     source.close()
+
+
+def test_quick_questions_are_answered_while_all_that_compute_are_at_work(logdir):
+    source = Source(logdir)
+    end = threading.Event()
+
+    async def both():
+        slow = [asyncio.create_task(source.compute(end.wait, 30)) for _ in range(20)]
+        slow += [asyncio.create_task(source.query(end.wait, 30)) for _ in range(20)]
+        await asyncio.sleep(0)
+        assert await source.work(len, source.runs()) == 2
+        end.set()
+        return await asyncio.gather(*slow)
+
+    assert asyncio.run(both()) == [True] * 40
+    source.close()

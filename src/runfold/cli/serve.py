@@ -73,6 +73,9 @@ def add_arguments(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Serve until told to end."""
+    # Before NumPy is loaded: requests run in threads already, and those of OpenBLAS, which
+    # spin while they wait, double the time that the band of a fold takes.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from runfold.serve.access import Access
     from runfold.serve.app import make_app
     from runfold.serve.server import Server, find_names, is_private, listen, make_url

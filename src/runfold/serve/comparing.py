@@ -42,7 +42,7 @@ async def compare(request: Request) -> Response:
     """Whether one group of runs is better than another, in numbers and in words."""
     asked = await read_json(request, Comparing)
     source: Source = request.app.state.source
-    return JsonResponse(await source.work(make_comparison, source, asked))
+    return JsonResponse(await source.compute(make_comparison, source, asked))
 
 
 def make_comparison(source: Source, asked: Comparing) -> dict[str, Any]:

@@ -93,7 +93,7 @@ async def fold(request: Request) -> Response:
     """The line and band of each tag in each group of runs."""
     asked = await read_json(request, Fold)
     source: Source = request.app.state.source
-    return ArrowResponse(await source.work(make_folds, source, asked))
+    return ArrowResponse(await source.compute(make_folds, source, asked))
 
 
 def make_folds(source: Source, asked: Fold) -> bytes:

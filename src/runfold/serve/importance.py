@@ -38,7 +38,7 @@ async def importance(request: Request) -> Response:
     """The hparams that explain most of a metric, first."""
     asked = await read_json(request, Metric)
     source: Source = request.app.state.source
-    return JsonResponse(await source.work(weigh_hparams, source, asked))
+    return JsonResponse(await source.compute(weigh_hparams, source, asked))
 
 
 def weigh_hparams(source: Source, asked: Metric) -> dict[str, Any]:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 _WORKERS = 8
 # So many may wait for a worker: 50 pages that open 60 charts at a time are no attack.
 _PLACES = 4000
+# So many folds and comparisons at once: they keep all cores busy, some for seconds.
+_COMPUTING = 3
 # So many queries at once: each has a process, and may take its memory.
 _QUERIES = 2
 # So many may wait; each of 50 pages has one, and a program may ask some more.
@@ -69,6 +71,7 @@ class Source:
         # Whoever follows the files says so.
         self.is_live = False
         self._quick = Lane(workers, _PLACES, seconds, seconds)
+        self._computing = Lane(_COMPUTING, _PLACES, seconds, seconds)
         self._queries = Lane(_QUERIES, _QUERY_PLACES, seconds, seconds)
         # The processes in which queries are answered.
         self.crew = Crew(_QUERIES)
@@ -107,6 +110,10 @@ class Source:
         Raises TooBusy and TookTooLong, as a lane does.
         """
         return await self._quick.work(self._held(function, *args, **kwargs))
+
+    async def compute(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """The same for what may take seconds: it takes no worker from what is quick."""
+        return await self._computing.work(self._held(function, *args, **kwargs))
 
     async def query(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """The same for what takes a process of its own: few at a time, the others wait."""
@@ -147,7 +154,7 @@ class Source:
 
     def close(self) -> bool:
         """Take no more work, and drop what waits; False where some is still being done."""
-        for lane in (self._quick, self._queries):
+        for lane in (self._quick, self._computing, self._queries):
             lane.close()
         self.crew.close()
         with self._gate.alone(_PATIENCE) as is_alone:
