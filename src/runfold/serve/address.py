@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlencode
 
 from runfold.serve.errors import BadRequest
-from runfold.text import escape, not_one_of
+from runfold.text import escape, not_one_of, utf8
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Iterable, Mapping
 
 TABS = (
     *("runs", "curves", "images", "audio", "text", "histograms", "more"),
@@ -66,18 +65,22 @@ class View:
     step: int | None = None
     address: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
-    @property
-    def fits_tag(self) -> Callable[[str], bool]:
-        """Whether a tag is looked for: by a part of it or by a regular expression.
+    def find_tags(self, tags: Iterable[str]) -> set[str]:
+        """Those that are looked for: by a part of them or by a regular expression.
 
         A pattern that means something to a browser alone fits every tag.
         """
-        wanted = self.tags.lower()
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        tags, wanted = list(tags), self.tags.lower()
         try:
-            pattern = re.compile(self.tags, re.IGNORECASE)
-        except (re.error, OverflowError, RecursionError):
-            return lambda tag: True
-        return lambda tag: wanted in tag.lower() or pattern.search(tag) is not None
+            # RE2 does not go back: "(a+)+$" would keep Python, and all its threads, for ever.
+            texts = pa.array(map(utf8, tags), pa.string())
+            found = pc.match_substring_regex(texts, self.tags, ignore_case=True).to_pylist()
+        except (pa.ArrowInvalid, UnicodeEncodeError):
+            return set(tags)
+        return {tag for tag, fits in zip(tags, found, strict=True) if fits or wanted in tag.lower()}
 
     def narrow(self, condition: str) -> View:
         """The view of those of its runs for which a condition holds too."""

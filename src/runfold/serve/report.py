@@ -65,7 +65,9 @@ async def make_report(app: Starlette, view: View) -> bytes:
     table = await _choose(recording, view)
     runs = table["run"].to_pylist()
     tags = await source.work(list_tags, source, runs)
-    seen = Visit(recording, view, runs, table.schema, tags["kinds"])
+    names = {one["tag"] for known in tags["kinds"].values() for one in known}
+    wanted = await source.work(view.find_tags, names)
+    seen = Visit(recording, view, runs, table.schema, tags["kinds"], wanted)
     await visit(seen)
     status = json.loads((await recording.ask("/api/status"))[1])
     kinds = {kind: len(known) for kind, known in tags["kinds"].items()}

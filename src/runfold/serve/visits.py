@@ -38,6 +38,7 @@ class Visit:
 
     Attributes:
         kinds: the tags of each kind in these runs; those not in the report are taken out.
+        wanted: the tags that the view looks for.
     """
 
     recording: Recording
@@ -45,12 +46,12 @@ class Visit:
     runs: list[str]
     schema: pa.Schema
     kinds: dict[str, list[dict[str, Any]]]
+    wanted: set[str]
     notes: list[str] = field(default_factory=list)
 
     def find_tag(self, kind: str) -> str | None:
         """The tag that a view of one kind shows; the only one of its kind in the report."""
-        fits = self.view.fits_tag
-        tags = [one["tag"] for one in self.kinds.get(kind, []) if fits(one["tag"])]
+        tags = [one["tag"] for one in self.kinds.get(kind, []) if one["tag"] in self.wanted]
         tag = self.view.full if self.view.full in tags else next(iter(tags), None)
         self.keep_tags(kind, [] if tag is None else [tag])
         return tag
@@ -92,7 +93,7 @@ async def _see_curves(seen: Visit) -> None:
     view = seen.view
     others = {*view.together, view.full}
     tags = [one["tag"] for one in seen.kinds.get("scalar", [])]
-    tags = [tag for tag in tags if view.fits_tag(tag) or tag in others]
+    tags = [tag for tag in tags if tag in seen.wanted or tag in others]
     seen.keep_tags("scalar", tags)
     asked: dict[str, Any] = {"runs": None, "x": view.x, "log": view.is_log_x}
     if view.is_folded:
