@@ -48,7 +48,7 @@ def test_readme_tells_of_every_command(name: str) -> None:
 def test_top_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--help"]) == 0
     shown = capsys.readouterr().out
-    assert all(f"  {name:<8}{line}\n" in shown for name, line in COMMANDS.items())
+    assert all(f"  {name:<13}{line}\n" in shown for name, line in COMMANDS.items())
 
 
 def test_version_is_the_package_s(capsys: pytest.CaptureFixture[str]) -> None:

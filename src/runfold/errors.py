@@ -4,6 +4,8 @@
     ├── LogdirNotFound   (also a FileNotFoundError) a path that leads nowhere
     ├── UnknownRun       (also a KeyError)          no run of that name
     ├── UnknownTag       (also a KeyError)          no tag of that name
+    ├── UnknownExperiment (also a KeyError)         no experiment of that id or name
+    ├── UnknownTrial     (also a KeyError)          no trial of that id or name
     ├── AmbiguousTag     (also a LookupError)       the tag holds two kinds of data
     ├── UnknownStatistic (also a ValueError)        no operation or statistic of that name
     ├── UnknownColumn    (also a KeyError)          no column of that name
@@ -41,10 +43,12 @@ __all__ = [
     "QueryStopped",
     "RunfoldError",
     "UnknownColumn",
+    "UnknownExperiment",
     "UnknownFormat",
     "UnknownRun",
     "UnknownStatistic",
     "UnknownTag",
+    "UnknownTrial",
 ]
 
 
@@ -77,6 +81,14 @@ class LogdirNotFound(RunfoldError, FileNotFoundError):
 
 class UnknownRun(RunfoldError, KeyError):
     """No run has that name, or none matches that glob."""
+
+
+class UnknownExperiment(RunfoldError, KeyError):
+    """No experiment has that id or name, or several begin with it."""
+
+
+class UnknownTrial(RunfoldError, KeyError):
+    """No trial has that id or name, or several begin with it."""
 
 
 class UnknownTag(RunfoldError, KeyError):

@@ -33,6 +33,8 @@ COMMANDS = {
     "unpack": "Give back the event files of a pack.",
     "serve": "Show the runs in the browser, and follow them while they grow.",
     "report": "Write what the page shows as one HTML file, which opens without a server.",
+    "experiments": "List experiments, and keep them in order.",
+    "trials": "List the trials of an experiment.",
     "run": "Track a script that was not changed.",
     "demo": "Train a small ensemble and look at its logs.",
 }

@@ -130,7 +130,12 @@ def parse(argv: Sequence[str]) -> tuple[Command, argparse.Namespace]:
     name = argv[0] if argv else "--help"
     if name in COMMANDS:
         command = load(name)
-        return command, parser_of(name, command).parse_args(argv[1:])
+        given = argv[1:]
+        if actions := getattr(command, "ACTIONS", None):
+            from runfold.cli.actions import name_action
+
+            given = name_action(given, list(actions))
+        return command, parser_of(name, command).parse_args(given)
     top = _top()
     if not name.startswith("-"):
         note(f"No command '{name}'. {did_you_mean(name, COMMANDS)}".rstrip() + _SEE)
@@ -159,7 +164,7 @@ def parser_of(name: str, command: Command) -> Parser:
 
 
 def _top() -> Parser:
-    commands = "\n".join(f"  {name:<8}{line}" for name, line in COMMANDS.items())
+    commands = "\n".join(f"  {name:<13}{line}" for name, line in COMMANDS.items())
     about = f"{_ABOUT}\nCommands:\n{commands}\n\nExample:\n  runfold ls runs/\n\n{_STATUS}"
     parser = Parser("runfold", about, usage="runfold COMMAND [options]")
     parser.add_argument(

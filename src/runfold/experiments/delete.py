@@ -1,0 +1,43 @@
+"""The end of an experiment: its folder is removed, at once or not at all."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from typing import TYPE_CHECKING
+
+from runfold.edit.alive import being_written, is_alive
+from runfold.errors import CannotEdit
+
+if TYPE_CHECKING:
+    from runfold.experiments.experiment import Experiment, Experiments
+
+
+def delete_experiment(
+    experiments: Experiments, experiment: Experiment, *, is_forced: bool = False
+) -> None:
+    """Remove the folder of an experiment with all that is in it; its ids are not used again.
+
+    It is gone from the logdir at once, also if this is killed in the middle. A
+    link is removed, and what it leads to stays. Raises CannotEdit for runs that
+    are being written, unless forced, and for the logdir itself.
+    """
+    if experiment.path == experiments.logdir:
+        raise CannotEdit(
+            "The run lies in the logdir itself, whose folder may hold other things. Nothing was"
+            " deleted. Remove its event files by hand."
+        )
+    alive = [trial.path for trial in experiment.trials if is_alive(trial.path)]
+    if alive and not is_forced:
+        raise CannotEdit(
+            f"{being_written(alive).args[0].partition(' What')[0]} Nothing was deleted. Stop them"
+            " with `runfold stop`, or insist with --force."
+        )
+    if os.path.islink(experiment.path):
+        os.unlink(experiment.path)
+        return
+    # Out of the logdir's names first: half of an experiment must not look like a whole one.
+    grave = tempfile.mkdtemp(prefix=".runfold-", suffix=".tmp", dir=experiments.logdir)
+    os.rename(experiment.path, os.path.join(grave, "experiment"))
+    shutil.rmtree(grave)

@@ -1,0 +1,154 @@
+"""Experiments and trials as they are found in a logdir, and how they are named."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from runfold.errors import LogdirNotFound, UnknownExperiment, UnknownTrial
+from runfold.experiments.index import Entry, change_index, load_index
+from runfold.logdir.discover import discover
+from runfold.text import did_you_mean, escape, human_list
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from runfold.experiments.index import Index
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A run, by its name below the logdir, and the id of its experiment."""
+
+    id: int
+    name: str
+    experiment: int
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """The runs in one folder directly below the logdir, or one run that lies there itself."""
+
+    id: int
+    name: str
+    trials: tuple[Trial, ...]
+    labels: tuple[str, ...]
+    note: str
+    is_archived: bool
+    path: str
+
+
+Named = TypeVar("Named", Experiment, Trial)
+
+
+def open_experiments(logdir: str | os.PathLike[str]) -> Experiments:
+    """The experiments of a logdir; no event file is read.
+
+    Those that were never seen before get ids. Raises LogdirNotFound.
+    """
+    return Experiments(os.fspath(logdir))
+
+
+class Experiments:
+    """The experiments of a logdir, by id, name or the beginning of a name."""
+
+    def __init__(self, logdir: str) -> None:
+        self.logdir = os.path.abspath(os.path.expanduser(logdir))
+        if not os.path.isdir(self.logdir):
+            discover(logdir)  # which says what is wrong with the path, if it leads nowhere
+            raise LogdirNotFound(
+                f"{escape(logdir)} is no folder; experiments are folders below a logdir."
+            )
+        self.all = _find_all(self.logdir)
+
+    def find(self, text: str) -> Experiment:
+        """One by its id, its name, or the beginning of its name alone. Raises UnknownExperiment.
+
+        A number is an id first, and a name only where no experiment has that id.
+        """
+        return _pick(text, self.all, "experiment", UnknownExperiment)
+
+    def find_trial(self, text: str) -> Trial:
+        """One by its id, its run's name, or the beginning of that. Raises UnknownTrial."""
+        trials = [trial for experiment in self.all for trial in experiment.trials]
+        return _pick(text, trials, "trial", UnknownTrial)
+
+    def label(self, experiment: Experiment, add: Sequence[str], remove: Sequence[str]) -> None:
+        """Put labels on an experiment, and take others off."""
+
+        def change(entry: Entry) -> None:
+            kept = [label for label in entry.labels if label not in remove]
+            entry.labels = list(dict.fromkeys([*kept, *add]))
+
+        self._change(experiment, change)
+
+    def note(self, experiment: Experiment, text: str) -> None:
+        """Keep a note on an experiment, instead of an earlier one; an empty one is none."""
+        self._change(experiment, lambda entry: setattr(entry, "note", text))
+
+    def archive(self, experiment: Experiment, is_archived: bool = True) -> None:
+        """Leave an experiment out of lists from now on, or take it in again."""
+        self._change(experiment, lambda entry: setattr(entry, "is_archived", is_archived))
+
+    def _change(self, experiment: Experiment, change: Callable[[Entry], object]) -> None:
+        def change_one(index: Index) -> None:
+            # Another may have deleted the index meanwhile.
+            change(index.experiments.setdefault(experiment.name, Entry(experiment.id)))
+
+        change_index(self.logdir, change_one)
+        self.all = _find_all(self.logdir)
+
+
+def name_experiment(run: str) -> str:
+    """The experiment that a run belongs to, by the run's name."""
+    return run.partition("/")[0]
+
+
+def _find_all(logdir: str) -> tuple[Experiment, ...]:
+    runs = discover(logdir).runs
+    grouped: dict[str, list[str]] = {}
+    for name in runs:
+        grouped.setdefault(name_experiment(name), []).append(name)
+    index = load_index(logdir, list(grouped), list(runs))
+    found = []
+    for name, names in grouped.items():
+        entry = index.experiments[name]
+        trials = tuple(Trial(index.trials[run], run, entry.id, runs[run].path) for run in names)
+        path = os.path.normpath(os.path.join(logdir, name))
+        found.append(
+            Experiment(
+                entry.id, name, trials, tuple(entry.labels), entry.note, entry.is_archived, path
+            )
+        )
+    return tuple(sorted(found, key=lambda one: one.id))
+
+
+def _pick(
+    text: str,
+    known: Sequence[Named],
+    noun: str,
+    unknown: type[UnknownExperiment] | type[UnknownTrial],
+) -> Named:
+    wanted = text.rstrip("/") or text
+    for one in known:
+        if text.isdecimal() and text.isascii() and one.id == int(text):
+            return one
+    for one in known:
+        if one.name == wanted:
+            return one
+    begun = [one for one in known if wanted and one.name.startswith(wanted)]
+    if len(begun) == 1:
+        return begun[0]
+    if begun:
+        names = human_list(one.name for one in begun)
+        raise unknown(f"Several {noun}s begin with '{escape(text)}': {names}. Give more of it.")
+    hint = did_you_mean(text, [one.name for one in known])
+    if text.isdecimal() and known:
+        near = sorted(known, key=lambda one: abs(one.id - int(text[:18])))[:3]
+        near.sort(key=lambda one: one.id)
+        hint = "There are " + human_list(f"{one.id} ({one.name})" for one in near) + "."
+    if not known:
+        hint = f"There is no {noun} at all."
+    raise unknown(f"No {noun} '{escape(text)}'. {hint}".rstrip())

@@ -1,0 +1,73 @@
+"""What was done to runs, experiments and instances, by whom and how: a log that only grows."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import warnings
+from typing import Any
+
+from runfold.log.environment import name_user
+from runfold.state import make_private, state_folder
+
+# Two files of this size are kept: some ten thousand actions.
+_LARGEST = 4 << 20
+
+
+def record_action(
+    action: str, target: str, *, how: str, outcome: str = "done", **more: Any
+) -> None:
+    """Note an action, such as `stop` of a run by `command` or `page`; raises nothing.
+
+    One line in `audit.jsonl` of the state folder, which only its owner can read.
+    """
+    line = {
+        "time": time.time(),
+        "user": name_user(),
+        "host": os.uname().nodename,
+        "pid": os.getpid(),
+        "action": action,
+        "target": target,
+        "how": how,
+        "outcome": outcome,
+        **more,
+    }
+    try:
+        _append(state_folder("audit.jsonl"), json.dumps(line, default=str).encode() + b"\n")
+    except OSError as error:
+        warnings.warn(
+            f"The audit log cannot be written: {error}. What was done is not noted.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+
+
+def read_actions(last: int = 100) -> list[dict[str, Any]]:
+    """The last actions, the newest at the end; lines that say nothing readable are left out."""
+    place = state_folder("audit.jsonl")
+    found: list[dict[str, Any]] = []
+    for path in (place + ".1", place):
+        try:
+            with open(path, encoding="utf-8", errors="replace") as file:
+                lines = file.readlines()[-last:]
+        except OSError:
+            continue
+        for line in lines:
+            try:
+                said = json.loads(line)
+            except ValueError:  # cut off by a full disk
+                continue
+            found += [said] if isinstance(said, dict) else []
+    return found[-last:]
+
+
+def _append(place: str, line: bytes) -> None:
+    make_private(os.path.dirname(place))
+    handle = os.open(place, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    try:
+        os.write(handle, line)  # whole, whoever else writes
+        if os.fstat(handle).st_size > _LARGEST:
+            os.replace(place, place + ".1")
+    finally:
+        os.close(handle)

@@ -1,0 +1,195 @@
+"""Experiments and trials: their ids last, and they are found by id, name and beginning."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from cli_runs import losses, write
+
+from runfold.errors import CannotEdit, LogdirNotFound, UnknownExperiment, UnknownTrial
+from runfold.experiments import open_experiments
+from runfold.experiments.delete import delete_experiment
+from runfold.log.status import HEARTBEAT, write_aside
+
+NAMES = ("big/seed-1", "big/seed-2", "big/deep/x", "small/a b", "alone")
+
+
+@pytest.fixture(autouse=True)
+def _own_state(tmp_path_factory, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+
+
+@pytest.fixture
+def logdir(tmp_path: Path) -> Path:
+    for name in NAMES:
+        write(tmp_path / "runs" / name, losses(1.0))
+    return tmp_path / "runs"
+
+
+def ids(logdir: Path) -> tuple[dict[str, int], dict[str, int]]:
+    found = open_experiments(logdir).all
+    trials = {trial.name: trial.id for one in found for trial in one.trials}
+    return {one.name: one.id for one in found}, trials
+
+
+def test_first_folders_are_experiments_and_runs_below_are_trials(logdir):
+    alone, big, small = open_experiments(logdir).all
+    assert (alone.name, [trial.name for trial in alone.trials]) == ("alone", ["alone"])
+    assert [trial.name for trial in big.trials] == ["big/deep/x", "big/seed-1", "big/seed-2"]
+    assert all(trial.experiment == big.id for trial in big.trials)
+    assert small.trials[0].path == str(logdir / "small" / "a b")
+
+
+def test_ids_are_small_and_stay_when_others_come_and_go(logdir):
+    before = ids(logdir)
+    assert sorted(before[0].values()) == [1, 2, 3]
+    assert sorted(before[1].values()) == [1, 2, 3, 4, 5]
+    shutil.rmtree(logdir / "small")
+    write(logdir / "aaa" / "0", losses(1.0))
+    write(logdir / "big" / "seed-0", losses(1.0))
+    experiments, trials = ids(logdir)
+    assert experiments == {"alone": 1, "big": 2, "aaa": 4}
+    assert trials.pop("aaa/0") == 6
+    assert trials.pop("big/seed-0") == 7
+    assert trials.items() <= before[1].items()
+    write(logdir / "small" / "a b", losses(1.0))
+    assert ids(logdir)[0]["small"] == 3
+
+
+def test_a_logdir_that_is_itself_a_run_is_one_experiment(tmp_path):
+    write(tmp_path, losses(1.0))
+    (one,) = open_experiments(tmp_path).all
+    assert (one.name, one.path, one.trials[0].name) == (".", str(tmp_path), ".")
+
+
+@pytest.mark.parametrize("text", ["2", "big", "big/", "b"])
+def test_an_experiment_is_found_by_id_name_and_beginning(logdir, text):
+    assert open_experiments(logdir).find(text).name == "big"
+
+
+def test_a_number_is_an_id_first_and_then_a_name(logdir):
+    write(logdir / "1" / "x", losses(1.0))
+    write(logdir / "2024" / "x", losses(1.0))
+    experiments = open_experiments(logdir)
+    assert experiments.find("1").name == "1"  # natural order: it has the id 1, too
+    assert experiments.find("2024").name == "2024"
+    assert experiments.find("2").name == "2024"
+
+
+def test_what_is_not_there_is_told_with_what_is_near(logdir):
+    experiments = open_experiments(logdir)
+    with pytest.raises(UnknownExperiment, match=r"No experiment 'bgi'\. Did you mean 'big'\?"):
+        experiments.find("bgi")
+    with pytest.raises(UnknownExperiment, match=r"There are 1 \(alone\), 2 \(big\), 3 \(small\)"):
+        experiments.find("7")
+    with pytest.raises(UnknownTrial, match="Several trials begin with 'big/seed': big/seed-1"):
+        experiments.find_trial("big/seed")
+    assert experiments.find_trial("big/d").name == "big/deep/x"
+
+
+def test_labels_notes_and_the_archive_last(logdir):
+    experiments = open_experiments(logdir)
+    experiments.label(experiments.find("big"), ["good", "x", "good"], [])
+    experiments.label(experiments.find("big"), ["new"], ["x"])
+    experiments.note(experiments.find("big"), "as in the paper\nwith ü")
+    experiments.archive(experiments.find("small"))
+    _, big, small = open_experiments(logdir).all
+    assert (big.labels, big.note) == (("good", "new"), "as in the paper\nwith ü")
+    assert small.is_archived
+    assert not big.is_archived
+
+
+def test_a_logdir_that_cannot_be_written_has_its_index_in_the_state_folder(logdir, monkeypatch):
+    logdir.chmod(0o555)
+    if os.access(logdir, os.W_OK):  # as root, whom no mode keeps out
+        real = os.mkdir
+
+        def refuse(path, *args, **kwargs):
+            if os.path.dirname(path) == str(logdir):
+                raise PermissionError(13, "Permission denied", path)
+            real(path, *args, **kwargs)
+
+        monkeypatch.setattr(os, "mkdir", refuse)
+        monkeypatch.setattr(os, "access", lambda *_: False)
+    try:
+        first = ids(logdir)
+        experiments = open_experiments(logdir)
+        experiments.note(experiments.find("big"), "mine")
+        assert ids(logdir) == first
+        assert open_experiments(logdir).find("big").note == "mine"
+        assert not (logdir / ".runfold").exists()
+    finally:
+        logdir.chmod(0o755)
+
+
+def test_a_broken_index_is_told_and_kept(logdir):
+    ids(logdir)
+    place = logdir / ".runfold" / "experiments.json"
+    place.write_text('{"experiments": {"big": {"id"')
+    with pytest.warns(RuntimeWarning, match="could not be read"):
+        assert ids(logdir)[0] == {"alone": 1, "big": 2, "small": 3}
+    assert place.with_name("experiments.json.broken").read_text().startswith('{"experiments')
+    assert json.loads(place.read_text())["experiments"]["big"]["id"] == 2
+
+
+def test_processes_at_once_give_no_id_twice(logdir):
+    for number in range(40):
+        write(logdir / f"e{number}" / "x", losses(1.0))
+    code = (
+        "import sys; from runfold.experiments.index import change_index\n"
+        "for n in range(25): change_index(sys.argv[1],"
+        " lambda index: index.take_in([f'{sys.argv[2]}-{n}'], [f'{sys.argv[2]}-{n}/x']))"
+    )
+    writers = [
+        subprocess.Popen([sys.executable, "-c", code, str(logdir), str(number)])
+        for number in range(4)
+    ]
+    assert [writer.wait() for writer in writers] == [0] * 4
+    index = json.loads((logdir / ".runfold" / "experiments.json").read_text())
+    given = [entry["id"] for entry in index["experiments"].values()]
+    assert sorted(given) == list(range(1, 101))
+    assert sorted(index["trials"].values()) == list(range(1, 101))
+
+
+def test_a_path_that_is_no_folder_is_told(logdir, tmp_path):
+    with pytest.raises(LogdirNotFound):
+        open_experiments(tmp_path / "nowhere")
+    with pytest.raises(LogdirNotFound, match="is no folder"):
+        open_experiments(next((logdir / "alone").iterdir()))
+
+
+def test_a_deleted_experiment_is_gone_with_its_folder(logdir):
+    experiments = open_experiments(logdir)
+    delete_experiment(experiments, experiments.find("big"))
+    assert sorted(os.listdir(logdir)) == [".runfold", "alone", "small"]
+    assert [one.name for one in open_experiments(logdir).all] == ["alone", "small"]
+
+
+def test_of_a_link_only_the_link_is_deleted(logdir, tmp_path):
+    (logdir / "big").rename(tmp_path / "elsewhere")
+    (logdir / "big").symlink_to(tmp_path / "elsewhere")
+    experiments = open_experiments(logdir)
+    delete_experiment(experiments, experiments.find("big"))
+    assert (tmp_path / "elsewhere" / "seed-1").is_dir()
+    assert not (logdir / "big").exists()
+
+
+def test_a_run_that_is_being_written_is_not_deleted_unless_forced(logdir):
+    beat = {"pid": os.getpid(), "host": os.uname().nodename, "state": "running", "seconds": 10.0}
+    write_aside(str(logdir / "alone"), HEARTBEAT, beat)
+    experiments = open_experiments(logdir)
+    with pytest.raises(CannotEdit, match=r"Being written: .*alone.* Nothing was deleted"):
+        delete_experiment(experiments, experiments.find("alone"))
+    delete_experiment(experiments, experiments.find("alone"), is_forced=True)
+    assert not (logdir / "alone").exists()
+
+
+def test_the_logdir_itself_is_not_deleted(tmp_path):
+    write(tmp_path, losses(1.0))
+    experiments = open_experiments(tmp_path)
+    with pytest.raises(CannotEdit, match="lies in the logdir itself"):
+        delete_experiment(experiments, experiments.find("."))
