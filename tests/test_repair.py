@@ -144,6 +144,20 @@ def test_file_without_a_sound_record_is_left_out_and_a_compressed_one_stays(tmp_
     ]
 
 
+@pytest.mark.parametrize(("breaks", "lines"), [(10, 10), (11, 11), (2000, 11)])
+def test_many_losses_are_a_few_lines_and_a_count(breaks: int, lines: int, tmp_path: Path) -> None:
+    make(tmp_path / "log", header(), *(piece for n in range(breaks) for piece in (b"?", scalar(n))))
+    (file,) = repair(tmp_path / "log", tmp_path / "new").files
+    assert len(file.losses) == breaks
+    assert len(file.lines) == lines
+    if breaks == 11:
+        more = "1 more stretch lost, 1 byte"
+    else:
+        more = "1,990 more stretches lost, 1,990 bytes"
+    said = f"run/{NAME}: {more}; --json lists them all."
+    assert (file.lines[-1] == said) == (breaks > 10)
+
+
 def test_in_place_the_broken_log_is_the_backup(tmp_path: Path) -> None:
     path = make(tmp_path / "log", *BREAKS["torn tail"][0])
     before = path.read_bytes()

@@ -20,7 +20,7 @@ Writes a copy of the logdir with sound event files, or lets it take the logdir's
 place and keeps that as a backup. Every record whose checksums fit is kept, also
 behind a broken length; torn tails, zeros and damaged records go, and a missing
 header is added. Whole files, and all others, are copied as they are. One line
-for each stretch of bytes that is lost.
+for each stretch of bytes that is lost, up to ten of a file.
 
 Example:
   runfold repair demo-runs -o sound

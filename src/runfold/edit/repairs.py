@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 StrPath = str | os.PathLike[str]
 
+# So many losses of a file have a line each; a bad disk may leave thousands.
+_MOST_LINES = 10
+
 # gzip and zlib: these are no broken event files, and are left as they are.
 _COMPRESSED = (b"\x1f\x8b", b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda")
 
@@ -54,12 +57,17 @@ class FileRepair:
 
     @property
     def lines(self) -> list[str]:
-        """What there is to say, a line each."""
+        """What there is to say, a line each; of many losses the first ones and a count."""
         name = os.path.basename(self.file)
         place = escape(name if self.run == "." else f"{self.run}/{name}")
         if self.is_compressed:
             return [f"{place}: compressed, not broken. Left as it is; decompress it first."]
-        found = [f"{place}: {loss}." for loss in self.losses]
+        found = [f"{place}: {loss}." for loss in self.losses[:_MOST_LINES]]
+        left = self.losses[_MOST_LINES:]
+        if left:
+            stretches = "1 more stretch" if len(left) == 1 else f"{len(left):,} more stretches"
+            size = human_count(sum(loss.stop - loss.start for loss in left), "byte")
+            found.append(f"{place}: {stretches} lost, {size}; --json lists them all.")
         if self.losses and not self.records:
             found.append(f"{place}: not one sound record. The file is left out.")
         if self.has_new_header:
