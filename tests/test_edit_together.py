@@ -32,6 +32,8 @@ def test_tag_goes_on_behind_what_the_run_has_of_it(tmp_path: Path) -> None:
         ({"move_tags": {"loss": "b"}}, CannotEdit, "steps 0 to 3 of the one do not follow behind"),
         ({"move_tags": {"loss": "new"}}, CannotEdit, "from runs 'a' and 'b', and steps"),
         ({"move_tags": {"loss": "c"}, "runs": "a"}, CannotEdit, "two kinds of data: text and sca"),
+        ({"move_tags": {"loss": "notes/x"}, "runs": "a"}, CannotEdit, "because 'notes' is a file"),
+        ({"rename_runs": {"a": "notes"}}, CannotEdit, "because 'notes' is a file"),
         ({"move_tags": {"loss": "c"}, "split": "files"}, CannotEdit, "one after the other"),
         ({"merge_runs": {"[bc]": "c"}}, CannotEdit, "two kinds of data: .* Nothing was changed"),
     ],
@@ -45,6 +47,7 @@ def test_what_readers_could_not_tell_apart_is_refused(
     text = EventBuffer()
     text.value(values.text("loss", "none"), 0, START)
     (tmp_path / "log" / "c" / NAME).write_bytes(text.getvalue())
+    (tmp_path / "log" / "notes").write_text("mine")
     for place in ({"dry_run": True}, {"in_place": True}, {"output": tmp_path / "new"}):
         with pytest.raises(error, match=message):
             edit(tmp_path / "log", **place, **rules)

@@ -172,6 +172,8 @@ class _Job:
         arrivals = plan_arrivals(streams, goals, self.rules, changes)
         for target in {**self.moves.merged, **arrivals}:
             check_together(target, streams.get(target, ()), arrivals.get(target, ()))
+        new = [find_folder(target, self.folders) for target in arrivals if target not in streams]
+        self.tree.check_folders(self.places, new)
         for arrival in chain.from_iterable(arrivals.values()):
             self.departures.setdefault(arrival.source.name, []).append(arrival)
         report.notes += tell_moves(arrivals, streams)

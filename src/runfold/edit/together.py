@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from runfold.edit.chain import RunEdit
     from runfold.edit.rewrite import Left
 
-# What is known of a tag so far: where it is from, and what is left of it there.
-_Seen = dict[str, list[tuple[str, str, "Left"]]]
+# Of each tag and each run of the result that it is from: the run whose steps of it reach
+# furthest so far, and what is left of it there.
+_Seen = dict[str, dict[str, tuple[str, "Left"]]]
 
 
 def check_together(target: str, residents: Sequence[RunEdit], arrivals: Sequence[Arrival]) -> None:
@@ -33,8 +34,8 @@ def check_together(target: str, residents: Sequence[RunEdit], arrivals: Sequence
 
 
 def _check(seen: _Seen, origin: str, run: str, left: Left, target: str) -> None:
-    known = seen.setdefault(left.name, [])
-    for other_origin, other_run, other in known:
+    known = seen.setdefault(left.name, {})
+    for other_origin, (other_run, other) in known.items():
         if not left.kinds & other.kinds:
             one, two = (", ".join(sorted(each.kinds)) for each in (other, left))
             reason = f"they hold two kinds of data: {one} and {two}"
@@ -50,4 +51,5 @@ def _check(seen: _Seen, origin: str, run: str, left: Left, target: str) -> None:
             f" '{escape(other_run)}' and '{escape(run)}', and {reason}. Nothing was changed."
             " Rename or delete it in one of them first, with --runs."
         )
-    known.append((origin, run, left))
+    if origin not in known or known[origin][1].last < left.last:
+        known[origin] = run, left

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -67,6 +67,23 @@ class Tree:
         for path, place in self.list_others(targets):
             if place.endswith("/"):
                 shutil.copystat(path, os.path.join(folder, place))
+
+    def check_folders(self, targets: Mapping[str, str], more: Iterable[str]) -> None:
+        """Refuse runs where a file is to be, in the new folders of runs or in more. CannotEdit."""
+        old = self.list_places()
+        folders = {place for name, place in targets.items() if place != old[name]} | {*more}
+        if not folders:
+            return
+        files = {place for _, place in self.list_others(targets) if not place.endswith("/")}
+        for folder in sorted(folders):
+            above = folder
+            while above:
+                if above in files:
+                    raise CannotEdit(
+                        f"No run can be at '{escape(folder)}', because '{escape(above)}' is a file."
+                        " Nothing was changed. Choose another name."
+                    )
+                above = os.path.dirname(above)
 
     def check_links(self) -> None:
         """Refuse runs that only a link leads to. Raises CannotEdit.
