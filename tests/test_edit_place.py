@@ -167,7 +167,8 @@ def hook(event, args):
             os.kill(os.getpid(), signal.SIGKILL)
         left -= 1
 sys.addaudithook(hook)
-edit(sys.argv[1], in_place=True, backup=sys.argv[1] + "-old", every=10, delete_runs="run-1")
+rules = dict(every=10, delete_runs="run-1", move_tags={"train/loss": "{run}/moved"})
+edit(sys.argv[1], in_place=True, backup=sys.argv[1] + "-old", **rules)
 print("done")
 """
 
@@ -178,8 +179,8 @@ def whole(log: Path, before: dict[str, bytes]) -> str:
     if now == before:
         return "source"
     assert contents(log.parent / "log-old") == before
-    assert len(now) == 2 * (RUNS - 1)
-    assert rf.open(log)["run-0"]["train/loss"].steps.tolist() == [*range(0, 100, 10), 99]
+    assert len(now) == 3 * (RUNS - 1)
+    assert rf.open(log)["run-0/moved"]["train/loss"].steps.tolist() == [*range(0, 100, 10), 99]
     return "result"
 
 
