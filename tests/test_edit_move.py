@@ -104,6 +104,12 @@ def test_parts_of_a_merged_run_go_on_where_they_arrive(tmp_path: Path) -> None:
         assert shown(new, target.format(run="job"), "val")[:3] == [[*range(9)]] * 3
         assert shown(new, "job", "loss")[:3] == [[*range(9)]] * 3
         assert shown(new, "other", "x") == [[*range(9)]] * 4
+    rules = {"merge_runs": {"[zb]": "job"}, "move_tags": {"loss": "all", "val": "all"}}
+    edit(tmp_path / "log", tmp_path / "new", **rules)
+    assert shown(tmp_path / "new", "all", "val")[:3] == [[*range(9)]] * 3
+    rules["rename_tags"], rules["move_tags"] = {"val": "loss"}, {"val": "all"}
+    edit(tmp_path / "log", tmp_path / "renamed", **rules)
+    assert shown(tmp_path / "renamed", "all", "loss")[:3] == [[*range(9)]] * 3
 
 
 def test_names_of_runs_are_those_of_the_result(tmp_path: Path) -> None:

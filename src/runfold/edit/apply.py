@@ -160,11 +160,14 @@ class _Job:
             stay = frozenset(one.names) - goals[name].keys() if name in goals else None
             rewrite = RunRewrite(one, self.rules, changes, stay)
             needs_counts = name in merged or name in goals or targets[name] in reached
-            runs[name] = RunEdit(rewrite, rewrite.prepare(needs_counts))
+            counts = whole = rewrite.prepare(needs_counts)
+            if name in merged and stay is not None:
+                whole = RunRewrite(one, self.rules, changes).count()
+            runs[name] = RunEdit(rewrite, counts, whole)
         for name, target in targets.items():
             if target in reached and name not in runs:  # it stays as it is, and gets tags
                 one = survey(self.tree.runs[name])
-                runs[name] = RunEdit(RunRewrite(one, Rules(), TagChanges()), one.counts)
+                runs[name] = RunEdit(RunRewrite(one, Rules(), TagChanges()), one.counts, one.counts)
         streams = {targets[name]: [run] for name, run in runs.items() if name not in merged}
         for target, group in self.moves.merged.items():
             streams[target] = [runs[name] for name in group]

@@ -22,10 +22,14 @@ _OVERLAPS = {"marker": "is hidden", "cut": "is removed", "keep": "is kept beside
 
 @dataclass(slots=True)
 class RunEdit:
-    """One run and what its files become; `marker` is the step of a restart that goes before."""
+    """One run and what its files become; `marker` is the step of a restart that goes before.
+
+    `counts` are of what stays in it, `whole` of what moves into other runs, too.
+    """
 
     rewrite: RunRewrite
     counts: NDArray[Any]
+    whole: NDArray[Any]
     marker: int | None = None
     # Where it stands among the files of a merged run.
     number: int | None = None
@@ -58,8 +62,8 @@ def put_in_order(group: list[RunEdit], rules: Rules) -> list[str]:
     """Put the runs that become one in the order in which they began; says what overlaps."""
     notes = []
     group.sort(key=lambda run: (run.start, run.name))
-    steps = [run.rewrite.first_step(run.counts) for run in group]
-    ends = [run.rewrite.last_step(run.counts) for run in group]
+    steps = [run.rewrite.first_step(run.whole) for run in group]
+    ends = [run.rewrite.last_step(run.whole) for run in group]
     number = 0
     for place, run in enumerate(group):
         step = steps[place]

@@ -138,10 +138,10 @@ class RunRewrite:
         needs_counts |= self.rules.every > 1 or self.rules.shift_steps != 0 or any(self._names)
         if self.is_idle or not needs_counts:
             return self.survey.counts
-        counts = self._count()
+        counts = self.count()
         if self.rules.every > 1:
             self._lasts = counts[:, 1] - 1
-            counts = self._count()
+            counts = self.count()
         self._check_steps(counts)
         self._check_names(counts)
         return counts
@@ -221,7 +221,8 @@ class RunRewrite:
             if row[2] and not is_reserved(tag) and not tag.startswith(SYSTEM)
         ]
 
-    def _count(self) -> NDArray[np.int64]:
+    def count(self) -> NDArray[np.int64]:
+        """Count what will be left, as `Rewriter.count` does, and refuse nothing."""
         rewriter = self.rewriter()
         for path, size in self.survey.sizes.items():
             copy_records(path, rewriter, size=size)
