@@ -10,6 +10,7 @@ import numpy as np
 from runfold.compat.tensorboard.journal import logger
 from runfold.compat.tensorboard.purges import Purges, find_purges
 from runfold.core.event import Form
+from runfold.core.items import group_items
 from runfold.logdir.restarts import visible
 
 if TYPE_CHECKING:
@@ -76,15 +77,8 @@ class Index:
 
     @cached_property
     def _rows(self) -> dict[int, dict[str, NDArray[np.intp]]]:
-        if not len(self.items):
-            return {}
-        keys = self.items["tag"].astype(np.int64) + 1 << 4 | self.items["form"]
-        if keys.max() < 1 << 16:
-            keys = keys.astype(np.uint16)  # which NumPy sorts many times faster
-        order = np.argsort(keys, kind="stable")
-        groups = np.split(order, np.flatnonzero(np.diff(keys[order].astype(np.int64))) + 1)
         found: dict[int, dict[str, list[NDArray[np.intp]]]] = {}
-        for rows in sorted(groups, key=lambda rows: rows[0]):
+        for rows in group_items(self.items, len(self.names)):
             first = self.items[rows[0]]
             form, tag = int(first["form"]), int(first["tag"])
             name = self.names[tag] if tag >= 0 else ""
