@@ -19,7 +19,7 @@ from logs import scalars, values, write
 from parsers import in_order, pair
 
 from runfold.compat.tbparse import SummaryReader
-from runfold.events.values import audio, hparams_start, image, tensor_fields, text
+from runfold.events.values import audio, hparams_start, image, tensor, tensor_fields, text
 
 pytestmark = pytest.mark.filterwarnings(*parsers.OLD_WAYS)
 
@@ -51,6 +51,14 @@ def test_clips_of_any_width_are_scaled_to_one(width, dtype, tmp_path):
     write(tmp_path, values(audio("s", 8000, 1, 3, out.getvalue())))
     (row,) = SummaryReader(tmp_path).audio.itertuples()
     assert row.value.tolist() == [[-1.0], [0.0], [np.float32(high / -low)]]
+
+
+def test_flag_stays_a_flag_beside_numbers_of_other_files(tmp_path):
+    write(tmp_path / "a", values(tensor("flag", np.array(True))))
+    write(tmp_path / "b", values(tensor("number", np.array(3))))
+    ours = SummaryReader(tmp_path).tensors
+    assert ours["value"].map(type).tolist() == [bool, int]
+    assert ours["value"].tolist() == [True, 3]
 
 
 def test_values_of_many_runs_at_a_step_are_in_the_order_of_the_runs(tmp_path):
