@@ -95,6 +95,13 @@ def join_settings(logs: Iterable[RunLog]) -> tuple[dict[str, dict[str, Any]], di
     return found, parts
 
 
+def find_owners(logs: Iterable[RunLog]) -> dict[str, str]:
+    """By their names the runs that are parts of another, as `join_settings` has them."""
+    logs = list(logs)
+    # Whoever has none does not pay for a look at the hparams.
+    return join_settings(logs)[1] if any(parent_of(log.name) for log in logs) else {}
+
+
 def _contradict(all_settings: Iterable[Mapping[str, Any]]) -> bool:
     """Whether any two give one hparam different values."""
     merged: dict[str, Any] = {}

@@ -24,7 +24,7 @@ from runfold.tables.arrays import (
     text_array,
 )
 from runfold.tables.columns import Column
-from runfold.tables.hparams import join_settings, parent_of
+from runfold.tables.hparams import find_owners, parent_of
 from runfold.tables.overview import Overview
 from runfold.tables.schema import EDGES, TOTALS, schema_of
 from runfold.tables.values import ROWS
@@ -90,12 +90,6 @@ def _whole(name: str, names: set[str]) -> str:
     return parent if parent in names else name
 
 
-def _owners(logs: Sequence[RunLog]) -> dict[str, str]:
-    """The runs that folders of torch's `add_hparams` are joined to."""
-    # Whoever has none does not pay for a look at the hparams.
-    return join_settings(logs)[1] if any(parent_of(log.name) for log in logs) else {}
-
-
 def _runs(source: Source, need: Need) -> Made:
     """One row a run, as in `runs.table()`."""
     from runfold.tables.listing import list_run
@@ -131,7 +125,7 @@ def _runs(source: Source, need: Need) -> Made:
 def _scalars(source: Source, need: Need) -> Made:
     """One row a point."""
     logs = _logs(source, need)
-    owners = _owners(logs)
+    owners = find_owners(logs)
     found: dict[tuple[str, str], Series] = {}
     # A run's own points come first: of a tag that both have a part tells nothing new.
     for log in sorted(logs, key=lambda log: log.name in owners):
@@ -246,7 +240,7 @@ _BUILDERS: dict[str, Callable[[Source, Need], Made]] = {
 def _rows(kind: str, source: Source, need: Need) -> Iterator[Row[Any]]:
     """The stored values of a kind, decoded."""
     logs = _logs(source, need)
-    owners = _owners(logs)
+    owners = find_owners(logs)
     for row in ROWS[kind](
         (log, payloads.readable())
         for log in logs
