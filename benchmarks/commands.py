@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks.measure import ENVIRONMENT, ROOT, Undone
+from benchmarks.measure import COMPILED, ENVIRONMENT, ROOT, Undone
 
 # Folding and logging can do without them; pandas alone takes half a second to import.
 HEAVY = ("PIL", "jax", "matplotlib", "pandas", "scipy", "tensorboard", "tensorflow", "torch")
@@ -21,7 +21,9 @@ def import_seconds(statement: str, repeat: int) -> float:
     command = [sys.executable, "-c", _IMPORT.format(statement)]
 
     def once() -> float:
-        done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=True, cwd=ROOT, env=COMPILED
+        )
         return float(done.stdout)
 
     return _median(once, repeat)
@@ -36,7 +38,7 @@ def ls_seconds(logdir: Path, repeat: int) -> float | None:
 
     def once() -> float:
         start = time.perf_counter()
-        subprocess.run(command, capture_output=True, check=True, cwd=ROOT)
+        subprocess.run(command, capture_output=True, check=True, cwd=ROOT, env=COMPILED)
         return time.perf_counter() - start
 
     return _median(once, repeat)

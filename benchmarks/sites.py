@@ -13,7 +13,7 @@ from urllib.parse import urlencode, urlsplit
 
 import numpy as np
 
-from benchmarks.measure import ROOT, Undone
+from benchmarks.measure import COMPILED, ROOT, Undone
 from benchmarks.readings import Series
 
 
@@ -118,9 +118,14 @@ class _TensorBoard:
 
 @contextmanager
 def _start(*command: str) -> Iterator["subprocess.Popen[str]"]:
-    arguments = [sys.executable, "-m", *command]
-    quiet, told = subprocess.DEVNULL, subprocess.PIPE
-    with subprocess.Popen(arguments, stdout=quiet, stderr=told, text=True, cwd=ROOT) as process:
+    with subprocess.Popen(
+        [sys.executable, "-m", *command],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+        env=COMPILED,
+    ) as process:
         try:
             yield process
         finally:
