@@ -102,3 +102,12 @@ def test_quick_questions_are_answered_while_all_that_compute_are_at_work(logdir)
 
     assert asyncio.run(both()) == [True] * 40
     source.close()
+
+
+def test_runs_are_read_while_the_caller_goes_on(logdir):
+    source = Source(logdir)
+    source.read_ahead()
+    for thread in threading.enumerate():
+        if thread.name == "runfold-read":
+            thread.join()
+    assert all(log.is_loaded for log in source.runs()._logdir.logs.values())

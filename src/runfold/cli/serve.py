@@ -76,13 +76,17 @@ def run(options: argparse.Namespace) -> int:
     # Before NumPy is loaded: requests run in threads already, and those of OpenBLAS, which
     # spin while they wait, double the time that the band of a fold takes.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    from runfold.serve.source import Source
+
+    source = Source(*options.logdirs, restarts=options.restarts)
+    source.read_ahead()
+
+    # Meanwhile: the decoder needs no GIL, and these take as long as it does.
     from runfold.serve.access import Access
     from runfold.serve.app import make_app
     from runfold.serve.server import Server, find_names, is_private, listen, make_url
-    from runfold.serve.source import Source
     from runfold.serve.token import keep_token
 
-    source = Source(*options.logdirs, restarts=options.restarts)
     with ExitStack() as ending:
         listening = ending.enter_context(listen(options.host, options.port))
         if not is_private(listening):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import asynccontextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -16,26 +17,30 @@ from runfold.serve.stream import Hub
 from runfold.serve.watch import following
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterable
 
     from starlette.routing import BaseRoute
-    from starlette.types import ASGIApp
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
     from runfold.serve.source import Source
 
-# Each has ROUTES.
-MODULES = (
-    *("security", "static", "openapi"),
-    *("status", "tags", "table", "curves", "folds", "comparing", "querying", "importance"),
+# Each has ROUTES. What a page asks for as it opens comes first; the others, which
+# bring along all that folds, compares and decodes, take as long to import as all else.
+FIRST = (
+    *("security", "static", "status", "tags", "table", "curves", "marks", "problems", "views"),
+    "stream",
+)
+LATER = (
+    *("openapi", "folds", "comparing", "querying", "importance"),
     *("blobs", "images", "sounds", "texts", "histograms", "extras"),
-    *("story", "marks", "problems", "views", "stream", "report"),
+    *("story", "report"),
 )
 
 
-def gather_routes() -> list[BaseRoute]:
-    """The routes of every module that serves something."""
+def gather_routes(modules: Iterable[str] = (*FIRST, *LATER)) -> list[BaseRoute]:
+    """The routes of modules, by default of every one that serves something."""
     routes: list[BaseRoute] = []
-    for name in MODULES:
+    for name in modules:
         routes += import_module(f"runfold.serve.{name}").ROUTES
     return routes
 
@@ -45,11 +50,12 @@ class App(Starlette):
 
     def __init__(self, source: Source, access: Access, limits: Limits, poll: float | None) -> None:
         super().__init__(
-            routes=gather_routes(),
+            routes=gather_routes(FIRST),
             exception_handlers=HANDLERS,  # type: ignore[arg-type]
             lifespan=_following,
         )
         self.router.redirect_slashes = False  # a redirect would go where the Host header says
+        self.router.default = self._answer_later
         self.state.source = source
         self.state.access = access
         self.state.limits = limits
@@ -60,6 +66,14 @@ class App(Starlette):
         """The layers around the routes: the guard outside of all, also of what makes errors."""
         self._limiter = Limiter(super().build_middleware_stack(), self.state.limits)
         return Guard(self._limiter, self.state.access)
+
+    async def _answer_later(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer what none of the first routes does, with all routes from now on."""
+        routes = await asyncio.to_thread(gather_routes, LATER)
+        if self.router.default == self._answer_later:  # another request may have come first
+            self.router.routes += routes
+            self.router.default = self.router.not_found
+        await self.router(scope, receive, send)
 
     def end_streams(self) -> None:
         """Let all streams end, as the server does before it stops."""

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 from starlette.responses import Response
 
 from runfold.text import utf8
@@ -13,7 +14,6 @@ from runfold.text import utf8
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    import pyarrow as pa
     from numpy.typing import NDArray
 
 
@@ -25,16 +25,12 @@ class ArrowResponse(Response):
 
 def encode_columns(columns: Mapping[str, NDArray[Any]], **metadata: Any) -> bytes:
     """The stream of columns of numbers by name; the metadata is JSON under each name."""
-    import pyarrow as pa
-
     arrays = {name: number_array(column) for name, column in columns.items()}
     return encode_table(pa.table(arrays), **metadata)
 
 
 def encode_table(table: pa.Table, **metadata: Any) -> bytes:
     """The stream of a table in one batch, which a page need not put together."""
-    import pyarrow as pa
-
     told = {**(table.schema.metadata or {}), **{key: json.dumps(metadata[key]) for key in metadata}}
     table = table.combine_chunks().replace_schema_metadata(told)
     sink = pa.BufferOutputStream()
@@ -49,8 +45,6 @@ def encode_table(table: pa.Table, **metadata: Any) -> bytes:
 
 def number_array(values: NDArray[Any], known: NDArray[np.bool_] | None = None) -> pa.Array:
     """Numbers or truths, not copied where they need not be; null where they are not known."""
-    import pyarrow as pa
-
     validity = None if known is None or known.all() else _bits(known)
     is_truth = values.dtype == np.bool_
     data = _bits(values) if is_truth else pa.py_buffer(np.ascontiguousarray(values))
@@ -63,8 +57,6 @@ def text_array(cells: Sequence[str | None]) -> pa.Array:
 
     In all they are shorter than 2 GB: a page has no use for more.
     """
-    import pyarrow as pa
-
     coded = [b"" if cell is None else utf8(cell).encode() for cell in cells]
     offsets = np.cumsum([0, *map(len, coded)], dtype=np.int32)
     known = np.array([cell is not None for cell in cells], np.bool_)
@@ -73,6 +65,4 @@ def text_array(cells: Sequence[str | None]) -> pa.Array:
 
 
 def _bits(truths: NDArray[np.bool_]) -> pa.Buffer:
-    import pyarrow as pa
-
     return pa.py_buffer(np.packbits(truths, bitorder="little"))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, ParamSpec, TypeVar
 
-from runfold.errors import UnknownTag
+from runfold.errors import RunfoldError, UnknownTag
 from runfold.runs import Runs, open_runs
 from runfold.serve.lanes import Lane
 from runfold.tables.crew import Crew
@@ -76,6 +76,16 @@ class Source:
         # The processes in which queries are answered.
         self.crew = Crew(_QUERIES)
         self._gate = _Gate()
+
+    def read_ahead(self) -> None:
+        """Begin to read all runs while the caller goes on; what goes wrong is met again later."""
+
+        def read() -> None:
+            with suppress(RunfoldError, OSError):
+                self.logs()
+
+        # A command that ends with an error, as where its port is taken, does not wait for it.
+        threading.Thread(target=read, name="runfold-read", daemon=True).start()
 
     def runs(self) -> Runs:
         """All runs; within `work` they stay as they are."""

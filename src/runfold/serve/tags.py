@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from starlette.routing import Route
 
 from runfold.serve.answer import JsonResponse
-from runfold.tables.values import mesh_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -16,6 +15,8 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
+    from runfold.logdir.log import RunLog
+    from runfold.logdir.payloads import Payloads
     from runfold.serve.source import Source
 
 
@@ -39,7 +40,7 @@ def list_tags(source: Source, runs: Iterable[str] | None = None) -> dict[str, An
         held = [("scalar", tag, series.steps) for tag, series in log.scalars.items()]
         held += [
             # A mesh is asked for by its name, and lies in a tag for each of its parts.
-            (kind, mesh_name(log, payloads) if kind == "mesh" else tag, payloads.steps)
+            (kind, _mesh_name(log, payloads) if kind == "mesh" else tag, payloads.steps)
             for (kind, tag), payloads in log.payloads.items()
         ]
         counted = set()
@@ -60,6 +61,12 @@ def list_tags(source: Source, runs: Iterable[str] | None = None) -> dict[str, An
             for kind, named in found.items()
         }
     }
+
+
+def _mesh_name(log: RunLog, payloads: Payloads) -> str:
+    from runfold.tables.values import mesh_name  # and with it all that decodes values
+
+    return mesh_name(log, payloads)
 
 
 ROUTES = [Route("/api/tags", tags)]
