@@ -37,6 +37,18 @@ def test_every_problem_has_its_file_and_offset(tmp_path: Path) -> None:
     assert done.stderr.startswith("2 problems in 2 event files with ")
 
 
+def test_folder_that_a_killed_edit_left_is_told_of(tmp_path: Path) -> None:
+    write(tmp_path / "a", losses(1.0))
+    write(tmp_path / ".runfold-0123456789abcdef.tmp", losses(1.0))
+    done = run_apart("check", ".", cwd=tmp_path)
+    assert done.returncode == 1
+    assert done.stdout == (
+        ".runfold-0123456789abcdef.tmp: a folder that Runfold had not finished."
+        " Not read. Delete it, unless an edit or an export is still at work.\n"
+    )
+    assert done.stderr.startswith("1 problem in 1 event file with ")
+
+
 def _record(data: bytes | bytearray, number: int) -> int:
     at = 0
     for _ in range(number):

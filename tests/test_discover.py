@@ -254,6 +254,16 @@ def test_long_names_and_deep_trees(tmp_path):
     assert codes(found) == [("too-deep", "e")]
 
 
+def test_a_folder_that_a_killed_edit_left_half_written_is_no_run(tmp_path):
+    left = f".runfold-{os.urandom(8).hex()}.tmp"
+    make(tmp_path, "a/", f"{left}/", f"{left}/below/", f"a/{left}/", ".runfold-notes.tmp/")
+    found = discover(tmp_path)
+    assert list(found.runs) == [".runfold-notes.tmp", "a"]
+    assert codes(found) == [("unfinished-folder", left), ("unfinished-folder", left)]
+    # Whoever asks for it by name gets it.
+    assert list(discover(tmp_path / left).runs) == [".", "below"]
+
+
 # Trouble with the disk
 
 

@@ -36,6 +36,7 @@ class Code(StrEnum):
     UNREADABLE_DIRECTORY = "unreadable-directory"
     DIRECTORY_VANISHED = "directory-vanished"
     TOO_DEEP = "too-deep"
+    UNFINISHED_FOLDER = "unfinished-folder"
 
 
 # The fact and its effect. {record} becomes "record at byte 4096".
@@ -96,6 +97,10 @@ MESSAGES: dict[Code, tuple[str, str]] = {
     Code.TOO_DEEP: (
         "the directory is nested too deep",
         "Runs below it, if any, are missing.",
+    ),
+    Code.UNFINISHED_FOLDER: (
+        "a folder that Runfold had not finished",
+        "Not read. Delete it, unless an edit or an export is still at work.",
     ),
 }
 

@@ -12,11 +12,12 @@ its first `*`, `?` or `[`:
     discover("a/runs", "b/runs")       a/runs/seed-1, b/runs/seed-1
     discover("runs/*/seed-?")          lr-1/seed-1, lr-1/seed-2, lr-2/seed-1
 
-Three rules are ours. Each real directory is listed once, under its own path
+Four rules are ours. Each real directory is listed once, under its own path
 rather than a link's, because a run that counts twice spoils every mean; a link
 out of the logdir is followed. A directory with nothing but a projector
 configuration is a run too, so that its embeddings are found. Pipes, sockets and
-devices are never opened.
+devices are never opened. A folder `.runfold-*.tmp`, which an edit that was killed
+has left half written beside a run, is no run.
 """
 
 import errno
@@ -39,6 +40,8 @@ MAX_DEPTH = 64
 _MISSING = (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP)
 _TRANSIENT = (errno.ESTALE, errno.EINTR, errno.EIO)
 _TRIES = 3
+
+_UNFINISHED = re.compile(r"\.runfold-[0-9a-f]{16}\.tmp")
 
 
 @dataclass(slots=True)
@@ -280,13 +283,15 @@ class _Walk:
 
     def _scan(self, path: str) -> list[str]:
         directories: list[str] = []
+        unfinished: list[str] = []
         regular: list[str] = []
         special: list[str] = []
         links: list[str] = []
         with os.scandir(path) as entries:
             for entry in entries:
                 if entry.is_dir(follow_symlinks=False):
-                    directories.append(entry.path)
+                    is_whole = _UNFINISHED.fullmatch(entry.name) is None
+                    (directories if is_whole else unfinished).append(entry.path)
                 elif entry.is_symlink():
                     links.append(entry.path)
                 elif _is_ours(entry.name):
@@ -297,6 +302,8 @@ class _Walk:
             self._take_link(link, regular, special)
         for odd in special:
             self._note(Code.SPECIAL_FILE, odd)
+        for left in unfinished:
+            self._note(Code.UNFINISHED_FOLDER, left)
         if regular:
             run = self._run(path)
             run.files = list(filter(is_event_file, regular))
