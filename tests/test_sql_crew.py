@@ -1,5 +1,8 @@
 """Processes for queries are kept for the next one, as long as nothing went wrong in them."""
 
+import subprocess
+import sys
+
 import psutil
 import pytest
 from sql_logs import write_logdir
@@ -101,3 +104,24 @@ def test_crew_that_is_closed_or_forgotten_ends_its_processes(ask, waiting, crew)
         pass
     del other
     assert process.returncode is not None
+
+
+def test_rule_26_process_ends_with_the_one_that_asked_also_when_that_is_killed(tmp_path):
+    code = """
+import sys
+import runfold as rf
+runs = rf.open(sys.argv[1])
+endless = "select sum(a.range + b.range) from range(100000000) a, range(100000000) b"
+runs.sql(endless, limit_seconds=600)
+"""
+    command = [sys.executable, "-c", code, str(write_logdir(tmp_path))]
+    with subprocess.Popen(command) as process:
+        asking = psutil.Process(process.pid)
+        at_work = []
+        while not at_work:
+            at_work = [one for one in asking.children() if sum(one.cpu_times()[:2]) > 1]
+        process.kill()
+    gone, alive = psutil.wait_procs(at_work, timeout=60)
+    for one in alive:
+        one.kill()
+    assert (gone, alive) == (at_work, [])

@@ -36,6 +36,8 @@ _HEAD = struct.Struct(">cQ")
 _READY, _QUERY, _PLANS, _TABLE, _ROWS, _ERROR, _END = b"r", b"q", b"p", b"t", b"b", b"e", b"."
 # How often the process is looked at.
 _PERIOD = 0.02
+# How often the process looks whether there is still somebody to answer.
+_PARENT_PERIOD = 0.5
 # Beside what a query may take, Python and DuckDB need some for themselves.
 _ROOM = 100_000_000
 
@@ -161,6 +163,8 @@ def serve() -> None:
     ask, hear = os.fdopen(os.dup(1), "wb"), sys.stdin.buffer
     os.dup2(2, 1)  # whatever prints does not print into the conversation
 
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+
     import duckdb  # noqa: F401
     import pyarrow  # noqa: F401
 
@@ -175,6 +179,13 @@ def serve() -> None:
             return
         idle.cancel()
         _answer(ask, hear, message)
+
+
+def _end_with(parent: int) -> None:
+    """End this process when another does: killed, it can neither stop a query nor close a pipe."""
+    while os.getppid() == parent:
+        time.sleep(_PARENT_PERIOD)
+    os._exit(1)
 
 
 def _answer(ask: IO[bytes], hear: IO[bytes], message: bytes) -> None:
