@@ -1,11 +1,13 @@
 """The runs that are served: found by name, read in threads, refreshed between requests."""
 
 import asyncio
+import os
 import threading
 
 import pytest
 from logs import scalars, write
 from packs import pack
+from serve_client import Client, told
 
 from runfold.errors import UnknownRun, UnknownTag
 from runfold.serve.errors import TookTooLong
@@ -36,6 +38,20 @@ def test_run_whose_name_is_a_pattern_is_one_run(tmp_path):
     write(tmp_path / "seed-[12]", scalars("loss", (0, 1.0)))
     write(tmp_path / "seed-1", scalars("loss", (0, 1.0)))
     assert [log.name for log in Source(tmp_path).logs(["seed-[12]"])] == ["seed-[12]"]
+
+
+def test_run_whose_name_is_no_unicode_is_reached_by_the_name_that_is_shown(tmp_path):
+    for name in (b"caf\xe9", b"caf\\xe9", "café".encode()):
+        write(tmp_path / os.fsdecode(name), scalars("loss", (0, float(len(name)))))
+    client = Client(tmp_path)
+    shown = client.get("/api/table")["run"].to_pylist()
+    assert sorted(shown) == ["caf\\xe9", "caf\\xe9 (2)", "café"]
+    for run in shown:
+        curves = client.post("/api/curves", tags=["loss"], runs=[run])
+        assert [one["run"] for one in told(curves)] == [run]
+        assert client.get("/api/run", run=run)["name"] == run
+    lengths = client.post("/api/curves", tags=["loss"])["y"].to_pylist()
+    assert sorted(lengths) == [4.0, 5.0, 7.0]
 
 
 def test_refresh_says_what_is_new_and_what_changed(logdir):
