@@ -11,7 +11,7 @@ import { useLoaded } from "./data/loading";
 import { report } from "./data/report";
 import type { RunTable, Status } from "./data/types";
 import { ChoiceContext, useChoose } from "./state/choice";
-import { chooseTheme, THEMES, type Theme, useIsDark, useTheme } from "./state/theme";
+import { chooseTheme, THEMES, type Theme, useTheme } from "./state/theme";
 import { TABS, type Tab, useView } from "./state/view";
 import { AudioView } from "./views/audio";
 import { CompareView } from "./views/compare";
@@ -75,7 +75,6 @@ function Page({ status, table, generation, connection }: PageProps) {
   const choice = useChoose(table, view, generation);
   const [isSidebarOpen, setSidebarOpen] = useState(() => innerWidth > 800);
   const theme = useTheme();
-  const dark = useIsDark();
   const { Body } = VIEWS[view.tab];
   const tabs = TABS.filter((tab) => {
     if (report) return report.tabs.includes(tab);
@@ -126,8 +125,7 @@ function Page({ status, table, generation, connection }: PageProps) {
         {isSidebarOpen && <Sidebar />}
         <main>
           <ReportNotes />
-          {/* What is drawn on a canvas is drawn anew in the other colours. */}
-          {table.runs.length ? <Body key={String(dark)} /> : <Empty>There are no runs yet.</Empty>}
+          {table.runs.length ? <Body /> : <Empty>There are no runs yet.</Empty>}
         </main>
       </div>
     </ChoiceContext>

@@ -11,6 +11,7 @@ import { useSeries } from "../data/wished";
 import { formatNumber, formatTime } from "../format/number";
 import type { Range } from "../scale/range";
 import type { Measure } from "../scale/ticks";
+import { useIsDark } from "../state/theme";
 import { Plot } from "./chart-plot";
 import { type FileKind, saveChart } from "./chart-save";
 import { soon } from "./chart-soon";
@@ -145,7 +146,8 @@ function usePlot({ plot, host, hasPlot, size, lines, flags, setting }: PlotParts
   const axis = labelOf(x);
   const shown = useRef({ lines, range, flags, size: size ?? [50, 50] });
   shown.current = { lines, range, flags, size: size ?? [50, 50] };
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the axis says all of x
+  const dark = useIsDark();
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the axis says all of x; drawn anew in the dark
   useEffect(() => {
     if (!hasPlot) return;
     const style = {
@@ -166,7 +168,7 @@ function usePlot({ plot, host, hasPlot, size, lines, flags, setting }: PlotParts
       plot.current?.destroy();
       plot.current = null;
     };
-  }, [hasPlot, isLogX, isLogY, isRobust, axis, onZoom]);
+  }, [hasPlot, isLogX, isLogY, isRobust, axis, onZoom, dark]);
   useEffect(() => plot.current?.show(lines, range), [plot, lines, range]);
   useEffect(() => plot.current?.mark(flags), [plot, flags]);
   useEffect(() => {

@@ -5,6 +5,7 @@ import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { formatNumber } from "../format/number";
 import { assignColours } from "../scale/colours";
+import { useIsDark } from "../state/theme";
 
 interface Props {
   names: readonly string[];
@@ -19,6 +20,8 @@ function ink(name: string): string {
 
 export function Plot({ names, data, height, label }: Props) {
   const box = useRef<HTMLElement>(null);
+  const dark = useIsDark();
+  // biome-ignore lint/correctness/useExhaustiveDependencies: its colours are looked up anew
   useEffect(() => {
     const element = box.current;
     if (!element) return;
@@ -55,6 +58,6 @@ export function Plot({ names, data, height, label }: Props) {
       observer.disconnect();
       plot.destroy();
     };
-  }, [names, data, height]);
+  }, [names, data, height, dark]);
   return <figure className="plot" aria-label={label} ref={box} />;
 }
