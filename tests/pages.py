@@ -148,6 +148,20 @@ def read_pixels(canvases: Locator) -> list[dict[str, int]]:
     return found
 
 
+def chart(page: Page, tag: str) -> Locator:
+    """The chart of a tag, once its lines are drawn."""
+    found = page.locator("section.chart", has=page.get_by_role("heading", name=tag, exact=True))
+    canvas = found.locator("canvas")
+    canvas.first.wait_for()
+    eventually(page, lambda: sum(map(len, read_pixels(canvas))) > 50)
+    return found
+
+
+def plot(found: Locator) -> Locator:
+    """The part of a chart that one points at."""
+    return found.get_by_role("application")
+
+
 def eventually(page: Page, holds: Callable[[], bool]) -> None:
     """Wait, frame by frame, until something holds that only Python can tell."""
     for _ in range(MILLISECONDS // 16):

@@ -4,22 +4,8 @@ import re
 
 import pytest
 from page_logs import RUNS, STEPS
-from pages import eventually, read_pixels
+from pages import chart, plot, read_pixels
 from playwright.sync_api import expect
-
-
-def chart(page, tag):
-    """The chart of a tag, once its lines are drawn."""
-    found = page.locator("section.chart", has=page.get_by_role("heading", name=tag, exact=True))
-    canvas = found.locator("canvas")
-    canvas.first.wait_for()
-    eventually(page, lambda: sum(map(len, read_pixels(canvas))) > 50)
-    return found
-
-
-def plot(found):
-    """The part of a chart that one points at."""
-    return found.get_by_role("application")
 
 
 def test_each_tag_has_a_chart_with_a_line_for_each_run(show):
@@ -120,26 +106,3 @@ def test_chart_fills_the_page_and_escape_leads_back(show):
     expect(page.locator("section.chart h3")).to_have_text(["val/loss"])
     page.keyboard.press("Escape")
     expect(page.locator("section.chart")).to_have_count(2)
-
-
-@pytest.mark.parametrize("kind", ["CSV", "SVG", "PNG"])
-def test_what_is_shown_can_be_downloaded(show, kind, tmp_path):
-    page = show(tags="val/loss")
-    found = chart(page, "val/loss")
-    found.locator("summary").click()
-    with page.expect_download() as download:
-        found.get_by_role("button", name=kind).click()
-    path = tmp_path / download.value.suggested_filename
-    download.value.save_as(path)
-    start = {"CSV": b"run", "SVG": b"<svg", "PNG": b"\x89PNG"}[kind]
-    assert start in path.read_bytes()[:200]
-    assert path.suffix == f".{kind.lower()}"
-
-
-def test_smoothing_changes_the_line(show):
-    page = show(tags="accuracy")
-    found = chart(page, "accuracy")
-    before = read_pixels(found.locator("canvas"))
-    page.get_by_label("smooth").fill("0.9")
-    page.wait_for_url("**smooth=0.9*")
-    eventually(page, lambda: read_pixels(found.locator("canvas")) != before)

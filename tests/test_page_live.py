@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from pages import Shower, eventually, serve_page
+from pages import Shower, chart, eventually, plot, serve_page
 from playwright.sync_api import expect
 
 WRITER = """
@@ -79,6 +79,24 @@ def test_new_points_are_drawn_without_a_reload(show, training):
         training.log(step)
         eventually(page, lambda step=step: last_step(page) == step)
     assert page.evaluate("window.isSame")
+
+
+def test_new_points_move_neither_the_scrolled_page_nor_the_zoomed_chart(show, training):
+    page = show(tags="loss", range="[0, 1.5]")
+    page.set_viewport_size({"width": 1000, "height": 320})
+    plot(chart(page, "loss")).press("ArrowRight")
+    main = page.get_by_role("main")
+    main.evaluate("main => { main.scrollTop = 60; }")
+    place, address = main.evaluate("main => main.scrollTop"), page.url
+    assert place == 60
+    focused = page.evaluate_handle("document.activeElement")
+    with page.expect_response("**/api/curves"):
+        training.log(25)
+    expect(page.locator("section.chart [aria-busy=false]")).to_be_attached()
+    assert main.evaluate("main => main.scrollTop") == place
+    assert page.url == address
+    assert page.evaluate("before => before === document.activeElement", focused)
+    assert last_step(page) == 1
 
 
 def test_new_text_appears_and_an_older_step_stays_where_one_looks(show, training):

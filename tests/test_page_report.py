@@ -1,16 +1,13 @@
 """A report opened from the disk in a real Chromium: it shows, zooms, and asks nobody."""
 
-import shutil
-
 import pytest
 from cli_runs import png, run_apart
 from logs import hparams, scalars, values, write
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import expect
 from servers import serving
 
 from runfold.events.values import image, text
 
-ARGUMENTS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run")
 HOSTILE = "x</script><img src=x onerror=alert(1)>"
 # The pixels that have any colour; of a copy, as a browser warns of reading what it draws on.
 INKED = """canvas => {
@@ -36,16 +33,6 @@ def logdir(tmp_path_factory):
             values(image("pictures", 2, 4, 3, png()), text("notes", f"<b>{HOSTILE}</b>")),
         )
     return folder
-
-
-@pytest.fixture(scope="module")
-def browser():
-    path = shutil.which("chromium")
-    assert path, "There is no chromium; `make test` installs it where it can."
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=list(ARGUMENTS))
-        yield browser
-        browser.close()
 
 
 @pytest.fixture
