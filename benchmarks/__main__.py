@@ -8,12 +8,14 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from benchmarks import arrays, peers, questions, reducers, report, serving, writers
+from benchmarks import arrays, browser, peers, questions, reducers, report, serving, writers
 from benchmarks.commands import import_seconds, imports_of, imports_of_reduce, ls_seconds
 from benchmarks.contest import Contest, Disagreement
 from benchmarks.logs import LOGS, SMALL, Log, generate
-from benchmarks.measure import ROOT
-from benchmarks.targets import command_targets, contest_targets, size_targets
+from benchmarks.measure import ROOT, Undone
+from benchmarks.targets import command_targets, contest_targets, page_targets, size_targets
+
+PAGE = "page"
 
 
 def main(
@@ -23,8 +25,9 @@ def main(
 ) -> int:
     """Print a table for each part and one of the targets; 1 if contenders disagree."""
     parts = list_parts(logs, calls)
-    options = _parse(arguments, list(parts))
+    options = _parse(arguments, [*parts, PAGE])
     results = {}
+    waits = None
     start = time.perf_counter()
     print("CPU time is the median. It starts when all is imported; files are in the page cache.")
     try:
@@ -33,6 +36,8 @@ def main(
                 contest = parts[name](options.logs, options.fresh)
                 results[name] = contest.run(options.repeat)
                 print(f"\n{report.table(contest)}", flush=True)
+        if PAGE in options.only:
+            waits = _measure_page(logs, options)
     except Disagreement as error:
         print(f"\n{error}", file=sys.stderr)
         return 1
@@ -40,6 +45,8 @@ def main(
     targets = contest_targets(results)
     if "pack" in options.only:
         targets += size_targets(*questions.measure_sizes(logs, options.logs))
+    if waits is not None:
+        targets += page_targets(waits)
     targets += command_targets(
         partial(import_seconds, repeat=options.repeat),
         partial(ls_seconds, small, options.repeat),
@@ -59,7 +66,7 @@ def list_parts(logs: Sequence[Log], calls: int) -> dict[str, Callable[[Path, boo
     Every log is read, B also event by event. B is reduced and served, and arrays of its
     size are folded. Writers are called so many times, or in proportion.
     """
-    folded = next(log for log in logs if log.name == "B")
+    folded = _find(logs, "B")
     return {log.name: partial(peers.make_contest, log) for log in logs} | {
         "reduce": partial(reducers.make_contest, folded),
         "fold": lambda root, fresh: arrays.make_fold_contest(folded),
@@ -71,6 +78,20 @@ def list_parts(logs: Sequence[Log], calls: int) -> dict[str, Callable[[Path, boo
         "query": partial(serving.make_query_contest, folded),
         **{name: partial(questions.make_contest, name, logs) for name in questions.QUESTIONS},
     }
+
+
+def _find(logs: Sequence[Log], name: str) -> Log:
+    return next(log for log in logs if log.name == name)
+
+
+def _measure_page(logs: Sequence[Log], options: argparse.Namespace) -> browser.Waits | None:
+    """What the page of B makes people wait for; None, with a note, where it cannot be opened."""
+    log = _find(logs, "B")
+    try:
+        return browser.measure_page(log, browser.SCROLLED, options.logs, options.repeat)
+    except Undone as error:
+        print(f"\n{PAGE}: not measured, {error}")
+        return None
 
 
 def _parse(arguments: Sequence[str] | None, names: Sequence[str]) -> argparse.Namespace:

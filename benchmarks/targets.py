@@ -1,9 +1,11 @@
 """What Runfold has to reach, and what was measured."""
 
-from collections.abc import Callable, Iterator, Mapping
+import statistics
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from benchmarks.browser import Waits
 from benchmarks.contest import RUNFOLD, Contender
 from benchmarks.peers import ACCUMULATOR, SERVER
 from benchmarks.questions import EVENT_FILES, TBPARSE
@@ -45,6 +47,8 @@ BOOTSTRAP_SECONDS = 1.0
 SQL_SECONDS = 0.5
 SHARE_OF_EVENT_FILES = 1 / 5
 FRAME_BYTES = 120_000_000
+# Milliseconds until charts are there, until they follow the hand, and of a frame.
+OPEN_WAIT, HAND_WAIT, FRAME_WAIT = 1500, 50, 100
 IMPORT_SECONDS = 0.1
 IMPORT_WRITER_SECONDS = 0.2
 LS_SECONDS = 0.3
@@ -154,6 +158,25 @@ def size_targets(event_files: int, pack: int, frame: int) -> list[Target]:
         Target("pack: size beside the event files", "<= 1/5", share, is_small),
         Target("B: memory of the long DataFrame", "< 120 MB", measured, frame < FRAME_BYTES),
     ]
+
+
+def page_targets(waits: Waits) -> list[Target]:
+    """How long somebody waits for the page: the median decides, the worst is told."""
+    return [
+        _wait("page: until the charts are drawn", waits.opened, OPEN_WAIT),
+        _wait("page: hover over 100 lines", waits.hovered, HAND_WAIT),
+        _wait("page: zoom of 100 lines", waits.zoomed, HAND_WAIT),
+        _wait("page: zoom, with every point", waits.refined),
+        _wait("page: longest frame in a scroll", waits.frames, FRAME_WAIT),
+    ]
+
+
+def _wait(subject: str, times: Sequence[float], bound: int | None = None) -> Target:
+    median = statistics.median(times)
+    measured = f"{median:.0f} ms, worst {max(times):.0f}"
+    if bound is None:
+        return Target(subject, "", measured, None)
+    return Target(subject, f"< {bound} ms", measured, median < bound)
 
 
 def _find(results: Results, part: str, name: str = RUNFOLD) -> Contender | None:

@@ -1,0 +1,260 @@
+"""How long somebody waits for the page in Chromium: for charts, a hover, a zoom, a scroll.
+
+All times are taken inside the page: from the browser's own stamp of the input to the
+frame behind the one that shows what came of it. What is shown then is compared with the log.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qs, urlsplit
+
+from benchmarks.contest import Disagreement
+from benchmarks.logs import Log, generate
+from benchmarks.measure import ENVIRONMENT, ROOT, Undone
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Locator, Page
+
+# Sixty charts of twenty lines: ten screens of them.
+SCROLLED = Log("page", runs=20, tags=60, steps=1_000)
+ARGUMENTS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run")
+# All of it is done so often at most, each time with a new server and a new profile.
+TIMES = 3
+MOVES = 30
+ZOOMS = 3
+NOTCH = 100
+# A notch of the wheel in each frame, and in every third as by one who looks at what passes.
+FRAMES_A_NOTCH = (1, 3)
+
+
+@dataclass(slots=True)
+class Waits:
+    """Milliseconds that somebody waited, one for each time.
+
+    Until the charts on the screen are drawn, until the mark follows the pointer, until a
+    zoom is drawn, and then with all its points; and the longest frame of each scroll.
+    """
+
+    opened: list[float] = field(default_factory=list)
+    hovered: list[float] = field(default_factory=list)
+    zoomed: list[float] = field(default_factory=list)
+    refined: list[float] = field(default_factory=list)
+    frames: list[float] = field(default_factory=list)
+
+
+def measure_page(log: Log, scrolled: Log, root: Path, repeat: int) -> Waits:
+    """What the page of a log makes people wait for, and that of another to be scrolled.
+
+    Raises Undone where there is no Chromium or no page, and Disagreement when the page
+    does not show what is in the log.
+    """
+    path = shutil.which("chromium")
+    if path is None:
+        raise Undone("there is no chromium to open the page in")
+    from playwright.sync_api import sync_playwright
+
+    waits = Waits()
+    folder, tall = generate(log, root), generate(scrolled, root)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
+        for _ in range(min(repeat, TIMES)):
+            with serving(folder) as url, opening(browser, url) as page:
+                waits.opened.append(page.evaluate("waits.opened"))
+                use_chart(page, folder, waits)
+            with serving(tall) as url, opening(browser, url) as page:
+                waits.frames += [scroll(page, frames) for frames in FRAMES_A_NOTCH]
+        browser.close()
+    return waits
+
+
+@contextmanager
+def serving(logdir: Path) -> Iterator[str]:
+    """The address of a server of a logdir, once it listens."""
+    command = [sys.executable, "-m", "runfold", "serve", str(logdir)]
+    options = ["--no-browser", "--no-login", "--port", "0"]
+    process = subprocess.Popen(
+        [*command, *options], stderr=subprocess.PIPE, text=True, cwd=ROOT, env=ENVIRONMENT
+    )
+    with process:
+        assert process.stderr is not None
+        said = ""
+        for line in process.stderr:
+            said += line
+            if found := re.search(r"http://[^/\s]+", line):
+                try:
+                    yield found[0]
+                finally:
+                    process.terminate()
+                return
+        raise Undone(f"the server ended: {said.strip()}")
+
+
+@contextmanager
+def opening(browser: Browser, url: str) -> Iterator[Page]:
+    """The page in a new profile, once all charts that are on the screen are drawn."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    page = context.new_page()
+    page.add_init_script(_WATCH)
+    page.goto(url)
+    page.wait_for_function("() => waits.opened")
+    check_drawn(page)
+    yield page
+    context.close()
+
+
+def check_drawn(page: Page) -> None:
+    """Raise Disagreement where a chart on the screen has no line on its canvas."""
+    blank = page.evaluate("() => seen().filter((chart) => !inked(chart)).length")
+    if blank:
+        raise Disagreement(f"{blank} of the charts on the screen are blank")
+
+
+def use_chart(page: Page, folder: Path, waits: Waits) -> None:
+    """Hover over the first chart and zoom into it, among the others and in full size."""
+    for is_full in (False, True):
+        chart = page.locator(".chart").first
+        if is_full:
+            chart.get_by_role("button", name="Full size").click()
+            page.wait_for_function("() => document.querySelector('.full') && isDrawn()")
+            check_drawn(page)
+        waits.hovered += hover(page, chart.locator(".u-over"))
+        for turn in range(ZOOMS):
+            zoomed, refined = zoom(page, chart)
+            waits.zoomed.append(zoomed)
+            waits.refined.append(refined)
+            if turn == 0:
+                compare(page, chart, folder)
+            page.get_by_role("button", name="Reset zoom").click()
+            page.wait_for_function("() => !isBusy()")
+
+
+def hover(page: Page, over: Locator) -> list[float]:
+    """How long after each move of the mouse the chart shows what is there."""
+    box = over.bounding_box()
+    assert box
+    page.evaluate("() => { waits.hovered = []; }")
+    for move in range(MOVES):
+        share = (move + 1) / (MOVES + 1)
+        page.mouse.move(
+            box["x"] + share * box["width"], box["y"] + (0.2 + 0.6 * share) * box["height"]
+        )
+        page.wait_for_function(f"() => waits.hovered.length > {move}")
+        if not page.evaluate("document.querySelector('.hover-table')?.innerText"):
+            raise Disagreement("the pointer is over a chart, and no value is shown")
+    hovered: list[float] = page.evaluate("waits.hovered")
+    return hovered
+
+
+def zoom(page: Page, chart: Locator) -> tuple[float, float]:
+    """How long after a drag the chart shows its range, and how long until with every point."""
+    box = chart.locator(".u-over").bounding_box()
+    assert box
+    height = box["y"] + box["height"] / 2
+    page.evaluate("() => { waits.zoomed = waits.refined = 0; }")
+    page.mouse.move(box["x"] + 0.3 * box["width"], height)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 0.4 * box["width"], height, steps=3)
+    page.mouse.up()
+    page.wait_for_function("() => waits.refined")
+    zoomed, refined = page.evaluate("[waits.zoomed, waits.refined]")
+    return zoomed, refined
+
+
+def compare(page: Page, chart: Locator, folder: Path) -> None:
+    """Raise Disagreement unless a zoomed chart has just the points of the log in its range."""
+    import runfold as rf
+
+    low, high = json.loads(parse_qs(urlsplit(page.url).query)["range"][0])
+    title = chart.locator("h3").inner_text()
+    chart.locator("summary").click()
+    with page.expect_download() as download:
+        chart.get_by_role("button", name="CSV").click()
+    with download.value.path().open(newline="") as file:
+        rows = list(csv.reader(file))[1:]
+    shown = sorted((run, float(step), float(value)) for run, _, step, value in rows)
+    logged = sorted(
+        (name, float(step), float(value))
+        for name, run in rf.open(folder, progress=False).items()
+        for step, value in zip(run[title].steps, run[title].values, strict=True)
+        if low <= step <= high
+    )
+    if shown != logged:
+        raise Disagreement(
+            f"{title} from {low} to {high}: {len(shown)} points shown, {len(logged)} logged"
+        )
+
+
+def scroll(page: Page, frames: int) -> float:
+    """The longest frame while the wheel turns to the end of the page and back."""
+    page.mouse.move(900, 500)
+    height = page.evaluate("() => main().scrollHeight - main().clientHeight")
+    longest = 0.0
+    for direction, end in ((1, height), (-1, 0)):
+        page.evaluate("() => { waits.frames = []; }")
+        for _ in range(math.ceil(height / NOTCH)):
+            page.mouse.wheel(0, direction * NOTCH)
+            page.evaluate("pass", frames)
+        page.wait_for_function("(end) => Math.abs(main().scrollTop - end) <= 1", arg=end)
+        page.wait_for_function("isDrawn")
+        longest = max(longest, page.evaluate("() => Math.max(...waits.frames.splice(0).slice(1))"))
+        check_drawn(page)
+    return longest
+
+
+# In the page. A frame is on its way to the screen when the next one begins.
+_WATCH = """
+const waits = { opened: 0, hovered: [], zoomed: 0, refined: 0, frames: null };
+const main = () => document.querySelector("main");
+const pass = async (frames) => {
+  for (; frames; frames--) await new Promise(requestAnimationFrame);
+};
+const seen = () => [...document.querySelectorAll(".chart")].filter((chart) => {
+  const { top, bottom } = chart.getBoundingClientRect();
+  return bottom > 0 && top < innerHeight;
+});
+const paints = (chart) => Number(chart.querySelector(".lines")?.dataset.painted ?? 0);
+const isDrawn = () => seen().length > 0 && seen().every(paints);
+const isBusy = () => seen().some((chart) => chart.querySelector("[aria-busy=true], .chart-wait"));
+const inked = (chart) => {
+  const lines = chart.querySelector(".lines");
+  const copy = new OffscreenCanvas(lines.width, lines.height).getContext("2d");
+  copy.drawImage(lines, 0, 0);
+  return copy.getImageData(0, 0, lines.width, lines.height).data.some(Boolean);
+};
+const until = (holds, done) => requestAnimationFrame(() => {
+  if (holds()) requestAnimationFrame(done);
+  else until(holds, done);
+});
+until(isDrawn, () => { waits.opened = performance.now(); });
+addEventListener("mousemove", ({ timeStamp, buttons }) => {
+  if (!buttons) until(() => true, () => waits.hovered.push(performance.now() - timeStamp));
+}, true);
+addEventListener("mouseup", ({ timeStamp, target }) => {
+  const chart = target.closest?.(".u-over")?.closest(".chart");
+  if (!chart) return;
+  const before = paints(chart);
+  const isWhole = () => paints(chart) > before + 1 && !isBusy();
+  until(() => paints(chart) > before, () => { waits.zoomed = performance.now() - timeStamp; });
+  until(isWhole, () => { waits.refined = performance.now() - timeStamp; });
+}, true);
+let last = 0;
+const count = (now) => {
+  waits.frames?.push(now - last);
+  last = now;
+  requestAnimationFrame(count);
+};
+requestAnimationFrame(count);
+Object.assign(window, { waits, main, pass, seen, isDrawn, isBusy, inked });
+"""
