@@ -81,9 +81,11 @@ def _converse(ask: IO[bytes], hear: IO[bytes], query: bytes, host: Host, watch: 
         elif kind == _PLANS:
             host.tell_plans(*json.loads(content))
         elif kind == _TABLE:
-            table = _pack(host.fetch(json.loads(content)))
-            watch.allow(2 * len(table))
-            _send(ask, _TABLE, table)
+            # Part by part, that this process, which has the logs, never holds them twice.
+            for part in map(_pack, host.fetch(json.loads(content))):
+                watch.allow(2 * len(part))
+                _send(ask, _TABLE, part)
+            _send(ask, _END)
         elif kind == _ROWS:
             size += len(content)
             if watch.limit_memory is not None and size > watch.limit_memory:
@@ -194,9 +196,10 @@ def _answer(ask: IO[bytes], hear: IO[bytes], message: bytes) -> None:
     def tell_plans(bound: Any, optimised: Any) -> None:
         _send(ask, _PLANS, json.dumps([bound, optimised]).encode())
 
-    def fetch(name: str) -> pa.Table:
+    def fetch(name: str) -> Iterator[pa.Table]:
         _send(ask, _TABLE, json.dumps(name).encode())
-        return _unpack(_receive(hear)[1])
+        while (message := _receive(hear))[0] == _TABLE:
+            yield _unpack(message[1])
 
     query, parameters, limit_memory = pickle.loads(message)
     try:

@@ -46,10 +46,10 @@ _BATCH = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """Who hands the tables over: first it is told the plans of the query, then asked for some."""
+    """Who hands the tables over, in parts: first it is told the plans, then asked for some."""
 
     tell_plans: Callable[[Any, Any], None]
-    fetch: Callable[[str], pa.Table]
+    fetch: Callable[[str], Iterator[pa.Table]]
 
 
 @contextmanager
@@ -86,7 +86,7 @@ def answer_query(
 class LazyTable:
     """A table that DuckDB knows by its columns, and whose rows are fetched when it scans them."""
 
-    def __init__(self, name: str, fetch: Callable[[str], pa.Table]) -> None:
+    def __init__(self, name: str, fetch: Callable[[str], Iterator[pa.Table]]) -> None:
         self._name = name
         self._fetch = fetch
         self._rows: pa.Table | None = None
@@ -96,10 +96,12 @@ class LazyTable:
         return schema_of(self._name).__arrow_c_schema__()
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        import pyarrow as pa
+
         try:
             # A table that is joined with itself is scanned twice.
             if self._rows is None:
-                self._rows = self._fetch(self._name)
+                self._rows = pa.concat_tables(self._fetch(self._name))
             return self._rows.__arrow_c_stream__(requested_schema)
         except Exception as error:
             self.error = error  # DuckDB would hand on no more than its text

@@ -43,6 +43,9 @@ if TYPE_CHECKING:
 
 Made = tuple[int, dict[str, Callable[[], Any]]]
 
+# The points of a large log are handed over so many at a time, or one series.
+_PART = 100_000
+
 
 @dataclass(frozen=True, slots=True)
 class Source:
@@ -64,17 +67,18 @@ class Source:
         return cls(list(logdir.logs), read, logdir.list_problems)
 
 
-def build_table(table: str, source: Source, need: Need) -> pa.Table:
-    """The rows of a table that a query needs. Raises BadLog in strict mode."""
+def build_table(table: str, source: Source, need: Need) -> Iterator[pa.Table]:
+    """The rows of a table that a query needs, in one or more parts. Raises BadLog if strict."""
     import pyarrow as pa
 
-    count, made = _BUILDERS[table](source, need)
     schema = schema_of(table)
-    columns = [
-        made[field.name]() if need.has(field.name) else pa.nulls(count, field.type)
-        for field in schema
-    ]
-    return pa.Table.from_arrays(columns, schema=schema)
+    parts = _scalars(source, need) if table == "scalars" else [_BUILDERS[table](source, need)]
+    for count, made in parts:
+        columns = [
+            made[field.name]() if need.has(field.name) else pa.nulls(count, field.type)
+            for field in schema
+        ]
+        yield pa.Table.from_arrays(columns, schema=schema)
 
 
 def _logs(source: Source, need: Need) -> list[RunLog]:
@@ -122,7 +126,7 @@ def _runs(source: Source, need: Need) -> Made:
     }
 
 
-def _scalars(source: Source, need: Need) -> Made:
+def _scalars(source: Source, need: Need) -> Iterator[Made]:
     """One row a point."""
     logs = _logs(source, need)
     owners = find_owners(logs)
@@ -132,6 +136,18 @@ def _scalars(source: Source, need: Need) -> Made:
         for tag, one in log.scalars.items():
             if need.keeps("tag", utf8(tag)):
                 found.setdefault((owners.get(log.name, log.name), tag), one)
+    part: dict[tuple[str, str], Series] = {}
+    size = 0
+    for key, one in found.items():
+        if part and size + len(one) > _PART:
+            yield _points(part)
+            part, size = {}, 0
+        part[key] = one
+        size += len(one)
+    yield _points(part)  # also of none: a table without rows has columns
+
+
+def _points(found: dict[tuple[str, str], Series]) -> Made:
     series = list(found.values())
     lengths = [len(one) for one in series]
 
@@ -228,7 +244,6 @@ def _problems(source: Source, need: Need) -> Made:
 
 _BUILDERS: dict[str, Callable[[Source, Need], Made]] = {
     "runs": _runs,
-    "scalars": _scalars,
     "hparams": _hparams,
     "text": _text,
     "images": _images,
