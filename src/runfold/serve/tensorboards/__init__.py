@@ -1,0 +1,1 @@
+"""Real TensorBoards over chosen runs: started, kept, watched and ended, each in its own process."""

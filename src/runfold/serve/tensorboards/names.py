@@ -1,0 +1,43 @@
+"""Names of instances that people can say and remember: `brisk-otter`."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Container
+
+_MANNERS = (
+    "able agile alert amber ample apt azure bold brave breezy bright brisk calm candid clear "
+    "clever cosy crisp curious dapper daring deft eager early easy fair fine firm fleet fond "
+    "frank free fresh gentle glad golden grand green happy hardy hearty honest jolly keen kind "
+    "light lively loyal lucid lucky mellow merry mild misty modest neat nimble noble olive "
+    "patient placid plain plucky polite proud quick quiet ready rosy round royal sage sharp "
+    "shiny silent silver sleek smart smooth snug solid sound spry steady still sturdy sunny "
+    "sure swift tidy tranquil true upbeat vivid warm wise witty young zesty"
+)
+
+_ANIMALS = (
+    "adder albatross alpaca ant auk badger bat bear beaver bee bison bittern boar buzzard camel "
+    "carp cat civet cod condor coot coyote crab crane cricket crow curlew deer dingo dolphin "
+    "dove duck eagle eel egret elk emu falcon ferret finch fox frog gecko gibbon goat goose "
+    "grebe gull hare hawk hedgehog heron horse ibex ibis jackal jay kestrel kite koala lark "
+    "lemur linnet lion lizard llama lynx magpie marmot marten mole moose moth mouse newt "
+    "nightjar ocelot okapi orca osprey otter owl oyster panda parrot pelican perch petrel pike "
+    "plover pony puffin quail rabbit raven robin rook salmon seal shrew skink snail sparrow "
+    "squid stoat stork swan tapir tern thrush toad trout tuna turtle viper vole walrus "
+    "wasp weasel whale wolf wombat wren yak zebra"
+)
+
+# Far more than live at a time, so that a free one is found at once.
+_TRIES = 50
+
+
+def make_name(taken: Container[str]) -> str:
+    """A name of two words that is not taken; of three where luck has it that many are."""
+    for _ in range(_TRIES):
+        name = f"{random.choice(_MANNERS.split())}-{random.choice(_ANIMALS.split())}"
+        if name not in taken:
+            return name
+    return f"{random.choice(_MANNERS.split())}-{make_name(())}-{random.randrange(1000)}"

@@ -1,0 +1,120 @@
+"""What commands and pages ask of instances: open one, end one, read its log."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import deque
+from itertools import chain, islice
+from typing import TYPE_CHECKING
+
+from runfold.serve.tensorboards.store import UnknownInstance
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from runfold.serve.tensorboards.options import Options
+    from runfold.serve.tensorboards.sources import Sources
+    from runfold.serve.tensorboards.store import Instance, Store
+
+LOG = "log.txt"
+# What was the log before it grew too long.
+OLD_LOG = "log.old.txt"
+
+_FOLLOW_SECONDS = 0.2
+_LONGEST_LINE = 64 << 10
+
+
+def open_instance(
+    store: Store, sources: Sources, options: Options, description: str = ""
+) -> tuple[Instance, bool]:
+    """A live instance with these sources and options, or else a new one; whether it is new.
+
+    A keeper starts it as soon as it looks.
+    """
+    return store.claim(sources, options, description)
+
+
+def end_instance(store: Store, id: str) -> Instance:
+    """An instance that is to end, by its id, a prefix or its name; a keeper sees to it.
+
+    One that has ended stays as it is. Raises UnknownInstance.
+    """
+    instance = store.get(id)
+    if not instance.is_live:
+        return instance
+    return store.update(instance.id, wanted="down", state="TERMINATING")
+
+
+def read_log(
+    store: Store,
+    id: str,
+    head: int | None = None,
+    tail: int | None = None,
+    follow: bool = False,
+) -> Iterator[str]:
+    """Yield the lines of an instance's log, without their ends: all, the first or the last.
+
+    With `follow` also those to come, until the instance has ended. Raises
+    UnknownInstance at once.
+    """
+    id = store.get(id).id
+    folder = store.folder_of(id)
+    log = _Log(os.path.join(folder, LOG))
+    lines: Iterator[str] = chain(
+        _Log(os.path.join(folder, OLD_LOG)).read(is_whole=True), log.read(is_whole=not follow)
+    )
+    if head is not None:
+        return islice(lines, head)
+    if tail is not None:
+        # Now: the last ones are those before what is to come.
+        lines = iter(deque(lines, maxlen=tail))
+    return chain(lines, _follow(store, id, log)) if follow else lines
+
+
+def _follow(store: Store, id: str, log: _Log) -> Iterator[str]:
+    """Yield what is added to a log until its instance has ended."""
+    while True:
+        # Asked first: what was written until then is then read.
+        has_ended = _has_ended(store, id)
+        yield from log.read(is_whole=has_ended)
+        if has_ended:
+            return
+        time.sleep(_FOLLOW_SECONDS)
+
+
+def _has_ended(store: Store, id: str) -> bool:
+    try:
+        return not store.get(id).is_live
+    except UnknownInstance:
+        return True
+
+
+class _Log:
+    """A log file that grows, and is now and then begun anew."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._position = 0
+        self._part = b""
+
+    def read(self, is_whole: bool = False) -> Iterator[str]:
+        """Yield the lines that are new; the last one once it has its end, or is the last ever."""
+        try:
+            with open(self._path, "rb") as file:
+                if os.fstat(file.fileno()).st_size < self._position:
+                    self._position = 0
+                file.seek(self._position)
+                for line in iter(lambda: file.readline(_LONGEST_LINE), b""):
+                    self._position += len(line)
+                    self._part += line
+                    if line.endswith(b"\n") or len(self._part) >= _LONGEST_LINE:
+                        yield self._take()
+        except FileNotFoundError:
+            return
+        if is_whole and self._part:
+            yield self._take()
+
+    def _take(self) -> str:
+        line, self._part = self._part, b""
+        return line.decode("utf-8", "replace").rstrip("\r\n")

@@ -1,0 +1,144 @@
+"""Which runs an instance shows: chosen by name, by experiment or by a condition, and followed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from runfold.errors import RunfoldError
+from runfold.logdir.discover import FoundRun, discover, is_event_file
+
+if TYPE_CHECKING:
+    from runfold.runs import Runs
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """What was chosen. Nothing chosen is everything below the logdirs.
+
+    `logdirs` are absolute paths or URLs. `runs` are whole names of runs, as
+    `rf.open` names them; `experiments` are the first parts of such names, and
+    stand for every run below, also for those to come. Both together add up.
+    Of all these only runs that fit the condition `where` are shown.
+    """
+
+    logdirs: tuple[str, ...]
+    runs: tuple[str, ...] | None = None
+    experiments: tuple[str, ...] = ()
+    where: str = ""
+
+    def to_json(self) -> str:
+        """The sources as text."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Sources:
+        """The sources that were turned into text."""
+        kept: dict[str, Any] = json.loads(text)
+        runs = kept["runs"]
+        return cls(
+            tuple(kept["logdirs"]),
+            None if runs is None else tuple(runs),
+            tuple(kept["experiments"]),
+            kept["where"],
+        )
+
+    @property
+    def key(self) -> str:
+        """The same text for sources that show the same, in whatever order they were named."""
+        runs = None if self.runs is None else sorted(set(self.runs))
+        parts = [sorted(set(self.logdirs)), runs, sorted(set(self.experiments)), self.where.strip()]
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+class Follower:
+    """The runs of some sources, looked up again and again.
+
+    It keeps what was read for a condition, so that the next look reads only
+    what is new.
+    """
+
+    def __init__(self, sources: Sources) -> None:
+        self.sources = sources
+        self._runs = frozenset(sources.runs or ())
+        self._experiments = frozenset(sources.experiments)
+        self._is_all = sources.runs is None and not sources.experiments
+        # What keeps runs from being shown, in the user's words; empty where nothing does.
+        self.problem = ""
+        self._opened: Runs | None = None
+
+    def resolve(self) -> dict[str, FoundRun]:
+        """The runs to show by the name they are shown under; none where nothing is there yet.
+
+        Never raises for what the logs are like: a logdir that is gone, or a
+        condition on what no run holds yet, gives fewer runs and is told in `problem`.
+        """
+        self.problem = ""
+        folders = [local_folder(logdir) for logdir in self.sources.logdirs]
+        there = [folder for folder in folders if os.path.exists(folder)]
+        if len(there) < len(folders):
+            gone = ", ".join(folder for folder in folders if folder not in there)
+            self.problem = f"There is no folder {gone}."
+        if not there:
+            self._opened = None
+            return {}
+        try:
+            found = _discover(there, folders)
+        except RunfoldError as error:  # deleted at this moment
+            self.problem = str(error)
+            return {}
+        chosen = {name: run for name, run in found.items() if self._is_chosen(name)}
+        if self.sources.where and chosen:
+            fitting = self._fitting(there)
+            chosen = {name: run for name, run in chosen.items() if run.path in fitting}
+        return chosen
+
+    def _is_chosen(self, name: str) -> bool:
+        return self._is_all or name in self._runs or name.partition("/")[0] in self._experiments
+
+    def _fitting(self, folders: list[str]) -> set[str]:
+        """The folders of the runs that fit the condition."""
+        from runfold.runs import open_runs
+
+        try:
+            if self._opened is None:
+                self._opened = open_runs(*folders, progress=False)
+            else:
+                self._opened.refresh()
+            return {run.path for run in self._opened.where(self.sources.where).values()}
+        except (RunfoldError, OSError) as error:
+            self._opened = None
+            self.problem = str(error)
+            return set()
+
+
+def resolve(sources: Sources) -> dict[str, FoundRun]:
+    """The runs that these sources stand for at this moment, by the name they are shown under."""
+    return Follower(sources).resolve()
+
+
+def local_folder(logdir: str) -> str:
+    """The folder of this machine in which the runs of a logdir are found."""
+    if "://" in logdir:
+        raise RunfoldError(
+            f"'{logdir}' is no folder of this machine, so TensorBoard cannot read it."
+        )
+    return os.path.abspath(os.path.expanduser(logdir))
+
+
+def _discover(there: list[str], folders: list[str]) -> dict[str, FoundRun]:
+    """The runs below the folders that are there, under the names that all folders give them.
+
+    Of two logdirs one may be deleted: the runs of the other keep their names.
+    """
+    discovery = discover(*there)
+    for run in discovery.runs.values():
+        if len(there) < len(folders):
+            start = os.path.relpath(discovery.base, os.path.commonpath(folders))
+            run.name = os.path.normpath(os.path.join(start, run.name))
+        # A file that was given by its own path need not be an event file.
+        run.files = [file for file in run.files if is_event_file(file)]
+    return {run.name: run for run in discovery.runs.values()}

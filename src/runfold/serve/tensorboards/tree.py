@@ -1,0 +1,172 @@
+"""A folder of links that shows TensorBoard exactly the chosen runs.
+
+Each run is a real folder, with links to that run's own event files. A link to
+the run's folder would do for its files, but would show runs below it that were
+not chosen. TensorBoard's fast loader takes such a tree, while it does not take
+`--logdir_spec`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from runfold.events.kinds.embedding import CONFIG_NAME, confine, parse_config
+from runfold.text import file_order
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from runfold.logdir.discover import FoundRun
+
+# The longest name of a file that common file systems take, in bytes.
+_LONGEST = 255
+# Profiles are folders of some dozen files; a folder that leads on and on is none.
+_MOST_ASSETS = 10_000
+_LARGEST_CONFIG = 1 << 20
+
+
+def update_tree(folder: str, runs: Mapping[str, FoundRun]) -> bool:
+    """Make the tree show these runs and no others; whether anything was changed.
+
+    Links come and go one by one, a run's event files in the order in which they
+    were begun: a loader that looks in between sees the older files first, never
+    a later one alone, which would hide what an earlier one holds. Nothing but
+    links and empty folders is ever removed. Raises OSError where the tree cannot
+    be written.
+    """
+    wanted: dict[str, str] = {}
+    for name, run in runs.items():
+        for below, target in _links_of(run):
+            wanted.setdefault(os.path.join(place_of(name), below), target)
+    there = dict(_read_links(folder))
+    changed = False
+    for link in there.keys() - wanted.keys():
+        os.unlink(os.path.join(folder, link))
+        changed = True
+    for link, target in wanted.items():
+        if there.get(link) != target:
+            _make_link(os.path.join(folder, link), target)
+            changed = True
+    if changed:
+        _remove_empty(folder)
+    return changed
+
+
+def place_of(name: str) -> str:
+    """The path in the tree at which a run is shown: its own name, wherever a disk can hold it."""
+    return os.path.normpath(os.path.join(*map(_fit, name.split("/"))))
+
+
+def _fit(part: str) -> str:
+    # `\xe9` for a byte that is no letter takes four in place of one.
+    data = os.fsencode(part)
+    if len(data) <= _LONGEST:
+        return part
+    mark = hashlib.sha256(data).hexdigest()[:8]
+    return f"{data[: _LONGEST - 12].decode('utf-8', 'ignore')}…{mark}"
+
+
+# What a run shows
+
+
+def _links_of(run: FoundRun) -> Iterator[tuple[str, str]]:
+    """Yield what belongs to a run itself: the path below its folder, and where it is."""
+    for file in sorted(run.files, key=file_order):
+        yield os.path.basename(file), file
+    # The profiler's mark, by which its plugin knows the run, is no event file for us.
+    if not run.files:
+        yield from _marks(run.path)
+    yield from _plugin_files(run.path)
+    if run.config is not None:
+        yield CONFIG_NAME, run.config
+        yield from _projector_files(run)
+
+
+def _marks(path: str) -> Iterator[tuple[str, str]]:
+    try:
+        with os.scandir(path) as entries:
+            for entry in entries:
+                if "tfevents" in entry.name and entry.is_file():
+                    yield entry.name, entry.path
+    except OSError:  # gone meanwhile
+        return
+
+
+def _plugin_files(path: str) -> Iterator[tuple[str, str]]:
+    """Yield the files of `plugins/` one by one: a link to the folder would show runs in it."""
+    left = _MOST_ASSETS
+    for top, _, names in os.walk(os.path.join(path, "plugins")):
+        for name in names:
+            if "tfevents" in name:
+                continue
+            left -= 1
+            if left < 0:
+                return
+            file = os.path.join(top, name)
+            yield os.path.relpath(file, path), file
+
+
+def _projector_files(run: FoundRun) -> Iterator[tuple[str, str]]:
+    """Yield the files that a projector configuration names and that lie in the run's folder."""
+    assert run.config is not None
+    folder = Path(run.path)
+    try:
+        with open(run.config, encoding="utf-8", errors="replace") as file:
+            embeddings = parse_config(file.read(_LARGEST_CONFIG))
+    except (OSError, ValueError):
+        return
+    for one in embeddings:
+        for path in (one.tensor_path, one.metadata_path, one.bookmarks_path, one.sprite_path):
+            if not path or os.path.isabs(path):
+                continue
+            try:
+                file_path = confine(folder, path)
+            except ValueError:
+                continue
+            below = os.path.normpath(path)
+            if file_path.is_file() and not below.startswith(os.pardir) and "tfevents" not in below:
+                yield below, str(file_path)
+
+
+# What the tree holds
+
+
+def _read_links(folder: str) -> Iterator[tuple[str, str]]:
+    """Yield the links of the tree with their targets."""
+    pending = [""]
+    while pending:
+        below = pending.pop()
+        try:
+            with os.scandir(os.path.join(folder, below)) as entries:
+                for entry in entries:
+                    path = os.path.join(below, entry.name)
+                    if entry.is_symlink():
+                        yield path, os.readlink(entry.path)
+                    elif entry.is_dir(follow_symlinks=False):
+                        pending.append(path)
+        except FileNotFoundError:  # a new tree
+            continue
+
+
+def _make_link(path: str, target: str) -> None:
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    try:
+        os.symlink(target, path)
+    except FileExistsError:
+        # Whole at any moment: made beside it, then put in its place. The name must not look
+        # like an event file.
+        draft = os.path.join(os.path.dirname(path), ".draft")
+        os.symlink(target, draft)
+        os.replace(draft, path)
+
+
+def _remove_empty(folder: str) -> None:
+    for top, _, _ in os.walk(folder, topdown=False):
+        if top != folder:
+            try:
+                os.rmdir(top)
+            except OSError:  # not empty
+                continue

@@ -1,0 +1,102 @@
+"""Which runs an instance shows, by real folders and event files."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from cli_runs import losses, write
+from logs import hparams, scalars
+from logs import write as write_log
+
+from runfold.errors import RunfoldError
+from runfold.serve.tensorboards.sources import Follower, Sources, resolve
+
+
+@pytest.fixture
+def logdir(tmp_path: Path) -> Path:
+    for name in ("plain", "sweep/a", "sweep/a/eval", "sweep/b", "other/a"):
+        write(tmp_path / "logs" / name, losses(1.0))
+    return tmp_path / "logs"
+
+
+def test_nothing_chosen_is_everything(logdir: Path) -> None:
+    found = resolve(Sources((str(logdir),)))
+    assert list(found) == ["other/a", "plain", "sweep/a", "sweep/a/eval", "sweep/b"]
+    assert found["plain"].path == str(logdir / "plain")
+
+
+@pytest.mark.parametrize(
+    ("chosen", "shown"),
+    [
+        ({"runs": ("sweep/a", "plain", "gone")}, ["plain", "sweep/a"]),
+        ({"experiments": ("sweep",)}, ["sweep/a", "sweep/a/eval", "sweep/b"]),
+        ({"runs": ("other/a",), "experiments": ("plain",)}, ["other/a", "plain"]),
+        ({"runs": ()}, []),
+    ],
+)
+def test_exactly_what_was_chosen_is_found(
+    logdir: Path, chosen: dict[str, tuple[str, ...]], shown: list[str]
+) -> None:
+    assert list(resolve(Sources((str(logdir),), **chosen))) == shown
+
+
+def test_later_runs_of_an_experiment_are_found(logdir: Path) -> None:
+    follower = Follower(Sources((str(logdir),), experiments=("later",)))
+    assert follower.resolve() == {}
+    write(logdir / "later" / "one", losses(1.0))
+    assert list(follower.resolve()) == ["later/one"]
+
+
+def test_a_condition_is_asked_again_when_logs_grow(tmp_path: Path) -> None:
+    follower = Follower(Sources((str(tmp_path),), where="lr < 0.1"))
+    write_log(tmp_path / "a", hparams(lr=0.01), scalars("loss", (0, 1.0)))
+    write_log(tmp_path / "b", hparams(lr=1.0), scalars("loss", (0, 1.0)))
+    assert list(follower.resolve()) == ["a"]
+    write_log(tmp_path / "c", hparams(lr=0.02), scalars("loss", (0, 1.0)))
+    assert list(follower.resolve()) == ["a", "c"]
+    assert follower.problem == ""
+
+
+def test_a_condition_that_no_run_can_answer_shows_none_and_says_why(logdir: Path) -> None:
+    follower = Follower(Sources((str(logdir),), where="lr < 0.1"))
+    assert follower.resolve() == {}
+    assert "lr" in follower.problem
+
+
+def test_a_logdir_that_is_gone_shows_nothing_until_it_is_back(logdir: Path) -> None:
+    follower = Follower(Sources((str(logdir),), runs=("plain",)))
+    shutil.rmtree(logdir)
+    assert follower.resolve() == {}
+    assert follower.problem == f"There is no folder {logdir}."
+    write(logdir / "plain", losses(1.0))
+    assert list(follower.resolve()) == ["plain"]
+    assert follower.problem == ""
+
+
+def test_of_two_logdirs_one_can_go_and_the_other_keeps_its_names(tmp_path: Path) -> None:
+    for place in ("x/runs/one", "y/runs/two"):
+        write(tmp_path / place, losses(1.0))
+    follower = Follower(Sources((str(tmp_path / "x"), str(tmp_path / "y"))))
+    assert list(follower.resolve()) == ["x/runs/one", "y/runs/two"]
+    shutil.rmtree(tmp_path / "x")
+    assert list(follower.resolve()) == ["y/runs/two"]
+
+
+def test_sources_that_show_the_same_have_one_key() -> None:
+    one = Sources(("/a", "/b"), runs=("x", "y"))
+    assert one.key == Sources(("/b", "/a"), runs=("y", "x", "x")).key
+    others: list[Callable[[], Sources]] = [
+        lambda: Sources(("/a",), runs=("x", "y")),
+        lambda: Sources(("/a", "/b"), runs=None),
+        lambda: Sources(("/a", "/b"), experiments=("x", "y")),
+        lambda: Sources(("/a", "/b"), runs=("x", "y"), where="lr < 1"),
+    ]
+    assert len({one.key, *(make().key for make in others)}) == 5
+    for make in others:
+        assert Sources.from_json(make().to_json()) == make()
+
+
+def test_an_address_is_no_folder() -> None:
+    with pytest.raises(RunfoldError, match="s3://bucket/logs"):
+        resolve(Sources(("s3://bucket/logs",)))

@@ -1,0 +1,155 @@
+"""The store of instances: one truth for threads and processes."""
+
+import multiprocessing
+import sqlite3
+import stat
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from runfold.errors import RunfoldError
+from runfold.serve.tensorboards.options import Options
+from runfold.serve.tensorboards.requests import end_instance, open_instance, read_log
+from runfold.serve.tensorboards.sources import Sources
+from runfold.serve.tensorboards.store import Store, UnknownInstance
+
+LOGS = Sources(("/logs",))
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(str(tmp_path / "boards"))
+
+
+def claim(folder: str, number: int) -> tuple[str, bool]:
+    store = Store(folder)
+    instance, is_new = open_instance(store, LOGS, Options())
+    store.close()
+    return instance.id, is_new
+
+
+def test_an_instance_is_kept_whole(store: Store) -> None:
+    sources = Sources(("/a b",), ("x'\"", "é/y"), ("z",), "lr < 1")
+    options = Options((("window_title", "a=b"),), 7.0)
+    added = store.add(sources, options, "for Ada")
+    assert (added.state, added.wanted, added.restarts) == ("STARTING", "up", 0)
+    assert (added.sources, added.options, added.description) == (sources, options, "for Ada")
+    assert len(added.id) == 8
+    assert "-" in added.name
+    assert added.key not in repr(added)
+    updated = store.update(added.id, state="RUNNING", pid=5, port=6)
+    assert Store(store.folder).get(added.id) == updated
+    assert (updated.state, updated.pid, updated.port) == ("RUNNING", 5, 6)
+
+
+def test_nobody_else_can_read_it(store: Store) -> None:
+    store.add(LOGS, Options())
+    folder = Path(store.folder)
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(file.stat().st_mode) for file in folder.iterdir()} == {0o600}
+
+
+def test_ids_prefixes_and_names_find_an_instance(store: Store) -> None:
+    instances = [store.add(LOGS, Options()) for _ in range(50)]
+    assert len({one.id for one in instances}) == len({one.name for one in instances}) == 50
+    one = instances[7]
+    others = [other.id for other in instances if other is not one]
+    length = next(n for n in range(1, 9) if not any(id[:n] == one.id[:n] for id in others))
+    for text in (one.id, one.id[:length], one.name, one.name.upper()):
+        assert store.get(text) == one
+
+
+def test_an_unknown_one_is_told_with_those_near(store: Store) -> None:
+    with pytest.raises(UnknownInstance, match="There are none at all"):
+        store.get("a")
+    one = store.add(LOGS, Options())
+    with pytest.raises(UnknownInstance, match=f"Did you mean '{one.name}'"):
+        store.get(one.name + "x")
+    for text in ("", "zz", "%", "'; drop table instances; --"):
+        with pytest.raises(UnknownInstance, match="No TensorBoard instance"):
+            store.get(text)
+    many = [store.add(LOGS, Options()) for _ in range(17)]
+    first = next(a.id[0] for a in many if sum(a.id[0] == b.id[0] for b in many) > 1)
+    with pytest.raises(UnknownInstance, match=f"Several instances begin with '{first}'"):
+        store.get(first)
+
+
+def test_the_same_sources_give_the_same_live_instance(store: Store) -> None:
+    first, is_new = open_instance(store, LOGS, Options(), "one")
+    assert is_new
+    assert open_instance(store, LOGS, Options(description="two")) == (first, False)
+    assert open_instance(store, LOGS, Options(idle_timeout=5))[1]
+    assert open_instance(store, Sources(("/logs",), runs=("a",)), Options())[1]
+    ending = end_instance(store, first.name)
+    assert (ending.wanted, ending.state) == ("down", "TERMINATING")
+    another, is_new = open_instance(store, LOGS, Options())
+    assert is_new
+    assert another.id != first.id
+
+
+def test_processes_that_ask_at_once_get_one_instance(store: Store) -> None:
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(4, context) as pool:
+        answers = list(pool.map(claim, [store.folder] * 40, range(40)))
+    assert len({id for id, _ in answers}) == 1
+    assert sum(is_new for _, is_new in answers) == 1
+
+
+def test_what_has_ended_stays_so_and_is_not_live(store: Store) -> None:
+    one = store.add(LOGS, Options())
+    ended = store.update(one.id, state="TERMINATED", exit_status=-9)
+    assert store.live() == []
+    assert store.all() == [ended]
+    assert end_instance(store, one.id) == ended
+
+
+def test_every_change_gives_another_generation(store: Store) -> None:
+    other = Store(store.folder)
+    seen = [other.generation()]
+    one = store.add(LOGS, Options())
+    seen.append(other.generation())
+    store.update(one.id, message="x")
+    seen.append(other.generation())
+    store.forget(one.id)
+    seen.append(other.generation())
+    assert len(set(seen)) == 4
+    with pytest.raises(UnknownInstance):
+        store.update(one.id, message="x")
+    with pytest.raises(TypeError, match="key"):
+        store.update(one.id, key="x")
+
+
+def test_a_file_that_is_no_store_is_told(tmp_path: Path) -> None:
+    (tmp_path / "instances.sqlite").write_bytes(b"nonsense" * 1000)
+    with pytest.raises(RunfoldError, match="Move it away to begin anew"):
+        Store(str(tmp_path))
+    (tmp_path / "instances.sqlite").unlink()
+    with sqlite3.connect(tmp_path / "instances.sqlite") as database:
+        database.execute("pragma user_version = 99")
+    database.close()
+    with pytest.raises(RunfoldError, match="another version of Runfold"):
+        Store(str(tmp_path))
+
+
+def test_a_log_is_read_from_either_end_and_over_its_beginning_anew(store: Store) -> None:
+    one = store.add(LOGS, Options())
+    assert list(read_log(store, one.id)) == []
+    folder = Path(store.folder_of(one.id))
+    folder.mkdir()
+    (folder / "log.old.txt").write_text("1\n2\n")
+    (folder / "log.txt").write_bytes(b"3\n\xff4\n")
+    assert list(read_log(store, one.name)) == ["1", "2", "3", "\ufffd4"]
+    assert list(read_log(store, one.id, head=3)) == ["1", "2", "3"]
+    assert list(read_log(store, one.id, tail=3)) == ["2", "3", "\ufffd4"]
+    followed = read_log(store, one.id, tail=0, follow=True)
+    with open(folder / "log.txt", "a") as log:
+        log.write("5\n6")
+        log.flush()
+        assert next(followed) == "5"
+        log.truncate(0)
+        log.write("\n7")
+    store.update(one.id, state="TERMINATED")
+    assert list(followed) == ["6", "7"]
+    with pytest.raises(UnknownInstance):
+        read_log(store, "nothing")
