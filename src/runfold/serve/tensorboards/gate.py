@@ -1,0 +1,206 @@
+"""What stands before TensorBoard's own application: the key, the page's script, and the count.
+
+Loopback is open to every user and program of the machine, so that each request
+must carry the instance's key; the proxy adds it.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    Environ = dict[str, Any]
+    Respond = Callable[..., Any]
+    Application = Callable[[Environ, Respond], Iterable[bytes]]
+
+KEY_HEADER = "X-Runfold-Key"
+
+# A page says once a minute that it is open. Two may be late: a browser slows hidden pages down.
+_PAGE_SECONDS = 150.0
+_MOST_PAGES = 1000
+
+_SCRIPT_TAG = b'<script src="runfold/page.js"></script>'
+
+# TensorBoard reads this setting when it starts; one that the user has chosen is left alone.
+_SCRIPT = b"""\
+(() => {
+  "use strict";
+  const settings = "_tb_global_settings";
+  try {
+    const kept = JSON.parse(localStorage.getItem(settings) ?? "{}");
+    if (!("autoReload" in kept)) {
+      localStorage.setItem(settings, JSON.stringify({...kept, autoReload: true}));
+    }
+  } catch {
+    // Without storage TensorBoard asks for nothing new by itself; its button does.
+  }
+  const page = crypto.getRandomValues(new Uint32Array(2)).join("-");
+  const say = (state) => navigator.sendBeacon(`runfold/page?page=${page}&state=${state}`);
+  say("open");
+  setInterval(say, 60000, "open");
+  addEventListener("pagehide", () => say("closed"));
+  addEventListener("pageshow", (event) => event.persisted && say("open"));
+})();
+"""
+
+
+class Gate:
+    """TensorBoard's application for those who have the key, and what is known of its use."""
+
+    def __init__(self, app: Application, prefix: str, key: str, tell: Callable[[], object]) -> None:
+        self._app = app
+        self._prefix = prefix
+        self._key = key.encode()
+        # What the health tells beside the numbers of requests.
+        self._tell = tell
+        self._lock = threading.Lock()
+        self._pages: dict[str, float] = {}
+        self._active = 0
+        self._requests = 0
+        self._used = self._heard = time.monotonic()
+
+    def __call__(self, environ: Environ, start_response: Respond) -> Iterable[bytes]:
+        """Answer a request."""
+        given = str(environ.get("HTTP_X_RUNFOLD_KEY", "")).encode()
+        if not secrets.compare_digest(given, self._key):
+            return _answer(start_response, "403 Forbidden", b"Forbidden\n", "text/plain")
+        path = f"{environ.get('SCRIPT_NAME', '')}{environ.get('PATH_INFO', '')}"
+        below = path.removeprefix(self._prefix) if path.startswith(self._prefix) else ""
+        self._heard = time.monotonic()
+        if below == "/runfold/health":
+            told = json.dumps(self.health()).encode()
+            return _answer(start_response, "200 OK", told, "application/json")
+        if below == "/runfold/page":
+            return self._take_page(environ, start_response)
+        if below == "/runfold/page.js":
+            return _answer(start_response, "200 OK", _SCRIPT, "text/javascript; charset=utf-8")
+        with self._lock:
+            self._requests += 1
+            self._active += 1
+        self._used = self._heard
+        try:
+            if below in ("/", "/index.html") and environ["REQUEST_METHOD"] == "GET":
+                body = _add_script(self._app, environ, start_response)
+            else:
+                body = self._app(environ, start_response)
+        except BaseException:
+            self._leave()
+            raise
+        return _Body(body, self._leave)
+
+    def health(self) -> dict[str, object]:
+        """How it is used, as the keeper asks."""
+        told = self._tell()
+        return {
+            "requests": self._requests,
+            "idle": self.idle(),
+            "open_pages": self._open_pages(),
+            **(told if isinstance(told, dict) else {}),
+        }
+
+    def idle(self) -> float:
+        """For how many seconds nobody has asked for anything and no page was open."""
+        if self._active or self._open_pages():
+            return 0.0
+        return time.monotonic() - self._used
+
+    def unheard(self) -> float:
+        """For how many seconds not even the keeper has asked."""
+        return 0.0 if self._active else time.monotonic() - self._heard
+
+    def _open_pages(self) -> int:
+        now = time.monotonic()
+        with self._lock:
+            for page, seen in list(self._pages.items()):
+                if now - seen > _PAGE_SECONDS:
+                    del self._pages[page]
+                    # Idle counts from when it was last there.
+                    self._used = max(self._used, seen)
+            return len(self._pages)
+
+    def _take_page(self, environ: Environ, start_response: Respond) -> Iterable[bytes]:
+        if environ["REQUEST_METHOD"] != "POST":
+            return _answer(start_response, "405 Method Not Allowed", b"", "text/plain")
+        said = parse_qs(environ.get("QUERY_STRING", ""))
+        page = said.get("page", [""])[0][:40]
+        with self._lock:
+            if said.get("state") == ["closed"]:
+                self._pages.pop(page, None)
+                self._used = time.monotonic()
+            elif page and (page in self._pages or len(self._pages) < _MOST_PAGES):
+                self._pages[page] = time.monotonic()
+        return _answer(start_response, "204 No Content", b"", "text/plain")
+
+    def _leave(self) -> None:
+        with self._lock:
+            self._active -= 1
+        self._used = time.monotonic()
+
+
+class _Body:
+    """The body of an answer, which says when it was sent or given up."""
+
+    def __init__(self, body: Iterable[bytes], leave: Callable[[], None]) -> None:
+        self._body = body
+        self._leave = leave
+        self._is_left = False
+
+    def __iter__(self) -> Any:
+        return iter(self._body)
+
+    def close(self) -> None:
+        """Called by the server when it is done."""
+        if self._is_left:
+            return
+        self._is_left = True
+        self._leave()
+        close = getattr(self._body, "close", None)
+        if close is not None:
+            close()
+
+    # Werkzeug does not close it where the client went away in the middle.
+    __del__ = close
+
+
+def _add_script(app: Application, environ: Environ, start_response: Respond) -> Iterable[bytes]:
+    """Answer with TensorBoard's page, and our script before any of its own."""
+    begun: list[Any] = []
+
+    def begin(status: str, headers: list[tuple[str, str]], *rest: Any) -> Callable[[bytes], None]:
+        begun[:] = [status, headers]
+        return lambda data: None
+
+    parts = app(environ, begin)
+    body = b"".join(parts)
+    close = getattr(parts, "close", None)
+    if close is not None:
+        close()
+    status, headers = begun
+    is_page = any(
+        name.lower() == "content-type" and value.startswith("text/html") for name, value in headers
+    )
+    if is_page and status.startswith("200"):
+        before, head, after = body.partition(b"<head>")
+        # A page without a head has one, by HTML's own rule, where its first script stands.
+        body = before + head + _SCRIPT_TAG + after if head else _SCRIPT_TAG + body
+    kept = [(name, value) for name, value in headers if name.lower() != "content-length"]
+    start_response(status, [*kept, ("Content-Length", str(len(body)))])
+    return [body]
+
+
+def _answer(start_response: Respond, status: str, body: bytes, kind: str) -> Iterable[bytes]:
+    headers = [
+        ("Content-Type", kind),
+        ("Content-Length", str(len(body))),
+        ("Cache-Control", "no-store"),
+        ("X-Content-Type-Options", "nosniff"),
+    ]
+    start_response(status, headers)
+    return [body]
