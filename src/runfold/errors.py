@@ -17,6 +17,7 @@
     ├── CannotEdit       (also a ValueError)        a change that would spoil a log
     ├── OutputExists     (also a FileExistsError)   what is there already, and stays
     ├── CannotLog        (also a ValueError)        a value that no event can hold
+    ├── CannotStore      (also an OSError)          a store that is unknown or out of reach
     ├── BadPack          (also a ValueError)        a Parquet file that is no pack, or a broken one
     ├── BadLog           the first problem, in strict mode
     └── FileChanged      a payload asked for is no longer where it was indexed
@@ -37,6 +38,7 @@ __all__ = [
     "CannotEdit",
     "CannotFold",
     "CannotLog",
+    "CannotStore",
     "FileChanged",
     "LogdirNotFound",
     "OutputExists",
@@ -140,6 +142,10 @@ class CannotEdit(RunfoldError, ValueError):
 
 class CannotLog(RunfoldError, ValueError):
     """A value that cannot be logged, or a writer that is closed; nothing logged before is lost."""
+
+
+class CannotStore(RunfoldError, OSError):
+    """A URL that no driver knows, or a store that cannot be reached; local files are whole."""
 
 
 class OutputExists(RunfoldError, FileExistsError):

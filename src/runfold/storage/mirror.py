@@ -1,0 +1,307 @@
+"""A copy of a remote log in the user's cache, which fetches only what is new."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import threading
+import time
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+from runfold.errors import CannotStore, LogdirNotFound
+from runfold.select import is_glob
+from runfold.state import cache_folder, make_private
+from runfold.storage.address import join_url, split_url
+from runfold.storage.choice import is_event_file, is_log
+from runfold.storage.projector import is_config, named_files
+from runfold.storage.store import Entry, Store, explain
+from runfold.text import did_you_mean, escape, human_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from contextlib import AbstractContextManager
+
+    # Shows how far the fetching of so many bytes is.
+    Show = Callable[[int], AbstractContextManager[Callable[[int], object]]]
+
+# So many files are fetched at a time, each in ranges of so many bytes.
+_WORKERS = 8
+_BLOCK = 8 << 20
+# So much of what is there is fetched again with what is new: a file that was replaced by
+# a longer one is not the old one grown.
+_OVERLAP = 1024
+# Where the same bucket is another one.
+_ENDPOINTS = ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "FSSPEC_S3_ENDPOINT_URL")
+
+
+class Mirror:
+    """The files of a URL that reading needs, on the local disk: `path` is where.
+
+    The URL may name a logdir, a run, a file, or be a glob. What lies there has the
+    times of the files in the store, by which it is known to be new or old; so it
+    needs no index, and several processes share it.
+    """
+
+    def __init__(self, url: str, folder: str | os.PathLike[str] | None = None) -> None:
+        """Prepare; nothing is fetched. `folder` is a place for the copy other than the cache."""
+        base, pattern = _split_glob(url)
+        self.url = url
+        self.trouble = ""
+        self._store = Store(base)
+        self._root = os.fspath(folder) if folder is not None else _choose_folder(base)
+        self.path = os.path.join(self._root, pattern) if pattern else self._root
+        self._lock = threading.Lock()
+
+    def sync(self, show: Show | None = None) -> bool:
+        """Fetch what is new, remove what is gone; whether anything changed.
+
+        A store that cannot be reached is warned of once, `trouble` says why, and the
+        copy stays as it is. Raises CannotStore where there is no copy, and
+        LogdirNotFound where there is nothing.
+        """
+        with self._lock:
+            make_private(cache_folder("mirror"))
+            try:
+                listed = self._store.list_files()
+            except Exception as error:
+                self._fail(error)
+                return False
+            if not listed:
+                self._remove(keep=())
+                raise LogdirNotFound(self._not_found())
+            return self._fetch_all(listed, show)
+
+    def _fetch_all(self, listed: dict[str, Entry], show: Show | None) -> bool:
+        wanted = {name: one for name, one in listed.items() if not name or is_log(name)}
+        odd = [name for name in wanted if not _is_safe(name)]
+        wanted = {name: one for name, one in wanted.items() if _is_safe(name)}
+        is_changed, errors = self._fetch(wanted, show)
+        # What a configuration names is known only when that is there.
+        more = {
+            file: listed[file]
+            for name in filter(is_config, wanted)
+            for file in named_files(self._root, name)
+            if file in listed and file not in wanted and _is_safe(file)
+        }
+        if more and not errors:
+            is_more, errors = self._fetch(more, show)
+            is_changed |= is_more
+        is_changed |= self._remove({*wanted, *more})
+        if errors:
+            self._fail(errors[0])
+        else:
+            self.trouble = ""
+        if odd:
+            self._tell(f"{odd[0]!r} is no name for a file here, and is left out")
+        return is_changed
+
+    def _fetch(self, wanted: dict[str, Entry], show: Show | None) -> tuple[bool, list[Exception]]:
+        """Bring some files up to date, several at a time; the first errors end it."""
+        stale = {name: one for name, one in wanted.items() if self._is_stale(name, one)}
+        if not stale:
+            return False, []
+        errors: list[Exception] = []
+
+        def fetch(name: str, advance: Callable[[int], object]) -> bool:
+            if errors:
+                return False
+            try:
+                return self._fetch_file(name, stale[name], advance)
+            except FileNotFoundError:
+                return False  # deleted meanwhile
+            except Exception as error:
+                errors.append(error)
+                return False
+
+        missing = sum(max(0, one.size - self._size(name)) for name, one in stale.items())
+        with (
+            ThreadPoolExecutor(min(_WORKERS, len(stale)), "runfold-mirror") as pool,
+            show(missing) if show else contextlib.nullcontext(_count_nothing) as advance,
+        ):
+            changed = list(pool.map(lambda name: fetch(name, advance), stale))
+        return any(changed), errors
+
+    def _fetch_file(self, name: str, entry: Entry, advance: Callable[[int], object]) -> bool:
+        target = self._place(name)
+        make_private(os.path.dirname(target))
+        if not is_event_file(name or self.url):
+            self._replace(name, entry, advance)
+            return True
+        # In place, so that a reader goes on where it was; one process at a time.
+        with open(os.open(target, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), "r+b") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            status = os.fstat(file.fileno())
+            start = status.st_size
+            if start >= entry.size and status.st_mtime > entry.time + 0.001:
+                return False  # another process knows a newer one
+            is_other = start > 0 and start >= entry.size
+            if is_other or not self._grow(file.fileno(), name, entry, advance):
+                self._replace(name, entry, advance)
+        return True
+
+    def _grow(self, file: int, name: str, entry: Entry, advance: Callable[[int], object]) -> bool:
+        """Add what is new to a file; False where the file there is another than ours."""
+        place = os.fstat(file).st_size
+        known = os.pread(file, _OVERLAP, max(0, place - _OVERLAP))
+        while place < entry.size:
+            end = min(entry.size, place + _BLOCK)
+            data = self._store.read(name, place - len(known), end)
+            if not data.startswith(known):
+                return False
+            fresh = memoryview(data)[len(known) :]
+            while fresh:
+                count = os.pwrite(file, fresh, place)
+                place += count
+                fresh = fresh[count:]
+                advance(count)
+            known = b""
+        os.utime(file, (entry.time, entry.time))
+        return True
+
+    def _replace(self, name: str, entry: Entry, advance: Callable[[int], object]) -> None:
+        target = self._place(name)
+        mark = f"{os.getpid()}-{threading.get_ident()}"
+        temporary = os.path.join(os.path.dirname(target), f".{mark}.part")
+        try:
+            with open(temporary, "wb") as file:
+                for start in range(0, entry.size, _BLOCK):
+                    data = self._store.read(name, start, min(entry.size, start + _BLOCK))
+                    file.write(data)
+                    advance(len(data))
+            os.utime(temporary, (entry.time, entry.time))
+            os.replace(temporary, target)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+            raise
+
+    def _remove(self, keep: Iterable[str]) -> bool:
+        """Remove what the store has no longer, and nothing that was never of the store."""
+        kept = {self._place(name) for name in keep}
+        if os.path.isfile(self._root):
+            if self._root not in kept:
+                os.unlink(self._root)
+            return self._root not in kept
+        is_changed = False
+        for folder, _, names in os.walk(self._root, topdown=False):
+            for name in names:
+                path = os.path.join(folder, name)
+                below = os.path.relpath(path, self._root)
+                if path not in kept and (is_log(below) or not _is_hidden(below)):
+                    with contextlib.suppress(OSError):
+                        os.unlink(path)
+                        is_changed = True
+            if folder != self._root:
+                with contextlib.suppress(OSError):  # not empty
+                    os.rmdir(folder)
+        return is_changed
+
+    def _is_stale(self, name: str, entry: Entry) -> bool:
+        try:
+            status = os.stat(self._place(name))
+        except OSError:
+            return True
+        return status.st_size != entry.size or abs(status.st_mtime - entry.time) > 0.001
+
+    def _size(self, name: str) -> int:
+        try:
+            return os.path.getsize(self._place(name))
+        except OSError:
+            return 0
+
+    def _place(self, name: str) -> str:
+        return os.path.join(self._root, name) if name else self._root
+
+    def _fail(self, error: Exception) -> None:
+        reason = explain(error)
+        if not os.path.exists(self._root):
+            raise CannotStore(
+                f"{self._store}: {escape(reason)}. Nothing of it was fetched before. "
+                "Check the URL, the credentials and the network."
+            ) from None
+        was_well, self.trouble = not self.trouble, reason
+        if was_well:
+            age = human_duration(max(0.0, time.time() - _newest(self._root)))
+            self._tell(f"{reason}. What was fetched before is shown, the newest {age} old")
+
+    def _tell(self, fact: str) -> None:
+        with contextlib.suppress(Warning):  # where it is made an error, in a thread
+            warnings.warn(f"{self._store}: {escape(fact, 500)}.", stacklevel=4)
+
+    def _not_found(self) -> str:
+        name = self._store.url.rpartition("/")[2]
+        hint = did_you_mean(name, self._store.list_beside())
+        return f"No logdir '{self._store}': there is nothing with this prefix. {hint}".rstrip()
+
+
+def _split_glob(url: str) -> tuple[str, str]:
+    """A URL up to its first part with a wildcard, and the rest."""
+    scheme, rest = split_url(url)
+    parts = rest.rstrip("/").split("/")
+    first = next((i for i, part in enumerate(parts) if is_glob(part)), len(parts))
+    return f"{scheme}://{'/'.join(parts[:first])}", "/".join(parts[first:])
+
+
+def _choose_folder(url: str) -> str:
+    """Where the copy of a URL lies: below each other what is so in the store."""
+    scheme, rest = split_url(url)
+    host, *parts = rest.split("/")
+    server = "\0".join([scheme, *(os.environ.get(name, "") for name in _ENDPOINTS)])
+    # Not the user and the password, by which another folder would be known.
+    host = host.rpartition("@")[2]
+    key = f"{scheme}-{hashlib.sha256(server.encode()).hexdigest()[:12]}"
+    if not all(map(_is_safe, filter(None, (host, *parts)))):
+        raise CannotStore(f"{Store(url)}: '.' and '..' are no names in a URL.")
+    return cache_folder("mirror", key, host, *filter(None, parts))
+
+
+def _is_safe(name: str) -> bool:
+    """Whether a name from a store leads to a file below the copy, and to no other."""
+    parts = name.split("/")
+    return not name or not ("\0" in name or any(part in ("", ".", "..") for part in parts))
+
+
+def _is_hidden(name: str) -> bool:
+    return any(part.startswith(".") for part in name.split("/"))
+
+
+def _newest(root: str) -> float:
+    """When the newest file of a copy was written."""
+    if os.path.isfile(root):
+        return os.path.getmtime(root)
+    times = [0.0]
+    for folder, _, names in os.walk(root):
+        for name in names:
+            with contextlib.suppress(OSError):
+                times.append(os.path.getmtime(os.path.join(folder, name)))
+    return max(times)
+
+
+def _count_nothing(_: int) -> None:
+    pass
+
+
+# Those of this process: what is open twice is fetched once.
+_mirrors: dict[str, Mirror] = {}
+_guard = threading.Lock()
+
+
+def open_mirror(url: str) -> Mirror:
+    """The copy of a URL that this process keeps; not fetched yet. Raises CannotStore."""
+    with _guard:
+        mirror = Mirror(url)
+        return _mirrors.setdefault(f"{url}\0{mirror.path}", mirror)
+
+
+def source_of(path: str) -> str | None:
+    """The URL of what a path is the copy of, in this process; None for a path of another kind."""
+    whole = os.path.abspath(path)
+    for mirror in list(_mirrors.values()):
+        root = mirror._root
+        if whole == root or whole.startswith(root + os.sep):
+            return join_url(mirror._store.url, whole[len(root) :].strip(os.sep))
+    return None

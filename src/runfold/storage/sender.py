@@ -1,0 +1,219 @@
+"""What of a run's folder its storage does not have yet, and the sending of it, file by file."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from runfold.storage.choice import HEARTBEAT, is_event_file, is_own
+from runfold.storage.projector import is_config, named_files
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from runfold.storage.store import Entry, Store
+
+# A file is sent again no sooner than after so many seconds, and so many times the seconds
+# that it took: where a store cannot append, a large file that grows takes up a fifth of
+# the time, and of what the network bears, and no more.
+_PAUSE_SECONDS = 1.0
+_PAUSE_RATIO = 4.0
+# A run whose heartbeat is a minute old is taken for dead.
+_HEARTBEAT_SECONDS = 20.0
+# Up to so many bytes are sent from memory, so that it is known to the byte what was sent.
+_BLOCK = 8 << 20
+# So much of the end of what was sent before tells that it was the same file.
+_OVERLAP = 1024
+
+_Version = tuple[int, int, int]  # bytes, time, inode
+
+
+@dataclass(slots=True)
+class _Sent:
+    """What the store has of a file, as far as is known."""
+
+    version: _Version | None = None
+    # How many of the first bytes are there; None where nobody knows.
+    size: int | None = 0
+    due: float = 0.0
+    failures: int = 0
+
+
+class Sender:
+    """Sends a run's folder to a store. Used by one thread at a time."""
+
+    def __init__(self, folder: str, store: Store) -> None:
+        self.folder = folder
+        self.store = store
+        # How long it took to look through the folder, the last time.
+        self.look_seconds = 0.0
+        self._sent: dict[str, _Sent] = {}
+        # The files that a projector's configuration names, and of which version that is.
+        self._configs: dict[str, tuple[_Version, set[str]]] = {}
+
+    def send(self, is_last: bool = False, advance: Callable[[], object] | None = None) -> bool:
+        """Send what is new and due, or with `is_last` all that is new; whether all is there.
+
+        Raises what the store raises, at the first file that fails; that one comes
+        last the next time. A file that cannot be read is passed over, and not there.
+        """
+        now = time.monotonic()
+        waiting = {
+            name: version
+            for name, version in self._scan()
+            if self._sent.setdefault(name, _Sent()).version != version
+        }
+        self.look_seconds = time.monotonic() - now
+        is_whole = True
+        for name in sorted(waiting, key=lambda name: (self._sent[name].failures, waiting[name])):
+            sent = self._sent[name]
+            if not is_last and now < sent.due:
+                is_whole = False
+                continue
+            began = time.monotonic()
+            try:
+                is_whole &= self._send_file(name, waiting[name], sent, advance)
+            except Exception as error:
+                sent.failures += 1
+                # What was there is there still, unless somebody else took it away.
+                if isinstance(error, FileNotFoundError) or _errno(error) == errno.EINVAL:
+                    sent.size = None
+                raise
+            sent.failures = 0
+            took = time.monotonic() - began
+            pause = _HEARTBEAT_SECONDS if name == HEARTBEAT else _PAUSE_SECONDS
+            sent.due = began + took + max(pause, _PAUSE_RATIO * took)
+            if advance is not None:
+                advance()
+        return is_whole
+
+    def verify(self) -> bool:
+        """Whether the store says that it has every file with all its bytes.
+
+        What it has not is sent as a whole the next time.
+        """
+        listed = self.store.list_files()
+        is_whole = True
+        for name, version in self._scan():
+            if name not in listed or listed[name].size != version[0]:
+                self._sent[name] = _Sent(size=None)
+                is_whole = False
+        return is_whole
+
+    def skip_same(self, listed: Mapping[str, Entry]) -> int:
+        """Take what the store has already for sent; how many files are left to send.
+
+        Of an event file that has grown since, only the rest is left.
+        """
+        left = 0
+        for name, version in self._scan():
+            there = listed.get(name)
+            if there is not None and is_event_file(name):
+                if there.size == version[0]:
+                    self._sent[name] = _Sent(version, there.size)
+                elif self._has_grown(name, there.size, version[0]):
+                    self._sent[name] = _Sent(None, there.size)
+            elif there and there.size == version[0] and there.time >= version[1] / 1e9:
+                self._sent[name] = _Sent(version, there.size)
+            left += name not in self._sent or self._sent[name].version is None
+        return left
+
+    def _has_grown(self, name: str, size: int, now: int) -> bool:
+        """Whether what the store has is the beginning of a file, and worth to be kept."""
+        if not size < now or not self.store.can_append(size):
+            return False
+        start = max(0, size - _OVERLAP)
+        with open(os.path.join(self.folder, name), "rb") as file:
+            file.seek(start)
+            return file.read(size - start) == self.store.read(name, start, size)
+
+    def missing(self) -> list[str]:
+        """The files that the store does not have as they are here, as far as is known."""
+        return [
+            name
+            for name, version in self._scan()
+            if name not in self._sent or self._sent[name].version != version
+        ]
+
+    def _send_file(
+        self,
+        name: str,
+        version: _Version,
+        sent: _Sent,
+        advance: Callable[[], object] | None,
+    ) -> bool:
+        path = os.path.join(self.folder, name)
+        size = version[0]
+        try:
+            opened = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return True  # deleted meanwhile
+        except OSError:
+            return False
+        with open(opened, "rb") as file:
+            start = sent.size or 0
+            grows = is_event_file(name) and 0 < start <= size and self.store.can_append(start)
+            if grows and size - start <= _BLOCK:
+                file.seek(start)
+                data = file.read(size - start)
+                self.store.append(name, start, data)
+                sent.size = start + len(data)
+            elif size <= _BLOCK:
+                data = file.read(size)
+                self.store.write(name, data)
+                sent.size = len(data)
+            else:
+                # It may have grown while it was read.
+                self.store.put(name, path, advance)
+                sent.size = size
+        sent.version = version
+        return True
+
+    def _scan(self) -> Iterator[tuple[str, _Version]]:
+        """The run's own files by name, each with what tells its versions apart."""
+        named: set[str] = set()
+        for name in filter(is_own, _walk(self.folder)):
+            version = self._version(name)
+            if version is None:
+                continue
+            yield name, version
+            if is_config(name):
+                if self._configs.get(name, (None,))[0] != version:
+                    self._configs[name] = version, named_files(self.folder, name)
+                named |= self._configs[name][1]
+        for name in sorted(named):
+            version = self._version(name)
+            if version is not None and not is_own(name):
+                yield name, version
+
+    def _version(self, name: str) -> _Version | None:
+        try:
+            status = os.stat(os.path.join(self.folder, name))
+        except OSError:
+            return None
+        if not stat.S_ISREG(status.st_mode):
+            return None
+        return status.st_size, status.st_mtime_ns, status.st_ino
+
+
+def _errno(error: Exception) -> int | None:
+    return error.errno if isinstance(error, OSError) else None
+
+
+def _walk(top: str, below: str = "") -> Iterator[str]:
+    """The regular files below a folder, by name; links to folders are not followed."""
+    try:
+        with os.scandir(os.path.join(top, below)) as entries:
+            found = sorted(entries, key=lambda entry: entry.name)
+    except OSError:
+        return
+    for entry in found:
+        name = f"{below}/{entry.name}" if below else entry.name
+        if entry.is_dir(follow_symlinks=False):
+            yield from _walk(top, name)
+        elif entry.is_file():
+            yield name

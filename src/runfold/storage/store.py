@@ -1,0 +1,213 @@
+"""A store: files by name below a URL, in a bucket, on another machine or in a shared folder."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from runfold.storage.address import check_url, join_url, mask_url, show_url, split_url
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# S3 puts a new object together from parts; each but the last has at least so many bytes,
+# and one that is copied from another object at most so many.
+_SMALLEST_PART = 5 << 20
+_LARGEST_PART = 5 << 30
+# Where a file can be written in the middle, and is not replaced as a whole.
+_DISKS = ("file", "sftp", "ssh")
+_TIMES = ("LastModified", "mtime", "updated", "last_modified")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A file in a store: its bytes, and when it was last written, in seconds since 1970."""
+
+    size: int
+    time: float
+
+
+class Store:
+    """The files below a URL. Opened at the first call, which every process makes for itself.
+
+    All names are relative to the URL, with `/`. Credentials are those that the driver
+    finds, in the environment or its own files. Every method raises what the driver
+    raises, which may be no OSError: `explain` has it in words.
+    """
+
+    def __init__(self, url: str) -> None:
+        """Check the URL, and connect to nothing. Raises CannotStore."""
+        check_url(url)
+        self.url = url.rstrip("/")
+        self.scheme = split_url(url)[0]
+        self._opened: tuple[int, Any, str] | None = None
+
+    def __str__(self) -> str:
+        return show_url(self.url)
+
+    def list_files(self) -> dict[str, Entry]:
+        """All files by name, and the URL's own file by an empty name; none where nothing is."""
+        system, root = self._open()
+        system.invalidate_cache()
+        try:
+            found = system.find(root, detail=True)
+        except FileNotFoundError:
+            # No such folder. That there is no such bucket is another matter.
+            if self.scheme not in _DISKS:
+                raise
+            return {}
+        return {
+            path[len(root) :].strip("/"): Entry(int(info["size"]), _time_of(info))
+            for path, info in found.items()
+            # Consoles of stores make empty objects that stand for folders.
+            if info.get("type") == "file" and not path.endswith("/")
+        }
+
+    def list_beside(self) -> list[str]:
+        """The names of what lies beside the URL, files and folders; none where nobody says."""
+        system, root = self._open()
+        with contextlib.suppress(Exception):
+            found = system.ls(root.rpartition("/")[0], detail=False)
+            return [path.rstrip("/").rpartition("/")[2] for path in found]
+        return []
+
+    def read(self, name: str, start: int = 0, end: int | None = None) -> bytes:
+        """The bytes of a file, or some of them. Raises FileNotFoundError, OSError for too few."""
+        system, root = self._open()
+        data: bytes = system.cat_file(join_url(root, name), start=start or None, end=end)
+        if end is not None and len(data) != end - start:
+            raise OSError(f"{end - start} bytes were asked for, and {len(data)} came")
+        return data
+
+    def write(self, name: str, data: bytes) -> None:
+        """Put a small file there, whole or not at all."""
+        with self._place(name) as (system, path):
+            system.pipe_file(path, data)
+
+    def put(self, name: str, source: str, advance: Callable[[], object] | None = None) -> None:
+        """Copy a file there, whole or not at all; `advance` is called as it goes on."""
+        from fsspec.callbacks import Callback
+
+        callback = Callback(hooks={"advance": lambda *_, **__: advance and advance()})
+        with self._place(name) as (system, path):
+            system.put_file(source, path, callback=callback)
+
+    def can_append(self, start: int) -> bool:
+        """Whether what follows so many bytes can be sent without those."""
+        if self.scheme in ("s3", "s3a"):
+            return _SMALLEST_PART <= start <= _LARGEST_PART
+        return self.scheme in _DISKS
+
+    def append(self, name: str, start: int, data: bytes) -> None:
+        """Let a file be its first bytes, up to `start`, and then these; once more does no harm.
+
+        Whoever reads meanwhile finds the old file or the new one, on a disk also a
+        part of the new bytes. Raises where the file has not so many bytes.
+        """
+        system, root = self._open()
+        path = join_url(root, name)
+        if self.scheme in _DISKS:
+            if system.info(path)["size"] < start:
+                raise FileNotFoundError(f"{name} has lost what was in it")
+            with system.open(path, "r+b") as file:
+                file.seek(start)
+                file.write(data)
+            return
+        # The store itself copies what it has: only the new bytes travel.
+        bucket, key, _ = system.split_path(path)
+        where = {"Bucket": bucket, "Key": key}
+        upload = system.call_s3("create_multipart_upload", **where)["UploadId"]
+        try:
+            copied = system.call_s3(
+                "upload_part_copy",
+                **where,
+                CopySource=where,
+                CopySourceRange=f"bytes=0-{start - 1}",
+                UploadId=upload,
+                PartNumber=1,
+            )["CopyPartResult"]["ETag"]
+            added = system.call_s3(
+                "upload_part", **where, UploadId=upload, PartNumber=2, Body=data
+            )["ETag"]
+            parts = [{"PartNumber": 1, "ETag": copied}, {"PartNumber": 2, "ETag": added}]
+            system.call_s3(
+                "complete_multipart_upload",
+                **where,
+                UploadId=upload,
+                MultipartUpload={"Parts": parts},
+            )
+        except BaseException:
+            with contextlib.suppress(Exception):
+                system.call_s3("abort_multipart_upload", **where, UploadId=upload)
+            raise
+
+    def delete(self, name: str) -> None:
+        """Remove a file; nothing where there is none."""
+        system, root = self._open()
+        with contextlib.suppress(FileNotFoundError):
+            system.rm_file(join_url(root, name))
+
+    @contextlib.contextmanager
+    def _place(self, name: str) -> Any:
+        """Where to write a file so that nobody ever finds half of it."""
+        system, root = self._open()
+        path = join_url(root, name)
+        if self.scheme not in _DISKS:
+            yield system, path
+            return
+        folder, _, last = path.rpartition("/")
+        system.makedirs(folder, exist_ok=True)
+        # The file's own name must not be in it, or it would be taken for an event file.
+        temporary = f"{folder}/.{os.getpid()}-{abs(hash(last)):x}.part"
+        try:
+            yield system, temporary
+            system.mv(temporary, path)
+        except BaseException:
+            with contextlib.suppress(Exception):
+                system.rm_file(temporary)
+            raise
+
+    def _open(self) -> tuple[Any, str]:
+        """The driver and the path there; the child of a fork opens its own."""
+        if self._opened is None or self._opened[0] != os.getpid():
+            from fsspec.core import url_to_fs
+
+            # What was listed before must not hide what is new.
+            options = _options(self.scheme)
+            system, root = url_to_fs(self.url, use_listings_cache=False, **options)
+            self._opened = os.getpid(), system, root.rstrip("/")
+        return self._opened[1], self._opened[2]
+
+
+def _options(scheme: str) -> dict[str, Any]:
+    """What is asked of a driver beyond its own standard."""
+    if scheme not in ("s3", "s3a") or "AWS_MAX_ATTEMPTS" in os.environ:
+        return {}
+    # It would try five times, five times over: who waits has a copy, or a better thing to do.
+    return {"config_kwargs": {"retries": {"total_max_attempts": 3, "mode": "standard"}}}
+
+
+def explain(error: BaseException) -> str:
+    """What a driver's error says, in one line and without credentials."""
+    text = " ".join(str(error).split()).rstrip(".")
+    if isinstance(error, PermissionError):
+        text = f"permission denied ({text})" if text else "permission denied"
+    elif not text or text.isdigit() or isinstance(error, KeyError):
+        text = f"{type(error).__name__} {text}".strip()
+    return mask_url(text)
+
+
+def _time_of(info: dict[str, Any]) -> float:
+    for name in _TIMES:
+        told = info.get(name)
+        if isinstance(told, datetime):
+            return told.timestamp()
+        if isinstance(told, int | float):
+            return float(told)
+        if isinstance(told, str):
+            with contextlib.suppress(ValueError):
+                return datetime.fromisoformat(told).timestamp()
+    return 0.0

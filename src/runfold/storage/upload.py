@@ -1,0 +1,225 @@
+"""Uploads in the background: a run's folder goes to its storage as it grows."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+import warnings
+from typing import TYPE_CHECKING
+
+from runfold.errors import CannotStore
+from runfold.storage.address import as_url, mask_url
+from runfold.storage.choice import is_event_file
+from runfold.storage.finish import finish_elsewhere, is_ending
+from runfold.storage.sender import Sender
+from runfold.storage.store import Store, explain
+from runfold.text import escape, human_count, human_list
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from runfold.storage.store import Entry
+
+_SECONDS = 1.0
+# Looking through a folder with very many files takes up no more than a tenth of the time.
+_LOOK_RATIO = 10.0
+_LONGEST_BACKOFF = 60.0
+# At the end somebody waits for it.
+_LAST_BACKOFF = 2.0
+# And nothing is gained where a file cannot be read, or somebody takes away what was sent.
+_LAST_TRIES = 3
+
+
+class Uploader:
+    """Sends a run's files to a store, from a thread, at most once a second.
+
+    Whoever logs never waits for it, and no error of the store reaches them: one is
+    told by `tell`, once for each outage, and tried again after 1, 2, 4 ... 60 seconds.
+    The local files stay what they are. Where another run is at the URL already,
+    this one goes to `<url>-2`, and so on, if the store was reached in time to see it.
+    """
+
+    def __init__(
+        self,
+        folder: str,
+        url: str | os.PathLike[str],
+        tell: Callable[[str], object] | None = None,
+        is_resumed: bool = False,
+    ) -> None:
+        """Prepare. Raises CannotStore for an unknown scheme and for a driver that is missing."""
+        self.folder = folder
+        self._store = Store(as_url(url))
+        self._tell = tell or _warn
+        # Where another run is, is no place for a new one; a resumed one belongs there.
+        self._is_resumed = is_resumed
+        self._is_placed = False
+        self._sender = Sender(folder, self._store)
+        self._closing = threading.Event()
+        self._given_up = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._pid = 0
+        self._is_done = False
+        # Why the last try failed; empty where it did not.
+        self.reason = ""
+        self._moved = 0.0
+
+    @property
+    def store(self) -> Store | None:
+        """Where the run goes; None until the store was reached for the first time."""
+        return self._sender.store if self._is_placed else None
+
+    @property
+    def url(self) -> str:
+        """Where the run goes, as far as is known, without user and password."""
+        return mask_url(self._sender.store.url)
+
+    def start(self) -> None:
+        """Begin; once more does nothing."""
+        if self._thread is None:
+            self._pid = os.getpid()
+            self._thread = threading.Thread(target=self._work, name="runfold-upload", daemon=True)
+            self._thread.start()
+
+    def close(self, seconds: float = 60.0) -> list[str]:
+        """Send the rest and end; gives the files that are not there, as far as is known.
+
+        Waits as long as it goes on, and gives up when for so many seconds nothing
+        was sent. In the child of a fork it does nothing.
+        """
+        if self._thread is None or self._pid != os.getpid():
+            return []
+        if is_ending():
+            return self._finish(seconds)
+        self._moved = time.monotonic()
+        self._closing.set()
+        try:
+            while self._thread.is_alive() and time.monotonic() - self._moved < seconds:
+                self._thread.join(0.1)
+        finally:  # also after Ctrl-C
+            self._given_up.set()
+        if self._is_done:
+            return []
+        return self._sender.missing() or ["what was written last"]
+
+    def _finish(self, seconds: float) -> list[str]:
+        """Close at the end of the interpreter."""
+        self._given_up.set()
+        self._closing.set()
+        # What it is sending must not come after what is sent next.
+        if self._thread is not None:
+            self._thread.join(seconds)
+        url = self._sender.store.url
+        is_placed = self._is_placed or self._is_resumed
+        missing, self.reason = finish_elsewhere(self.folder, url, is_placed, seconds)
+        return missing
+
+    def explain(self, missing: list[str]) -> str:
+        """What to say of files that were not sent: what they are, why, and what to do."""
+        reason = self.reason or "the store did not answer in time"
+        command = f"upload_folder({self.folder!r}, {self.url!r})"
+        return (
+            f"{escape(self.url)}: {escape(reason, 300)}. {human_count(len(missing), 'file')} of the"
+            f" run could not be uploaded: {human_list(missing, 3)}. All of it is whole in "
+            f"{escape(self.folder)}. Upload it later: `from runfold.storage import upload_folder;"
+            f" {escape(command)}`."
+        )
+
+    def _work(self) -> None:
+        failures = tries = 0
+        while not self._given_up.is_set():
+            is_last = self._closing.is_set()
+            try:
+                is_whole = self._pass(is_last)
+            except Exception as error:  # whatever a driver raises, training goes on
+                failures += 1
+                self._fail(error, failures)
+                wait = min(_LONGEST_BACKOFF, 2.0 ** (failures - 1))
+                if is_last:
+                    self._given_up.wait(min(wait, _LAST_BACKOFF))
+                else:
+                    self._closing.wait(wait)
+                continue
+            failures, self.reason = 0, ""
+            tries += is_last
+            self._is_done = is_last and is_whole
+            if self._is_done or tries == _LAST_TRIES:
+                return
+            self._closing.wait(max(_SECONDS, _LOOK_RATIO * self._sender.look_seconds))
+
+    def _pass(self, is_last: bool) -> bool:
+        if not self._is_placed:
+            self._find_place()
+        is_whole = self._sender.send(is_last, self._advance)
+        if is_last and is_whole:
+            with contextlib.suppress(PermissionError):  # may write, but not list
+                return self._sender.verify()
+        return is_whole
+
+    def _find_place(self) -> None:
+        """Go where no other run is; the names of event files tell whose they are."""
+        url, number = self._store.url, 1
+        ours = set(os.listdir(self.folder))
+        listed: dict[str, Entry] = {}
+        while True:
+            store = Store(url if number == 1 else f"{url}-{number}")
+            with contextlib.suppress(PermissionError):  # may write, but not list
+                listed = store.list_files()
+            others = {name for name in listed if is_event_file(name) and "/" not in name}
+            if self._is_resumed or not others or others & ours:
+                break
+            number, listed = number + 1, {}
+        if number > 1:
+            self._tell(
+                f"There is a run in {self._store} already; this one goes to {store}. "
+                "Use resume=True to go on with the other."
+            )
+        self._sender.store = store
+        self._sender.skip_same(listed)
+        self._is_placed = True
+
+    def _advance(self) -> None:
+        self._moved = time.monotonic()
+
+    def _fail(self, error: Exception, failures: int) -> None:
+        self.reason = explain(error)
+        if failures == 1 and not is_ending():
+            self._tell(
+                f"{self._sender.store}: {self.reason}. Training goes on, its files are whole in "
+                f"{self.folder}, and the upload is tried again."
+            )
+
+
+def upload_folder(folder: str | os.PathLike[str], url: str | os.PathLike[str]) -> int:
+    """Upload what a run or a logdir has and a store lacks; how many files that were.
+
+    What is there with as many bytes is not sent again. Raises CannotStore where the
+    store cannot be reached; called again, it goes on.
+
+    Example:
+        >>> from runfold.storage import upload_folder
+        >>> upload_folder("runs", "s3://bucket/runs")
+    """
+    place = os.fspath(folder)
+    if not os.path.isdir(place):
+        raise CannotStore(f"{escape(place)}: there is no such folder. Nothing was uploaded.")
+    store = Store(as_url(url))
+    sender = Sender(place, store)
+    try:
+        count = sender.skip_same(store.list_files())
+        sender.send(is_last=True)
+        missing = sender.missing()
+    except Exception as error:
+        raise CannotStore(
+            f"{store}: {escape(explain(error))}. Not all of {escape(place)} was uploaded. "
+            "Check the URL, the credentials and the network, and call it again."
+        ) from None
+    if missing:
+        raise CannotStore(f"{escape(place)}: these could not be read: {human_list(missing)}.")
+    return count
+
+
+def _warn(message: str) -> None:
+    with contextlib.suppress(Warning):  # made an error, it would help nobody in a thread
+        warnings.warn(escape(message, 1000), stacklevel=3)

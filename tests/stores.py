@@ -1,0 +1,209 @@
+"""A real S3 server on loopback, and between it and whoever asks a proxy that makes trouble."""
+
+import contextlib
+import os
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+
+import pytest
+
+WAIT = 60.0
+_BLOCK = 1 << 16
+
+
+class Proxy:
+    """Passes bytes on to a port of this machine, counts them, and makes the trouble it is told."""
+
+    def __init__(self, upstream: int) -> None:
+        self._upstream = upstream
+        self._listener: socket.socket | None = None
+        self._open: set[socket.socket] = set()
+        self._lock = threading.Lock()
+        self.port = 0
+        self.mend()
+
+    def mend(self) -> None:
+        """No more trouble, and nothing counted yet."""
+        # Cleared: all bytes wait.
+        self.gate = threading.Event()
+        self.gate.set()
+        # What every request is answered with, instead of being passed on.
+        self.answer: bytes | None = None
+        # Connections are reset once they were sent, or answered, so many bytes.
+        self.reset_after: int | None = None
+        # Once so many bytes came back, there is no server any more.
+        self.refuse_after: int | None = None
+        # Whoever asks for an event file waits there for others who do.
+        self.meeting: threading.Barrier | None = None
+        self.sent = self.received = 0
+        self.requests: list[str] = []
+        self.begin()
+
+    def begin(self) -> None:
+        """Take connections."""
+        if self._listener is not None:
+            return
+        listener = socket.socket()
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(("127.0.0.1", self.port))
+        listener.listen(64)
+        self.port = listener.getsockname()[1]
+        self._listener = listener
+        threading.Thread(target=self._accept, args=(listener,), daemon=True).start()
+
+    def refuse(self) -> None:
+        """End all connections, and refuse new ones."""
+        if self._listener is not None:
+            # A thread that waits in accept() would keep the port open.
+            self._listener.shutdown(socket.SHUT_RDWR)
+            self._listener.close()
+            self._listener = None
+        self.cut()
+
+    def cut(self) -> None:
+        """Reset the connections that there are."""
+        with self._lock:
+            for one in list(self._open):
+                with contextlib.suppress(OSError):
+                    one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                    one.shutdown(socket.SHUT_RDWR)
+                _close(one)
+            self._open.clear()
+
+    def _accept(self, listener: socket.socket) -> None:
+        while True:
+            try:
+                client, _ = listener.accept()
+                server = socket.create_connection(("127.0.0.1", self._upstream))
+            except OSError:
+                return
+            with self._lock:
+                self._open |= {client, server}
+            for source, target in ((client, server), (server, client)):
+                threading.Thread(
+                    target=self._pump, args=(source, target, source is client), daemon=True
+                ).start()
+
+    def _pump(self, source: socket.socket, target: socket.socket, is_request: bool) -> None:
+        passed = 0
+        with contextlib.suppress(OSError, threading.BrokenBarrierError):
+            while data := source.recv(_BLOCK):
+                self.gate.wait()
+                head = data.split(b"\r\n", 1)[0]
+                if is_request and head.endswith(b"HTTP/1.1"):
+                    self.requests.append(head.decode().removesuffix(" HTTP/1.1"))
+                    if self.meeting is not None and b"tfevents" in head:
+                        self.meeting.wait()
+                    if self.answer is not None:
+                        source.sendall(self.answer)
+                        break
+                passed += len(data)
+                if is_request:
+                    self.sent += len(data)
+                else:
+                    self.received += len(data)
+                if self.refuse_after is not None and self.received > self.refuse_after:
+                    self.refuse()
+                    return
+                if self.reset_after is not None and passed > self.reset_after:
+                    self.cut()
+                    return
+                target.sendall(data)
+        for one in (source, target):
+            with self._lock:
+                self._open.discard(one)
+            _close(one)
+
+
+def _close(one: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        one.close()
+
+
+def refusal(status: int, code: str, message: str) -> bytes:
+    """The answer of S3 that says no."""
+    body = f"<Error><Code>{code}</Code><Message>{message}</Message></Error>"
+    return (
+        f"HTTP/1.1 {status} {code}\r\nContent-Type: application/xml\r\n"
+        f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n{body}"
+    ).encode()
+
+
+@pytest.fixture(scope="session")
+def s3_server():
+    """A proxy before a real server of the S3 protocol."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    server = subprocess.Popen(
+        [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        wait_for(lambda: _answers(port))
+        yield Proxy(port)
+    finally:
+        server.kill()
+        server.wait()
+
+
+@pytest.fixture
+def s3(s3_server, tmp_path, monkeypatch):
+    """The proxy without trouble, with credentials for it and a new bucket: `s3.bucket`."""
+    s3_server.mend()
+    for name, value in {
+        "AWS_ACCESS_KEY_ID": "nobody",
+        "AWS_SECRET_ACCESS_KEY": "hush-hush-hush",
+        "AWS_DEFAULT_REGION": "us-east-1",
+        "AWS_ENDPOINT_URL": f"http://localhost:{s3_server.port}",
+        "XDG_CACHE_HOME": str(tmp_path / "cache"),
+        "XDG_STATE_HOME": str(tmp_path / "state"),
+    }.items():
+        monkeypatch.setenv(name, value)
+    s3_server.bucket = f"bucket-{os.getpid()}-{time.monotonic_ns()}"
+    open_system().mkdir(s3_server.bucket)
+    s3_server.url = f"s3://{s3_server.bucket}"
+    s3_server.sent = s3_server.received = 0
+    s3_server.requests.clear()
+    yield s3_server
+    s3_server.mend()
+
+
+def open_system():
+    """The driver, for a look at the bucket with other eyes."""
+    import s3fs
+
+    return s3fs.S3FileSystem(use_listings_cache=False)
+
+
+def stored(s3, below="runs/seed-1"):
+    """The objects below a prefix, and what is in them."""
+    root = f"{s3.bucket}/{below}"
+    system = open_system()
+    found = system.find(root, detail=True).items()
+    # An object that comes while it looks makes the prefix a folder.
+    files = [path for path, info in found if info["type"] == "file"]
+    return {path[len(root) + 1 :]: system.cat_file(path) for path in files}
+
+
+def wait_for(is_so, what="it"):
+    """Wait until something is so; fails when that takes too long."""
+    end = time.monotonic() + WAIT
+    pause = threading.Event()
+    while not is_so():
+        assert time.monotonic() < end, f"{what} did not happen"
+        pause.wait(0.02)
+
+
+def _answers(port):
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=5) as answer:
+            return answer.status == 200
+    except OSError:
+        return False

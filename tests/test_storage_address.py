@@ -1,0 +1,80 @@
+"""URLs: which are known, what they need, and what of them may be shown."""
+
+import pickle
+
+import pytest
+
+from runfold.errors import CannotStore
+from runfold.storage import is_url
+from runfold.storage.address import as_url, check_url, mask_url
+from runfold.storage.store import explain
+
+
+@pytest.mark.parametrize(
+    ("path", "is_one"),
+    [
+        ("s3://bucket/prefix", True),
+        ("file:///mnt/shared", True),
+        ("runs", False),
+        ("/runs/a:b", False),
+        ("C:/runs", False),
+        ("runs/s3://bucket", False),
+    ],
+)
+def test_a_url_is_told_from_a_path(path, is_one):
+    assert is_url(path) is is_one
+
+
+def test_an_unknown_scheme_lists_the_known_ones():
+    with pytest.raises(CannotStore) as raised:
+        check_url("sfpt://host/runs")
+    message = str(raised.value)
+    assert message.startswith("sfpt://host/runs: no store has the scheme 'sfpt'. These are known: ")
+    assert "s3://" in message
+    assert "file://. Did you mean 'sftp'" in message
+    assert isinstance(raised.value, OSError)
+
+
+@pytest.mark.parametrize(
+    ("url", "module", "extra"),
+    [
+        ("s3://bucket/runs", "s3fs", "s3"),
+        ("gs://bucket/runs", "gcsfs", "gcs"),
+        ("az://container/runs", "adlfs", "azure"),
+        ("sftp://host/runs", "paramiko", "sftp"),
+    ],
+)
+def test_a_missing_driver_says_what_to_install(monkeypatch, url, module, extra):
+    monkeypatch.setattr("runfold.storage.address.find_spec", lambda name: None)
+    with pytest.raises(CannotStore) as raised:
+        check_url(url)
+    assert f"pip install 'runfold[{extra}]'" in str(raised.value)
+    assert module in str(raised.value)
+
+
+@pytest.mark.parametrize("url", ["s3://", "s3:///"])
+def test_a_url_without_a_bucket_is_refused(url):
+    with pytest.raises(CannotStore, match="names no bucket"):
+        as_url(url)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("sftp://me:hush@host/runs", "sftp://***@host/runs"),
+        ("sftp://me:hu@sh@host/runs", "sftp://***@host/runs"),
+        ("no route to 'https://k:s@host/a?sig=hush'.", "no route to 'https://***@host/a?***'."),
+        ("s3://bucket/a@b", "s3://bucket/a@b"),
+    ],
+)
+def test_credentials_are_not_shown(text, shown):
+    assert mask_url(text) == shown
+    assert explain(OSError(text)) == shown.rstrip(".")
+
+
+def test_a_message_about_a_url_has_no_password():
+    with pytest.raises(CannotStore) as raised:
+        check_url("stfp://me:hush@host/runs")
+    assert "hush" not in str(raised.value)
+    assert "stfp://***@host/runs" in str(raised.value)
+    assert str(pickle.loads(pickle.dumps(raised.value))) == str(raised.value)

@@ -1,0 +1,198 @@
+"""The copy of a remote log: only what is new is fetched, and it is what the store has."""
+
+import os
+import threading
+from pathlib import Path
+
+import pytest
+from stores import WAIT, open_system, refusal
+
+from runfold.errors import CannotStore, LogdirNotFound
+from runfold.storage.mirror import Mirror, open_mirror, source_of
+from runfold.storage.store import Store
+
+EVENTS = "events.out.tfevents.1"
+
+
+@pytest.fixture
+def store(s3):
+    return Store(f"{s3.url}/runs")
+
+
+@pytest.fixture
+def mirror(s3, store):
+    """A mirror of a logdir with one run, not yet fetched."""
+    store.write(f"a/{EVENTS}", b"first")
+    return Mirror(store.url)
+
+
+def copied(mirror):
+    """The files of the copy and what is in them."""
+    root = Path(mirror.path)
+    files = [path for path in root.rglob("*") if path.is_file()]
+    return {str(path.relative_to(root)): path.read_bytes() for path in files}
+
+
+def test_what_reading_needs_is_fetched_and_nothing_else(store, mirror):
+    needed = {
+        f"a/{EVENTS}": b"first",
+        f"a b/é %+?#/{EVENTS}": b"odd",
+        "a/.runfold/heartbeat": b"{}",
+        "a/.runfold/stop.seen": b"{}",
+        "a/projector_config.pbtxt": b'embeddings { tensor_path: "0/tensors.tsv" }',
+        "a/0/tensors.tsv": b"1\t2\n",
+        "a/plugins/profile/x": b"profile",
+    }
+    others = ["a/checkpoint.pt", "a/artifacts/model.pt", "a/.runfold/stop", "a/1/tensors.tsv"]
+    for name, data in (*needed.items(), *((name, b"other") for name in others)):
+        store.write(name, data)
+    assert mirror.sync()
+    assert copied(mirror) == needed
+    assert not mirror.sync()
+
+
+def test_of_a_file_that_grew_only_the_new_bytes_are_fetched(s3, store, mirror):
+    data = os.urandom(3 << 20)
+    store.write(f"a/{EVENTS}", data)
+    mirror.sync()
+    assert s3.received > len(data)
+    s3.received = 0
+    assert not mirror.sync()
+    assert s3.received < 5_000
+    data += os.urandom(10_000)
+    store.write(f"a/{EVENTS}", data)
+    s3.received = 0
+    inode = os.stat(f"{mirror.path}/a/{EVENTS}").st_ino
+    assert mirror.sync()
+    assert s3.received < 30_000
+    assert copied(mirror) == {f"a/{EVENTS}": data}
+    assert os.stat(f"{mirror.path}/a/{EVENTS}").st_ino == inode
+
+
+def test_a_copy_that_broke_off_is_gone_on_with(s3, store, mirror):
+    data = os.urandom(20 << 20)
+    open_system().pipe_file(f"{s3.bucket}/runs/a/{EVENTS}", data)
+    s3.refuse_after = 12 << 20
+    with pytest.warns(UserWarning, match="What was fetched before is shown"):
+        mirror.sync()
+    there = copied(mirror)[f"a/{EVENTS}"]
+    assert 0 < len(there) < len(data)
+    assert data.startswith(there)
+    s3.mend()
+    assert mirror.sync()
+    assert s3.received < len(data) - len(there) + 50_000
+    assert copied(mirror) == {f"a/{EVENTS}": data}
+
+
+@pytest.mark.parametrize("new", [b"x", b"another and a longer one", b""])
+def test_a_file_that_was_replaced_is_fetched_anew(store, mirror, new):
+    mirror.sync()
+    os.utime(f"{mirror.path}/a/{EVENTS}", (1, 1))
+    store.write(f"a/{EVENTS}", new)
+    assert mirror.sync()
+    assert copied(mirror) == {f"a/{EVENTS}": new}
+
+
+def test_another_process_with_a_newer_listing_is_not_undone(store, mirror):
+    mirror.sync()
+    path = f"{mirror.path}/a/{EVENTS}"
+    with open(path, "ab") as file:
+        file.write(b" and more")
+    os.utime(path, (4e9, 4e9))
+    mirror.sync()
+    assert copied(mirror) == {f"a/{EVENTS}": b"first and more"}
+
+
+def test_what_is_deleted_goes_and_what_never_was_there_stays(store, mirror):
+    store.write(f"b/{EVENTS}", b"second")
+    mirror.sync()
+    os.makedirs(f"{mirror.path}/.runfold")
+    with open(f"{mirror.path}/.runfold/experiments.json", "w") as file:
+        file.write("{}")
+    store.delete(f"a/{EVENTS}")
+    assert mirror.sync()
+    assert copied(mirror) == {f"b/{EVENTS}": b"second", ".runfold/experiments.json": b"{}"}
+    assert not os.path.exists(f"{mirror.path}/a")
+    store.delete(f"b/{EVENTS}")
+    with pytest.raises(LogdirNotFound):
+        mirror.sync()
+    assert copied(mirror) == {".runfold/experiments.json": b"{}"}
+
+
+def test_several_files_are_fetched_at_a_time(s3, store, mirror):
+    for number in range(4):
+        store.write(f"{number}/{EVENTS}", b"data")
+    s3.meeting = threading.Barrier(5, timeout=WAIT)
+    assert mirror.sync()
+    assert len(copied(mirror)) == 5
+    assert not s3.meeting.broken
+
+
+def test_a_store_out_of_reach_leaves_the_copy_as_it_is(s3, mirror):
+    mirror.sync()
+    s3.refuse()
+    with pytest.warns(UserWarning, match="What was fetched before is shown") as warned:
+        assert not mirror.sync()
+    assert str(warned[0].message).startswith(f"s3://{s3.bucket}/runs: ")
+    assert mirror.trouble
+    assert not mirror.sync()  # it is said once
+    assert copied(mirror) == {f"a/{EVENTS}": b"first"}
+    s3.mend()
+    assert not mirror.sync()
+    assert mirror.trouble == ""
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (refusal(403, "AccessDenied", "Access Denied"), "permission denied"),
+        (refusal(404, "NoSuchBucket", "The specified bucket does not exist"), "does not exist"),
+        (refusal(500, "InternalError", "We encountered an internal error."), "internal error"),
+    ],
+)
+def test_a_store_that_says_no_is_an_error_where_there_is_no_copy(s3, mirror, answer, said):
+    s3.answer = answer
+    with pytest.raises(CannotStore, match=said) as raised:
+        mirror.sync()
+    assert "hush" not in str(raised.value)
+    assert "Check the URL, the credentials and the network" in str(raised.value)
+
+
+def test_nothing_there_names_what_is_near(mirror):
+    wrong = Mirror(mirror.url.replace("/runs", "/runz"))
+    with pytest.raises(LogdirNotFound, match="Did you mean 'runs'"):
+        wrong.sync()
+
+
+def test_no_name_leads_out_of_the_copy(s3, tmp_path, mirror):
+    system = open_system()
+    for key in (f"runs/../../../{EVENTS}", f"runs/a//../{EVENTS}"):
+        system.call_s3("put_object", Bucket=s3.bucket, Key=key, Body=b"evil")
+    with pytest.warns(UserWarning, match="is no name for a file here"):
+        mirror.sync()
+    assert copied(mirror) == {f"a/{EVENTS}": b"first"}
+    assert len(list((tmp_path / "cache").rglob("*tfevents*"))) == 1
+
+
+def test_one_file_and_a_glob_are_mirrored_as_such(store, mirror):
+    store.write("b/events.out.tfevents.2", b"second")
+    one = Mirror(f"{store.url}/a/{EVENTS}")
+    assert one.sync()
+    assert Path(one.path).read_bytes() == b"first"
+    some = Mirror(f"{store.url}/?")
+    some.sync()
+    assert some.path.endswith("/runs/?")
+    assert os.path.exists(some.path.replace("?", "b/events.out.tfevents.2"))
+
+
+def test_a_path_of_a_copy_is_known_by_its_url(store, mirror, tmp_path):
+    mine = open_mirror(mirror.url)
+    assert open_mirror(mirror.url) is mine
+    assert source_of(os.path.join(mine.path, "a")) == f"{store.url}/a"
+    assert source_of(mine.path) == store.url
+    assert source_of(str(tmp_path)) is None
+
+
+def test_a_copy_is_for_its_owner_only(tmp_path, mirror):
+    mirror.sync()
+    assert (tmp_path / "cache" / "runfold" / "mirror").stat().st_mode & 0o077 == 0

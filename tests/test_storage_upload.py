@@ -1,0 +1,211 @@
+"""Uploads in the background, to a real S3 server that fails in every way."""
+
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from stores import open_system, refusal, stored, wait_for
+
+from runfold.storage.store import Store
+from runfold.storage.upload import Uploader, upload_folder
+
+EVENTS = "events.out.tfevents.1"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A run's folder, with an event file that is for the test to fill."""
+    run = tmp_path / "runs" / "seed-1"
+    run.mkdir(parents=True)
+    (run / EVENTS).write_bytes(b"first ")
+    return run
+
+
+@pytest.fixture
+def uploader(s3, folder):
+    """Uploads that folder; `told` has what it said."""
+    told: list[str] = []
+    one = Uploader(str(folder), f"{s3.url}/runs/seed-1", told.append)
+    one.told = told
+    yield one
+    s3.mend()
+    one.close()
+
+
+def append(folder, data, name=EVENTS):
+    with open(folder / name, "ab") as file:
+        file.write(data)
+
+
+def test_the_runs_own_files_arrive_and_no_others(s3, folder, uploader):
+    (folder / "artifacts").mkdir()
+    (folder / "artifacts" / "model one.pt").write_bytes(b"\0" * 100)
+    (folder / "artifacts" / ".saving-here-1-0").write_bytes(b"half")
+    (folder / ".runfold").mkdir()
+    for name in ("heartbeat", "stop.seen", "claim", ".heartbeat-1-2"):
+        (folder / ".runfold" / name).write_bytes(name.encode())
+    (folder / "loss_train").mkdir()
+    (folder / "loss_train" / EVENTS).write_bytes(b"below")
+    (folder / "projector_config.pbtxt").write_text(
+        'embeddings { tensor_path: "00000/a/tensors.tsv" }\n'
+        'embeddings { tensor_path: "../secret.tsv" metadata_path: "/etc/passwd" }\n'
+    )
+    (folder / "00000" / "a").mkdir(parents=True)
+    (folder / "00000" / "a" / "tensors.tsv").write_bytes(b"1\t2\n")
+    (folder.parent / "secret.tsv").write_bytes(b"3\n")
+    (folder / ".env").write_bytes(b"PASSWORD=1")
+    (folder / "checkpoint.pt").write_bytes(b"large")
+    uploader.start()
+    assert uploader.close() == []
+    sent = {
+        EVENTS,
+        ".runfold/heartbeat",
+        ".runfold/stop.seen",
+        "artifacts/model one.pt",
+        f"loss_train/{EVENTS}",
+        "projector_config.pbtxt",
+        "00000/a/tensors.tsv",
+    }
+    assert stored(s3) == {name: (folder / name).read_bytes() for name in sent}
+    assert uploader.told == []
+
+
+def test_a_file_follows_as_it_grows_at_most_once_a_second(s3, folder, uploader):
+    began = time.monotonic()
+    uploader.start()
+
+    def puts():
+        append(folder, b"more ")
+        return sum(line.startswith("PUT") for line in s3.requests)
+
+    wait_for(lambda: puts() >= 3)
+    assert time.monotonic() - began > 2
+    assert uploader.close() == []
+    assert stored(s3) == {EVENTS: (folder / EVENTS).read_bytes()}
+
+
+def test_of_a_large_file_only_the_new_bytes_travel(s3, folder, uploader):
+    append(folder, bytes(range(256)) * (6 << 12))
+    uploader.start()
+    wait_for(lambda: stored(s3).get(EVENTS) == (folder / EVENTS).read_bytes())
+    s3.sent = 0
+    append(folder, b"the rest" * 10_000)
+    assert uploader.close() == []
+    assert s3.sent < 200_000
+    assert stored(s3) == {EVENTS: (folder / EVENTS).read_bytes()}
+
+
+def test_a_large_file_that_somebody_took_away_is_sent_again(s3, folder, uploader):
+    append(folder, bytes(6 << 20))
+    uploader.start()
+    wait_for(lambda: EVENTS in stored(s3))
+    open_system().rm(f"{s3.bucket}/runs/seed-1", recursive=True)
+    append(folder, b"more")
+    assert uploader.close() == []
+    assert stored(s3) == {EVENTS: (folder / EVENTS).read_bytes()}
+
+
+def _refuse(s3):
+    s3.refuse()
+
+
+def _break_off(s3):
+    s3.reset_after = 300_000
+    s3.cut()
+
+
+def _be_busy(s3):
+    s3.answer = refusal(503, "SlowDown", "Please reduce your request rate.")
+    s3.cut()
+
+
+def _fail(s3):
+    s3.answer = refusal(500, "InternalError", "We encountered an internal error.")
+    s3.cut()
+
+
+@pytest.mark.parametrize("trouble", [_refuse, _break_off, _be_busy, _fail])
+def test_everything_arrives_after_an_outage(s3, folder, uploader, trouble):
+    uploader.start()
+    wait_for(lambda: EVENTS in stored(s3))
+    trouble(s3)
+    append(folder, b"meanwhile " * 100_000)
+    wait_for(lambda: uploader.told, "an error")
+    append(folder, b"and more")
+    s3.mend()
+    assert uploader.close() == []
+    assert stored(s3) == {EVENTS: (folder / EVENTS).read_bytes()}
+    [told] = uploader.told
+    assert told.startswith(f"s3://{s3.bucket}/runs/seed-1: ")
+    assert f"whole in {folder}, and the upload is tried again" in told
+
+
+def test_what_could_not_be_sent_is_said_and_can_be_sent_later(s3, folder, uploader):
+    append(folder, bytes(6 << 20))
+    uploader.start()
+    wait_for(lambda: EVENTS in stored(s3))
+    append(folder, b"the rest")
+    s3.refuse()
+    missing = uploader.close(seconds=0.1)
+    assert missing == [EVENTS]
+    said = uploader.explain(missing)
+    for part in (
+        f"s3://{s3.bucket}/runs/seed-1: ",
+        f"1 file of the run could not be uploaded: {EVENTS}.",
+        f"All of it is whole in {folder}.",
+        f"upload_folder('{folder}', 's3://{s3.bucket}/runs/seed-1')",
+    ):
+        assert part in said
+    s3.mend()
+    assert upload_folder(folder, f"{s3.url}/runs/seed-1") == 1
+    assert s3.sent < 50_000
+    assert stored(s3) == {EVENTS: (folder / EVENTS).read_bytes()}
+    assert upload_folder(folder, f"{s3.url}/runs/seed-1") == 0
+
+
+def test_another_runs_place_is_left_to_it(s3, folder, uploader):
+    Store(f"{s3.url}/runs/seed-1").write("events.out.tfevents.0", b"another's")
+    uploader.start()
+    assert uploader.close() == []
+    assert stored(s3) == {"events.out.tfevents.0": b"another's"}
+    assert stored(s3, "runs/seed-1-2") == {EVENTS: b"first "}
+    assert uploader.url == f"s3://{s3.bucket}/runs/seed-1-2"
+    [told] = uploader.told
+    assert "this one goes to" in told
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (refusal(403, "AccessDenied", "Access Denied"), "permission denied"),
+        (refusal(404, "NoSuchBucket", "The specified bucket does not exist"), "does not exist"),
+    ],
+)
+def test_a_store_that_says_no_is_told_of(s3, folder, uploader, answer, said):
+    s3.answer = answer
+    uploader.start()
+    wait_for(lambda: uploader.told)
+    assert said in uploader.told[0]
+    assert uploader.close(seconds=0.1) == [EVENTS]
+    assert "hush" not in uploader.explain([EVENTS])
+
+
+def test_a_shared_folder_is_a_store_too(tmp_path, folder):
+    for url in (str(tmp_path / "shared"), f"file://{tmp_path}/shared"):
+        append(folder, b"more")
+        uploader = Uploader(str(folder), url)
+        uploader.start()
+        assert uploader.close() == []
+        assert [path.name for path in Path(tmp_path, "shared").iterdir()] == [EVENTS]
+        assert (tmp_path / "shared" / EVENTS).read_bytes() == (folder / EVENTS).read_bytes()
+
+
+def test_the_child_of_a_fork_leaves_it_to_its_parent(folder, tmp_path):
+    uploader = Uploader(str(folder), tmp_path / "shared")
+    uploader.start()
+    uploader._pid += 1
+    assert uploader.close() == []
+    assert any(thread.name == "runfold-upload" for thread in threading.enumerate())
+    uploader._pid -= 1
+    assert uploader.close() == []
