@@ -27,6 +27,7 @@ from runfold.text import escape, human_bytes, human_duration
 
 if TYPE_CHECKING:
     import subprocess
+    from collections.abc import Iterator
 
     import pyarrow as pa
 
