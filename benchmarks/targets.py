@@ -143,10 +143,10 @@ def _serving(results: Results) -> Iterator[Target]:
         sooner, one_tag = theirs.wall / ours.wall, theirs.part(ONE_TAG) / ours.part(ONE_TAG)
         yield Target("serve: until both sent every point", "", f"{sooner:.0f}x", None)
         yield Target("serve: one tag, every point of both", "", f"{one_tag:.0f}x", None)
-    for part, moment in (("serve", "both"), ("query", "a query in SQL")):
+    for part, moment in (("serve", "after both"), ("query", "during a query in SQL")):
         if one := _find(results, part):
             measured, is_met = f"{one.peak / 1e6:.0f} MB", one.peak < SERVER_BYTES
-            yield Target(f"{part}: server memory after {moment}", "< 250 MB", measured, is_met)
+            yield Target(f"{part}: server memory {moment}", "< 250 MB", measured, is_met)
 
 
 def size_targets(event_files: int, pack: int, frame: int) -> list[Target]:
