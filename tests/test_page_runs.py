@@ -115,3 +115,12 @@ def test_switched_off_runs_are_off_in_the_list_too(show):
     expect(page.get_by_role("complementary")).to_contain_text("3 of 4 runs")
     page.get_by_role("button", name="All").click()
     expect(page.get_by_role("checkbox", name=f"Show {FAILED}")).to_be_checked()
+
+
+def test_filter_of_the_charts_takes_nothing_from_other_views(show):
+    page = show(tags="loss")
+    page.get_by_role("button", name="Images").click()
+    expect(page.get_by_role("main").locator("figure").first).to_be_visible()
+    page.get_by_role("button", name="Text", exact=True).click()
+    # What was logged comes before what runs say of themselves.
+    expect(page.get_by_role("combobox", name="Tag")).to_have_value("notes/text_summary")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from runfold.errors import RunfoldError
+from runfold.log.story import PREFIX as STORY
 from runfold.serve.errors import TooLarge
 from runfold.text import human_bytes
 
@@ -51,7 +52,10 @@ class Visit:
 
     def find_tag(self, kind: str) -> str | None:
         """The tag that a view of one kind shows; the only one of its kind in the report."""
-        tags = [one["tag"] for one in self.kinds.get(kind, []) if one["tag"] in self.wanted]
+        # What runs say of themselves last, as the page has them.
+        tags = sorted(
+            (one["tag"] for one in self.kinds.get(kind, [])), key=lambda tag: tag.startswith(STORY)
+        )
         tag = self.view.full if self.view.full in tags else next(iter(tags), None)
         self.keep_tags(kind, [] if tag is None else [tag])
         return tag

@@ -13,6 +13,11 @@ function make(tag: string, className: string, parent: HTMLElement): HTMLElement 
   return element;
 }
 
+/** Without its middle: the names of a sweep differ in their ends. */
+function shorten(name: string): string {
+  return name.length > 48 ? `${name.slice(0, 20)}…${name.slice(-26)}` : name;
+}
+
 interface Row {
   root: HTMLElement;
   swatch: HTMLElement;
@@ -73,7 +78,7 @@ class HoverTable {
   ) {
     row.root.className = isNearest ? "nearest" : "";
     row.swatch.style.background = line.colour;
-    row.name.textContent = line.label;
+    row.name.textContent = shorten(line.label);
     row.value.textContent = formatNumber(y, 5);
     row.more.textContent = this.more(line, place);
     const own = line.x[place] as number;

@@ -5,6 +5,7 @@ import { useMemo, useRef } from "react";
 import { arrangeRuns } from "../data/rows";
 import { useChoice } from "../state/choice";
 import { useView } from "../state/view";
+import { Name } from "./name";
 import { Swatch } from "./swatch";
 import { useWalk } from "./walk";
 
@@ -118,13 +119,14 @@ export function Sidebar() {
                   <input
                     type="checkbox"
                     {...walk.reach(item.index)}
+                    aria-label={run}
                     checked={!off.has(run)}
                     onChange={() => turn([run], off.has(run))}
                     onKeyDown={(event) => {
                       if (event.key === "Enter") change({ tab: "run", run });
                     }}
                   />
-                  <span className="name">{run}</span>
+                  <Name run={run} />
                 </label>
                 <button
                   type="button"

@@ -7,28 +7,24 @@ import type { Tags } from "../data/types";
 import { useChoice } from "../state/choice";
 import { useView } from "../state/view";
 
-/** Whether a text or a regular expression matches; an unfinished expression is a text. */
-export function makeMatcher(wanted: string): (name: string) => boolean {
-  if (!wanted) return () => true;
-  try {
-    const pattern = new RegExp(wanted, "i");
-    return (name) => pattern.test(name);
-  } catch {
-    return (name) => name.toLowerCase().includes(wanted.toLowerCase());
-  }
-}
-
 export function useTags(kind: string): string[] {
   const { generation } = useChoice();
   const found = useLoaded("tags", generation, (signal) => getJson<Tags>("/api/tags", {}, signal));
   return useMemo(() => (found.value?.kinds[kind] ?? []).map((one) => one.tag), [found.value, kind]);
 }
 
-/** The tags of a kind that the filter leaves, and the one that was chosen among them. */
+/**
+ * The tags of a kind, what runs say of themselves last, and the one that was chosen.
+ *
+ * The filter of the charts is not seen here, so it takes nothing away.
+ */
 export function useTag(kind: string) {
   const [view, change] = useView();
   const all = useTags(kind);
-  const tags = useMemo(() => all.filter(makeMatcher(view.tags)), [all, view.tags]);
+  const tags = useMemo(() => {
+    const isOwn = (tag: string) => Number(tag.startsWith("runfold/"));
+    return all.toSorted((one, other) => isOwn(one) - isOwn(other));
+  }, [all]);
   const tag = tags.includes(view.full) ? view.full : (tags[0] ?? "");
   return { tag, tags, pick: (full: string) => change({ full, step: null }) };
 }

@@ -52,6 +52,15 @@ test("by default hparams and last values are shown, pinned columns before all", 
   expect(keys(["val/loss", "lr", "gone"], ["lr"])).toEqual(["lr", "val/loss"]);
 });
 
+test("a column that says of no run that something is wrong or known is not shown by default", () => {
+  const keys = (problems: Cell[], status: Cell[]) =>
+    chooseColumns([column("problems", problems), column("status", status)], null, []).map(
+      (one) => one.key,
+    );
+  expect(keys([0, 0], ["unknown", "unknown"])).toEqual([]);
+  expect(keys([0, 2], ["unknown", "failed"])).toEqual(["problems", "status"]);
+});
+
 test("a column is called by its hparam or tag, unless two would be alike", () => {
   const hidden = column("hparam hidden", [1], { kind: "hparam", name: "hidden" });
   const least = column("min(loss)", [1], { kind: "statistic", name: "loss", stat: "min" });

@@ -79,10 +79,17 @@ function gather<T>(items: readonly T[], key: (item: T) => string): Map<string, T
   return groups;
 }
 
+const SILENT = new Map<string, Cell>([
+  ["problems", 0],
+  ["status", "unknown"],
+]);
+
 /** By default: what is known of a run, its hparams, and the last value of each tag. */
 export function isShownByDefault(column: Column): boolean {
   if (column.key === "run" || column.key === "hidden" || column.key === "points") return false;
-  if (column.cells.every((cell) => cell === null)) return false;
+  // What says the same of every run, that nothing is known or wrong, takes room from the rest.
+  const silent = column.kind === "fixed" ? (SILENT.get(column.key) ?? null) : null;
+  if (column.cells.every((cell) => cell === null || cell === silent)) return false;
   if (column.kind === "statistic") {
     const isOwn = column.name.startsWith("system/") || column.name.startsWith("runfold/");
     return column.stat === "last" && !isOwn;

@@ -3,6 +3,7 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { type KeyboardEvent, useMemo, useRef, useState } from "react";
 import { ColumnPicker } from "../components/columns";
+import { Name } from "../components/name";
 import { Empty } from "../components/states";
 import { Swatch } from "../components/swatch";
 import { useWalk } from "../components/walk";
@@ -25,20 +26,19 @@ interface Drawn {
 
 /** As wide as what is in it, within reason: the widths must not change while one scrolls. */
 function widthOf(column: Column, title: string): number {
-  const longest = longestOf(column.cells.map((cell) => () => formatCell(cell, column.key)));
+  const every = Math.max(1, Math.floor(column.cells.length / 200));
+  let longest = 0;
+  for (let row = 0; row < column.cells.length; row += every) {
+    longest = Math.max(longest, formatCell(column.cells[row] ?? null, column.key).length);
+  }
   // A title is bold, and has room for the arrow of the order.
   return Math.min(260, Math.max(56, longest * 7.8 + 18, title.length * 8.8 + 34));
 }
 
 function nameWidthOf(runs: readonly string[]): number {
+  const longest = runs.reduce((most, run) => Math.max(most, run.length), 0);
   // Beside the name there is its colour.
-  return Math.min(380, Math.max(120, longestOf(runs.map((run) => () => run)) * 7.4 + 44));
-}
-
-/** The length of the longest text, of so many that looking at them takes no time. */
-function longestOf(texts: readonly (() => string)[]): number {
-  const every = Math.max(1, Math.floor(texts.length / 200));
-  return texts.reduce((most, text, row) => (row % every ? most : Math.max(most, text().length)), 0);
+  return Math.min(380, Math.max(120, longest * 7.8 + 44));
 }
 
 export function RunsView() {
@@ -226,9 +226,10 @@ export function RunsView() {
                       type="button"
                       tabIndex={-1}
                       title={line.name}
+                      aria-label={line.name}
                       onClick={() => change({ tab: "run", run: line.name })}
                     >
-                      {line.name}
+                      <Name run={line.name} />
                     </button>
                   </th>
                   {pinned.map((place) => cell(place, line.row))}
