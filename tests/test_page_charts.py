@@ -34,6 +34,15 @@ def logdir(tmp_path_factory):
             scalars("samples", *((step, 32 * step) for step in STEPS)),
             *mark,
         )
+    restarted = write(
+        folder / "c",
+        scalars("restarted", (0, 1.0), (1, 1.0), (2, 1.0)),
+        lambda buffer: buffer.session_start(1, 20.0),
+        scalars("restarted", (1, 2.0), (2, 2.0), (3, 2.0)),
+    )
+    data = bytearray(restarted.read_bytes())
+    data[-6] ^= 1  # in the last record, before its checksum
+    restarted.write_bytes(data)
     return folder
 
 
@@ -125,13 +134,23 @@ def test_several_tags_share_a_chart(show):
     expect(page.locator("section.chart h3")).to_have_text(["fall · samples"])
 
 
+def test_hidden_branches_and_problems_are_told_at_the_chart(show):
+    page = show(tags="restarted")
+    found = chart(page, "restarted")
+    hidden, problems = found.locator(".badge").all()
+    assert hidden.get_attribute("title").startswith("2 points of branches that a restart left")
+    assert problems.get_attribute("title") == "1 problem in the files of 1 run: c"
+    rows = read_rows(page, found)
+    assert [(row["step"], row["value"]) for row in rows] == [("0", "1"), ("1", "2"), ("2", "2")]
+
+
 def test_csv_has_what_is_seen_with_the_numbers_before_smoothing(show, logdir):
     page = show(tags="fall", smooth=str(WEIGHT), range="[10, 20]")
     rows = read_rows(page, chart(page, "fall"))
     assert list(rows[0]) == ["run", "tag", "step", "value", "smoothed"]
-    for run in rf.open(logdir).values():
-        own = [row for row in rows if row["run"] == run.name]
-        values = run["fall"].values
+    for name in ("a", "b"):
+        own = [row for row in rows if row["run"] == name]
+        values = rf.open(logdir)[name]["fall"].values
         assert [int(row["step"]) for row in own] == list(range(10, 21))
         assert [float(row["value"]) for row in own] == values[9:20].tolist()
         # Over all points, also those that are not seen.

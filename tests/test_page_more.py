@@ -10,6 +10,8 @@ from pages import MILLISECONDS, Shower, eventually, read_pixels, serve_page
 from playwright.sync_api import expect
 
 import runfold as rf
+from runfold.log.story import OUTPUT, encode_story
+from runfold.log.writer import EventWriter
 
 
 def test_precision_is_drawn_over_recall_for_each_run(show):
@@ -80,6 +82,18 @@ def test_each_view_says_what_is_not_there_until_it_is(empty):
         writer.add_scalar("loss", 1.0, 1)
         writer.flush()
         expect(page.locator("section.chart h3")).to_have_text(["loss"])
+
+
+def test_output_goes_on_while_one_reads_it(empty):
+    page, logdir, served = empty
+    with EventWriter(logdir / "one") as writer:
+        for number, line in enumerate(("begun\n", "going on\n", "done\n")):
+            writer.add_value("runfold/output", encode_story(OUTPUT, line), number)
+            writer.flush()
+            if number == 0:
+                page.goto(f"{served.url}/?tab=run&run=one")
+            expect(page.get_by_role("main").locator("pre")).to_contain_text(line.strip())
+        expect(page.get_by_role("main").locator("pre")).to_have_text("begun\ngoing on\ndone\n")
 
 
 def test_page_says_that_it_waits_and_that_nobody_answers(empty):
