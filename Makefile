@@ -67,7 +67,7 @@ sanitize: $(VENV)/.test $(SANITIZED)/.built ## Run the core's tests with all che
 fuzz: $(VENV)/.test $(if $(shell command -v clang),$(FUZZED)/.built) ## Feed the core what a fuzzer thinks up, for SECONDS=60
 	$(BIN)/python fuzz/run.py $(SECONDS) $(if $(shell command -v clang),$(FUZZED)/lib)
 
-bench: $(VENV)/.bench ## Measure Runfold and its peers on the same logs
+bench: $(VENV)/.bench $(PAGE) $(VENV)/.chromium ## Measure Runfold and its peers on the same logs
 	$(BIN)/python -m benchmarks
 
 format: $(VENV)/.test ## Rewrite the sources in the house style
