@@ -86,9 +86,9 @@ def _find(logs: Sequence[Log], name: str) -> Log:
 
 def _measure_page(logs: Sequence[Log], options: argparse.Namespace) -> browser.Waits | None:
     """What the page of B makes people wait for; None, with a note, where it cannot be opened."""
-    log = _find(logs, "B")
+    both = _find(logs, "B"), browser.SCROLLED
     try:
-        return browser.measure_page(log, browser.SCROLLED, options.logs, options.repeat)
+        return browser.measure_page(*both, options.logs, options.repeat, options.fresh)
     except Undone as error:
         print(f"\n{PAGE}: not measured, {error}")
         return None

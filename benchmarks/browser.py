@@ -9,10 +9,7 @@ from __future__ import annotations
 import csv
 import json
 import math
-import re
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -22,7 +19,8 @@ from urllib.parse import parse_qs, urlsplit
 
 from benchmarks.contest import Disagreement
 from benchmarks.logs import Log, generate
-from benchmarks.measure import ENVIRONMENT, ROOT, Undone
+from benchmarks.measure import Undone
+from benchmarks.sites import serve_without_login
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page
@@ -54,10 +52,10 @@ class Waits:
     frames: list[float] = field(default_factory=list)
 
 
-def measure_page(log: Log, scrolled: Log, root: Path, repeat: int) -> Waits:
+def measure_page(log: Log, scrolled: Log, root: Path, repeat: int, fresh: bool = False) -> Waits:
     """What the page of a log makes people wait for, and that of another to be scrolled.
 
-    Raises Undone where there is no Chromium or no page, and Disagreement when the page
+    Raises Undone where there is no Chromium, and Disagreement when the page
     does not show what is in the log.
     """
     path = shutil.which("chromium")
@@ -66,39 +64,17 @@ def measure_page(log: Log, scrolled: Log, root: Path, repeat: int) -> Waits:
     from playwright.sync_api import sync_playwright
 
     waits = Waits()
-    folder, tall = generate(log, root), generate(scrolled, root)
+    folder, tall = generate(log, root, fresh), generate(scrolled, root, fresh)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
         for _ in range(min(repeat, TIMES)):
-            with serving(folder) as url, opening(browser, url) as page:
+            with serve_without_login(folder) as url, opening(browser, url) as page:
                 waits.opened.append(page.evaluate("waits.opened"))
                 use_chart(page, folder, waits)
-            with serving(tall) as url, opening(browser, url) as page:
+            with serve_without_login(tall) as url, opening(browser, url) as page:
                 waits.frames += [scroll(page, frames) for frames in FRAMES_A_NOTCH]
         browser.close()
     return waits
-
-
-@contextmanager
-def serving(logdir: Path) -> Iterator[str]:
-    """The address of a server of a logdir, once it listens."""
-    command = [sys.executable, "-m", "runfold", "serve", str(logdir)]
-    options = ["--no-browser", "--no-login", "--port", "0"]
-    process = subprocess.Popen(
-        [*command, *options], stderr=subprocess.PIPE, text=True, cwd=ROOT, env=ENVIRONMENT
-    )
-    with process:
-        assert process.stderr is not None
-        said = ""
-        for line in process.stderr:
-            said += line
-            if found := re.search(r"http://[^/\s]+", line):
-                try:
-                    yield found[0]
-                finally:
-                    process.terminate()
-                return
-        raise Undone(f"the server ended: {said.strip()}")
 
 
 @contextmanager

@@ -45,6 +45,14 @@ def serve_with_runfold(logdir: Path) -> Iterator["Runfold"]:
 
 
 @contextmanager
+def serve_without_login(logdir: Path) -> Iterator[str]:
+    """The address of a `runfold serve` that lets anyone in, ended with the block. Raises Undone."""
+    command = ("runfold", "serve", str(logdir), "--port=0", "--no-browser", "--no-login")
+    with _start(*command) as process:
+        yield _wait_for(process, "Serving ").partition(" at ")[2]
+
+
+@contextmanager
 def serve_with_tensorboard(logdir: Path, options: Sequence[str] = ()) -> Iterator[Site]:
     """`tensorboard --load_fast=true` that has read all, ended with the block. Raises Undone."""
     command = ("tensorboard.main", f"--logdir={logdir}", "--host=127.0.0.1", "--port=0")

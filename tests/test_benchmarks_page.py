@@ -10,6 +10,7 @@ from benchmarks import browser
 from benchmarks.browser import Waits
 from benchmarks.contest import Disagreement
 from benchmarks.logs import Log, generate
+from benchmarks.sites import serve_without_login
 from benchmarks.targets import page_targets
 
 FEW = Log("few", runs=2, tags=8, steps=40)
@@ -36,7 +37,7 @@ def test_a_chart_that_shows_other_points_than_the_log_is_found(tmp_path: Path):
         chromium = playwright.chromium.launch(
             executable_path=shutil.which("chromium"), args=browser.ARGUMENTS
         )
-        with browser.serving(folder) as url, browser.opening(chromium, url) as page:
+        with serve_without_login(folder) as url, browser.opening(chromium, url) as page:
             chart = page.locator(".chart").first
             browser.zoom(page, chart)
             browser.compare(page, chart, folder)

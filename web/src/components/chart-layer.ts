@@ -87,7 +87,8 @@ export function* paintLines(
     context.lineWidth = frame.ratio;
     context.strokeStyle = fade(line.colour, lines.length > 10 ? 0.15 : 0.28);
     context.beginPath();
-    traceLine(line.x, line.raw, placesIn(line, frame.x), toX, toY, makePen(context, false), null);
+    // In one stroke: a faint colour would show where two overlap.
+    traceLine(line.x, line.raw, placesIn(line, frame.x), toX, toY, context, null);
     context.stroke();
     yield;
   }
