@@ -74,7 +74,10 @@ def test_two_runs_stand_side_by_side(show):
     page.get_by_role("combobox", name="beside").select_option(RUNS[2])
     row = page.locator("main tr.differs", has=page.get_by_role("rowheader", name="lr", exact=True))
     expect(row.first.locator("td")).to_have_text(["0.01", "0.1"])
-    expect(page.get_by_role("table", name="Final values")).to_contain_text("val/loss")
+    finals = page.get_by_role("table", name="Final values")
+    last = finals.locator("tr", has=page.get_by_role("rowheader", name="val/loss", exact=True))
+    expect(last.locator("td")).to_have_text([re.compile(r"^[\d.]+ at step 299$")] * 2)
+    expect(finals).not_to_contain_text("system/")
     expect(page.locator("main tr.same")).to_have_count(0)
     page.get_by_label("Also what is the same").check()
     expect(page.locator("main tr.same").first).to_be_visible()
@@ -93,6 +96,10 @@ def test_sql_answers_as_a_table_and_a_chart(show):
     page.get_by_label("Draw it over step").check()
     canvas = page.get_by_role("main").locator("canvas")
     eventually(page, lambda: canvas.count() > 0 and any(read_pixels(canvas)))
+    drawing = page.get_by_role("figure", name="The answer, drawn")
+    expect(drawing).to_contain_text("step")
+    box, table = drawing.bounding_box(), page.get_by_role("table").last.bounding_box()
+    assert box["y"] + box["height"] <= table["y"]
 
 
 def test_wrong_query_says_what_is_wrong(show):

@@ -46,5 +46,5 @@ export function Load({ run }: { run: string }) {
 function One({ measure }: { measure: Measure }) {
   const names = useMemo(() => [measure.tag.replace(/^system\//, "")], [measure.tag]);
   const data = useMemo<[number[], number[]]>(() => [measure.x, measure.y], [measure]);
-  return <Plot names={names} data={data} height={140} label={names[0] ?? ""} />;
+  return <Plot x="seconds" names={names} data={data} height={140} label={names[0] ?? ""} />;
 }

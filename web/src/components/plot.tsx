@@ -3,11 +3,14 @@
 import { useEffect, useRef } from "react";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
+import "./plot.css";
 import { formatNumber } from "../format/number";
 import { assignColours } from "../scale/colours";
 import { useIsDark } from "../state/theme";
 
 interface Props {
+  /** What x is called. */
+  x: string;
   names: readonly string[];
   data: readonly [readonly number[], ...(readonly (number | null)[])[]];
   height: number;
@@ -18,7 +21,7 @@ function ink(name: string): string {
   return getComputedStyle(document.documentElement).getPropertyValue(name);
 }
 
-export function Plot({ names, data, height, label }: Props) {
+export function Plot({ x, names, data, height, label }: Props) {
   const box = useRef<HTMLElement>(null);
   const dark = useIsDark();
   // biome-ignore lint/correctness/useExhaustiveDependencies: its colours are looked up anew
@@ -37,7 +40,7 @@ export function Plot({ names, data, height, label }: Props) {
           { ...axis, size: 64, values: (_, ticks) => ticks.map((v) => formatNumber(v)) },
         ],
         series: [
-          { value: (_, value) => formatNumber(value) },
+          { label: x, value: (_, value) => formatNumber(value) },
           ...names.map((name) => ({
             label: name,
             stroke: colours.get(name) ?? "#7a8290",
@@ -58,6 +61,6 @@ export function Plot({ names, data, height, label }: Props) {
       observer.disconnect();
       plot.destroy();
     };
-  }, [names, data, height, dark]);
-  return <figure className="plot" aria-label={label} ref={box} />;
+  }, [x, names, data, height, dark]);
+  return <figure className="drawn" aria-label={label} ref={box} />;
 }

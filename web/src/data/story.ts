@@ -1,5 +1,7 @@
 /** What a run says of itself, and in what two runs differ. */
 
+import { formatNumber } from "../format/number";
+
 export type Value = string | number | boolean | null | Value[] | { [name: string]: Value };
 
 export interface Problem {
@@ -58,10 +60,17 @@ export interface DiffRow {
   isSame: boolean;
 }
 
+/** Step and value of the last point; NaN and infinity are words. */
+type Final = [number, number | string] | null;
+
 export interface Difference {
   sections: { title: string; rows: DiffRow[] }[];
   code: string;
-  finals: { tag: string; a: number | string | null; b: number | string | null; isSame: boolean }[];
+  finals: { tag: string; a: Final; b: Final; isSame: boolean }[];
+}
+
+export function spellFinal(final: Final): string {
+  return final ? `${formatNumber(Number(final[1]))} at step ${formatNumber(final[0])}` : "";
 }
 
 /** A value in one line; nested ones as JSON. */

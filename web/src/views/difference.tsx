@@ -4,8 +4,8 @@ import { CodeDiff } from "../components/facts";
 import { Failed, Waiting } from "../components/states";
 import { getJson } from "../data/api";
 import { useLoaded } from "../data/loading";
-import { type Difference, type DiffRow, spell } from "../data/story";
-import { formatNumber } from "../format/number";
+import { type Difference, type DiffRow, spell, spellFinal } from "../data/story";
+import { SYSTEM } from "../data/tags";
 import { useChoice } from "../state/choice";
 import { useView } from "../state/view";
 
@@ -19,10 +19,12 @@ export function DifferenceView({ a, b }: { a: string; b: string }) {
     return found.error ? <Failed error={found.error} /> : <Waiting what="the difference" />;
   }
   const { sections, finals, code } = found.value;
-  const values: DiffRow[] = finals.map((one) => ({
+  // The load of the machine differs always.
+  const telling = finals.filter((one) => isAll || !one.tag.startsWith(`${SYSTEM}/`));
+  const values: DiffRow[] = telling.map((one) => ({
     name: one.tag,
-    a: typeof one.a === "number" ? formatNumber(one.a) : (one.a ?? ""),
-    b: typeof one.b === "number" ? formatNumber(one.b) : (one.b ?? ""),
+    a: spellFinal(one.a),
+    b: spellFinal(one.b),
     isSame: one.isSame,
   }));
   return (
@@ -52,8 +54,8 @@ export function DifferenceView({ a, b }: { a: string; b: string }) {
               {shown.map((row) => (
                 <tr key={row.name} className={row.isSame ? "same" : "differs"}>
                   <th scope="row">{row.name}</th>
-                  <td>{spell(row.a)}</td>
-                  <td>{spell(row.b)}</td>
+                  <td>{spell(row.a ?? undefined)}</td>
+                  <td>{spell(row.b ?? undefined)}</td>
                 </tr>
               ))}
             </tbody>

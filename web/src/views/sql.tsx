@@ -95,9 +95,7 @@ export function SqlView() {
               Draw it over {lines.x}
             </label>
           )}
-          {lines && view.isDrawn && (
-            <Plot names={lines.names} data={lines.data} height={320} label="The answer, drawn" />
-          )}
+          {lines && view.isDrawn && <Plot {...lines} height={320} label="The answer, drawn" />}
           <Grid
             columns={answer.value.columns}
             caption={`${answer.value.rows.toLocaleString("en")} rows${
