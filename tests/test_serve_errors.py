@@ -5,6 +5,7 @@ import logging
 import pytest
 from logs import scalars, write
 from serving import open_client
+from starlette.requests import ClientDisconnect
 from starlette.routing import Route
 
 from runfold.errors import BadExpression, UnknownRun
@@ -51,6 +52,12 @@ def test_any_other_error_is_an_id_under_which_the_log_has_all(client_of, caplog)
     (record,) = [one for one in caplog.records if one.name == "runfold.serve"]
     assert told["id"] in record.getMessage()
     assert "ValueError: /home/me/secret" in caplog.text
+
+
+def test_client_that_goes_before_it_was_read_is_no_error(client_of, caplog):
+    answer = client_of(ClientDisconnect()).get("/fail")
+    assert (answer.status_code, answer.json()) == (400, {"error": "The request was broken off."})
+    assert caplog.text == ""
 
 
 def test_wrong_address_and_method_are_told(client_of):

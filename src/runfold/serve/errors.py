@@ -7,6 +7,7 @@ import secrets
 from typing import TYPE_CHECKING
 
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from runfold.errors import RunfoldError, UnknownRun, UnknownTag
@@ -73,6 +74,11 @@ async def _tell_http(request: Request, error: Exception) -> Response:
     )
 
 
+async def _tell_nobody(request: Request, error: Exception) -> Response:
+    """For a client that went away before its request was read: nobody is there to hear it."""
+    return error_response("The request was broken off.", 400)
+
+
 async def _tell_unforeseen(request: Request, error: Exception) -> Response:
     """A fixed message and an id; the traceback goes to the local log, under that id."""
     number = secrets.token_hex(4)
@@ -83,5 +89,6 @@ async def _tell_unforeseen(request: Request, error: Exception) -> Response:
 HANDLERS: dict[int | type[Exception], Callable[[Request, Exception], object]] = {
     RunfoldError: _tell_foreseen,
     HTTPException: _tell_http,
+    ClientDisconnect: _tell_nobody,
     Exception: _tell_unforeseen,
 }
