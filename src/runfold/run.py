@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from runfold.errors import UnknownTag
 from runfold.pack.load import open_logdir
 from runfold.select import Names, select
+from runfold.storage.address import is_url
 from runfold.tables.frames import Frames
 from runfold.text import escape
 
@@ -201,7 +202,12 @@ def _reopen(paths: list[str], restarts: str, strict: bool, progress: bool | None
 
 def describe_logdir(logdir: Logdir) -> Opening:
     """What opens a logdir again, in a process with another working directory."""
-    paths = [os.path.abspath(os.path.expanduser(path)) for path in logdir.paths]
+    paths = [
+        os.fsdecode(path)
+        if is_url(path)
+        else os.path.abspath(os.path.expanduser(os.fsdecode(path)))
+        for path in logdir.paths
+    ]
     return paths, logdir.restarts, logdir.strict, logdir.progress
 
 

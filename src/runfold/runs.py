@@ -42,7 +42,8 @@ def open_runs(
 
     Args:
         paths: a tree of runs, one run, one event file, what `runfold pack` wrote,
-            or a glob; several are fine.
+            or a glob; several are fine. A URL such as `s3://bucket/runs` is read from
+            a copy in the user's cache, which is brought up to date first.
         restarts: what to do with points that a restarted job logged twice.
             "session" hides what the writer's own restart marker says, "step"
             hides a series' older branch when its step goes back, "keep" hides
@@ -163,7 +164,7 @@ class Runs(Frames, Collection, Mapping[str, Run]):
         from runfold.export.pack import pack_logdir
 
         pack_logdir(
-            self._logdir.paths,
+            self._logdir.places.paths,
             output,
             partition=partition,
             overwrite=overwrite,

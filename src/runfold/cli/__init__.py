@@ -71,13 +71,14 @@ def _end(number: int, frame: object) -> None:
 
 def _run(argv: list[str]) -> int:
     from runfold.cli.parser import parse
-    from runfold.cli.terminal import note, prepare_streams
+    from runfold.cli.terminal import note, prepare_streams, warnings_as_notes
     from runfold.errors import BadLog, RunfoldError
 
     prepare_streams()
     try:
         command, options = parse(argv)
-        status = command.run(options)
+        with warnings_as_notes():
+            status = command.run(options)
     except SystemExit as stop:  # the parser's way to end after --help or a wrong option
         status = stop.code if isinstance(stop.code, int) else 0
     except BadLog as error:

@@ -15,6 +15,7 @@ from runfold.cli.terminal import (
     show_tag,
     tell_problems,
 )
+from runfold.storage.address import mask_url
 from runfold.text import escape, human_bytes, human_count, human_duration, human_span
 
 if TYPE_CHECKING:
@@ -185,7 +186,7 @@ def _kinds_in_short(line: RunLine) -> str:
 
 def _describe(logdir: Logdir, lines: list[RunLine], owners: Mapping[str, str]) -> dict[str, Any]:
     return {
-        "paths": [str(path) for path in logdir.paths],
+        "paths": [mask_url(str(path)) for path in logdir.paths],
         "restarts": logdir.restarts,
         "runs": [
             {

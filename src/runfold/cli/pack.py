@@ -64,13 +64,15 @@ def run(options: argparse.Namespace) -> int:
     from runfold.export.pack import pack_logdir
     from runfold.logdir.discover import discover
     from runfold.select import select
+    from runfold.storage.places import fetch
 
+    logdirs = fetch(*options.logdirs)
     output = options.output or _name(options.logdirs[0])
     only = None
     if options.runs:
-        only = select(list(discover(*options.logdirs).runs), options.runs, noun="run")
+        only = select(list(discover(*logdirs).runs), options.runs, noun="run")
     packed = pack_logdir(
-        options.logdirs,
+        logdirs,
         output,
         partition=options.partition,
         overwrite=options.overwrite,

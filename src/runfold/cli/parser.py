@@ -68,7 +68,8 @@ class Parser(argparse.ArgumentParser):
             "logdirs",
             nargs="+",
             metavar="LOGDIR",
-            help="A logdir, a run, an event file, a pack or a glob.",
+            help="A logdir, a run, an event file, a pack, a glob, or the URL of one, such as"
+            " s3://bucket/runs.",
         )
 
     def add_restarts(self) -> None:

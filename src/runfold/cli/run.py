@@ -8,8 +8,7 @@ import shutil
 import signal
 import subprocess
 import time
-import warnings
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from runfold.cli.terminal import CommandError, note
@@ -17,7 +16,7 @@ from runfold.text import escape
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from runfold.cli.parser import Parser
     from runfold.log.status import State
@@ -87,7 +86,7 @@ def run(options: argparse.Namespace) -> int:
         command=options.command,
         on_stop=lambda _: child.ask_to_stop(),
     )
-    with _warnings_as_notes(), tracker:
+    with tracker:
         command = [part.replace("{logdir}", tracker.folder) for part in options.command]
         environment = {**os.environ, LOGDIR_VARIABLE: os.path.abspath(tracker.folder)}
         try:
@@ -169,14 +168,6 @@ def _is_in_foreground() -> bool:
         return False
     finally:
         os.close(terminal)
-
-
-@contextmanager
-def _warnings_as_notes() -> Iterator[None]:
-    """Say what is warned of, such as that the folder is taken, without a line of our code."""
-    with warnings.catch_warnings():
-        warnings.showwarning = lambda message, *_: note(str(message))
-        yield
 
 
 def _check_program(program: str) -> None:

@@ -9,10 +9,13 @@ import math
 import os
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from runfold.errors import RunfoldError
+from runfold.storage.address import show_url
 from runfold.text import cell_width, escape, human_count
 
 _NARROWEST = 8
@@ -37,16 +40,24 @@ def note(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
+@contextmanager
+def warnings_as_notes() -> Iterator[None]:
+    """Say what is warned of, such as that a folder is taken, without a line of our code."""
+    with warnings.catch_warnings():
+        warnings.showwarning = lambda message, *_: note(str(message))
+        yield
+
+
 def no_runs(*paths: str) -> str:
     """What to say of paths without any run."""
-    places = " ".join(escape(path) for path in paths)
+    places = " ".join(map(show_url, paths))
     return f"No runs in {places}: no file there has 'tfevents' in its name."
 
 
 def tell_problems(count: int, paths: Sequence[str]) -> None:
     """Note that the logs have problems, if they have any, and how to see them."""
     if count:
-        given = " ".join(map(escape, paths))
+        given = " ".join(map(show_url, paths))
         verb = "lists it" if count == 1 else "lists them"
         note(f"{human_count(count, 'problem')}: `runfold check {given}` {verb}.")
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from runfold.errors import CannotEdit, OutputExists
 from runfold.logdir.discover import discover
+from runfold.storage.address import is_url, show_url
 from runfold.text import escape
 
 _RENAME_EXCHANGE = 2
@@ -37,6 +38,11 @@ class Place:
 
 def find_root(source: str | os.PathLike[str]) -> str:
     """Return the folder that is to be edited. Raises LogdirNotFound or CannotEdit."""
+    if is_url(source):
+        raise CannotEdit(
+            f"{show_url(os.fspath(source))} is in a store, where nothing is edited. `runfold pack` "
+            "brings it here, and `runfold unpack` makes a folder of that."
+        )
     root = os.path.realpath(source)
     if not os.path.lexists(root):
         discover(source)  # says so, and what is near

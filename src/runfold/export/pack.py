@@ -15,6 +15,7 @@ from runfold.logdir.discover import discover
 from runfold.logdir.progress import progress_bar
 from runfold.pack.layout import MARKER, PART, SUFFIX, VERSION
 from runfold.pack.load import find_packs
+from runfold.storage.places import fetch
 from runfold.text import escape, utf8
 
 if TYPE_CHECKING:
@@ -101,8 +102,9 @@ def unpack_logdir(path: StrPath, folder: StrPath, *, progress: bool | None = Non
 
     Raises OutputExists if the folder is there; after any error it is not.
     """
-    places = find_packs(path)
     given = os.fsdecode(path)
+    (path,) = fetch(path)
+    places = find_packs(path)
     if not places:
         os.stat(path)
         raise BadPack(

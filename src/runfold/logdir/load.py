@@ -15,6 +15,8 @@ from runfold.logdir.log import RunLog
 from runfold.logdir.pause import pause_collector
 from runfold.logdir.progress import progress_bar
 from runfold.logdir.read import Reader
+from runfold.storage.address import mask_url
+from runfold.storage.places import Places
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -64,20 +66,39 @@ class Logdir:
         progress: bool | None = None,
     ) -> None:
         self.paths = paths
+        # What of them is a URL is read from its copy here.
+        self.places = Places(paths)
         self.restarts = restarts
         self.strict = strict
         self.progress = progress
         # Two threads may ask at once; a file must not be read by both.
         self._lock = threading.RLock()
+        self.sync()
         with pause_collector():
             found = self._discover()
             self.logs = {name: self._make_log(run) for name, run in found.runs.items()}
-        self.problems: list[Problem] = found.problems
-        if strict and found.problems:
-            raise BadLog(found.problems[0])
+        self._note(found.problems)
+
+    def _note(self, problems: list[Problem]) -> None:
+        """Keep what is wrong in the tree. Raises BadLog in strict mode."""
+        self.problems = problems + [
+            Problem.of(Code.READ_ERROR, mask_url(url), detail=reason)
+            for url, reason in self.places.troubles()
+        ]
+        if self.strict and self.problems:
+            raise BadLog(self.problems[0])
 
     def _discover(self) -> Discovery:
-        return discover(*self.paths)
+        return discover(*self.places.paths)
+
+    def sync(self) -> bool:
+        """Fetch what is new of the paths that are URLs; whether there was any.
+
+        Raises CannotStore or LogdirNotFound where there is nothing to read.
+        """
+        return self.places.sync(
+            lambda total: progress_bar(lambda: total, "Fetching", self.progress)
+        )
 
     def _make_log(self, found: FoundRun) -> RunLog:
         return RunLog(found, self.restarts, self.strict)
@@ -98,14 +119,18 @@ class Logdir:
         A run that is gone stays, with a note: a network disk may lose sight of
         it for a moment.
         """
+        with suppress(LogdirNotFound):  # all of it is gone, as is found below
+            self.sync()
+        return self.look_again()
+
+    def look_again(self) -> Changes:
+        """Refresh without asking the stores of URLs, which `sync` does."""
         with self._lock:
             return self._refresh()
 
     def _refresh(self) -> Changes:
         found = self._discover_again()
-        self.problems = found.problems
-        if self.strict and found.problems:
-            raise BadLog(found.problems[0])
+        self._note(found.problems)
         changes = Changes()
         for name, run in found.runs.items():
             if name in self.logs:
@@ -136,7 +161,8 @@ class Logdir:
             return self._discover()
         except LogdirNotFound:
             # It was there before: as with a run that is gone, it may come back.
-            lost = next((path for path in self.paths if not os.path.exists(path)), self.paths[0])
+            paths = self.places.paths
+            lost = next((path for path in paths if not os.path.exists(path)), paths[0])
             return Discovery({}, [Problem.of(Code.DIRECTORY_VANISHED, os.path.abspath(lost))])
 
     def list_problems(self) -> list[Problem]:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from runfold.logdir.load import Logdir
 from runfold.pack.layout import MARKER, PART, SUFFIX
 from runfold.select import is_glob
+from runfold.storage.address import is_url
 
 StrPath = str | os.PathLike[str]
 
@@ -29,7 +30,8 @@ def open_logdir(
 ) -> Logdir:
     """The runs below some paths, whether they lie in event files or in packs."""
     kind = Logdir
-    if any(find_packs(path) for path in paths):
+    # What a URL stands for is known when it was fetched.
+    if any(is_url(path) or find_packs(path) for path in paths):
         from runfold.pack.logdir import PackedLogdir
 
         kind = PackedLogdir

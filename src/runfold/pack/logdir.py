@@ -34,10 +34,11 @@ class PackedLogdir(Logdir):
     """
 
     def _discover(self) -> Discovery:
-        packed = {path: find_packs(path) for path in self.paths}
-        plain = [path for path in self.paths if not packed[path]]
+        paths = self.places.paths
+        packed = {path: find_packs(path) for path in paths}
+        plain = [path for path in paths if not packed[path]]
         found = discover(*plain) if plain else Discovery({}, [])
-        places = [place for path in self.paths for place in packed[path]]
+        places = [place for path in paths for place in packed[path]]
         base = os.path.commonpath(
             [*([found.base] if plain else []), *(place.base for place in places)]
         )

@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, ParamSpec, TypeVar
 
-from runfold.errors import RunfoldError, UnknownTag
+from runfold.errors import LogdirNotFound, RunfoldError, UnknownTag
 from runfold.runs import Runs, open_runs
 from runfold.serve.lanes import Lane
 from runfold.tables.crew import Crew
@@ -75,6 +75,7 @@ class Source:
         self._queries = Lane(_QUERIES, _QUERY_PLACES, seconds, seconds)
         # The processes in which queries are answered.
         self.crew = Crew(_QUERIES)
+        self._is_fetched = False
         self._gate = _Gate()
 
     def read_ahead(self) -> None:
@@ -142,11 +143,18 @@ class Source:
         None where requests at work did not end soon: nothing was looked at, ask
         again in a moment. Meanwhile no request is held up for long.
         """
+        logdir = self._runs._logdir
+        if not self._is_fetched:
+            # Before requests are held up: a store may take its time.
+            with suppress(LogdirNotFound):  # all of it is gone, as is found below
+                logdir.sync()
+            self._is_fetched = True
         with self._gate.alone(_PATIENCE) as is_alone:
             if not is_alone:
                 return None
+            self._is_fetched = False
             before = self._versions()
-            found = self._runs.refresh()
+            found = logdir.look_again()
             after = self._versions()
             new = list(found.runs)
             changed = [

@@ -19,6 +19,7 @@ from runfold.serve.answer import JsonResponse
 from runfold.serve.errors import TooLarge, error_response
 from runfold.serve.request import Limit, read_json
 from runfold.state import make_private, state_folder
+from runfold.storage.address import is_url
 from runfold.text import escape, human_bytes
 
 if TYPE_CHECKING:
@@ -92,7 +93,9 @@ async def save(request: Request) -> Response:
 
 def place_for(paths: Iterable[str]) -> str:
     """The file for a set of paths, whatever their order; it need not be there."""
-    whole = sorted({os.path.realpath(os.path.expanduser(path)) for path in paths})
+    whole = sorted(
+        {path if is_url(path) else os.path.realpath(os.path.expanduser(path)) for path in paths}
+    )
     key = sha256("\0".join(whole).encode("utf-8", "surrogateescape")).hexdigest()[:32]
     return state_folder("views", f"{key}.json")
 

@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
 from runfold.errors import RunfoldError
+from runfold.storage.address import is_url
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Iterator
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("runfold.serve")
 
 POLL_SECONDS = 1.0
+# A bucket is listed so often: each time is paid for.
+STORE_SECONDS = 5.0
 # Also where the system tells of changes: it does not tell of all, as behind some links.
 _SLOW_SECONDS = 5.0
 # A job that writes all the time is looked at so often at most; and a refresh that takes
@@ -53,7 +56,7 @@ class Watcher:
         self._source = source
         self._tell = tell
         if poll is None and not can_watch(source.paths):
-            poll = POLL_SECONDS
+            poll = STORE_SECONDS if any(map(is_url, source.paths)) else POLL_SECONDS
         self.poll = poll
         self._stop = threading.Event()
         # A network disk that hangs must not keep the server from ending.

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from runfold.events.kinds import KINDS
+from runfold.storage.address import show_url
 from runfold.text import escape, human_bytes, human_count, human_duration, human_span
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ def list_run(log: RunLog) -> RunLine:
 def describe_runs(logdir: Logdir, names: Sequence[str]) -> str:
     """A table of the first of some runs for the terminal. Only those that are shown are read."""
     count = len(names)
-    paths = ", ".join(escape(str(path)) for path in logdir.paths)
+    paths = ", ".join(show_url(str(path)) for path in logdir.paths)
     head = f"{_count_runs(logdir, names)} in {paths}"
     if not count:
         return head
