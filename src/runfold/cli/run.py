@@ -67,12 +67,19 @@ def add_arguments(parser: Parser) -> None:
         action="store_true",
         help="Go on with the run in that folder. Default: off.",
     )
+    parser.add_argument(
+        "--storage",
+        metavar="URL",
+        help="Upload the run there as it grows, such as s3://bucket/runs or a shared folder,"
+        " under the name of its folder. Default: nowhere.",
+    )
 
 
 def run(options: argparse.Namespace) -> int:
     """Run the command, and give its exit status."""
     from runfold.log.summary import LOGDIR_VARIABLE
     from runfold.log.track import Tracker
+    from runfold.log.uploads import STORAGE_VARIABLE
 
     _check_program(options.command[0])
     folder = options.logdir or _default_folder(options.command)
@@ -85,10 +92,13 @@ def run(options: argparse.Namespace) -> int:
         output=not options.no_output,
         command=options.command,
         on_stop=lambda _: child.ask_to_stop(),
+        storage=options.storage,
     )
     with tracker:
         command = [part.replace("{logdir}", tracker.folder) for part in options.command]
         environment = {**os.environ, LOGDIR_VARIABLE: os.path.abspath(tracker.folder)}
+        if tracker.storage:
+            environment[STORAGE_VARIABLE] = tracker.storage
         try:
             status = child.run(command, environment)
         except OSError as error:

@@ -8,18 +8,33 @@ import os
 import threading
 from typing import Any
 
+from runfold.errors import CannotStore
+from runfold.storage.address import is_url
+from runfold.text import escape
+
 SIDE_FOLDER = ".runfold"
 
 
 def write_aside(folder: str, name: str, value: Any) -> None:
-    """Put JSON into a file of the run's `.runfold`, whole or not at all. Raises OSError."""
+    """Put JSON into a file of the run's `.runfold`, whole or not at all. Raises OSError.
+
+    The folder may be the URL of one.
+    """
+    if is_url(folder):
+        _write_there(folder, name, json.dumps(value).encode())
+        return
+    place_aside(folder, name, json.dumps(value).encode())
+
+
+def place_aside(folder: str, name: str, data: bytes) -> None:
+    """Put bytes into a file of the run's `.runfold`, whole or not at all. Raises OSError."""
     side = os.path.join(folder, SIDE_FOLDER)
     with contextlib.suppress(FileExistsError):
         os.mkdir(side)  # not its parents: a run that was deleted stays deleted
     temporary = os.path.join(side, f".{name}-{os.getpid()}-{threading.get_ident()}")
     try:
-        with open(temporary, "w", encoding="utf-8") as file:
-            json.dump(value, file)
+        with open(temporary, "wb") as file:
+            file.write(data)
         os.replace(temporary, os.path.join(side, name))
     except BaseException:
         with contextlib.suppress(OSError):
@@ -28,13 +43,43 @@ def write_aside(folder: str, name: str, value: Any) -> None:
 
 
 def read_aside(folder: str, name: str) -> dict[str, Any]:
-    """What a file of the run's `.runfold` says; nothing where it is not there or unreadable."""
+    """What a file of the run's `.runfold` says; nothing where it is not there or unreadable.
+
+    The folder may be the URL of one. Raises CannotStore where that cannot be reached.
+    """
     try:
-        with open(os.path.join(folder, SIDE_FOLDER, name), encoding="utf-8") as file:
-            found = json.load(file)
+        if is_url(folder):
+            found = json.loads(_read_there(folder, name))
+        else:
+            with open(os.path.join(folder, SIDE_FOLDER, name), encoding="utf-8") as file:
+                found = json.load(file)
+    except CannotStore:
+        raise
     except (OSError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
+
+
+def _write_there(url: str, name: str, data: bytes) -> None:
+    from runfold.storage.store import Store, explain
+
+    store = Store(url)
+    try:
+        store.write(f"{SIDE_FOLDER}/{name}", data)
+    except Exception as error:
+        raise CannotStore(f"{store}: {escape(explain(error))}. Nothing was written.") from None
+
+
+def _read_there(url: str, name: str) -> bytes:
+    from runfold.storage.store import Store, explain
+
+    store = Store(url)
+    try:
+        return store.read(f"{SIDE_FOLDER}/{name}")
+    except FileNotFoundError:
+        raise
+    except Exception as error:
+        raise CannotStore(f"{store}: {escape(explain(error))}. Nothing was read.") from None
 
 
 def as_float(said: Any) -> float | None:

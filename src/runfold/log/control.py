@@ -5,16 +5,20 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import sys
 import threading
 import time
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from runfold.log.aside import SIDE_FOLDER, as_float, read_aside, write_aside
+from runfold.log.aside import SIDE_FOLDER, as_float, place_aside, read_aside, write_aside
 from runfold.log.pulse import Pulse
+from runfold.storage.address import is_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from runfold.storage.upload import Uploader
 
 _STOP = "stop"
 _SEEN = "stop.seen"
@@ -34,13 +38,23 @@ def request_stop(folder: str, reason: str = "") -> StopRequest:
     """Ask the run of a folder to stop; its tracker sees it within seconds.
 
     Works from any machine that can write to the folder, and so does
-    `touch FOLDER/.runfold/stop`. Raises OSError where there is no such folder.
+    `touch FOLDER/.runfold/stop`. The folder may be the URL of a run in its storage,
+    or the copy of one that was opened by its URL. Raises OSError where there is no
+    such folder.
     """
     from runfold.log.environment import name_user
 
     request = StopRequest(name_user(), os.uname().nodename, time.time(), reason)
-    write_aside(folder, _STOP, asdict(request))
+    write_aside(find_origin(folder), _STOP, asdict(request))
     return request
+
+
+def find_origin(folder: str) -> str:
+    """The URL of which a folder is the copy, where it is one that `rf.open` keeps."""
+    if is_url(folder):
+        return folder
+    mirror = sys.modules.get("runfold.storage.mirror")
+    return (mirror.source_of(folder) if mirror is not None else None) or folder
 
 
 class Control:
@@ -95,6 +109,45 @@ class Control:
             self._on_stop(request)
         else:
             interrupt_main()
+
+
+class Relay:
+    """Brings a stop request from a run's storage into its folder, where Control sees it.
+
+    That the run saw it is then in the storage as well, for the folder is uploaded.
+    A request that is there before the first look was meant for an earlier run.
+    """
+
+    def __init__(self, uploader: Uploader, seconds: float = 2.0) -> None:
+        self._uploader = uploader
+        self._is_first = True
+        self._pulse = Pulse(self._look, seconds, "runfold-relay")
+
+    def start(self) -> None:
+        """Begin to look."""
+        self._pulse.start()
+
+    def stop(self) -> None:
+        """Look no longer. Whoever waits for an answer of the store is not waited for."""
+        self._pulse.stop(timeout=0)
+
+    def _look(self) -> None:
+        store = self._uploader.store
+        if store is None:
+            return
+        file = f"{SIDE_FOLDER}/{_STOP}"
+        try:
+            said = store.read(file)
+        except FileNotFoundError:
+            self._is_first = False
+            return
+        except Exception:  # the uploader tells of outages
+            return
+        if not self._is_first:
+            place_aside(self._uploader.folder, _STOP, said)
+        with contextlib.suppress(Exception):
+            store.delete(file)
+        self._is_first = False
 
 
 def interrupt_main() -> None:

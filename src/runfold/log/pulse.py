@@ -59,7 +59,7 @@ class Pulse:
                 return
 
 
-def warn(message: str) -> None:
+def warn(message: str, limit: int = 500) -> None:
     """Warn from a thread, where a warning that is made an error would help nobody."""
     with contextlib.suppress(Warning):
-        warnings.warn(escape(message, 500), stacklevel=3)
+        warnings.warn(escape(message, limit), stacklevel=3)

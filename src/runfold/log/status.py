@@ -57,14 +57,17 @@ class Heart:
         seconds: float = 10.0,
         on_end: Callable[[], object] | None = None,
         first_step: int = 0,
+        on_death: Callable[[], object] | None = None,
     ) -> None:
         """Prepare; `on_end` is called before the last word, however the run ends.
 
+        `on_death` is called after it where SIGTERM is about to end the process.
         A run that is resumed goes on with the next step of its status.
         """
         self.folder = folder
         self.on_interrupt: State = "interrupted"
         self._on_end = on_end
+        self._on_death = on_death
         self._writer = writer
         self._seconds = seconds
         self._pulse = Pulse(self._beat, seconds, "runfold-heart")
@@ -172,6 +175,8 @@ class Heart:
                 raise
             return
         self.stop(state="killed", code=128 + number)
+        if self._on_death is not None:
+            self._on_death()
         signal.signal(number, previous)
         os.kill(os.getpid(), number)
 

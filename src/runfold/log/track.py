@@ -26,6 +26,7 @@ from runfold.log.status import Heart
 from runfold.log.summary import LOGDIR_VARIABLE, SummaryWriter, default_folder
 from runfold.log.system import PREFIX as SYSTEM
 from runfold.log.system import SystemMonitor
+from runfold.log.uploads import STORAGE_VARIABLE, Uploads, check_places, name_run
 from runfold.text import did_you_mean, escape
 
 if TYPE_CHECKING:
@@ -76,6 +77,9 @@ class Tracker(SummaryWriter):
         on_stop: called with a stop request, instead of raising KeyboardInterrupt
             in the main thread.
         command: what runs, where that is not this process.
+        storage: where the run is uploaded to as it grows, such as `s3://bucket/runs` or
+            a shared folder: there it goes by `name`, or else the last part of its
+            folder. Without a network, training goes on, and the upload later.
         options: those of SummaryWriter.
     """
 
@@ -92,12 +96,14 @@ class Tracker(SummaryWriter):
         output: bool = False,
         on_stop: Callable[..., object] | None = None,
         command: Sequence[str] | None = None,
+        storage: str | os.PathLike[str] | None = None,
         **options: Any,
     ) -> None:
         given = {**locals(), **options}
         for not_given in ("self", "options", "__class__"):
             given.pop(not_given)
         _check_options(options, system, resume)
+        check_places(logdir, storage, name)
         self._again = functools.partial(Tracker, **given)
         folder = os.fspath(logdir) if logdir is not None else default_folder()
         super().__init__(os.path.join(folder, name) if name else folder, is_lazy=True, **options)
@@ -115,6 +121,9 @@ class Tracker(SummaryWriter):
         self._heart: Heart | None = None
         self._control: Control | None = None
         self._on_stop = on_stop
+        self._storage = storage
+        self._name_there = functools.partial(name_run, logdir=folder, name=name)
+        self._uploads: Uploads | None = None
         self._helpers: list[ConsoleCapture | SystemMonitor] = []
 
     def __enter__(self) -> Self:
@@ -151,6 +160,11 @@ class Tracker(SummaryWriter):
         """Whether somebody asked the run to stop."""
         return self._control is not None and self._control.should_stop
 
+    @property
+    def storage(self) -> str | None:
+        """Where the run is uploaded to, without user and password; None for nowhere."""
+        return None if self._uploads is None else self._uploads.url
+
     def fail(self, code: int, state: State = "failed") -> None:
         """Say that the run ended otherwise than well, and with which exit status."""
         if self._heart is not None:
@@ -182,6 +196,8 @@ class Tracker(SummaryWriter):
         if self._heart is not None:
             self._heart.stop(self._raised())
         super().end()
+        if self._uploads is not None:
+            self._uploads.close()
 
     def _rest_helpers(self) -> None:
         for helper in reversed(self._helpers):
@@ -216,13 +232,17 @@ class Tracker(SummaryWriter):
 
     def _begin(self) -> None:
         """Tell the story of the run, and watch over it from here on."""
-        before = {} if self._resume is False else _next_steps(self.folder)
+        is_resumed = self._resume is not False
+        before = _next_steps(self.folder) if is_resumed else {}
         self._next_step = max(
             (step for tag, step in before.items() if not tag.startswith(_OWN)), default=0
         )
         if self._resume is not True and self._resume is not False:
             self._void_from(self._resume)
         self._tell_settings()
+        if self._storage is not None and not (self._is_guest and os.environ.get(STORAGE_VARIABLE)):
+            there = self._name_there(self.folder)
+            self._uploads = Uploads(self.folder, self._storage, there, is_resumed)
         if self._is_guest:
             return
         self._saved = before.get(story.PREFIX + story.ARTIFACT, 0)
@@ -231,10 +251,13 @@ class Tracker(SummaryWriter):
             self,
             on_end=self._rest_helpers,
             first_step=before.get(story.PREFIX + story.STATUS, 0),
+            on_death=None if self._uploads is None else self._uploads.close_soon,
         )
         self._heart.start()
         self._control = Control(self.folder, self._stop_asked)
         self._control.start()
+        if self._uploads is not None:
+            self._uploads.hear()
         self._tell_rest()
         if self._has_output:
             first_step = before.get(story.PREFIX + story.OUTPUT, 0)

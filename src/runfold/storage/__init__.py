@@ -15,16 +15,17 @@ reads from one, pays for nothing here.
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-__all__ = ["Mirror", "Uploader", "is_url", "upload_folder"]
+__all__ = ["Mirror", "Uploader", "fetch_file", "is_url", "upload_folder"]
 
 if TYPE_CHECKING:
     from runfold.storage.address import is_url
-    from runfold.storage.mirror import Mirror
+    from runfold.storage.mirror import Mirror, fetch_file
     from runfold.storage.upload import Uploader, upload_folder
 
 _HOMES = {
     "Mirror": "mirror",
     "Uploader": "upload",
+    "fetch_file": "mirror",
     "is_url": "address",
     "upload_folder": "upload",
 }

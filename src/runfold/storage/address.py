@@ -97,6 +97,19 @@ def check_url(url: str) -> None:
         )
 
 
+def refuse_itself(folder: str, url: str) -> None:
+    """Raise CannotStore where a URL leads to a folder or into it: each copy would be copied."""
+    path = local_path(url)
+    if path is None:
+        return
+    outer, inner = os.path.realpath(folder), os.path.realpath(path)
+    if os.path.commonpath([outer, inner]) == outer:
+        raise CannotStore(
+            f"{escape(path)} is in {escape(folder)}, which would become its own copy. "
+            "Give a storage elsewhere."
+        )
+
+
 def join_url(url: str, name: str) -> str:
     """The URL of what has a name below another; that one itself for no name."""
     return f"{url.rstrip('/')}/{name.strip('/')}".rstrip("/")

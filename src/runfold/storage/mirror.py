@@ -75,6 +75,16 @@ class Mirror:
                 raise LogdirNotFound(self._not_found())
             return self._fetch_all(listed, show)
 
+    def fetch_file(self, path: str) -> None:
+        """Fetch a file that reading the log does not need, such as an artifact."""
+        name = os.path.relpath(path, self._root)
+        with self._lock:
+            entry = self._store.list_files().get(name)
+            if entry is None or not _is_safe(name):
+                raise FileNotFoundError(f"{self._store} has no {escape(name)}")
+            if self._is_stale(name, entry):
+                self._fetch_file(name, entry, _count_nothing)
+
     def _fetch_all(self, listed: dict[str, Entry], show: Show | None) -> bool:
         wanted = {name: one for name, one in listed.items() if not name or is_log(name)}
         odd = [name for name in wanted if not _is_safe(name)]
@@ -90,7 +100,8 @@ class Mirror:
         if more and not errors:
             is_more, errors = self._fetch(more, show)
             is_changed |= is_more
-        is_changed |= self._remove({*wanted, *more})
+        # With artifacts that somebody asked for.
+        is_changed |= self._remove({*wanted, *more, *filter(_is_safe, listed)})
         if errors:
             self._fail(errors[0])
         else:
@@ -300,8 +311,36 @@ def open_mirror(url: str) -> Mirror:
 def source_of(path: str) -> str | None:
     """The URL of what a path is the copy of, in this process; None for a path of another kind."""
     whole = os.path.abspath(path)
+    mirror = _mirror_of(whole)
+    if mirror is None:
+        return None
+    return join_url(mirror._store.url, whole[len(mirror._root) :].strip(os.sep))
+
+
+def fetch_file(path: str | os.PathLike[str]) -> str:
+    """The path of a file of a run that was opened by its URL, such as an artifact, fetched now.
+
+    A path of another kind is given back as it is. Raises CannotStore.
+
+    Example:
+        >>> [model] = rf.open("s3://bucket/runs")["seed-1"].artifacts
+        >>> torch.load(fetch_file(model.path))
+    """
+    whole = os.path.abspath(path)
+    mirror = _mirror_of(whole)
+    if mirror is None:
+        return os.fspath(path)
+    try:
+        mirror.fetch_file(whole)
+    except Exception as error:
+        raise CannotStore(
+            f"{escape(source_of(whole) or whole)}: {escape(explain(error))}. Nothing was fetched."
+        ) from None
+    return whole
+
+
+def _mirror_of(path: str) -> Mirror | None:
     for mirror in list(_mirrors.values()):
-        root = mirror._root
-        if whole == root or whole.startswith(root + os.sep):
-            return join_url(mirror._store.url, whole[len(root) :].strip(os.sep))
+        if path == mirror._root or path.startswith(mirror._root + os.sep):
+            return mirror
     return None

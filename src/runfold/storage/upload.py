@@ -10,7 +10,7 @@ import warnings
 from typing import TYPE_CHECKING
 
 from runfold.errors import CannotStore
-from runfold.storage.address import as_url, mask_url
+from runfold.storage.address import as_url, mask_url, refuse_itself
 from runfold.storage.choice import is_event_file
 from runfold.storage.finish import finish_elsewhere, is_ending
 from runfold.storage.sender import Sender
@@ -51,6 +51,7 @@ class Uploader:
         """Prepare. Raises CannotStore for an unknown scheme and for a driver that is missing."""
         self.folder = folder
         self._store = Store(as_url(url))
+        refuse_itself(folder, self._store.url)
         self._tell = tell or _warn
         # Where another run is, is no place for a new one; a resumed one belongs there.
         self._is_resumed = is_resumed
@@ -205,6 +206,7 @@ def upload_folder(folder: str | os.PathLike[str], url: str | os.PathLike[str]) -
     if not os.path.isdir(place):
         raise CannotStore(f"{escape(place)}: there is no such folder. Nothing was uploaded.")
     store = Store(as_url(url))
+    refuse_itself(place, store.url)
     sender = Sender(place, store)
     try:
         count = sender.skip_same(store.list_files())
