@@ -18,6 +18,7 @@
     ├── OutputExists     (also a FileExistsError)   what is there already, and stays
     ├── CannotLog        (also a ValueError)        a value that no event can hold
     ├── CannotStore      (also an OSError)          a store that is unknown or out of reach
+    ├── CannotStop       (also a ValueError)        a run that cannot be asked to stop, or ended
     ├── BadPack          (also a ValueError)        a Parquet file that is no pack, or a broken one
     ├── BadLog           the first problem, in strict mode
     └── FileChanged      a payload asked for is no longer where it was indexed
@@ -38,6 +39,7 @@ __all__ = [
     "CannotEdit",
     "CannotFold",
     "CannotLog",
+    "CannotStop",
     "CannotStore",
     "FileChanged",
     "LogdirNotFound",
@@ -146,6 +148,10 @@ class CannotLog(RunfoldError, ValueError):
 
 class CannotStore(RunfoldError, OSError):
     """A URL that no driver knows, or a store that cannot be reached; local files are whole."""
+
+
+class CannotStop(RunfoldError, ValueError):
+    """A run that cannot be asked to stop, or whose process cannot be ended from here."""
 
 
 class OutputExists(RunfoldError, FileExistsError):

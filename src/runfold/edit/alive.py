@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from runfold.errors import CannotEdit
 from runfold.log.aside import read_aside
-from runfold.log.status import HEARTBEAT, read_status
+from runfold.log.status import ALIVE, HEARTBEAT, read_status
 from runfold.text import human_list
 
 Stamp = tuple[int, int, int, int]
@@ -34,7 +34,7 @@ def being_written(paths: Sequence[str]) -> CannotEdit:
 def is_alive(folder: str) -> bool:
     """Whether the heart of a tracked run beats."""
     beat = read_aside(folder, HEARTBEAT)
-    return read_status([beat], folder, time.time()).state == "running"
+    return read_status([beat], folder, time.time()).state in ALIVE
 
 
 def stamp_files(paths: Iterable[str]) -> dict[str, Stamp]:

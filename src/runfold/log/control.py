@@ -9,14 +9,14 @@ import sys
 import threading
 import time
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from runfold.log.aside import SIDE_FOLDER, as_float, place_aside, read_aside, write_aside
 from runfold.log.pulse import Pulse
 from runfold.storage.address import is_url
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from runfold.storage.upload import Uploader
 
@@ -57,6 +57,27 @@ def find_origin(folder: str) -> str:
     return (mirror.source_of(folder) if mirror is not None else None) or folder
 
 
+class Heard(NamedTuple):
+    """A request that a run was sent, and when the run saw it; None where it did not yet."""
+
+    request: StopRequest
+    seen: float | None
+
+
+def find_request(folder: str, started: float | None) -> Heard | None:
+    """What the run of a folder, which began at that time, was asked; None where nothing was.
+
+    One that an earlier run of the same folder saw does not count.
+    """
+    told = read_aside(folder, _SEEN)
+    seen = as_float(told.get("seen"))
+    if seen is not None and started is not None and seen >= started:
+        return Heard(_read_request(told), seen)
+    if os.path.exists(os.path.join(folder, SIDE_FOLDER, _STOP)):
+        return Heard(_read_request(read_aside(folder, _STOP)), None)
+    return None
+
+
 class Control:
     """Watches a run's folder for a stop request, and acts on the first.
 
@@ -76,7 +97,6 @@ class Control:
         self._on_stop = on_stop
         self._folder = folder
         self._file = os.path.join(folder, SIDE_FOLDER, _STOP)
-        self._seen = os.path.join(folder, SIDE_FOLDER, _SEEN)
         self._pulse = Pulse(self._look, seconds, "runfold-control")
 
     @property
@@ -98,9 +118,12 @@ class Control:
     def _look(self) -> None:
         if not os.path.exists(self._file):
             return
-        request = _read_request(self._folder)
+        request = _read_request(read_aside(self._folder, _STOP))
+        # By the clock of the run, as its start is told. A full disk keeps nobody from stopping.
+        with contextlib.suppress(OSError):
+            write_aside(self._folder, _SEEN, {**asdict(request), "seen": time.time()})
         try:
-            os.replace(self._file, self._seen)
+            os.unlink(self._file)
         except FileNotFoundError:
             return  # taken back
         self.request = request
@@ -167,8 +190,7 @@ def interrupt_main() -> None:
     )
 
 
-def _read_request(folder: str) -> StopRequest:
+def _read_request(found: Mapping[str, Any]) -> StopRequest:
     """What a request says; a file that says nothing readable is a request all the same."""
-    found = read_aside(folder, _STOP)
     who, host, reason = (str(found.get(name, "")) for name in ("who", "host", "reason"))
     return StopRequest(who, host, as_float(found.get("when")), reason)

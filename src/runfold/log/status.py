@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from runfold.log.aside import SIDE_FOLDER, as_float, read_aside, write_aside
 from runfold.log.claims import list_event_files
+from runfold.log.control import find_request
 from runfold.log.endings import raised_last, raised_now, watch_exit
 from runfold.log.flusher import flush_on_sigterm
 from runfold.log.masking import mask_text
+from runfold.log.process import describe_process, is_gone
 from runfold.log.pulse import Pulse, warn
 from runfold.log.story import PREFIX, STATUS, encode_story
 
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
 State = Literal["running", "finished", "failed", "interrupted", "killed", "stopped"]
 
 HEARTBEAT = "heartbeat"
+# The states of a run that has not ended.
+ALIVE = ("running", "stopping")
 
 # A heart that missed so many beats, and is silent for so long, beats no more. A
 # minute, because clocks differ on a shared disk, and a long call may hold the GIL.
@@ -135,9 +139,7 @@ class Heart:
 
     def _describe(self, state: str) -> dict[str, Any]:
         return {
-            "pid": self._pid,
-            "host": os.uname().nodename,
-            "pids": _name_pids(),
+            **describe_process(),
             "state": state,
             "started": self._started,
             "seconds": self._seconds,
@@ -217,7 +219,8 @@ def read_status(
 
     `crashed` is a run that said no last word, and whose heartbeat is older than a
     minute (or six beats), or whose process on this machine is gone. Without the
-    heartbeat's file the event files' times stand for it. `unknown` without a story.
+    heartbeat's file the event files' times stand for it. `stopping` is one that was asked
+    to stop and still runs. `unknown` without a story.
     `sign` is the `last_sign` of a run whose folder is no longer there.
     """
     first: Mapping[str, Any] = {}
@@ -232,8 +235,10 @@ def read_status(
     if state == "running":
         missed = _MISSED_BEATS * (as_float(beat.get("seconds")) or 0.0)
         is_silent = heartbeat is None or now - heartbeat > max(_SILENT_SECONDS, missed)
-        if is_silent or _is_gone(beat):
+        if is_silent or is_gone(beat):
             state = "crashed"
+        elif find_request(folder, as_float(first.get("started"))) is not None:
+            state = "stopping"
     code, trace = last.get("exit"), last.get("traceback")
     return RunStatus(
         state,
@@ -263,29 +268,6 @@ def _tell_end(error: BaseException | None, on_interrupt: str) -> dict[str, Any]:
         text = f"{text[:head]}\n… {len(text) - head - tail:,} characters …\n{text[-tail:]}"
     code = 128 + signal.SIGINT if isinstance(error, KeyboardInterrupt) else 1
     return {"state": state, "exit": code, "traceback": text}
-
-
-def _is_gone(beat: Mapping[str, Any]) -> bool:
-    """Whether a process of this machine has ended; False where that cannot be known."""
-    pid = beat.get("pid")
-    if not isinstance(pid, int) or pid <= 0 or beat.get("pids") != _name_pids():
-        return False
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return True
-    except (OSError, OverflowError):
-        return False
-    return False
-
-
-def _name_pids() -> str:
-    """Where a process id means the same process: a container may share only its host's name."""
-    try:
-        space = str(os.stat("/proc/self/ns/pid").st_ino)
-    except OSError:
-        space = ""
-    return f"{os.uname().nodename}/{space}"
 
 
 def _time_of(path: str) -> float | None:

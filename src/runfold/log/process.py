@@ -1,0 +1,190 @@
+"""Processes told apart: which one a run is, whether it is still there, and how it is ended."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import time
+from typing import TYPE_CHECKING, Any
+
+from runfold.errors import CannotStop
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from types import TracebackType
+    from typing import Self
+
+# Where the system has no handles of processes that one could wait for.
+_POLL_SECONDS = 0.1
+
+
+def describe_process() -> dict[str, Any]:
+    """What tells this process from all others, of any machine and at any time."""
+    pid = os.getpid()
+    host = os.uname().nodename
+    return {"pid": pid, "host": host, "pids": _name_pids(), "born": started_at(pid)}
+
+
+def is_gone(told: Mapping[str, Any]) -> bool:
+    """Whether a process of this machine has ended; False where that cannot be known."""
+    pid = told.get("pid")
+    if not isinstance(pid, int) or pid <= 0 or told.get("pids") != _name_pids():
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    except (OSError, OverflowError):
+        return False
+    born = told.get("born")
+    # Another process may have got the number since.
+    return isinstance(born, int) and started_at(pid) != born
+
+
+def started_at(pid: int) -> int | None:
+    """When a process was started, in the system's own ticks; None where there is none.
+
+    With the number of the process it names one process among all since the machine was
+    started. One that has ended, and that its parent did not take note of yet, is none.
+    """
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            # The name of the program, in brackets, may hold anything.
+            fields = file.read().rpartition(b")")[2].split()
+        return None if fields[0] == b"Z" else int(fields[19])
+    except FileNotFoundError:
+        if os.path.isdir("/proc/self"):
+            return None
+    except (OSError, IndexError, ValueError):
+        return None
+    import psutil
+
+    try:
+        return int(psutil.Process(pid).create_time() * 1000)
+    except psutil.Error:
+        return None
+
+
+class RunProcess:
+    """The process that writes a run, of this machine, and no other.
+
+    What a folder tells may be made up: so the process must have been started when the
+    folder says, and have a file of the folder open. From then on it is held by a
+    handle, which stands for it alone, even after its number went to another.
+    """
+
+    def __init__(self, folder: str, told: Mapping[str, Any]) -> None:
+        """Take hold of it. Raises CannotStop where it cannot be ended from here, and says why."""
+        self._handle: int | None = None
+        pid, self._born = told.get("pid"), told.get("born")
+        if told.get("pids") != _name_pids():
+            raise CannotStop(_tell_elsewhere(told))
+        if not isinstance(pid, int) or pid <= 0 or not isinstance(self._born, int):
+            raise CannotStop("Its folder does not tell which process it is.")
+        self.pid = pid
+        if hasattr(os, "pidfd_open"):
+            with contextlib.suppress(OSError, OverflowError):
+                self._handle = os.pidfd_open(pid)
+        try:
+            self._check(folder)
+        except BaseException:
+            self.close()
+            raise
+
+    def _check(self, folder: str) -> None:
+        import psutil
+
+        if not self.is_there():
+            raise CannotStop(f"Its process {self.pid} is gone.")
+        try:
+            opened = [os.path.dirname(one.path) for one in psutil.Process(self.pid).open_files()]
+        except psutil.AccessDenied:
+            raise CannotStop(f"Its process {self.pid} belongs to somebody else.") from None
+        except psutil.Error:
+            raise CannotStop(f"Its process {self.pid} is gone.") from None
+        if os.path.realpath(folder) not in map(os.path.realpath, opened):
+            raise CannotStop(f"The process {self.pid}, which it names, writes nothing there.")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of it."""
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None
+
+    def is_there(self) -> bool:
+        """Whether it has not ended."""
+        return started_at(self.pid) == self._born
+
+    def terminate(self) -> None:
+        """Send SIGTERM, on which a tracked run says its last word. Raises CannotStop."""
+        self._send(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """Send SIGKILL to it and all that it started, as the command of `runfold run`.
+
+        Raises CannotStop.
+        """
+        import psutil
+
+        children: list[psutil.Process] = []
+        with contextlib.suppress(psutil.Error):
+            children = psutil.Process(self.pid).children(recursive=True)
+        if not self.is_there():  # they may be those of another
+            return
+        self._send(signal.SIGKILL)
+        for child in children:
+            with contextlib.suppress(psutil.Error):
+                child.kill()
+
+    def wait(self, seconds: float) -> bool:
+        """Whether it ended within so many seconds."""
+        if self._handle is not None:
+            poll = select.poll()
+            poll.register(self._handle, select.POLLIN)
+            return bool(poll.poll(max(0.0, seconds) * 1000))
+        deadline = time.monotonic() + seconds
+        while self.is_there():
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(_POLL_SECONDS)
+        return True
+
+    def _send(self, number: signal.Signals) -> None:
+        try:
+            if self._handle is not None:
+                signal.pidfd_send_signal(self._handle, number)
+            elif self.is_there():
+                os.kill(self.pid, number)
+        except ProcessLookupError:
+            pass
+        except PermissionError:
+            raise CannotStop(f"Its process {self.pid} belongs to somebody else.") from None
+
+
+def _tell_elsewhere(told: Mapping[str, Any]) -> str:
+    host = str(told.get("host") or "")
+    if host == os.uname().nodename:
+        return f"It runs in another container of {host}."
+    return f"It runs on {host}." if host else "Its folder does not tell where it runs."
+
+
+def _name_pids() -> str:
+    """Where a process id means the same process: a container may share only its host's name."""
+    try:
+        space = str(os.stat("/proc/self/ns/pid").st_ino)
+    except OSError:
+        space = ""
+    return f"{os.uname().nodename}/{space}"

@@ -1,0 +1,201 @@
+"""A running run stopped: asked through its folder, waited for, and ended where it must be.
+
+asked        the request lies in the run's folder
+seen         the run's tracker has taken note of it
+terminated   its process was sent SIGTERM
+killed       its process was sent SIGKILL
+ended        the run has said its last word, or its process is gone
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from runfold.errors import CannotStop, LogdirNotFound
+from runfold.log.aside import as_float, read_aside
+from runfold.log.control import find_request, request_stop
+from runfold.log.process import RunProcess
+from runfold.log.status import ALIVE, HEARTBEAT, read_status
+from runfold.text import escape
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from runfold.log.control import StopRequest
+
+Stage = Literal["running", "asked", "seen", "terminated", "killed", "ended"]
+
+GRACE = 30.0
+
+_LOOK_SECONDS = 0.1
+# A script may save its model on SIGTERM.
+_TERM_SECONDS = 10.0
+# For the system to clear away a process that cannot help but end.
+_KILL_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """How far the stop of a run has come, the run's state, and what it was asked by whom.
+
+    `is_new` where it was asked just now, and not by somebody before.
+    """
+
+    stage: Stage
+    state: str
+    request: StopRequest | None = None
+    is_new: bool = False
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the run has ended."""
+        return self.stage == "ended"
+
+
+def look_at_stop(folder: str) -> Stop:
+    """How far the stop of the run in a folder has come; "running" where nobody asked.
+
+    Raises LogdirNotFound where there is no folder, and CannotStop for one whose run was
+    not tracked.
+    """
+    beat = read_aside(folder, HEARTBEAT)
+    if not beat:
+        if not os.path.isdir(folder):
+            raise LogdirNotFound(f"{escape(folder)} is no folder; there is no run to stop.")
+        raise CannotStop(
+            f"{escape(folder)}: this run was not tracked, so that nobody can ask it to stop. "
+            "Write it with rf.track or `runfold run`."
+        )
+    state = read_status([beat], folder, time.time()).state
+    heard = find_request(folder, as_float(beat.get("started")))
+    request = None if heard is None else heard.request
+    if state not in ALIVE:
+        return Stop("ended", state, request)
+    if heard is None:
+        return Stop("running", state)
+    return Stop("asked" if heard.seen is None else "seen", state, request)
+
+
+def stop_run(
+    folder: str | os.PathLike[str],
+    *,
+    reason: str = "",
+    grace: float = GRACE,
+    kill: bool = False,
+    wait: bool = True,
+    on_stage: Callable[[Stop], object] | None = None,
+) -> Stop:
+    """Ask the run in a folder to stop, wait until it has, and tell how far it came.
+
+    A run that was asked already is not asked again. Nothing is raised for one that goes
+    on beyond the grace period: its stage tells.
+
+    Args:
+        folder: the run's folder.
+        reason: why, for the run's log.
+        grace: how many seconds to wait for its end.
+        kill: end its process after that, by SIGTERM and then SIGKILL. It must run on this
+            machine; that it is that very process is made sure of.
+        wait: False returns when the run is asked.
+        on_stage: called with each stage when it is reached.
+
+    Raises CannotStop for a run that does not run, or cannot be asked or killed from here,
+    and LogdirNotFound.
+    """
+    place = os.fspath(folder)
+    tell = on_stage or (lambda _: None)
+    now = look_at_stop(place)
+    if now.is_over:
+        raise CannotStop(f"{escape(place)}: {_tell_end(now.state)} There is nothing to stop.")
+    if kill:
+        _hold(place).close()  # whoever wants it killed learns at once that it cannot be
+    if now.stage == "running":
+        now = _ask(place, reason)
+    tell(now)
+    if not wait:
+        return now
+    now = _await_end(place, now, grace, tell)
+    if kill and not now.is_over:
+        now = kill_run(place, on_stage=on_stage)
+    return now
+
+
+def kill_run(
+    folder: str, *, seconds: float = _TERM_SECONDS, on_stage: Callable[[Stop], object] | None = None
+) -> Stop:
+    """End the process of a run on this machine: SIGTERM, and after so many seconds SIGKILL.
+
+    Also what it started is ended then. Raises CannotStop where it is not sure to be that
+    run's process, and for one that does not run.
+    """
+    tell = on_stage or (lambda _: None)
+    now = look_at_stop(folder)
+    if now.is_over:
+        raise CannotStop(f"{escape(folder)}: {_tell_end(now.state)} There is nothing to kill.")
+    with _hold(folder) as process:
+        process.terminate()
+        tell(Stop("terminated", now.state, now.request))
+        if not process.wait(seconds):
+            process.kill()
+            tell(Stop("killed", now.state, now.request))
+            if not process.wait(_KILL_SECONDS):
+                raise CannotStop(
+                    f"{escape(folder)}: process {process.pid} was killed and is still there; it "
+                    "may wait for a disk or a device. Ask the system's administrator."
+                )
+    ended = look_at_stop(folder)
+    tell(ended)
+    return ended
+
+
+def why_not_kill(folder: str) -> str:
+    """Why the process of a run cannot be killed from here; empty where it can."""
+    try:
+        RunProcess(folder, read_aside(folder, HEARTBEAT)).close()
+    except CannotStop as error:
+        return str(error)
+    return ""
+
+
+def _hold(folder: str) -> RunProcess:
+    try:
+        return RunProcess(folder, read_aside(folder, HEARTBEAT))
+    except CannotStop as error:
+        raise CannotStop(f"{escape(folder)} cannot be killed from here. {error}") from None
+
+
+def _ask(folder: str, reason: str) -> Stop:
+    try:
+        request = request_stop(folder, reason)
+    except FileNotFoundError:
+        raise LogdirNotFound(f"{escape(folder)} is gone; nobody was asked to stop.") from None
+    except OSError as error:
+        raise CannotStop(
+            f"{escape(folder)} cannot be written: {error.strerror or error}. The run was not "
+            "asked to stop. Ask as somebody who may write there."
+        ) from None
+    return Stop("asked", "stopping", request, is_new=True)
+
+
+def _await_end(folder: str, now: Stop, grace: float, tell: Callable[[Stop], object]) -> Stop:
+    """Look until the run has ended or the time is over; each new stage is told."""
+    deadline = time.monotonic() + grace
+    while not now.is_over:
+        left = deadline - time.monotonic()
+        if left <= 0:
+            break
+        time.sleep(min(left, _LOOK_SECONDS))
+        found = look_at_stop(folder)
+        if found.stage not in (now.stage, "running"):
+            now = found
+            tell(now)
+    return now
+
+
+def _tell_end(state: str) -> str:
+    if state == "crashed":
+        return "the run crashed: its process is gone, or nothing was heard of it for a minute."
+    return f"the run does not run any more; it is {state}."

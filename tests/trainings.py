@@ -1,0 +1,42 @@
+"""Real training scripts under `rf.track`, in processes of their own, that others stop."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+# Interrupted by a stop request, as by Ctrl-C.
+OBEDIENT = """
+import sys, time
+import runfold as rf
+with rf.track(sys.argv[1], code=False, system=False) as run:
+    run.log({"loss": 1.0}, step=0)
+    run.flush()
+    print("ready", flush=True)
+    while True:
+        time.sleep(0.01)
+"""
+
+# Takes note of the request, and goes on; SIGTERM ends it.
+STUBBORN = OBEDIENT.replace("code=False", "code=False, on_stop=lambda request: None")
+
+# Nothing but SIGKILL ends it.
+DEAF = STUBBORN.replace(
+    "import sys, time", "import signal, sys, time\nsignal.signal(signal.SIGTERM, lambda *_: None)"
+)
+
+
+@contextmanager
+def training(folder: Path, script: str = OBEDIENT) -> Iterator["subprocess.Popen[str]"]:
+    """A script that trains in a folder, from when its run has begun; ended at last."""
+    command = [sys.executable, "-c", script, str(folder)]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+            yield process
+        finally:
+            process.kill()
