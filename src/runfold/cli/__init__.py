@@ -35,6 +35,7 @@ COMMANDS = {
     "report": "Write what the page shows as one HTML file, which opens without a server.",
     "experiments": "List experiments, and keep them in order.",
     "trials": "List the trials of an experiment.",
+    "stop": "Ask running runs to stop, and wait until they have.",
     "run": "Track a script that was not changed.",
     "demo": "Train a small ensemble and look at its logs.",
 }

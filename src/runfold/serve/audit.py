@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import time
-import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from runfold.log.environment import name_user
+from runfold.log.pulse import warn
 from runfold.state import make_private, state_folder
+
+if TYPE_CHECKING:
+    from runfold.log.stopping import Stop
 
 # Two files of this size are kept: some ten thousand actions.
 _LARGEST = 4 << 20
@@ -36,11 +40,16 @@ def record_action(
     try:
         _append(state_folder("audit.jsonl"), json.dumps(line, default=str).encode() + b"\n")
     except OSError as error:
-        warnings.warn(
-            f"The audit log cannot be written: {error}. What was done is not noted.",
-            RuntimeWarning,
-            stacklevel=2,
-        )
+        warn(f"The audit log cannot be written: {error}. What was done is not noted.")
+
+
+def record_stop(target: str, stop: Stop, *, how: str) -> None:
+    """Note what was done to a run at a stage of its stop; nothing where nothing was."""
+    reason = stop.request.reason if stop.request is not None else ""
+    if stop.stage == "asked" and stop.is_new:
+        record_action("stop", target, how=how, outcome="asked", reason=reason)
+    elif stop.stage in ("terminated", "killed"):
+        record_action("kill", target, how=how, outcome=stop.stage, reason=reason)
 
 
 def read_actions(last: int = 100) -> list[dict[str, Any]]:
@@ -66,8 +75,11 @@ def _append(place: str, line: bytes) -> None:
     make_private(os.path.dirname(place))
     handle = os.open(place, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
         os.write(handle, line)  # whole, whoever else writes
-        if os.fstat(handle).st_size > _LARGEST:
+        status = os.fstat(handle)
+        # Another may have put this file aside meanwhile; what is there now is a new one.
+        if status.st_size > _LARGEST and os.path.samestat(status, os.stat(place)):
             os.replace(place, place + ".1")
     finally:
         os.close(handle)
