@@ -131,6 +131,19 @@ def test_a_long_traceback_loses_its_middle(tmp_path):
     assert text.endswith("az\n")
 
 
+def test_a_run_that_ends_while_it_is_asked_for_is_not_taken_for_crashed(tmp_path):
+    writer = EventWriter(str(tmp_path))
+    heart = Heart(str(tmp_path), writer)
+    heart.start()
+    words = [{"state": "running", "pid": os.getpid(), "started": 1.0}]
+    heart.stop(state="stopped")
+    writer.close()
+    # The story was read before its last word, and the process is gone by now.
+    beat = tmp_path / ".runfold" / "heartbeat"
+    beat.write_text(json.dumps({**json.loads(beat.read_text()), "pid": 2**30}))
+    assert read_status(words, str(tmp_path), time.time()).state == "stopped"
+
+
 def test_a_run_that_died_without_a_word_is_crashed(tmp_path):
     script = HEAD + "os.kill(os.getpid(), signal.SIGKILL)"
     subprocess.run([sys.executable, "-c", script, str(tmp_path)])

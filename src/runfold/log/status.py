@@ -10,7 +10,7 @@ import threading
 import time
 import traceback
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from runfold.log.aside import SIDE_FOLDER, as_float, read_aside, write_aside
 from runfold.log.claims import list_event_files
@@ -33,6 +33,7 @@ State = Literal["running", "finished", "failed", "interrupted", "killed", "stopp
 HEARTBEAT = "heartbeat"
 # The states of a run that has not ended.
 ALIVE = ("running", "stopping")
+_ENDED = tuple(state for state in get_args(State) if state not in ALIVE)
 
 # A heart that missed so many beats, and is silent for so long, beats no more. A
 # minute, because clocks differ on a shared disk, and a long call may hold the GIL.
@@ -236,7 +237,9 @@ def read_status(
         missed = _MISSED_BEATS * (as_float(beat.get("seconds")) or 0.0)
         is_silent = heartbeat is None or now - heartbeat > max(_SILENT_SECONDS, missed)
         if is_silent or is_gone(beat):
-            state = "crashed"
+            # Its last word may have come after the story and the heartbeat were read.
+            said = str(read_aside(folder, HEARTBEAT).get("state"))
+            state = said if said in _ENDED else "crashed"
         elif find_request(folder, as_float(first.get("started"))) is not None:
             state = "stopping"
     code, trace = last.get("exit"), last.get("traceback")
