@@ -125,11 +125,17 @@ class Child(Board):
         return status, told["reason"]
 
 
-def spawn(folder: Path, sources: Sources, options: Options = QUICK, **env: str) -> Child:
+def spawn(
+    folder: Path,
+    sources: Sources,
+    options: Options = QUICK,
+    settings: dict[str, Any] | None = None,
+    **env: str,
+) -> Child:
     """A process that begins to be an instance."""
     folder.mkdir(mode=0o700)
-    settings = {"sources": sources.to_json(), "options": options.to_json()}
-    write_json(str(folder / "settings.json"), {**settings, "prefix": PREFIX, "key": KEY})
+    chosen = {"sources": sources.to_json(), "options": options.to_json(), **(settings or {})}
+    write_json(str(folder / "settings.json"), {**chosen, "prefix": PREFIX, "key": KEY})
     with open(folder / "log.txt", "wb") as log:
         process = subprocess.Popen(
             [sys.executable, "-P", "-m", "runfold.serve.tensorboards.child", str(folder)],

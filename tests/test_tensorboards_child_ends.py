@@ -44,6 +44,20 @@ def test_sigterm_ends_all_of_it(tmp_path: Path, sources: Sources) -> None:
         assert group_of(child.process.pid) == set()
 
 
+def test_it_can_be_ended_before_it_serves(tmp_path: Path, sources: Sources) -> None:
+    child = spawn(tmp_path / "state", sources)
+    assert child.process is not None
+    until((child.folder / "process.json").exists)
+    child.process.terminate()
+    assert child.ending == (0, "It was told to end.")
+    assert group_of(child.process.pid) == set()
+
+
+def test_it_ends_when_nobody_asks_for_it(tmp_path: Path, sources: Sources) -> None:
+    child = spawn(tmp_path / "state", sources, replace(QUICK, idle_timeout=0), {"unheard": 1})
+    assert child.ending == (0, "Nobody has asked for it for long.")
+
+
 def test_sigkill_takes_the_loader_along(tmp_path: Path, sources: Sources) -> None:
     with serving(tmp_path / "state", sources) as child:
         assert child.process is not None

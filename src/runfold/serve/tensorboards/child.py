@@ -43,6 +43,8 @@ _POLL_RATIO = 20.0
 _UNHEARD_SECONDS = 300.0
 _FIRST_LOOK_SECONDS = 20.0
 
+_TOLD = "It was told to end."
+
 
 def main() -> None:
     """Run until there is a reason to end."""
@@ -61,6 +63,7 @@ class Child:
         self._tree = os.path.join(folder, "tree")
         self._settings = settings
         self._options = Options.from_json(settings["options"])
+        self._unheard = float(settings.get("unheard", _UNHEARD_SECONDS))
         self._follower = Follower(Sources.from_json(settings["sources"]))
         self._gate: Gate | None = None
         self._runs = self._files = 0
@@ -77,6 +80,8 @@ class Child:
         threading.Thread(target=self._look_on, name="runfold-look", daemon=True).start()
         program = self._import_tensorboard()
         self._has_looked.wait(_FIRST_LOOK_SECONDS)
+        if self._stop.is_set():
+            self._end(0, _TOLD)
         self._launch(program)
         self._say("TensorBoard serves.")
         loaders = _find_children()
@@ -88,7 +93,7 @@ class Child:
                 self._end(0, reason, loaders)
             if not all(map(_is_running, loaders)):
                 self._end(LOADER_LOST, "TensorBoard's data loader has ended.", loaders)
-        self._end(0, "It was told to end.", loaders)
+        self._end(0, _TOLD, loaders)
 
     def _look_on(self) -> None:
         """Look for runs again and again; a disk that hangs keeps nothing else from its work."""
@@ -121,7 +126,7 @@ class Child:
         timeout = self._options.idle_timeout
         if timeout and self._gate.idle() >= timeout:
             return f"Idle for {timeout:g} s."
-        if self._gate.unheard() >= timeout + _UNHEARD_SECONDS:
+        if self._gate.unheard() >= timeout + self._unheard:
             return "Nobody has asked for it for long."
         return ""
 

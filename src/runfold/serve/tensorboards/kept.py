@@ -30,7 +30,7 @@ _LONG_SECONDS = 600.0
 _LONGEST_BACKOFF = 60.0
 
 # How often its process is looked at, while it starts and then.
-_START_SECONDS = 0.1
+_START_SECONDS = 0.05
 _WATCH_SECONDS = 2.0
 # One that serves but does not answer for so long hangs; loading many runs can take a while.
 _SILENT_SECONDS = 120.0

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runfold.events.kinds.embedding import CONFIG_NAME, confine, parse_config
-from runfold.text import file_order
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -42,17 +41,15 @@ def update_tree(folder: str, runs: Mapping[str, FoundRun]) -> bool:
         for below, target in _links_of(run):
             wanted.setdefault(os.path.join(place_of(name), below), target)
     there = dict(_read_links(folder))
-    changed = False
-    for link in there.keys() - wanted.keys():
+    gone = there.keys() - wanted.keys()
+    for link in gone:
         os.unlink(os.path.join(folder, link))
-        changed = True
-    for link, target in wanted.items():
-        if there.get(link) != target:
-            _make_link(os.path.join(folder, link), target)
-            changed = True
-    if changed:
+    if gone:
         _remove_empty(folder)
-    return changed
+    new = [link for link, target in wanted.items() if there.get(link) != target]
+    for link in new:
+        _make_link(os.path.join(folder, link), wanted[link])
+    return bool(gone or new)
 
 
 def place_of(name: str) -> str:
@@ -74,7 +71,7 @@ def _fit(part: str) -> str:
 
 def _links_of(run: FoundRun) -> Iterator[tuple[str, str]]:
     """Yield what belongs to a run itself: the path below its folder, and where it is."""
-    for file in sorted(run.files, key=file_order):
+    for file in run.files:
         yield os.path.basename(file), file
     # The profiler's mark, by which its plugin knows the run, is no event file for us.
     if not run.files:
@@ -97,8 +94,11 @@ def _marks(path: str) -> Iterator[tuple[str, str]]:
 
 def _plugin_files(path: str) -> Iterator[tuple[str, str]]:
     """Yield the files of `plugins/` one by one: a link to the folder would show runs in it."""
+    folder = os.path.join(path, "plugins")
+    if not os.path.isdir(folder):
+        return
     left = _MOST_ASSETS
-    for top, _, names in os.walk(os.path.join(path, "plugins")):
+    for top, _, names in os.walk(folder):
         for name in names:
             if "tfevents" in name:
                 continue
@@ -152,8 +152,10 @@ def _read_links(folder: str) -> Iterator[tuple[str, str]]:
 
 
 def _make_link(path: str, target: str) -> None:
-    os.makedirs(os.path.dirname(path), exist_ok=True)
     try:
+        os.symlink(target, path)
+    except FileNotFoundError:  # the first link of a run
+        os.makedirs(os.path.dirname(path), exist_ok=True)
         os.symlink(target, path)
     except FileExistsError:
         # Whole at any moment: made beside it, then put in its place. The name must not look
