@@ -51,6 +51,12 @@ def test_what_is_set_wins_and_the_rest_stays() -> None:
     assert Options.from_json(options.to_json()) == options
 
 
+def test_no_limit_on_samples_shows_all_of_them() -> None:
+    flags = vars(parse(read_options({"samples_per_plugin": "scalars=0,text=3"})))
+    assert flags["samples_per_plugin"]["scalars"] == 1_000_000_000
+    assert flags["samples_per_plugin"]["text"] == 3
+
+
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [

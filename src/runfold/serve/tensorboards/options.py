@@ -31,6 +31,9 @@ _SAMPLES = {
     "boxes": 200,
 }
 
+# TensorBoard takes 0 for all when it loads, and for none when it shows.
+_ALL = 1_000_000_000
+
 # Otherwise a run that writes a second event file, as after a restart, may stop growing.
 _DEFAULTS = {"reload_multifile": "true", "reload_interval": "5", "load_fast": "auto"}
 
@@ -79,7 +82,7 @@ class Options:
         """The flags as TensorBoard takes them, with our defaults for those not set."""
         flags = {**_DEFAULTS, **dict(self.flags)}
         samples = {**_SAMPLES, **_read_samples(flags.get("samples_per_plugin", ""))}
-        flags["samples_per_plugin"] = ",".join(f"{name}={n}" for name, n in samples.items())
+        flags["samples_per_plugin"] = ",".join(f"{name}={n or _ALL}" for name, n in samples.items())
         return [f"--{name}={value}" for name, value in flags.items()]
 
 
