@@ -2,6 +2,9 @@
 
 import asyncio
 import json
+import os
+import signal
+import sqlite3
 import sys
 from pathlib import Path
 
@@ -154,6 +157,27 @@ def test_a_keeper_that_waits_takes_over_when_the_first_ends(store: Store) -> Non
         assert store.get(one.id).state == "TERMINATED"
 
     run(work())
+
+
+def test_a_store_that_cannot_be_written_for_a_while_is_survived(
+    store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    one = add(store)
+    database = sqlite3.connect(Path(store.folder, "instances.sqlite"), isolation_level=None)
+    fault = "create trigger fault before update on instances begin select raise(abort, 'no'); end"
+
+    async def work() -> None:
+        async with keeping(store, program=stand_in()):
+            running = await until_state(store, one, "RUNNING")
+            database.execute(fault)
+            assert running.pid
+            os.kill(running.pid, signal.SIGKILL)
+            await asyncio.to_thread(until, lambda: "no longer kept" in caplog.text)
+            database.execute("drop trigger fault")
+            await until_state(store, one, "RUNNING", lambda found: found.pid != running.pid)
+
+    run(work())
+    database.close()
 
 
 def test_a_process_that_no_instance_knows_is_ended(store: Store) -> None:

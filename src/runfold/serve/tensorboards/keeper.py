@@ -12,6 +12,7 @@ import contextlib
 import fcntl
 import logging
 import os
+import sqlite3
 from typing import TYPE_CHECKING
 
 from runfold.serve.tensorboards.instance import (
@@ -92,18 +93,19 @@ class Keeper:
         self._poked.set()
 
     async def supervise(self) -> None:
-        """Act on the store until cancelled; first wait until no other keeper does."""
-        while self._lock is None and not self._is_closing:
-            if self._take_lock():
-                self._take_over()
-            else:
-                await self._pause()
-        seen = -1
+        """Act on the store until cancelled; first wait until no other keeper does.
+
+        A store that cannot be read for a while, as on a full disk, is logged and
+        asked again; an instance that is no longer kept for that is taken up again.
+        """
         while not self._is_closing:
-            generation = self._store.generation()
-            if generation != seen:
-                seen = generation
-                self._look()
+            try:
+                if self._lock is not None:
+                    self._look()
+                elif self._take_lock():
+                    self._take_over()
+            except (sqlite3.Error, OSError):
+                log.exception("The instances cannot be looked after at this moment.")
             await self._pause()
 
     async def _pause(self) -> None:
@@ -126,6 +128,7 @@ class Keeper:
 
     def _take_over(self) -> None:
         """Adopt the processes of live instances, and end those that no instance knows."""
+        self.acts.set()
         for instance in self._store.live():
             self._keep(instance)
         with os.scandir(self._store.folder) as entries:
@@ -133,7 +136,6 @@ class Keeper:
                 if entry.is_dir(follow_symlinks=False) and entry.name not in self._kept:
                     end_stray(entry.path)
         self._forget()
-        self.acts.set()
 
     def _forget(self) -> None:
         ended = [one for one in self._store.all() if not one.is_live]

@@ -106,7 +106,12 @@ class Kept:
             process = self._process = spawn(
                 self._store.get(self._id), self._folder, self._ways.program
             )
-            self._note_process(process)
+            try:
+                self._note_process(process)
+            except BaseException:
+                # Nobody would know it, and another would be started beside it.
+                await process.end()
+                raise
             deadline = time.monotonic() + _START_LIMIT_SECONDS
             while process.port is None and time.monotonic() < deadline:
                 if await self._is_over(process, _START_SECONDS):
