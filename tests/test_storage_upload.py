@@ -209,3 +209,14 @@ def test_the_child_of_a_fork_leaves_it_to_its_parent(folder, tmp_path):
     assert any(thread.name == "runfold-upload" for thread in threading.enumerate())
     uploader._pid -= 1
     assert uploader.close() == []
+
+
+def test_a_server_that_cannot_append_gets_the_file_as_a_whole(s3, folder, uploader):
+    append(folder, bytes(6 << 20))
+    uploader.start()
+    wait_for(lambda: EVENTS in stored(s3))
+    s3.refused = b"partNumber=1"
+    append(folder, b"more")
+    assert uploader.close() == []
+    assert stored(s3) == {EVENTS: (folder / EVENTS).read_bytes()}
+    assert any("partNumber=1" in line for line in s3.requests)

@@ -79,8 +79,10 @@ class Sender:
                 is_whole &= self._send_file(name, waiting[name], sent, advance)
             except Exception as error:
                 sent.failures += 1
-                # What was there is there still, unless somebody else took it away.
-                if isinstance(error, FileNotFoundError) or _errno(error) == errno.EINVAL:
+                # What was there is there still, unless somebody else took it away; but not
+                # every server that speaks S3 knows how to append to it.
+                is_lost = isinstance(error, FileNotFoundError) or _errno(error) == errno.EINVAL
+                if is_lost or sent.failures > 1:
                     sent.size = None
                 raise
             sent.failures = 0

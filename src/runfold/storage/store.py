@@ -109,9 +109,10 @@ class Store:
         """
         system, root = self._open()
         path = join_url(root, name)
+        # Not every server minds, and what it would put together is no event file.
+        if system.info(path)["size"] < start:
+            raise FileNotFoundError(f"{name} has lost what was in it")
         if self.scheme in _DISKS:
-            if system.info(path)["size"] < start:
-                raise FileNotFoundError(f"{name} has lost what was in it")
             with system.open(path, "r+b") as file:
                 file.seek(start)
                 file.write(data)

@@ -161,7 +161,7 @@ class Uploader:
     def _find_place(self) -> None:
         """Go where no other run is; the names of event files tell whose they are."""
         url, number = self._store.url, 1
-        ours = set(os.listdir(self.folder))
+        ours = set(os.listdir(self.folder)) if os.path.isdir(self.folder) else set()
         listed: dict[str, Entry] = {}
         while True:
             store = Store(url if number == 1 else f"{url}-{number}")
