@@ -81,9 +81,9 @@ class Proxy:
         while True:
             try:
                 client, _ = listener.accept()
-                server = socket.create_connection(("127.0.0.1", self._upstream))
             except OSError:
                 return
+            server = socket.create_connection(("127.0.0.1", self._upstream))
             with self._lock:
                 self._open |= {client, server}
             for source, target in ((client, server), (server, client)):
@@ -152,7 +152,9 @@ def s3_server():
     )
     try:
         wait_for(lambda: _answers(port))
-        yield Proxy(port)
+        proxy = Proxy(port)
+        yield proxy
+        proxy.refuse()
     finally:
         server.kill()
         server.wait()

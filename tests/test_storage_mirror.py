@@ -196,3 +196,20 @@ def test_a_path_of_a_copy_is_known_by_its_url(store, mirror, tmp_path):
 def test_a_copy_is_for_its_owner_only(tmp_path, mirror):
     mirror.sync()
     assert (tmp_path / "cache" / "runfold" / "mirror").stat().st_mode & 0o077 == 0
+
+
+def test_what_another_process_fetched_meanwhile_is_left_to_it(s3, store, mirror):
+    mirror.sync()
+
+    class Late(Store):
+        """Lists, and then another process is quicker."""
+
+        def list_files(self):
+            listed = super().list_files()
+            store.write(f"b/{EVENTS}", b"second")
+            Mirror(store.url).sync()
+            return listed
+
+    mirror._store = Late(store.url)
+    mirror.sync()
+    assert copied(mirror) == {f"a/{EVENTS}": b"first", f"b/{EVENTS}": b"second"}

@@ -55,6 +55,8 @@ class Mirror:
         self._root = os.fspath(folder) if folder is not None else _choose_folder(base)
         self.path = os.path.join(self._root, pattern) if pattern else self._root
         self._lock = threading.Lock()
+        # When the store was asked last.
+        self._listed = 0.0
 
     def sync(self, show: Show | None = None) -> bool:
         """Fetch what is new, remove what is gone; whether anything changed.
@@ -65,6 +67,7 @@ class Mirror:
         """
         with self._lock:
             make_private(cache_folder("mirror"))
+            self._listed = time.time()
             try:
                 listed = self._store.list_files()
             except Exception as error:
@@ -202,8 +205,11 @@ class Mirror:
             for name in names:
                 path = os.path.join(folder, name)
                 below = os.path.relpath(path, self._root)
-                if path not in kept and (is_log(below) or not _is_hidden(below)):
-                    with contextlib.suppress(OSError):
+                if path in kept or (_is_hidden(below) and not is_log(below)):
+                    continue
+                with contextlib.suppress(OSError):
+                    # Or another process has it from a newer list.
+                    if os.stat(path).st_ctime < self._listed:
                         os.unlink(path)
                         is_changed = True
             if folder != self._root:
