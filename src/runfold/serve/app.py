@@ -33,7 +33,7 @@ FIRST = (
 LATER = (
     *("openapi", "folds", "comparing", "querying", "importance"),
     *("blobs", "images", "sounds", "texts", "histograms", "extras"),
-    *("story", "report"),
+    *("story", "report", "control"),
 )
 
 

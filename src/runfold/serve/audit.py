@@ -43,9 +43,10 @@ def record_action(
         warn(f"The audit log cannot be written: {error}. What was done is not noted.")
 
 
-def record_stop(target: str, stop: Stop, *, how: str) -> None:
+def record_stop(target: str, stop: Stop, *, how: str, reason: str = "") -> None:
     """Note what was done to a run at a stage of its stop; nothing where nothing was."""
-    reason = stop.request.reason if stop.request is not None else ""
+    if not reason and stop.request is not None:
+        reason = stop.request.reason
     if stop.stage == "asked" and stop.is_new:
         record_action("stop", target, how=how, outcome="asked", reason=reason)
     elif stop.stage in ("terminated", "killed"):

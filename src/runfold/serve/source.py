@@ -68,6 +68,7 @@ class Source:
         self._runs = open_runs(*paths, restarts=restarts, progress=False)
         self.paths = [str(path) for path in paths]
         self.generation = 1
+        self._telling = threading.Lock()
         # Whoever follows the files says so.
         self.is_live = False
         self._quick = Lane(workers, _PLACES, seconds, seconds)
@@ -162,9 +163,16 @@ class Source:
                 for name, versions in after.items()
                 if name in before and versions != before[name]
             ]
-            if new or changed:
-                self.generation += 1
-            return Changed(self.generation, new, changed)
+            with self._telling:
+                if new or changed:
+                    self.generation += 1
+                return Changed(self.generation, new, changed)
+
+    def tell_of(self, name: str) -> Changed:
+        """That a run is not as it was, though nothing was written to its log."""
+        with self._telling:
+            self.generation += 1
+            return Changed(self.generation, [], [name])
 
     def _versions(self) -> dict[str, list[int]]:
         logs = self._runs._logdir.logs

@@ -1,0 +1,131 @@
+"""Runs stopped from the page: asked, watched while they end, and killed where they must be."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from dataclasses import dataclass, replace
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Annotated, Any
+
+from starlette.routing import Route
+
+from runfold.errors import RunfoldError
+from runfold.log.stopping import Stop, kill_run, look_at_stop, stop_run, why_not_kill
+from runfold.serve.answer import JsonResponse
+from runfold.serve.audit import record_action, record_stop
+from runfold.serve.request import Limit, read_json, read_query
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from runfold.log.stopping import Stage
+    from runfold.serve.source import Source
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The run that is to stop, why, and whether to end its process at once."""
+
+    run: str
+    reason: Annotated[str, Limit(0, 1000)] = ""
+    kill: bool = False
+
+
+@dataclass(frozen=True)
+class OneRun:
+    """A run."""
+
+    run: str
+
+
+# The processes that are being ended, by the folders of their runs, and how far that is.
+_killing: dict[str, Stage] = {}
+
+
+async def watch(request: Request) -> Response:
+    """How far the stop of a run has come, and whether its process could be killed from here."""
+    source: Source = request.app.state.source
+    run = read_query(request, OneRun).run
+    folder = await source.work(_find, source, run)
+    return JsonResponse(await asyncio.to_thread(describe, folder))
+
+
+async def stop(request: Request) -> Response:
+    """Ask a run to stop, or kill it; how far that has come is told at once."""
+    asked = await read_json(request, Asked)
+    source: Source = request.app.state.source
+    # Who shows the token in each request is a program.
+    how = "api" if "authorization" in request.headers else "page"
+    target = asked.run
+    try:
+        target = await source.work(_find, source, asked.run)
+        act = _kill if asked.kill else _ask
+        await asyncio.to_thread(act, target, asked.reason, how)
+    except RunfoldError as error:
+        action = "kill" if asked.kill else "stop"
+        record_action(action, target, how=how, outcome="refused", why=str(error))
+        raise
+    request.app.state.hub.publish(source.tell_of(asked.run))
+    return JsonResponse(await asyncio.to_thread(describe, target))
+
+
+def describe(folder: str) -> dict[str, Any]:
+    """The stage and state of a run, what it was asked by whom, and why it cannot be killed.
+
+    Raises CannotStop for a run that was not tracked, and LogdirNotFound.
+    """
+    now = look_at_stop(folder)
+    if not now.is_over:
+        now = replace(now, stage=_killing.get(folder, now.stage))
+    request = now.request
+    return {
+        "stage": now.stage,
+        "state": now.state,
+        "who": None if request is None else request.who,
+        "reason": None if request is None else request.reason,
+        "when": None if request is None else request.when,
+        "whyNotKill": None if now.is_over else why_not_kill(folder),
+    }
+
+
+def _find(source: Source, name: str) -> str:
+    """The folder of a run. Raises UnknownRun with the near names."""
+    return source.log(name).path
+
+
+def _ask(folder: str, reason: str, how: str) -> None:
+    stop_run(
+        folder, reason=reason, wait=False, on_stage=lambda one: record_stop(folder, one, how=how)
+    )
+
+
+def _kill(folder: str, reason: str, how: str) -> None:
+    """Send the first signal; the rest, which takes its time, is done by a thread. Raises."""
+    begun: SimpleQueue[RunfoldError | None] = SimpleQueue()
+
+    def hear(now: Stop) -> None:
+        record_stop(folder, now, how=how, reason=reason)
+        if not now.is_over:
+            _killing[folder] = now.stage
+            begun.put(None)
+
+    def work() -> None:
+        try:
+            kill_run(folder, on_stage=hear)
+        except RunfoldError as error:
+            begun.put(error)
+        finally:
+            _killing.pop(folder, None)
+
+    threading.Thread(target=work, name="runfold-kill", daemon=True).start()
+    error = begun.get()
+    if error is not None:
+        raise error
+
+
+ROUTES = [
+    Route("/api/stop", watch, methods=["GET"]),
+    Route("/api/stop", stop, methods=["POST"]),
+]
