@@ -21,6 +21,10 @@ with rf.track(sys.argv[1], code=False, system=False) as run:
 # Takes note of the request, and goes on; SIGTERM ends it.
 STUBBORN = OBEDIENT.replace("code=False", "code=False, on_stop=lambda request: None")
 
+# Ends when it was asked to and has saved its model, which takes until a line comes.
+SAVING = STUBBORN.replace("while True", "while not run.should_stop")
+SAVING += "    input()\n    raise KeyboardInterrupt\n"
+
 # Nothing but SIGKILL ends it.
 DEAF = STUBBORN.replace(
     "import sys, time", "import signal, sys, time\nsignal.signal(signal.SIGTERM, lambda *_: None)"
@@ -31,8 +35,9 @@ DEAF = STUBBORN.replace(
 def training(folder: Path, script: str = OBEDIENT) -> Iterator["subprocess.Popen[str]"]:
     """A script that trains in a folder, from when its run has begun; ended at last."""
     command = [sys.executable, "-c", script, str(folder)]
+    pipe = subprocess.PIPE
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True
     ) as process:
         try:
             assert process.stdout is not None

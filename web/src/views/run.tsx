@@ -4,6 +4,7 @@ import { type ReactNode, useEffect, useRef, useState } from "react";
 import { CodeDiff, Facts } from "../components/facts";
 import { Load } from "../components/load";
 import { Empty, Failed, Waiting } from "../components/states";
+import { StopRun } from "../components/stop";
 import { getJson } from "../data/api";
 import { useLoaded } from "../data/loading";
 import { flatten, type Output, type Story, spell, type Value } from "../data/story";
@@ -57,6 +58,7 @@ function OneRun({ run }: { run: string }) {
         </p>
       )}
       <Part title="Status">
+        <StopRun run={run} state={status.state} />
         <Facts
           facts={[
             ["state", status.state],

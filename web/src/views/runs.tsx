@@ -5,6 +5,7 @@ import { type KeyboardEvent, useMemo, useRef, useState } from "react";
 import { ColumnPicker } from "../components/columns";
 import { Name } from "../components/name";
 import { Empty } from "../components/states";
+import { StopRuns } from "../components/stop";
 import { Swatch } from "../components/swatch";
 import { useWalk } from "../components/walk";
 import { arrangeRuns, chooseColumns, tableToCsv, titleColumns, toggleStat } from "../data/rows";
@@ -43,7 +44,12 @@ function nameWidthOf(runs: readonly string[]): number {
 
 export function RunsView() {
   const [view, change] = useView();
-  const { table, listed, groupOf } = useChoice();
+  const { table, listed, shown: chosen, groupOf } = useChoice();
+  const running = useMemo(() => {
+    const states = table.columns.find((column) => column.key === "status")?.cells;
+    const rows = new Map(table.runs.map((run, row) => [run, row]));
+    return chosen.filter((run) => states?.[rows.get(run) ?? -1] === "running");
+  }, [table, chosen]);
   const columns = useMemo(
     () => chooseColumns(table.columns, view.columns, view.pinned),
     [table, view.columns, view.pinned],
@@ -164,6 +170,7 @@ export function RunsView() {
             Colours as at first
           </button>
         )}
+        <StopRuns runs={running} />
         <CopyButton make={() => tableToCsv(columns, lines)} />
         <ColumnPicker columns={table.columns} shown={columns} />
       </div>
