@@ -10,8 +10,11 @@ from stores import open_system
 
 import runfold as rf
 from runfold.cli import main
-from runfold.errors import CannotStore, LogdirNotFound
+from runfold.errors import CannotEdit, CannotStore, LogdirNotFound
+from runfold.experiments import open_experiments
+from runfold.experiments.delete import delete_experiment
 from runfold.serve.source import Source
+from runfold.serve.tensorboards.sources import Follower, Sources
 from runfold.serve.watch import STORE_SECONDS, Watcher
 from runfold.storage import upload_folder
 
@@ -159,3 +162,29 @@ def test_the_server_follows_a_url(logs):
     finally:
         watcher.stop()
         source.close()
+
+
+def test_experiments_of_a_url_have_ids_that_outlast_the_copy(logs, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    first = open_experiments(logs.url)
+    first.note(first.find("lr-2"), "good")
+    write(logs.here / "a" / "new", losses(1.0))
+    logs.upload()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "other"))
+    found = open_experiments(logs.url)
+    assert [(one.id, one.name) for one in found.all] == [(1, "lr-1"), (2, "lr-2"), (3, "a")]
+    assert found.find("2").note == "good"
+    with pytest.raises(CannotEdit, match="lies in a store"):
+        delete_experiment(found, found.find("2"))
+
+
+def test_an_instance_follows_what_is_new_at_a_url(s3, logs):
+    follower = Follower(Sources((logs.url,), experiments=("lr-1",)))
+    assert list(follower.resolve()) == ["lr-1/seed-1", "lr-1/seed-2"]
+    write(logs.here / "lr-1" / "seed-3", losses(1.0))
+    logs.upload()
+    assert list(follower.resolve()) == ["lr-1/seed-1", "lr-1/seed-2", "lr-1/seed-3"]
+    s3.refuse()
+    with pytest.warns(UserWarning, match="What was fetched before is shown"):
+        assert len(follower.resolve()) == 3
+    assert "What was fetched before is shown" in follower.problem

@@ -23,6 +23,11 @@ def delete_experiment(
     link is removed, and what it leads to stays. Raises CannotEdit for runs that
     are being written, unless forced, and for the logdir itself.
     """
+    if experiments.is_remote:
+        raise CannotEdit(
+            "The experiment lies in a store, of which only a copy is here. Nothing was deleted."
+            " Delete it with the store's own tools."
+        )
     if experiment.path == experiments.logdir:
         raise CannotEdit(
             "The run lies in the logdir itself, whose folder may hold other things. Nothing was"

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, TypeVar
 from runfold.errors import LogdirNotFound, UnknownExperiment, UnknownTrial
 from runfold.experiments.index import Entry, change_index, load_index
 from runfold.logdir.discover import discover
+from runfold.storage.address import is_url
+from runfold.storage.places import fetch
 from runfold.text import did_you_mean, escape, human_list
 
 if TYPE_CHECKING:
@@ -44,9 +46,10 @@ Named = TypeVar("Named", Experiment, Trial)
 
 
 def open_experiments(logdir: str | os.PathLike[str]) -> Experiments:
-    """The experiments of a logdir; no event file is read.
+    """The experiments of a logdir, also by its URL; no event file is read.
 
-    Those that were never seen before get ids. Raises LogdirNotFound.
+    Those that were never seen before get ids. Raises LogdirNotFound, and CannotStore
+    for a URL that cannot be reached.
     """
     return Experiments(os.fspath(logdir))
 
@@ -55,13 +58,21 @@ class Experiments:
     """The experiments of a logdir, by id, name or the beginning of a name."""
 
     def __init__(self, logdir: str) -> None:
-        self.logdir = os.path.abspath(os.path.expanduser(logdir))
+        (path,) = fetch(logdir)
+        self.logdir = os.path.abspath(os.path.expanduser(path))
+        # Where its index belongs: of a URL only the copy is a folder of this machine.
+        self._home = logdir if is_url(logdir) else self.logdir
         if not os.path.isdir(self.logdir):
-            discover(logdir)  # which says what is wrong with the path, if it leads nowhere
+            discover(path)  # which says what is wrong with the path, if it leads nowhere
             raise LogdirNotFound(
                 f"{escape(logdir)} is no folder; experiments are folders below a logdir."
             )
-        self.all = _find_all(self.logdir)
+        self.all = _find_all(self.logdir, self._home)
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether the logdir is a URL, and its folder here only a copy."""
+        return is_url(self._home)
 
     def find(self, text: str) -> Experiment:
         """One by its id, its name, or the beginning of its name alone. Raises UnknownExperiment.
@@ -97,8 +108,8 @@ class Experiments:
             # Another may have deleted the index meanwhile.
             change(index.experiments.setdefault(experiment.name, Entry(experiment.id)))
 
-        change_index(self.logdir, change_one)
-        self.all = _find_all(self.logdir)
+        change_index(self._home, change_one)
+        self.all = _find_all(self.logdir, self._home)
 
 
 def name_experiment(run: str) -> str:
@@ -106,12 +117,12 @@ def name_experiment(run: str) -> str:
     return run.partition("/")[0]
 
 
-def _find_all(logdir: str) -> tuple[Experiment, ...]:
+def _find_all(logdir: str, home: str) -> tuple[Experiment, ...]:
     runs = discover(logdir).runs
     grouped: dict[str, list[str]] = {}
     for name in runs:
         grouped.setdefault(name_experiment(name), []).append(name)
-    index = load_index(logdir, list(grouped), list(runs))
+    index = load_index(home, list(grouped), list(runs))
     found = []
     for name, names in grouped.items():
         entry = index.experiments[name]

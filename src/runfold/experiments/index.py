@@ -1,7 +1,8 @@
 """The index of a logdir: which id each experiment and trial has, and what was said of it.
 
 It lies in the logdir as `.runfold/experiments.json`, so that all who share the
-logdir share the ids; where that cannot be written, in the user's state folder.
+logdir share the ids; where that cannot be written, and for the URL of a store, in
+the user's state folder.
 Ids are given in the order of first sight and never again, also when what had
 them is gone.
 """
@@ -21,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from runfold.log.aside import SIDE_FOLDER
 from runfold.state import make_private, state_folder
+from runfold.storage.address import is_url
 from runfold.text import escape
 
 if TYPE_CHECKING:
@@ -71,6 +73,8 @@ def change_index(logdir: str, change: Callable[[Index], object]) -> Index:
 
     Where the logdir cannot be written, the user's own copy is changed. Raises OSError.
     """
+    if is_url(logdir):
+        return _change(_own_place(logdir), change, Index)
     try:
         return _change(_place_in(logdir), change, Index)
     except OSError as error:
@@ -84,11 +88,13 @@ def _place_in(logdir: str) -> str:
     """Where the index is: in the logdir, unless it cannot be written and the user has one."""
     place = os.path.join(logdir, SIDE_FOLDER, _NAME)
     own = _own_place(logdir)
+    if is_url(logdir):
+        return own
     return own if not os.access(logdir, os.W_OK) and os.path.exists(own) else place
 
 
 def _own_place(logdir: str) -> str:
-    whole = os.fsencode(os.path.realpath(logdir))
+    whole = os.fsencode(logdir.rstrip("/") if is_url(logdir) else os.path.realpath(logdir))
     return state_folder("experiments", f"{sha256(whole).hexdigest()[:32]}.json")
 
 

@@ -44,16 +44,17 @@ def is_gone(told: Mapping[str, Any]) -> bool:
 
 
 def started_at(pid: int) -> int | None:
-    """When a process was started, in the system's own ticks; None where there is none.
+    """A number that tells a process from all others that had its number; None where it has ended.
 
-    With the number of the process it names one process among all since the machine was
-    started. One that has ended, and that its parent did not take note of yet, is none.
+    It is when it was started, and on Linux also by which start of the machine.
     """
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             # The name of the program, in brackets, may hold anything.
             fields = file.read().rpartition(b")")[2].split()
-        return None if fields[0] == b"Z" else int(fields[19])
+        with open("/proc/sys/kernel/random/boot_id") as file:
+            boot = int(file.read(5), 16)
+        return None if fields[0] == b"Z" else boot << 40 | int(fields[19])
     except FileNotFoundError:
         if os.path.isdir("/proc/self"):
             return None

@@ -23,8 +23,9 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from runfold.log.process import started_at
 from runfold.serve.tensorboards.options import Options
-from runfold.serve.tensorboards.process import read_json, started_at, write_json
+from runfold.serve.tensorboards.process import read_json, write_json
 from runfold.serve.tensorboards.sources import Follower, Sources
 from runfold.serve.tensorboards.tree import update_tree
 

@@ -12,8 +12,9 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
+from runfold.log.process import started_at
 from runfold.serve.tensorboards.gate import KEY_HEADER
-from runfold.serve.tensorboards.process import is_process, read_json, started_at, write_json
+from runfold.serve.tensorboards.process import is_process, read_json, write_json
 from runfold.serve.tensorboards.requests import LOG
 from runfold.state import make_private
 

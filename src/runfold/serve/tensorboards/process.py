@@ -1,4 +1,4 @@
-"""What tells processes apart, and the small files by which they tell of themselves."""
+"""Whether a process is still there, and the small files by which processes tell of themselves."""
 
 from __future__ import annotations
 
@@ -7,30 +7,7 @@ import os
 import secrets
 from typing import Any
 
-
-def started_at(pid: int) -> int | None:
-    """A number that tells a process from all others that had its number; None where it has ended.
-
-    It is when it was started, and on Linux also by which start of the machine.
-    """
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            # The name of the program, in brackets, may hold anything.
-            fields = file.read().rpartition(b")")[2].split()
-        with open("/proc/sys/kernel/random/boot_id") as file:
-            boot = int(file.read(5), 16)
-        return None if fields[0] == b"Z" else boot << 40 | int(fields[19])
-    except FileNotFoundError:
-        if os.path.isdir("/proc/self"):
-            return None
-    except (OSError, IndexError, ValueError):
-        return None
-    import psutil
-
-    try:
-        return int(psutil.Process(pid).create_time() * 1000)
-    except psutil.Error:
-        return None
+from runfold.log.process import started_at
 
 
 def is_process(pid: int | None, started: int | None) -> bool:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from runfold.errors import RunfoldError
 from runfold.logdir.discover import FoundRun, discover, is_event_file
+from runfold.storage.address import show_url
+from runfold.storage.places import Places
 
 if TYPE_CHECKING:
     from runfold.runs import Runs
@@ -69,6 +71,8 @@ class Follower:
         # What keeps runs from being shown, in the user's words; empty where nothing does.
         self.problem = ""
         self._opened: Runs | None = None
+        # A URL is read from its copy here. Raises CannotStore for one that cannot be one.
+        self._places = Places(sources.logdirs)
 
     def resolve(self) -> dict[str, FoundRun]:
         """The runs to show by the name they are shown under; none where nothing is there yet.
@@ -77,9 +81,10 @@ class Follower:
         condition on what no run holds yet, gives fewer runs and is told in `problem`.
         """
         self.problem = ""
-        folders = [local_folder(logdir) for logdir in self.sources.logdirs]
+        self._fetch()
+        folders = [os.path.abspath(os.path.expanduser(path)) for path in self._places.paths]
         there = [folder for folder in folders if os.path.exists(folder)]
-        if len(there) < len(folders):
+        if len(there) < len(folders) and not self.problem:
             gone = ", ".join(folder for folder in folders if folder not in there)
             self.problem = f"There is no folder {gone}."
         if not there:
@@ -95,6 +100,15 @@ class Follower:
             fitting = self._fitting(there)
             chosen = {name: run for name, run in chosen.items() if run.path in fitting}
         return chosen
+
+    def _fetch(self) -> None:
+        """Bring the copies of URLs up to date; what cannot be fetched is told, and tried again."""
+        try:
+            self._places.sync()
+        except RunfoldError as error:
+            self.problem = str(error)
+        for url, reason in self._places.troubles():
+            self.problem = f"{show_url(url)}: {reason}. What was fetched before is shown."
 
     def _is_chosen(self, name: str) -> bool:
         return self._is_all or name in self._runs or name.partition("/")[0] in self._experiments
@@ -118,15 +132,6 @@ class Follower:
 def resolve(sources: Sources) -> dict[str, FoundRun]:
     """The runs that these sources stand for at this moment, by the name they are shown under."""
     return Follower(sources).resolve()
-
-
-def local_folder(logdir: str) -> str:
-    """The folder of this machine in which the runs of a logdir are found."""
-    if "://" in logdir:
-        raise RunfoldError(
-            f"'{logdir}' is no folder of this machine, so TensorBoard cannot read it."
-        )
-    return os.path.abspath(os.path.expanduser(logdir))
 
 
 def _discover(there: list[str], folders: list[str]) -> dict[str, FoundRun]:
