@@ -8,7 +8,8 @@ import pytest
 from stores import WAIT, open_system, refusal
 
 from runfold.errors import CannotStore, LogdirNotFound
-from runfold.storage.mirror import Mirror, open_mirror, source_of
+from runfold.storage.mirror import Mirror
+from runfold.storage.places import open_mirror, source_of
 from runfold.storage.store import Store
 
 EVENTS = "events.out.tfevents.1"
@@ -210,6 +211,16 @@ def test_what_another_process_fetched_meanwhile_is_left_to_it(s3, store, mirror)
             Mirror(store.url).sync()
             return listed
 
-    mirror._store = Late(store.url)
+    mirror.store = Late(store.url)
     mirror.sync()
     assert copied(mirror) == {f"a/{EVENTS}": b"first", f"b/{EVENTS}": b"second"}
+
+
+def test_a_first_fetch_that_failed_is_no_copy(s3, mirror):
+    s3.refused = b"tfevents"
+    for _ in range(2):
+        with pytest.raises(CannotStore, match="Nothing of it was fetched before"):
+            mirror.sync()
+    s3.mend()
+    assert mirror.sync()
+    assert copied(mirror) == {f"a/{EVENTS}": b"first"}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import sys
 import threading
 import time
 from dataclasses import asdict, dataclass
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from runfold.log.aside import SIDE_FOLDER, as_float, place_aside, read_aside, write_aside
 from runfold.log.pulse import Pulse
 from runfold.storage.address import is_url
+from runfold.storage.places import source_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -51,10 +51,7 @@ def request_stop(folder: str, reason: str = "") -> StopRequest:
 
 def find_origin(folder: str) -> str:
     """The URL of which a folder is the copy, where it is one that `rf.open` keeps."""
-    if is_url(folder):
-        return folder
-    mirror = sys.modules.get("runfold.storage.mirror")
-    return (mirror.source_of(folder) if mirror is not None else None) or folder
+    return folder if is_url(folder) else source_of(folder) or folder
 
 
 class Heard(NamedTuple):

@@ -19,13 +19,14 @@ __all__ = ["Mirror", "Uploader", "fetch_file", "is_url", "upload_folder"]
 
 if TYPE_CHECKING:
     from runfold.storage.address import is_url
-    from runfold.storage.mirror import Mirror, fetch_file
+    from runfold.storage.mirror import Mirror
+    from runfold.storage.places import fetch_file
     from runfold.storage.upload import Uploader, upload_folder
 
 _HOMES = {
     "Mirror": "mirror",
     "Uploader": "upload",
-    "fetch_file": "mirror",
+    "fetch_file": "places",
     "is_url": "address",
     "upload_folder": "upload",
 }

@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import hashlib
 import os
+import stat
 import threading
 import time
 import warnings
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING
 from runfold.errors import CannotStore, LogdirNotFound
 from runfold.select import is_glob
 from runfold.state import cache_folder, make_private
-from runfold.storage.address import join_url, split_url
+from runfold.storage.address import split_url
 from runfold.storage.choice import is_event_file, is_log
 from runfold.storage.projector import is_config, named_files
 from runfold.storage.store import Entry, Store, explain
@@ -51,9 +52,9 @@ class Mirror:
         base, pattern = _split_glob(url)
         self.url = url
         self.trouble = ""
-        self._store = Store(base)
-        self._root = os.fspath(folder) if folder is not None else _choose_folder(base)
-        self.path = os.path.join(self._root, pattern) if pattern else self._root
+        self.store = Store(base)
+        self.root = os.fspath(folder) if folder is not None else _choose_folder(base)
+        self.path = os.path.join(self.root, pattern) if pattern else self.root
         self._lock = threading.Lock()
         # When the store was asked last.
         self._listed = 0.0
@@ -69,7 +70,7 @@ class Mirror:
             make_private(cache_folder("mirror"))
             self._listed = time.time()
             try:
-                listed = self._store.list_files()
+                listed = self.store.list_files()
             except Exception as error:
                 self._fail(error)
                 return False
@@ -80,11 +81,11 @@ class Mirror:
 
     def fetch_file(self, path: str) -> None:
         """Fetch a file that reading the log does not need, such as an artifact."""
-        name = os.path.relpath(path, self._root)
+        name = os.path.relpath(path, self.root)
         with self._lock:
-            entry = self._store.list_files().get(name)
+            entry = self.store.list_files().get(name)
             if entry is None or not _is_safe(name):
-                raise FileNotFoundError(f"{self._store} has no {escape(name)}")
+                raise FileNotFoundError(f"{self.store} has no {escape(name)}")
             if self._is_stale(name, entry):
                 self._fetch_file(name, entry, _count_nothing)
 
@@ -97,14 +98,14 @@ class Mirror:
         more = {
             file: listed[file]
             for name in filter(is_config, wanted)
-            for file in named_files(self._root, name)
+            for file in named_files(self.root, name)
             if file in listed and file not in wanted and _is_safe(file)
         }
         if more and not errors:
             is_more, errors = self._fetch(more, show)
             is_changed |= is_more
         # With artifacts that somebody asked for.
-        is_changed |= self._remove({*wanted, *more, *filter(_is_safe, listed)})
+        is_changed |= self._remove(filter(_is_safe, listed))
         if errors:
             self._fail(errors[0])
         else:
@@ -163,7 +164,7 @@ class Mirror:
         known = os.pread(file, _OVERLAP, max(0, place - _OVERLAP))
         while place < entry.size:
             end = min(entry.size, place + _BLOCK)
-            data = self._store.read(name, place - len(known), end)
+            data = self.store.read(name, place - len(known), end)
             if not data.startswith(known):
                 return False
             fresh = memoryview(data)[len(known) :]
@@ -183,7 +184,7 @@ class Mirror:
         try:
             with open(temporary, "wb") as file:
                 for start in range(0, entry.size, _BLOCK):
-                    data = self._store.read(name, start, min(entry.size, start + _BLOCK))
+                    data = self.store.read(name, start, min(entry.size, start + _BLOCK))
                     file.write(data)
                     advance(len(data))
             os.utime(temporary, (entry.time, entry.time))
@@ -196,15 +197,15 @@ class Mirror:
     def _remove(self, keep: Iterable[str]) -> bool:
         """Remove what the store has no longer, and nothing that was never of the store."""
         kept = {self._place(name) for name in keep}
-        if os.path.isfile(self._root):
-            if self._root not in kept:
-                os.unlink(self._root)
-            return self._root not in kept
+        if os.path.isfile(self.root):
+            if self.root not in kept:
+                os.unlink(self.root)
+            return self.root not in kept
         is_changed = False
-        for folder, _, names in os.walk(self._root, topdown=False):
+        for folder, _, names in os.walk(self.root, topdown=False):
             for name in names:
                 path = os.path.join(folder, name)
-                below = os.path.relpath(path, self._root)
+                below = os.path.relpath(path, self.root)
                 if path in kept or (_is_hidden(below) and not is_log(below)):
                     continue
                 with contextlib.suppress(OSError):
@@ -212,7 +213,7 @@ class Mirror:
                     if os.stat(path).st_ctime < self._listed:
                         os.unlink(path)
                         is_changed = True
-            if folder != self._root:
+            if folder != self.root:
                 with contextlib.suppress(OSError):  # not empty
                     os.rmdir(folder)
         return is_changed
@@ -231,28 +232,28 @@ class Mirror:
             return 0
 
     def _place(self, name: str) -> str:
-        return os.path.join(self._root, name) if name else self._root
+        return os.path.join(self.root, name) if name else self.root
 
     def _fail(self, error: Exception) -> None:
-        reason = explain(error)
-        if not os.path.exists(self._root):
+        reason, newest = explain(error), _newest(self.root)
+        if newest is None:
             raise CannotStore(
-                f"{self._store}: {escape(reason)}. Nothing of it was fetched before. "
+                f"{self.store}: {escape(reason)}. Nothing of it was fetched before. "
                 "Check the URL, the credentials and the network."
             ) from None
         was_well, self.trouble = not self.trouble, reason
         if was_well:
-            age = human_duration(max(0.0, time.time() - _newest(self._root)))
+            age = human_duration(max(0.0, time.time() - newest))
             self._tell(f"{reason}. What was fetched before is shown, the newest {age} old")
 
     def _tell(self, fact: str) -> None:
         with contextlib.suppress(Warning):  # where it is made an error, in a thread
-            warnings.warn(f"{self._store}: {escape(fact, 500)}.", stacklevel=4)
+            warnings.warn(f"{self.store}: {escape(fact, 500)}.", stacklevel=4)
 
     def _not_found(self) -> str:
-        name = self._store.url.rpartition("/")[2]
-        hint = did_you_mean(name, self._store.list_beside())
-        return f"No logdir '{self._store}': there is nothing with this prefix. {hint}".rstrip()
+        name = self.store.url.rpartition("/")[2]
+        hint = did_you_mean(name, self.store.list_beside())
+        return f"No logdir '{self.store}': there is nothing with this prefix. {hint}".rstrip()
 
 
 def _split_glob(url: str) -> tuple[str, str]:
@@ -286,67 +287,17 @@ def _is_hidden(name: str) -> bool:
     return any(part.startswith(".") for part in name.split("/"))
 
 
-def _newest(root: str) -> float:
-    """When the newest file of a copy was written."""
-    if os.path.isfile(root):
-        return os.path.getmtime(root)
-    times = [0.0]
-    for folder, _, names in os.walk(root):
-        for name in names:
-            with contextlib.suppress(OSError):
-                times.append(os.path.getmtime(os.path.join(folder, name)))
-    return max(times)
+def _newest(root: str) -> float | None:
+    """When the newest file of a copy was written; None where there is none with anything in it."""
+    files = [root] + [os.path.join(at, name) for at, _, names in os.walk(root) for name in names]
+    times = []
+    for path in files:
+        with contextlib.suppress(OSError):
+            status = os.stat(path)
+            if stat.S_ISREG(status.st_mode) and status.st_size:
+                times.append(status.st_mtime)
+    return max(times, default=None)
 
 
 def _count_nothing(_: int) -> None:
     pass
-
-
-# Those of this process: what is open twice is fetched once.
-_mirrors: dict[str, Mirror] = {}
-_guard = threading.Lock()
-
-
-def open_mirror(url: str) -> Mirror:
-    """The copy of a URL that this process keeps; not fetched yet. Raises CannotStore."""
-    with _guard:
-        mirror = Mirror(url)
-        return _mirrors.setdefault(f"{url}\0{mirror.path}", mirror)
-
-
-def source_of(path: str) -> str | None:
-    """The URL of what a path is the copy of, in this process; None for a path of another kind."""
-    whole = os.path.abspath(path)
-    mirror = _mirror_of(whole)
-    if mirror is None:
-        return None
-    return join_url(mirror._store.url, whole[len(mirror._root) :].strip(os.sep))
-
-
-def fetch_file(path: str | os.PathLike[str]) -> str:
-    """The path of a file of a run that was opened by its URL, such as an artifact, fetched now.
-
-    A path of another kind is given back as it is. Raises CannotStore.
-
-    Example:
-        >>> [model] = rf.open("s3://bucket/runs")["seed-1"].artifacts
-        >>> torch.load(fetch_file(model.path))
-    """
-    whole = os.path.abspath(path)
-    mirror = _mirror_of(whole)
-    if mirror is None:
-        return os.fspath(path)
-    try:
-        mirror.fetch_file(whole)
-    except Exception as error:
-        raise CannotStore(
-            f"{escape(source_of(whole) or whole)}: {escape(explain(error))}. Nothing was fetched."
-        ) from None
-    return whole
-
-
-def _mirror_of(path: str) -> Mirror | None:
-    for mirror in list(_mirrors.values()):
-        if path == mirror._root or path.startswith(mirror._root + os.sep):
-            return mirror
-    return None

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import threading
 from typing import TYPE_CHECKING
 
-from runfold.storage.address import is_url, local_path
+from runfold.errors import CannotStore
+from runfold.storage.address import is_url, join_url, local_path, show_url
+from runfold.text import escape
 
 if TYPE_CHECKING:
     from runfold.storage.mirror import Mirror, Show
@@ -28,8 +31,6 @@ class Places:
         path = local_path(url)
         if path is not None:
             return path
-        from runfold.storage.mirror import open_mirror
-
         self.mirrors.append(open_mirror(url))
         return self.mirrors[-1].path
 
@@ -48,3 +49,57 @@ def fetch(*given: StrPath) -> tuple[StrPath, ...]:
     places = Places(given)
     places.sync()
     return places.paths
+
+
+# The copies that this process keeps: what is open twice is fetched once.
+_mirrors: dict[str, Mirror] = {}
+_guard = threading.Lock()
+
+
+def open_mirror(url: str) -> Mirror:
+    """The copy of a URL that this process keeps; not fetched yet. Raises CannotStore."""
+    from runfold.storage.mirror import Mirror
+
+    with _guard:
+        mirror = Mirror(url)
+        return _mirrors.setdefault(f"{url}\0{mirror.path}", mirror)
+
+
+def source_of(path: str) -> str | None:
+    """The URL of what a path is the copy of, in this process; None for a path of another kind."""
+    whole = os.path.abspath(path)
+    mirror = _mirror_of(whole)
+    if mirror is None:
+        return None
+    return join_url(mirror.store.url, whole[len(mirror.root) :].strip(os.sep))
+
+
+def fetch_file(path: StrPath) -> str:
+    """The path of a file of a run that was opened by its URL, such as an artifact, fetched now.
+
+    A path of another kind is given back as it is. Raises CannotStore.
+
+    Example:
+        >>> [model] = rf.open("s3://bucket/runs")["seed-1"].artifacts
+        >>> torch.load(fetch_file(model.path))
+    """
+    whole = os.path.abspath(os.fsdecode(path))
+    mirror = _mirror_of(whole)
+    if mirror is None:
+        return os.fsdecode(path)
+    try:
+        mirror.fetch_file(whole)
+    except Exception as error:
+        from runfold.storage.store import explain
+
+        raise CannotStore(
+            f"{show_url(source_of(whole) or whole)}: {escape(explain(error))}. Nothing was fetched."
+        ) from None
+    return whole
+
+
+def _mirror_of(path: str) -> Mirror | None:
+    for mirror in list(_mirrors.values()):
+        if path == mirror.root or path.startswith(mirror.root + os.sep):
+            return mirror
+    return None
