@@ -9,7 +9,7 @@ from cli_runs import losses, write
 from logs import hparams, scalars
 from logs import write as write_log
 
-from runfold.errors import RunfoldError
+from runfold.errors import CannotStore
 from runfold.serve.tensorboards.sources import Follower, Sources, resolve
 
 
@@ -97,6 +97,6 @@ def test_sources_that_show_the_same_have_one_key() -> None:
         assert Sources.from_json(make().to_json()) == make()
 
 
-def test_an_address_is_no_folder() -> None:
-    with pytest.raises(RunfoldError, match="s3://bucket/logs"):
-        resolve(Sources(("s3://bucket/logs",)))
+def test_a_url_that_cannot_be_one_is_told_at_once() -> None:
+    with pytest.raises(CannotStore, match="no store has the scheme 'gopher'"):
+        Follower(Sources(("gopher://bucket/logs",)))
