@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 _HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([a-z0-9._-]+))(?::[0-9]{1,5})?")
 
+# Links for programs that open a browser. Of one that did not, the link is forgotten in time.
+_FURTHER = 100
+
 
 def _make_secret() -> str:
     return secrets.token_urlsafe(32)  # 256 bits
@@ -39,6 +42,7 @@ class Access:
     on_login: Callable[[], object] = field(default=lambda: None, repr=False)
     _cookie: str = field(default_factory=_make_secret, repr=False)
     _ticket: str = field(default_factory=_make_secret, repr=False)
+    _further: list[str] = field(default_factory=list, repr=False)
 
     @property
     def cookie_name(self) -> str:
@@ -50,8 +54,19 @@ class Access:
         """The path that logs a browser in, once."""
         return f"/login?token={self._ticket}" if self.has_login else "/"
 
+    def make_link(self) -> str:
+        """A further path that logs a browser in, once; of those not used only the last are kept."""
+        if not self.has_login:
+            return "/login"
+        self._further = [*self._further, _make_secret()][-_FURTHER:]
+        return f"/login?token={self._further[-1]}"
+
     def log_in(self, ticket: str) -> str | None:
         """The value of the cookie for the ticket of a link, which is used up; None for another."""
+        for further in self._further:
+            if _is_same(ticket, further):
+                self._further.remove(further)
+                return self._cookie
         if not _is_same(ticket, self._ticket):
             return None
         self._ticket = _make_secret()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -23,12 +23,13 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
     from runfold.serve.source import Source
+    from runfold.serve.tensorboards.boards import Boards
 
 # Each has ROUTES. What a page asks for as it opens comes first; the others, which
 # bring along all that folds, compares and decodes, take as long to import as all else.
 FIRST = (
     *("security", "static", "status", "tags", "table", "curves", "marks", "problems", "views"),
-    "stream",
+    *("stream", "tensorboards.api", "tensorboards.pages"),
 )
 LATER = (
     *("openapi", "folds", "comparing", "querying", "importance"),
@@ -48,7 +49,14 @@ def gather_routes(modules: Iterable[str] = (*FIRST, *LATER)) -> list[BaseRoute]:
 class App(Starlette):
     """The application; its state has the source, the access and the limits."""
 
-    def __init__(self, source: Source, access: Access, limits: Limits, poll: float | None) -> None:
+    def __init__(
+        self,
+        source: Source,
+        access: Access,
+        limits: Limits,
+        poll: float | None,
+        boards: Boards | None,
+    ) -> None:
         super().__init__(
             routes=gather_routes(FIRST),
             exception_handlers=HANDLERS,  # type: ignore[arg-type]
@@ -60,6 +68,7 @@ class App(Starlette):
         self.state.access = access
         self.state.limits = limits
         self.state.poll = poll
+        self.state.boards = boards
         self.state.hub = Hub(limits.streams)
 
     def build_middleware_stack(self) -> ASGIApp:
@@ -86,20 +95,30 @@ def make_app(
     access: Access | None = None,
     limits: Limits | None = None,
     poll: float | None = None,
+    boards: Boards | None = None,
 ) -> App:
     """The application that serves these runs to those who may have them.
 
     While it runs, files are followed: with `poll` they are looked at every so many
-    seconds, by default only where the system does not tell of changes.
+    seconds, by default only where the system does not tell of changes. With `boards`
+    it has TensorBoard instances too.
     """
-    return App(source, access or Access(), limits or Limits(), poll)
+    return App(source, access or Access(), limits or Limits(), poll, boards)
 
 
 @asynccontextmanager
 async def _following(app: App) -> AsyncIterator[None]:
     source: Source = app.state.source
+    boards: Boards | None = app.state.boards
+
+    def tell(generation: int) -> None:
+        app.state.hub.announce("tensorboards", {"generation": generation})
+
     try:
-        async with following(source, app.state.hub, app.state.poll):
+        async with (
+            following(source, app.state.hub, app.state.poll),
+            boards.keeping(tell) if boards is not None else nullcontext(),
+        ):
             yield
     finally:
         source.close()

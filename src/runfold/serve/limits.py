@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from runfold.serve.errors import TooLarge, error_response
+from runfold.serve.security import PROXY
 from runfold.text import human_bytes
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ class Limits:
         address: bytes of path and query.
         requests: at once. A page asks for some dozens, and others may look too.
         streams: at once, one for each open page.
+        proxied: requests to instances, at once. They may be of any size and take any time.
         seconds: for a request, from its first byte to the last of its answer.
         connections: at once, of which a request may be only half sent.
     """
@@ -36,6 +38,7 @@ class Limits:
     address: int = 32 << 10
     requests: int = 512
     streams: int = 100
+    proxied: int = 500
     seconds: float = 60.0
     connections: int = 1000
 
@@ -46,7 +49,12 @@ class Limiter:
     def __init__(self, app: ASGIApp, limits: Limits) -> None:
         self._app = app
         self._limits = limits
-        self._open = {"request": 0, "stream": 0}
+        self._open = {"request": 0, "stream": 0, "proxied request": 0}
+        self._most = {
+            "request": limits.requests,
+            "stream": limits.streams,
+            "proxied request": limits.proxied,
+        }
         self._streams: set[asyncio.Timeout] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -61,15 +69,19 @@ class Limiter:
             await error_response(refusal, 414)(scope, receive, send)
             return
         is_stream = scope["path"] == STREAM
-        kind = "stream" if is_stream else "request"
-        if self._open[kind] >= (limits.streams if is_stream else limits.requests):
+        is_proxied = scope["path"].startswith(PROXY)
+        kind = "stream" if is_stream else "proxied request" if is_proxied else "request"
+        if self._open[kind] >= self._most[kind]:
             busy = error_response(
                 f"Too many {kind}s are open. Ask again in a moment.", 429, {"Retry-After": "1"}
             )
             await busy(scope, receive, send)
             return
         with self._counted(kind):
-            await self._serve(scope, receive, send, is_stream)
+            if is_proxied:
+                await self._app(scope, receive, send)
+            else:
+                await self._serve(scope, receive, send, is_stream)
 
     def end_streams(self) -> None:
         """Let all streams end now, and each in good order."""

@@ -6,6 +6,7 @@ error page is without it.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -20,11 +21,12 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from runfold.serve.access import Access
+    from runfold.serve.tensorboards.boards import Boards
 
 CSP = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:;"
-    " media-src 'self' blob:; connect-src 'self'; base-uri 'none'; form-action 'none';"
-    " frame-ancestors 'none'"
+    " media-src 'self' blob:; connect-src 'self'; frame-src 'self'; base-uri 'none';"
+    " form-action 'none'; frame-ancestors 'none'"
 )
 
 HEADERS = {
@@ -37,9 +39,15 @@ HEADERS = {
 }
 
 LOGIN = "/login"
+# Below it are the pages of TensorBoard, which have needs of their own.
+PROXY = "/proxy/"
 
+_DATA = ("/api/", PROXY)
 _SAFE = ("GET", "HEAD")
 _OWN = ("same-origin", "none")
+# For what TensorBoard gives no policy of its own: data, pictures and scripts.
+_PLAIN = "default-src 'self'"
+_PROXIED = re.compile(rf"{PROXY}[0-9a-f]+/")
 
 
 class Guard:
@@ -62,13 +70,19 @@ class Guard:
             await send({"type": "websocket.close", "code": 1008})
             return
 
+        refusal = self._refuse(scope)
+
         async def send_marked(message: Message) -> None:
             if message["type"] == "http.response.start":
-                mark(MutableHeaders(scope=message))
+                headers = MutableHeaders(scope=message)
+                own = headers.get("Content-Security-Policy")
+                mark(headers)
+                if refusal is None:
+                    _mark_proxied(headers, own, scope)
             await send(message)
 
         try:
-            await (self._refuse(scope) or self._app)(scope, receive, send_marked)
+            await (refusal or self._app)(scope, receive, send_marked)
         except Exception:
             # Told and logged by the layer that makes errors, which raises it all the same.
             return
@@ -85,7 +99,9 @@ class Guard:
             return _forbidden()
         if not self._is_from_own_page(headers, method, scope["path"], has_token):
             return _forbidden()
-        if method not in _SAFE and _media_type(headers) != "application/json":
+        is_json = _media_type(headers) == "application/json"
+        # TensorBoard's own page posts forms.
+        if method not in _SAFE and not is_json and not scope["path"].startswith(PROXY):
             return error_response("The body must be application/json.", 415)
         return None
 
@@ -113,9 +129,7 @@ class Guard:
         if path == LOGIN:  # a link in another page's terminal may lead here
             return True
         # Pages on other ports of this machine are of the same site, and strangers all the same.
-        return (
-            site is None or site in _OWN or (site == "same-site" and not path.startswith("/api/"))
-        )
+        return site is None or site in _OWN or (site == "same-site" and not path.startswith(_DATA))
 
 
 def mark(headers: MutableHeaders) -> None:
@@ -123,6 +137,23 @@ def mark(headers: MutableHeaders) -> None:
     for name, value in HEADERS.items():
         headers[name] = value
     headers.setdefault("Cache-Control", "no-store")
+
+
+def _mark_proxied(headers: MutableHeaders, own: str | None, scope: Scope) -> None:
+    """Mark what an instance answered: its own policy, and that it stays below its own path.
+
+    Its page may be shown in ours.
+    """
+    place = _PROXIED.match(scope["path"])
+    if place is None:
+        return
+    host = Headers(scope=scope)["host"]
+    # A policy has no words for an address of IPv6.
+    below = "'self'" if host.startswith("[") else host + place[0]
+    narrowed = f"connect-src {below}; form-action {below}; base-uri {below}; frame-ancestors 'self'"
+    # Of two policies both must be kept.
+    headers["Content-Security-Policy"] = f"{own or _PLAIN}, {narrowed}"
+    headers["X-Frame-Options"] = "SAMEORIGIN"
 
 
 def _media_type(headers: Headers) -> str:
@@ -136,7 +167,7 @@ def _forbidden() -> Response:
 
 
 async def log_in(request: Request) -> Response:
-    """Exchange the ticket of a link for a cookie, and go to the page."""
+    """Exchange the ticket of a link for a cookie, and go to the page or an instance."""
     access: Access = request.app.state.access
     if access.has_login:
         cookie = access.log_in(request.query_params.get("token", ""))
@@ -144,14 +175,25 @@ async def log_in(request: Request) -> Response:
             return _forbidden()
     else:
         cookie = None
+    place = await _find_place(request)
     # After a link on another site's page, a browser follows a redirect without the cookie.
     is_stranger = request.headers.get("sec-fetch-site", "none") not in _OWN
     response = (
-        Response(headers={"Refresh": "0; url=/"}) if is_stranger else RedirectResponse("/", 303)
+        Response(headers={"Refresh": f"0; url={place}"})
+        if is_stranger
+        else RedirectResponse(place, 303)
     )
     if cookie is not None:
         response.set_cookie(access.cookie_name, cookie, path="/", httponly=True, samesite="strict")
     return response
+
+
+async def _find_place(request: Request) -> str:
+    """Where a login leads to: the page, or an instance that is known."""
+    boards: Boards | None = request.app.state.boards
+    wanted = request.query_params.get("tensorboard", "")
+    instance = await boards.find(wanted) if boards is not None and wanted else None
+    return "/" if instance is None else f"{PROXY}{instance.id}/"
 
 
 ROUTES = [Route(LOGIN, log_in)]

@@ -31,12 +31,24 @@ class Client:
     def __init__(self) -> None:
         self.is_closed = False
         self._waiting: Changed | None = None
+        # Events of other names; of each only the last counts.
+        self._others: dict[str, object] = {}
         self._woken = asyncio.Event()
 
     def tell(self, changed: Changed) -> None:
         """Let the page know, as soon as it takes more."""
         self._waiting = changed if self._waiting is None else merge(self._waiting, changed)
         self._woken.set()
+
+    def announce(self, name: str, data: object) -> None:
+        """Let the page know of something else; what was said under that name before is dropped."""
+        self._others[name] = data
+        self._woken.set()
+
+    def take_others(self) -> dict[str, object]:
+        """What was announced since it was last asked."""
+        others, self._others = self._others, {}
+        return others
 
     def close(self) -> None:
         """End the stream."""
@@ -86,6 +98,11 @@ class Hub:
         for client in self._clients:
             client.tell(changed)
 
+    def announce(self, name: str, data: object) -> None:
+        """Tell all pages of something else than runs."""
+        for client in self._clients:
+            client.announce(name, data)
+
     def close(self) -> None:
         """End all streams: a server that waits for its connections would wait for ever."""
         self._is_closed = True
@@ -116,6 +133,9 @@ class EventStream(StreamingResponse):
         yield encode_event("ping", {"generation": self._source.generation})
         while not self._client.is_closed:
             changed = await self._client.wait(self._hub.ping_seconds)
+            others = self._client.take_others()
+            for name, data in others.items():
+                yield encode_event(name, data)
             if changed is not None:
                 yield encode_event(
                     "change",
@@ -125,7 +145,7 @@ class EventStream(StreamingResponse):
                         "changed": changed.changed,
                     },
                 )
-            elif not self._client.is_closed:
+            elif not others and not self._client.is_closed:
                 yield encode_event("ping", {"generation": self._source.generation})
 
 

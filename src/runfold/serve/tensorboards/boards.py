@@ -1,0 +1,161 @@
+"""The instances as a server has them: known by id, kept, and told of to its pages."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from contextlib import asynccontextmanager, contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from runfold.errors import RunfoldError
+from runfold.serve.tensorboards.process import read_json, write_json
+from runfold.state import state_folder
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterator
+
+    from runfold.serve.access import Access
+    from runfold.serve.tensorboards.keeper import Keeper
+    from runfold.serve.tensorboards.store import Instance, Store
+
+# Beside the store: how the server is reached that acts on it.
+SERVICE = "service.json"
+
+# A server has better things to do while it starts; a request for an instance ends the wait.
+_LATER_SECONDS = 1.0
+# How soon pages see what another process changed.
+_TELL_SECONDS = 0.5
+
+
+class Boards:
+    """The instances of the user, for one server; used in its event loop only.
+
+    Whichever server acts on them, of all that the user runs, is the service: it
+    says in `service.json` how others reach it, with what `access` lets in at `url`.
+    """
+
+    def __init__(self, access: Access, url: str, folder: str | None = None) -> None:
+        self.access = access
+        self.url = url
+        self._folder = folder
+        self._store: Store | None = None
+        self._keeper: Keeper | None = None
+        self._opening = asyncio.Lock()
+        # Set as soon as it is known whether this server is the one that acts.
+        self.has_begun = asyncio.Event()
+        self._is_wanted = asyncio.Event()
+        self._seen = -1
+        self._known: dict[str, Instance] = {}
+
+    async def store(self) -> Store:
+        """The store, opened when it is first asked for. Raises RunfoldError."""
+        self._is_wanted.set()
+        if self._store is None:
+            async with self._opening:
+                if self._store is None:
+                    self._store = await asyncio.to_thread(_open, self._folder)
+        return self._store
+
+    async def find(self, id: str) -> Instance | None:
+        """The instance of a whole id, as it is now; None where there is none."""
+        await self._look()
+        return self._known.get(id)
+
+    async def all(self) -> list[Instance]:
+        """All instances, the oldest first."""
+        await self._look()
+        return list(self._known.values())
+
+    async def _look(self) -> int:
+        store = await self.store()
+        seen = store.generation()
+        if seen != self._seen:
+            self._known = {one.id: one for one in store.all()}
+            self._seen = seen
+        return seen
+
+    @property
+    def is_service(self) -> bool:
+        """Whether this server is the one that acts."""
+        return self._keeper is not None and self._keeper.acts.is_set()
+
+    def poke(self) -> None:
+        """Let whoever acts look at the store at once."""
+        if self._keeper is not None and self.is_service:
+            self._keeper.poke()
+            return
+        from runfold.serve.tensorboards.service import poke_service
+
+        asyncio.get_running_loop().run_in_executor(None, poke_service)
+
+    @asynccontextmanager
+    async def keeping(self, tell: Callable[[int], object]) -> AsyncIterator[None]:
+        """Keep the instances until the end of the context, unless another server does.
+
+        `tell` is called with another number after each change.
+        """
+        task = asyncio.create_task(self._keep(tell))
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.wait((task,))
+            if self._store is not None:
+                self._store.close()
+            if not task.cancelled():
+                task.result()
+
+    async def _keep(self, tell: Callable[[int], object]) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_LATER_SECONDS):
+                await self._is_wanted.wait()
+        try:
+            store = await self.store()
+        except (RunfoldError, OSError):  # told to whoever asks for an instance
+            return
+        from runfold.serve.tensorboards.keeper import Keeper
+
+        async with Keeper(store) as keeper, asyncio.TaskGroup() as tasks:
+            self._keeper = keeper
+            self.has_begun.set()
+            tasks.create_task(keeper.supervise())
+            tasks.create_task(self._tell_on(tell))
+            await keeper.acts.wait()
+            with self._announced(store):
+                await asyncio.Event().wait()
+
+    async def _tell_on(self, tell: Callable[[int], object]) -> None:
+        told = await self._look()
+        while True:
+            await asyncio.sleep(_TELL_SECONDS)
+            seen = await self._look()
+            if seen != told:
+                told = seen
+                tell(seen)
+
+    @contextmanager
+    def _announced(self, store: Store) -> Iterator[None]:
+        """Say how this server is reached, for as long as it acts."""
+        path = os.path.join(store.folder, SERVICE)
+        said = {"url": self.url, "token": self.access.token, "pid": os.getpid()}
+        write_json(path, said)
+        try:
+            yield
+        finally:
+            # While it ended its instances another may have begun to act.
+            if read_json(path) == said:
+                with suppress(FileNotFoundError):
+                    os.unlink(path)
+
+
+def no_runs() -> str:
+    """The folder that a server shows which has no runs; its name is the title of the page."""
+    return state_folder("tensorboards", "TensorBoards")
+
+
+def _open(folder: str | None) -> Store:
+    # Imported with all that it needs, in a thread, while other requests are answered.
+    import runfold.serve.tensorboards.keeper  # noqa: F401
+    from runfold.serve.tensorboards.store import Store
+
+    return Store(folder)

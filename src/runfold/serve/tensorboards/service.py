@@ -1,0 +1,171 @@
+"""The service of a user that keeps all instances, found or started by whoever needs it.
+
+    python -m runfold.serve.tensorboards.service
+
+It is a server like that of `runfold serve`, without runs of its own, in the
+background. Where `runfold serve` runs already, that is the service. It ends
+some minutes after the last instance has ended.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import json
+import os
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from runfold.errors import RunfoldError
+from runfold.serve.tensorboards.boards import SERVICE, Boards, no_runs
+from runfold.serve.tensorboards.process import read_json
+from runfold.state import make_private, state_folder
+from runfold.text import escape
+
+if TYPE_CHECKING:
+    from runfold.serve.server import Server
+
+_LOG = "service.log"
+_ANSWER_SECONDS = 10.0
+_START_SECONDS = 60.0
+_LOOK_SECONDS = 0.05
+_IDLE_SECONDS = 600.0
+_IDLE_LOOK_SECONDS = 5.0
+
+
+class NoService(RunfoldError):
+    """The service cannot be started, or does not answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """The server that keeps the instances, as others reach it."""
+
+    url: str
+    token: str = field(repr=False)
+    pid: int
+
+    def link(self, id: str) -> str:
+        """An address that logs a browser in, once, and leads to an instance."""
+        return self.url + str(self._ask("/api/tensorboards/link", {"id": id})["link"])
+
+    def poke(self) -> None:
+        """Let it look at the store at once."""
+        self._ask("/api/tensorboards/poke", {})
+
+    def _ask(self, path: str, content: dict[str, Any]) -> dict[str, Any]:
+        """What it answers. Raises NoService."""
+        place = urlsplit(self.url)
+        connection = http.client.HTTPConnection(
+            place.hostname or "", place.port, timeout=_ANSWER_SECONDS
+        )
+        headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
+        try:
+            connection.request("POST", path, json.dumps(content), headers)
+            answer = connection.getresponse()
+            said = json.loads(answer.read())
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            raise NoService(f"The service at {self.url} does not answer: {error}.") from None
+        finally:
+            connection.close()
+        if answer.status != 200 or not isinstance(said, dict):
+            raise NoService(f"The service at {self.url} refuses: {said}")
+        return said
+
+
+def find_service() -> Service | None:
+    """The service that answers now, or None."""
+    said = read_json(state_folder("tensorboards", SERVICE)) or {}
+    try:
+        service = Service(str(said["url"]), str(said["token"]), int(said["pid"]))
+        service.poke()
+    except (KeyError, ValueError, NoService):
+        # It was killed, and another may have its port.
+        return None
+    return service
+
+
+def ensure_service() -> Service:
+    """The service, started where there was none. Raises NoService with what went wrong.
+
+    Of two that are started at once one ends by itself, and both callers get the other.
+    """
+    service = find_service()
+    if service is not None:
+        return service
+    process = _start()
+    deadline = time.monotonic() + _START_SECONDS
+    while time.monotonic() < deadline:
+        service = find_service()
+        if service is not None:
+            return service
+        if process.poll() not in (None, 0):
+            break
+        time.sleep(_LOOK_SECONDS)
+    log = state_folder("tensorboards", _LOG)
+    raise NoService(f"The service of TensorBoards could not be started; {escape(log)} says why.")
+
+
+def poke_service() -> None:
+    """Let the service look at the store at once, if there is one; it does so in a moment anyway."""
+    find_service()
+
+
+def _start() -> subprocess.Popen[bytes]:
+    folder = make_private(state_folder("tensorboards"))
+    log = os.open(os.path.join(folder, _LOG), os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600)
+    try:
+        return subprocess.Popen(
+            [sys.executable, "-P", "-m", "runfold.serve.tensorboards.service"],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            # Ctrl-C in the terminal that started it is not meant for it.
+            start_new_session=True,
+            cwd="/",
+        )
+    finally:
+        os.close(log)
+
+
+def main(idle: float = _IDLE_SECONDS) -> int:
+    """Serve until no instance has lived for so many seconds, or told to end."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    from runfold.serve.access import Access
+    from runfold.serve.app import make_app
+    from runfold.serve.server import Server, listen
+    from runfold.serve.source import Source
+
+    with listen("127.0.0.1", 0) as listening:
+        port = listening.getsockname()[1]
+        access = Access(port=port)
+        boards = Boards(access, f"http://127.0.0.1:{port}")
+        source = Source(make_private(no_runs()))
+        ending: list[asyncio.Task[None]] = []
+
+        def watch() -> None:
+            ending.append(asyncio.ensure_future(_end_in_time(server, boards, idle)))
+
+        server = Server(make_app(source, access, boards=boards), watch)
+        server.run(sockets=[listening])
+    return 0
+
+
+async def _end_in_time(server: Server, boards: Boards, idle: float) -> None:
+    """End the server where another one acts, or when no instance has lived for long."""
+    store = await boards.store()
+    await boards.has_begun.wait()
+    used = time.monotonic()
+    while boards.is_service and time.monotonic() - used < idle:
+        await asyncio.sleep(min(idle, _IDLE_LOOK_SECONDS))
+        if store.live():
+            used = time.monotonic()
+    server.should_exit = True
+
+
+if __name__ == "__main__":
+    sys.exit(main(*map(float, sys.argv[1:])))
