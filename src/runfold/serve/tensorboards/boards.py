@@ -125,13 +125,13 @@ class Boards:
                 await asyncio.Event().wait()
 
     async def _tell_on(self, tell: Callable[[int], object]) -> None:
-        told = await self._look()
+        told = -1
         while True:
-            await asyncio.sleep(_TELL_SECONDS)
             seen = await self._look()
             if seen != told:
                 told = seen
                 tell(seen)
+            await asyncio.sleep(_TELL_SECONDS)
 
     @contextmanager
     def _announced(self, store: Store) -> Iterator[None]:
