@@ -39,12 +39,13 @@ def test_what_reading_needs_is_fetched_and_nothing_else(store, mirror):
         f"a/{EVENTS}": b"first",
         f"a b/é %+?#/{EVENTS}": b"odd",
         "a/.runfold/heartbeat": b"{}",
+        "a/.runfold/stop": b"{}",
         "a/.runfold/stop.seen": b"{}",
         "a/projector_config.pbtxt": b'embeddings { tensor_path: "0/tensors.tsv" }',
         "a/0/tensors.tsv": b"1\t2\n",
         "a/plugins/profile/x": b"profile",
     }
-    others = ["a/checkpoint.pt", "a/artifacts/model.pt", "a/.runfold/stop", "a/1/tensors.tsv"]
+    others = ["a/checkpoint.pt", "a/artifacts/model.pt", "a/.runfold/claim", "a/1/tensors.tsv"]
     for name, data in (*needed.items(), *((name, b"other") for name in others)):
         store.write(name, data)
     assert mirror.sync()
@@ -224,3 +225,10 @@ def test_a_first_fetch_that_failed_is_no_copy(s3, mirror):
     s3.mend()
     assert mirror.sync()
     assert copied(mirror) == {f"a/{EVENTS}": b"first"}
+
+
+def test_a_small_file_that_is_written_twice_in_a_second_is_fetched_twice(store, mirror):
+    for state in (b"running", b"stopped", b"crashed"):
+        store.write("a/.runfold/heartbeat", state)
+        assert mirror.sync()
+        assert copied(mirror)["a/.runfold/heartbeat"] == state

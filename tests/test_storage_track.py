@@ -10,6 +10,7 @@ import warnings
 from pathlib import Path
 
 import pytest
+from cli_runs import run_apart
 from stores import open_system, stored, wait_for
 
 import runfold as rf
@@ -134,15 +135,17 @@ def test_a_stop_request_in_the_storage_is_seen_and_confirmed_there(s3, tmp_path)
     assert ".runfold/stop" not in stored(s3, "a")
 
 
-def test_a_stopped_script_says_so_in_its_storage(s3, tmp_path):
+def test_a_script_is_stopped_by_a_command_through_its_storage(s3, tmp_path):
     process = script(tmp_path, s3, "while True: time.sleep(0.1)")
     wait_for(lambda: events_in(s3, "runs/a"))
     # Not before the first look, which takes what is there for an old request.
     wait_for(lambda: any(line.endswith("/.runfold/stop") for line in s3.requests))
-    request_stop(f"{s3.url}/runs/a")
+    told = run_apart("stop", f"{s3.url}/runs/a", "--reason", "diverged")
+    assert told.returncode == 0, told.stderr
+    assert told.stdout == f"{s3.url}/runs/a: stopped\n"
     process.communicate(timeout=60)
     assert rf.open(f"{s3.url}/runs")["a"].status.state == "stopped"
-    assert json.loads(stored(s3, "runs/a")[".runfold/heartbeat"])["state"] == "stopped"
+    assert json.loads(stored(s3, "runs/a")[".runfold/stop.seen"])["reason"] == "diverged"
 
 
 def test_a_run_that_nobody_closed_arrives_at_the_end_of_its_program(s3, tmp_path):

@@ -43,7 +43,7 @@ def test_the_runs_own_files_arrive_and_no_others(s3, folder, uploader):
     (folder / "artifacts" / "model one.pt").write_bytes(b"\0" * 100)
     (folder / "artifacts" / ".saving-here-1-0").write_bytes(b"half")
     (folder / ".runfold").mkdir()
-    for name in ("heartbeat", "stop.seen", "claim", ".heartbeat-1-2"):
+    for name in ("heartbeat", "stop", "stop.seen", "claim", ".heartbeat-1-2"):
         (folder / ".runfold" / name).write_bytes(name.encode())
     (folder / "loss_train").mkdir()
     (folder / "loss_train" / EVENTS).write_bytes(b"below")

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 from runfold.cli.actions import add_logdir, find_logdir
 from runfold.cli.terminal import CommandError, note, print_json
 from runfold.errors import LogdirNotFound, RunfoldError, UnknownTrial
+from runfold.storage.address import is_url, mask_url
+from runfold.storage.places import fetch
 from runfold.text import escape, human_duration
 
 if TYPE_CHECKING:
@@ -92,6 +94,8 @@ def run(options: argparse.Namespace) -> int:
 
 def _find(text: str, options: argparse.Namespace) -> tuple[str, str]:
     """The name of a run as it is shown, and its folder. Raises UnknownTrial."""
+    if is_url(text):
+        return mask_url(text), os.fsdecode(fetch(text)[0])
     if not (os.path.isabs(text) or text.startswith(_OUTSIDE)):
         from runfold.experiments import open_experiments
 

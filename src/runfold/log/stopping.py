@@ -19,6 +19,7 @@ from runfold.log.aside import as_float, read_aside
 from runfold.log.control import find_request, request_stop
 from runfold.log.process import RunProcess
 from runfold.log.status import ALIVE, HEARTBEAT, read_status
+from runfold.storage.places import fetch, refresh_copy
 from runfold.text import escape
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ def look_at_stop(folder: str) -> Stop:
     Raises LogdirNotFound where there is no folder, and CannotStop for one whose run was
     not tracked.
     """
+    refresh_copy(folder)
     beat = read_aside(folder, HEARTBEAT)
     if not beat:
         if not os.path.isdir(folder):
@@ -94,7 +96,7 @@ def stop_run(
     on beyond the grace period: its stage tells.
 
     Args:
-        folder: the run's folder.
+        folder: the run's folder, or its URL in a storage.
         reason: why, for the run's log.
         grace: how many seconds to wait for its end.
         kill: end its process after that, by SIGTERM and then SIGKILL. It must run on this
@@ -105,7 +107,7 @@ def stop_run(
     Raises CannotStop for a run that does not run, or cannot be asked or killed from here,
     and LogdirNotFound.
     """
-    place = os.fspath(folder)
+    (place,) = map(os.fsdecode, fetch(folder))
     tell = on_stage or (lambda _: None)
     now = look_at_stop(place)
     if now.is_over:

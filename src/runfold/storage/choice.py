@@ -6,7 +6,8 @@ from runfold.events.kinds.embedding import CONFIG_NAME
 
 SIDE_FOLDER = ".runfold"
 HEARTBEAT = f"{SIDE_FOLDER}/heartbeat"
-# That a stop request was seen.
+# A stop request, which comes from the storage and is never sent there; and that it was seen.
+STOP = f"{SIDE_FOLDER}/stop"
 SEEN = f"{SIDE_FOLDER}/stop.seen"
 
 _ARTIFACTS = "artifacts"
@@ -33,8 +34,7 @@ def is_log(name: str) -> bool:
         or last == CONFIG_NAME
         or last in _PACKS
         or _PLUGINS in folders
-        or name.endswith((f"/{HEARTBEAT}", f"/{SEEN}"))
-        or name in (HEARTBEAT, SEEN)
+        or f"/{name}".endswith((f"/{HEARTBEAT}", f"/{STOP}", f"/{SEEN}"))
     )
 
 
@@ -44,7 +44,7 @@ def is_own(name: str) -> bool:
     if _is_artifact(folders):
         # While it is being saved it has another name.
         return not any(part.startswith(".saving-") for part in (*folders, last))
-    return is_log(name)
+    return is_log(name) and not f"/{name}".endswith(f"/{STOP}")
 
 
 def _is_artifact(folders: list[str]) -> bool:

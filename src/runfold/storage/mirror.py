@@ -57,7 +57,7 @@ class Mirror:
         self.path = os.path.join(self.root, pattern) if pattern else self.root
         self._lock = threading.Lock()
         # When the store was asked last.
-        self._listed = 0.0
+        self.listed = 0.0
 
     def sync(self, show: Show | None = None) -> bool:
         """Fetch what is new, remove what is gone; whether anything changed.
@@ -68,7 +68,7 @@ class Mirror:
         """
         with self._lock:
             make_private(cache_folder("mirror"))
-            self._listed = time.time()
+            self.listed = time.time()
             try:
                 listed = self.store.list_files()
             except Exception as error:
@@ -210,7 +210,7 @@ class Mirror:
                     continue
                 with contextlib.suppress(OSError):
                     # Or another process has it from a newer list.
-                    if os.stat(path).st_ctime < self._listed:
+                    if os.stat(path).st_ctime < self.listed:
                         os.unlink(path)
                         is_changed = True
             if folder != self.root:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from typing import TYPE_CHECKING
 
 from runfold.errors import CannotStore
@@ -72,6 +73,13 @@ def source_of(path: str) -> str | None:
     if mirror is None:
         return None
     return join_url(mirror.store.url, whole[len(mirror.root) :].strip(os.sep))
+
+
+def refresh_copy(path: str) -> None:
+    """Bring the copy that a path lies in up to date, at most once a second; no other path."""
+    mirror = _mirror_of(os.path.abspath(path))
+    if mirror is not None and time.time() - mirror.listed > 1:
+        mirror.sync()
 
 
 def fetch_file(path: StrPath) -> str:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
+import zlib
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from runfold.storage.address import check_url, join_url, mask_url, show_url, split_url
+from runfold.storage.choice import is_event_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,7 +63,7 @@ class Store:
                 raise
             return {}
         return {
-            path[len(root) :].strip("/"): Entry(int(info["size"]), _time_of(info))
+            path[len(root) :].strip("/"): Entry(int(info["size"]), _time_of(info, path))
             for path, info in found.items()
             # Consoles of stores make empty objects that stand for folders.
             if info.get("type") == "file" and not path.endswith("/")
@@ -201,7 +204,18 @@ def explain(error: BaseException) -> str:
     return mask_url(text)
 
 
-def _time_of(info: dict[str, Any]) -> float:
+def _time_of(info: dict[str, Any], path: str) -> float:
+    """When a file was written; of one that is replaced, with a fraction that tells versions apart.
+
+    Stores count in seconds, and a heartbeat may be written twice in one.
+    """
+    mark = info.get("ETag") or info.get("etag")
+    if not mark or is_event_file(path):
+        return _read_time(info)
+    return math.floor(_read_time(info)) + zlib.crc32(str(mark).encode()) % 997 / 1000
+
+
+def _read_time(info: dict[str, Any]) -> float:
     for name in _TIMES:
         told = info.get(name)
         if isinstance(told, datetime):
