@@ -11,6 +11,8 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar
 
 from runfold.log import story
+from runfold.log.batches import PREFIX as BATCH
+from runfold.log.batches import Batches
 from runfold.log.claims import claim_folder, list_event_files
 from runfold.log.config import as_plain, flatten
 from runfold.log.console import ConsoleCapture
@@ -43,7 +45,7 @@ if TYPE_CHECKING:
 _OWN = (story.PREFIX, SYSTEM)
 
 
-class Tracker(SummaryWriter):
+class Tracker(Batches):
     """A run that is logged with all that makes it reproducible: what `rf.track` gives.
 
     A context manager, a decorator, or a plain object that begins at its first call:
@@ -235,9 +237,13 @@ class Tracker(SummaryWriter):
         is_resumed = self._resume is not False
         before = _next_steps(self.folder) if is_resumed else {}
         self._next_step = max(
-            (step for tag, step in before.items() if not tag.startswith(_OWN)), default=0
+            (step for tag, step in before.items() if not tag.startswith((*_OWN, BATCH))), default=0
+        )
+        self._batch_count = max(
+            (step - 1 for tag, step in before.items() if tag.startswith(BATCH)), default=0
         )
         if self._resume is not True and self._resume is not False:
+            self._batch_count = max(0, min(self._batch_count, self._resume - 1))
             self._void_from(self._resume)
         self._tell_settings()
         if self._storage is not None and not (self._is_guest and os.environ.get(STORAGE_VARIABLE)):
@@ -340,11 +346,15 @@ def _check_options(options: Mapping[str, Any], system: Any, resume: Any) -> None
 
 def _next_steps(folder: str) -> dict[str, int]:
     """For each tag in the event files of a folder the step after its last one."""
+    from runfold.logdir.assemble import assemble_series
     from runfold.logdir.discover import FoundRun
     from runfold.logdir.log import RunLog
 
     files = [os.path.join(folder, name) for name in sorted(list_event_files(folder))]
     log = RunLog(FoundRun("", folder, files), restarts="keep")
     steps = {tag: one.steps for tag, one in log.scalars.items()}
+    # A run that once went on at an earlier batch is counted from there.
+    valid = assemble_series("", log.files, log.names, "session")
+    steps |= {tag: one.steps for tag, one in valid.items() if tag.startswith(BATCH)}
     steps |= {tag: payloads.steps for (_, tag), payloads in log.payloads.items()}
     return {tag: int(some.max()) + 1 for tag, some in steps.items() if len(some)}
