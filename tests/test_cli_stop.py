@@ -71,11 +71,12 @@ def test_a_run_that_goes_on_is_told_and_then_killed(logdir, capsys):
         status, out, err = said(capsys, "a", "--grace", "0")
         assert (status, out) == (1, "")
         assert "goes on after 0.0 s. Wait longer with --grace, or end it with --kill." in err
-        status, out, err = said(capsys, "a", "--grace", "0", "--kill")
+        status, out, err = said(capsys, "a", "--grace", "0", "--kill", "--reason", "second")
         process.wait(60)
     assert (status, out) == (0, "a: killed\n")
     assert "sent SIGTERM" in err
     assert actions() == [("stop", "asked", "a"), ("kill", "terminated", "a")]
+    assert [one["reason"] for one in read_actions()] == ["first", "second"]
 
 
 def test_a_request_made_before_is_told_with_who_and_why(logdir, capsys):

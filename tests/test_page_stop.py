@@ -8,7 +8,7 @@ import httpx
 import pytest
 from pages import serve_page
 from playwright.sync_api import expect
-from trainings import DEAF, SAVING, STUBBORN, training
+from trainings import DEAF, OBEDIENT, SAVING, STUBBORN, training
 
 import runfold as rf
 from runfold.log.control import request_stop
@@ -65,6 +65,9 @@ def test_the_stop_button_ends_a_training_script_and_shows_how(show, logdir, stat
         expect(stages(page).nth(2)).to_have_class("done")
         expect(page.locator(".facts").first).to_contain_text("stopped")
         assert process.wait(60) != 0
+    with training(logdir / "obeys", OBEDIENT.replace("code=False", "code=False, resume=True")):
+        expect(page.get_by_role("button", name="Stop the run")).to_be_visible()
+        expect(stages(page)).to_have_count(0)
     assert actions(state)[-1] == ("stop", "asked", "page")
 
 

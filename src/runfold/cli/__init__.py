@@ -48,7 +48,8 @@ PIPE_CLOSED = 141
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status; a user's mistake is one line on stderr.
 
-    0 is success, 1 that `check` found problems, 2 a wrong option, path or name.
+    0 is success, 1 that `check` found problems or a run goes on after `stop`, 2 a wrong
+    option, path or name.
     Ctrl-C gives 130 and a reader that closed the pipe 141, both without a word; a
     job that is ended (SIGTERM) 143, after what was half written is removed.
     """

@@ -27,7 +27,8 @@ stderr.
 """
 
 _STATUS = """\
-Exit status: 0 success, 1 `check` found problems, 2 a wrong option, path or name.
+Exit status: 0 success, 1 `check` found problems or a run goes on after `stop`,
+2 a wrong option, path or name.
 """
 
 

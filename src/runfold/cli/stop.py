@@ -181,7 +181,7 @@ class _Job:
     def _hear(self, stop: Stop) -> None:
         from runfold.serve.audit import record_stop
 
-        record_stop(self.folder, stop, how="command")
+        record_stop(self.folder, stop, how="command", reason=self.options.reason)
         after = human_duration(time.monotonic() - self._begun)
         said = {
             "asked": "asked to stop" if stop.is_new else _tell_earlier(stop),

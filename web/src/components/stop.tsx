@@ -13,6 +13,15 @@ export function StopRun({ run, state }: { run: string; state: string }) {
   const [stop, setStop] = useState<Stop | null>(null);
   const [since, setSince] = useState<number | null>(null);
   const [error, setError] = useState<Error | null>(null);
+  const [before, setBefore] = useState(state);
+  if (state !== before) {
+    setBefore(state);
+    // It was resumed: what came of its stop is over.
+    if (state === "running") {
+      setStop(null);
+      setSince(null);
+    }
+  }
   const now = Date.now() / 1000;
   // From when on this page has seen it, whatever the clock of who asked says.
   if (since === null && stop && isUnderWay(stop)) setSince(now);
