@@ -1,6 +1,7 @@
 """Metrics of batches: their tags, their numbers over restarts, and their rates."""
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -180,6 +181,15 @@ def test_a_loader_gives_what_it_holds_in_each_epoch(tmp_path):
             len(run.batches(iter("ab")))
     values = [0.5, 2.5, 4.5] * 2
     assert points(tmp_path) == {"batch/mean": list(zip(range(1, 7), values, strict=True))}
+
+
+def test_threads_share_one_count(tmp_path):
+    with track(tmp_path) as run, ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda number: run.batch({"number": float(number)}), range(2000)))
+        assert run.batch_count == 2000
+    found = points(tmp_path)["batch/number"]
+    assert sorted(step for step, _ in found) == list(range(1, 2001))
+    assert sorted(value for _, value in found) == list(range(2000))
 
 
 def test_a_silent_run_logs_nothing(tmp_path, monkeypatch):
