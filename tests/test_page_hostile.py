@@ -20,7 +20,7 @@ TEXT = f"""{BAD} {SCRIPT}
 """
 LONG = "long/".ljust(2**20, "x")
 TABS = ["runs", "curves", "images", "audio", "text", "histograms", "more"]
-TABS += ["hparams", "compare", "run", "sql"]
+TABS += ["hparams", "compare", "run", "sql", "boards"]
 
 
 def claim_picture(width: int, height: int) -> bytes:

@@ -166,6 +166,10 @@ def test_a_report_that_is_too_large_is_refused(client, monkeypatch):
     assert refuse(client, "", 413).startswith("The report would be larger than 1.0 kB.")
 
 
+def test_tensorboards_are_in_no_report(client):
+    assert refuse(client, "tab=boards").startswith("A report cannot show TensorBoards.")
+
+
 def test_without_the_page_it_is_said_what_is_missing(client, monkeypatch, tmp_path):
     monkeypatch.setattr(standalone, "is_built", lambda folder: False)
     assert refuse(client, "", 503).startswith("The page is not in this installation")

@@ -14,6 +14,7 @@ import { ChoiceContext, useChoose } from "./state/choice";
 import { chooseTheme, THEMES, type Theme, useTheme } from "./state/theme";
 import { TABS, type Tab, useView } from "./state/view";
 import { AudioView } from "./views/audio";
+import { BoardsView } from "./views/boards";
 import { CompareView } from "./views/compare";
 import { CurvesView } from "./views/curves";
 import { HistogramsView } from "./views/histograms";
@@ -37,6 +38,7 @@ const VIEWS: Record<Tab, { title: string; kind?: string; Body: ComponentType }> 
   compare: { title: "Compare", Body: CompareView },
   run: { title: "Run", Body: RunView },
   sql: { title: "SQL", Body: SqlView },
+  boards: { title: "TensorBoards", Body: BoardsView },
 };
 
 export function App() {
@@ -125,7 +127,11 @@ function Page({ status, table, generation, connection }: PageProps) {
         {isSidebarOpen && <Sidebar />}
         <main>
           <ReportNotes />
-          {table.runs.length ? <Body /> : <Empty>There are no runs yet.</Empty>}
+          {table.runs.length || view.tab === "boards" ? (
+            <Body />
+          ) : (
+            <Empty>There are no runs yet.</Empty>
+          )}
         </main>
       </div>
     </ChoiceContext>

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 TABS = (
     *("runs", "curves", "images", "audio", "text", "histograms", "more"),
-    *("hparams", "compare", "run", "sql"),
+    *("hparams", "compare", "run", "sql", "boards"),
 )
 CENTRES = ("mean", "median", "iqm")
 BANDS = ("std", "sem", "minmax", "q05-q95", "q25-q75", "ci95")
@@ -26,7 +26,7 @@ AXES = ("step", "wall_time", "relative")
 _LOOKS = (
     *("colours", "columns", "pinned", "sort", "isDescending", "isLogY", "isRobust", "range"),
     *("closed", "layers", "painted", "threshold", "hasMarks", "labelsOff", "size"),
-    *("isBands", "isPlain", "isDrawn", "isAll", "hparam"),
+    *("isBands", "isPlain", "isDrawn", "isAll", "hparam", "board", "dashboard"),
 )
 _SPELLED = {"is_folded": "isFolded", "is_log_x": "isLogX"}
 # The ones that choose runs: not needed where the others are not there at all.

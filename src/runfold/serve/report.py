@@ -13,7 +13,7 @@ from starlette.routing import Route
 from runfold.errors import RunfoldError
 from runfold.serve.address import read_view
 from runfold.serve.arrow import ArrowResponse, encode_table
-from runfold.serve.errors import error_response
+from runfold.serve.errors import BadRequest, error_response
 from runfold.serve.recording import Recording
 from runfold.serve.request import Limit, read_json
 from runfold.serve.standalone import NoPage, make_file
@@ -58,8 +58,10 @@ async def make_report(app: Starlette, view: View) -> bytes:
     """The file: the page, and in it what the view shows of the runs that it shows.
 
     Other runs are not in it at all. Raises NothingChosen, NoPage, TooLarge, and what
-    is wrong with the view's condition.
+    is wrong with the view's condition; BadRequest for TensorBoards, which need a server.
     """
+    if view.tab == "boards":
+        raise BadRequest("A report cannot show TensorBoards. Choose another view for it.")
     source: Source = app.state.source
     recording = Recording(app)
     table = await _choose(recording, view)

@@ -11,7 +11,8 @@ import { save } from "./chart-save";
 export function SaveReport() {
   const [view] = useView();
   const [state, setState] = useState<"" | "busy" | Error>("");
-  if (report) return null;
+  // What TensorBoard shows needs a server.
+  if (report || view.tab === "boards") return null;
   const start = async () => {
     setState("busy");
     try {

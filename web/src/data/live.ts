@@ -1,6 +1,7 @@
 /** Changes of the log, as the server sees them. */
 
 import { useEffect, useState } from "react";
+import { refresh } from "./boards";
 import { report } from "./report";
 import type { Change } from "./types";
 
@@ -40,6 +41,9 @@ export function follow(onChange: () => void, onState: (state: Live["state"]) => 
     // At once when it is connected, and then every few seconds.
     source.addEventListener("ping", hear);
     source.addEventListener("change", hear);
+    // Those of a server that was away may be others.
+    source.addEventListener("open", refresh);
+    source.addEventListener("tensorboards", refresh);
     source.addEventListener("error", lose);
   };
   connect();

@@ -14,6 +14,7 @@ export const TABS = [
   "compare",
   "run",
   "sql",
+  "boards",
 ] as const;
 export type Tab = (typeof TABS)[number];
 
@@ -71,6 +72,9 @@ export interface View {
   run: string;
   other: string;
   query: string;
+  /** The TensorBoard that is open, and which of its dashboards it was opened at. */
+  board: string;
+  dashboard: string;
 }
 
 export const DEFAULTS: View = {
@@ -116,6 +120,8 @@ export const DEFAULTS: View = {
   run: "",
   other: "",
   query: "",
+  board: "",
+  dashboard: "",
 };
 
 /** The address of a view: what differs from the defaults, each as JSON or as plain text. */

@@ -40,7 +40,7 @@ export type ChangeView = (change: Partial<View>) => void;
 export function useView(): [View, ChangeView] {
   const view = useSyncExternalStore(subscribe, () => current);
   const change = useCallback<ChangeView>((changes) => {
-    const isStep = "tab" in changes || "full" in changes || "run" in changes;
+    const isStep = ["tab", "full", "run", "board"].some((name) => name in changes);
     show({ ...current, ...changes }, isStep);
   }, []);
   return [view, change];

@@ -1,6 +1,7 @@
 /** What is logged more seldom, what is wrong in the logs, and what TensorBoard itself shows. */
 
 import { useMemo, useState } from "react";
+import { StartBoard } from "../components/board-start";
 import { Grid } from "../components/grid";
 import { MeshCanvas } from "../components/mesh";
 import { PrecisionRecall } from "../components/precision";
@@ -10,6 +11,7 @@ import { getJson } from "../data/api";
 import { countCodes, loadMeshes, loadPrCurves, loadProblems } from "../data/extras";
 import { useLoaded } from "../data/loading";
 import { byRun, latest, stepsOf } from "../data/media";
+import { report } from "../data/report";
 import type { Column, Status } from "../data/types";
 import { FRONT } from "../scale/turn";
 import { useChoice } from "../state/choice";
@@ -170,34 +172,59 @@ function ProblemsPart() {
   );
 }
 
-const OTHERS: [kind: string, words: string, place: string][] = [
-  ["graph", "graphs", "Graphs"],
-  ["run_metadata", "profiles of a graph's run", "Graphs"],
-  ["layout", "layouts of custom scalars", "Custom Scalars"],
+const OTHERS: [kind: string, words: string, dashboard: string, place: string][] = [
+  ["graph", "graphs", "graphs", "Graphs"],
+  ["run_metadata", "profiles of a graph's run", "graphs", "Graphs"],
+  ["layout", "layouts of custom scalars", "custom_scalars", "Custom Scalars"],
 ];
 
 function OthersPart() {
-  const { generation } = useChoice();
+  const { generation, shown } = useChoice();
+  const [run, setRun] = useState("");
   const status = useLoaded("status", generation, (signal) =>
     getJson<Status>("/api/status", {}, signal),
   );
   const { kinds = {}, title = "LOGDIR" } = status.value ?? {};
   const found = OTHERS.filter(([kind]) => kinds[kind]);
+  const make = () => ({ runs: shown.includes(run) ? [run] : shown, experiments: [], where: "" });
+  const link = (dashboard: string, place: string) => (
+    <StartBoard make={make} dashboard={dashboard} isDisabled={shown.length === 0}>
+      Open “{place}”
+    </StartBoard>
+  );
   return (
     <div className="others">
       <p>
         Graphs, embeddings and layouts of custom scalars are shown by TensorBoard, which reads the
-        same files:
+        same files{report ? ":" : "."}
       </p>
-      <pre>tensorboard --logdir {/\s|['"$`\\,]/.test(title) ? "LOGDIR" : title}</pre>
-      <p className="hint">Start it in the folder from which the log was opened.</p>
+      {report ? (
+        <>
+          <pre>tensorboard --logdir {/\s|['"$`\\,]/.test(title) ? "LOGDIR" : title}</pre>
+          <p className="hint">Start it in the folder from which the log was opened.</p>
+        </>
+      ) : (
+        <label className="field">
+          Of
+          <select value={run} onChange={(event) => setRun(event.target.value)}>
+            <option value="">
+              the {shown.length.toLocaleString("en")} runs that are chosen at the left
+            </option>
+            {shown.map((name) => (
+              <option key={name}>{name}</option>
+            ))}
+          </select>
+        </label>
+      )}
       <ul>
-        {found.map(([kind, words, place]) => (
+        {found.map(([kind, words, dashboard, place]) => (
           <li key={kind}>
-            This log has {words}; see “{place}” there.
+            This log has {words}; see “{place}” there. {link(dashboard, place)}
           </li>
         ))}
-        <li>Embeddings, if there are any, are in its “Projector”.</li>
+        <li>
+          Embeddings, if there are any, are in its “Projector”. {link("projector", "Projector")}
+        </li>
       </ul>
     </div>
   );

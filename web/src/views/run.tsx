@@ -1,6 +1,7 @@
 /** One run: what it says of itself; or two runs side by side. */
 
 import { type ReactNode, useEffect, useRef, useState } from "react";
+import { StartBoard } from "../components/board-start";
 import { CodeDiff, Facts } from "../components/facts";
 import { Load } from "../components/load";
 import { Empty, Failed, Waiting } from "../components/states";
@@ -34,6 +35,16 @@ export function RunView() {
       <div className="controls">
         {pick("Run", run, (name) => change({ run: name }))}
         {pick("beside", view.other, (name) => change({ other: name }), "none")}
+        <StartBoard
+          make={() => ({
+            runs: view.other ? [run, view.other] : [run],
+            experiments: [],
+            where: "",
+          })}
+          title={view.other ? "Open the two in a TensorBoard" : "Open it in a TensorBoard"}
+        >
+          TensorBoard
+        </StartBoard>
       </div>
       {view.other ? <DifferenceView a={run} b={view.other} /> : <OneRun key={run} run={run} />}
     </section>

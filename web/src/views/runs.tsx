@@ -2,12 +2,14 @@
 
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { type KeyboardEvent, useMemo, useRef, useState } from "react";
+import { StartBoard } from "../components/board-start";
 import { ColumnPicker } from "../components/columns";
 import { Name } from "../components/name";
 import { Empty } from "../components/states";
 import { StopRuns } from "../components/stop";
 import { Swatch } from "../components/swatch";
 import { useWalk } from "../components/walk";
+import { chooseSources } from "../data/boards";
 import { arrangeRuns, chooseColumns, tableToCsv, titleColumns, toggleStat } from "../data/rows";
 import type { Column } from "../data/types";
 import { formatCell } from "../format/number";
@@ -171,6 +173,13 @@ export function RunsView() {
           </button>
         )}
         <StopRuns runs={running} />
+        <StartBoard
+          make={() => chooseSources(view, chosen)}
+          isDisabled={chosen.length === 0}
+          title={`Open the ${chosen.length.toLocaleString("en")} chosen runs in a TensorBoard`}
+        >
+          TensorBoard
+        </StartBoard>
         <CopyButton make={() => tableToCsv(columns, lines)} />
         <ColumnPicker columns={table.columns} shown={columns} />
       </div>

@@ -1,0 +1,74 @@
+import { afterEach, expect, test, vi } from "vitest";
+import {
+  type Board,
+  chooseSources,
+  describeExit,
+  experimentOf,
+  readBoards,
+  startBoard,
+  subscribe,
+  summarise,
+} from "./boards";
+
+const NOTHING = { runs: null, experiments: [], where: "" };
+
+afterEach(() => vi.unstubAllGlobals());
+
+test("what is shown is told in a line", () => {
+  expect(summarise(NOTHING)).toBe("all runs");
+  expect(summarise({ ...NOTHING, where: "lr < 0.1" })).toBe("all runs where lr < 0.1");
+  expect(summarise({ ...NOTHING, experiments: ["a"] })).toBe("experiment a");
+  expect(summarise({ ...NOTHING, experiments: ["a", "b"] })).toBe("experiments a, b");
+  expect(summarise({ ...NOTHING, runs: ["a/1"] })).toBe("run a/1");
+  expect(summarise({ ...NOTHING, runs: [] })).toBe("no runs");
+  const runs = Array.from({ length: 1203 }, (_, number) => `a/${number}`);
+  expect(summarise({ ...NOTHING, runs })).toBe("1,203 runs: a/0, a/1, a/2 and 1,200 more");
+  expect(summarise({ runs: ["b/1"], experiments: ["a"], where: "x > 1" })).toBe(
+    "experiment a; run b/1 where x > 1",
+  );
+});
+
+test("what a condition alone chose is followed, and names are taken as they are", () => {
+  const view = { search: "", where: "lr < 0.1", off: [] as string[] };
+  expect(chooseSources(view, ["a", "b"])).toEqual({ ...NOTHING, where: "lr < 0.1" });
+  for (const narrowed of [
+    { ...view, search: "a" },
+    { ...view, off: ["b"] },
+  ]) {
+    expect(chooseSources(narrowed, ["a"])).toEqual({ ...NOTHING, runs: ["a"] });
+  }
+});
+
+test("an experiment is the first folder", () => {
+  expect(["a/b/c", "a", "."].map(experimentOf)).toEqual(["a", "a", "."]);
+});
+
+test("an end is told by its status or its signal", () => {
+  expect([null, 0, 3, -9].map(describeExit)).toEqual([
+    "",
+    "exit status 0",
+    "exit status 3",
+    "ended by signal 9",
+  ]);
+});
+
+test("what was asked for before a start does not hide what was started", async () => {
+  const asked: ((boards: Partial<Board>[]) => void)[] = [];
+  vi.stubGlobal("fetch", (_: string, init: RequestInit) => {
+    if (init.method === "POST") return Promise.resolve(Response.json({ id: "new", created: 2 }));
+    return new Promise((answer) => {
+      asked.push((tensorboards) => answer(Response.json({ tensorboards })));
+    });
+  });
+  const seen: string[][] = [];
+  const stop = subscribe(() => seen.push(readBoards().all.map((board) => board.id)));
+  await startBoard(NOTHING);
+  asked[0]?.([{ id: "old", created: 1 }]);
+  await vi.waitFor(() => expect(asked).toHaveLength(2));
+  asked[1]?.([
+    { id: "old", created: 1 },
+    { id: "new", created: 2 },
+  ]);
+  await vi.waitFor(() => expect(seen).toEqual([["new"], ["new", "old"]]));
+  stop();
+});

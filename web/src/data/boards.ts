@@ -1,0 +1,180 @@
+/** Real TensorBoards: which there are and how they are, the same in every part of the page. */
+
+import { useSyncExternalStore } from "react";
+import { getJson, sendJson } from "./api";
+
+export type BoardState = "STARTING" | "WAITING" | "RUNNING" | "TERMINATING" | "TERMINATED";
+
+/** Which runs one shows; without names and experiments all of them, also those to come. */
+export interface Sources {
+  runs: string[] | null;
+  experiments: string[];
+  /** A condition as `runs.where` takes it. */
+  where: string;
+}
+
+export interface Board extends Sources {
+  id: string;
+  name: string;
+  state: BoardState;
+  /** Where its page is. */
+  path: string;
+  description: string;
+  /** The names of its logs, and whether these are the ones that this page shows. */
+  logdirs: string[];
+  isHere: boolean;
+  created: number;
+  started: number | null;
+  ended: number | null;
+  /** Seconds since somebody looked at it, where that is known. */
+  idle?: number | null;
+  /** Negative for the signal that ended it. */
+  exitStatus: number | null;
+  restarts: number;
+  message: string;
+}
+
+export interface Boards {
+  /** The newest first. */
+  all: Board[];
+  isLoaded: boolean;
+  error: Error | null;
+}
+
+const MOST_NAMES = 3;
+
+/** Whether its page can be looked at. */
+export function isServing(board: Board): boolean {
+  return board.state === "RUNNING" || board.state === "WAITING";
+}
+
+export function isLive(board: Board): boolean {
+  return board.state !== "TERMINATED";
+}
+
+/** The experiment of a run: the first folder below the log. */
+export function experimentOf(run: string): string {
+  const slash = run.indexOf("/");
+  return slash < 0 ? run : run.slice(0, slash);
+}
+
+/** All that is listed and not switched off. What only a condition chose is followed by it. */
+export function chooseSources(
+  view: { search: string; where: string; off: readonly string[] },
+  shown: readonly string[],
+): Sources {
+  const isFollowed = !view.search && view.off.length === 0;
+  return isFollowed
+    ? { runs: null, experiments: [], where: view.where }
+    : { runs: [...shown], experiments: [], where: "" };
+}
+
+function nameFew(names: readonly string[]): string {
+  const rest = names.length - MOST_NAMES;
+  const first = names.slice(0, MOST_NAMES).join(", ");
+  return rest > 0 ? `${first} and ${rest.toLocaleString("en")} more` : first;
+}
+
+/** What a TensorBoard shows, in a line. */
+export function describeBoard(board: Board): string {
+  const told = summarise(board);
+  return board.isHere ? told : `${told}, in ${board.logdirs.join(", ")}`;
+}
+
+export function summarise({ runs, experiments, where }: Sources): string {
+  const parts: string[] = [];
+  if (experiments.length === 1) parts.push(`experiment ${experiments[0]}`);
+  else if (experiments.length) parts.push(`experiments ${nameFew(experiments)}`);
+  if (runs) {
+    if (runs.length === 1) parts.push(`run ${runs[0]}`);
+    else if (runs.length) parts.push(`${runs.length.toLocaleString("en")} runs: ${nameFew(runs)}`);
+  }
+  const chosen = parts.join("; ") || (runs ? "no runs" : "all runs");
+  return where ? `${chosen} where ${where}` : chosen;
+}
+
+/** How one ended, where it did. */
+export function describeExit(status: number | null): string {
+  if (status === null) return "";
+  return status < 0 ? `ended by signal ${-status}` : `exit status ${status}`;
+}
+
+let current: Boards = { all: [], isLoaded: false, error: null };
+const listeners = new Set<() => void>();
+
+function show(change: Partial<Boards>): void {
+  current = { ...current, ...change };
+  for (const listener of listeners) listener();
+}
+
+/** Hear of every change, from now on; the server is asked as long as somebody does. */
+export function subscribe(listener: () => void): () => void {
+  listeners.add(listener);
+  refresh();
+  return () => listeners.delete(listener);
+}
+
+export function readBoards(): Boards {
+  return current;
+}
+
+let changes = 0;
+
+/** Show how one is by now; an answer that was asked for before says less. */
+function put(board: Board): void {
+  changes++;
+  show({ all: [board, ...current.all.filter((one) => one.id !== board.id)].sort(byAge) });
+  refresh();
+}
+
+function byAge(one: Board, other: Board): number {
+  return other.created - one.created;
+}
+
+let isLoading = false;
+let isOld = false;
+
+/** Ask the server how they are, if anybody looks; once more where it is asked meanwhile. */
+export function refresh(): void {
+  isOld = true;
+  if (listeners.size && !isLoading) void load();
+}
+
+async function load(): Promise<void> {
+  isLoading = true;
+  while (isOld) {
+    isOld = false;
+    const before = changes;
+    try {
+      const { tensorboards } = await getJson<{ tensorboards: Board[] }>("/api/tensorboards");
+      if (changes !== before) continue;
+      show({ all: tensorboards.sort(byAge), isLoaded: true, error: null });
+    } catch (error) {
+      show({ error: error as Error });
+    }
+  }
+  isLoading = false;
+}
+
+/** One that shows these: one that is up already, or else a new one. */
+export async function startBoard({ runs, experiments, where }: Sources): Promise<Board> {
+  const board = await sendJson<Board>("/api/tensorboards", { runs, experiments, where });
+  put(board);
+  return board;
+}
+
+export async function killBoard(id: string): Promise<void> {
+  put(await sendJson<Board>("/api/tensorboards/kill", { id }));
+}
+
+const MOST_LINES = 1000;
+
+/** The last lines of its log. */
+export async function loadLog(id: string, signal: AbortSignal): Promise<string[]> {
+  const asked = { id, tail: MOST_LINES };
+  return (await getJson<{ lines: string[] }>("/api/tensorboards/log", asked, signal)).lines;
+}
+
+export function useBoards(): Boards {
+  return useSyncExternalStore(subscribe, readBoards);
+}
