@@ -33,6 +33,7 @@ COMMANDS = {
     "unpack": "Give back the event files of a pack.",
     "serve": "Show the runs in the browser, and follow them while they grow.",
     "report": "Write what the page shows as one HTML file, which opens without a server.",
+    "tensorboard": "Start real TensorBoards on chosen runs, look after them, and end them.",
     "experiments": "List experiments, and keep them in order.",
     "trials": "List the trials of an experiment.",
     "stop": "Ask running runs to stop, and wait until they have.",

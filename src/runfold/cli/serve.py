@@ -5,15 +5,14 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
+from runfold.cli.browser import open_browser
 from runfold.cli.terminal import CommandError, no_runs, note
 from runfold.text import escape, human_count
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from runfold.cli.parser import Parser
 
 HELP = """\
@@ -85,6 +84,7 @@ def run(options: argparse.Namespace) -> int:
     from runfold.serve.access import Access
     from runfold.serve.app import make_app
     from runfold.serve.server import Server, find_names, is_private, listen, make_url
+    from runfold.serve.tensorboards.boards import Boards
     from runfold.serve.token import keep_token
 
     with ExitStack() as ending:
@@ -107,9 +107,10 @@ def run(options: argparse.Namespace) -> int:
                 note(f"{no_runs(*options.logdirs)} They are shown as soon as there are any.")
             note(f"Serving {human_count(count, 'run')} at {url}{access.link}\nCtrl-C ends it.")
             if not options.no_browser:
-                ending.enter_context(_browser(url + access.link))
+                ending.enter_context(open_browser(url + access.link))
 
-        Server(make_app(source, access, poll=options.poll), tell).run(sockets=[listening])
+        app = make_app(source, access, poll=options.poll, boards=Boards(access, url))
+        Server(app, tell).run(sockets=[listening])
     if not source.close():
         # A long query in a thread would keep the process from ending.
         sys.stderr.flush()
@@ -128,28 +129,6 @@ def _warn_of_others(options: argparse.Namespace) -> None:
         f"Warning: others can reach {host}. They need the link, but what is sent can be read on"
         " the way; an SSH tunnel to 127.0.0.1 is safer."
     )
-
-
-@contextmanager
-def _browser(link: str) -> Iterator[None]:
-    """Open a link in the user's browser, where there is one with windows.
-
-    It is told by a file that only the user can read: others see the arguments
-    with which a browser is started.
-    """
-    import tempfile
-    import webbrowser
-    from pathlib import Path
-
-    if sys.platform == "linux" and not os.environ.keys() & {"DISPLAY", "WAYLAND_DISPLAY"}:
-        yield  # what runs in the terminal would take it over
-        return
-    with tempfile.TemporaryDirectory(prefix="runfold-") as folder:
-        page = Path(folder, "open.html")
-        page.write_text(f'<meta http-equiv="refresh" content="0; url={link}">', encoding="utf-8")
-        page.chmod(0o600)
-        webbrowser.open(page.as_uri())
-        yield
 
 
 def _port(text: str) -> int:

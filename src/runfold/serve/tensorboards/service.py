@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from runfold.serve.server import Server
 
 _LOG = "service.log"
+_LARGEST_LOG = 1 << 20
 _ANSWER_SECONDS = 10.0
 _START_SECONDS = 60.0
 _LOOK_SECONDS = 0.05
@@ -89,23 +90,29 @@ def find_service() -> Service | None:
     return service
 
 
-def ensure_service() -> Service:
-    """The service, started where there was none. Raises NoService with what went wrong.
+def call_service() -> subprocess.Popen[bytes] | None:
+    """Let the service look at the store at once, or else begin to start one: its process.
 
-    Of two that are started at once one ends by itself, and both callers get the other.
+    Of two that are started at once one ends by itself.
+    """
+    return None if find_service() is not None else _start()
+
+
+def ensure_service(process: subprocess.Popen[bytes] | None = None) -> Service:
+    """The service, started where there was none and none is being started by `process`.
+
+    Raises NoService with where to look.
     """
     service = find_service()
-    if service is not None:
-        return service
-    process = _start()
     deadline = time.monotonic() + _START_SECONDS
-    while time.monotonic() < deadline:
-        service = find_service()
-        if service is not None:
-            return service
-        if process.poll() not in (None, 0):
+    while service is None and time.monotonic() < deadline:
+        process = process or call_service()
+        if process is not None and process.poll() not in (None, 0):
             break
         time.sleep(_LOOK_SECONDS)
+        service = find_service()
+    if service is not None:
+        return service
     log = state_folder("tensorboards", _LOG)
     raise NoService(f"The service of TensorBoards could not be started; {escape(log)} says why.")
 
@@ -115,11 +122,20 @@ def poke_service() -> None:
     find_service()
 
 
+class _Detached(subprocess.Popen[bytes]):
+    """A process that is meant to go on without us, of which Python would warn."""
+
+    def __del__(self) -> None:
+        self.poll()
+
+
 def _start() -> subprocess.Popen[bytes]:
     folder = make_private(state_folder("tensorboards"))
-    log = os.open(os.path.join(folder, _LOG), os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600)
+    log = os.open(os.path.join(folder, _LOG), os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)
     try:
-        return subprocess.Popen(
+        if os.fstat(log).st_size > _LARGEST_LOG:
+            os.ftruncate(log, 0)
+        return _Detached(
             [sys.executable, "-P", "-m", "runfold.serve.tensorboards.service"],
             stdin=subprocess.DEVNULL,
             stdout=log,
@@ -139,7 +155,13 @@ def main(idle: float = _IDLE_SECONDS) -> int:
     from runfold.serve.app import make_app
     from runfold.serve.server import Server, listen
     from runfold.serve.source import Source
+    from runfold.serve.tensorboards.store import Store
 
+    try:
+        Store().close()
+    except (RunfoldError, OSError) as error:
+        print(error, file=sys.stderr)
+        return 1
     with listen("127.0.0.1", 0) as listening:
         port = listening.getsockname()[1]
         access = Access(port=port)

@@ -1,0 +1,134 @@
+"""TensorBoard instances as `runfold tensorboard list` prints them."""
+
+from __future__ import annotations
+
+import time
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+from runfold.cli.terminal import Column, note, print_json, print_table
+from runfold.text import escape, human_count, human_duration, human_list
+
+if TYPE_CHECKING:
+    import argparse
+
+    from runfold.cli.parser import Parser
+    from runfold.serve.tensorboards.store import Instance, Store
+
+COLUMNS = (
+    *("id", "name", "state", "description", "sources", "created", "started", "ended"),
+    *("exit_status", "restarts", "user", "message"),
+)
+
+
+def open_store() -> closing[Store]:
+    """The store of all instances, closed at the end of the context."""
+    from runfold.serve.tensorboards.store import Store
+
+    return closing(Store())
+
+
+def add_list(parser: Parser) -> None:
+    """Declare the options of the list."""
+    parser.add_argument(
+        "--all", "-a", action="store_true", help="Those that have ended too. Default: off."
+    )
+    shape = parser.add_mutually_exclusive_group()
+    shape.add_argument("--quiet", "-q", action="store_true", help="Only ids. Default: off.")
+    shape.add_argument("--json", action="store_true", help="Print JSON. Default: off.")
+    shape.add_argument("--csv", action="store_true", help="Print CSV. Default: off.")
+    parser.add_argument(
+        "--sort-by",
+        choices=COLUMNS,
+        default="created",
+        metavar="COLUMN",
+        help=f"One of {', '.join(COLUMNS)}. Default: created.",
+    )
+    parser.add_argument(
+        "--order-by",
+        choices=("asc", "desc"),
+        default="asc",
+        metavar="ORDER",
+        help="'asc', or 'desc' for the largest first. Default: asc.",
+    )
+
+
+def print_list(options: argparse.Namespace) -> int:
+    """Print the instances."""
+    with open_store() as store:
+        everything = store.all()
+    shown = [one for one in everything if options.all or one.is_live]
+    rows = sorted(map(_describe, shown), key=lambda row: _order(row[options.sort_by]))
+    if options.order_by == "desc":
+        rows.reverse()
+    if options.quiet:
+        print(*(row["id"] for row in rows), sep="\n", end="\n" if rows else "")
+    elif options.json:
+        print_json(rows)
+    elif options.csv:
+        _print_csv(rows)
+    else:
+        _print_rows(rows)
+        ended = len(everything) - len(shown)
+        if ended:
+            note(f"{human_count(len(shown), 'instance')}; {ended} that ended with --all.")
+        elif not rows:
+            note("There are no instances. `runfold tensorboard start` starts one.")
+    return 0
+
+
+def _describe(one: Instance) -> dict[str, Any]:
+    return {
+        **{name: getattr(one, name) for name in COLUMNS if name != "sources"},
+        "sources": _say_sources(one),
+    }
+
+
+def _say_sources(one: Instance) -> str:
+    """What an instance shows, in a line."""
+    sources = one.sources
+    parts = [*sources.experiments, *(sources.runs or ())] or list(sources.logdirs)
+    told = human_list(parts)
+    return f"{told} where {escape(sources.where)}" if sources.where else told
+
+
+def _order(value: Any) -> tuple[bool, Any]:
+    return value is not None, value if value is not None else 0
+
+
+def _print_csv(rows: list[dict[str, Any]]) -> None:
+    import csv
+    import sys
+
+    writer = csv.DictWriter(sys.stdout, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+
+
+def _print_rows(rows: list[dict[str, Any]]) -> None:
+    if not rows:
+        return
+    columns = [
+        Column("id"),
+        Column("name"),
+        Column("state"),
+        Column("age", is_number=True),
+        Column("restarts", is_number=True),
+        Column("shows", may_shrink=True),
+        Column("description", may_shrink=True),
+    ]
+    print_table(columns, [_cells(row) for row in rows])
+
+
+def _cells(row: dict[str, Any]) -> list[str]:
+    status = row["exit_status"]
+    has_ended = row["state"] == "TERMINATED" and status is not None
+    return [
+        row["id"],
+        row["name"],
+        f"{row['state']} ({status})" if has_ended else row["state"],
+        human_duration(max(0.0, time.time() - row["created"])),
+        str(row["restarts"] or "-"),
+        row["sources"],
+        escape(row["description"]) or "-",
+    ]

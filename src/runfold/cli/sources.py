@@ -1,0 +1,98 @@
+"""Which runs the arguments of `runfold tensorboard start` choose."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from runfold.cli.actions import find_logdir
+from runfold.cli.terminal import CommandError
+from runfold.errors import LogdirNotFound, UnknownExperiment
+from runfold.text import escape
+
+if TYPE_CHECKING:
+    import argparse
+
+    from runfold.experiments import Experiments
+    from runfold.serve.tensorboards.sources import Sources
+
+
+def choose_sources(options: argparse.Namespace) -> Sources:
+    """What `experiments`, `trial_ids`, `where` and `logdir` choose; without them all there is.
+
+    Trials given along with their own experiment narrow it to them. Raises
+    UnknownExperiment, UnknownTrial and others, with the near ones.
+    """
+    from runfold.serve.tensorboards.sources import Sources
+
+    where = options.where or ""
+    if where:
+        from runfold.tables.conditions import parse_condition
+
+        parse_condition(where)
+    named = options.experiments
+    if named and all(map(_is_place, named)):
+        if options.trial_ids:
+            raise CommandError("--trial-ids goes with --logdir, not with paths of experiments.")
+        return Sources(tuple(dict.fromkeys(map(_place, named))), where=where)
+    logdir = find_logdir(options)
+    if "://" in logdir:
+        return _choose_remote(options, logdir, where)
+
+    from runfold.experiments import open_experiments
+
+    experiments = open_experiments(logdir)
+    trials = [experiments.find_trial(text) for text in options.trial_ids or ()]
+    narrowed = {trial.experiment for trial in trials}
+    chosen = [
+        name for id, name in (_find(experiments, text) for text in named) if id not in narrowed
+    ]
+    return Sources(
+        (experiments.logdir,),
+        tuple(dict.fromkeys(trial.name for trial in trials)) or None,
+        tuple(dict.fromkeys(chosen)),
+        where,
+    )
+
+
+def _choose_remote(options: argparse.Namespace, logdir: str, where: str) -> Sources:
+    """Names below a logdir that lies elsewhere: there are no ids there."""
+    from runfold.serve.tensorboards.sources import Sources
+
+    trials = tuple(dict.fromkeys(options.trial_ids or ())) or None
+    return Sources((logdir,), trials, tuple(dict.fromkeys(options.experiments)), where)
+
+
+def _find(experiments: Experiments, text: str) -> tuple[int, str]:
+    """The id and name of an experiment; id 0 for a folder in which there is no run yet."""
+    try:
+        one = experiments.find(text)
+    except UnknownExperiment:
+        name = text.rstrip("/")
+        if name and os.sep not in name and os.path.isdir(os.path.join(experiments.logdir, name)):
+            return 0, name
+        if _is_path(text):
+            raise CommandError(
+                f"'{escape(text)}' is a path, and others are names of experiments. Give all of"
+                " one sort."
+            ) from None
+        raise
+    return one.id, one.name
+
+
+def _is_place(text: str) -> bool:
+    return "://" in text or _is_path(text)
+
+
+def _is_path(text: str) -> bool:
+    """Whether an experiment is given by the path of its folder: with a slash, as a shell does."""
+    return os.sep in text.rstrip(os.sep) or text in (os.curdir, os.pardir)
+
+
+def _place(text: str) -> str:
+    if "://" in text:
+        return text
+    path = os.path.abspath(os.path.expanduser(text))
+    if not os.path.exists(path):
+        raise LogdirNotFound(f"{escape(text)}: there is no such folder.")
+    return path

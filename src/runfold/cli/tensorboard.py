@@ -1,0 +1,272 @@
+"""The command `runfold tensorboard`."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from typing import TYPE_CHECKING
+
+from runfold.cli.actions import Action, add_actions, add_logdir
+from runfold.cli.instances import add_list, open_store, print_list
+from runfold.cli.terminal import CommandError, note, print_json
+from runfold.text import escape
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from runfold.cli.parser import Parser
+    from runfold.serve.tensorboards.options import Options
+    from runfold.serve.tensorboards.service import Service
+    from runfold.serve.tensorboards.store import Instance, Store
+
+HELP = """\
+Start real TensorBoards on chosen runs, look after them, and end them.
+
+A service in the background keeps them, or `runfold serve` where it runs, and
+shows each at an address of its own behind a link that logs the browser in. Each
+has an id and a name; either will do wherever one is asked for, and so does the
+beginning of an id. One that nobody has looked at for 30 minutes ends. Without an
+action they are listed.
+
+Example:
+  runfold tensorboard start small big --logdir demo-runs
+
+Exit status: 0; 1 for an instance that ended before it could be shown; 2 for an
+experiment, trial, instance or path that is not there, or a wrong option.
+"""
+
+_LOOK_SECONDS = 0.05
+_END_SECONDS = 30.0
+
+
+def add_arguments(parser: Parser) -> None:
+    """Declare the actions and their options."""
+    add_actions(parser, ACTIONS)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Do what was asked for."""
+    status: int = options.run(options)
+    return status
+
+
+# start and open
+
+
+def _add_start(parser: Parser) -> None:
+    parser.add_argument(
+        "experiments",
+        nargs="*",
+        metavar="EXPERIMENT",
+        help="Ids, names or their beginnings; or paths or URLs of folders. Default: all.",
+    )
+    parser.add_argument(
+        "--trial-ids",
+        "-t",
+        nargs="+",
+        metavar="ID",
+        help="Only these trials, by id or name, also of several experiments. Default: all.",
+    )
+    parser.add_where()
+    add_logdir(parser)
+    _add_no_browser(parser)
+    parser.add_argument(
+        "--detach", "-d", action="store_true", help="Print the id at once. Default: off."
+    )
+    parser.add_argument(
+        "--config",
+        action="append",
+        nargs="+",
+        default=[],
+        metavar="NAME=VALUE",
+        help="Set a flag of TensorBoard, such as reload_interval=30, or idle_timeout=2h."
+        " Default: none.",
+    )
+    parser.add_argument(
+        "--config-file", metavar="YAML", help="Read such settings from a file. Default: none."
+    )
+    parser.add_argument(
+        "--description", default="", metavar="TEXT", help="What it is for. Default: none."
+    )
+
+
+def _add_no_browser(parser: Parser) -> None:
+    parser.add_argument(
+        "--no-browser", action="store_true", help="Open no browser. Default: one is opened."
+    )
+
+
+def _start(options: argparse.Namespace) -> int:
+    from runfold.cli.sources import choose_sources
+    from runfold.serve.audit import record_action
+    from runfold.serve.tensorboards.requests import open_instance
+    from runfold.serve.tensorboards.service import call_service, ensure_service
+
+    sources, settings = choose_sources(options), _read_options(options)
+    with open_store() as store:
+        instance, is_new = open_instance(store, sources, settings, options.description)
+        if is_new:
+            record_action("tensorboard start", f"{instance.id} {instance.name}", how="command")
+        starting = call_service()
+        if options.detach:
+            print(instance.id)
+            return 0
+        if not is_new:
+            note("It shows the same already.")
+        return _show(store, instance, ensure_service(starting), options)
+
+
+def _read_options(options: argparse.Namespace) -> Options:
+    from runfold.serve.tensorboards.options import read_config, read_options, split_setting
+
+    config = read_config(options.config_file) if options.config_file else {}
+    config.update(split_setting(text) for texts in options.config for text in texts)
+    return read_options(config)
+
+
+def _add_open(parser: Parser) -> None:
+    _add_id(parser)
+    _add_no_browser(parser)
+
+
+def _open(options: argparse.Namespace) -> int:
+    from runfold.serve.tensorboards.service import ensure_service
+
+    with open_store() as store:
+        instance = store.get(options.id)
+        return _show(store, instance, ensure_service(), options)
+
+
+def _show(store: Store, instance: Instance, service: Service, options: argparse.Namespace) -> int:
+    """Wait until an instance answers, print its link, and open the browser there."""
+    from runfold.cli.browser import show_link
+
+    while instance.state == "STARTING":
+        time.sleep(_LOOK_SECONDS)
+        instance = store.get(instance.id)
+    if instance.state not in ("WAITING", "RUNNING"):
+        note(f"{instance.name} ({instance.id}) has ended. {instance.message}".rstrip())
+        return 1
+    link = service.link(instance.id)
+    print(f"{instance.name} ({instance.id}): {link}")
+    if instance.state == "WAITING":
+        note(f"There is no event file yet. {instance.message}".rstrip())
+    note(f"The link works once; `runfold tensorboard open {instance.id}` gives the next.")
+    if not options.no_browser:
+        show_link(link, store.folder_of(instance.id))
+    return 0
+
+
+# logs, kill and config
+
+
+def _add_id(parser: Parser) -> None:
+    parser.add_argument("id", metavar="ID", help="An id, its beginning, or a name.")
+
+
+def _add_logs(parser: Parser) -> None:
+    _add_id(parser)
+    parser.add_argument(
+        "--follow", "-f", action="store_true", help="Go on until it has ended. Default: off."
+    )
+    part = parser.add_mutually_exclusive_group()
+    for name in ("head", "tail"):
+        word = "first" if name == "head" else "last"
+        part.add_argument(
+            f"--{name}", type=_count, metavar="N", help=f"Only the {word} lines. Default: all."
+        )
+    parser.add_argument(
+        "--json", action="store_true", help="Print an object of JSON a line. Default: off."
+    )
+
+
+def _count(text: str) -> int:
+    if not (text.isascii() and text.isdecimal()):
+        raise argparse.ArgumentTypeError(f"'{text}' is no number of lines")
+    return int(text)
+
+
+def _logs(options: argparse.Namespace) -> int:
+    from runfold.serve.tensorboards.requests import read_log
+
+    with open_store() as store:
+        instance = store.get(options.id)
+        lines = read_log(
+            store, instance.id, head=options.head, tail=options.tail, follow=options.follow
+        )
+        for line in lines:
+            if options.json:
+                print_json({"id": instance.id, "line": line})
+            else:
+                print(escape(line, 100_000), flush=options.follow)
+    return 0
+
+
+def _add_kill(parser: Parser) -> None:
+    parser.add_argument("ids", nargs="+", metavar="ID", help="Ids, their beginnings, or names.")
+    parser.add_argument(
+        "--force", "-f", action="store_true", help="Pass over those that are unknown. Default: off."
+    )
+
+
+def _kill(options: argparse.Namespace) -> int:
+    from runfold.serve.audit import record_action
+    from runfold.serve.tensorboards.requests import end_instance
+    from runfold.serve.tensorboards.service import ensure_service
+
+    with open_store() as store:
+        # All are looked up first: a mistake in the last must not come after the first has ended.
+        doomed = [one for one in _find_all(store, options) if one.is_live]
+        for one in doomed:
+            end_instance(store, one.id)
+            record_action("tensorboard kill", f"{one.id} {one.name}", how="command")
+        if doomed:
+            ensure_service()
+        deadline = time.monotonic() + _END_SECONDS
+        for one in doomed:
+            while store.get(one.id).is_live:
+                if time.monotonic() > deadline:
+                    raise CommandError(f"{one.name} ({one.id}) has not ended yet. Ask again.")
+                time.sleep(_LOOK_SECONDS)
+            print(one.id)
+    return 0
+
+
+def _find_all(store: Store, options: argparse.Namespace) -> Iterator[Instance]:
+    from runfold.serve.tensorboards.store import UnknownInstance
+
+    for text in dict.fromkeys(options.ids):
+        try:
+            yield store.get(text)
+        except UnknownInstance as error:
+            if not options.force:
+                raise
+            note(str(error))
+
+
+def _config(options: argparse.Namespace) -> int:
+    with open_store() as store:
+        one = store.get(options.id)
+    settings = one.options
+    print_json(
+        {
+            "id": one.id,
+            "name": one.name,
+            "description": one.description,
+            "sources": one.sources,
+            "idle_timeout": settings.idle_timeout,
+            "config": dict(settings.flags),
+            "arguments": settings.to_arguments(),
+        }
+    )
+    return 0
+
+
+ACTIONS = {
+    "list": Action("List the instances.", add_list, print_list),
+    "start": Action("Start one, or open the one that shows the same.", _add_start, _start),
+    "open": Action("Open one in the browser.", _add_open, _open),
+    "logs": Action("Print what one has printed.", _add_logs, _logs),
+    "kill": Action("End instances.", _add_kill, _kill),
+    "config": Action("Print what one shows, and how it is set up, as JSON.", _add_id, _config),
+}

@@ -1,0 +1,124 @@
+"""The service in the background: one for each user, found, started, taken over from, and ended."""
+
+import re
+import signal
+import stat
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import httpx
+import psutil
+import pytest
+from boards import group_of, until
+from servers import serving
+from services import (
+    end_service,
+    kill_hard,
+    known,
+    logged_in,
+    own_state,
+    read_link,
+    say,
+    service_pid,
+    start,
+    write_experiments,
+)
+
+from runfold.serve.tensorboards.service import NoService, Service, ensure_service, find_service
+from runfold.state import state_folder
+
+SERVICE = [sys.executable, "-P", "-m", "runfold.serve.tensorboards.service"]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    with own_state(tmp_path):
+        write_experiments(tmp_path / "runs", "big")
+        yield tmp_path
+
+
+def services() -> list[psutil.Process]:
+    """The processes of services that this test started."""
+    mine = state_folder()
+    found = []
+    for process in psutil.process_iter():
+        try:
+            is_service = SERVICE[-1] in process.cmdline()
+            if is_service and mine.startswith(process.environ()["XDG_STATE_HOME"]):
+                found.append(process)
+        except (psutil.Error, KeyError):
+            continue
+    return found
+
+
+def test_two_who_ask_at_once_get_the_same_service(folder):
+    assert find_service() is None
+    with ThreadPoolExecutor(2) as pool:
+        first, second = pool.map(lambda _: ensure_service(), range(2))
+    assert first == second == find_service()
+    # The other one sees that it is not needed.
+    until(lambda: [one.pid for one in services()] == [first.pid])
+    path = Path(state_folder("tensorboards", "service.json"))
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert first.token not in repr(first)
+    assert httpx.get(f"{first.url}/api/tensorboards").status_code == 403
+    headers = {"Authorization": f"Bearer {first.token}"}
+    listed = httpx.get(f"{first.url}/api/tensorboards", headers=headers)
+    assert listed.json() == {"tensorboards": []}
+    refused = httpx.post(f"{first.url}/api/tensorboards", headers=headers, json={})
+    assert "`runfold tensorboard start`" in refused.json()["error"]
+
+
+def test_instance_outlives_a_killed_service_and_ends_with_one_that_is_ended(folder):
+    id, _ = start("--logdir", folder / "runs")
+    before = known(id)
+    pid = service_pid()
+    kill_hard(pid)
+    assert find_service() is None
+    _, out, _ = say("open", id, "--no-browser")
+    assert service_pid() != pid
+    assert (known(id).pid, known(id).restarts) == (before.pid, 0)
+    with logged_in(read_link(out)[1]) as client:
+        assert client.get("data/runs").json() == ["big/seed-1", "big/seed-2"]
+    assert before.pid is not None
+    end_service()
+    assert group_of(before.pid) == set()
+    assert known(id).state == "TERMINATED"
+    assert find_service() is None
+
+
+def test_serve_is_the_service_while_it_runs(folder):
+    with serving(folder / "runs") as served:
+        service = until(find_service)
+        assert service.url == served.url
+        id, link = start("--logdir", folder / "runs")
+        assert link.startswith(served.url)
+        with logged_in(link) as client:
+            assert client.get("data/runs").json() == ["big/seed-1", "big/seed-2"]
+        pid = known(id).pid
+        status, said = served.end(signal.SIGTERM)
+        assert (status, said) == (0, "")
+    assert pid is not None
+    assert group_of(pid) == set()
+    assert not Path(state_folder("tensorboards", "service.json")).exists()
+
+
+def test_service_ends_by_itself_when_nothing_is_left_to_keep(folder):
+    done = subprocess.run([*SERVICE, "0.2"], capture_output=True, timeout=60, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert find_service() is None
+
+
+def test_service_that_cannot_be_started_says_where_to_look(folder, monkeypatch):
+    Path(state_folder("tensorboards")).mkdir(parents=True)
+    Path(state_folder("tensorboards", "instances.sqlite")).write_text("no database at all" * 100)
+    with pytest.raises(NoService, match=re.escape("service.log")):
+        ensure_service()
+
+
+def test_service_whose_address_another_has_is_none():
+    assert Service("http://127.0.0.1:1", "x", 1) is not None
+    with pytest.raises(NoService, match="does not answer"):
+        Service("http://127.0.0.1:1", "x", 1).poke()
