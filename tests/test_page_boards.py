@@ -83,6 +83,9 @@ def test_selection_opens_as_a_tensorboard_of_exactly_these_runs(show):
     expect(frame.get_by_text("loss").first).to_be_visible()
     eventually(page, lambda: runs_in(section) == sorted(CHOSEN))
     assert section.locator("iframe").bounding_box()["height"] > 600
+    section.get_by_role("button", name=f"Kill {name}").click()
+    frame.get_by_text("Pinned").first.click()
+    expect(section.get_by_role("button", name="Kill it")).to_have_count(0)
     # The same choice is the same TensorBoard.
     _, again = opened(start(show, RUNS[1], RUNS[3]))
     assert again == name

@@ -23,8 +23,16 @@ export function Menu({ title, label, children }: Props) {
     const leave = (event: Event) => {
       if (event.target instanceof Node && !box.current?.contains(event.target)) setOpen(false);
     };
+    // A click into a frame is not told here, but the frame has the focus then.
+    const lose = () => {
+      if (document.activeElement instanceof HTMLIFrameElement) setOpen(false);
+    };
     addEventListener("pointerdown", leave);
-    return () => removeEventListener("pointerdown", leave);
+    addEventListener("blur", lose);
+    return () => {
+      removeEventListener("pointerdown", leave);
+      removeEventListener("blur", lose);
+    };
   }, [isOpen]);
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: Escape reaches it from what is inside
