@@ -57,6 +57,8 @@ def opened(page):
 
 def runs_in(section):
     """The runs that the TensorBoard in a frame has, as its own page asks for them."""
+    title = section.frame_locator("iframe").get_by_text("TensorBoard", exact=True)
+    expect(title.first).to_be_visible(timeout=STARTED)
     frame = section.locator("iframe").element_handle().content_frame()
     return sorted(frame.evaluate("fetch('data/runs').then(answer => answer.json())"))
 
@@ -66,10 +68,10 @@ def kill(place, name):
     place.get_by_role("button", name="Kill it").click()
 
 
-def processes(state):
-    """The processes that keep their files in a folder."""
+def processes(part):
+    """The processes that have something in their command, such as the folder of their files."""
     found = psutil.process_iter(["cmdline"])
-    return [one.pid for one in found if any(str(state) in arg for arg in one.info["cmdline"] or ())]
+    return [one for one in found if any(str(part) in arg for arg in one.info["cmdline"] or ())]
 
 
 def test_selection_opens_as_a_tensorboard_of_exactly_these_runs(show):
@@ -116,6 +118,21 @@ def test_log_is_shown_and_kill_ends_it(show, state):
     expect(section).to_have_count(0)
 
 
+def test_crash_is_shown_and_what_comes_of_it(show):
+    page = start(show, RUNS[2])
+    section, name = opened(page)
+    page.get_by_role("button", name="Close").click()
+    entry = page.get_by_role("listitem", name=name)
+    for process in processes(f"/{entry.locator('code').inner_text()}"):
+        process.kill()
+    expect(entry).to_contain_text("restarted 1 time")
+    expect(entry.locator(".message")).to_contain_text("It was ended by SIGKILL.")
+    expect(entry.locator(".board-state")).to_have_text("running", timeout=STARTED)
+    entry.get_by_role("button", name=f"Open {name}").click()
+    eventually(page, lambda: runs_in(section) == sorted({*RUNS} - {RUNS[2]}))
+    kill(section, name)
+
+
 def test_experiments_are_chosen_by_name(show):
     page = show(tab="boards")
     page.get_by_role("button", name="Start with experiments").click()
@@ -136,7 +153,7 @@ def test_graphs_and_embeddings_of_a_run_lead_to_its_tensorboard(show):
     section, name = opened(page)
     expect(section.locator(".shows")).to_have_text(f"run {RUNS[3]}")
     frame = section.locator("iframe").element_handle().content_frame()
-    assert frame.url.endswith("/#projector")
+    eventually(page, lambda: frame.url.endswith("/#projector"))
     link = section.get_by_role("link", name=f"Open {name} in a tab")
     assert link.get_attribute("href") == frame.url.removeprefix(show.url)
     kill(section, name)
