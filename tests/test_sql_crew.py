@@ -57,6 +57,13 @@ def test_nothing_of_a_query_is_there_for_the_next(ask):
         ask("select * from kept")
 
 
+def test_nothing_in_the_folder_that_one_is_in_is_run(ask, tmp_path, monkeypatch):
+    (tmp_path / "duckdb.py").write_text("open('was-run', 'w')")
+    monkeypatch.chdir(tmp_path)
+    assert ask("select 2 as n") == {"n": [2]}
+    assert not (tmp_path / "was-run").exists()
+
+
 @pytest.mark.parametrize(
     ("query", "limits", "error"),
     [

@@ -28,7 +28,7 @@ def finish_elsewhere(
     try:
         done = subprocess.run(
             # The URL, which may hold a password, is for nobody who lists processes.
-            [sys.executable, "-c", _PROGRAM],
+            [sys.executable, "-P", "-c", _PROGRAM],
             input=json.dumps(task).encode(),
             stdout=subprocess.PIPE,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},

@@ -81,7 +81,8 @@ def size_of(process: Process) -> int:
 
 def _start() -> Process:
     return subprocess.Popen(
-        [sys.executable, "-c", _CODE],
+        # -P: the folder that one is in may be a log of a stranger, with a duckdb.py.
+        [sys.executable, "-P", "-c", _CODE],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
