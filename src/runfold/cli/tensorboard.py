@@ -29,7 +29,7 @@ beginning of an id. One that nobody has looked at for 30 minutes ends. Without a
 action they are listed.
 
 Example:
-  runfold tensorboard start small big --logdir demo-runs
+  runfold tensorboard start lr-0.1 --logdir demo-runs
 
 Exit status: 0; 1 for an instance that ended before it could be shown; 2 for an
 experiment, trial, instance or path that is not there, or a wrong option.

@@ -20,7 +20,7 @@ They are the runs in its folder, each with its id, which is its own among all
 trials of the logdir and stays the same when more appear.
 
 Example:
-  runfold trials small --logdir demo-runs
+  runfold trials lr-0.1 --logdir demo-runs
 
 Exit status: 0, or 2 for an experiment or a path that is not there.
 """
