@@ -101,6 +101,7 @@ def test_log_is_shown_and_kill_ends_it(show, state):
     live = watching.get_by_role("list", name="TensorBoards", exact=True)
     entry = live.get_by_role("listitem", name=name)
     expect(entry.locator(".board-state")).to_have_text("running")
+    expect(entry).to_contain_text("in use")
     running = processes(state)
     section.get_by_role("button", name=f"Kill {name}").click()
     section.get_by_role("button", name="Kill it").press("Escape")

@@ -3,6 +3,7 @@ import {
   type Board,
   chooseSources,
   describeExit,
+  describeUse,
   experimentOf,
   readBoards,
   startBoard,
@@ -50,6 +51,10 @@ test("an end is told by its status or its signal", () => {
     "exit status 3",
     "ended by signal 9",
   ]);
+});
+
+test("one that somebody looks at is not idle", () => {
+  expect([null, 0, 754].map(describeUse)).toEqual(["", "in use", "idle for 12 min 34 s"]);
 });
 
 test("what was asked for before a start does not hide what was started", async () => {

@@ -1,6 +1,7 @@
 /** Real TensorBoards: which there are and how they are, the same in every part of the page. */
 
 import { useSyncExternalStore } from "react";
+import { formatDuration } from "../format/number";
 import { getJson, sendJson } from "./api";
 
 export type BoardState = "STARTING" | "WAITING" | "RUNNING" | "TERMINATING" | "TERMINATED";
@@ -27,7 +28,7 @@ export interface Board extends Sources {
   started: number | null;
   ended: number | null;
   /** Seconds since somebody looked at it, where that is known. */
-  idle?: number | null;
+  idle: number | null;
   /** Negative for the signal that ended it. */
   exitStatus: number | null;
   restarts: number;
@@ -97,6 +98,12 @@ export function summarise({ runs, experiments, where }: Sources): string {
 export function describeExit(status: number | null): string {
   if (status === null) return "";
   return status < 0 ? `ended by signal ${-status}` : `exit status ${status}`;
+}
+
+/** Whether somebody looks at one, or for how long nobody did; a page that is open is no idleness. */
+export function describeUse(idle: number | null): string {
+  if (idle === null) return "";
+  return idle === 0 ? "in use" : `idle for ${formatDuration(idle)}`;
 }
 
 let current: Boards = { all: [], isLoaded: false, error: null };

@@ -12,13 +12,14 @@ import {
   chooseSources,
   describeBoard,
   describeExit,
+  describeUse,
   experimentOf,
   isLive,
   isServing,
   refresh,
   useBoards,
 } from "../data/boards";
-import { formatDuration, formatTime } from "../format/number";
+import { formatTime } from "../format/number";
 import { useChoice } from "../state/choice";
 import { useView } from "../state/view";
 import "./boards.css";
@@ -154,7 +155,7 @@ function Entry({ board }: { board: Board }) {
     board.ended ? `ended ${formatTime(board.ended)}` : "",
     exit,
     board.started ? `started ${formatTime(board.started)}` : "",
-    isServing(board) && board.idle != null ? `idle for ${formatDuration(board.idle)}` : "",
+    isServing(board) ? describeUse(board.idle) : "",
     board.restarts ? `restarted ${board.restarts} time${board.restarts === 1 ? "" : "s"}` : "",
   ].filter(Boolean);
   return (

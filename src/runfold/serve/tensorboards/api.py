@@ -60,7 +60,8 @@ async def list_instances(request: Request) -> Response:
     """All TensorBoards of this user, the oldest first."""
     boards = _boards_of(request)
     here = _logdirs(request.app.state.source)
-    return JsonResponse({"tensorboards": [_describe(one, here) for one in await boards.all()]})
+    found = [_describe(boards, one, here) for one in await boards.all()]
+    return JsonResponse({"tensorboards": found})
 
 
 async def start(request: Request) -> Response:
@@ -77,7 +78,7 @@ async def start(request: Request) -> Response:
     if is_new:
         record_action("tensorboard start", f"{instance.id} {instance.name}", how="page")
         boards.poke()
-    return JsonResponse({**_describe(instance, sources.logdirs), "isNew": is_new})
+    return JsonResponse({**_describe(boards, instance, sources.logdirs), "isNew": is_new})
 
 
 async def kill(request: Request) -> Response:
@@ -92,7 +93,7 @@ async def kill(request: Request) -> Response:
         instance = end_instance(await boards.store(), instance.id)
         record_action("tensorboard kill", f"{instance.id} {instance.name}", how="page")
         boards.poke()
-    return JsonResponse(_describe(instance, _logdirs(request.app.state.source)))
+    return JsonResponse(_describe(boards, instance, _logdirs(request.app.state.source)))
 
 
 async def log(request: Request) -> Response:
@@ -166,7 +167,7 @@ def _logdirs(source: Source) -> tuple[str, ...]:
     return tuple(path if "://" in path else os.path.abspath(path) for path in source.paths)
 
 
-def _describe(instance: Instance, here: tuple[str, ...]) -> dict[str, Any]:
+def _describe(boards: Boards, instance: Instance, here: tuple[str, ...]) -> dict[str, Any]:
     """What a page is told; whole paths and the key are not its business."""
     sources = instance.sources
     return {
@@ -184,6 +185,7 @@ def _describe(instance: Instance, here: tuple[str, ...]) -> dict[str, Any]:
         "created": instance.created,
         "started": instance.started,
         "ended": instance.ended,
+        "idle": boards.idle_of(instance.id),
         "exitStatus": instance.exit_status,
         "restarts": instance.restarts,
         "message": instance.message,

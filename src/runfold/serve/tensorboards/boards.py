@@ -79,6 +79,10 @@ class Boards:
         """Whether this server is the one that acts."""
         return self._keeper is not None and self._keeper.acts.is_set()
 
+    def idle_of(self, id: str) -> float | None:
+        """For how many seconds nobody has looked at an instance; known by the service alone."""
+        return None if self._keeper is None else self._keeper.idle_of(id)
+
     def poke(self) -> None:
         """Let whoever acts look at the store at once."""
         if self._keeper is not None and self.is_service:

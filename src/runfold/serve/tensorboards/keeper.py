@@ -92,6 +92,11 @@ class Keeper:
         """Look at the store at once."""
         self._poked.set()
 
+    def idle_of(self, id: str) -> float | None:
+        """For how many seconds nobody has looked at an instance; None where that is not known."""
+        kept = self._kept.get(id)
+        return None if kept is None else kept.idle
+
     async def supervise(self) -> None:
         """Act on the store until cancelled; first wait until no other keeper does.
 

@@ -75,6 +75,8 @@ class Kept:
         self._crashes: deque[float] = deque(maxlen=CRASHES)
         self.is_down = asyncio.Event()
         self.ending = ""
+        # For how many seconds nobody has looked at it; None while it does not answer.
+        self.idle: float | None = None
         self._crash = ""
         self._is_silent = False
         if instance.wanted == "down":
@@ -153,6 +155,7 @@ class Kept:
                     self._is_silent = True
             else:
                 answered = time.monotonic()
+                self.idle = health.get("idle")
                 noted = self._note_health(process, health, noted)
                 if answered - began > _LONG_SECONDS:
                     self._crashes.clear()
@@ -188,7 +191,7 @@ class Kept:
             if status in (0, UNUSABLE):  # by itself, as when idle, or in vain
                 self._note_end(status, fact)
                 return False
-        self._process = None
+        self._process = self.idle = None
         self._crash = f"{fact} It was started again at {time.strftime('%Y-%m-%d %H:%M:%S')}."
         self._crashes.append(time.monotonic())
         if len(self._crashes) == CRASHES:
