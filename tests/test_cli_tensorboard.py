@@ -61,13 +61,9 @@ def test_experiments_are_named_by_id_prefix_or_path(folder):
     assert detached("1", "sm", "other one, 'ü':") == Sources(
         (logdir,), None, ("big", "small", "other one, 'ü':")
     )
-    assert detached("runs/big/", "./runs/small") == Sources(
-        (f"{logdir}/big", f"{logdir}/small")
-    )
+    assert detached("runs/big/", "./runs/small") == Sources((f"{logdir}/big", f"{logdir}/small"))
     assert detached() == Sources((logdir,))
-    assert detached("--where", "last['loss'] > 1") == Sources(
-        (logdir,), where="last['loss'] > 1"
-    )
+    assert detached("--where", "last['loss'] > 1") == Sources((logdir,), where="last['loss'] > 1")
 
 
 @pytest.mark.parametrize(
