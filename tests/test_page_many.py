@@ -53,6 +53,17 @@ def test_thousands_of_runs_are_drawn_and_folded(show):
     expect(plot(found)).to_have_attribute("aria-label", re.compile("10 lines"))
 
 
+def test_few_of_thousands_are_chosen_and_the_address_keeps_them(show):
+    page = show(search="wide", tags="wide/tag-0")
+    sidebar = page.get_by_role("complementary", name="Runs")
+    sidebar.get_by_role("button", name="None").click()
+    sidebar.get_by_role("checkbox", name="wide-3", exact=True).check()
+    page.reload()
+    expect(sidebar).to_contain_text(f"1 of {RUNS + FEWER_RUNS} runs")
+    expect(plot(chart(page, "wide/tag-0"))).to_have_attribute("aria-label", re.compile("1 lines"))
+    expect(sidebar.get_by_role("checkbox", name="wide-3", exact=True)).to_be_checked()
+
+
 def test_charts_far_below_are_asked_for_when_one_comes_there(show):
     asked = []
     page = show(tab="text")

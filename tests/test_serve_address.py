@@ -26,3 +26,8 @@ def test_pattern_that_goes_back_for_ever_is_matched_at_once():
 def test_tags_are_found_by_a_part_or_a_pattern(pattern, found):
     view = read_view(urlencode({"tags": pattern}))
     assert view.find_tags(["train/Loss", "val/loss", "lr[0]"]) == found
+
+
+@pytest.mark.parametrize("before", ["", "?", "http://127.0.0.1:8000/?", "http://[::1]:8000/#"])
+def test_address_is_read_with_or_without_what_stands_before_it(before):
+    assert read_view(f"{before}tab=runs&by=(?P<lr>[^/#]%2B)").by == "(?P<lr>[^/#]+)"

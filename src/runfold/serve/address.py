@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlencode
@@ -101,11 +102,13 @@ FIELDS = (*_NAMES, *_LOOKS)
 
 
 def read_view(address: str) -> View:
-    """The view of an address, with or without what stands before its question mark.
+    """The view of an address, with or without what stands before its question mark or hash.
 
     Raises BadRequest for a name or value that the page does not know.
     """
-    said = dict(parse_qsl(address.rpartition("?")[2].strip(), keep_blank_values=True))
+    # A pattern that somebody wrote by hand may have such signs too.
+    text = re.sub(r"^([^=?#]*[?#])?", "", address.strip())
+    said = dict(parse_qsl(text, keep_blank_values=True))
     for name in said:
         if name not in FIELDS:
             raise BadRequest(not_one_of("the view", name, FIELDS))

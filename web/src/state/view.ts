@@ -6,7 +6,11 @@ import { readView, type View, writeView } from "./address";
 
 export * from "./address";
 
-const readAddress = () => readView(location.search || (report?.view ?? ""));
+// The server, and whatever stands before it, takes an address only up to some length.
+const MOST_CHARACTERS = 4000;
+
+const readAddress = () =>
+  readView(location.search || location.hash.slice(1) || (report?.view ?? ""));
 
 let current = readAddress();
 const listeners = new Set<() => void>();
@@ -14,7 +18,9 @@ const listeners = new Set<() => void>();
 function show(view: View, isStep: boolean): void {
   current = view;
   const search = writeView(view);
-  const address = search ? `?${search}` : location.pathname;
+  // Behind the # it stays in the browser: a thousand runs that are off are a long text.
+  const sign = search.length > MOST_CHARACTERS ? "#" : "?";
+  const address = location.pathname + (search && sign + search);
   try {
     // A step back brings another page back, not each letter of a filter.
     if (isStep) history.pushState(null, "", address);
