@@ -165,3 +165,25 @@ def test_fold_follows_the_runs(seeds):
         write(seeds / f"seed-{seed}", scalars("loss", (50, 0.0)), number=2)
     client.source.refresh()
     assert told(client.post("/api/fold", tags=["loss"]))[0]["points"] == 51
+
+
+@pytest.mark.parametrize("pattern", [r"(?P<seed>\d)?-(?P<n>[0-4])", "(?P<all>.)(?!.*5)"])
+def test_pattern_finds_the_groups_of_the_library(seeds, pattern):
+    table = Client(seeds).post("/api/fold", tags=["loss"], by=pattern)
+    assert {one["group"]: one["runs"] for one in told(table)} == {
+        name: list(group.runs) for name, group in rf.open(seeds).reduce(by=pattern).groups.items()
+    }
+
+
+def test_pattern_that_would_take_for_ever_is_given_up(tmp_path):
+    write(tmp_path / ("a" * 60), scalars("loss", (0, 1.0)))
+    status, error = Client(tmp_path).refused("/api/fold", tags=["loss"], by="(?P<a>(a+)+)$b")
+    assert status == 400
+    assert "was given up" in error
+
+
+def test_pattern_that_cannot_be_read_is_said(seeds):
+    for pattern in ("(?P<a>[)", "(?P<a>a{9999999999})"):
+        status, error = Client(seeds).refused("/api/fold", tags=["loss"], by=pattern)
+        assert status == 400
+        assert "is no regular expression" in error

@@ -24,6 +24,8 @@ PARENT = "parent"
 One = str | Callable[[Any], object]
 By = One | Sequence[One] | None
 Key = dict[str, Any]
+# Gives the named groups of a pattern in each of some names, None where it is not found.
+Search = Callable[[str, Sequence[str]], Sequence[Key | None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +46,27 @@ class Grouping:
     left_out: list[str] = field(default_factory=list)
 
 
-def make_groups(logs: Iterable[RunLog], by: By = None) -> Grouping:
+def search_names(pattern: str, names: Sequence[str]) -> list[Key | None]:
+    """What the named groups of a regular expression are in each name; None where it is not found.
+
+    Raises CannotFold for what is no regular expression. One such as `(?P<a>(x+)+)$` can
+    take for ever, and no other thread does anything meanwhile.
+    """
+    try:
+        search = re.compile(pattern).search
+    except (re.error, OverflowError, RecursionError) as error:
+        raise CannotFold(f"'{escape(pattern)}' is no regular expression: {error}.") from None
+    return [found.groupdict() if (found := search(name)) else None for name in names]
+
+
+def make_groups(logs: Iterable[RunLog], by: By = None, search: Search = search_names) -> Grouping:
     """Share runs out among groups; with `by` None all are one group with an empty name.
 
     Each of `by` is the name of an hparam, "parent" for the folder that a run
     lies in, a regular expression with named groups that is searched in the
     run's name, or a function of the log that gives a value, or several by
     name. A run for which one of them has no answer is left out, and said so;
-    CannotFold is raised where no run has any.
+    CannotFold is raised where no run has any. Patterns are looked for by `search`.
 
     Folders that hold nothing but another run's hparams, as torch makes them,
     and those that Runfold itself wrote, are no runs to fold.
@@ -63,7 +78,7 @@ def make_groups(logs: Iterable[RunLog], by: By = None) -> Grouping:
         made = human_count(len(metrics), "folder")
         tags = list(dict.fromkeys(tag for log in metrics for tag in log.scalars))
         left_out.append(f"the metrics in {made} of add_hparams: {human_list(tags)}")
-    keys = [_key_function(one, runs, settings) for one in _each(by)]
+    keys = [_key_function(one, runs, settings, search) for one in _each(by)]
     found: dict[tuple[tuple[str, str, str], ...], tuple[Key, list[RunLog]]] = {}
     keyless: dict[str, list[str]] = {}
     for log in runs:
@@ -115,7 +130,7 @@ def _is_folded(log: RunLog) -> bool:
 
 
 def _key_function(
-    one: One, runs: list[RunLog], settings: Mapping[str, Mapping[str, Any]]
+    one: One, runs: list[RunLog], settings: Mapping[str, Mapping[str, Any]], search: Search
 ) -> tuple[str, Callable[[RunLog], Key | None]]:
     """What a run lacks that it gives no answer for, and the function that asks it."""
     if not isinstance(one, str):
@@ -123,12 +138,9 @@ def _key_function(
     if one == PARENT:
         return "a folder", lambda log: {PARENT: log.name.rpartition("/")[0] or "."}
     if "(?P<" in one:
-        try:
-            search = re.compile(one).search
-        except re.error as error:
-            raise CannotFold(f"'{escape(one)}' is no regular expression: {error}.") from None
-        reason = f"a name that matches '{escape(one)}'"
-        return reason, lambda log: (found := search(log.name)) and found.groupdict()
+        names = [log.name for log in runs]
+        found = dict(zip(names, search(one, names), strict=True))
+        return f"a name that matches '{escape(one)}'", lambda log: found[log.name]
     known = {name for log in runs for name in settings.get(log.name, {})}
     if runs and one not in known:
         raise CannotFold(_no_hparam(one, sorted(known)))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from runfold.reduce.groups import Grouping, make_groups
 from runfold.serve.errors import BadRequest
+from runfold.serve.patterns import search_apart
 from runfold.serve.request import Limit
 from runfold.text import escape
 
@@ -36,7 +37,7 @@ def group_logs(
     Raises UnknownRun, and CannotFold as `make_groups` does.
     """
     if groups is None:
-        return make_groups(source.logs(runs), by)
+        return make_groups(source.logs(runs), by, search_apart)
     if by is not None:
         raise BadRequest("'by' and 'groups' are two ways to say it; choose.")
     owner: dict[str, str] = {}
