@@ -25,8 +25,8 @@ Start real TensorBoards on chosen runs, look after them, and end them.
 A service in the background keeps them, or `runfold serve` where it runs, and
 shows each at an address of its own behind a link that logs the browser in. Each
 has an id and a name; either will do wherever one is asked for, and so does the
-beginning of an id. One that nobody has looked at for 30 minutes ends. Without an
-action they are listed.
+beginning of an id. One that nobody has looked at for 30 minutes ends. Without
+an action they are listed.
 
 Example:
   runfold tensorboard start lr-0.1 --logdir demo-runs
