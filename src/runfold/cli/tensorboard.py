@@ -107,7 +107,7 @@ def _start(options: argparse.Namespace) -> int:
         instance, is_new = open_instance(store, sources, settings, options.description)
         if is_new:
             record_action("tensorboard start", f"{instance.id} {instance.name}", how="command")
-        starting = call_service()
+        starting = call_service(store, instance)
         if options.detach:
             print(instance.id)
             return 0

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from runfold.log.process import started_at
 from runfold.serve.tensorboards.gate import KEY_HEADER
-from runfold.serve.tensorboards.process import is_process, read_json, write_json
+from runfold.serve.tensorboards.process import Detached, is_process, read_json, write_json
 from runfold.serve.tensorboards.requests import LOG
 from runfold.state import make_private
 
@@ -121,7 +121,7 @@ def spawn(instance: Instance, folder: str, program: Sequence[str] = CHILD) -> Pr
     write_json(os.path.join(folder, "settings.json"), settings)
     log = os.open(os.path.join(folder, LOG), os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)
     try:
-        child = subprocess.Popen(
+        child = Detached(
             [*program, folder],
             stdin=subprocess.DEVNULL,
             stdout=log,

@@ -146,7 +146,6 @@ class Kept:
         noted: dict[str, Any] = {}
         pause = 0.0
         while not await self._is_over(process, pause):
-            pause = _WATCH_SECONDS
             try:
                 health = await process.health()
             except (OSError, ValueError, TimeoutError):
@@ -159,6 +158,8 @@ class Kept:
                 noted = self._note_health(process, health, noted)
                 if answered - began > _LONG_SECONDS:
                     self._crashes.clear()
+            # One that was taken over may still be starting.
+            pause = _WATCH_SECONDS if noted else _START_SECONDS
             await asyncio.to_thread(_rotate, self._folder)
         return not self.is_down.is_set()
 

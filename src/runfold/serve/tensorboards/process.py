@@ -5,9 +5,17 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import subprocess
 from typing import Any
 
 from runfold.log.process import started_at
+
+
+class Detached(subprocess.Popen[bytes]):
+    """A process that may go on without the one that started it, of which Python would warn."""
+
+    def __del__(self) -> None:
+        self.poll()
 
 
 def is_process(pid: int | None, started: int | None) -> bool:

@@ -22,12 +22,13 @@ from urllib.parse import urlsplit
 
 from runfold.errors import RunfoldError
 from runfold.serve.tensorboards.boards import SERVICE, Boards, no_runs
-from runfold.serve.tensorboards.process import read_json
+from runfold.serve.tensorboards.process import Detached, read_json
 from runfold.state import make_private, state_folder
 from runfold.text import escape
 
 if TYPE_CHECKING:
     from runfold.serve.server import Server
+    from runfold.serve.tensorboards.store import Instance, Store
 
 _LOG = "service.log"
 _LARGEST_LOG = 1 << 20
@@ -90,12 +91,20 @@ def find_service() -> Service | None:
     return service
 
 
-def call_service() -> subprocess.Popen[bytes] | None:
-    """Let the service look at the store at once, or else begin to start one: its process.
+def call_service(store: Store, instance: Instance) -> subprocess.Popen[bytes] | None:
+    """Have an instance kept: the process of the service that is started for it, or None.
 
-    Of two that are started at once one ends by itself.
+    Where there is no service yet, the instance starts at the same time as it, and
+    is taken over by it. Of two services that are started at once one ends by itself.
     """
-    return None if find_service() is not None else _start()
+    if find_service() is not None:
+        return None
+    if instance.pid is None and instance.state == "STARTING":
+        from runfold.serve.tensorboards.instance import spawn
+
+        process = spawn(instance, store.folder_of(instance.id))
+        store.update(instance.id, pid=process.pid, pid_started=process.started)
+    return _start()
 
 
 def ensure_service(process: subprocess.Popen[bytes] | None = None) -> Service:
@@ -106,7 +115,7 @@ def ensure_service(process: subprocess.Popen[bytes] | None = None) -> Service:
     service = find_service()
     deadline = time.monotonic() + _START_SECONDS
     while service is None and time.monotonic() < deadline:
-        process = process or call_service()
+        process = process or _start()
         if process is not None and process.poll() not in (None, 0):
             break
         time.sleep(_LOOK_SECONDS)
@@ -122,20 +131,13 @@ def poke_service() -> None:
     find_service()
 
 
-class _Detached(subprocess.Popen[bytes]):
-    """A process that is meant to go on without us, of which Python would warn."""
-
-    def __del__(self) -> None:
-        self.poll()
-
-
 def _start() -> subprocess.Popen[bytes]:
     folder = make_private(state_folder("tensorboards"))
     log = os.open(os.path.join(folder, _LOG), os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)
     try:
         if os.fstat(log).st_size > _LARGEST_LOG:
             os.ftruncate(log, 0)
-        return _Detached(
+        return Detached(
             [sys.executable, "-P", "-m", "runfold.serve.tensorboards.service"],
             stdin=subprocess.DEVNULL,
             stdout=log,
