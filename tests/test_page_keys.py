@@ -58,7 +58,7 @@ def test_every_view_opens_by_enter(show):
 
 def test_table_is_walked_switched_sorted_and_opened(show):
     page = show(tab="runs")
-    heading = page.get_by_title("lr: sort", exact=True)
+    heading = page.get_by_title("hparam lr: sort", exact=True)
     tab_to(page, heading)
     page.keyboard.press("Enter")
     page.keyboard.press("Enter")

@@ -1,6 +1,8 @@
 """The table of runs in the page: sorted, grouped, filtered, with the columns one wants."""
 
+import pytest
 from page_logs import FAILED, RUNS
+from pages import chart, plot
 from playwright.sync_api import expect
 
 
@@ -26,7 +28,7 @@ def test_every_run_has_a_row_with_its_status_and_hparams(show):
 
 def test_heading_sorts_up_then_down_then_not_at_all(show):
     page = show(tab="runs")
-    heading = page.locator("main thead th", has=page.get_by_title("lr: sort", exact=True))
+    heading = page.locator("main thead th", has=page.get_by_title("hparam lr: sort", exact=True))
     for order, expected in [
         ("ascending", RUNS),
         ("descending", [*RUNS[2:], *RUNS[:2]]),
@@ -68,6 +70,24 @@ def test_runs_are_grouped_by_an_hparam_the_folder_or_a_pattern(show):
     ]:
         page.get_by_label("Group by").fill(by)
         expect(groups).to_have_text(expected)
+
+
+def test_any_column_makes_groups_that_are_folded_and_compared_too(show):
+    page = show(tab="runs", by="status")
+    groups = page.locator("main tr.group span")
+    expect(groups).to_have_text(["status=failed, 1 run", "status=finished, 3 runs"])
+    assert groups.evaluate_all("all => all.every(one => one.scrollWidth <= one.clientWidth)")
+    page = show(by="status", isFolded="true", tags="accuracy")
+    plot(chart(page, "accuracy")).hover()
+    expect(page.get_by_role("tooltip")).to_contain_text("status=finished")
+    page.get_by_role("button", name="Compare").click()
+    expect(page.get_by_role("table", name="Groups")).to_contain_text("status=failed")
+
+
+@pytest.mark.parametrize(("by", "reason"), [("lr-(", "no pattern"), ("staus", "in no run's name")])
+def test_what_makes_no_groups_is_said(show, by, reason):
+    page = show(tab="runs", by=by)
+    expect(page.get_by_role("complementary").get_by_role("alert")).to_contain_text(reason)
 
 
 def test_rows_are_as_high_as_they_are_counted(show):

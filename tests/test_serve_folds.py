@@ -27,6 +27,12 @@ def column(table, name, number=0):
     return table.filter(pa.compute.equal(table["series"], number))[name].to_numpy()
 
 
+@pytest.mark.parametrize(("by", "group"), [("steps", "steps=49"), ("status", "status=unknown")])
+def test_any_column_of_the_table_makes_groups(seeds, by, group):
+    found = told(Client(seeds).post("/api/fold", tags=["loss"], by=by))
+    assert [(one["group"], len(one["runs"])) for one in found] == [(group, 6)]
+
+
 @pytest.mark.parametrize("centre", ["mean", "median", "iqm"])
 @pytest.mark.parametrize(
     ("band", "operations"),

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
-from runfold.reduce.groups import Grouping, make_groups
+from runfold.errors import UnknownColumn
+from runfold.reduce.groups import PARENT, Grouping, make_groups
 from runfold.serve.errors import BadRequest
 from runfold.serve.patterns import search_apart
 from runfold.serve.request import Limit
+from runfold.tables.columns import Naming
 from runfold.text import escape
 
 if TYPE_CHECKING:
     from runfold.serve.source import Source
 
-# The name of an hparam, "parent", or a pattern over the run's name.
+# The name of an hparam or another column, "parent", or a pattern over the run's name.
 Key = Annotated[str, Limit(1, 1000)]
 
 
@@ -37,7 +39,10 @@ def group_logs(
     Raises UnknownRun, and CannotFold as `make_groups` does.
     """
     if groups is None:
-        return make_groups(source.logs(runs), by, search_apart)
+        values = _find_values(source, by) if isinstance(by, str) else None
+        if values is None:
+            return make_groups(source.logs(runs), by, search_apart)
+        return make_groups(source.logs(runs), lambda log: values.get(log.name))
     if by is not None:
         raise BadRequest("'by' and 'groups' are two ways to say it; choose.")
     owner: dict[str, str] = {}
@@ -48,3 +53,20 @@ def group_logs(
     chosen = {log.name for log in source.logs(runs)}
     logs = [log for log in source.logs(owner) if log.name in chosen]
     return make_groups(logs, lambda log: owner[log.name])
+
+
+def _find_values(source: Source, by: str) -> dict[str, dict[str, Any]] | None:
+    """What each run has in a column of the table; None for all that `make_groups` knows itself."""
+    overview = source.runs()._overview()
+    if by == PARENT or "(?P<" in by or by in overview.known.hparams:
+        return None
+    try:
+        found = Naming(overview.known).find(by, ())
+    except UnknownColumn:
+        return None  # `make_groups` says which hparams there are
+    cells = overview.cells(found[0])
+    return {
+        log.name: {by: cell}
+        for log, cell in zip(overview.logs, cells, strict=True)
+        if cell is not None
+    }

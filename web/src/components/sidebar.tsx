@@ -13,7 +13,7 @@ const LINE = 26;
 
 export function Sidebar() {
   const [view, change] = useView();
-  const { listed, shown, table, groupOf, whereError } = useChoice();
+  const { listed, shown, table, groupOf, whereError, byError } = useChoice();
   const entries = useMemo(
     () => arrangeRuns(table, listed, "", false, view.by ? groupOf : null),
     [table, listed, view.by, groupOf],
@@ -65,11 +65,17 @@ export function Sidebar() {
         />
         <datalist id="groupings">
           <option value="parent">the folder</option>
+          <option value="status" />
           {hparams.map((column) => (
             <option key={column.key} value={column.name} />
           ))}
         </datalist>
       </label>
+      {byError && (
+        <p className="hint failed" role="alert">
+          {byError}
+        </p>
+      )}
       <div className="row">
         <span>
           {shown.length} of {table.runs.length} runs

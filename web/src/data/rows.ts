@@ -84,6 +84,17 @@ const SILENT = new Map<string, Cell>([
   ["status", "unknown"],
 ]);
 
+// The server has them only in the table.
+const COUNTS = ["run", "hidden", "problems"];
+
+/** The column that makes groups under a name: an hparam, or any other by what it is called. */
+export function findGrouping(columns: readonly Column[], by: string): Column | undefined {
+  return (
+    columns.find((column) => column.kind === "hparam" && column.name === by) ??
+    columns.find((column) => column.key === by && !COUNTS.includes(column.key))
+  );
+}
+
 /** By default: what is known of a run, its hparams, and the last value of each tag. */
 export function isShownByDefault(column: Column): boolean {
   if (column.key === "run" || column.key === "hidden" || column.key === "points") return false;

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
-import { formatDuration, formatNumber } from "./number";
+import { formatDuration, formatNumber, spellCell } from "./number";
 
 test.each([
   [0, "0"],
   [1200, "1,200"],
   [0.0012345, "0.001234"],
-  [1.5e-9, "1.500e-9"],
+  [1.5e-9, "1.5e-9"],
   [Number.NaN, "NaN"],
   [Number.NEGATIVE_INFINITY, "−∞"],
   [9007199254740993n, "9007199254740993"],
@@ -20,4 +20,14 @@ test.each([
   [86400 * 3, "3 d 0 h"],
 ])("%s seconds are %s", (seconds, shown) => {
   expect(formatDuration(seconds)).toBe(shown);
+});
+
+test.each([
+  [0.00003, "3e-05"],
+  [1.5e-12, "1.5e-12"],
+  [0.001, "0.001"],
+  [true, "true"],
+  [null, "none"],
+])("%s is %s in the name of a group", (cell, shown) => {
+  expect(spellCell(cell)).toBe(shown);
 });

@@ -9,7 +9,9 @@ export function formatNumber(value: number | bigint | null, digits = 4): string 
   if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
   if (Number.isInteger(value) && Math.abs(value) < 1e15) return value.toLocaleString("en");
   const size = Math.abs(value);
-  if (size !== 0 && (size < 1e-4 || size >= 1e7)) return value.toExponential(digits - 1);
+  if (size !== 0 && (size < 1e-4 || size >= 1e7)) {
+    return Number(value.toPrecision(digits)).toExponential();
+  }
   return String(Number(value.toPrecision(digits)));
 }
 
@@ -41,4 +43,10 @@ export function formatCell(cell: Cell, name = ""): string {
     return formatNumber(cell);
   }
   return String(cell);
+}
+
+/** A cell in the name of a group, as the server spells it: 1e-05, true. */
+export function spellCell(cell: Cell): string {
+  const isSmall = typeof cell === "number" && cell !== 0 && Math.abs(cell) < 1e-4;
+  return isSmall ? cell.toExponential().replace(/-(\d)$/, "-0$1") : String(cell ?? "none");
 }

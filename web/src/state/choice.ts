@@ -3,7 +3,9 @@
 import { createContext, useContext, useDeferredValue, useMemo } from "react";
 import { sendJson } from "../data/api";
 import { useLoaded } from "../data/loading";
+import { findGrouping } from "../data/rows";
 import type { RunTable } from "../data/types";
+import { spellCell } from "../format/number";
 import { assignColours } from "../scale/colours";
 import type { View } from "./view";
 
@@ -18,8 +20,9 @@ export interface Choice {
   colourOf: (name: string) => string;
   /** Whose colour a run has: its own, or that of its group. */
   colouredAs: (run: string) => string;
-  /** What is wrong with the condition. */
+  /** What is wrong with the condition, and with what makes a group. */
   whereError: Error | null;
+  byError: string;
 }
 
 export const ChoiceContext = createContext<Choice | null>(null);
@@ -30,33 +33,42 @@ export function useChoice(): Choice {
   return choice;
 }
 
-/** The group of each run: an hparam's value, the folder, or what a pattern finds. */
-function makeGroups(table: RunTable, by: string): (run: string) => string {
-  if (!by) return (run) => run;
+interface Groups {
+  groupOf: (run: string) => string;
+  /** What is wrong with what was asked for. */
+  error: string;
+}
+
+/** The group of each run: a column's value, the folder, or what a pattern finds. */
+function makeGroups(table: RunTable, by: string): Groups {
+  if (!by) return { groupOf: (run) => run, error: "" };
   if (by === "parent") {
-    return (run) => (run.includes("/") ? run.slice(0, run.lastIndexOf("/")) : ".");
+    const groupOf = (run: string) => run.slice(0, Math.max(0, run.lastIndexOf("/"))) || ".";
+    return { groupOf, error: "" };
   }
-  const column = table.columns.find((one) => one.kind === "hparam" && one.name === by);
+  const column = findGrouping(table.columns, by);
   if (column) {
     const names = new Map(
-      table.runs.map((run, row) => [run, `${by}=${column.cells[row] ?? "none"}`]),
+      table.runs.map((run, row) => [run, `${by}=${spellCell(column.cells[row] ?? null)}`]),
     );
-    return (run) => names.get(run) ?? "";
+    return { groupOf: (run) => names.get(run) ?? "", error: "" };
   }
   let pattern: RegExp;
   try {
     // Python spells a named group (?P<name>...).
     pattern = new RegExp(by.replaceAll("(?P<", "(?<"));
   } catch {
-    return (run) => run;
+    return { groupOf: () => "", error: "There is no such column, and it is no pattern." };
   }
-  return (run) => {
+  const groupOf = (run: string) => {
     const found = pattern.exec(run);
     if (!found) return "";
     const named = Object.entries(found.groups ?? {});
-    if (named.length) return named.map(([name, value]) => `${name}=${value}`).join(", ");
+    if (named.length) return named.map(([name, value]) => `${name}=${value}`).join(",");
     return found[1] ?? found[0];
   };
+  const error = "There is no such column, and as a pattern it is in no run's name.";
+  return { groupOf, error: table.runs.some(groupOf) ? "" : error };
 }
 
 export function useChoose(table: RunTable, view: View, generation: number): Choice {
@@ -78,7 +90,7 @@ export function useChoose(table: RunTable, view: View, generation: number): Choi
     const off = new Set(view.off);
     return listed.filter((run) => !off.has(run));
   }, [listed, view.off]);
-  const groupOf = useMemo(() => makeGroups(table, view.by), [table, view.by]);
+  const { groupOf, error: byError } = useMemo(() => makeGroups(table, view.by), [table, view.by]);
   const groups = useMemo(
     () => [...new Set(listed.map(groupOf).filter(Boolean))],
     [listed, groupOf],
@@ -93,6 +105,7 @@ export function useChoose(table: RunTable, view: View, generation: number): Choi
     const colouredAs = isByGroup ? groupOf : (run: string) => run;
     const colourOf = (name: string) =>
       colours.get(name) ?? colours.get(colouredAs(name)) ?? "#7a8290";
-    return { generation, table, listed, shown, groupOf, groups, colourOf, colouredAs, whereError };
-  }, [generation, table, listed, shown, groupOf, groups, colours, isByGroup, whereError]);
+    const wrong = { whereError, byError };
+    return { generation, table, listed, shown, groupOf, groups, colourOf, colouredAs, ...wrong };
+  }, [generation, table, listed, shown, groupOf, groups, colours, isByGroup, whereError, byError]);
 }

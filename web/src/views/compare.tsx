@@ -64,14 +64,15 @@ export function CompareView() {
           <select value={view.by} onChange={(event) => change({ by: event.target.value })}>
             <option value="">choose …</option>
             <option value="parent">the folder</option>
+            <option value="status">the status</option>
             {hparams.map((column) => (
               <option key={column.key} value={column.name}>
                 {column.name}
               </option>
             ))}
-            {view.by && view.by !== "parent" && !hparams.some((one) => one.name === view.by) && (
-              <option>{view.by}</option>
-            )}
+            {view.by &&
+              !["parent", "status"].includes(view.by) &&
+              !hparams.some((one) => one.name === view.by) && <option>{view.by}</option>}
           </select>
         </label>
         {pick("The value that counts", view.at, AT, (at) => change({ at }))}

@@ -126,7 +126,11 @@ export function RunsView() {
         aria-sort={order(column.key)}
         data-number={column.isNumber || undefined}
       >
-        <button type="button" title={`${column.key}: sort`} onClick={() => sortBy(column.key)}>
+        <button
+          type="button"
+          title={`${column.kind === "hparam" ? `hparam ${column.name}` : column.key}: sort`}
+          onClick={() => sortBy(column.key)}
+        >
           {titles[index]}
           {arrow(column.key)}
         </button>
@@ -214,7 +218,9 @@ export function RunsView() {
                   <tr key={`group ${line.name}`} className="group" {...reach}>
                     <td style={{ height: LINE }} />
                     <th className="name" scope="rowgroup">
-                      {line.name || "none"}, {line.count} run{line.count === 1 ? "" : "s"}
+                      <span title={line.name}>
+                        {line.name || "none"}, {line.count} run{line.count === 1 ? "" : "s"}
+                      </span>
                     </th>
                     <td colSpan={pinned.length + shown.length + 2} />
                   </tr>
