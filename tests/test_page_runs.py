@@ -90,6 +90,16 @@ def test_what_makes_no_groups_is_said(show, by, reason):
     expect(page.get_by_role("complementary").get_by_role("alert")).to_contain_text(reason)
 
 
+def test_all_and_none_leave_the_runs_alone_that_the_filter_hides(show):
+    page = show(tab="runs", search="seed-1", off='["lr-0.1/seed-0"]')
+    sidebar = page.get_by_role("complementary", name="Runs")
+    for name, count in (("None", 0), ("All", 2)):
+        sidebar.get_by_role("button", name=name).click()
+        expect(sidebar).to_contain_text(f"{count} of 4 runs")
+    page.get_by_label("Find runs by name").fill("")
+    expect(sidebar).to_contain_text("3 of 4 runs")
+
+
 def test_rows_are_as_high_as_they_are_counted(show):
     # Otherwise a table of thousands of runs jumps while one scrolls.
     page = show(tab="runs", by="lr")

@@ -80,10 +80,10 @@ export function Sidebar() {
         <span>
           {shown.length} of {table.runs.length} runs
         </span>
-        <button type="button" onClick={() => change({ off: [] })}>
+        <button type="button" onClick={() => turn(listed, true)}>
           All
         </button>
-        <button type="button" onClick={() => change({ off: listed })}>
+        <button type="button" onClick={() => turn(listed, false)}>
           None
         </button>
       </div>
