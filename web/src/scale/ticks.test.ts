@@ -41,3 +41,15 @@ test("names are short", () => {
     "1e-4",
   ]);
 });
+
+test("neighbours have different names however near they are", () => {
+  for (const [low, high] of [
+    [1_000_000_000, 1_000_000_010],
+    [0.71314718, 0.71314729],
+    [-1_234_567, -1_234_560],
+  ] as const) {
+    const ticks = makeTicks(low, high, 5, "linear");
+    expect(ticks.length).toBeGreaterThan(1);
+    expect(new Set(nameTicks(ticks, "linear")).size).toBe(ticks.length);
+  }
+});

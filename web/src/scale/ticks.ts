@@ -65,11 +65,14 @@ export function nameTicks(ticks: readonly number[], measure: Measure): string[] 
   const step = ticks.length > 1 ? (ticks[1] as number) - (ticks[0] as number) : 0;
   if (measure === "time") return ticks.map((tick) => nameTime(tick, step));
   if (measure === "seconds") return ticks.map((tick) => nameSeconds(tick));
-  return ticks.map(nameNumber);
+  return ticks.map((tick) => nameNumber(tick, step));
 }
 
-function nameNumber(value: number): string {
+/** With as many digits as tell it from its neighbours: step 1,000,000,001 is not 1G. */
+function nameNumber(value: number, step: number): string {
   const size = Math.abs(value);
+  const needed = step > 0 && size > 0 ? Math.ceil(Math.log10(size / step)) + 1 : 0;
+  const digits = Math.min(15, Math.max(6, needed));
   if (size >= 1e15) return value.toExponential(0);
   for (const [power, letter] of [
     [1e9, "G"],
@@ -77,12 +80,12 @@ function nameNumber(value: number): string {
     [1e3, "k"],
   ] as const) {
     if (size >= power * (power === 1e3 ? 10 : 1)) {
-      return `${Number((value / power).toPrecision(6))}${letter}`;
+      return `${Number((value / power).toPrecision(digits))}${letter}`;
     }
   }
   return size !== 0 && size < 1e-3
-    ? String(Number(value.toPrecision(6)).toExponential())
-    : formatNumber(value, 6);
+    ? String(Number(value.toPrecision(digits)).toExponential())
+    : formatNumber(value, digits);
 }
 
 const pad = (number: number) => String(number).padStart(2, "0");
