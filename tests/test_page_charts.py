@@ -32,6 +32,10 @@ def logdir(tmp_path_factory):
             scalars("fall", *((step, 1000 * math.exp(-step / 10) + number) for step in STEPS)),
             scalars("spiky", *((step, 1e6 if step == 50 else step % 7) for step in STEPS)),
             scalars("samples", *((step, 32 * step) for step in STEPS)),
+            scalars(
+                "below", *((step, 1.0 if name == "a" and step > 90 else -1.0) for step in STEPS)
+            ),
+            scalars("lost", *((step, math.nan) for step in STEPS)),
             *mark,
         )
     restarted = write(
@@ -109,6 +113,15 @@ def test_logarithmic_axes_place_powers_evenly(show):
     ends = np.polyfit(points[[0, -1], 0], points[[0, -1], 1], 1)
     assert np.polyval(ends, points[:, 0]) == pytest.approx(points[:, 1], abs=1)
     assert {"0.1", "10"} <= set(texts)
+
+
+def test_lines_that_cannot_be_drawn_are_told(show):
+    page = show(tags="lost|below")
+    charts = {tag: page.get_by_role("region", name=tag, exact=True) for tag in ("lost", "below")}
+    expect(charts["lost"]).to_contain_text("No point can be drawn: NaN.")
+    expect(charts["below"].locator(".chart-note")).to_have_text("")
+    page.get_by_role("checkbox", name="log y").check()
+    expect(charts["below"]).to_contain_text("1 line not drawn: NaN, or not above 0 on a log axis")
 
 
 def test_outliers_need_not_flatten_the_rest(show):

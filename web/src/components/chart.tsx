@@ -2,13 +2,13 @@
 
 import { memo, useEffect, useMemo, useRef, useState } from "react";
 import type { Line } from "../data/lines";
-import { makeLines } from "../data/lines";
+import { isDrawn, makeLines } from "../data/lines";
 import { type Flag, type Mark, placeMarks } from "../data/marks";
 import { useNear, useSize } from "../data/near";
 import type { Question, Series } from "../data/series";
 import type { Axis } from "../data/types";
 import { useSeries } from "../data/wished";
-import { formatNumber, formatTime } from "../format/number";
+import { formatNumber, formatTime, plural } from "../format/number";
 import type { Range } from "../scale/range";
 import type { Measure } from "../scale/ticks";
 import { useIsDark } from "../state/theme";
@@ -82,8 +82,12 @@ export const Chart = memo(function Chart(props: ChartProps) {
     () => makeLines(loaded.value ?? [], { smooth, colourOf, colourOfTag }),
     [loaded.value, smooth, colourOf, colourOfTag],
   );
-  const { marks } = setting;
+  const { marks, isLogX, isLogY } = setting;
   const { x } = setting.question;
+  const unseen = useMemo(
+    () => lines.filter((line) => line.y.length && !isDrawn(line, isLogX, isLogY)).length,
+    [lines, isLogX, isLogY],
+  );
   const flags = useMemo(
     () => placeMarks(marks, loaded.value ?? [], x, colourOf),
     [marks, loaded.value, x, colourOf],
@@ -96,6 +100,7 @@ export const Chart = memo(function Chart(props: ChartProps) {
   };
   const [failure, setFailure] = useState("");
   const message = failure || loaded.error?.message;
+  const reason = isLogX || isLogY ? "NaN, or not above 0 on a log axis" : "NaN";
   return (
     <section className={isFull ? "chart full" : "chart"} ref={root} aria-label={title}>
       <div className="chart-head">
@@ -118,13 +123,22 @@ export const Chart = memo(function Chart(props: ChartProps) {
         {hasPlot && !loaded.isLoading && lines.length === 0 && (
           <p className="chart-wait">None of the chosen runs has it.</p>
         )}
+        {hasPlot && unseen > 0 && unseen === lines.length && (
+          <p className="chart-wait">No point can be drawn: {reason}.</p>
+        )}
         {message && (
           <p className="chart-wait failed" role="alert">
             {message}
           </p>
         )}
       </div>
-      <Note series={loaded.value ?? []} isLoading={loaded.isLoading} />
+      <Note
+        series={loaded.value ?? []}
+        isLoading={loaded.isLoading}
+        more={
+          unseen && unseen < lines.length ? `${plural(unseen, "line")} not drawn: ${reason}` : ""
+        }
+      />
     </section>
   );
 });
@@ -255,8 +269,6 @@ function Buttons({
 }
 
 const sum = (numbers: readonly number[]) => numbers.reduce((total, one) => total + one, 0);
-const plural = (count: number, what: string) =>
-  `${formatNumber(count)} ${what}${count === 1 ? "" : "s"}`;
 
 function Badges({ series, problemsOf }: { series: Series[]; problemsOf: (run: string) => number }) {
   const hidden = series.filter((one) => one.hidden > 0);
@@ -287,7 +299,7 @@ function Badges({ series, problemsOf }: { series: Series[]; problemsOf: (run: st
 }
 
 /** What of all the points is on the screen. */
-function Note({ series, isLoading }: { series: Series[]; isLoading: boolean }) {
+function Note({ series, isLoading, more }: { series: Series[]; isLoading: boolean; more: string }) {
   const points = sum(series.map((one) => one.points));
   const shown = sum(series.map((one) => one.shown));
   const lost = sum(series.map((one) => one.lost));
@@ -296,6 +308,7 @@ function Note({ series, isLoading }: { series: Series[]; isLoading: boolean }) {
     notes.unshift(`shown ${formatNumber(shown)} of ${formatNumber(points)} points`);
   }
   if (lost) notes.push(`${plural(lost, "point")} without a place on this axis`);
+  if (more) notes.push(more);
   const text = notes.join("; ");
   return (
     <p className="chart-note" title={text} aria-busy={isLoading}>

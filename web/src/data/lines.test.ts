@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { makeLines, placesIn, rangeOfX, rangeOfY } from "./lines";
+import { isDrawn, makeLines, placesIn, rangeOfX, rangeOfY } from "./lines";
 import type { Series } from "./series";
 
 function series(name: string, tag: string, x: number[], y: number[]): Series {
@@ -77,4 +77,17 @@ test("an empty chart still has ranges", () => {
   expect(rangeOfX([], false)).toBeNull();
   expect(rangeOfY([], [0, 1], false, false)).toEqual([0, 1]);
   expect(rangeOfY([], [0, 1], true, true)).toEqual([0.1, 10]);
+});
+
+test.each([
+  { x: [0, 1], y: [Number.NaN, Number.NaN], linear: false, logX: false, logY: false },
+  { x: [0, 1], y: [-1, 0], linear: true, logX: true, logY: false },
+  { x: [0], y: [1], linear: true, logX: false, logY: true },
+  { x: [1], y: [Number.POSITIVE_INFINITY], linear: true, logX: true, logY: true },
+])("$y at $x is drawn where it has a place", ({ x, y, linear, logX, logY }) => {
+  const [line] = makeLines([series("a", "loss", x, y)], style);
+  if (!line) throw new Error("no line");
+  expect(isDrawn(line, false, false)).toBe(linear);
+  expect(isDrawn(line, true, false)).toBe(logX);
+  expect(isDrawn(line, false, true)).toBe(logY);
 });

@@ -75,6 +75,12 @@ export function placesIn(line: Line, range: Range): [number, number] {
   return [start, Math.min(line.x.length, end + 1)];
 }
 
+/** Whether any point of a line can be drawn: NaN has no place, and on a log axis 0 and less have none. */
+export function isDrawn(line: Line, isLogX: boolean, isLogY: boolean): boolean {
+  const hasPlace = (value: number, isLog: boolean) => (isLog ? value > 0 : !Number.isNaN(value));
+  return line.y.some((y, at) => hasPlace(y, isLogY) && hasPlace(line.x[at] as number, isLogX));
+}
+
 /** From the first to the last x of all lines; null when there is no point. */
 export function rangeOfX(lines: readonly Line[], isLog: boolean): Range | null {
   let range: Range | null = null;

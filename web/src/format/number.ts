@@ -15,6 +15,11 @@ export function formatNumber(value: number | bigint | null, digits = 4): string 
   return String(Number(value.toPrecision(digits)));
 }
 
+/** `1 point`, `2,000 points`. */
+export function plural(count: number, what: string): string {
+  return `${formatNumber(count)} ${what}${count === 1 ? "" : "s"}`;
+}
+
 export function formatDuration(seconds: number | null): string {
   if (seconds === null || !Number.isFinite(seconds)) return "";
   if (seconds < 60) return `${seconds < 10 ? seconds.toFixed(1) : Math.round(seconds)} s`;
