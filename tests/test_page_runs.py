@@ -1,5 +1,7 @@
 """The table of runs in the page: sorted, grouped, filtered, with the columns one wants."""
 
+import re
+
 import pytest
 from page_logs import FAILED, RUNS
 from pages import chart, plot
@@ -127,6 +129,8 @@ def test_wrong_condition_says_what_is_wrong_and_takes_nothing_away(show):
     message = page.get_by_role("complementary").get_by_role("alert")
     expect(message).to_contain_text("lrr")
     expect(message).to_contain_text("lr")
+    # It shows the place by a sign below it.
+    expect(message).to_have_css("font-family", re.compile("monospace"))
     assert names(page) == RUNS
     show.faults.forgive("/api/where")
 

@@ -6,6 +6,7 @@ import { arrangeRuns } from "../data/rows";
 import { useChoice } from "../state/choice";
 import { useView } from "../state/view";
 import { Name } from "./name";
+import { Failed } from "./states";
 import { Swatch } from "./swatch";
 import { useWalk } from "./walk";
 
@@ -50,11 +51,7 @@ export function Sidebar() {
         value={view.where}
         onChange={(event) => change({ where: event.target.value })}
       />
-      {whereError && (
-        <p className="hint failed" role="alert">
-          {whereError.message}
-        </p>
-      )}
+      {whereError && <Failed error={whereError} className="hint" />}
       <label className="field">
         Group by
         <input

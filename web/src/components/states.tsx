@@ -14,9 +14,11 @@ export function Waiting({ what }: { what: string }) {
   );
 }
 
-export function Failed({ error }: { error: Error }) {
+export function Failed({ error, className = "state" }: { error: Error; className?: string }) {
+  // Where several lines show the place of a mistake, a sign stands below another.
+  const kind = error.message.includes("\n") ? "failed lines" : "failed";
   return (
-    <p className="state failed" role="alert">
+    <p className={`${className} ${kind}`} role="alert">
       {error.message}
     </p>
   );

@@ -13,6 +13,7 @@ import { useLoaded } from "../data/loading";
 import { byRun, latest, stepsOf } from "../data/media";
 import { report } from "../data/report";
 import type { Column, Status } from "../data/types";
+import { plural } from "../format/number";
 import { FRONT } from "../scale/turn";
 import { useChoice } from "../state/choice";
 import { useView } from "../state/view";
@@ -164,7 +165,7 @@ function ProblemsPart() {
       <p>{counts.join(", ")}</p>
       <Grid
         columns={columns}
-        caption={`${problems.length.toLocaleString("en")} problems${
+        caption={`${plural(problems.length, "problem")}${
           leftOut ? `; ${leftOut.toLocaleString("en")} more are not listed` : ""
         }`}
       />

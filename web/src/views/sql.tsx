@@ -8,6 +8,7 @@ import { Empty, Failed, Waiting } from "../components/states";
 import { useLoaded } from "../data/loading";
 import { ask, makeLines } from "../data/query";
 import { addQuery, forget, change as keep, useSaved } from "../data/saved";
+import { plural } from "../format/number";
 import { useChoice } from "../state/choice";
 import { useView } from "../state/view";
 import "./sql.css";
@@ -98,7 +99,7 @@ export function SqlView() {
           {lines && view.isDrawn && <Plot {...lines} height={320} label="The answer, drawn" />}
           <Grid
             columns={answer.value.columns}
-            caption={`${answer.value.rows.toLocaleString("en")} rows${
+            caption={`${plural(answer.value.rows, "row")}${
               answer.value.isTruncated ? "; there are more" : ""
             }`}
           />
