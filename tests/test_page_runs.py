@@ -4,7 +4,7 @@ import re
 
 import pytest
 from page_logs import FAILED, RUNS
-from pages import chart, plot
+from pages import chart, eventually, plot
 from playwright.sync_api import expect
 
 
@@ -84,6 +84,18 @@ def test_any_column_makes_groups_that_are_folded_and_compared_too(show):
     expect(page.get_by_role("tooltip")).to_contain_text("status=finished")
     page.get_by_role("button", name="Compare").click()
     expect(page.get_by_role("table", name="Groups")).to_contain_text("status=failed")
+
+
+def test_runs_of_a_group_may_have_one_colour(show):
+    page = show(tab="runs", by="lr")
+    swatches = page.get_by_role("complementary").locator("li .swatch")
+    expect(swatches).to_have_count(len(RUNS))
+    style = "all => all.map(one => one.value || getComputedStyle(one).backgroundColor)"
+    assert len(set(swatches.evaluate_all(style))) == len(RUNS)
+    page.get_by_role("checkbox", name="one colour for each group").check()
+    eventually(page, lambda: len(set(swatches.evaluate_all(style))) == 2)
+    first, second, *_ = swatches.evaluate_all(style)
+    assert first == second
 
 
 @pytest.mark.parametrize(("by", "reason"), [("lr-(", "no pattern"), ("staus", "in no run's name")])

@@ -68,6 +68,17 @@ export function Sidebar() {
           ))}
         </datalist>
       </label>
+      {view.by && (
+        <label className="field">
+          <input
+            type="checkbox"
+            checked={view.colours === "group" || view.isFolded}
+            disabled={view.isFolded}
+            onChange={() => change({ colours: view.colours === "group" ? "run" : "group" })}
+          />
+          one colour for each group
+        </label>
+      )}
       {byError && (
         <p className="hint failed" role="alert">
           {byError}
