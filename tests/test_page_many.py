@@ -64,6 +64,11 @@ def test_few_of_thousands_are_chosen_and_the_address_keeps_them(show):
     expect(sidebar.get_by_role("checkbox", name="wide-3", exact=True)).to_be_checked()
 
 
+def test_hparams_of_runs_that_lack_the_metric_say_so(show):
+    page = show(tab="hparams", search="deep", metric="wide/tag-0")
+    expect(page.get_by_role("main")).to_contain_text("Too few of these runs have a value")
+
+
 def test_charts_far_below_are_asked_for_when_one_comes_there(show):
     asked = []
     page = show(tab="text")

@@ -73,7 +73,10 @@ export function HparamsView() {
           <h2>What matters</h2>
           {importance.error && <Failed error={importance.error} />}
           {!importance.value && !importance.error && <Waiting what="the importance" />}
-          {importance.value && (
+          {importance.value?.hparams.length === 0 && (
+            <Empty>Too few of these runs have a value of {metric.key} to tell.</Empty>
+          )}
+          {importance.value && importance.value.hparams.length > 0 && (
             <table className="sides">
               <thead>
                 <tr>
