@@ -46,6 +46,12 @@ def test_what_was_saved_is_there_for_the_next_server_of_the_same_paths(logdir):
     assert content(open_client(logdir, others).get("/api/views")) == SOME
 
 
+def test_a_view_with_thousands_of_runs_switched_off_is_kept(logdir):
+    off = json.dumps([f"sweep/lr-{number / 1000}/width-{number}" for number in range(5000)])
+    long = {"views": [{"name": "few", "view": f"off={off}"}], "queries": []}
+    assert content(open_client(logdir).put("/api/views", json=long)) == long
+
+
 def test_a_link_to_a_logdir_has_the_views_of_the_logdir(logdir):
     link = logdir.parent / "link"
     link.symlink_to(logdir)

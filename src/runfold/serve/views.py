@@ -41,7 +41,8 @@ class View:
     """What the page shows, by the part of its address that says so."""
 
     name: Annotated[str, Limit(1, 200)]
-    view: Annotated[str, Limit(0, 100_000)]
+    # It names the runs that are off, which may be thousands.
+    view: Annotated[str, Limit(0, LARGEST)]
 
 
 @dataclass(frozen=True)
