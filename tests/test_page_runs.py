@@ -86,6 +86,13 @@ def test_any_column_makes_groups_that_are_folded_and_compared_too(show):
     expect(page.get_by_role("table", name="Groups")).to_contain_text("status=failed")
 
 
+def test_long_groups_are_told_apart_in_the_list_by_their_ends(show):
+    page = show(tab="runs", by="(?P<a_name_for_which_the_list_has_no_room>seed-.)")
+    ends = page.locator(".sidebar .heading .name > :last-child")
+    expect(ends).to_have_text([re.compile("seed-0$"), re.compile("seed-1$")])
+    assert ends.evaluate_all("all => all.every(one => one.scrollWidth <= one.clientWidth)")
+
+
 def test_runs_of_a_group_may_have_one_colour(show):
     page = show(tab="runs", by="lr")
     swatches = page.get_by_role("complementary").locator("li .swatch")

@@ -117,7 +117,7 @@ export function Sidebar() {
                       checked={on > 0}
                       onChange={() => turn(members, on < members.length)}
                     />
-                    <span className="name">{entry.name || "none"}</span>
+                    <Name run={entry.name || "none"} />
                   </label>
                   <span className="group">
                     {on} of {members.length}
