@@ -4,12 +4,13 @@ import logging
 import os
 import queue
 import shutil
+import time
 from logging.handlers import QueueHandler
 
 import pytest
 from logs import scalars, write
 
-from runfold.serve.source import Source
+from runfold.serve.source import _PATIENCE, Source
 from runfold.serve.watch import Watcher, can_watch, is_remote
 
 MOUNTS = """\
@@ -117,6 +118,30 @@ def test_a_refresh_that_fails_or_gives_way_is_tried_again(logdir, caplog):
     with caplog.at_level(logging.ERROR, "runfold.serve"), Following(source, 0.01) as following:
         assert following.wait() == (2, ["b"], [])
     assert "the disk is away" in caplog.text
+
+
+class Busy(Source):
+    """A source with a request at work during the first refresh."""
+
+    is_busy = True
+
+    def refresh(self):
+        """Give way, once."""
+        if not self.is_busy:
+            return super().refresh()
+        self.is_busy = False
+        with self._gate.shared():
+            return super().refresh()
+
+
+def test_time_for_which_requests_were_at_work_makes_no_pause_longer(logdir):
+    source = Busy(logdir)
+    grow(logdir, "b", 1)
+    began = time.monotonic()
+    took = Watcher(source, print)._refresh()
+    assert took <= time.monotonic() - began - _PATIENCE
+    assert not source.is_busy
+    source.close()
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, ParamSpec, TypeVar
@@ -40,11 +41,16 @@ _PATIENCE = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """What a refresh found: the runs that are new, and those that hold something new."""
+    """What a refresh found: the runs that are new, and those that hold something new.
+
+    Attributes:
+        seconds: how long it took; requests waited meanwhile.
+    """
 
     generation: int
     new: list[str] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)
+    seconds: float = field(default=0.0, compare=False)
 
     def __bool__(self) -> bool:
         return bool(self.new or self.changed)
@@ -154,6 +160,7 @@ class Source:
             if not is_alone:
                 return None
             self._is_fetched = False
+            began = time.monotonic()
             before = self._versions()
             found = logdir.look_again()
             after = self._versions()
@@ -166,7 +173,7 @@ class Source:
             with self._telling:
                 if new or changed:
                     self.generation += 1
-                return Changed(self.generation, new, changed)
+                return Changed(self.generation, new, changed, time.monotonic() - began)
 
     def tell_of(self, name: str) -> Changed:
         """That a run is not as it was, though nothing was written to its log."""

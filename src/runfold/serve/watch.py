@@ -10,7 +10,6 @@ import time
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
-from runfold.errors import RunfoldError
 from runfold.storage.address import is_url
 
 if TYPE_CHECKING:
@@ -107,31 +106,30 @@ class Watcher:
 
     def _follow(self, signs: Iterable[object]) -> None:
         for _ in signs:
-            began = time.monotonic()
-            self._refresh()
-            took = time.monotonic() - began
+            took = self._refresh()
             if self._stop.wait(max(_PAUSE_SECONDS, _PAUSE_RATIO * took)):
                 return
 
-    def _refresh(self) -> None:
+    def _refresh(self) -> float:
+        """Tell what is new; the seconds of it, but for those in which requests were waited for."""
         try:
-            changed = self._source.refresh()
-            while changed is None:  # requests were at work for long
+            while (changed := self._source.refresh()) is None:  # requests were at work for long
                 if self._stop.wait(_PAUSE_SECONDS):
-                    return
-                changed = self._source.refresh()
+                    return 0.0
         except Exception:
             log.exception("The logs could not be looked at again.")
-            return
+            return 0.0
+        began = time.monotonic()
         if changed:
             # What nobody read would not be seen to grow.
             self._load(changed.new)
             self._tell(changed)
+        return changed.seconds + time.monotonic() - began
 
     def _load(self, names: list[str] | None) -> None:
         try:
             self._source.logs(names)
-        except (RunfoldError, OSError):
+        except Exception:
             log.exception("Some runs could not be read.")
 
 
