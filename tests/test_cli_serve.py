@@ -1,6 +1,7 @@
 """`runfold serve` as a user meets it: the link, mistakes, and how it ends."""
 
 import os
+import shutil
 import signal
 import socket
 import stat
@@ -14,6 +15,7 @@ from logs import scalars, write
 from packs import pack
 from servers import serving
 
+import runfold
 from runfold.cli import main
 
 
@@ -33,12 +35,17 @@ def test_link_logs_a_browser_in_and_the_next_one_is_printed(logdir):
         assert served.read_line().startswith(f"For another browser: {served.url}/login?token=")
 
 
-def test_page_that_is_not_built_is_said_and_the_rest_works(logdir):
+def test_page_that_is_not_built_is_said_and_the_rest_works(logdir, tmp_path, monkeypatch):
+    package = Path(runfold.__file__).parent
+    shutil.copytree(package, tmp_path / "runfold", ignore=shutil.ignore_patterns("page"))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     with serving(logdir) as served, httpx.Client(base_url=served.url) as browser:
+        assert served.told[0].startswith("The page is not in this installation of Runfold")
         browser.get(served.link)
         page = browser.get("/")
-        assert page.headers["content-type"].startswith("text/")
-        assert (page.status_code == 200) != ("`make page`" in page.text)
+        assert page.status_code == 503
+        assert page.text in "".join(served.told)
+        assert browser.get("/api/status").json()["runs"] == 2
 
 
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])

