@@ -35,6 +35,13 @@ def test_link_logs_a_browser_in_and_the_next_one_is_printed(logdir):
         assert served.read_line().startswith(f"For another browser: {served.url}/login?token=")
 
 
+def test_login_works_where_nobody_reads_what_is_printed(logdir):
+    with serving(logdir) as served, httpx.Client(base_url=served.url) as browser:
+        served.process.stderr.close()
+        assert browser.get(served.link).status_code == 303
+        assert browser.get("/api/status").json()["runs"] == 2
+
+
 def test_page_that_is_not_built_is_said_and_the_rest_works(logdir, tmp_path, monkeypatch):
     package = Path(runfold.__file__).parent
     shutil.copytree(package, tmp_path / "runfold", ignore=shutil.ignore_patterns("page"))
@@ -141,6 +148,7 @@ def test_taken_port_is_one_line(logdir, capsys):
         (["--port", "70000"], "runfold serve: argument --port: '70000' is no port, from 0 to"),
         (["--poll", "0"], "runfold serve: argument --poll: '0' is no number of seconds"),
         (["--token-file", "nowhere/token"], "nowhere/token: No such file or directory"),
+        (["--token-file", "seed-1"], "logs/seed-1: Is a directory"),
     ],
 )
 def test_wrong_options_are_one_line(logdir, capsys, args, message, monkeypatch):

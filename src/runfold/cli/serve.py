@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING
 
 from runfold.cli.browser import open_browser
@@ -98,7 +98,13 @@ def run(options: argparse.Namespace) -> int:
             has_login=not options.no_login,
         )
         url = make_url(options.host, listening)
-        access.on_login = lambda: note(f"For another browser: {url}{access.link}")
+
+        def tell_link() -> None:
+            # Whoever started it may have gone, and their terminal, or what it was piped into.
+            with suppress(OSError):
+                note(f"For another browser: {url}{access.link}")
+
+        access.on_login = tell_link
         if options.token_file:
             ending.enter_context(keep_token(options.token_file, access.token))
 

@@ -21,15 +21,15 @@ def keep_token(path: str | os.PathLike[str], token: str) -> Iterator[None]:
     try:
         # mkstemp gives mode 0600 from the start.
         handle, draft = tempfile.mkstemp(prefix=".runfold-token-", dir=os.path.dirname(path))
+        try:
+            with os.fdopen(handle, "w") as file:
+                file.write(token)
+            os.replace(draft, path)
+        except BaseException:
+            os.unlink(draft)
+            raise
     except OSError as error:
         raise OSError(error.errno, error.strerror, path) from None
-    try:
-        with os.fdopen(handle, "w") as file:
-            file.write(token)
-        os.replace(draft, path)
-    except BaseException:
-        os.unlink(draft)
-        raise
     try:
         yield
     finally:
