@@ -71,6 +71,11 @@ def test_too_few_runs_have_no_share():
     assert weigh([1, 2, 3, 4], np.ones(4)) == (None, None)
 
 
+def test_texts_that_differ_everywhere_take_no_memory_for_every_pair_of_runs():
+    texts = [f"run {number}" for number in range(20_000)]
+    assert weigh(texts, np.arange(20_000.0)) == (None, None)
+
+
 def test_hparams_that_explain_most_come_first(tmp_path):
     random = np.random.default_rng(1)
     for seed in range(30):

@@ -91,11 +91,9 @@ def weigh(settings: Sequence[Any], values: Floats) -> tuple[float | None, float 
     is_number = all(isinstance(one, int | float) for one in settings)
     numbers = np.array(settings, np.float64) if is_number else np.empty(0)
     if not is_number or np.isnan(numbers).any():
-        return None, _explain(_levels(settings), outcome)
+        return None, _explain(outcome, *_fit_levels(settings, outcome))
     ranks = rank(numbers)
-    # Less than one bend where there are but two places.
-    bend = [ranks**2] if len(np.unique(ranks)) > 2 else []
-    return _correlate(ranks, outcome), _explain(np.stack([ranks, *bend], axis=1), outcome)
+    return _correlate(ranks, outcome), _explain(outcome, *_fit_bend(ranks, outcome))
 
 
 def rank(values: Floats) -> Floats:
@@ -107,11 +105,22 @@ def rank(values: Floats) -> Floats:
     return ranks
 
 
-def _levels(settings: Sequence[Any]) -> Floats:
-    """A column for each different setting but one: 1 for those that have it."""
-    _, inverse = np.unique([repr(one) for one in settings], return_inverse=True)
-    levels: Floats = (inverse[:, None] == np.arange(1, inverse.max() + 1)).astype(np.float64)
-    return levels
+def _fit_levels(settings: Sequence[Any], outcome: Floats) -> tuple[Floats, int]:
+    """The mean outcome of those with the same setting, and how many terms that takes."""
+    _, inverse, counts = np.unique(
+        [repr(one) for one in settings], return_inverse=True, return_counts=True
+    )
+    means = np.bincount(inverse, outcome) / counts
+    return means[inverse], len(counts) - 1
+
+
+def _fit_bend(ranks: Floats, outcome: Floats) -> tuple[Floats, int]:
+    """The parabola through the outcomes, and how many terms that takes."""
+    # Less than one bend where there are but two places.
+    terms = 2 if len(np.unique(ranks)) > 2 else 1
+    powers = np.vander(ranks, terms + 1)
+    fit, *_ = np.linalg.lstsq(powers, outcome, rcond=None)
+    return powers @ fit, terms
 
 
 def _correlate(a: Floats, b: Floats) -> float | None:
@@ -120,16 +129,13 @@ def _correlate(a: Floats, b: Floats) -> float | None:
     return float(a @ b) / scale if scale else None
 
 
-def _explain(causes: Floats, outcome: Floats) -> float | None:
-    """The share of the variance of an outcome that a linear fit of the causes explains."""
-    runs, terms = causes.shape
-    outcome = outcome - outcome.mean()
-    total = float(outcome @ outcome)
+def _explain(outcome: Floats, fitted: Floats, terms: int) -> float | None:
+    """The share of the variance of an outcome that a fit of so many terms explains."""
+    runs = len(outcome)
+    whole, left = outcome - outcome.mean(), outcome - fitted
+    total = float(whole @ whole)
     if runs - terms < 2 or not total:
         return None
-    causes = causes - causes.mean(axis=0)
-    fit, *_ = np.linalg.lstsq(causes, outcome, rcond=None)
-    left = outcome - causes @ fit
     by_chance: float = (runs - 1) / (runs - terms - 1)
     return max(0.0, 1 - float(left @ left) / total * by_chance)
 
