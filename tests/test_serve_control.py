@@ -9,6 +9,7 @@ from serving import HOST, open_client
 from trainings import DEAF, STUBBORN, training
 
 import runfold as rf
+from runfold.serve import control
 from runfold.serve.audit import read_actions
 
 WAIT = 60
@@ -131,6 +132,16 @@ def test_what_hears_nothing_is_being_killed_meanwhile(logdir):
         assert client.post("/api/stop", json=asked).json()["stage"] == "terminated"
         assert client.get("/api/stop", params={"run": "a"}).json()["stage"] == "terminated"
     assert read_actions()[0]["reason"] == "out of memory"
+
+
+def test_a_disk_that_fails_keeps_nobody_waiting(logdir, monkeypatch):
+    def fail(folder, on_stage):
+        raise OSError("the disk is away")
+
+    monkeypatch.setattr(control, "kill_run", fail)
+    with training(logdir / "a", DEAF):
+        answer = open_client(logdir).post("/api/stop", json={"run": "a", "kill": True})
+    assert answer.status_code == 500
 
 
 WRITE = """

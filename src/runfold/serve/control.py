@@ -103,7 +103,7 @@ def _ask(folder: str, reason: str, how: str) -> None:
 
 def _kill(folder: str, reason: str, how: str) -> None:
     """Send the first signal; the rest, which takes its time, is done by a thread. Raises."""
-    begun: SimpleQueue[RunfoldError | None] = SimpleQueue()
+    begun: SimpleQueue[Exception | None] = SimpleQueue()
 
     def hear(now: Stop) -> None:
         record_stop(folder, now, how=how, reason=reason)
@@ -114,7 +114,7 @@ def _kill(folder: str, reason: str, how: str) -> None:
     def work() -> None:
         try:
             kill_run(folder, on_stage=hear)
-        except RunfoldError as error:
+        except Exception as error:  # whatever it is: somebody waits to hear
             begun.put(error)
         finally:
             _killing.pop(folder, None)
