@@ -31,3 +31,7 @@ def test_tags_are_found_by_a_part_or_a_pattern(pattern, found):
 @pytest.mark.parametrize("before", ["", "?", "http://127.0.0.1:8000/?", "http://[::1]:8000/#"])
 def test_address_is_read_with_or_without_what_stands_before_it(before):
     assert read_view(f"{before}tab=runs&by=(?P<lr>[^/#]%2B)").by == "(?P<lr>[^/#]+)"
+
+
+def test_what_is_no_unicode_is_shown_with_escapes():
+    assert read_view("by=\ud800").write() == "by=%5Cud800"

@@ -11,7 +11,7 @@ from reports import Held
 from serve_client import told
 from serving import open_client
 
-from runfold.serve import recording, standalone, visits
+from runfold.serve import blobs, recording, standalone, visits
 from runfold.serve.address import FIELDS, TABS, read_view
 
 HOSTILE = "</script><script>alert(1)</script><!--<script>"
@@ -133,6 +133,13 @@ def test_pictures_beyond_the_limit_are_left_out_and_that_is_said(client, monkeyp
         "1 of 2 images are left out: a report has room for 100 B of them, and the newest came"
         " first."
     ]
+
+
+def test_pictures_that_are_not_sent_are_left_out_too(client, monkeypatch):
+    monkeypatch.setattr(blobs, "LARGEST", 10)
+    held = save(client, "tab=images")
+    assert held.json("GET", "/api/images")["images"] == []
+    assert held.told["notes"][0].startswith("2 of 2 images are left out")
 
 
 def test_nothing_in_a_log_ends_the_element_that_holds_it(client):

@@ -107,7 +107,7 @@ def read_view(address: str) -> View:
     Raises BadRequest for a name or value that the page does not know.
     """
     # A pattern that somebody wrote by hand may have such signs too.
-    text = re.sub(r"^([^=?#]*[?#])?", "", address.strip())
+    text = utf8(re.sub(r"^([^=?#]*[?#])?", "", address.strip()))
     said = dict(parse_qsl(text, keep_blank_values=True))
     for name in said:
         if name not in FIELDS:
