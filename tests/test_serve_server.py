@@ -124,6 +124,41 @@ def test_rule_28_connections_have_a_limit(serve):
         assert httpx.get(client.base_url, headers=client.headers).status_code == 503
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "",
+        "GET /api/status HTTP/1.1\r\nHost: loc",
+        "POST /api/sql HTTP/1.1\r\nHost: evil\r\nContent-Length: 1000\r\n\r\n{",
+        "GET / HTTP/1.1\r\nHost: evil\r\n\r\nGET / HT",
+    ],
+)
+def test_rule_28_connections_without_a_whole_request_end(serve, said):
+    with (
+        serve(silence=1) as (client, _),
+        socket.create_connection(("127.0.0.1", client.base_url.port), 60) as connection,
+    ):
+        connection.sendall(said.encode())
+        heard = b"".join(iter(lambda: connection.recv(65536), b""))
+    assert heard == b"" or heard.startswith(b"HTTP/1.1 403")
+
+
+def test_a_stream_outlasts_the_silence_of_its_reader(serve):
+    go = asyncio.Event()
+
+    async def events():
+        yield b"first"
+        await go.wait()
+        yield b"last"
+
+    async def stream(request):
+        asyncio.get_running_loop().call_later(2, go.set)
+        return StreamingResponse(events())
+
+    with serve(Route(STREAM, stream), silence=1) as (client, _):
+        assert client.get(STREAM).text == "firstlast"
+
+
 def test_answers_do_not_say_what_serves_them(serve):
     with serve() as (client, _):
         assert "server" not in client.get("/api/status").headers

@@ -32,6 +32,7 @@ class Limits:
         proxied: requests to instances, at once. They may be of any size and take any time.
         seconds: for a request, from its first byte to the last of its answer.
         connections: at once, of which a request may be only half sent.
+        silence: seconds after which a connection ends that sent no whole request.
     """
 
     body: int = 4 << 20
@@ -41,6 +42,7 @@ class Limits:
     proxied: int = 500
     seconds: float = 60.0
     connections: int = 1000
+    silence: int = 30
 
 
 class Limiter:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import errno
 import socket
 from typing import TYPE_CHECKING, Any
 
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from runfold.errors import RunfoldError
 from runfold.serve.access import is_loopback
@@ -103,6 +105,42 @@ def make_url(host: str, listening: socket.socket) -> str:
     return f"http://[{shown}]:{port}" if ":" in shown else f"http://{shown}:{port}"
 
 
+class Connection(H11Protocol):
+    """A connection that ends when no whole request came on it for `timeout_keep_alive` seconds.
+
+    uvicorn's own clock begins with the first answer only, and any byte stops it: a
+    stranger could hold all the connections there may be, for ever.
+    """
+
+    _clock: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to wait for the first request."""
+        super().connection_made(transport)
+        self._wait()
+
+    def on_response_complete(self) -> None:
+        """Begin to wait for the next request."""
+        super().on_response_complete()
+        self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Wait no more."""
+        super().connection_lost(exc)
+        if self._clock is not None:
+            self._clock.cancel()
+
+    def _wait(self) -> None:
+        if self._clock is not None:
+            self._clock.cancel()
+        self._clock = self.loop.call_later(self.timeout_keep_alive, self._end_silence)
+
+    def _end_silence(self) -> None:
+        # One that is being answered has limits of its own.
+        if self.cycle is None or self.cycle.response_complete:
+            self.transport.close()
+
+
 class Server(uvicorn.Server):
     """A server of an application on a socket; it ends on SIGINT and SIGTERM, with its streams."""
 
@@ -111,7 +149,7 @@ class Server(uvicorn.Server):
             uvicorn.Config(
                 app,
                 # The versions without compiled parts, whose limits are known.
-                http="h11",
+                http=Connection,
                 loop="asyncio",
                 ws="none",
                 lifespan="on",
@@ -123,7 +161,7 @@ class Server(uvicorn.Server):
                 server_header=False,
                 limit_concurrency=app.state.limits.connections,
                 h11_max_incomplete_event_size=64 << 10,
-                timeout_keep_alive=30,
+                timeout_keep_alive=app.state.limits.silence,
                 timeout_graceful_shutdown=_GRACE,
             )
         )
