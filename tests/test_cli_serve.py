@@ -55,7 +55,7 @@ def test_page_that_is_not_built_is_said_and_the_rest_works(logdir, tmp_path, mon
         assert browser.get("/api/status").json()["runs"] == 2
 
 
-@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_server_ends_in_good_order_with_open_connections(logdir, ending):
     with serving(logdir) as served:
         idle = served.connect("")

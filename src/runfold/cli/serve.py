@@ -25,8 +25,8 @@ otherwise. Ctrl-C ends it.
 Example:
   runfold serve demo-runs
 
-Exit status: 0 when ended by Ctrl-C or SIGTERM; 2 for a path that leads nowhere,
-a port that is taken or a wrong option.
+Exit status: 0 when ended by Ctrl-C, SIGTERM or with its terminal; 2 for a path
+that leads nowhere, a port that is taken or a wrong option.
 """
 
 

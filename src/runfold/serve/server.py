@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
+import signal
 import socket
+import threading
 from typing import TYPE_CHECKING, Any
 
 import uvicorn
@@ -16,7 +18,7 @@ from runfold.serve.access import is_loopback
 from runfold.text import escape
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from types import FrameType
 
     from runfold.serve.app import App
@@ -142,7 +144,10 @@ class Connection(H11Protocol):
 
 
 class Server(uvicorn.Server):
-    """A server of an application on a socket; it ends on SIGINT and SIGTERM, with its streams."""
+    """A server of an application on a socket; it ends on SIGINT and SIGTERM, with its streams.
+
+    Also on SIGHUP, as when its terminal is closed, unless that is ignored as by `nohup`.
+    """
 
     def __init__(self, app: App, on_ready: Callable[[], object]) -> None:
         super().__init__(
@@ -178,6 +183,15 @@ class Server(uvicorn.Server):
         """End all streams, which would be waited for, and then as ever."""
         self._served.end_streams()
         await super().shutdown(sockets)
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Hear signals, in the main thread, until the server has ended."""
+        with super().capture_signals():
+            is_main = threading.current_thread() is threading.main_thread()
+            if is_main and signal.getsignal(signal.SIGHUP) == signal.SIG_DFL:
+                signal.signal(signal.SIGHUP, self.handle_exit)
+            yield
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """End at the first signal, at once at the second; the process itself goes on."""
