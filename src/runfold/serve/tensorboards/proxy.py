@@ -57,8 +57,8 @@ async def forward(target: Target, scope: Scope, receive: Receive, send: Send) ->
     """Hand a request on, and its answer back.
 
     A client that goes away ends the request at the instance too. Raises
-    CannotReach while nothing was answered. An answer that breaks off later does
-    so for the client too: what is raised then must not end it in good order.
+    CannotReach while nothing was answered. An answer that breaks off later is left
+    without its end, by which the server breaks it off for the client too.
     """
     passing = asyncio.ensure_future(_pass(target, scope, client := _Client(scope, receive), send))
     leaving = asyncio.ensure_future(client.left())
@@ -89,9 +89,10 @@ async def _pass(target: Target, scope: Scope, client: _Client, send: Send) -> No
             raise CannotReach(str(error)) from None
         headers = _down(target, scope, said)
         await send({"type": "http.response.start", "status": status, "headers": headers})
-        async for piece in upstream.body():
-            await send({"type": "http.response.body", "body": piece, "more_body": True})
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
+        with suppress(OSError, h11.ProtocolError):
+            async for piece in upstream.body():
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
     finally:
         upstream.close()
         if giving is not None:
