@@ -8,7 +8,17 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from benchmarks import arrays, browser, peers, questions, reducers, report, serving, writers
+from benchmarks import (
+    arrays,
+    browser,
+    instances,
+    peers,
+    questions,
+    reducers,
+    report,
+    serving,
+    writers,
+)
 from benchmarks.commands import import_seconds, imports_of, imports_of_reduce, ls_seconds
 from benchmarks.contest import Contest, Disagreement
 from benchmarks.logs import LOGS, SMALL, Log, generate
@@ -76,6 +86,7 @@ def list_parts(logs: Sequence[Log], calls: int) -> dict[str, Callable[[Path, boo
         "memory": lambda root, fresh: writers.make_memory_contest(calls),
         "serve": partial(serving.make_contest, folded),
         "query": partial(serving.make_query_contest, folded),
+        "tensorboard": instances.make_contest,
         **{name: partial(questions.make_contest, name, logs) for name in questions.QUESTIONS},
     }
 

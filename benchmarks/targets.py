@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from benchmarks.browser import Waits
 from benchmarks.contest import RUNFOLD, Contender
+from benchmarks.instances import LARGE, REQUEST
 from benchmarks.peers import ACCUMULATOR, SERVER
 from benchmarks.questions import EVENT_FILES, TBPARSE
 from benchmarks.reducers import TB_REDUCER
@@ -40,6 +41,10 @@ GROWTH = 70_000_000
 SERVE_RATIO = 3
 ONE_TAG_RATIO = 10
 SERVER_BYTES = 250_000_000
+# What an instance may take of plain TensorBoard's time, and the proxy of a request and a stream.
+START_RATIO = 1.3
+ADDED_SECONDS = 0.005
+SHARE_OF_THROUGHPUT = 0.7
 PEAK_OF_B = 200_000_000
 SHARE_OF_PEAK = 1 / 4
 VALUES_A_SECOND = 50e6
@@ -73,7 +78,7 @@ Results: TypeAlias = Mapping[str, Mapping[str, Contender]]
 
 def contest_targets(results: Results) -> list[Target]:
     """The ratios of CPU time, then peak memory and speed, as far as they were measured."""
-    parts = (_ratios, _peaks, _speeds, _writing, _serving)
+    parts = (_ratios, _peaks, _speeds, _writing, _serving, _proxying)
     return [target for part in parts for target in part(results)]
 
 
@@ -147,6 +152,20 @@ def _serving(results: Results) -> Iterator[Target]:
         if one := _find(results, part):
             measured, is_met = f"{one.peak / 1e6:.0f} MB", one.peak < SERVER_BYTES
             yield Target(f"{part}: server memory {moment}", "< 250 MB", measured, is_met)
+
+
+def _proxying(results: Results) -> Iterator[Target]:
+    ours, theirs = _find(results, "tensorboard"), _find(results, "tensorboard", TENSORBOARD)
+    if ours and theirs:
+        ratio = ours.wall / theirs.wall
+        subject = f"tensorboard: until the first page, of plain {TENSORBOARD}"
+        yield Target(subject, f"<= {START_RATIO}x", f"{ratio:.2f}x", ratio <= START_RATIO)
+        added = ours.part(REQUEST) - theirs.part(REQUEST)
+        measured = f"{added * 1e3:.1f} ms"
+        yield Target("tensorboard: added to a request", "< 5 ms", measured, added < ADDED_SECONDS)
+        share = theirs.part(LARGE) / ours.part(LARGE)
+        is_met = share >= SHARE_OF_THROUGHPUT
+        yield Target("tensorboard: throughput of 50 MB", ">= 70 %", f"{share:.0%}", is_met)
 
 
 def size_targets(event_files: int, pack: int, frame: int) -> list[Target]:

@@ -1,0 +1,202 @@
+"""The contest of a TensorBoard behind the proxy and plain `tensorboard`, on the same run."""
+
+import json
+import pickle
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from http.client import HTTPConnection
+from pathlib import Path
+
+import numpy as np
+import psutil
+
+from benchmarks.contest import RUNFOLD, Contender, Contest
+from benchmarks.measure import COMPILED, ROOT, Cost, Undone
+from benchmarks.memory import peak_of
+from benchmarks.readings import Series
+from benchmarks.serving import TENSORBOARD
+
+# Parts of the work, by the clock: medians over some requests to a server that is warm.
+REQUEST = "request s"
+LARGE = "50 MB s"
+_REQUESTS = 100
+_LARGE_REQUESTS = 9
+_LARGE_BYTES = 50_000_000
+
+_SECONDS = 60.0
+_SMALL_PATH = "data/environment"
+# A picture is sent as it was logged, whatever it holds.
+_PICTURES = "data/plugin/images/images?run=run&tag=large&sample=0"
+_PICTURE = "data/plugin/images/individualImage"
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """A TensorBoard that shows its page: where it is, and the processes that make it up."""
+
+    port: int
+    prefix: str
+    pids: tuple[int, ...]
+    headers: dict[str, str] = field(default_factory=dict)
+
+    def fetch(self, path: str = "") -> bytes | None:
+        """What is there; None where nothing is yet."""
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=_SECONDS)
+        try:
+            connection.request("GET", self.prefix + path, headers=self.headers)
+            answer = connection.getresponse()
+            body = answer.read()
+        except OSError:
+            return None
+        finally:
+            connection.close()
+        return body if answer.status == 200 else None
+
+    def wait(self) -> None:
+        """Wait for the first page. Raises Undone if it does not come."""
+        _until(lambda: self.fetch(), "its page")
+
+
+def make_contest(root: Path, fresh: bool = False, size: int = _LARGE_BYTES) -> Contest:
+    """From the start of the command until the first page; then small and large answers.
+
+    Runfold's service, which hands all requests on, is started along with it.
+    """
+    folder = _write(root / f"board-{size}", size, fresh)
+    contenders = [
+        Contender(RUNFOLD, partial(_measure, partial(_start_with_runfold, folder)), size),
+        Contender(TENSORBOARD, partial(_measure, partial(_start_plainly, folder)), size),
+    ]
+    title = "tensorboard: from the start of the command until the first page, then its answers"
+    return Contest(title, ("server", "bytes"), contenders, _compare)
+
+
+def _write(folder: Path, size: int, fresh: bool) -> Path:
+    run = folder / "run"
+    if fresh or not run.exists():
+        from runfold.core.encoder import EventBuffer
+        from runfold.events.values import image
+
+        events = EventBuffer()
+        events.file_version(1.0)
+        events.value(image("large", 10, 10, 3, b"\x89PNG\r\n\x1a\n".ljust(size, b"x")), 0, 1.0)
+        run.mkdir(parents=True, exist_ok=True)
+        (run / "events.out.tfevents.1").write_bytes(events.getvalue())
+    return folder
+
+
+def _measure(start: Callable[[], AbstractContextManager[Board]], keep: Path | None) -> Cost:
+    began = time.perf_counter()
+    with start() as board:
+        wall = time.perf_counter() - began
+        processes = [psutil.Process(pid) for pid in board.pids]
+        processes += [child for one in processes for child in one.children(recursive=True)]
+        cpu = sum(sum(one.cpu_times()[:4]) for one in set(processes))
+        (picture,) = json.loads(_until(lambda: _list_pictures(board), "the picture"))
+        large = f"{_PICTURE}?{picture['query']}"
+        parts = {
+            REQUEST: _seconds(board, _SMALL_PATH, _REQUESTS),
+            LARGE: _seconds(board, large, _LARGE_REQUESTS),
+        }
+        peak = sum(peak_of(one.pid) for one in set(processes))
+        if keep:
+            body = board.fetch(large) or b""
+            told = np.array([len(body)]), None, np.array([zlib.crc32(body)])
+            keep.write_bytes(pickle.dumps({("run", "large"): told}))
+    return Cost(cpu, wall, peak, peak, parts)
+
+
+def _list_pictures(board: Board) -> str:
+    """What is listed once it was read; TensorBoard reads after its page can be had."""
+    listed = (board.fetch(_PICTURES) or b"").decode()
+    return "" if listed == "[]" else listed
+
+
+def _seconds(board: Board, path: str, count: int) -> float:
+    found = []
+    for _ in range(count):
+        began = time.perf_counter()
+        if board.fetch(path) is None:
+            raise Undone(f"it does not answer {path}")
+        found.append(time.perf_counter() - began)
+    return statistics.median(found)
+
+
+@contextmanager
+def _start_plainly(folder: Path) -> Iterator[Board]:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    command = ("tensorboard.main", f"--logdir={folder}", "--host=127.0.0.1", f"--port={port}")
+    with subprocess.Popen(
+        [sys.executable, "-m", *command],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        cwd=ROOT,
+        env=COMPILED,
+    ) as process:
+        try:
+            board = Board(port, "/", (process.pid,))
+            board.wait()
+            yield board
+        finally:
+            process.terminate()
+
+
+@contextmanager
+def _start_with_runfold(folder: Path) -> Iterator[Board]:
+    """`runfold tensorboard start`, and the service that it starts, of a user who has none yet."""
+    with tempfile.TemporaryDirectory() as state:
+        env = {**COMPILED, "XDG_STATE_HOME": state}
+        command = ("runfold", "tensorboard", "start", "-d", f"--logdir={folder}")
+        done = subprocess.run(
+            [sys.executable, "-m", *command], capture_output=True, text=True, cwd=ROOT, env=env
+        )
+        if done.returncode:
+            raise Undone(done.stderr.strip())
+        id = done.stdout.strip()
+        kept = Path(state, "runfold", "tensorboards")
+        service = json.loads(_until(lambda: _read(kept / "service.json"), "the service"))
+        try:
+            headers = {"Authorization": f"Bearer {service['token']}"}
+            port = int(service["url"].rpartition(":")[2])
+            instance = json.loads(_until(lambda: _read(kept / id / "process.json"), "the process"))
+            board = Board(port, f"/proxy/{id}/", (service["pid"], instance["pid"]), headers)
+            board.wait()
+            yield board
+        finally:
+            psutil.Process(service["pid"]).terminate()
+            _until(lambda: not (kept / "service.json").exists(), "its end")
+            psutil.wait_procs([one for one in psutil.process_iter() if one.pid == service["pid"]])
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text()
+    except FileNotFoundError:
+        return ""
+
+
+def _until(condition: Callable[[], object], what: str) -> str:
+    """What a condition gives as soon as it gives something. Raises Undone."""
+    deadline = time.monotonic() + _SECONDS
+    while time.monotonic() < deadline:
+        found = condition()
+        if found:
+            return found if isinstance(found, str) else ""
+        time.sleep(0.01)
+    raise Undone(f"{what} did not come within {_SECONDS:g} s")
+
+
+def _compare(one: Contender, ours: Series, theirs: Series) -> str | None:
+    (mine,), (other,) = ours.values(), theirs.values()
+    is_same = mine[0] == other[0] and mine[2] == other[2]
+    return None if is_same else "The large answers differ."
