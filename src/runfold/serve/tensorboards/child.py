@@ -170,6 +170,7 @@ class Child:
             *self._options.to_arguments(),
         ]
         os.makedirs(self._tree, exist_ok=True)
+        _follow_links(self._tree)
         board = program.TensorBoard(server_class=Server)
         board.configure(arguments)
         board.launch()
@@ -202,6 +203,27 @@ class Child:
             _wait(loader)
         # Threads of gRPC may hang when the interpreter ends in good order.
         os._exit(status)
+
+
+def _follow_links(tree: str) -> None:
+    """Let the projector have the files to which the tree has links.
+
+    It asks that a file lies in the folder of its configuration, where only the
+    link does. What a link may lead to was seen to when the tree was made.
+    """
+    from tensorboard.plugins.projector import projector_plugin
+
+    confine = getattr(projector_plugin, "_rel_to_abs_asset_path", None)
+    if confine is None:
+        return
+
+    def find(path: str, config: str) -> str:
+        link = os.path.normpath(os.path.join(os.path.dirname(config), path))
+        if link.startswith(tree + os.sep) and os.path.islink(link):
+            return link
+        return str(confine(path, config))
+
+    projector_plugin._rel_to_abs_asset_path = find
 
 
 def _find_children() -> list[Any]:
