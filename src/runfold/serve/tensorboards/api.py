@@ -121,7 +121,10 @@ async def link(request: Request) -> Response:
 
 async def poke(request: Request) -> Response:
     """Look at once at what other processes want to be started or ended."""
-    _boards_of(request).poke()
+    boards = _boards_of(request)
+    # Only here: of two that ask each other neither would come to an end.
+    if boards.is_service:
+        boards.poke()
     return JsonResponse({})
 
 
