@@ -116,7 +116,7 @@ def test_log_gives_the_last_lines(client, store):
         file.write("one\ntwo\nthree\n")
     answer = client.get("/api/tensorboards/log", params={"id": id, "tail": 2})
     assert answer.json() == {"id": id, "lines": ["two", "three"]}
-    assert client.get("/api/tensorboards/log", params={"id": "0"}).status_code == 404
+    assert client.get("/api/tensorboards/log", params={"id": "nobody"}).status_code == 404
 
 
 def test_rule_13_a_link_logs_in_once_and_leads_to_a_known_instance_only(client):
