@@ -34,8 +34,9 @@ class Proxy:
         self.gate.set()
         # What every request is answered with, instead of being passed on.
         self.answer: bytes | None = None
-        # Requests with this in their first line are not known to the server.
+        # Requests with this in their first line are refused, as not known to the server.
         self.refused: bytes | None = None
+        self.refusal = refusal(501, "NotImplemented", "Not implemented.")
         # Connections are reset once they were sent, or answered, so many bytes.
         self.reset_after: int | None = None
         # Once so many bytes came back, there is no server any more.
@@ -102,7 +103,7 @@ class Proxy:
                     if self.meeting is not None and b"tfevents" in head:
                         self.meeting.wait()
                     if self.refused is not None and self.refused in head:
-                        source.sendall(refusal(501, "NotImplemented", "Not implemented."))
+                        source.sendall(self.refusal)
                         break
                     if self.answer is not None:
                         source.sendall(self.answer)

@@ -232,3 +232,18 @@ def test_a_small_file_that_is_written_twice_in_a_second_is_fetched_twice(store, 
         store.write("a/.runfold/heartbeat", state)
         assert mirror.sync()
         assert copied(mirror)["a/.runfold/heartbeat"] == state
+
+
+def test_one_file_that_may_not_be_read_keeps_no_other_from_being_fetched(s3, store, mirror):
+    names = [f"b{number:02}/{EVENTS}" for number in range(20)]
+    for name in names:
+        store.write(name, b"more")
+    s3.refused = f"runs/a/{EVENTS}".encode()
+    s3.refusal = refusal(403, "InvalidObjectState", "The object is archived.")
+    with pytest.warns(UserWarning, match="permission denied .*archived"):
+        assert mirror.sync()
+    assert {name for name, data in copied(mirror).items() if data} == set(names)
+    assert "archived" in mirror.trouble
+    s3.mend()
+    assert mirror.sync()
+    assert copied(mirror) == {f"a/{EVENTS}": b"first", **dict.fromkeys(names, b"more")}

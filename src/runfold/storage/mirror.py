@@ -115,30 +115,38 @@ class Mirror:
         return is_changed
 
     def _fetch(self, wanted: dict[str, Entry], show: Show | None) -> tuple[bool, list[Exception]]:
-        """Bring some files up to date, several at a time; the first errors end it."""
+        """Bring some files up to date, several at a time.
+
+        The first error ends it, but not that a file may not be read, such as one that was
+        moved to an archive; unless none of the first may.
+        """
         stale = {name: one for name, one in wanted.items() if self._is_stale(name, one)}
         if not stale:
             return False, []
         errors: list[Exception] = []
+        fetched: list[bool] = []
+        is_over = threading.Event()
 
-        def fetch(name: str, advance: Callable[[int], object]) -> bool:
-            if errors:
-                return False
+        def fetch(name: str, advance: Callable[[int], object]) -> None:
+            if is_over.is_set():
+                return
             try:
-                return self._fetch_file(name, stale[name], advance)
+                fetched.append(self._fetch_file(name, stale[name], advance))
             except FileNotFoundError:
-                return False  # deleted meanwhile
+                pass  # deleted meanwhile
             except Exception as error:
                 errors.append(error)
-                return False
+                is_refused = isinstance(error, PermissionError)
+                if not is_refused or (len(errors) >= _WORKERS and not fetched):
+                    is_over.set()
 
         missing = sum(max(0, one.size - self._size(name)) for name, one in stale.items())
         with (
             ThreadPoolExecutor(min(_WORKERS, len(stale)), "runfold-mirror") as pool,
             show(missing) if show else contextlib.nullcontext(_count_nothing) as advance,
         ):
-            changed = list(pool.map(lambda name: fetch(name, advance), stale))
-        return any(changed), errors
+            list(pool.map(lambda name: fetch(name, advance), stale))
+        return any(fetched), errors
 
     def _fetch_file(self, name: str, entry: Entry, advance: Callable[[int], object]) -> bool:
         target = self._place(name)
