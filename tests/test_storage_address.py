@@ -7,6 +7,7 @@ import pytest
 from runfold.errors import CannotStore
 from runfold.storage import is_url
 from runfold.storage.address import as_url, check_url, mask_url
+from runfold.storage.mirror import Mirror
 from runfold.storage.store import explain
 
 
@@ -56,6 +57,20 @@ def test_a_missing_driver_says_what_to_install(monkeypatch, url, module, extra):
 def test_a_url_without_a_bucket_is_refused(url):
     with pytest.raises(CannotStore, match="names no bucket"):
         as_url(url)
+
+
+def test_a_bucket_with_a_password_is_refused_before_a_driver_can_tell_it():
+    with pytest.raises(CannotStore, match="no user and no password") as raised:
+        as_url("s3://me:hush@bucket/runs")
+    assert "hush" not in str(raised.value)
+
+
+def test_containers_of_one_account_have_copies_of_their_own(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr("runfold.storage.address.find_spec", lambda _: True)
+    one, other = (Mirror(f"abfs://{name}@account/runs").root for name in ("one", "other"))
+    assert one != other
+    assert "hush" not in Mirror("sftp://me:hush@host/runs").root
 
 
 @pytest.mark.parametrize(

@@ -166,6 +166,12 @@ def test_nothing_there_names_what_is_near(mirror):
         wrong.sync()
 
 
+def test_of_an_empty_bucket_it_is_not_asked_whether_that_one_was_meant(s3):
+    with pytest.raises(LogdirNotFound, match="nothing with this prefix") as raised:
+        Mirror(s3.url).sync()
+    assert str(raised.value).count(s3.bucket) == 1
+
+
 def test_no_name_leads_out_of_the_copy(s3, tmp_path, mirror):
     system = open_system()
     for key in (f"runs/../../../{EVENTS}", f"runs/a//../{EVENTS}"):

@@ -31,6 +31,8 @@ _DRIVERS = {
     "file": _Driver("fsspec", ""),
 }
 
+_BUCKETS = ("s3", "s3a", "gs", "gcs")
+
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(.*)", re.DOTALL)
 # Greedy, for a password may hold an `@`.
 _USER_INFO = re.compile(r"\b([A-Za-z][A-Za-z0-9+.-]{0,20}://)[^\s/?#\"'<>]{1,500}@")
@@ -90,6 +92,11 @@ def check_url(url: str) -> None:
         )
     if not rest.strip("/"):
         raise CannotStore(f"{show_url(url)} names no bucket and no folder.")
+    if scheme in _BUCKETS and "@" in rest.split("/")[0]:
+        raise CannotStore(
+            f"{show_url(url)}: the URL of a bucket has no user and no password. Give them where "
+            "its driver looks for them, such as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
+        )
     if find_spec(driver.module) is None:
         raise CannotStore(
             f"{show_url(url)}: {scheme}:// needs the package {driver.module}, which is not "

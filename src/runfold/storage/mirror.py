@@ -260,7 +260,7 @@ class Mirror:
 
     def _not_found(self) -> str:
         name = self.store.url.rpartition("/")[2]
-        hint = did_you_mean(name, self.store.list_beside())
+        hint = did_you_mean(name, set(self.store.list_beside()) - {name})
         return f"No logdir '{self.store}': there is nothing with this prefix. {hint}".rstrip()
 
 
@@ -277,8 +277,10 @@ def _choose_folder(url: str) -> str:
     scheme, rest = split_url(url)
     host, *parts = rest.split("/")
     server = "\0".join([scheme, *(os.environ.get(name, "") for name in _ENDPOINTS)])
-    # Not the user and the password, by which another folder would be known.
-    host = host.rpartition("@")[2]
+    if scheme in ("sftp", "ssh"):
+        # Not the user and the password, by which another folder would be known. Before the
+        # `@` of abfs://container@account stands a place.
+        host = host.rpartition("@")[2]
     key = f"{scheme}-{hashlib.sha256(server.encode()).hexdigest()[:12]}"
     if not all(map(_is_safe, filter(None, (host, *parts)))):
         raise CannotStore(f"{Store(url)}: '.' and '..' are no names in a URL.")
