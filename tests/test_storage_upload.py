@@ -1,5 +1,6 @@
 """Uploads in the background, to a real S3 server that fails in every way."""
 
+import os
 import threading
 import time
 from pathlib import Path
@@ -162,6 +163,21 @@ def test_what_could_not_be_sent_is_said_and_can_be_sent_later(s3, folder, upload
     assert s3.sent < 50_000
     assert stored(s3) == {EVENTS: (folder / EVENTS).read_bytes()}
     assert upload_folder(folder, f"{s3.url}/runs/seed-1") == 0
+
+
+def test_a_small_file_of_the_same_length_is_not_taken_for_sent(s3, folder):
+    (folder / ".runfold").mkdir()
+    beat = folder / ".runfold" / "heartbeat"
+    beat.write_bytes(b"running")
+    (folder / ".runfold" / "stop.seen").write_bytes(b"")
+    url = f"{s3.url}/runs/seed-1"
+    assert upload_folder(folder, url) == 3
+    beat.write_bytes(b"stopped")
+    # The clock of the store may be ahead.
+    os.utime(beat, (0, 0))
+    assert upload_folder(folder, url) == 1
+    assert stored(s3)[".runfold/heartbeat"] == b"stopped"
+    assert upload_folder(folder, url) == 0
 
 
 def test_another_runs_place_is_left_to_it(s3, folder, uploader):

@@ -29,6 +29,9 @@ _BLOCK = 8 << 20
 # So much of the end of what was sent before tells that it was the same file.
 _OVERLAP = 1024
 
+# Up to so many bytes a file is compared by what is in it.
+_SMALL = 4096
+
 _Version = tuple[int, int, int]  # bytes, time, inode
 
 
@@ -117,21 +120,29 @@ class Sender:
             if there is not None and is_event_file(name):
                 if there.size == version[0]:
                     self._sent[name] = _Sent(version, there.size)
-                elif self._has_grown(name, there.size, version[0]):
+                elif (
+                    there.size < version[0]
+                    and self.store.can_append(there.size)
+                    and self._is_same(name, max(0, there.size - _OVERLAP), there.size)
+                ):
                     self._sent[name] = _Sent(None, there.size)
-            elif there and there.size == version[0] and there.time >= version[1] / 1e9:
-                self._sent[name] = _Sent(version, there.size)
+            elif there and there.size == version[0]:
+                # By what is in it where that is little: the last heartbeat may be as long as
+                # the one before, and as old by the clock of the store.
+                is_small = version[0] <= _SMALL
+                is_newer = there.time - 1 > version[1] / 1e9
+                if self._is_same(name, 0, there.size) if is_small else is_newer:
+                    self._sent[name] = _Sent(version, there.size)
             left += name not in self._sent or self._sent[name].version is None
         return left
 
-    def _has_grown(self, name: str, size: int, now: int) -> bool:
-        """Whether what the store has is the beginning of a file, and worth to be kept."""
-        if not size < now or not self.store.can_append(size):
-            return False
-        start = max(0, size - _OVERLAP)
+    def _is_same(self, name: str, start: int, end: int) -> bool:
+        """Whether the store has these bytes of a file."""
+        if start == end:
+            return True
         with open(os.path.join(self.folder, name), "rb") as file:
             file.seek(start)
-            return file.read(size - start) == self.store.read(name, start, size)
+            return file.read(end - start) == self.store.read(name, start, end)
 
     def missing(self) -> list[str]:
         """The files that the store does not have as they are here, as far as is known."""
