@@ -1,4 +1,4 @@
-"""Pictures of the page for the README: serves the demo's runs and photographs three views.
+"""Pictures of the page for the README: serves the demo's runs and photographs some views.
 
 Run by `make screenshots`; writes docs/pictures/page-*.png.
 """
@@ -6,13 +6,18 @@ Run by `make screenshots`; writes docs/pictures/page-*.png.
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlencode
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "pictures"
 RUNFOLD = [sys.executable, "-m", "runfold"]
@@ -22,6 +27,12 @@ VIEWS = {
     "runs": {"tab": "runs", "by": "lr", "sort": "val/loss", "columns": json.dumps(COLUMNS)},
     "hparams": {"tab": "hparams", "by": "lr", "colours": "group"},
 }
+# Starts a TensorBoard as a button of the page does.
+START = """async (asked) => {
+  const headers = { "Content-Type": "application/json" };
+  const options = { method: "POST", headers, body: JSON.stringify(asked) };
+  return (await fetch("/api/tensorboards", options)).json();
+}"""
 # Debian's Chromium as root, and nothing fetched.
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 
@@ -38,7 +49,9 @@ def main() -> None:
         runs = str(Path(folder, "demo-runs"))
         subprocess.run([*RUNFOLD, "demo", runs], check=True, stdout=subprocess.DEVNULL)
         command = [*RUNFOLD, "serve", runs, "--no-browser", "--port", "0"]
-        server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        # Its instances of TensorBoard are its own, and end with it.
+        environment = {**os.environ, "XDG_STATE_HOME": folder}
+        server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
         try:
             link = find_link(server)
             browser = playwright.chromium.launch(executable_path=chromium, args=ARGUMENTS)
@@ -54,14 +67,27 @@ def main() -> None:
                     "() => document.querySelectorAll('.state[role=status], .chart-wait').length"
                     " === 0 && document.querySelector('main canvas, main table, main svg')"
                 )
-                # What came last is drawn in the next frame.
-                page.evaluate("() => new Promise(done => requestAnimationFrame(() => done()))")
-                page.screenshot(path=FOLDER / f"page-{name}.png")
-                print(FOLDER / f"page-{name}.png")
+                photograph(page, name)
+            started = page.evaluate(START, {"experiments": ["lr-0.1"]})
+            page.goto(f"{address}?{urlencode({'tab': 'boards', 'board': started['id']})}")
+            frame = page.frame_locator("iframe")
+            # Without the pictures, which come first, and the settings.
+            frame.get_by_text("Scalars", exact=True).first.click()
+            frame.get_by_role("button", name="Settings").last.click()
+            frame.locator("scalar-card canvas, scalar-card svg").first.wait_for()
+            photograph(page, "tensorboard")
             browser.close()
         finally:
             server.terminate()
             server.wait(60)
+
+
+def photograph(page: Page, name: str) -> None:
+    """Take a picture of what is shown, once it is drawn."""
+    # What came last is drawn in the next frame.
+    page.evaluate("() => new Promise(done => requestAnimationFrame(() => done()))")
+    page.screenshot(path=FOLDER / f"page-{name}.png")
+    print(FOLDER / f"page-{name}.png")
 
 
 def find_link(server: subprocess.Popen[str]) -> str:
