@@ -190,8 +190,6 @@ def _add_script(app: Application, environ: Environ, start_response: Respond) -> 
         before, head, after = body.partition(b"<head>")
         # A page without a head has one, by HTML's own rule, where its first script stands.
         body = before + head + _SCRIPT_TAG + after if head else _SCRIPT_TAG + body
-        # It asks for its fonts at the root of the server, wherever it is served.
-        body = body.replace(b"url(/font-roboto/", b"url(font-roboto/")
         # It looks for its letters at the root, where there is none of it behind a prefix.
         body = body.replace(b"url(/font-roboto/", b"url(font-roboto/")
     kept = [(name, value) for name, value in headers if name.lower() != "content-length"]
