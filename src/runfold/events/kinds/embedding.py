@@ -1,10 +1,14 @@
 """Embeddings: the projector's configuration in a run's folder, and the files it names."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
+# Whoever only looks for runs needs the name of the configuration, and no NumPy.
+if TYPE_CHECKING:
+    import numpy as np
 
 CONFIG_NAME = "projector_config.pbtxt"
 
@@ -106,6 +110,8 @@ def confine(folder: Path, path: str) -> Path:
 
 def load_tensor(folder: Path, embedding: Embedding) -> np.ndarray:
     """Give the embedded points as float32, (points, dimensions)."""
+    import numpy as np
+
     raw = _read(folder, embedding.tensor_path)
     if embedding.tensor_path.endswith(".bytes"):
         return _parse_binary(raw, embedding.tensor_shape)
@@ -125,6 +131,8 @@ def load_metadata(folder: Path, embedding: Embedding) -> dict[str, np.ndarray]:
     A file of one column has no header, by the projector's rule; its column is
     called "label". In others the first line names the columns.
     """
+    import numpy as np
+
     lines = _lines(_read(folder, embedding.metadata_path))
     rows = [line.split("\t") for line in lines]
     width = len(rows[0]) if rows else 1
@@ -143,6 +151,8 @@ def load_sprite(folder: Path, embedding: Embedding) -> bytes:
 
 
 def _parse_binary(raw: bytes, shape: tuple[int, ...]) -> np.ndarray:
+    import numpy as np
+
     if len(shape) != 2 or shape[0] * shape[1] * 4 != len(raw):
         raise ValueError(f"the shape {shape} does not fit {len(raw)} bytes of float32")
     return np.frombuffer(raw, "<f4").reshape(shape)
