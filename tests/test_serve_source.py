@@ -121,8 +121,7 @@ def test_quick_questions_are_answered_while_all_that_compute_are_at_work(logdir)
 
 
 def test_runs_are_read_while_the_caller_goes_on(logdir):
-    source = Source(logdir)
-    source.read_ahead()
+    source = Source(logdir, is_eager=True)
     for thread in threading.enumerate():
         if thread.name == "runfold-read":
             thread.join()

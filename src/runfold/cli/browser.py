@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -15,6 +14,8 @@ if TYPE_CHECKING:
 @contextmanager
 def open_browser(link: str) -> Iterator[None]:
     """Open a link in the user's browser, and keep what it needs until the end of the context."""
+    import tempfile
+
     with tempfile.TemporaryDirectory(prefix="runfold-") as folder:
         show_link(link, folder)
         yield

@@ -75,12 +75,20 @@ def run(options: argparse.Namespace) -> int:
     # Before NumPy is loaded: requests run in threads already, and those of OpenBLAS, which
     # spin while they wait, double the time that the band of a fold takes.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    from runfold.logdir.pause import pause_collector
+
+    with ExitStack() as starting:
+        starting.enter_context(pause_collector())
+        return _serve(options, starting)
+
+
+def _serve(options: argparse.Namespace, starting: ExitStack) -> int:
+    """Serve; what holds only until the server listens is in `starting`."""
     from runfold.serve.source import Source
 
-    source = Source(*options.logdirs, restarts=options.restarts)
-    source.read_ahead()
+    source = Source(*options.logdirs, restarts=options.restarts, is_eager=True)
 
-    # Meanwhile: the decoder needs no GIL, and these take as long as it does.
+    # Meanwhile.
     from runfold.serve.access import Access
     from runfold.serve.app import make_app
     from runfold.serve.server import Server, find_names, is_private, listen, make_url
@@ -109,6 +117,7 @@ def run(options: argparse.Namespace) -> int:
             ending.enter_context(keep_token(options.token_file, access.token))
 
         def tell() -> None:
+            starting.close()
             count = len(source.runs())
             if not is_built():
                 note(MISSING)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from starlette.routing import Route
 
 from runfold.serve.answer import JsonResponse
-from runfold.tables.story import read_marks
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -30,6 +29,9 @@ def list_marks(source: Source) -> dict[str, Any]:
 
     `relative` is in seconds since the run's first event, as in the curves.
     """
+    # Not before it is asked for: it brings along all that a tracked run tells.
+    from runfold.tables.story import read_marks
+
     found = [
         {
             "run": log.name,

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Literal, ParamSpec, TypeVar
 
 from runfold.errors import LogdirNotFound, RunfoldError, UnknownTag
 from runfold.runs import Runs, open_runs
-from runfold.serve.lanes import Lane
-from runfold.tables.crew import Crew
 from runfold.text import did_you_mean, escape
 
 if TYPE_CHECKING:
@@ -70,8 +68,16 @@ class Source:
         restarts: Literal["session", "step", "keep"] = "session",
         workers: int = _WORKERS,
         seconds: float = _SECONDS,
+        is_eager: bool = False,
     ) -> None:
+        """Open the runs; an eager one begins to read them all while the caller goes on."""
         self._runs = open_runs(*paths, restarts=restarts, progress=False)
+        if is_eager:
+            self._read_ahead()
+        # Meanwhile: the decoder needs no GIL, and these take as long as it does.
+        from runfold.serve.lanes import Lane
+        from runfold.tables.crew import Crew
+
         self.paths = [str(path) for path in paths]
         self.generation = 1
         self._telling = threading.Lock()
@@ -85,11 +91,9 @@ class Source:
         self._is_fetched = False
         self._gate = _Gate()
 
-    def read_ahead(self) -> None:
-        """Begin to read all runs while the caller goes on; what goes wrong is met again later."""
-
+    def _read_ahead(self) -> None:
         def read() -> None:
-            with suppress(RunfoldError, OSError):
+            with suppress(RunfoldError, OSError):  # met again by whoever asks
                 self.logs()
 
         # A command that ends with an error, as where its port is taken, does not wait for it.

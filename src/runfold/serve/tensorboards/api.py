@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 from starlette.routing import Route
 
 from runfold.serve.answer import JsonResponse
-from runfold.serve.audit import record_action
 from runfold.serve.errors import BadRequest, NotFound
 from runfold.serve.request import Limit, read_json, read_query
 from runfold.serve.security import PROXY
@@ -76,6 +75,8 @@ async def start(request: Request) -> Response:
 
     instance, is_new = open_instance(await boards.store(), sources, Options(), asked.description)
     if is_new:
+        from runfold.serve.audit import record_action
+
         record_action("tensorboard start", f"{instance.id} {instance.name}", how="page")
         boards.poke()
     return JsonResponse({**_describe(boards, instance, sources.logdirs), "isNew": is_new})
@@ -90,6 +91,8 @@ async def kill(request: Request) -> Response:
     from runfold.serve.tensorboards.requests import end_instance
 
     if instance.is_live:
+        from runfold.serve.audit import record_action
+
         instance = end_instance(await boards.store(), instance.id)
         record_action("tensorboard kill", f"{instance.id} {instance.name}", how="page")
         boards.poke()
