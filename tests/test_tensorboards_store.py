@@ -29,6 +29,12 @@ def claim(folder: str, number: int) -> tuple[str, bool]:
     return instance.id, is_new
 
 
+def add(folder: str, logs: str) -> None:
+    store = Store(folder)
+    store.add(Sources((logs,)), Options())
+    store.close()
+
+
 def test_an_instance_is_kept_whole(store: Store) -> None:
     sources = Sources(("/a b",), ("x'\"", "é/y"), ("z",), "lr < 1")
     options = Options((("window_title", "a=b"),), 7.0)
@@ -94,6 +100,17 @@ def test_processes_that_ask_at_once_get_one_instance(store: Store) -> None:
         answers = list(pool.map(claim, [store.folder] * 40, range(40)))
     assert len({id for id, _ in answers}) == 1
     assert sum(is_new for _, is_new in answers) == 1
+
+
+def test_two_stores_of_a_process_see_what_others_change(store: Store) -> None:
+    other = Store(store.folder)
+    context = multiprocessing.get_context("spawn")
+    for number in range(1, 4):
+        # Each in a process of its own, which closes the store in good order.
+        with ProcessPoolExecutor(1, context) as pool:
+            pool.submit(add, store.folder, f"/{number}").result()
+        assert (len(store.all()), len(other.all())) == (number, number)
+    other.close()
 
 
 def test_what_has_ended_stays_so_and_is_not_live(store: Store) -> None:

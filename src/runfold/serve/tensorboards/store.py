@@ -103,8 +103,10 @@ class Store:
         self.folder = make_private(folder or state_folder("tensorboards"))
         self._lock = threading.RLock()
         path = os.path.join(self.folder, "instances.sqlite")
-        # SQLite gives its other files the mode of this one.
-        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+        # SQLite gives its other files the mode of this one. Only a new one is opened by hand:
+        # to close it takes SQLite's locks from all that this process has open of it.
+        with contextlib.suppress(FileExistsError):
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         self._database = sqlite3.connect(
             path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
         )
