@@ -2,10 +2,12 @@
 
 import re
 import signal
+import sqlite3
 import stat
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import httpx
@@ -27,6 +29,7 @@ from services import (
 )
 
 from runfold.serve.tensorboards.service import NoService, Service, ensure_service, find_service
+from runfold.serve.tensorboards.store import Store
 from runfold.state import state_folder
 
 SERVICE = [sys.executable, "-P", "-m", "runfold.serve.tensorboards.service"]
@@ -87,6 +90,36 @@ def test_instance_outlives_a_killed_service_and_ends_with_one_that_is_ended(fold
     assert group_of(before.pid) == set()
     assert known(id).state == "TERMINATED"
     assert find_service() is None
+
+
+def test_start_comes_to_its_end_though_the_service_is_killed_meanwhile(folder):
+    ensure_service()
+    with closing(Store()) as store, ThreadPoolExecutor(1) as pool:
+        starting = pool.submit(say, "start", "--no-browser", "--logdir", str(folder / "runs"))
+        until(lambda: any(one.pid for one in store.all()))
+        kill_hard(service_pid())
+        status, out, err = starting.result(60)
+    assert status == 0, err
+    with logged_in(read_link(out)[1]) as client:
+        assert client.get("data/runs").json() == ["big/seed-1", "big/seed-2"]
+
+
+def test_instances_are_kept_though_the_store_fails_for_a_moment(folder):
+    id, _ = start("--logdir", folder / "runs")
+    before, service = known(id), find_service()
+    path = Path(state_folder("tensorboards", "service.json"))
+    with closing(sqlite3.connect(state_folder("tensorboards", "instances.sqlite"))) as store:
+        store.execute("alter table generation rename to gone")
+        # Whatever looks at the store fails from here on; what is said anew was said after that.
+        path.unlink()
+        until(lambda: find_service() == service)
+        store.execute("alter table gone rename to generation")
+    assert before.pid is not None
+    assert group_of(before.pid)
+    _, out, _ = say("open", id, "--no-browser")
+    with logged_in(read_link(out)[1]) as client:
+        assert client.get("data/runs").json() == ["big/seed-1", "big/seed-2"]
+    assert known(id).pid == before.pid
 
 
 def test_serve_is_the_service_while_it_runs(folder):

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from runfold.cli.parser import Parser
     from runfold.serve.tensorboards.options import Options
-    from runfold.serve.tensorboards.service import Service
     from runfold.serve.tensorboards.store import Instance, Store
 
 HELP = """\
@@ -36,6 +35,7 @@ experiment, trial, instance or path that is not there, or a wrong option.
 """
 
 _LOOK_SECONDS = 0.05
+_ASK_SECONDS = 1.0
 _END_SECONDS = 30.0
 
 
@@ -113,7 +113,8 @@ def _start(options: argparse.Namespace) -> int:
             return 0
         if not is_new:
             note("It shows the same already.")
-        return _show(store, instance, ensure_service(starting), options)
+        ensure_service(starting)
+        return _show(store, instance, options)
 
 
 def _read_options(options: argparse.Namespace) -> Options:
@@ -130,24 +131,27 @@ def _add_open(parser: Parser) -> None:
 
 
 def _open(options: argparse.Namespace) -> int:
-    from runfold.serve.tensorboards.service import ensure_service
-
     with open_store() as store:
-        instance = store.get(options.id)
-        return _show(store, instance, ensure_service(), options)
+        return _show(store, store.get(options.id), options)
 
 
-def _show(store: Store, instance: Instance, service: Service, options: argparse.Namespace) -> int:
+def _show(store: Store, instance: Instance, options: argparse.Namespace) -> int:
     """Wait until an instance answers, print its link, and open the browser there."""
     from runfold.cli.browser import show_link
+    from runfold.serve.tensorboards.service import ensure_service
 
+    asked = 0.0
     while instance.state == "STARTING":
+        if time.monotonic() - asked > _ASK_SECONDS:
+            # Again and again: nobody would start it after a service that was killed meanwhile.
+            ensure_service()
+            asked = time.monotonic()
         time.sleep(_LOOK_SECONDS)
         instance = store.get(instance.id)
     if instance.state not in ("WAITING", "RUNNING"):
         note(f"{instance.name} ({instance.id}) has ended. {instance.message}".rstrip())
         return 1
-    link = service.link(instance.id)
+    link = ensure_service().link(instance.id)
     print(f"{instance.name} ({instance.id}): {link}")
     if instance.state == "WAITING":
         note(f"There is no event file yet. {instance.message}".rstrip())
