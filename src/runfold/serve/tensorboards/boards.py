@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
 from runfold.errors import RunfoldError
@@ -12,7 +12,7 @@ from runfold.serve.tensorboards.process import read_json, write_json
 from runfold.state import state_folder
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator
+    from collections.abc import AsyncIterator, Callable
 
     from runfold.serve.access import Access
     from runfold.serve.tensorboards.keeper import Keeper
@@ -125,26 +125,31 @@ class Boards:
             tasks.create_task(keeper.supervise())
             tasks.create_task(self._tell_on(tell))
             await keeper.acts.wait()
-            with self._announced(store):
-                await asyncio.Event().wait()
+            await self._announce(store)
 
     async def _tell_on(self, tell: Callable[[int], object]) -> None:
+        import sqlite3
+
         told = -1
         while True:
-            seen = await self._look()
-            if seen != told:
-                told = seen
-                tell(seen)
+            # A store that cannot be read for a moment must not end what is kept.
+            with suppress(sqlite3.Error):
+                seen = await self._look()
+                if seen != told:
+                    told = seen
+                    tell(seen)
             await asyncio.sleep(_TELL_SECONDS)
 
-    @contextmanager
-    def _announced(self, store: Store) -> Iterator[None]:
-        """Say how this server is reached, for as long as it acts."""
+    async def _announce(self, store: Store) -> None:
+        """Say how this server is reached, for as long as it acts, and again where that is gone."""
         path = os.path.join(store.folder, SERVICE)
         said = {"url": self.url, "token": self.access.token, "pid": os.getpid()}
-        write_json(path, said)
         try:
-            yield
+            while True:
+                if read_json(path) != said:
+                    with suppress(OSError):  # as on a disk that is full for a while
+                        write_json(path, said)
+                await asyncio.sleep(_TELL_SECONDS)
         finally:
             # While it ended its instances another may have begun to act.
             if read_json(path) == said:
