@@ -77,38 +77,42 @@ function Page({ status, table, generation, connection }: PageProps) {
   const choice = useChoose(table, view, generation);
   const [isSidebarOpen, setSidebarOpen] = useState(() => innerWidth > 800);
   const theme = useTheme();
-  const { Body } = VIEWS[view.tab];
+  const shown = status.hasLogdir ? view.tab : "boards";
+  const { Body } = VIEWS[shown];
   const tabs = TABS.filter((tab) => {
     if (report) return report.tabs.includes(tab);
+    if (!status.hasLogdir) return false;
     const { kind } = VIEWS[tab];
     return !kind || tab === view.tab || (status.kinds[kind] ?? 0) > 0;
   });
   return (
     <ChoiceContext value={choice}>
       <header>
-        <button
-          type="button"
-          className="fold"
-          aria-label="Show or hide the list of runs"
-          aria-expanded={isSidebarOpen}
-          onClick={() => setSidebarOpen(!isSidebarOpen)}
-        >
-          ☰
-        </button>
+        {status.hasLogdir && (
+          <button
+            type="button"
+            className="fold"
+            aria-label="Show or hide the list of runs"
+            aria-expanded={isSidebarOpen}
+            onClick={() => setSidebarOpen(!isSidebarOpen)}
+          >
+            ☰
+          </button>
+        )}
         <h1 title={status.title}>{status.title}</h1>
         <nav aria-label="Views">
           {tabs.map((tab) => (
             <button
               type="button"
               key={tab}
-              aria-current={tab === view.tab ? "page" : undefined}
+              aria-current={tab === shown ? "page" : undefined}
               onClick={() => change({ tab })}
             >
               {VIEWS[tab].title}
             </button>
           ))}
         </nav>
-        {!report && <SavedViews />}
+        {!report && status.hasLogdir && <SavedViews />}
         <select
           aria-label="Light or dark"
           value={theme}
@@ -120,14 +124,14 @@ function Page({ status, table, generation, connection }: PageProps) {
             </option>
           ))}
         </select>
-        <SaveReport />
+        {status.hasLogdir && <SaveReport />}
         <Liveness state={connection} />
       </header>
       <div className="page">
-        {isSidebarOpen && <Sidebar />}
+        {isSidebarOpen && status.hasLogdir && <Sidebar />}
         <main>
           <ReportNotes />
-          {table.runs.length || view.tab === "boards" ? (
+          {table.runs.length || shown === "boards" ? (
             <Body />
           ) : (
             <Empty>There are no runs yet.</Empty>

@@ -9,6 +9,7 @@ from starlette.routing import Route
 
 import runfold
 from runfold.serve.answer import JsonResponse
+from runfold.serve.tensorboards.boards import no_runs
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -28,6 +29,7 @@ def _describe(source: Source) -> dict[str, object]:
     tags = runs.tags
     return {
         "version": runfold.__version__,
+        "hasLogdir": tuple(map(os.path.abspath, source.paths)) != (no_runs(),),
         "title": ", ".join(os.path.basename(os.path.abspath(path)) for path in source.paths),
         "generation": source.generation,
         "runs": len(runs),

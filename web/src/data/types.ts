@@ -4,6 +4,8 @@ export type Axis = "step" | "wall_time" | "relative" | { tag: string };
 
 export interface Status {
   version: string;
+  /** Not so of the service in the background: it has TensorBoards, and no runs of its own. */
+  hasLogdir: boolean;
   title: string;
   generation: number;
   runs: number;

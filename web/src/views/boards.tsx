@@ -31,6 +31,7 @@ const MOST = 200;
 export function BoardsView() {
   const [view, change] = useView();
   const { all, isLoaded, error } = useBoards();
+  const hasRuns = useChoice().table.runs.length > 0;
   useEffect(() => {
     const timer = setInterval(refresh, AGAIN_MILLISECONDS);
     return () => clearInterval(timer);
@@ -43,7 +44,7 @@ export function BoardsView() {
   return (
     <section className="boards">
       {error && <Failed error={error} />}
-      <Start />
+      {hasRuns && <Start />}
       {view.board && (
         <p className="state failed" role="alert">
           There is no TensorBoard {view.board} any more.{" "}
@@ -54,7 +55,10 @@ export function BoardsView() {
       )}
       {live.length === 0 && (
         <Empty>
-          No TensorBoard runs. Start one for the runs that you have chosen: it shows exactly these.
+          No TensorBoard runs.{" "}
+          {hasRuns
+            ? "Start one for the runs that you have chosen: it shows exactly these."
+            : "The command `runfold tensorboard start` starts one."}
         </Empty>
       )}
       <ul aria-label="TensorBoards">
