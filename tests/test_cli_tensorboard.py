@@ -73,7 +73,11 @@ def test_experiments_are_named_by_id_prefix_or_path(folder):
     ("argv", "part"),
     [
         (["bg"], "Did you mean 'big'?"),
-        (["7"], "There are"),
+        (["7"], "There are 1 (big), 2 (other one, 'ü':), 3 (small)."),
+        (["9" * 5000], "There are 1 (big)"),
+        (["nope"], "There are 1 (big)"),
+        (["runs"], "write ./runs"),
+        (["big/seed-1"], "--trial-ids"),
         (["--trial-ids", "big/seed-3"], "big/seed-2"),
         (["nowhere/at/all"], "no such folder"),
         (["big", "runs/small"], "all of one sort"),
@@ -153,6 +157,7 @@ def test_list_is_sorted_and_told_in_several_forms(tmp_path, monkeypatch):
     by_sources = say("list", "-a", "-q", "--sort-by", "sources")
     assert by_sources[1].split() == [second, third, first]
     assert say("list", "-a", "-q", "--sort-by", "exit_status")[1].split()[-1] == first
+    assert say("ls", "-a", "-q")[1].split() == [first, second, third]
     status, out, err = say("list")
     assert (status, err) == (0, "2 instances; 1 that ended with --all.\n")
     assert [line.split()[0] for line in out.splitlines()] == ["id", second, third]
@@ -163,7 +168,7 @@ def test_kill_of_an_unknown_one_ends_none_unless_forced(folder):
     _, out, _ = say("start", "-d", "big")
     id = out.strip()
     status, _, err = say("kill", id, "nobody")
-    assert (status, err) == (2, "No TensorBoard instance 'nobody'.\n")
+    assert (status, f"No TensorBoard instance 'nobody'. There are {id} (" in err) == (2, True)
     assert known(id).wanted == "up"
     status, out, _ = say("kill", "--force", id, "nobody")
     assert (status, out) == (0, f"{id}\n")

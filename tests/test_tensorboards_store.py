@@ -1,6 +1,7 @@
 """The store of instances: one truth for threads and processes."""
 
 import multiprocessing
+import re
 import sqlite3
 import stat
 from concurrent.futures import ProcessPoolExecutor
@@ -72,8 +73,9 @@ def test_an_unknown_one_is_told_with_those_near(store: Store) -> None:
     one = store.add(LOGS, Options())
     with pytest.raises(UnknownInstance, match=f"Did you mean '{one.name}'"):
         store.get(one.name + "x")
+    there = re.escape(f"There are {one.id} ({one.name}).")
     for text in ("", "zz", "%", "'; drop table instances; --"):
-        with pytest.raises(UnknownInstance, match="No TensorBoard instance"):
+        with pytest.raises(UnknownInstance, match=f"No TensorBoard instance .* {there}"):
             store.get(text)
     many = [store.add(LOGS, Options()) for _ in range(17)]
     first = next(a.id[0] for a in many if sum(a.id[0] == b.id[0] for b in many) > 1)

@@ -44,6 +44,8 @@ def add_actions(parser: Parser, actions: Mapping[str, Action]) -> None:
 def name_action(argv: Sequence[str], actions: Sequence[str]) -> list[str]:
     """Arguments that begin with an action. Raises CommandError for one that is not there."""
     first = argv[0] if argv else ""
+    if first == "ls":  # as the command itself, and elsewhere, it is called
+        return ["list", *argv[1:]]
     if first in (*actions, "-h", "--help"):
         return list(argv)
     if first and not first.startswith("-"):

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from runfold.experiments import Experiments
     from runfold.serve.tensorboards.sources import Sources
 
+_TRIAL = " For the trial of that name write --trial-ids before it."
+
 
 def choose_sources(options: argparse.Namespace) -> Sources:
     """What `experiments`, `trial_ids`, `where` and `logdir` choose; without them all there is.
@@ -34,7 +36,8 @@ def choose_sources(options: argparse.Namespace) -> Sources:
     if named and all(map(_is_place, named)):
         if options.trial_ids:
             raise CommandError("--trial-ids goes with --logdir, not with paths of experiments.")
-        return Sources(tuple(dict.fromkeys(map(_place, named))), where=where)
+        places = [_place(text, find_logdir(options)) for text in named]
+        return Sources(tuple(dict.fromkeys(places)), where=where)
     logdir = find_logdir(options)
     if "://" in logdir:
         return _choose_remote(options, logdir, where)
@@ -76,6 +79,11 @@ def _find(experiments: Experiments, text: str) -> tuple[int, str]:
                 f"'{escape(text)}' is a path, and others are names of experiments. Give all of"
                 " one sort."
             ) from None
+        if os.path.isdir(name):
+            raise CommandError(
+                f"No experiment '{escape(name)}' in {escape(experiments.logdir)}. For the folder"
+                f" {escape(name)} that is here write ./{escape(name)}"
+            ) from None
         raise
     return one.id, one.name
 
@@ -89,10 +97,11 @@ def _is_path(text: str) -> bool:
     return os.sep in text.rstrip(os.sep) or text in (os.curdir, os.pardir)
 
 
-def _place(text: str) -> str:
+def _place(text: str, logdir: str) -> str:
     if "://" in text:
         return text
     path = os.path.abspath(os.path.expanduser(text))
     if not os.path.exists(path):
-        raise LogdirNotFound(f"{escape(text)}: there is no such folder.")
+        hint = "" if not os.path.isdir(os.path.join(logdir, text)) else _TRIAL
+        raise LogdirNotFound(f"{escape(text)}: there is no such folder.{hint}")
     return path

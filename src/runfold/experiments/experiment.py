@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from runfold.experiments.index import Index
 
+_MOST_NEAR = 3
+
 
 @dataclass(frozen=True, slots=True)
 class Trial:
@@ -143,8 +145,10 @@ def _pick(
     unknown: type[UnknownExperiment] | type[UnknownTrial],
 ) -> Named:
     wanted = text.rstrip("/") or text
+    # No id is longer, and Python refuses to read a number of thousands of digits.
+    number = int(text[:18]) if text.isdecimal() and text.isascii() else None
     for one in known:
-        if text.isdecimal() and text.isascii() and one.id == int(text):
+        if one.id == number:
             return one
     for one in known:
         if one.name == wanted:
@@ -156,10 +160,11 @@ def _pick(
         names = human_list(one.name for one in begun)
         raise unknown(f"Several {noun}s begin with '{escape(text)}': {names}. Give more of it.")
     hint = did_you_mean(text, [one.name for one in known])
-    if text.isdecimal() and known:
-        near = sorted(known, key=lambda one: abs(one.id - int(text[:18])))[:3]
-        near.sort(key=lambda one: one.id)
-        hint = "There are " + human_list(f"{one.id} ({one.name})" for one in near) + "."
+    if number is not None or not hint:
+        near = sorted(known, key=lambda one: abs(one.id - (number or 0)))
+        near[:_MOST_NEAR] = sorted(near[:_MOST_NEAR], key=lambda one: one.id)
+        names = human_list((f"{one.id} ({one.name})" for one in near), _MOST_NEAR)
+        hint = f"There are {names}."
     if not known:
         hint = f"There is no {noun} at all."
-    raise unknown(f"No {noun} '{escape(text)}'. {hint}".rstrip())
+    raise unknown(f"No {noun} '{escape(text)}'. {hint}")

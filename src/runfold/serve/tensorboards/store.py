@@ -168,9 +168,12 @@ class Store:
             ids = human_list(f"{one.id} ({one.name})" for one in fitting)
             raise UnknownInstance(f"Several instances begin with '{escape(text)}': {ids}.")
         hint = did_you_mean(text, [word for one in known for word in (one.id, one.name)])
-        if not known:
-            hint = "There are none at all."
-        raise UnknownInstance(f"No TensorBoard instance '{escape(text)}'. {hint}".rstrip())
+        if not hint:
+            # The newest, of those that live where there are any.
+            there = [one for one in known if one.is_live] or known
+            names = human_list(f"{one.id} ({one.name})" for one in reversed(there))
+            hint = f"There are {names}." if there else "There are none at all."
+        raise UnknownInstance(f"No TensorBoard instance '{escape(text)}'. {hint}")
 
     def all(self) -> list[Instance]:
         """All instances, the oldest first; those that ended long ago are forgotten."""
