@@ -19,12 +19,14 @@ from services import (
     end_service,
     kill_hard,
     known,
+    listed,
     logged_in,
     own_state,
     read_link,
     say,
     service_pid,
     start,
+    until_state,
     write_experiments,
 )
 
@@ -120,6 +122,17 @@ def test_instances_are_kept_though_the_store_fails_for_a_moment(folder):
     with logged_in(read_link(out)[1]) as client:
         assert client.get("data/runs").json() == ["big/seed-1", "big/seed-2"]
     assert known(id).pid == before.pid
+
+
+def test_list_tells_of_no_instance_that_is_gone(folder):
+    id, _ = start("--logdir", folder / "runs")
+    before = known(id)
+    kill_hard(service_pid())
+    kill_hard(before.pid)
+    assert known(id).state == "RUNNING"
+    listed()
+    assert find_service() is not None
+    assert until_state(id, "RUNNING", restarts=1).pid != before.pid
 
 
 def test_serve_is_the_service_while_it_runs(folder):

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import time
-from contextlib import closing
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
-from runfold.cli.terminal import Column, note, print_json, print_table
+from runfold.cli.terminal import Column, CommandError, note, print_json, print_table
+from runfold.state import state_folder
 from runfold.text import escape, human_count, human_duration, human_list
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Iterator
 
     from runfold.cli.parser import Parser
     from runfold.serve.tensorboards.store import Instance, Store
@@ -21,11 +23,19 @@ COLUMNS = (
 )
 
 
-def open_store() -> closing[Store]:
+@contextmanager
+def open_store() -> Iterator[Store]:
     """The store of all instances, closed at the end of the context."""
+    import sqlite3
+
     from runfold.serve.tensorboards.store import Store
 
-    return closing(Store())
+    try:
+        with closing(Store()) as store:
+            yield store
+    except sqlite3.Error as error:  # as on a full disk
+        place = escape(state_folder("tensorboards"))
+        raise CommandError(f"{place}: the instances cannot be read or noted: {error}.") from None
 
 
 def add_list(parser: Parser) -> None:
@@ -56,6 +66,8 @@ def add_list(parser: Parser) -> None:
 def print_list(options: argparse.Namespace) -> int:
     """Print the instances."""
     with open_store() as store:
+        if store.live():
+            _see_to_them()
         everything = store.all()
     shown = [one for one in everything if options.all or one.is_live]
     rows = sorted(map(_describe, shown), key=lambda row: _order(row[options.sort_by]))
@@ -75,6 +87,16 @@ def print_list(options: argparse.Namespace) -> int:
         elif not rows:
             note("There are no instances. `runfold tensorboard start` starts one.")
     return 0
+
+
+def _see_to_them() -> None:
+    """Let somebody keep the instances: after a crash or a reboot what was noted is not so."""
+    from runfold.serve.tensorboards.service import NoService, ensure_service
+
+    try:
+        ensure_service()
+    except NoService as error:
+        note(f"{error} What is listed may have ended.")
 
 
 def _describe(one: Instance) -> dict[str, Any]:
