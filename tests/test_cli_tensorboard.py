@@ -4,11 +4,14 @@ import csv
 import io
 import json
 import os
+import shlex
+import subprocess
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 from boards import until, write_losses
+from cli_runs import RUNFOLD
 from services import (
     known,
     listed,
@@ -181,6 +184,15 @@ def test_settings_come_from_a_file_too(folder):
     say("kill", one.id)
     assert dict(one.options.flags) == {"reload_interval": "8"}
     assert (one.options.idle_timeout, one.description) == (7200, "mine")
+
+
+def test_full_disk_is_told_in_a_line(folder):
+    full = f"ulimit -f 1; exec {shlex.join([*RUNFOLD, 'tensorboard', 'start', '-d', 'big'])}"
+    say("list")
+    done = subprocess.run(["bash", "-c", full], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
+    # With it would go what is known of all that runs.
+    assert "Move it away" not in done.stderr
 
 
 def test_list_of_a_user_who_has_none(tmp_path, monkeypatch):

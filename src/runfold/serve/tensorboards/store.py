@@ -116,9 +116,11 @@ class Store:
             self._database.close()
             if not isinstance(error, sqlite3.DatabaseError):
                 raise
+            # A full disk, or one that fails, is no reason to give up what is noted there.
+            is_broken = not isinstance(error, sqlite3.OperationalError)
+            step = "Move it away to begin anew." if is_broken else "See to the disk, and try again."
             raise RunfoldError(
-                f"{escape(path)} cannot be read ({error}), so no instance is known. "
-                "Move it away to begin anew."
+                f"{escape(path)} cannot be read ({error}), so no instance is known. {step}"
             ) from None
 
     def close(self) -> None:
