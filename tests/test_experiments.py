@@ -193,3 +193,19 @@ def test_the_logdir_itself_is_not_deleted(tmp_path):
     experiments = open_experiments(tmp_path)
     with pytest.raises(CannotEdit, match="lies in the logdir itself"):
         delete_experiment(experiments, experiments.find("."))
+
+
+def test_who_shares_the_logdir_shares_the_index(logdir):
+    logdir.chmod(0o2775)
+    before = os.umask(0o077)
+    try:
+        open_experiments(logdir)
+    finally:
+        os.umask(before)
+    side = logdir / ".runfold"
+    modes = {path.name: path.stat().st_mode & 0o7777 for path in (side, *side.iterdir())}
+    assert modes == {
+        ".runfold": 0o2775,
+        "experiments.json": 0o664,
+        "experiments.json.lock": 0o664,
+    }

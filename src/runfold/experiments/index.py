@@ -90,7 +90,8 @@ def _place_in(logdir: str) -> str:
     own = _own_place(logdir)
     if is_url(logdir):
         return own
-    return own if not os.access(logdir, os.W_OK) and os.path.exists(own) else place
+    folder = os.path.dirname(place) if os.path.exists(place) else logdir
+    return own if not os.access(folder, os.W_OK) and os.path.exists(own) else place
 
 
 def _own_place(logdir: str) -> str:
@@ -103,6 +104,7 @@ def _change(place: str, change: Callable[[Index], object], begin: Callable[[], I
     if os.path.basename(folder) == SIDE_FOLDER:
         with contextlib.suppress(FileExistsError):
             os.mkdir(folder)
+            _share(folder, 0o2777)
     else:
         make_private(folder)
     with _locked(place + ".lock"):
@@ -114,7 +116,10 @@ def _change(place: str, change: Callable[[Index], object], begin: Callable[[], I
 
 @contextlib.contextmanager
 def _locked(path: str) -> Iterator[None]:
+    is_new = not os.path.exists(path)
     with open(path, "ab") as file:
+        if is_new and os.path.basename(os.path.dirname(path)) == SIDE_FOLDER:
+            _share(path, 0o666)
         # Some network disks have no locks; a rename keeps the file whole all the same.
         with contextlib.suppress(OSError):
             fcntl.flock(file, fcntl.LOCK_EX)
@@ -155,14 +160,24 @@ def _set_aside(place: str) -> None:
     )
 
 
+def _share(path: str, most: int) -> None:
+    """Let whoever may read and write the logdir do so with what lies in its `.runfold`.
+
+    Otherwise the ids would be those of the one who asked first, and all others,
+    whom their umask keeps out, would have ids of their own.
+    """
+    folder = path if os.path.basename(path) == SIDE_FOLDER else os.path.dirname(path)
+    with contextlib.suppress(OSError):  # a disk without modes, or the file of somebody else
+        os.chmod(path, os.stat(os.path.dirname(folder)).st_mode & most)
+
+
 def _write(place: str, index: Index) -> None:
     handle, draft = tempfile.mkstemp(prefix=".experiments-", dir=os.path.dirname(place))
     try:
         with open(handle, "w", encoding="utf-8") as file:
             json.dump(asdict(index), file, indent=1, ensure_ascii=True)
         if os.path.basename(os.path.dirname(place)) == SIDE_FOLDER:
-            # Whoever may read the logs may read their ids, whatever mkstemp gave.
-            os.chmod(draft, os.stat(os.path.dirname(os.path.dirname(place))).st_mode & 0o666)
+            _share(draft, 0o666)
         os.replace(draft, place)
     except BaseException:
         with contextlib.suppress(OSError):
