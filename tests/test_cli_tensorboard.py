@@ -68,6 +68,9 @@ def test_experiments_are_named_by_id_prefix_or_path(folder):
         (logdir,), None, ("big", "small", "other one, 'ü':")
     )
     assert detached("runs/big/", "./runs/small") == Sources((f"{logdir}/big", f"{logdir}/small"))
+    url = f"file://{logdir}"
+    assert detached("1", "-t", "5", "--logdir", url) == Sources((url,), ("small/seed-1",), ("big",))
+    assert detached("--logdir", url) == Sources((url,))
     assert detached() == Sources((logdir,))
     assert detached("--where", "last['loss'] > 1") == Sources((logdir,), where="last['loss'] > 1")
 
@@ -86,6 +89,8 @@ def test_experiments_are_named_by_id_prefix_or_path(folder):
         (["big", "runs/small"], "all of one sort"),
         (["runs/small", "-t", "1"], "--trial-ids goes with --logdir"),
         (["--logdir", "nowhere"], "nowhere"),
+        (["--logdir", "nope://bucket/runs"], "nope://bucket/runs"),
+        (["nope://bucket/runs"], "nope://bucket/runs"),
         (["--where", "loss <"], "missing"),
         (["--config", "port=80"], "port is set by Runfold itself"),
         (["--config", "reload_interval"], "name=value"),

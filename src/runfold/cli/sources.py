@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from runfold.cli.actions import find_logdir
 from runfold.cli.terminal import CommandError
 from runfold.errors import LogdirNotFound, UnknownExperiment
+from runfold.storage.address import is_url
+from runfold.storage.places import Places
 from runfold.text import escape
 
 if TYPE_CHECKING:
@@ -39,8 +41,9 @@ def choose_sources(options: argparse.Namespace) -> Sources:
         places = [_place(text, find_logdir(options)) for text in named]
         return Sources(tuple(dict.fromkeys(places)), where=where)
     logdir = find_logdir(options)
-    if "://" in logdir:
-        return _choose_remote(options, logdir, where)
+    if is_url(logdir) and not named and not options.trial_ids:
+        Places((logdir,))  # which says what is wrong with it; the instance fetches what is there
+        return Sources((logdir,), where=where)
 
     from runfold.experiments import open_experiments
 
@@ -51,19 +54,11 @@ def choose_sources(options: argparse.Namespace) -> Sources:
         name for id, name in (_find(experiments, text) for text in named) if id not in narrowed
     ]
     return Sources(
-        (experiments.logdir,),
+        (logdir if is_url(logdir) else experiments.logdir,),
         tuple(dict.fromkeys(trial.name for trial in trials)) or None,
         tuple(dict.fromkeys(chosen)),
         where,
     )
-
-
-def _choose_remote(options: argparse.Namespace, logdir: str, where: str) -> Sources:
-    """Names below a logdir that lies elsewhere: there are no ids there."""
-    from runfold.serve.tensorboards.sources import Sources
-
-    trials = tuple(dict.fromkeys(options.trial_ids or ())) or None
-    return Sources((logdir,), trials, tuple(dict.fromkeys(options.experiments)), where)
 
 
 def _find(experiments: Experiments, text: str) -> tuple[int, str]:
@@ -89,7 +84,7 @@ def _find(experiments: Experiments, text: str) -> tuple[int, str]:
 
 
 def _is_place(text: str) -> bool:
-    return "://" in text or _is_path(text)
+    return is_url(text) or _is_path(text)
 
 
 def _is_path(text: str) -> bool:
@@ -98,7 +93,8 @@ def _is_path(text: str) -> bool:
 
 
 def _place(text: str, logdir: str) -> str:
-    if "://" in text:
+    if is_url(text):
+        Places((text,))
         return text
     path = os.path.abspath(os.path.expanduser(text))
     if not os.path.exists(path):
