@@ -118,6 +118,10 @@ def test_instance_shows_waits_and_is_the_same_again(folder):
     (line,) = say("logs", id, "--tail", "1", "--json")[1].splitlines()
     assert json.loads(line)["id"] == id
     assert len(say("logs", id, "--head", "2")[1].splitlines()) == 2
+    assert "serves" not in say("logs", id, "--level", "error")[1]
+    assert "serves" in say("logs", id, "--timestamp-after", "2020-01-01")[1]
+    assert say("logs", id, "--timestamp-before", "2020-01-02T10:00Z", "--level", "info")[1] == ""
+    assert "no time" in say("logs", id, "--timestamp-after", "noon")[2]
     config = json.loads(say("config", one["name"])[1])
     assert config["config"] == {"reload_interval": "1"}
     assert config["sources"]["experiments"] == ["empty"]

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import math
 import time
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from runfold.cli.actions import Action, add_actions, add_logdir
 from runfold.cli.instances import add_list, open_store, print_list
 from runfold.cli.terminal import CommandError, note, print_json
+from runfold.serve.tensorboards.lines import LEVELS, choose_lines
 from runfold.text import escape
 
 if TYPE_CHECKING:
@@ -180,8 +183,29 @@ def _add_logs(parser: Parser) -> None:
             f"--{name}", type=_count, metavar="N", help=f"Only the {word} lines. Default: all."
         )
     parser.add_argument(
+        "--level",
+        choices=LEVELS,
+        default=LEVELS[0],
+        metavar="LEVEL",
+        help=f"Only lines as grave as that: one of {', '.join(LEVELS)}. Default: all.",
+    )
+    for name in ("after", "before"):
+        parser.add_argument(
+            f"--timestamp-{name}",
+            type=_moment,
+            metavar="TIME",
+            help=f"Only lines printed {name} that, such as 2026-03-01T12:00. Default: all.",
+        )
+    parser.add_argument(
         "--json", action="store_true", help="Print an object of JSON a line. Default: off."
     )
+
+
+def _moment(text: str) -> float:
+    try:
+        return datetime.fromisoformat(text).timestamp()
+    except (ValueError, OverflowError):
+        raise argparse.ArgumentTypeError(f"'{text}' is no time such as 2026-03-01T12:00") from None
 
 
 def _count(text: str) -> int:
@@ -193,11 +217,18 @@ def _count(text: str) -> int:
 def _logs(options: argparse.Namespace) -> int:
     from runfold.serve.tensorboards.requests import read_log
 
+    after, before = options.timestamp_after, options.timestamp_before
     with open_store() as store:
         instance = store.get(options.id)
+        is_chosen = options.level != LEVELS[0] or after is not None or before is not None
+        if is_chosen and (options.head is not None or options.tail is not None):
+            raise CommandError("--head and --tail go without --level and --timestamp-*.")
         lines = read_log(
             store, instance.id, head=options.head, tail=options.tail, follow=options.follow
         )
+        if is_chosen:
+            before = math.inf if before is None else before
+            lines = choose_lines(lines, options.level, after or 0.0, before, instance.created)
         for line in lines:
             if options.json:
                 print_json({"id": instance.id, "line": line})

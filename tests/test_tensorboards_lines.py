@@ -1,0 +1,39 @@
+"""Which lines of a log are chosen by how grave they are, and by when they were printed."""
+
+import time
+
+import pytest
+
+from runfold.serve.tensorboards.lines import choose_lines
+
+NOON = time.mktime(time.strptime("2026-03-01 12:00:00", "%Y-%m-%d %H:%M:%S"))
+LATER = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(NOON + 60))
+TODAY = time.time() - 60
+STAMP = time.strftime("%m%d %H:%M:%S", time.localtime(TODAY))
+
+LINES = [
+    "no mark at all",
+    "2026-03-01 12:00:00 runfold: TensorBoard serves.",
+    "goes on",
+    f"[{LATER} WARN  rustboard_core::run] Read error",
+    f"E{STAMP}.123456 140 plugin.py:12] Cannot load",
+    "Traceback:",
+    "2026-99-99 99:99:99 runfold: looks like one",
+]
+
+
+@pytest.mark.parametrize(
+    ("asked", "chosen"),
+    [
+        ({}, LINES),
+        ({"level": "warning"}, LINES[3:]),
+        ({"level": "error"}, LINES[4:]),
+        ({"level": "critical"}, []),
+        ({"after": NOON}, LINES[1:]),
+        ({"after": NOON + 1, "before": NOON + 61}, LINES[3:4]),
+        ({"after": TODAY - 2}, LINES[4:]),
+        ({"before": NOON + 1}, LINES[:3]),
+    ],
+)
+def test_lines_are_chosen_with_those_that_belong_to_them(asked, chosen):
+    assert list(choose_lines(LINES, **asked)) == chosen
