@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -116,6 +117,18 @@ def test_a_resumed_run_goes_on_in_its_place(s3, tmp_path):
             run.log({"loss": float(step)}, step=step)
     assert len(files_of(tmp_path / "a")) == 2
     assert events_in(s3, "a") == files_of(tmp_path / "a")
+
+
+def test_a_run_that_is_resumed_without_its_folder_says_so(s3, tmp_path):
+    with rf.track(tmp_path / "a", storage=s3.url, **QUIET) as run:
+        run.log({"loss": 1.0}, step=0)
+    shutil.rmtree(tmp_path / "a")
+    with (
+        pytest.warns(UserWarning, match="event files of this run that are not in"),
+        rf.track(tmp_path / "a", storage=s3.url, resume=True, **QUIET) as run,
+    ):
+        run.log({"loss": 2.0}, step=1)
+    assert len(events_in(s3, "a")) == 2
 
 
 def test_a_stop_request_in_the_storage_is_seen_and_confirmed_there(s3, tmp_path):

@@ -176,6 +176,13 @@ class Uploader:
                 f"There is a run in {self._store} already; this one goes to {store}. "
                 "Use resume=True to go on with the other."
             )
+        elif not others <= ours:
+            self._tell(
+                f"{store} has event files of this run that are not in {self.folder}: the run goes "
+                "on there, but its steps and batches are counted without them, and an artifact "
+                "of the same name replaces the one there. To go on where the run ended, fetch "
+                "its folder from there before."
+            )
         self._sender.store = store
         self._sender.skip_same(listed)
         self._is_placed = True
