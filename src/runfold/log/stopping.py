@@ -63,6 +63,12 @@ def look_at_stop(folder: str) -> Stop:
     not tracked.
     """
     refresh_copy(folder)
+    now = _look(folder)
+    # A process may have ended just after its last word, of which a copy knows nothing yet.
+    return _look(folder) if now.state == "crashed" and refresh_copy(folder, 0) else now
+
+
+def _look(folder: str) -> Stop:
     beat = read_aside(folder, HEARTBEAT)
     if not beat:
         if not os.path.isdir(folder):

@@ -75,11 +75,16 @@ def source_of(path: str) -> str | None:
     return join_url(mirror.store.url, whole[len(mirror.root) :].strip(os.sep))
 
 
-def refresh_copy(path: str) -> None:
-    """Bring the copy that a path lies in up to date, at most once a second; no other path."""
+def refresh_copy(path: str, seconds: float = 1.0) -> bool:
+    """Bring the copy that a path lies in up to date, unless it was so short a time ago.
+
+    Whether that was tried; never for another path.
+    """
     mirror = _mirror_of(os.path.abspath(path))
-    if mirror is not None and time.time() - mirror.listed > 1:
-        mirror.sync()
+    if mirror is None or time.time() - mirror.listed < seconds:
+        return False
+    mirror.sync()
+    return True
 
 
 def fetch_file(path: StrPath) -> str:
