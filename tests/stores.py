@@ -25,6 +25,7 @@ class Proxy:
         self._open: set[socket.socket] = set()
         self._lock = threading.Lock()
         self.port = 0
+        self.released = threading.Event()
         self.mend()
 
     def mend(self) -> None:
@@ -32,6 +33,10 @@ class Proxy:
         # Cleared: all bytes wait.
         self.gate = threading.Event()
         self.gate.set()
+        # Requests with this in their first line wait until they are released.
+        self.held: bytes | None = None
+        self.released.set()
+        self.released = threading.Event()
         # What every request is answered with, instead of being passed on.
         self.answer: bytes | None = None
         # Requests with this in their first line are refused, as not known to the server.
@@ -102,6 +107,8 @@ class Proxy:
                     self.requests.append(head.decode().removesuffix(" HTTP/1.1"))
                     if self.meeting is not None and b"tfevents" in head:
                         self.meeting.wait()
+                    if self.held is not None and self.held in head:
+                        self.released.wait()
                     if self.refused is not None and self.refused in head:
                         source.sendall(self.refusal)
                         break

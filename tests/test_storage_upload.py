@@ -227,6 +227,27 @@ def test_the_child_of_a_fork_leaves_it_to_its_parent(folder, tmp_path):
     assert uploader.close() == []
 
 
+def test_a_large_artifact_does_not_hold_up_what_is_logged(s3, folder, uploader):
+    (folder / "artifacts").mkdir()
+    for name in ("one.pt", "two.pt"):
+        (folder / "artifacts" / name).write_bytes(bytes(9 << 20))
+    s3.held = b"/artifacts/"
+    uploader.start()
+    wait_for(lambda: any("PUT" in line and "/artifacts/" in line for line in s3.requests))
+    append(folder, b"more")
+    wait_for(lambda: stored(s3).get(EVENTS) == b"first more")
+    assert list(stored(s3)) == [EVENTS]
+    s3.released.set()
+    assert uploader.close() == []
+    assert {name: len(data) for name, data in stored(s3).items()} == {
+        EVENTS: 10,
+        "artifacts/one.pt": 9 << 20,
+        "artifacts/two.pt": 9 << 20,
+    }
+    assert uploader.told == []
+    assert sum("PUT" in line and "/artifacts/" in line for line in s3.requests) == 2
+
+
 def test_a_server_that_cannot_append_gets_the_file_as_a_whole(s3, folder, uploader):
     append(folder, bytes(6 << 20))
     uploader.start()

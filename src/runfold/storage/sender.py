@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import functools
 import os
 import stat
 import time
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from runfold.storage.choice import HEARTBEAT, is_event_file, is_own
+from runfold.storage.freight import Freight
 from runfold.storage.projector import is_config, named_files
 
 if TYPE_CHECKING:
@@ -55,12 +57,14 @@ class Sender:
         # How long it took to look through the folder, the last time.
         self.look_seconds = 0.0
         self._sent: dict[str, _Sent] = {}
+        self._freight = Freight()
         # The files that a projector's configuration names, and of which version that is.
         self._configs: dict[str, tuple[_Version, set[str]]] = {}
 
     def send(self, is_last: bool = False, advance: Callable[[], object] | None = None) -> bool:
         """Send what is new and due, or with `is_last` all that is new; whether all is there.
 
+        A large artifact is on its way while later calls send what is new of the rest.
         Raises what the store raises, at the first file that fails; that one comes
         last the next time. A file that cannot be read is passed over, and not there.
         """
@@ -79,7 +83,7 @@ class Sender:
                 continue
             began = time.monotonic()
             try:
-                is_whole &= self._send_file(name, waiting[name], sent, advance)
+                is_whole &= self._send_file(name, waiting[name], sent, is_last, advance)
             except Exception as error:
                 sent.failures += 1
                 # What was there is there still, unless somebody else took it away; but not
@@ -157,6 +161,7 @@ class Sender:
         name: str,
         version: _Version,
         sent: _Sent,
+        is_last: bool,
         advance: Callable[[], object] | None,
     ) -> bool:
         path = os.path.join(self.folder, name)
@@ -179,9 +184,14 @@ class Sender:
                 data = file.read(size)
                 self.store.write(name, data)
                 sent.size = len(data)
-            else:
+            elif is_event_file(name):
                 # It may have grown while it was read.
                 self.store.put(name, path, advance)
+                sent.size = size
+            else:
+                put = functools.partial(self.store.put, name, path, advance)
+                if not self._freight.send((name, version), put, is_last):
+                    return False
                 sent.size = size
         sent.version = version
         return True
