@@ -18,6 +18,7 @@ import runfold as rf
 from runfold.errors import CannotLog, CannotStore
 from runfold.log.aside import read_aside
 from runfold.log.control import request_stop
+from runfold.serve.audit import read_actions
 from runfold.storage import fetch_file
 from runfold.storage.store import Store
 
@@ -156,7 +157,10 @@ def test_a_script_is_stopped_by_a_command_through_its_storage(s3, tmp_path):
     told = run_apart("stop", f"{s3.url}/runs/a", "--reason", "diverged")
     assert told.returncode == 0, told.stderr
     assert told.stdout == f"{s3.url}/runs/a: stopped\n"
+    assert [one["target"] for one in read_actions()] == [f"{s3.url}/runs/a"]
     process.communicate(timeout=60)
+    again = run_apart("stop", f"{s3.url}/runs/a")
+    assert again.stderr.startswith(f"{s3.url}/runs/a: the run does not run any more")
     assert rf.open(f"{s3.url}/runs")["a"].status.state == "stopped"
     assert json.loads(stored(s3, "runs/a")[".runfold/stop.seen"])["reason"] == "diverged"
 

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Literal
 
 from runfold.errors import CannotStop, LogdirNotFound
 from runfold.log.aside import as_float, read_aside
-from runfold.log.control import find_request, request_stop
+from runfold.log.control import find_origin, find_request, request_stop
 from runfold.log.process import RunProcess
 from runfold.log.status import ALIVE, HEARTBEAT, read_status
+from runfold.storage.address import show_url
 from runfold.storage.places import fetch, refresh_copy
-from runfold.text import escape
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -72,9 +72,9 @@ def _look(folder: str) -> Stop:
     beat = read_aside(folder, HEARTBEAT)
     if not beat:
         if not os.path.isdir(folder):
-            raise LogdirNotFound(f"{escape(folder)} is no folder; there is no run to stop.")
+            raise LogdirNotFound(f"{show_place(folder)} is no folder; there is no run to stop.")
         raise CannotStop(
-            f"{escape(folder)}: this run was not tracked, so that nobody can ask it to stop. "
+            f"{show_place(folder)}: this run was not tracked, so that nobody can ask it to stop. "
             "Write it with rf.track or `runfold run`."
         )
     state = read_status([beat], folder, time.time()).state
@@ -117,7 +117,7 @@ def stop_run(
     tell = on_stage or (lambda _: None)
     now = look_at_stop(place)
     if now.is_over:
-        raise CannotStop(f"{escape(place)}: {_tell_end(now.state)} There is nothing to stop.")
+        raise CannotStop(f"{show_place(place)}: {_tell_end(now.state)} There is nothing to stop.")
     if kill:
         _hold(place).close()  # whoever wants it killed learns at once that it cannot be
     if now.stage == "running":
@@ -142,7 +142,7 @@ def kill_run(
     tell = on_stage or (lambda _: None)
     now = look_at_stop(folder)
     if now.is_over:
-        raise CannotStop(f"{escape(folder)}: {_tell_end(now.state)} There is nothing to kill.")
+        raise CannotStop(f"{show_place(folder)}: {_tell_end(now.state)} There is nothing to kill.")
     with _hold(folder) as process:
         process.terminate()
         tell(Stop("terminated", now.state, now.request))
@@ -151,12 +151,17 @@ def kill_run(
             tell(Stop("killed", now.state, now.request))
             if not process.wait(_KILL_SECONDS):
                 raise CannotStop(
-                    f"{escape(folder)}: process {process.pid} was killed and is still there; it "
-                    "may wait for a disk or a device. Ask the system's administrator."
+                    f"{show_place(folder)}: process {process.pid} was killed and is still there; "
+                    "it may wait for a disk or a device. Ask the system's administrator."
                 )
     ended = look_at_stop(folder)
     tell(ended)
     return ended
+
+
+def show_place(folder: str) -> str:
+    """The folder of a run for people; of a copy, the URL that it is the copy of."""
+    return show_url(find_origin(folder))
 
 
 def why_not_kill(folder: str) -> str:
@@ -172,17 +177,17 @@ def _hold(folder: str) -> RunProcess:
     try:
         return RunProcess(folder, read_aside(folder, HEARTBEAT))
     except CannotStop as error:
-        raise CannotStop(f"{escape(folder)} cannot be killed from here. {error}") from None
+        raise CannotStop(f"{show_place(folder)} cannot be killed from here. {error}") from None
 
 
 def _ask(folder: str, reason: str) -> Stop:
     try:
         request = request_stop(folder, reason)
     except FileNotFoundError:
-        raise LogdirNotFound(f"{escape(folder)} is gone; nobody was asked to stop.") from None
+        raise LogdirNotFound(f"{show_place(folder)} is gone; nobody was asked to stop.") from None
     except OSError as error:
         raise CannotStop(
-            f"{escape(folder)} cannot be written: {error.strerror or error}. The run was not "
+            f"{show_place(folder)} cannot be written: {error.strerror or error}. The run was not "
             "asked to stop. Ask as somebody who may write there."
         ) from None
     return Stop("asked", "stopping", request, is_new=True)

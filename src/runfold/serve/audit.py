@@ -8,9 +8,11 @@ import os
 import time
 from typing import TYPE_CHECKING, Any
 
+from runfold.log.control import find_origin
 from runfold.log.environment import name_user
 from runfold.log.pulse import warn
 from runfold.state import make_private, state_folder
+from runfold.storage.address import mask_url
 
 if TYPE_CHECKING:
     from runfold.log.stopping import Stop
@@ -24,7 +26,8 @@ def record_action(
 ) -> None:
     """Note an action, such as `stop` of a run by `command` or `page`; raises nothing.
 
-    One line in `audit.jsonl` of the state folder, which only its owner can read.
+    One line in `audit.jsonl` of the state folder, which only its owner can read. The copy of
+    a run in a store stands there as the URL of that.
     """
     line = {
         "time": time.time(),
@@ -32,7 +35,7 @@ def record_action(
         "host": os.uname().nodename,
         "pid": os.getpid(),
         "action": action,
-        "target": target,
+        "target": mask_url(find_origin(target)),
         "how": how,
         "outcome": outcome,
         **more,
