@@ -87,7 +87,7 @@ class Uploader:
         """Send the rest and end; gives the files that are not there, as far as is known.
 
         Waits as long as it goes on, and gives up when for so many seconds nothing
-        was sent. In the child of a fork it does nothing.
+        was sent, or the store said no three times. In the child of a fork it does nothing.
         """
         if self._thread is None or self._pid != os.getpid():
             return []
@@ -138,6 +138,10 @@ class Uploader:
                 self._fail(error, failures)
                 wait = min(_LONGEST_BACKOFF, 2.0 ** (failures - 1))
                 if is_last:
+                    # A store that answers, but has no such bucket or says no, is not down.
+                    tries += isinstance(error, FileNotFoundError | PermissionError)
+                    if tries == _LAST_TRIES:
+                        return
                     self._given_up.wait(min(wait, _LAST_BACKOFF))
                 else:
                     self._closing.wait(wait)
