@@ -9,9 +9,12 @@ from logs import scalars, write
 from packs import pack
 from serve_client import Client, told
 
-from runfold.errors import UnknownRun, UnknownTag
+from runfold.errors import QueryStopped, UnknownRun, UnknownTag
+from runfold.serve import querying
 from runfold.serve.errors import TookTooLong
 from runfold.serve.source import Source
+from runfold.tables import database
+from runfold.tables.relations import build_table
 
 
 @pytest.fixture
@@ -126,3 +129,30 @@ def test_runs_are_read_while_the_caller_goes_on(logdir):
         if thread.name == "runfold-read":
             thread.join()
     assert all(log.is_loaded for log in source.runs()._logdir.logs.values())
+
+
+def test_runs_are_refreshed_while_a_long_query_is_at_work(logdir, monkeypatch):
+    monkeypatch.setattr(querying, "_SECONDS", 3.0)
+    has_tables = threading.Event()
+
+    def build(*args):
+        yield from build_table(*args)
+        has_tables.set()
+
+    monkeypatch.setattr(database, "build_table", build)
+    source = Source(logdir)
+    endless = (
+        "select count(*) from runs, range(1000000) a, range(1000000) b where a.range < b.range"
+    )
+
+    async def both():
+        query = asyncio.create_task(source.query(querying.answer, source, querying.Query(endless)))
+        assert await asyncio.to_thread(has_tables.wait, 30)
+        found = await asyncio.to_thread(source.refresh)
+        assert not query.done()
+        with pytest.raises(QueryStopped):
+            await query
+        return found
+
+    assert asyncio.run(both()) is not None
+    source.close()

@@ -62,15 +62,17 @@ async def sql(request: Request) -> Response:
 def answer(source: Source, asked: Query) -> bytes:
     """The rows as an Arrow stream, whose metadata "rows" and "truncated" say if these are all.
 
-    Raises BadQuery with the place, and QueryStopped at a limit.
+    Each table is as the runs are at one moment, and while the query works on them the
+    runs may change. Raises BadQuery with the place, and QueryStopped at a limit.
     """
     from runfold.tables.database import run_query
     from runfold.tables.relations import Source as Relations
 
     runs = source.runs()
-    relations = Relations(list(runs), runs._logs, runs._list_problems)
+    with source.held():
+        relations = Relations(list(runs), runs._logs, runs._list_problems)
     limits: Any = {"limit_seconds": _SECONDS, "limit_memory": _MEMORY}
-    rows = run_query(relations, asked.query, **limits, crew=source.crew)
+    rows = run_query(relations, asked.query, **limits, crew=source.crew, hold=source.held)
     shown = _plain(rows.slice(0, _MOST_ROWS))
     return encode_table(shown, rows=len(rows), truncated=len(rows) > _MOST_ROWS)
 

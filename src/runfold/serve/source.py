@@ -15,6 +15,7 @@ from runfold.text import did_you_mean, escape
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Iterator
+    from contextlib import AbstractContextManager
 
     from runfold.logdir.log import RunLog
 
@@ -138,12 +139,20 @@ class Source:
         return await self._computing.work(self._held(function, *args, **kwargs))
 
     async def query(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """The same for what takes a process of its own: few at a time, the others wait."""
-        return await self._queries.work(self._held(function, *args, **kwargs))
+        """The same for what takes a process of its own: few at a time, the others wait.
+
+        The function says itself, by `held`, when the runs are to stay as they are: a
+        refresh would else wait for the longest query.
+        """
+        return await self._queries.work(lambda: function(*args, **kwargs))
+
+    def held(self) -> AbstractContextManager[None]:
+        """While this lasts, the runs stay as they are."""
+        return self._gate.shared()
 
     def _held(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Callable[[], T]:
         def hold() -> T:
-            with self._gate.shared():
+            with self.held():
                 return function(*args, **kwargs)
 
         return hold

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from runfold.tables.engine import Host, answer_query
@@ -11,6 +12,9 @@ from runfold.tables.relations import Source, build_table
 from runfold.text import escape
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
+
     import pyarrow as pa
 
     from runfold.tables.crew import Crew
@@ -33,11 +37,12 @@ def run_query(
     limit_seconds: float | None = None,
     limit_memory: int | None = None,
     crew: Crew | None = None,
+    hold: Callable[[], AbstractContextManager[object]] = nullcontext,
 ) -> pa.Table:
     """The rows that a query asks for, as an Arrow table whose columns have different names.
 
     With a limit the query is run in a process of its own, which is killed at it; in
-    one of a crew, if there is one.
+    one of a crew, if there is one. Each table is made while `hold` lasts.
     Raises BadQuery, with the place, for one that is wrong or wants more than to
     read, and QueryStopped at a limit. A log that cannot be read raises as it does
     elsewhere.
@@ -52,7 +57,7 @@ def run_query(
     for name, limit in (("limit_seconds", limit_seconds), ("limit_memory", limit_memory)):
         if limit is not None and not limit > 0:
             raise ValueError(f"{name} is a number above 0, not {limit}.")
-    host = _host(source, parameters)
+    host = _host(source, parameters, hold)
     if limit_seconds is None and limit_memory is None:
         with answer_query(query, parameters, host) as reader:
             rows = pa.Table.from_batches(list(reader), reader.schema)
@@ -63,13 +68,19 @@ def run_query(
     return _narrow(rows.rename_columns(_distinct(rows.column_names)))
 
 
-def _host(source: Source, parameters: Parameters) -> Host:
+def _host(
+    source: Source, parameters: Parameters, hold: Callable[[], AbstractContextManager[object]]
+) -> Host:
     needs: dict[str, Need] = {}
 
     def tell_plans(bound: Any, optimised: Any) -> None:
         needs.update(find_needs(bound, optimised, parameters))
 
-    return Host(tell_plans, lambda name: build_table(name, source, needs.get(name, Need())))
+    def fetch(name: str) -> Iterator[pa.Table]:
+        with hold():
+            yield from build_table(name, source, needs.get(name, Need()))
+
+    return Host(tell_plans, fetch)
 
 
 def to_table(rows: pa.Table) -> Table:
