@@ -154,26 +154,26 @@ def test_browser_gets_the_link_in_a_file_that_only_the_user_can_read(folder, mon
     say("kill", id)
 
 
-def test_list_is_sorted_and_told_in_several_forms(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_STATE_HOME", os.fspath(tmp_path))
-    with closing(Store()) as store:
-        made = [store.add(Sources((f"/logs/{name}",)), Options()) for name in "cab"]
-        store.update(made[0].id, state="TERMINATED", exit_status=3, ended=1.0)
-    first, second, third = (one.id for one in made)
-    rows = list(csv.DictReader(io.StringIO(say("list", "--all", "--csv")[1])))
-    assert [(row["id"], row["exit_status"]) for row in rows] == [
-        *((first, "3"), (second, ""), (third, "")),
-    ]
-    assert say("list", "-q")[1].split() == [second, third]
-    assert say("list", "-a", "-q", "--order-by", "desc")[1].split() == [third, second, first]
-    by_sources = say("list", "-a", "-q", "--sort-by", "sources")
-    assert by_sources[1].split() == [second, third, first]
-    assert say("list", "-a", "-q", "--sort-by", "exit_status")[1].split()[-1] == first
-    assert say("ls", "-a", "-q")[1].split() == [first, second, third]
-    status, out, err = say("list")
-    assert (status, err) == (0, "2 instances; 1 that ended with --all.\n")
-    assert [line.split()[0] for line in out.splitlines()] == ["id", second, third]
-    assert "TERMINATED (3)" in say("list", "--all")[1]
+def test_list_is_sorted_and_told_in_several_forms(tmp_path):
+    with own_state(tmp_path):
+        with closing(Store()) as store:
+            made = [store.add(Sources((f"/logs/{name}",)), Options()) for name in "cab"]
+            store.update(made[0].id, state="TERMINATED", exit_status=3, ended=1.0)
+        first, second, third = (one.id for one in made)
+        rows = list(csv.DictReader(io.StringIO(say("list", "--all", "--csv")[1])))
+        assert [(row["id"], row["exit_status"]) for row in rows] == [
+            *((first, "3"), (second, ""), (third, "")),
+        ]
+        assert say("list", "-q")[1].split() == [second, third]
+        assert say("list", "-a", "-q", "--order-by", "desc")[1].split() == [third, second, first]
+        by_sources = say("list", "-a", "-q", "--sort-by", "sources")
+        assert by_sources[1].split() == [second, third, first]
+        assert say("list", "-a", "-q", "--sort-by", "exit_status")[1].split()[-1] == first
+        assert say("ls", "-a", "-q")[1].split() == [first, second, third]
+        status, out, err = say("list")
+        assert (status, err) == (0, "2 instances; 1 that ended with --all.\n")
+        assert [line.split()[0] for line in out.splitlines()] == ["id", second, third]
+        assert "TERMINATED (3)" in say("list", "--all")[1]
 
 
 def test_kill_of_an_unknown_one_ends_none_unless_forced(folder):
