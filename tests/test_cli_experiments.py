@@ -8,6 +8,7 @@ import pytest
 from cli_runs import losses, write
 
 from runfold.cli import main
+from runfold.log.status import HEARTBEAT, write_aside
 from runfold.serve.audit import read_actions, record_action
 
 
@@ -79,6 +80,15 @@ def test_delete_wants_to_be_told_twice_and_is_kept_in_the_audit_log(logdir, caps
     (action,) = read_actions()
     assert (action["action"], action["how"]) == ("experiment delete", "command")
     assert action["target"] == str(logdir / "big")
+
+
+def test_of_several_none_is_deleted_where_one_cannot_be(logdir, capsys):
+    write_aside(str(logdir / "big" / "seed-1"), HEARTBEAT, {"state": "running", "seconds": 10.0})
+    status, _, err = said(capsys, "experiments", "delete", "--yes", "alone", "1", "big")
+    assert (status, "Being written" in err, "Nothing was deleted" in err) == (2, True, True)
+    assert (logdir / "alone").exists()
+    assert said(capsys, "experiments", "delete", "--yes", "alone", "1")[0] == 0
+    assert not (logdir / "alone").exists()
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from runfold.cli.actions import Action, add_actions, add_logdir, find_logdir
 from runfold.cli.terminal import Column, CommandError, note, print_json, print_table
+from runfold.storage.address import show_url
 from runfold.text import escape, human_count, human_list
 
 if TYPE_CHECKING:
@@ -73,9 +74,10 @@ def _list(options: argparse.Namespace) -> int:
         ]
         print_table(columns, [_describe(one) for one in shown])
     left_out = len(experiments.all) - len(shown)
-    where = escape(experiments.logdir)
     if not experiments.all:
-        note(f"No experiments in {where}: no file there has 'tfevents' in its name.")
+        note(
+            f"No experiments in {show_url(find_logdir(options))}: no file there has 'tfevents' in its name."
+        )
     elif left_out:
         note(f"{human_count(len(shown), 'experiment')}; {left_out} more with --all.")
     return 0
@@ -153,7 +155,7 @@ def _archive(options: argparse.Namespace) -> int:
     experiments = _open(options)
     for one in [experiments.find(text) for text in options.experiments]:
         experiments.archive(one, not options.undo)
-        _record(options, "archive" if not options.undo else "unarchive", one)
+        _record("archive" if not options.undo else "unarchive", one)
     return 0
 
 
@@ -166,15 +168,18 @@ def _add_delete(parser: Parser) -> None:
 
 
 def _delete(options: argparse.Namespace) -> int:
-    from runfold.experiments.delete import delete_experiment
+    from runfold.experiments.delete import check_deletion, delete_experiment
 
     experiments = _open(options)
-    doomed = [experiments.find(text) for text in options.experiments]
+    # All are looked at first: a refusal of the last must not come after the first is gone.
+    doomed = list(dict.fromkeys(experiments.find(text) for text in options.experiments))
+    for one in doomed:
+        check_deletion(experiments, one, is_forced=options.force)
     if not options.yes:
         _ask(doomed)
     for one in doomed:
         delete_experiment(experiments, one, is_forced=options.force)
-        _record(options, "delete", one)
+        _record("delete", one)
     return 0
 
 
@@ -237,7 +242,7 @@ def _open(options: argparse.Namespace) -> Experiments:
     return open_experiments(find_logdir(options))
 
 
-def _record(options: argparse.Namespace, action: str, one: Experiment) -> None:
+def _record(action: str, one: Experiment) -> None:
     from runfold.serve.audit import record_action
 
     record_action(f"experiment {action}", one.path, how="command")

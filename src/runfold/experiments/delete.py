@@ -7,21 +7,20 @@ import shutil
 import tempfile
 from typing import TYPE_CHECKING
 
-from runfold.edit.alive import being_written, is_alive
+from runfold.edit.alive import is_alive
 from runfold.errors import CannotEdit
+from runfold.text import human_list
 
 if TYPE_CHECKING:
     from runfold.experiments.experiment import Experiment, Experiments
 
 
-def delete_experiment(
+def check_deletion(
     experiments: Experiments, experiment: Experiment, *, is_forced: bool = False
 ) -> None:
-    """Remove the folder of an experiment with all that is in it; its ids are not used again.
+    """Raise CannotEdit for what cannot be deleted: the logdir itself, or what is in a store.
 
-    It is gone from the logdir at once, also if this is killed in the middle. A
-    link is removed, and what it leads to stays. Raises CannotEdit for runs that
-    are being written, unless forced, and for the logdir itself.
+    Unless forced, also for runs that are being written.
     """
     if experiments.is_remote:
         raise CannotEdit(
@@ -36,9 +35,20 @@ def delete_experiment(
     alive = [trial.path for trial in experiment.trials if is_alive(trial.path)]
     if alive and not is_forced:
         raise CannotEdit(
-            f"{being_written(alive).args[0].partition(' What')[0]} Nothing was deleted. Stop them"
-            " with `runfold stop`, or insist with --force."
+            f"Being written: {human_list(alive)}. Nothing was deleted. Stop them with"
+            " `runfold stop`, or insist with --force."
         )
+
+
+def delete_experiment(
+    experiments: Experiments, experiment: Experiment, *, is_forced: bool = False
+) -> None:
+    """Remove the folder of an experiment with all that is in it; its ids are not used again.
+
+    It is gone from the logdir at once, also if this is killed in the middle. A
+    link is removed, and what it leads to stays. Raises as `check_deletion` does.
+    """
+    check_deletion(experiments, experiment, is_forced=is_forced)
     if os.path.islink(experiment.path):
         os.unlink(experiment.path)
         return

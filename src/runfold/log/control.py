@@ -134,13 +134,13 @@ class Control:
 class Relay:
     """Brings a stop request from a run's storage into its folder, where Control sees it.
 
-    That the run saw it is then in the storage as well, for the folder is uploaded.
-    A request that is there before the first look was meant for an earlier run.
+    That the run saw it is then in the storage as well, for the folder is uploaded. One
+    that was meant for an earlier run is gone: the uploader removes it before it sends
+    anything by which this run could be known.
     """
 
     def __init__(self, uploader: Uploader, seconds: float = 2.0) -> None:
         self._uploader = uploader
-        self._is_first = True
         self._pulse = Pulse(self._look, seconds, "runfold-relay")
 
     def start(self) -> None:
@@ -158,16 +158,11 @@ class Relay:
         file = f"{SIDE_FOLDER}/{_STOP}"
         try:
             said = store.read(file)
-        except FileNotFoundError:
-            self._is_first = False
+        except Exception:  # none is there; of outages the uploader tells
             return
-        except Exception:  # the uploader tells of outages
-            return
-        if not self._is_first:
-            place_aside(self._uploader.folder, _STOP, said)
+        place_aside(self._uploader.folder, _STOP, said)
         with contextlib.suppress(Exception):
             store.delete(file)
-        self._is_first = False
 
 
 def interrupt_main() -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from runfold.errors import CannotStore
 from runfold.storage.address import as_url, mask_url, refuse_itself
-from runfold.storage.choice import is_event_file
+from runfold.storage.choice import STOP, is_event_file
 from runfold.storage.finish import finish_elsewhere, is_ending
 from runfold.storage.sender import Sender
 from runfold.storage.store import Store, explain
@@ -187,6 +187,9 @@ class Uploader:
                 "of the same name replaces the one there. To go on where the run ended, fetch "
                 "its folder from there before."
             )
+        # What asks for a stop there was meant for an earlier run: nobody knows of this one yet.
+        with contextlib.suppress(PermissionError):
+            store.delete(STOP)
         self._sender.store = store
         self._sender.skip_same(listed)
         self._is_placed = True
