@@ -21,6 +21,29 @@ def make_private(folder: str) -> str:
     return folder
 
 
+def write_private(path: str, text: str, *, is_synced: bool = False) -> None:
+    """Put text into a file for its owner only, whole or not at all. Raises OSError.
+
+    One that is there is replaced, not written into: it may be a link, or open to others.
+    With `is_synced` it is on the disk when this returns.
+    """
+    import secrets
+
+    # Beside it, so that it can take its place; and nobody else's from the start.
+    draft = f"{path}.{secrets.token_hex(4)}.tmp"
+    handle = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+    try:
+        with open(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+            if is_synced:
+                file.flush()
+                os.fsync(file.fileno())
+        os.replace(draft, path)
+    except BaseException:
+        os.unlink(draft)
+        raise
+
+
 def _place(variable: str, standard: tuple[str, ...], parts: tuple[str, ...]) -> str:
     home = os.environ.get(variable, "")
     if not os.path.isabs(home):  # such a one is to be ignored

@@ -75,9 +75,8 @@ def _list(options: argparse.Namespace) -> int:
         print_table(columns, [_describe(one) for one in shown])
     left_out = len(experiments.all) - len(shown)
     if not experiments.all:
-        note(
-            f"No experiments in {show_url(find_logdir(options))}: no file there has 'tfevents' in its name."
-        )
+        where = show_url(find_logdir(options))
+        note(f"No experiments in {where}: no file there has 'tfevents' in its name.")
     elif left_out:
         note(f"{human_count(len(shown), 'experiment')}; {left_out} more with --all.")
     return 0

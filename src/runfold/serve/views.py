@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import json
 import os
-import tempfile
 import threading
 from dataclasses import dataclass
 from hashlib import sha256
@@ -18,7 +16,7 @@ from runfold.errors import RunfoldError
 from runfold.serve.answer import JsonResponse
 from runfold.serve.errors import TooLarge, error_response
 from runfold.serve.request import Limit, read_json
-from runfold.state import make_private, state_folder
+from runfold.state import make_private, state_folder, write_private
 from runfold.storage.address import is_url
 from runfold.text import escape, human_bytes
 
@@ -134,7 +132,8 @@ def save_views(place: str, given: Views) -> dict[str, object]:
         if given.revision not in (None, last):
             raise SavedElsewhere(last)
         try:
-            _write(place, text)
+            make_private(os.path.dirname(place))
+            write_private(place, text, is_synced=True)
         except OSError as error:
             raise CannotSave(
                 f"{escape(place)} cannot be written: {error.strerror}. Nothing was saved. Set "
@@ -150,22 +149,6 @@ def _describe(saved: Views) -> dict[str, object]:
     }
     revision = sha256(json.dumps(entries).encode()).hexdigest()[:16]
     return {**entries, "revision": revision}
-
-
-def _write(place: str, text: str) -> None:
-    folder = make_private(os.path.dirname(place))
-    # Readable for nobody else: mkstemp's mode is 0600, which the name takes over.
-    handle, temporary = tempfile.mkstemp(prefix=".saving-", dir=folder)
-    try:
-        with open(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, place)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise
 
 
 ROUTES = [

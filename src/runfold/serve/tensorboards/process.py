@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
-import secrets
 import subprocess
 from typing import Any
 
 from runfold.log.process import started_at
+from runfold.state import write_private
 
 
 class Detached(subprocess.Popen[bytes]):
@@ -25,15 +24,7 @@ def is_process(pid: int | None, started: int | None) -> bool:
 
 def write_json(path: str, content: dict[str, Any]) -> None:
     """Write a file that only its owner can read, whole at any moment. Raises OSError."""
-    draft = f"{path}.{secrets.token_hex(4)}"
-    handle = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-    try:
-        with os.fdopen(handle, "w") as file:
-            json.dump(content, file)
-        os.replace(draft, path)
-    except BaseException:
-        os.unlink(draft)
-        raise
+    write_private(path, json.dumps(content))
 
 
 def read_json(path: str) -> dict[str, Any] | None:
