@@ -5,7 +5,7 @@ import type { Cell } from "../data/types";
 import { formatCell } from "../format/number";
 import { makeAxis } from "../scale/axis";
 
-const [WIDTH, HEIGHT, LEFT, BOTTOM] = [560, 340, 64, 34];
+const [WIDTH, HEIGHT, LEFT, BOTTOM] = [560, 340, 84, 34];
 
 interface Props {
   runs: readonly string[];
