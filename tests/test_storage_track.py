@@ -140,6 +140,7 @@ def test_a_stop_request_in_the_storage_is_seen_and_confirmed_there(s3, tmp_path)
         run.log({"loss": 1.0}, step=0)
         wait_for(lambda: not open_system().exists(f"{s3.bucket}/a/.runfold/stop"))
         assert not run.should_stop
+        wait_for(lambda: events_in(s3, "a"))
         opened = rf.open(s3.url)
         sent = request_stop(opened["a"].path, "diverged")
         assert stopped.wait(60)
