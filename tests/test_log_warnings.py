@@ -41,3 +41,13 @@ def test_so_does_one_of_a_tracker_and_of_a_new_writer(tmp_path):
         rf.SummaryWriter(tmp_path / "other", comet_config={"project_name": "p"}).close()
         rf.SummaryWriter(tmp_path / "file", on_error="warn").close()
     assert [one.filename for one in told] == [__file__] * 3
+
+
+def test_so_does_one_that_the_folder_is_taken(tmp_path):
+    rf.SummaryWriter(tmp_path / "run").close()
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        with rf.track(tmp_path / "run", system=False, code=False):
+            pass
+        rf.track(tmp_path / "run", system=False, code=False).log({"a": 1.0}, 1)
+    assert [one.filename for one in told] == [__file__] * 2

@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 import os
 import time
-import warnings
 
+from runfold.log.arrays import warn
 from runfold.log.aside import SIDE_FOLDER
 from runfold.text import escape
 
@@ -36,10 +36,9 @@ def claim_folder(folder: str) -> tuple[str, str | None]:
             break
         os.unlink(claim)
     if free != folder:
-        warnings.warn(
+        warn(
             f"There is a run in {escape(folder)} already; this one goes to {escape(free)}. "
-            "Use --resume, or resume=True in Python, to go on with the other.",
-            stacklevel=5,
+            "Use --resume, or resume=True in Python, to go on with the other."
         )
     return free, claim
 
