@@ -18,6 +18,14 @@ def test_sound_log_has_status_0(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert capsys.readouterr() == ("", shown)
 
 
+def test_folder_without_runs_is_not_called_sound(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["check", str(tmp_path)]) == 0
+    shown = f"No runs in {tmp_path}: no file there has 'tfevents' in its name.\n"
+    assert capsys.readouterr() == ("", shown)
+
+
 def test_every_problem_has_its_file_and_offset(tmp_path: Path) -> None:
     first = write(tmp_path / "a", losses(1.0, 2.0))
     data = bytearray(first.read_bytes())

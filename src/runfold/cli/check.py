@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from runfold.cli.terminal import note, print_json
+from runfold.cli.terminal import no_runs, note, print_json
 from runfold.errors import BadLog
 from runfold.text import escape, human_bytes, human_count
 
@@ -54,7 +54,10 @@ def run(options: argparse.Namespace) -> int:
         return 1 if problems else 0
     for problem in problems:
         print(f"{_shown(problem.file)}: {problem.message}")
-    note(_summary(logdir, len(problems), options.strict))
+    if logdir.logs or problems:
+        note(_summary(logdir, len(problems), options.strict))
+    else:
+        note(no_runs(*options.logdirs))
     return 1 if problems else 0
 
 
