@@ -84,6 +84,19 @@ def test_wrong_usage_is_one_line_and_status_2(
     assert capsys.readouterr() == ("", message + "\n")
 
 
+def test_options_stand_anywhere_among_the_arguments(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(tmp_path / "a", losses(1.0))
+    write(tmp_path / "-b", losses(1.0))
+    assert main(["sql", str(tmp_path), "--csv", "select 1 as one"]) == 0
+    assert capsys.readouterr().out == "one\n1\n"
+    assert main(["ls", str(tmp_path / "a"), "--tags", str(tmp_path / "-b")]) == 0
+    assert capsys.readouterr().out.count("train/loss") == 2
+    done = run_apart("ls", "--tags", "a", "--", "-b", cwd=tmp_path)
+    assert done.stdout.count("train/loss") == 2
+
+
 @pytest.mark.parametrize("args", [["ls"], ["check"], ["show", "tag"]])
 def test_wrong_path_is_one_line_with_the_near_match(args: list[str], tmp_path: Path) -> None:
     write(tmp_path / "runs" / "a", losses(1.0))

@@ -137,7 +137,11 @@ def parse(argv: Sequence[str]) -> tuple[Command, argparse.Namespace]:
             from runfold.cli.actions import name_action
 
             given = name_action(given, list(actions))
-        return command, parser_of(name, command).parse_args(given)
+        parser = parser_of(name, command)
+        # An option may stand between a logdir and a query. What follows `--` is no option,
+        # which the parser would forget on its second way.
+        is_plain = actions or "--" in given
+        return command, (parser.parse_args if is_plain else parser.parse_intermixed_args)(given)
     top = _top()
     if not name.startswith("-"):
         note(f"No command '{name}'. {did_you_mean(name, COMMANDS)}".rstrip() + _SEE)
