@@ -236,6 +236,13 @@ def test_mistake_is_one_line(
     assert complaint(capsys, logdir, *args) == message.format(logdir) + "\n"
 
 
+def test_tag_must_be_named_behind_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("a", "b"):
+        write(tmp_path / name, losses(1.0))
+    said = complaint(capsys, tmp_path, "b")
+    assert said == "Name a tag behind the run 'b': train/loss.\n"
+
+
 def test_run_must_be_named_where_there_are_several(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

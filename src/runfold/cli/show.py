@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from runfold.cli.choosing import choose_logs, none_fulfils
 from runfold.cli.terminal import CommandError, no_runs, note
 from runfold.errors import AmbiguousTag, UnknownRun, UnknownTag
-from runfold.text import did_you_mean, escape, human_bytes, human_count
+from runfold.text import did_you_mean, escape, human_bytes, human_count, human_list
 
 if TYPE_CHECKING:
     import argparse
@@ -117,6 +117,9 @@ def find_run(logs: Mapping[str, RunLog], path: str, names: list[str]) -> tuple[R
     if len(names) > 2:
         raise CommandError("A run and a tag are enough. Names with spaces need quotes.")
     if len(names) == 1 and len(runs) > 1:
+        if (log := logs.get(names[0])) is not None:
+            tags = human_list(log.tag_kinds())
+            raise CommandError(f"Name a tag behind the run '{escape(names[0])}': {tags}.")
         example = f"`runfold show {escape(path)} {escape(runs[0])} {escape(names[0])}`"
         count = f"There are {human_count(len(runs), 'run')} in {escape(path)}"
         raise CommandError(f"{count}: name the run before the tag, as in {example}.")
