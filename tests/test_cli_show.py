@@ -254,6 +254,16 @@ def test_run_must_be_named_where_there_are_several(
     )
 
 
+def test_what_to_type_instead_has_its_quotes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "my runs"
+    write(folder / "a", losses(1.0, tag="loss"))
+    write(folder / "b", losses(1.0, tag="it's"))
+    said = complaint(capsys, folder, "it's")
+    assert said.endswith(f"""`runfold show '{folder}' a "it's"`.\n""")
+
+
 def test_tag_of_two_kinds_needs_to_be_told_which(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

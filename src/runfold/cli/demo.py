@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import shlex
 import time
 from typing import TYPE_CHECKING
 
-from runfold.cli.terminal import CommandError, note
+from runfold.cli.terminal import CommandError, as_typed, note
 from runfold.text import escape, human_duration
 
 if TYPE_CHECKING:
@@ -73,9 +72,9 @@ def run(options: argparse.Namespace) -> int:
         ["plot", folder, "--by", "lr", "--tag", "val/*", "-o", f"{reduced}/val.png", "-f"],
         ["compare", folder, "--by", "lr", "--tag", "val/loss"],
     ):
-        print(f"\n$ runfold {' '.join(map(_quote, command))}")
+        print(f"\n$ runfold {as_typed(*command)}")
         status = status or main(command)
-    print(f"\n{_next_steps(escape(folder), escape(reduced))}")
+    print(f"\n{_next_steps(folder, reduced)}")
     return status
 
 
@@ -124,14 +123,9 @@ def _train_all(folder: str) -> None:
     note(f"Trained in {human_duration(time.perf_counter() - start)}.")
 
 
-def _quote(argument: str) -> str:
-    """An argument as one would type it in a shell."""
-    is_plain = not set(argument) & set('"$`\\!')
-    return f'"{argument}"' if "'" in argument and is_plain else shlex.quote(argument)
-
-
 def _next_steps(folder: str, reduced: str) -> str:
     run = _name(RATES[-1], SEEDS[0])
+    plain, folder, reduced = escape(folder), as_typed(folder), as_typed(reduced)
     return f"""\
 Next, try:
   runfold show {folder} {run} val/accuracy
@@ -139,6 +133,6 @@ Next, try:
   runfold ls --tags {folder}
   runfold table {folder} --where "lr == 0.1 and last['val/loss'] < 0.005"
   runfold diff {folder}/{_name(RATES[0], SEEDS[0])} {folder}/{run}
-  python -c 'import runfold as rf; print(rf.open("{folder}").scalars(tags="val/*"))'
+  python -c 'import runfold as rf; print(rf.open("{plain}").scalars(tags="val/*"))'
   runfold plot {folder} --by lr --tag train/loss --log-y --smooth 0.9
   tensorboard --logdir {reduced}   # the bands are on its page CUSTOM SCALARS"""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from runfold.cli.terminal import (
     Column,
     CommandError,
+    as_typed,
     has_colour,
     no_runs,
     note,
@@ -18,6 +19,7 @@ from runfold.cli.terminal import (
     show_tag,
 )
 from runfold.errors import UnknownRun
+from runfold.storage.address import show_url
 from runfold.text import did_you_mean, escape, human_count, human_list
 
 if TYPE_CHECKING:
@@ -104,14 +106,14 @@ def open_run(names: list[str], restarts: str = "session") -> tuple[str, Logdir, 
         raise CommandError(no_runs(path))
     if name:
         if name[0] not in logdir.logs:
-            hint = did_you_mean(name[0], runs) or f"`runfold ls {escape(path)}` lists them."
-            raise UnknownRun(f"No run '{escape(name[0])}' in {escape(path)}. {hint}")
+            hint = did_you_mean(name[0], runs) or f"`runfold ls {as_typed(path)}` lists them."
+            raise UnknownRun(f"No run '{escape(name[0])}' in {show_url(path)}. {hint}")
         return label, logdir, logdir.logs[name[0]]
     # A run may have runs below it, such as those that `add_hparams` of torch makes.
     if "." not in runs and len(runs) > 1:
         count = human_count(len(runs), "run")
         raise CommandError(
-            f"There are {count} in {escape(path)}: {human_list(runs)}. Give the folder of one."
+            f"There are {count} in {show_url(path)}: {human_list(runs)}. Give the folder of one."
         )
     return label, logdir, logdir.logs["." if "." in runs else runs[0]]
 

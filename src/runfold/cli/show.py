@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from runfold.cli.choosing import choose_logs, none_fulfils
-from runfold.cli.terminal import CommandError, no_runs, note
+from runfold.cli.terminal import CommandError, as_typed, no_runs, note
 from runfold.errors import AmbiguousTag, UnknownRun, UnknownTag
+from runfold.storage.address import show_url
 from runfold.text import did_you_mean, escape, human_bytes, human_count, human_list
 
 if TYPE_CHECKING:
@@ -120,13 +121,13 @@ def find_run(logs: Mapping[str, RunLog], path: str, names: list[str]) -> tuple[R
         if (log := logs.get(names[0])) is not None:
             tags = human_list(log.tag_kinds())
             raise CommandError(f"Name a tag behind the run '{escape(names[0])}': {tags}.")
-        example = f"`runfold show {escape(path)} {escape(runs[0])} {escape(names[0])}`"
-        count = f"There are {human_count(len(runs), 'run')} in {escape(path)}"
+        example = f"`runfold show {as_typed(path, runs[0], names[0])}`"
+        count = f"There are {human_count(len(runs), 'run')} in {show_url(path)}"
         raise CommandError(f"{count}: name the run before the tag, as in {example}.")
     name = names[0] if len(names) == 2 else runs[0]
     if name not in logs:
-        hint = did_you_mean(name, runs) or f"`runfold ls {escape(path)}` lists them."
-        raise UnknownRun(f"No run '{escape(name)}' in {escape(path)}. {hint}")
+        hint = did_you_mean(name, runs) or f"`runfold ls {as_typed(path)}` lists them."
+        raise UnknownRun(f"No run '{escape(name)}' in {show_url(path)}. {hint}")
     return logs[name], names[-1]
 
 

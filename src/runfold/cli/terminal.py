@@ -7,6 +7,7 @@ import io
 import json
 import math
 import os
+import shlex
 import shutil
 import sys
 import warnings
@@ -15,7 +16,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from runfold.errors import RunfoldError
-from runfold.storage.address import show_url
+from runfold.storage.address import mask_url, show_url
 from runfold.text import cell_width, escape, human_count
 
 _NARROWEST = 8
@@ -57,9 +58,19 @@ def no_runs(*paths: str) -> str:
 def tell_problems(count: int, paths: Sequence[str]) -> None:
     """Note that the logs have problems, if they have any, and how to see them."""
     if count:
-        given = " ".join(map(show_url, paths))
+        given = as_typed(*paths)
         verb = "lists it" if count == 1 else "lists them"
         note(f"{human_count(count, 'problem')}: `runfold check {given}` {verb}.")
+
+
+def as_typed(*words: str) -> str:
+    """Words as one would type them in a shell, without the password of a URL."""
+    return " ".join(escape(_quote(mask_url(word)), 4096) for word in words)
+
+
+def _quote(word: str) -> str:
+    is_plain = not set(word) & set('"$`\\!')
+    return f'"{word}"' if "'" in word and is_plain else shlex.quote(word)
 
 
 def show_tag(tag: str) -> str:
