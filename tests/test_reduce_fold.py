@@ -159,6 +159,9 @@ def test_groups_fold_apart_and_carry_their_key(tmp_path):
         CannotFold, match=r"There are 2 groups; name one: reduced\['lr=1', 'loss'\]"
     ):
         reduced["loss"]
+    with pytest.raises(UnknownTag, match=r"behind the group: reduced\['lr=2', 'loss'\]"):
+        reduced["lr=2"]
+    assert repr(reduced["lr=2", "loss"]) == "Curve('loss', 3 runs, 1 point: mean)"
     with pytest.raises(CannotFold, match=r"No group 'lr=3'. Did you mean 'lr=1' or 'lr=2'"):
         reduced["lr=3", "loss"]
     with pytest.raises(UnknownTag, match=r"No tag 'los' was folded. Did you mean 'loss'"):

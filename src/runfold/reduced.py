@@ -48,6 +48,9 @@ class Reduced(Folded):
         name, tag = key if isinstance(key, tuple) else (None, key)
         if name is None:
             if len(self.groups) > 1:
+                if tag in self.groups:
+                    first = next(iter(self.groups[tag].curves))
+                    raise UnknownTag(f"Name a tag behind the group: reduced[{tag!r}, {first!r}].")
                 first = next(iter(self.groups))
                 raise CannotFold(
                     f"There are {len(self.groups)} groups; name one: reduced[{first!r}, {tag!r}]."

@@ -49,6 +49,12 @@ class Curve:
     def __len__(self) -> int:
         return len(self.x)
 
+    def __repr__(self) -> str:
+        return (
+            f"Curve('{escape(self.tag)}', {human_count(len(self.runs), 'run')},"
+            f" {human_count(len(self), 'point')}: {', '.join(self.statistics)})"
+        )
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Group:
