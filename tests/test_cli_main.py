@@ -105,6 +105,29 @@ def test_wrong_path_is_one_line_with_the_near_match(args: list[str], tmp_path: P
     assert done.stderr == "No logdir 'rnus'. Did you mean 'runs'?\n"
 
 
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["ls", "runs"],
+        ["table", "runs"],
+        ["show", "runs", "train/loss"],
+        ["sql", "runs", "select count(*) from scalars"],
+        ["compare", "runs", "--tag", "train/loss"],
+        ["plot", "runs"],
+        ["reduce", "runs", "-o", "out.csv"],
+        ["export", "runs", "-o", "out.csv"],
+    ],
+)
+def test_whoever_reads_a_damaged_log_is_told(args: list[str], tmp_path: Path) -> None:
+    path = write(tmp_path / "runs" / "a", losses(1.0, 2.0, 3.0))
+    data = bytearray(path.read_bytes())
+    data[-6] ^= 1  # within the last payload
+    path.write_bytes(data)
+    done = run_apart(*args, cwd=tmp_path)
+    assert done.returncode == 0
+    assert "1 problem: `runfold check runs` lists it.\n" in done.stderr
+
+
 def test_no_command_shows_the_help_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 2
     shown = capsys.readouterr()

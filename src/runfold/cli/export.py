@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from runfold.cli.terminal import note
+from runfold.cli.terminal import note, tell_problems
 from runfold.text import escape, human_count
 
 if TYPE_CHECKING:
@@ -98,11 +98,12 @@ def add_arguments(parser: Parser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Write the files, print their names and say what they hold."""
     from runfold.export.dump import KINDS
-    from runfold.runs import open_runs
+    from runfold.pack.load import open_logdir
+    from runfold.runs import Runs
 
     kinds = options.kinds and [name for one in options.kinds for name in one.split(",")]
-    runs = open_runs(*options.logdirs, restarts=options.restarts)
-    done = runs.export(
+    logdir = open_logdir(*options.logdirs, restarts=options.restarts)
+    done = Runs(logdir).export(
         options.output,
         kinds,
         options.tags,
@@ -118,4 +119,7 @@ def run(options: argparse.Namespace) -> int:
     note(f"Wrote {', '.join(counts)}.")
     for remark in done.notes:
         note(escape(remark, 1000))
+    if "problem" not in done.rows:
+        read = [log for log in logdir.logs.values() if log.is_loaded]
+        tell_problems(logdir, read, options.logdirs)
     return 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from runfold.cli.choosing import choose_logs, none_fulfils
-from runfold.cli.terminal import CommandError, no_runs
+from runfold.cli.terminal import CommandError, no_runs, tell_problems
 
 if TYPE_CHECKING:
     import argparse
@@ -130,6 +130,8 @@ def read_logs(options: argparse.Namespace) -> list[RunLog]:
     if not logs:
         raise CommandError(none_fulfils(logdir, options.where))
     logdir.load(logs)
+    # Before they are folded: what is missing may be why they do not fit together.
+    tell_problems(logdir, logs, options.logdirs)
     return logs
 
 

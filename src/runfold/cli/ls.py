@@ -166,8 +166,7 @@ def _print_totals(logdir: Logdir, lines: list[RunLine], options: argparse.Namesp
         points = human_count(sum(line.points for line in lines), "point")
         size = human_bytes(sum(line.size for line in lines))
         note(f"{count_chosen(logdir, len(lines))}, {points}, {size}.")
-    problems = len(logdir.problems) + sum(line.problems for line in lines)
-    tell_problems(problems, options.logdirs)
+    tell_problems(logdir, (logdir.logs[line.run] for line in lines), options.logdirs)
 
 
 def _kinds(line: RunLine) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from runfold.cli.choosing import choose_logs, none_fulfils
-from runfold.cli.terminal import CommandError, as_typed, no_runs, note
+from runfold.cli.terminal import CommandError, as_typed, no_runs, note, tell_problems
 from runfold.errors import AmbiguousTag, UnknownRun, UnknownTag
 from runfold.storage.address import show_url
 from runfold.text import did_you_mean, escape, human_bytes, human_count, human_list
@@ -93,6 +93,7 @@ def run(options: argparse.Namespace) -> int:
     kind = find_kind(log, tag, options.kind)
     if options.csv and kind != "scalar":
         raise CommandError(f"--csv is for scalars; {kind} data comes with --json.")
+    tell_problems(logdir, [log], [options.logdir])
     if kind == "scalar":
         if options.output:
             raise CommandError("-o saves images, audio and text; for scalars use --csv > FILE.")

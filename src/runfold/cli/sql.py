@@ -135,7 +135,7 @@ def run(options: argparse.Namespace) -> int:
     _give(rows, options)
     # An answer may lack what was lost.
     read = [log for log in logdir.logs.values() if log.is_loaded]
-    tell_problems(len(logdir.problems) + sum(len(log.list_problems()) for log in read), paths)
+    tell_problems(logdir, read, paths)
     return 0
 
 

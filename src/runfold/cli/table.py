@@ -18,6 +18,7 @@ from runfold.cli.terminal import (
     note,
     print_json,
     print_table,
+    tell_problems,
     width,
 )
 from runfold.cli.window import fit_columns
@@ -203,9 +204,7 @@ def run(options: argparse.Namespace) -> int:
     if len(logs) < len(logdir.logs):
         every = len(Overview(logdir.logs.values()))
         note(f"{human_count(len(overview), 'run')} of {human_count(every)}.")
-    for log in logs:
-        for problem in log.late_problems:
-            note(str(problem.in_run(log.name)))
+    tell_problems(logdir, logs, options.logdirs)
     return 0
 
 

@@ -11,13 +11,17 @@ import shlex
 import shutil
 import sys
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from runfold.errors import RunfoldError
 from runfold.storage.address import mask_url, show_url
 from runfold.text import cell_width, escape, human_count
+
+if TYPE_CHECKING:
+    from runfold.logdir.load import Logdir
+    from runfold.logdir.log import RunLog
 
 _NARROWEST = 8
 _WIDEST_PLOT = 100
@@ -55,9 +59,9 @@ def no_runs(*paths: str) -> str:
     return f"No runs in {places}: no file there has 'tfevents' in its name."
 
 
-def tell_problems(count: int, paths: Sequence[str]) -> None:
-    """Note that the logs have problems, if they have any, and how to see them."""
-    if count:
+def tell_problems(logdir: Logdir, logs: Iterable[RunLog], paths: Sequence[str]) -> None:
+    """Note that a logdir or what was read of it has problems, if so, and how to see them."""
+    if count := len(logdir.problems) + sum(len(log.list_problems()) for log in logs):
         given = as_typed(*paths)
         verb = "lists it" if count == 1 else "lists them"
         note(f"{human_count(count, 'problem')}: `runfold check {given}` {verb}.")
