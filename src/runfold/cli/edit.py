@@ -24,7 +24,7 @@ What no rule touches stays byte for byte. Other files of the runs come along.
 Prints what changed in each run.
 
 Example:
-  runfold edit demo-runs --delete-tags 'debug/*' --every 10 -o clean
+  runfold edit demo-runs --delete-tags 'weights/*' --every 10 -o clean
 
 Exit status: 0, or 2 for a name that fits nothing, a change that would spoil the
 log, or output that exists.
