@@ -1,5 +1,6 @@
 """What holds for all tests. Warnings are errors by pyproject.toml."""
 
+import pytest
 from hypothesis import settings
 
 # Named here, their fixtures are known to all tests, and their checks say what they compared.
@@ -8,3 +9,11 @@ pytest_plugins = ["eventfiles", "pages", "stores"]
 # A busy machine makes an example slow; that says nothing about the code.
 settings.register_profile("runfold", deadline=None)
 settings.load_profile("runfold")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _state(tmp_path_factory):
+    """A state folder for all tests without one of their own: whoever runs them has the real one."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        yield

@@ -8,8 +8,8 @@ import pytest
 from cli_runs import losses, write
 
 from runfold.cli import main
+from runfold.log.audit import read_actions
 from runfold.log.status import HEARTBEAT, write_aside
-from runfold.serve.audit import read_actions, record_action
 
 
 @pytest.fixture
@@ -108,16 +108,3 @@ def test_mistakes_end_in_one_line(logdir, capsys, argv, message):
     assert (status, out) == (2, "")
     assert message in err
     assert len(err.splitlines()) == 1
-
-
-def test_the_audit_log_is_for_its_owner_alone_and_does_not_grow_for_ever(logdir, tmp_path):
-    for number in range(3):
-        record_action("stop", "x" * 3_000_000, how="page", number=number)
-    assert [action["number"] for action in read_actions()] == [0, 1, 2]
-    place = tmp_path / "state" / "runfold" / "audit.jsonl"
-    assert place.stat().st_mode & 0o777 == 0o600
-    for number in range(3, 9):
-        record_action("stop", "x" * 3_000_000, how="page", number=number)
-    kept = [action["number"] for action in read_actions()]
-    assert kept == list(range(kept[0], 9))
-    assert len(kept) <= 4

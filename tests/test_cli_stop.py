@@ -9,7 +9,7 @@ from trainings import DEAF, STUBBORN, training
 
 import runfold as rf
 from runfold.cli import main
-from runfold.serve.audit import read_actions
+from runfold.log.audit import read_actions
 
 
 @pytest.fixture

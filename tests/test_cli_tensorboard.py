@@ -24,7 +24,7 @@ from services import (
     write_experiments,
 )
 
-from runfold.serve.audit import read_actions
+from runfold.log.audit import read_actions
 from runfold.serve.tensorboards.options import Options
 from runfold.serve.tensorboards.sources import Sources
 from runfold.serve.tensorboards.store import Store

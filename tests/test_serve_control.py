@@ -1,16 +1,14 @@
 """Runs stopped over HTTP: by who has the token only, watched, and all of it noted."""
 
 import os
-import subprocess
-import sys
 
 import pytest
 from serving import HOST, open_client
 from trainings import DEAF, STUBBORN, training
 
 import runfold as rf
+from runfold.log.audit import read_actions
 from runfold.serve import control
-from runfold.serve.audit import read_actions
 
 WAIT = 60
 JSON = {"Content-Type": "application/json"}
@@ -135,29 +133,10 @@ def test_what_hears_nothing_is_being_killed_meanwhile(logdir):
 
 
 def test_a_disk_that_fails_keeps_nobody_waiting(logdir, monkeypatch):
-    def fail(folder, on_stage):
+    def fail(folder, **_):
         raise OSError("the disk is away")
 
     monkeypatch.setattr(control, "kill_run", fail)
     with training(logdir / "a", DEAF):
         answer = open_client(logdir).post("/api/stop", json={"run": "a", "kill": True})
     assert answer.status_code == 500
-
-
-WRITE = """
-import sys
-from runfold.serve.audit import record_action
-for number in range(150):
-    record_action("stop", "x" * 30_000, how="page", number=number)
-"""
-
-
-def test_the_audit_log_loses_nothing_where_two_write_at_once():
-    children = [subprocess.Popen([sys.executable, "-c", WRITE]) for _ in range(2)]
-    assert [child.wait(WAIT) for child in children] == [0, 0]
-    # 9 MB were written, of which the file put aside and the new one hold the last.
-    kept = read_actions(last=1000)
-    assert len(kept) > 4_000_000 // 30_100
-    for child in children:
-        numbers = [one["number"] for one in kept if one["pid"] == child.pid]
-        assert numbers == list(range(numbers[0], 150))

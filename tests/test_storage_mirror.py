@@ -9,7 +9,7 @@ from stores import WAIT, open_system, refusal
 
 from runfold.errors import CannotStore, LogdirNotFound
 from runfold.storage.mirror import Mirror
-from runfold.storage.places import open_mirror, source_of
+from runfold.storage.places import find_origin, open_mirror
 from runfold.storage.store import Store
 
 EVENTS = "events.out.tfevents.1"
@@ -196,9 +196,10 @@ def test_one_file_and_a_glob_are_mirrored_as_such(store, mirror):
 def test_a_path_of_a_copy_is_known_by_its_url(store, mirror, tmp_path):
     mine = open_mirror(mirror.url)
     assert open_mirror(mirror.url) is mine
-    assert source_of(os.path.join(mine.path, "a")) == f"{store.url}/a"
-    assert source_of(mine.path) == store.url
-    assert source_of(str(tmp_path)) is None
+    assert find_origin(os.path.join(mine.path, "a")) == f"{store.url}/a"
+    assert find_origin(mine.path) == store.url
+    for other in (str(tmp_path), "runs/a", f"{store.url}/b"):
+        assert find_origin(other) == other
 
 
 def test_a_copy_is_for_its_owner_only(tmp_path, mirror):

@@ -17,8 +17,8 @@ from stores import open_system, stored, wait_for
 import runfold as rf
 from runfold.errors import CannotLog, CannotStore
 from runfold.log.aside import read_aside
+from runfold.log.audit import read_actions
 from runfold.log.control import request_stop
-from runfold.serve.audit import read_actions
 from runfold.storage import fetch_file
 from runfold.storage.store import Store
 

@@ -9,9 +9,9 @@ from starlette.testclient import TestClient
 from test_serve_stream import parse
 from upstreams import proxying
 
+from runfold.log.audit import read_actions
 from runfold.serve.access import Access
 from runfold.serve.app import make_app
-from runfold.serve.audit import read_actions
 from runfold.serve.source import Source
 from runfold.serve.tensorboards.boards import Boards
 from runfold.serve.tensorboards.options import Options

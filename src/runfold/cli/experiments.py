@@ -242,7 +242,7 @@ def _open(options: argparse.Namespace) -> Experiments:
 
 
 def _record(action: str, one: Experiment) -> None:
-    from runfold.serve.audit import record_action
+    from runfold.log.audit import record_action
 
     record_action(f"experiment {action}", one.path, how="command")
 

@@ -162,7 +162,6 @@ class _Job:
 
     def _work(self) -> None:
         from runfold.log.stopping import stop_run
-        from runfold.serve.audit import record_action
 
         options = self.options
         try:
@@ -172,16 +171,13 @@ class _Job:
                 grace=options.grace,
                 kill=options.kill,
                 wait=not options.no_wait,
+                how="command",
                 on_stage=self._hear,
             )
         except RunfoldError as error:
             self.error = error
-            record_action("stop", self.folder, how="command", outcome="refused", why=str(error))
 
     def _hear(self, stop: Stop) -> None:
-        from runfold.serve.audit import record_stop
-
-        record_stop(self.folder, stop, how="command", reason=self.options.reason)
         after = human_duration(time.monotonic() - self._begun)
         said = {
             "asked": "asked to stop" if stop.is_new else _tell_earlier(stop),

@@ -101,7 +101,7 @@ def _add_no_browser(parser: Parser) -> None:
 
 def _start(options: argparse.Namespace) -> int:
     from runfold.cli.sources import choose_sources
-    from runfold.serve.audit import record_action
+    from runfold.log.audit import record_action
     from runfold.serve.tensorboards.requests import open_instance
     from runfold.serve.tensorboards.service import call_service, ensure_service
 
@@ -245,7 +245,7 @@ def _add_kill(parser: Parser) -> None:
 
 
 def _kill(options: argparse.Namespace) -> int:
-    from runfold.serve.audit import record_action
+    from runfold.log.audit import record_action
     from runfold.serve.tensorboards.requests import end_instance
     from runfold.serve.tensorboards.service import ensure_service
 

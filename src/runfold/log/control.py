@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from runfold.log.aside import SIDE_FOLDER, as_float, place_aside, read_aside, write_aside
 from runfold.log.pulse import Pulse
-from runfold.storage.address import is_url
-from runfold.storage.places import source_of
+from runfold.storage.places import find_origin
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -34,24 +33,21 @@ class StopRequest:
     reason: str = ""
 
 
-def request_stop(folder: str, reason: str = "") -> StopRequest:
+def request_stop(folder: str, reason: str = "", *, how: str = "python") -> StopRequest:
     """Ask the run of a folder to stop; its tracker sees it within seconds.
 
     Works from any machine that can write to the folder, and so does
     `touch FOLDER/.runfold/stop`. The folder may be the URL of a run in its storage,
-    or the copy of one that was opened by its URL. Raises OSError where there is no
-    such folder.
+    or the copy of one that was opened by its URL. What was asked is in the audit log,
+    with `how`. Raises OSError where there is no such folder.
     """
+    from runfold.log.audit import record_stop
     from runfold.log.environment import name_user
 
     request = StopRequest(name_user(), os.uname().nodename, time.time(), reason)
     write_aside(find_origin(folder), _STOP, asdict(request))
+    record_stop("stop", folder, how=how, outcome="asked", reason=reason)
     return request
-
-
-def find_origin(folder: str) -> str:
-    """The URL of which a folder is the copy, where it is one that `rf.open` keeps."""
-    return folder if is_url(folder) else source_of(folder) or folder
 
 
 class Heard(NamedTuple):

@@ -1,5 +1,7 @@
 """A running run stopped: asked through its folder, waited for, and ended where it must be.
 
+What is done or refused is in the audit log, whoever calls.
+
 asked        the request lies in the run's folder
 seen         the run's tracker has taken note of it
 terminated   its process was sent SIGTERM
@@ -11,19 +13,21 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from runfold.errors import CannotStop, LogdirNotFound
+from runfold.errors import CannotStop, LogdirNotFound, RunfoldError
 from runfold.log.aside import as_float, read_aside
-from runfold.log.control import find_origin, find_request, request_stop
+from runfold.log.audit import record_stop
+from runfold.log.control import find_request, request_stop
 from runfold.log.process import RunProcess
 from runfold.log.status import ALIVE, HEARTBEAT, read_status
 from runfold.storage.address import show_url
-from runfold.storage.places import fetch, refresh_copy
+from runfold.storage.places import fetch, find_origin, refresh_copy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from runfold.log.control import StopRequest
 
@@ -94,6 +98,7 @@ def stop_run(
     grace: float = GRACE,
     kill: bool = False,
     wait: bool = True,
+    how: str = "python",
     on_stage: Callable[[Stop], object] | None = None,
 ) -> Stop:
     """Ask the run in a folder to stop, wait until it has, and tell how far it came.
@@ -108,47 +113,59 @@ def stop_run(
         kill: end its process after that, by SIGTERM and then SIGKILL. It must run on this
             machine; that it is that very process is made sure of.
         wait: False returns when the run is asked.
+        how: by what it was asked, for the audit log.
         on_stage: called with each stage when it is reached.
 
     Raises CannotStop for a run that does not run, or cannot be asked or killed from here,
     and LogdirNotFound.
     """
-    (place,) = map(os.fsdecode, fetch(folder))
     tell = on_stage or (lambda _: None)
-    now = look_at_stop(place)
-    if now.is_over:
-        raise CannotStop(f"{show_place(place)}: {_tell_end(now.state)} There is nothing to stop.")
-    if kill:
-        _hold(place).close()  # whoever wants it killed learns at once that it cannot be
-    if now.stage == "running":
-        now = _ask(place, reason)
+    with _noting_refusal("stop", os.fsdecode(folder), how):
+        (place,) = map(os.fsdecode, fetch(folder))
+        now = _look_at_running(place, "stop")
+        if kill:
+            _hold(place).close()  # whoever wants it killed learns at once that it cannot be
+        if now.stage == "running":
+            now = _ask(place, reason, how)
     tell(now)
     if not wait:
         return now
     now = _await_end(place, now, grace, tell)
     if kill and not now.is_over:
-        now = kill_run(place, on_stage=on_stage)
+        now = kill_run(place, reason=reason, how=how, on_stage=on_stage)
     return now
 
 
 def kill_run(
-    folder: str, *, seconds: float = _TERM_SECONDS, on_stage: Callable[[Stop], object] | None = None
+    folder: str,
+    *,
+    reason: str = "",
+    seconds: float = _TERM_SECONDS,
+    how: str = "python",
+    on_stage: Callable[[Stop], object] | None = None,
 ) -> Stop:
     """End the process of a run on this machine: SIGTERM, and after so many seconds SIGKILL.
 
-    Also what it started is ended then. Raises CannotStop where it is not sure to be that
-    run's process, and for one that does not run.
+    Also what it started is ended then. The reason is for the audit log, as `how` is; without
+    one, that of the request to stop stands there. Raises CannotStop where it is not sure to
+    be that run's process, and for one that does not run.
     """
     tell = on_stage or (lambda _: None)
-    now = look_at_stop(folder)
-    if now.is_over:
-        raise CannotStop(f"{show_place(folder)}: {_tell_end(now.state)} There is nothing to kill.")
-    with _hold(folder) as process:
-        process.terminate()
-        tell(Stop("terminated", now.state, now.request))
+
+    def note(stage: Literal["terminated", "killed"]) -> None:
+        why = reason or (now.request.reason if now.request else "")
+        record_stop("kill", folder, how=how, outcome=stage, reason=why)
+        tell(Stop(stage, now.state, now.request))
+
+    with ExitStack() as stack:
+        with _noting_refusal("kill", folder, how):
+            now = _look_at_running(folder, "kill")
+            process = stack.enter_context(_hold(folder))
+            process.terminate()
+        note("terminated")
         if not process.wait(seconds):
             process.kill()
-            tell(Stop("killed", now.state, now.request))
+            note("killed")
             if not process.wait(_KILL_SECONDS):
                 raise CannotStop(
                     f"{show_place(folder)}: process {process.pid} was killed and is still there; "
@@ -173,6 +190,24 @@ def why_not_kill(folder: str) -> str:
     return ""
 
 
+@contextmanager
+def _noting_refusal(action: str, folder: str, how: str) -> Iterator[None]:
+    try:
+        yield
+    except RunfoldError as error:
+        record_stop(action, folder, how=how, outcome="refused", why=str(error))
+        raise
+
+
+def _look_at_running(folder: str, verb: str) -> Stop:
+    now = look_at_stop(folder)
+    if now.is_over:
+        raise CannotStop(
+            f"{show_place(folder)}: {_tell_end(now.state)} There is nothing to {verb}."
+        )
+    return now
+
+
 def _hold(folder: str) -> RunProcess:
     try:
         return RunProcess(folder, read_aside(folder, HEARTBEAT))
@@ -180,9 +215,9 @@ def _hold(folder: str) -> RunProcess:
         raise CannotStop(f"{show_place(folder)} cannot be killed from here. {error}") from None
 
 
-def _ask(folder: str, reason: str) -> Stop:
+def _ask(folder: str, reason: str, how: str) -> Stop:
     try:
-        request = request_stop(folder, reason)
+        request = request_stop(folder, reason, how=how)
     except FileNotFoundError:
         raise LogdirNotFound(f"{show_place(folder)} is gone; nobody was asked to stop.") from None
     except OSError as error:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from starlette.routing import Route
 
-from runfold.errors import RunfoldError
+from runfold.errors import UnknownRun
+from runfold.log.audit import record_action
 from runfold.log.stopping import Stop, kill_run, look_at_stop, stop_run, why_not_kill
 from runfold.serve.answer import JsonResponse
-from runfold.serve.audit import record_action, record_stop
 from runfold.serve.request import Limit, read_json, read_query
 
 if TYPE_CHECKING:
@@ -58,17 +58,15 @@ async def stop(request: Request) -> Response:
     source: Source = request.app.state.source
     # Who shows the token in each request is a program.
     how = "api" if "authorization" in request.headers else "page"
-    target = asked.run
+    action, act = ("kill", _kill) if asked.kill else ("stop", _ask)
     try:
-        target = await source.work(_find, source, asked.run)
-        act = _kill if asked.kill else _ask
-        await asyncio.to_thread(act, target, asked.reason, how)
-    except RunfoldError as error:
-        action = "kill" if asked.kill else "stop"
-        record_action(action, target, how=how, outcome="refused", why=str(error))
+        folder = await source.work(_find, source, asked.run)
+    except UnknownRun as error:
+        record_action(action, asked.run, how=how, outcome="refused", why=str(error))
         raise
+    await asyncio.to_thread(act, folder, asked.reason, how)
     request.app.state.hub.publish(source.tell_of(asked.run))
-    return JsonResponse(await asyncio.to_thread(describe, target))
+    return JsonResponse(await asyncio.to_thread(describe, folder))
 
 
 def describe(folder: str) -> dict[str, Any]:
@@ -96,9 +94,7 @@ def _find(source: Source, name: str) -> str:
 
 
 def _ask(folder: str, reason: str, how: str) -> None:
-    stop_run(
-        folder, reason=reason, wait=False, on_stage=lambda one: record_stop(folder, one, how=how)
-    )
+    stop_run(folder, reason=reason, wait=False, how=how)
 
 
 def _kill(folder: str, reason: str, how: str) -> None:
@@ -106,14 +102,13 @@ def _kill(folder: str, reason: str, how: str) -> None:
     begun: SimpleQueue[Exception | None] = SimpleQueue()
 
     def hear(now: Stop) -> None:
-        record_stop(folder, now, how=how, reason=reason)
         if not now.is_over:
             _killing[folder] = now.stage
             begun.put(None)
 
     def work() -> None:
         try:
-            kill_run(folder, on_stage=hear)
+            kill_run(folder, reason=reason, how=how, on_stage=hear)
         except Exception as error:  # whatever it is: somebody waits to hear
             begun.put(error)
         finally:

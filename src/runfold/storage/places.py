@@ -66,12 +66,14 @@ def open_mirror(url: str) -> Mirror:
         return _mirrors.setdefault(f"{url}\0{mirror.path}", mirror)
 
 
-def source_of(path: str) -> str | None:
-    """The URL of what a path is the copy of, in this process; None for a path of another kind."""
+def find_origin(path: str) -> str:
+    """The URL of what a path is the copy of, in this process; a URL or other path as it is."""
+    if is_url(path):
+        return path
     whole = os.path.abspath(path)
     mirror = _mirror_of(whole)
     if mirror is None:
-        return None
+        return path
     return join_url(mirror.store.url, whole[len(mirror.root) :].strip(os.sep))
 
 
@@ -106,7 +108,7 @@ def fetch_file(path: StrPath) -> str:
         from runfold.storage.store import explain
 
         raise CannotStore(
-            f"{show_url(source_of(whole) or whole)}: {escape(explain(error))}. Nothing was fetched."
+            f"{show_url(find_origin(whole))}: {escape(explain(error))}. Nothing was fetched."
         ) from None
     return whole
 

@@ -75,7 +75,7 @@ async def start(request: Request) -> Response:
 
     instance, is_new = open_instance(await boards.store(), sources, Options(), asked.description)
     if is_new:
-        from runfold.serve.audit import record_action
+        from runfold.log.audit import record_action
 
         record_action("tensorboard start", f"{instance.id} {instance.name}", how="page")
         boards.poke()
@@ -91,7 +91,7 @@ async def kill(request: Request) -> Response:
     from runfold.serve.tensorboards.requests import end_instance
 
     if instance.is_live:
-        from runfold.serve.audit import record_action
+        from runfold.log.audit import record_action
 
         instance = end_instance(await boards.store(), instance.id)
         record_action("tensorboard kill", f"{instance.id} {instance.name}", how="page")

@@ -6,16 +6,13 @@ import fcntl
 import json
 import os
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from runfold.log.control import find_origin
 from runfold.log.environment import name_user
 from runfold.log.pulse import warn
 from runfold.state import make_private, state_folder
-from runfold.storage.address import mask_url
-
-if TYPE_CHECKING:
-    from runfold.log.stopping import Stop
+from runfold.storage.address import is_url, mask_url
+from runfold.storage.places import find_origin
 
 # Two files of this size are kept: some ten thousand actions.
 _LARGEST = 4 << 20
@@ -24,7 +21,7 @@ _LARGEST = 4 << 20
 def record_action(
     action: str, target: str, *, how: str, outcome: str = "done", **more: Any
 ) -> None:
-    """Note an action, such as `stop` of a run by `command` or `page`; raises nothing.
+    """Note an action, by `command`, `page`, `api` or `python`; raises nothing.
 
     One line in `audit.jsonl` of the state folder, which only its owner can read. The copy of
     a run in a store stands there as the URL of that.
@@ -46,14 +43,10 @@ def record_action(
         warn(f"The audit log cannot be written: {error}. What was done is not noted.")
 
 
-def record_stop(target: str, stop: Stop, *, how: str, reason: str = "") -> None:
-    """Note what was done to a run at a stage of its stop; nothing where nothing was."""
-    if not reason and stop.request is not None:
-        reason = stop.request.reason
-    if stop.stage == "asked" and stop.is_new:
-        record_action("stop", target, how=how, outcome="asked", reason=reason)
-    elif stop.stage in ("terminated", "killed"):
-        record_action("kill", target, how=how, outcome=stop.stage, reason=reason)
+def record_stop(action: str, folder: str, *, how: str, outcome: str, **more: Any) -> None:
+    """Note a `stop` or `kill` of the run in a folder, or at a URL; raises nothing."""
+    target = folder if is_url(folder) else os.path.abspath(folder)
+    record_action(action, target, how=how, outcome=outcome, **more)
 
 
 def read_actions(last: int = 100) -> list[dict[str, Any]]:
