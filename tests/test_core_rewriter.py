@@ -272,3 +272,10 @@ def test_limits_hold_behind_the_restart_markers_that_were_passed() -> None:
     limits = np.array([2, 5], np.int64)
     assert rewrite(*payloads, limits=limits) == [*payloads[:2], *payloads[4:8]]
     assert rewrite(*payloads, limits=limits[:1]) == [*payloads[:2], *payloads[4:]]
+
+
+def test_a_value_at_the_highest_step_is_beyond_no_limit_that_nobody_set() -> None:
+    highest = (1 << 63) - 1
+    payloads = [event(value("a"), step=highest)]
+    assert rewrite(*payloads) == rewrite(*payloads, limits=np.array([highest])) == payloads
+    assert rewrite(*payloads, limit=highest - 1) == []

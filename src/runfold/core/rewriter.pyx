@@ -104,6 +104,10 @@ cdef struct Count:
     bint is_written         # a value was kept since `begin`
 
 
+cdef inline bint is_beyond(int64_t step, int64_t limit) noexcept:
+    return limit <= step and limit != INT64_MAX  # which stands for none
+
+
 cdef class Rewriter(Scanner):
     """Copies the records of one run's event files by rules; without any it only counts.
 
@@ -115,7 +119,7 @@ cdef class Rewriter(Scanner):
         events: an EventFlag mask.
         keeps, cuts: rows of (first, last) steps, both inclusive; a value is kept
             within any of the first, if there are some, and in none of the second.
-        limit: values of any tag from this step on are dropped.
+        limit: values of any tag from this step on are dropped; the highest drops none.
         limits: the same by how many restart markers came before the value; those
             that it drops are counted as hidden.
         every: of a tag's values only those at multiples of it, its first and last.
@@ -368,7 +372,7 @@ cdef class Rewriter(Scanner):
         count.seen += 1
         if value.has_metadata:
             count.has_metadata = True
-        if flags & DROP or (has_steps and step >= self.limit):
+        if flags & DROP or (has_steps and is_beyond(step, self.limit)):
             return 0
         if flags & IN_SCOPE:
             if kind & STRIP or (has_steps and not self.is_within(step)):
@@ -399,7 +403,7 @@ cdef class Rewriter(Scanner):
         if self.limits.shape[0] == 0:
             return 0
         passed = len(self.restarts)
-        return passed < self.limits.shape[0] and step >= self.limits[passed]
+        return passed < self.limits.shape[0] and is_beyond(step, self.limits[passed])
 
     cdef bint is_within(self, int64_t step) noexcept:
         cdef Py_ssize_t i
