@@ -129,6 +129,8 @@ def test_thinning_keeps_multiples_and_the_first_and_last() -> None:
     payloads = [event(value("a"), step=n) for n in (1, 5, 10, 12, 20, 23)]
     kept = [payloads[n] for n in (0, 2, 4, 5)]
     assert rewrite(*payloads, every=10, lasts=np.array([5])) == kept
+    whole = flags(TagFlag.IN_SCOPE | TagFlag.UNTHINNED)
+    assert rewrite(*payloads, every=10, lasts=np.array([5]), flags=whole) == payloads
 
 
 def test_shifts_move_every_step_and_time_but_not_the_step_of_a_header() -> None:

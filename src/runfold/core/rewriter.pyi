@@ -18,6 +18,7 @@ class TagFlag(IntFlag):
     IN_SCOPE = 2
     STEPLESS = 4
     ASK = 8
+    UNTHINNED = 16
 
 class KindFlag(IntFlag):
     STRIP = 1

@@ -63,6 +63,7 @@ cpdef enum TagFlag:
     IN_SCOPE = 2            # the rules for kinds, steps and times hold for it
     STEPLESS = 4            # its steps mean nothing: it describes the run
     ASK = 8                 # `replace` is asked for its new bytes
+    UNTHINNED = 16          # `every` thins none of it
 
 # What a value of a form and a plugin must bear.
 cpdef enum KindFlag:
@@ -388,7 +389,9 @@ cdef class Rewriter(Scanner):
         if value.form == SCALAR:
             count.first_scalar = min(count.first_scalar, step)
         if flags & IN_SCOPE:
-            if self.every > 1 and has_steps and step % self.every and number:
+            if flags & UNTHINNED:
+                pass
+            elif self.every > 1 and has_steps and step % self.every and number:
                 if value.tag >= self.lasts.shape[0] or number != self.lasts[value.tag]:
                     return 0
             if has_steps and self.shift_steps:

@@ -16,6 +16,7 @@ from runfold.edit.references import REFERRING, rename_references
 from runfold.edit.rules import HIGHEST, LOWEST, Rules, inclusive
 from runfold.edit.survey import STEPLESS_KINDS, Survey, is_reserved, picture_of
 from runfold.errors import CannotEdit
+from runfold.log import story
 from runfold.log.system import PREFIX as SYSTEM
 from runfold.select import Names, select
 from runfold.text import escape
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
+
+# Of a run's story these alone stand at steps of the training: each where it happened.
+_MARK = story.PREFIX + story.MARK
 
 _BOUNDARIES = {
     None: 0,
@@ -239,7 +243,9 @@ class RunRewrite:
             flag |= TagFlag.IN_SCOPE
         if tag in changes.dropped or (self._only is not None and tag not in self._only):
             flag |= TagFlag.DROP
-        if is_reserved(tag):
+        if tag == _MARK:
+            flag |= TagFlag.UNTHINNED
+        elif is_reserved(tag):
             flag |= TagFlag.STEPLESS
         if tag in REFERRING and changes.renamed:
             flag |= TagFlag.ASK
@@ -282,8 +288,8 @@ class RunRewrite:
         """Yield what will be left of each tag that has values then."""
         for number, (tag, row) in enumerate(zip(self.survey.names, counts, strict=True)):
             if row[2]:
-                moves = self._flags[number] & TagFlag.IN_SCOPE and not is_reserved(tag)
-                shift = self.rules.shift_steps if moves else 0
+                reach = self._flags[number] & (TagFlag.IN_SCOPE | TagFlag.STEPLESS)
+                shift = self.rules.shift_steps if reach == TagFlag.IN_SCOPE else 0
                 new = self._changes.renamed.get(tag, tag)
                 kinds = self._kinds_of(number, int(row[6]))
                 yield Left(tag, new, int(row[3]) + shift, int(row[4]) + shift, kinds)
