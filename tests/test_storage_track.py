@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -110,26 +109,6 @@ def test_two_runs_share_a_storage(s3, tmp_path):
         "lr-1/seed-1": [1.0],
         "lr-2/seed-1": [2.0],
     }
-
-
-def test_a_resumed_run_goes_on_in_its_place(s3, tmp_path):
-    for step in (0, 1):
-        with rf.track(tmp_path / "a", storage=s3.url, resume=bool(step), **QUIET) as run:
-            run.log({"loss": float(step)}, step=step)
-    assert len(files_of(tmp_path / "a")) == 2
-    assert events_in(s3, "a") == files_of(tmp_path / "a")
-
-
-def test_a_run_that_is_resumed_without_its_folder_says_so(s3, tmp_path):
-    with rf.track(tmp_path / "a", storage=s3.url, **QUIET) as run:
-        run.log({"loss": 1.0}, step=0)
-    shutil.rmtree(tmp_path / "a")
-    with (
-        pytest.warns(UserWarning, match="event files of this run that are not in"),
-        rf.track(tmp_path / "a", storage=s3.url, resume=True, **QUIET) as run,
-    ):
-        run.log({"loss": 2.0}, step=1)
-    assert len(events_in(s3, "a")) == 2
 
 
 def test_a_stop_request_in_the_storage_is_seen_and_confirmed_there(s3, tmp_path):

@@ -28,7 +28,7 @@ from runfold.log.status import Heart
 from runfold.log.summary import LOGDIR_VARIABLE, SummaryWriter, default_folder
 from runfold.log.system import PREFIX as SYSTEM
 from runfold.log.system import SystemMonitor
-from runfold.log.uploads import STORAGE_VARIABLE, Uploads, check_places, name_run
+from runfold.log.uploads import STORAGE_VARIABLE, Uploads, check_places, fetch_earlier, name_run
 from runfold.text import did_you_mean, escape
 
 if TYPE_CHECKING:
@@ -81,7 +81,8 @@ class Tracker(Batches):
         command: what runs, where that is not this process.
         storage: where the run is uploaded to as it grows, such as `s3://bucket/runs` or
             a shared folder: there it goes by `name`, or else the last part of its
-            folder. Without a network, training goes on, and the upload later.
+            folder. Without a network, training goes on, and the upload later. A run that
+            is resumed fetches its event files from there, where its folder lacks some.
         options: those of SummaryWriter.
     """
 
@@ -235,6 +236,11 @@ class Tracker(Batches):
     def _begin(self) -> None:
         """Tell the story of the run, and watch over it from here on."""
         is_resumed = self._resume is not False
+        there = self._name_there(self.folder)
+        is_hosted = self._is_guest and os.environ.get(STORAGE_VARIABLE)
+        storage = None if is_hosted else self._storage
+        if is_resumed and storage is not None:
+            fetch_earlier(self.folder, storage, there)
         before = _next_steps(self.folder) if is_resumed else {}
         self._next_step = max(
             (step for tag, step in before.items() if not tag.startswith((*_OWN, BATCH))), default=0
@@ -246,9 +252,8 @@ class Tracker(Batches):
             self._batch_count = max(0, min(self._batch_count, self._resume - 1))
             self._void_from(self._resume)
         self._tell_settings()
-        if self._storage is not None and not (self._is_guest and os.environ.get(STORAGE_VARIABLE)):
-            there = self._name_there(self.folder)
-            self._uploads = Uploads(self.folder, self._storage, there, is_resumed)
+        if storage is not None:
+            self._uploads = Uploads(self.folder, storage, there, is_resumed)
         if self._is_guest:
             return
         self._saved = before.get(story.PREFIX + story.ARTIFACT, 0)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 # In the environment of a command whose files are uploaded by who started it.
 STORAGE_VARIABLE = "RUNFOLD_STORAGE"
 
-# A store that takes nothing for so long at the end is given up.
+# A store that takes or gives nothing for so long is given up.
 _CLOSING_SECONDS = 60.0
 # After SIGTERM a cluster waits for half a minute, and then kills.
 _DYING_SECONDS = 20.0
@@ -58,6 +58,16 @@ class Uploads:
         missing = self._uploader.close(seconds)
         if missing:
             warn(self._uploader.explain(missing), 2000)
+
+
+def fetch_earlier(folder: str, storage: StrPath, name: str) -> None:
+    """Bring the event files that a resumed run has elsewhere: its steps are counted on.
+
+    Raises nothing: what is missing then the uploader tells, which asks the same store.
+    """
+    from runfold.storage.earlier import fetch_lacking
+
+    fetch_lacking(folder, join_url(as_url(storage), name), _CLOSING_SECONDS)
 
 
 def check_places(logdir: StrPath | None, storage: StrPath | None, name: str | None = None) -> None:

@@ -5,6 +5,7 @@
     choice      which files of a run's folder travel; projector: those of embeddings
     sender      what a store lacks of a folder, and the sending of it; freight: large files
     upload      the same in the background, while training goes on
+    earlier     the event files that a resumed run has elsewhere
     mirror      the copy in the user's cache that is read, and kept up to date
     places      URLs among paths, as the paths of their copies
 

@@ -26,26 +26,26 @@ def is_log(name: str) -> bool:
 
     Checkpoints that lie beside it are not, nor are artifacts, which may be large.
     """
-    *folders, last = name.split("/")
-    if last.startswith(".") or _is_artifact(folders):
+    last = name.rpartition("/")[2]
+    if last.startswith(".") or is_artifact(name):
         return False
     return (
         is_event_file(name)
         or last == CONFIG_NAME
         or last in _PACKS
-        or _PLUGINS in folders
+        or _PLUGINS in name.split("/")[:-1]
         or f"/{name}".endswith((f"/{HEARTBEAT}", f"/{STOP}", f"/{SEEN}"))
     )
 
 
 def is_own(name: str) -> bool:
     """Whether a file below a run's folder is the run's own: what is uploaded."""
-    *folders, last = name.split("/")
-    if _is_artifact(folders):
+    if is_artifact(name):
         # While it is being saved it has another name.
-        return not any(part.startswith(".saving-") for part in (*folders, last))
+        return not any(part.startswith(".saving-") for part in name.split("/"))
     return is_log(name) and not f"/{name}".endswith(f"/{STOP}")
 
 
-def _is_artifact(folders: list[str]) -> bool:
-    return _ARTIFACTS in folders
+def is_artifact(name: str) -> bool:
+    """Whether a file was saved with its run."""
+    return _ARTIFACTS in name.split("/")[:-1]

@@ -19,7 +19,7 @@ from runfold.state import cache_folder, make_private
 from runfold.storage.address import split_url
 from runfold.storage.choice import is_event_file, is_log
 from runfold.storage.projector import is_config, named_files
-from runfold.storage.store import Entry, Store, explain
+from runfold.storage.store import BLOCK, Entry, Store, explain
 from runfold.text import did_you_mean, escape, human_duration
 
 if TYPE_CHECKING:
@@ -29,9 +29,8 @@ if TYPE_CHECKING:
     # Shows how far the fetching of so many bytes is.
     Show = Callable[[int], AbstractContextManager[Callable[[int], object]]]
 
-# So many files are fetched at a time, each in ranges of so many bytes.
+# So many files are fetched at a time.
 _WORKERS = 8
-_BLOCK = 8 << 20
 # So much of what is there is fetched again with what is new: a file that was replaced by
 # a longer one is not the old one grown.
 _OVERLAP = 1024
@@ -152,7 +151,7 @@ class Mirror:
         target = self._place(name)
         make_private(os.path.dirname(target))
         if not is_event_file(name or self.url):
-            self._replace(name, entry, advance)
+            self.store.get(name, entry, target, advance)
             return True
         # In place, so that a reader goes on where it was; one process at a time.
         with open(os.open(target, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), "r+b") as file:
@@ -163,7 +162,7 @@ class Mirror:
                 return False  # another process knows a newer one
             is_other = start > 0 and start >= entry.size
             if is_other or not self._grow(file.fileno(), name, entry, advance):
-                self._replace(name, entry, advance)
+                self.store.get(name, entry, target, advance)
         return True
 
     def _grow(self, file: int, name: str, entry: Entry, advance: Callable[[int], object]) -> bool:
@@ -171,7 +170,7 @@ class Mirror:
         place = os.fstat(file).st_size
         known = os.pread(file, _OVERLAP, max(0, place - _OVERLAP))
         while place < entry.size:
-            end = min(entry.size, place + _BLOCK)
+            end = min(entry.size, place + BLOCK)
             data = self.store.read(name, place - len(known), end)
             if not data.startswith(known):
                 return False
@@ -184,23 +183,6 @@ class Mirror:
             known = b""
         os.utime(file, (entry.time, entry.time))
         return True
-
-    def _replace(self, name: str, entry: Entry, advance: Callable[[int], object]) -> None:
-        target = self._place(name)
-        mark = f"{os.getpid()}-{threading.get_ident()}"
-        temporary = os.path.join(os.path.dirname(target), f".{mark}.part")
-        try:
-            with open(temporary, "wb") as file:
-                for start in range(0, entry.size, _BLOCK):
-                    data = self.store.read(name, start, min(entry.size, start + _BLOCK))
-                    file.write(data)
-                    advance(len(data))
-            os.utime(temporary, (entry.time, entry.time))
-            os.replace(temporary, target)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
-            raise
 
     def _remove(self, keep: Iterable[str]) -> bool:
         """Remove what the store has no longer, and nothing that was never of the store."""

@@ -49,11 +49,12 @@ class _Sent:
 
 
 class Sender:
-    """Sends a run's folder to a store. Used by one thread at a time."""
+    """Sends a run's folder to a store, but for `others`. Used by one thread at a time."""
 
-    def __init__(self, folder: str, store: Store) -> None:
+    def __init__(self, folder: str, store: Store, others: frozenset[str] = frozenset()) -> None:
         self.folder = folder
         self.store = store
+        self._others = others
         # How long it took to look through the folder, the last time.
         self.look_seconds = 0.0
         self._sent: dict[str, _Sent] = {}
@@ -200,7 +201,7 @@ class Sender:
         """The run's own files by name, each with what tells its versions apart."""
         named: set[str] = set()
         for name in filter(is_own, _walk(self.folder)):
-            version = self._version(name)
+            version = None if name in self._others else self._version(name)
             if version is None:
                 continue
             yield name, version

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+import threading
 import zlib
 from dataclasses import dataclass
 from datetime import datetime
@@ -22,6 +23,8 @@ _SMALLEST_PART = 5 << 20
 _LARGEST_PART = 5 << 30
 # Where a file can be written in the middle, and is not replaced as a whole.
 _DISKS = ("file", "sftp", "ssh")
+# Files are fetched in ranges of so many bytes.
+BLOCK = 8 << 20
 _TIMES = ("LastModified", "mtime", "updated", "last_modified")
 
 
@@ -84,6 +87,23 @@ class Store:
         if end is not None and len(data) != end - start:
             raise OSError(f"{end - start} bytes were asked for, and {len(data)} came")
         return data
+
+    def get(self, name: str, entry: Entry, target: str, advance: Callable[[int], object]) -> None:
+        """Copy a file from there, with its time, whole or not at all; `advance` counts bytes."""
+        mark = f"{os.getpid()}-{threading.get_ident()}"
+        temporary = os.path.join(os.path.dirname(target), f".{mark}.part")
+        try:
+            with open(temporary, "wb") as file:
+                for start in range(0, entry.size, BLOCK):
+                    data = self.read(name, start, min(entry.size, start + BLOCK))
+                    file.write(data)
+                    advance(len(data))
+            os.utime(temporary, (entry.time, entry.time))
+            os.replace(temporary, target)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+            raise
 
     def write(self, name: str, data: bytes) -> None:
         """Put a small file there, whole or not at all."""

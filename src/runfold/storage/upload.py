@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from runfold.errors import CannotStore
 from runfold.storage.address import as_url, mask_url, refuse_itself
-from runfold.storage.choice import STOP, is_event_file
+from runfold.storage.choice import STOP, is_artifact, is_event_file
+from runfold.storage.earlier import list_fetched
 from runfold.storage.finish import finish_elsewhere, is_ending
 from runfold.storage.sender import Sender
 from runfold.storage.store import Store, explain
@@ -56,7 +57,7 @@ class Uploader:
         # Where another run is, is no place for a new one; a resumed one belongs there.
         self._is_resumed = is_resumed
         self._is_placed = False
-        self._sender = Sender(folder, self._store)
+        self._sender = Sender(folder, self._store, list_fetched(folder, self._store.url))
         self._closing = threading.Event()
         self._given_up = threading.Event()
         self._thread: threading.Thread | None = None
@@ -183,9 +184,19 @@ class Uploader:
         elif not others <= ours:
             self._tell(
                 f"{store} has event files of this run that are not in {self.folder}: the run goes "
-                "on there, but its steps and batches are counted without them, and an artifact "
-                "of the same name replaces the one there. To go on where the run ended, fetch "
-                "its folder from there before."
+                "on there, but its steps and batches are counted without them. To go on where "
+                "the run ended, fetch its folder from there before."
+            )
+        lacking = [
+            name
+            for name in filter(is_artifact, listed)
+            if not os.path.lexists(os.path.join(self.folder, name))
+        ]
+        if lacking:
+            self._tell(
+                f"{store} has {human_count(len(lacking), 'artifact')} of this run that "
+                f"{self.folder} has not, such as {min(lacking)}: another of the same name replaces "
+                "it there. Save it under another name, or fetch the folder from there before."
             )
         # What asks for a stop there was meant for an earlier run: nobody knows of this one yet.
         with contextlib.suppress(PermissionError):

@@ -1,0 +1,67 @@
+"""What a resumed run has logged elsewhere: its event files, fetched first and never sent back."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import threading
+import time
+
+from runfold.storage.address import mask_url
+from runfold.storage.choice import SIDE_FOLDER, is_event_file
+from runfold.storage.store import Store
+
+# A line for each file that came from a store: the URL, and its name.
+_FETCHED = f"{SIDE_FOLDER}/fetched"
+
+
+def fetch_lacking(folder: str, url: str, seconds: float) -> None:
+    """Fetch the event files of the run at a URL that its folder has not.
+
+    Each comes whole or not at all. A store that gives nothing for so many seconds is given
+    up. No error of it is raised; CannotStore is for a URL that cannot be one.
+    """
+    store = Store(url)
+    moved = time.monotonic()
+    is_given_up = threading.Event()
+
+    def advance(_: int) -> None:
+        nonlocal moved
+        moved = time.monotonic()
+        if is_given_up.is_set():
+            raise TimeoutError("it is too late")
+
+    def work() -> None:
+        with contextlib.suppress(Exception):  # whatever a driver raises
+            for name, entry in store.list_files().items():
+                target = os.path.join(folder, name)
+                if is_event_file(name) and "/" not in name and not os.path.lexists(target):
+                    advance(0)
+                    _note(folder, url, name)
+                    store.get(name, entry, target, advance)
+
+    thread = threading.Thread(target=work, name="runfold-fetch", daemon=True)
+    thread.start()
+    while thread.is_alive() and time.monotonic() - moved < seconds:
+        thread.join(0.1)
+    is_given_up.set()
+
+
+def list_fetched(folder: str, url: str) -> frozenset[str]:
+    """The event files of a run's folder that came from a URL.
+
+    Whoever wrote them may have sent more of them since, as at the end of a job that another
+    machine had taken over already: they are not sent back.
+    """
+    try:
+        with open(os.path.join(folder, _FETCHED), encoding="utf-8") as file:
+            return frozenset(name for at, name in map(json.loads, file) if at == mask_url(url))
+    except (OSError, ValueError, TypeError):  # none, or not ours
+        return frozenset()
+
+
+def _note(folder: str, url: str, name: str) -> None:
+    os.makedirs(os.path.join(folder, SIDE_FOLDER), exist_ok=True)
+    with open(os.path.join(folder, _FETCHED), "a", encoding="utf-8") as file:
+        file.write(json.dumps([mask_url(url), name]) + "\n")
