@@ -7,16 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from runfold.core.decider import FORMS, PLUGINS, KindFlag, TagFlag
 from runfold.core.encoder import EventBuffer, frame
-from runfold.core.rewriter import (
-    FORMS,
-    PLUGINS,
-    Boundary,
-    KindFlag,
-    Rewriter,
-    Stop,
-    TagFlag,
-)
+from runfold.core.rewriter import Boundary, Rewriter, Stop
 from runfold.core.scanner import EventFlag
 from runfold.core.tags import Tags
 

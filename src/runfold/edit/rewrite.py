@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from runfold.core.rewriter import FORMS, Boundary, KindFlag, Rewriter, TagFlag
+from runfold.core.decider import FORMS, KindFlag, TagFlag
+from runfold.core.rewriter import Boundary, Rewriter
 from runfold.core.scanner import EventFlag
 from runfold.edit.names import rename
 from runfold.edit.records import copy_records

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from runfold.core.decider import FORMS, PLUGINS
 from runfold.core.event import Form
-from runfold.core.rewriter import FORMS, PLUGINS, Rewriter
+from runfold.core.rewriter import Rewriter
 from runfold.core.tags import Tags
 from runfold.edit.records import copy_records
 from runfold.events.kinds import PLUGIN_KINDS
