@@ -11,7 +11,8 @@ from libc.string cimport memset
 
 from runfold.core.encoder cimport MAX_VARINT, put_varint
 from runfold.core.event cimport SCALAR
-from runfold.core.scanner cimport ALL_TAGS, ONLY_VALUES, VALUE_TAG, Event, Scanner, Value
+from runfold.core.fields cimport VALUE_TAG
+from runfold.core.scanner cimport ALL_TAGS, ONLY_VALUES, Event, Scanner, Value
 from runfold.core.tags cimport Tags
 from runfold.core.wire cimport Cursor, read_key, skip_field
 

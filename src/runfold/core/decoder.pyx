@@ -14,19 +14,15 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
 from runfold.core.checksum cimport rf_crc32c_init
+from runfold.core.collected cimport Collected, Item, Restart, add_note, free_collected
 from runfold.core.event cimport (
     BAD_PAYLOAD_CHECKSUM,
     MALFORMED,
     MALFORMED_EVENT,
     OUT_OF_MEMORY,
     RECORD_TOO_LONG,
-    Collected,
-    Item,
     Outcome,
-    Restart,
-    add_note,
     collect_event,
-    free_collected,
 )
 from runfold.core.points cimport Points
 from runfold.core.record cimport (

@@ -4,11 +4,21 @@ An event is read to its end before anything of it is kept, so a malformed one
 leaves nothing behind but its note.
 """
 
-from libc.math cimport NAN, isfinite, isnan
-from libc.stdint cimport int16_t, int32_t, int64_t, uint32_t, uint64_t
-from libc.stdlib cimport free, realloc
-from libc.string cimport memcpy, memset
+from libc.math cimport NAN, isfinite
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+from libc.string cimport memcpy
 
+from runfold.core.collected cimport (
+    Collected,
+    Value,
+    add_item,
+    add_note,
+    add_restart,
+    add_scalar,
+    count_event,
+    forget_metadata,
+    new_value,
+)
 from runfold.core.event cimport (
     AUDIO,
     BAD_HISTOGRAM,
@@ -30,17 +40,33 @@ from runfold.core.event cimport (
     SUMMARY,
     TENSOR,
     UNKNOWN_WALL_TIME,
-    Advance,
-    Collected,
-    Item,
-    Note,
     Outcome,
-    Restart,
-    Value,
+)
+from runfold.core.fields cimport (
+    EVENT_FILE_VERSION,
+    EVENT_GRAPH,
+    EVENT_META_GRAPH,
+    EVENT_RUN_METADATA,
+    EVENT_SESSION_LOG,
+    EVENT_SOURCE,
+    EVENT_STEP,
+    EVENT_SUMMARY,
+    EVENT_WALL_TIME,
+    RUN_METADATA_TAG,
+    SESSION_STARTED,
+    SESSION_STATUS,
+    SUMMARY_VALUE,
+    VALUE_AUDIO,
+    VALUE_HISTOGRAM,
+    VALUE_IMAGE,
+    VALUE_METADATA,
+    VALUE_SIMPLE,
+    VALUE_TAG,
+    VALUE_TENSOR,
 )
 from runfold.core.histogram cimport histogram_is_valid
 from runfold.core.metadata cimport keep_metadata
-from runfold.core.points cimport Points, add_point, free_points
+from runfold.core.plain cimport Plain, read_plain
 from runfold.core.record cimport HEADER_SIZE
 from runfold.core.tags cimport SCALARS_PLUGIN, UNKNOWN_PLUGIN, next_tag
 from runfold.core.tensor cimport Tensor, parse_tensor, scalar_value, tensor_fits
@@ -54,105 +80,6 @@ from runfold.core.wire cimport (
     skip_field,
 )
 
-# A field's number and wire type as one number, the way they stand in the bytes.
-cdef enum:
-    EVENT_WALL_TIME = 1 << 3 | 1
-    EVENT_STEP = 2 << 3
-    EVENT_FILE_VERSION = 3 << 3 | 2
-    EVENT_GRAPH = 4 << 3 | 2
-    EVENT_SUMMARY = 5 << 3 | 2
-    EVENT_SESSION_LOG = 7 << 3 | 2
-    EVENT_RUN_METADATA = 8 << 3 | 2
-    EVENT_META_GRAPH = 9 << 3 | 2
-    EVENT_SOURCE = 10 << 3 | 2
-    SUMMARY_VALUE = 1 << 3 | 2
-    VALUE_TAG = 1 << 3 | 2
-    VALUE_SIMPLE = 2 << 3 | 5
-    VALUE_IMAGE = 4 << 3 | 2
-    VALUE_HISTOGRAM = 5 << 3 | 2
-    VALUE_AUDIO = 6 << 3 | 2
-    VALUE_TENSOR = 8 << 3 | 2
-    VALUE_METADATA = 9 << 3 | 2
-    SESSION_STATUS = 1 << 3
-    SESSION_STARTED = 1
-    RUN_METADATA_TAG = 1 << 3 | 2
-
-
-cdef bint make_room(void** data, size_t size, size_t* room, size_t item) noexcept nogil:
-    """See that there is room for one more item; 0 when memory is out."""
-    cdef size_t wanted
-    cdef void* grown
-    if size < room[0]:
-        return 1
-    wanted = room[0] * 2 if room[0] else 16
-    if wanted > (<size_t> -1) // (2 * item):
-        return 0
-    grown = realloc(data[0], wanted * item)
-    if grown == NULL:
-        return 0
-    data[0] = grown
-    room[0] = wanted
-    return 1
-
-
-cdef bint add_note(Collected* into, int64_t offset, int32_t code, int32_t tag) noexcept nogil:
-    if not make_room(<void**> &into.notes, into.notes_size, &into.notes_room, sizeof(Note)):
-        return 0
-    into.notes[into.notes_size] = Note(offset=offset, code=code, tag=tag)
-    into.notes_size += 1
-    return 1
-
-
-cdef inline Points* points_of(Collected* into, int32_t tag) noexcept nogil:
-    """The points of a tag, empty if it is new; NULL when memory is out."""
-    cdef size_t room
-    cdef void* grown
-    if <size_t> tag >= into.points_room:
-        room = into.tags.room
-        grown = realloc(into.points, room * sizeof(Points))
-        if grown == NULL:
-            return NULL
-        into.points = <Points*> grown
-        memset(into.points + into.points_room, 0, (room - into.points_room) * sizeof(Points))
-        into.points_room = room
-    return &into.points[tag]
-
-
-cdef bint add_item(Collected* into, const Value* value, int64_t step, double wall_time,
-                   int64_t record, int64_t start) noexcept nogil:
-    cdef Item* item
-    if not make_room(<void**> &into.items, into.items_size, &into.items_room, sizeof(Item)):
-        return 0
-    item = &into.items[into.items_size]
-    item.step = step
-    item.wall_time = wall_time
-    item.record = record
-    item.start = start
-    item.length = value.bytes.end - value.bytes.at
-    item.tag = value.tag
-    item.form = <int16_t> value.form
-    item.plugin = <int16_t> value.plugin
-    into.items_size += 1
-    return 1
-
-
-cdef inline bint add_scalar(
-    Collected* into, int32_t tag, int64_t step, double wall_time, double value
-) noexcept nogil:
-    """Append a point to those of its tag; 0 when memory is out."""
-    cdef Points* points = points_of(into, tag)
-    if points == NULL:
-        return 0
-    if points.restarts != into.restarts_size + 1:
-        if not make_room(
-            <void**> &into.advances, into.advances_size, &into.advances_room, sizeof(Advance)
-        ):
-            return 0
-        into.advances[into.advances_size] = Advance(tag=tag, points=0)
-        into.advances_size += 1
-        points.restarts = into.restarts_size + 1
-    return add_point(points, step, wall_time, value)
-
 
 cdef bint add_scalar_item(Collected* into, int32_t tag, int64_t step, double wall_time,
                           double scalar, int64_t record) noexcept nogil:
@@ -165,33 +92,6 @@ cdef bint add_scalar_item(Collected* into, int32_t tag, int64_t step, double wal
     value.plugin = UNKNOWN_PLUGIN
     memcpy(&bits, &scalar, 8)
     return add_item(into, &value, step, wall_time, record, bits)
-
-
-cdef bint add_restart(Collected* into, int64_t step) noexcept nogil:
-    cdef Restart* restart
-    cdef size_t i = 0
-    if not make_room(
-        <void**> &into.restarts, into.restarts_size, &into.restarts_room, sizeof(Restart)
-    ):
-        return 0
-    restart = &into.restarts[into.restarts_size]
-    restart.step = step
-    restart.items = into.items_size
-    restart.advances = into.advances_size
-    if into.restarts_size:
-        i = into.restarts[into.restarts_size - 1].advances
-    for i in range(i, into.advances_size):
-        into.advances[i].points = into.points[into.advances[i].tag].size
-    into.restarts_size += 1
-    return 1
-
-
-cdef void forget_metadata(Collected* into) noexcept nogil:
-    """Take back what the values of a malformed event said of their tags."""
-    cdef size_t i
-    for i in range(into.values_size):
-        if into.values[i].is_first_metadata:
-            into.tags.tags[into.values[i].tag].plugin = UNKNOWN_PLUGIN
 
 
 cdef bint read_tensor(Value* value, Cursor message, bint is_in_order) noexcept nogil:
@@ -211,22 +111,6 @@ cdef bint read_tensor(Value* value, Cursor message, bint is_in_order) noexcept n
         value.note = BAD_TENSOR
         value.is_dropped = True
     return 1
-
-
-cdef Value* new_value(Collected* into, int32_t form, Cursor bytes_) noexcept nogil:
-    """Room for the event's next value, which counts once `values_size` says so; NULL if none."""
-    cdef Value* value
-    if not make_room(<void**> &into.values, into.values_size, &into.values_room, sizeof(Value)):
-        return NULL
-    value = &into.values[into.values_size]
-    value.bytes = bytes_
-    value.form = form
-    value.tag = -1
-    value.plugin = UNKNOWN_PLUGIN
-    value.note = 0
-    value.is_dropped = False
-    value.is_first_metadata = False
-    return value
 
 
 cdef Outcome read_value(Collected* into, Cursor message) noexcept nogil:
@@ -380,43 +264,6 @@ cdef bint keep_values(Collected* into, int64_t step, double wall_time, int64_t r
     return 1
 
 
-cdef struct Plain:
-    double wall_time
-    uint64_t step
-    Cursor name
-    float scalar
-
-
-cdef bint read_plain(Cursor event, Plain* out) noexcept nogil:
-    """Read an event that is one simple value in the shape that every writer gives it.
-
-    Nearly all events are: wall time, step, and a summary of one value with a tag
-    and a number, each length a single byte. Knowing the shape saves the walk
-    through four levels of fields, a quarter of the time; 0 means: take the walk.
-    """
-    cdef size_t left = event.end - event.at
-    cdef const unsigned char* at = event.at
-    if left < 24 or at[0] != EVENT_WALL_TIME or at[9] != EVENT_STEP:
-        return 0
-    memcpy(&out.wall_time, at + 1, 8)
-    event.at = at + 10
-    if not read_varint(&event, &out.step):
-        return 0
-    at = event.at
-    left = event.end - at
-    if left < 11 or left > 0x7F or not isfinite(out.wall_time):
-        return 0
-    out.name.at = at + 6
-    out.name.end = event.end - 5
-    memcpy(&out.scalar, event.end - 4, 4)
-    return (
-        at[0] == EVENT_SUMMARY and at[1] == left - 2
-        and at[2] == SUMMARY_VALUE and at[3] == left - 4
-        and at[4] == VALUE_TAG and at[5] == left - 11
-        and out.name.end[0] == VALUE_SIMPLE
-    )
-
-
 cdef Outcome keep_plain(Collected* into, const Plain* plain, int64_t record) noexcept nogil:
     cdef int32_t tag = next_tag(into.tags, into.previous_tag, plain.name)
     if tag < 0:
@@ -431,14 +278,6 @@ cdef Outcome keep_plain(Collected* into, const Plain* plain, int64_t record) noe
         return OUT_OF_MEMORY
     count_event(into, plain.wall_time)
     return COLLECTED
-
-
-cdef void count_event(Collected* into, double wall_time) noexcept nogil:
-    into.events += 1
-    if isnan(into.first_wall_time):
-        into.first_wall_time = wall_time
-    if not isnan(wall_time):
-        into.last_wall_time = wall_time
 
 
 cdef Outcome collect_event(Collected* into, Cursor event, int64_t record) noexcept nogil:
@@ -520,15 +359,3 @@ cdef Outcome read_event(Collected* into, Cursor event, int64_t record) noexcept 
     if not keep_values(into, <int64_t> step, wall_time, record, payload):
         return OUT_OF_MEMORY
     return COLLECTED
-
-
-cdef void free_collected(Collected* collected) noexcept nogil:
-    cdef size_t i
-    for i in range(collected.points_room):
-        free_points(&collected.points[i])
-    free(collected.points)
-    free(collected.items)
-    free(collected.notes)
-    free(collected.restarts)
-    free(collected.advances)
-    free(collected.values)

@@ -4,7 +4,7 @@ import numpy as np
 
 from libc.stdint cimport int16_t
 
-from runfold.core.event cimport Item
+from runfold.core.collected cimport Item
 
 
 def group_items(const Item[::1] items not None, Py_ssize_t tags):

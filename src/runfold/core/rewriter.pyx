@@ -19,6 +19,7 @@ from runfold.core.encoder cimport (
     varint_size,
 )
 from runfold.core.event cimport MALFORMED, Outcome
+from runfold.core.fields cimport EVENT_STEP, EVENT_SUMMARY, EVENT_WALL_TIME, SUMMARY_VALUE
 from runfold.core.record cimport (
     BAD_LENGTH,
     BAD_PAYLOAD,
@@ -30,16 +31,7 @@ from runfold.core.record cimport (
     Framing,
     read_record,
 )
-from runfold.core.scanner cimport (
-    EVENT_STEP,
-    EVENT_SUMMARY,
-    EVENT_WALL_TIME,
-    ONLY_VALUES,
-    RESTARTS,
-    SUMMARY_VALUE,
-    Event,
-    Value,
-)
+from runfold.core.scanner cimport ONLY_VALUES, RESTARTS, Event, Value
 from runfold.core.wire cimport (
     Cursor,
     read_bytes,

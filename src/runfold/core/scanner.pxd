@@ -6,19 +6,6 @@ from runfold.core.event cimport OUT_OF_MEMORY, Outcome
 from runfold.core.tags cimport Tags
 from runfold.core.wire cimport Cursor
 
-# A field's number and wire type as one number, the way they stand in the bytes.
-cdef enum:
-    EVENT_WALL_TIME = 1 << 3 | 1
-    EVENT_STEP = 2 << 3
-    EVENT_VERSION = 3 << 3 | 2
-    EVENT_GRAPH = 4 << 3 | 2
-    EVENT_SUMMARY = 5 << 3 | 2
-    EVENT_SESSION_LOG = 7 << 3 | 2
-    EVENT_RUN_METADATA = 8 << 3 | 2
-    EVENT_META_GRAPH = 9 << 3 | 2
-    SUMMARY_VALUE = 1 << 3 | 2
-    VALUE_TAG = 1 << 3 | 2
-
 # What holds for events as a whole.
 cpdef enum EventFlag:
     STRIP_GRAPH = 1

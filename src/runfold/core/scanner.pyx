@@ -16,6 +16,26 @@ from runfold.core.event cimport (
     TENSOR,
     Outcome,
 )
+from runfold.core.fields cimport (
+    EVENT_FILE_VERSION,
+    EVENT_GRAPH,
+    EVENT_META_GRAPH,
+    EVENT_RUN_METADATA,
+    EVENT_SESSION_LOG,
+    EVENT_STEP,
+    EVENT_SUMMARY,
+    EVENT_WALL_TIME,
+    SESSION_STARTED,
+    SESSION_STATUS,
+    SUMMARY_VALUE,
+    VALUE_AUDIO,
+    VALUE_HISTOGRAM,
+    VALUE_IMAGE,
+    VALUE_METADATA,
+    VALUE_SIMPLE,
+    VALUE_TAG,
+    VALUE_TENSOR,
+)
 from runfold.core.metadata cimport keep_metadata
 from runfold.core.tags cimport SCALARS_PLUGIN, Tags, next_tag
 from runfold.core.tensor cimport Tensor, parse_tensor, scalar_value
@@ -27,15 +47,6 @@ from runfold.core.wire cimport (
     read_varint,
     skip_field,
 )
-
-cdef enum:
-    SESSION_STATUS = 1 << 3
-    VALUE_SIMPLE = 2 << 3 | 5
-    VALUE_IMAGE = 4 << 3 | 2
-    VALUE_HISTOGRAM = 5 << 3 | 2
-    VALUE_AUDIO = 6 << 3 | 2
-    VALUE_TENSOR = 8 << 3 | 2
-    VALUE_METADATA = 9 << 3 | 2
 
 
 cdef class Scanner:
@@ -83,7 +94,7 @@ cdef class Scanner:
                 body = at
                 if not skip_field(&at, field, wire_type):
                     return MALFORMED
-                if key == EVENT_VERSION:
+                if key == EVENT_FILE_VERSION:
                     event.has_version = True
                 elif key == EVENT_SESSION_LOG:
                     event.is_restart = is_start(body)
@@ -96,7 +107,7 @@ cdef class Scanner:
     cdef bint drops(self, uint32_t key) noexcept:
         """Whether a field of the event itself is left out."""
         if self.event_flags & ONLY_VALUES:
-            if key in (EVENT_VERSION, EVENT_GRAPH, EVENT_META_GRAPH, EVENT_RUN_METADATA):
+            if key in (EVENT_FILE_VERSION, EVENT_GRAPH, EVENT_META_GRAPH, EVENT_RUN_METADATA):
                 return True
             if key == EVENT_SESSION_LOG:
                 return not self.event_flags & RESTARTS
@@ -206,7 +217,7 @@ cdef bint is_start(Cursor field) noexcept:
         if number << 3 | wire_type == SESSION_STATUS:
             if not read_varint(&log, &status):
                 return 0
-            found = status == 1
+            found = status == SESSION_STARTED
         elif not skip_field(&log, number, wire_type):
             return 0
     return found
