@@ -1,17 +1,16 @@
 """Events taken apart into templates and numbers, and put together again, byte for byte.
 
 A training loop writes the same event over and over: only its wall time, its step
-and the number in it change. A template is the `Summary.Value` of such an event
-with zeros where the number stands. `take_apart` says which events are nothing
-but templates and numbers in the one form that protobuf gives them;
-`put_together` makes the same bytes of them again.
+and the number in it change. `take_apart` says which events are nothing but
+templates and numbers in the one form that protobuf gives them; `put_together`
+makes the same bytes of them again.
 """
 
 import numpy as np
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.math cimport isfinite
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy, memset
 
@@ -31,15 +30,8 @@ from runfold.core.record cimport (
     Framing,
     read_record,
 )
-from runfold.core.tags cimport Tags, next_tag
-from runfold.core.wire cimport (
-    Cursor,
-    read_bytes,
-    read_fixed64,
-    read_key,
-    read_varint,
-    skip_field,
-)
+from runfold.core.tags cimport Tags
+from runfold.core.wire cimport Cursor, read_bytes, read_fixed64, read_varint
 
 rf_crc32c_init()
 
@@ -58,12 +50,7 @@ PART = np.dtype(
 
 # What `index` says of a part that is no value of an event that can be put together.
 EVENT, BROKEN = -1, -2
-# A template starts with where the number stands (2 bytes) and how long it is (1).
-TEMPLATE_HEAD = 3
-cdef enum:
-    HEAD = 3
-    LONGEST = 4096          # a value with more around its number is no template
-    MOST = 1 << 26          # bytes of templates; a log whose every event differs has none
+TEMPLATE_HEAD = HEAD
 
 cdef struct Part:
     int64_t record          # where the record starts in the file
@@ -82,11 +69,6 @@ cdef struct Parts:
     size_t size
     size_t room
 
-cdef struct Hole:
-    size_t at
-    size_t width
-    int count
-
 
 cdef bint add_part(Parts* parts, Part part) noexcept nogil:
     cdef void* grown
@@ -103,105 +85,6 @@ cdef bint add_part(Parts* parts, Part part) noexcept nogil:
     parts.data[parts.size] = part
     parts.size += 1
     return 1
-
-
-cdef inline void open_hole(Hole* hole, size_t at, size_t width) noexcept nogil:
-    hole.at = at
-    hole.width = width
-    hole.count += 1
-
-
-cdef bint find_in_tensor(Cursor message, const uint8_t* value, Hole* hole) noexcept nogil:
-    """Find the one number in a tensor of float32 or float64; 0 if it is anything else."""
-    cdef uint32_t field, wire_type
-    cdef uint64_t dtype = 0
-    cdef Cursor body
-    cdef size_t listed = 0
-    while message.at < message.end:
-        if not read_key(&message, &field, &wire_type):
-            return 0
-        if field == 1 and wire_type == 0:
-            if not read_varint(&message, &dtype):
-                return 0
-        elif field in (4, 5, 6) and wire_type == 2:  # content, float_val and double_val, packed
-            if not read_bytes(&message, &body):
-                return 0
-            open_hole(hole, body.at - value, body.end - body.at)
-            listed = field
-        elif field == 5 and wire_type == 5:
-            open_hole(hole, message.at - value, 4)
-            listed = field
-            if not skip_field(&message, field, wire_type):
-                return 0
-        elif field == 6 and wire_type == 1:
-            open_hole(hole, message.at - value, 8)
-            listed = field
-            if not skip_field(&message, field, wire_type):
-                return 0
-        elif not skip_field(&message, field, wire_type):
-            return 0
-    if dtype == 1:
-        return hole.width == 4 and listed != 6
-    return dtype == 2 and hole.width == 8 and listed != 5
-
-
-cdef bint find_hole(Cursor message, Hole* hole) noexcept nogil:
-    """Find the one number of a value; 0 if it has none, several, or other content."""
-    cdef const uint8_t* value = message.at
-    cdef uint32_t field, wire_type
-    cdef Cursor body
-    hole.at = hole.width = 0
-    hole.count = 0
-    while message.at < message.end:
-        if not read_key(&message, &field, &wire_type):
-            return 0
-        if field == 2 and wire_type == 5:
-            open_hole(hole, message.at - value, 4)
-        elif field == 8 and wire_type == 2:
-            if not read_bytes(&message, &body) or not find_in_tensor(body, value, hole):
-                return 0
-            continue
-        elif field in (4, 5, 6):
-            return 0
-        if not skip_field(&message, field, wire_type):
-            return 0
-    return hole.count == 1
-
-
-cdef int32_t find_template(
-    Tags templates, int32_t* previous, Cursor message, double* value
-) noexcept nogil:
-    """The number of a value's template, -1 if it has none, -2 when memory is out."""
-    cdef uint8_t[LONGEST + HEAD] scratch
-    cdef Hole hole
-    cdef float single
-    cdef uint32_t bits
-    cdef size_t length = message.end - message.at
-    cdef Cursor name
-    cdef int32_t number
-    if length > LONGEST or templates.table.text_size > MOST or not find_hole(message, &hole):
-        return -1
-    if hole.width == 4:
-        memcpy(&single, message.at + hole.at, 4)
-        memcpy(&bits, message.at + hole.at, 4)
-        # A signalling NaN would come back as a quiet one.
-        if bits & 0x7FC00000 == 0x7F800000 and bits & 0x003FFFFF:
-            return -1
-        value[0] = single
-    else:
-        memcpy(value, message.at + hole.at, 8)
-    scratch[0] = <uint8_t> (hole.at & 0xFF)
-    scratch[1] = <uint8_t> (hole.at >> 8)
-    scratch[2] = <uint8_t> hole.width
-    memcpy(scratch + HEAD, message.at, length)
-    memset(scratch + HEAD + hole.at, 0, hole.width)
-    name.at = scratch
-    name.end = scratch + HEAD + length
-    number = next_tag(&templates.table, previous[0], name)
-    if number < 0:
-        return -2
-    previous[0] = number
-    return number
 
 
 cdef inline bint read_length(Cursor* at, Cursor* body) noexcept nogil:
@@ -356,20 +239,6 @@ cdef size_t check_template(bytes template) except? 0:
     ):
         raise ValueError("the number of a template lies outside of it")
     return size - HEAD
-
-
-cdef inline uint8_t* put_value(
-    uint8_t* at, const uint8_t* template_, size_t size, double value
-) noexcept nogil:
-    cdef size_t hole = template_[0] + (<size_t> template_[1] << 8)
-    cdef float single
-    memcpy(at, template_ + HEAD, size)
-    if template_[2] == 4:
-        single = <float> value
-        memcpy(at + hole, &single, 4)
-    else:
-        memcpy(at + hole, &value, 8)
-    return at + size
 
 
 def put_together(
