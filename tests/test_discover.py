@@ -16,7 +16,8 @@ from tensorboard.backend.event_processing import io_wrapper
 from tensorboard.backend.event_processing.plugin_event_multiplexer import EventMultiplexer
 
 from runfold.errors import LogdirNotFound
-from runfold.logdir.discover import MAX_DEPTH, Discovery, discover
+from runfold.logdir.discover import Discovery, discover
+from runfold.logdir.place import MAX_DEPTH
 
 EVENTS = "events.out.tfevents.1700000000.host.1.0"
 

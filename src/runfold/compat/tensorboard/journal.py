@@ -14,7 +14,7 @@ from runfold.core.event import Form
 from runfold.core.tags import Tags
 from runfold.errors import FileChanged
 from runfold.events.file import EventFile
-from runfold.logdir.discover import is_event_file
+from runfold.logdir.place import is_event_file
 from runfold.logdir.read import Reader
 from runfold.text import file_order
 

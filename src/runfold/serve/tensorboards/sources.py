@@ -9,7 +9,8 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from runfold.errors import RunfoldError
-from runfold.logdir.discover import FoundRun, discover, is_event_file
+from runfold.logdir.discover import FoundRun, discover
+from runfold.logdir.place import is_event_file
 from runfold.storage.address import show_url
 from runfold.storage.places import Places
 

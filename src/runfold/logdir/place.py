@@ -1,0 +1,145 @@
+"""Paths as people give them to `discover`: a directory, an event file or a glob."""
+
+import errno
+import fnmatch
+import os
+import re
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+
+from runfold.errors import LogdirNotFound
+from runfold.events.problems import Code, Problem
+from runfold.select import is_glob
+from runfold.text import did_you_mean, escape
+
+MAX_DEPTH = 64
+MISSING = (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP)
+
+
+@dataclass(slots=True)
+class Place:
+    """What one argument stands for; names start at `base`."""
+
+    base: str
+    directories: list[str] = field(default_factory=list)
+    files: list[str] = field(default_factory=list)
+
+
+def locate(given: str, problems: list[Problem]) -> Place:
+    """Find what one argument of `discover` stands for; what may not be opened is noted.
+
+    Raises LogdirNotFound where it leads nowhere.
+    """
+    if not given:
+        raise LogdirNotFound("The path of the logdir is empty.")
+    expanded = os.path.expanduser(given)
+    path = _absolute(expanded)
+    try:
+        mode = os.stat(path).st_mode
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+        if isinstance(error, OSError) and error.errno not in MISSING:
+            problems.append(Problem.of(Code.UNREADABLE_DIRECTORY, path, detail=reason(error)))
+            return Place(path)
+        if is_glob(expanded) and "\0" not in expanded:
+            return _locate_glob(given, expanded)
+        raise LogdirNotFound(_not_found(given, expanded)) from None
+    if stat.S_ISDIR(mode):
+        return Place(path, directories=[path])
+    if stat.S_ISREG(mode):
+        return Place(os.path.dirname(path), files=[path])
+    problems.append(Problem.of(Code.SPECIAL_FILE, path))
+    return Place(os.path.dirname(path))
+
+
+def _absolute(path: str) -> str:
+    # abspath() drops `link/..` as if the link were a plain directory.
+    return os.path.realpath(path) if ".." in path.split(os.sep) else os.path.abspath(path)
+
+
+def _locate_glob(given: str, pattern: str) -> Place:
+    parts = pattern.split(os.sep)
+    first = next(index for index, part in enumerate(parts) if is_glob(part))
+    prefix = os.sep.join(parts[:first]) or (os.sep if first else os.curdir)
+    place = Place(_absolute(prefix))
+    found = [place.base]
+    for part in parts[first:]:
+        found = list(dict.fromkeys(match for path in found for match in _expand(path, part)))
+    for path in found:
+        if os.path.isdir(path):
+            place.directories.append(path)
+        elif is_event_file(path) and os.path.isfile(path):
+            place.files.append(path)
+    if not found:
+        raise LogdirNotFound(f"Nothing matches '{escape(given)}'.")
+    return place
+
+
+def _expand(directory: str, part: str) -> list[str]:
+    """Return what one part of a glob matches in a directory, as a shell would."""
+    if part in ("", os.curdir):
+        return [directory] if os.path.isdir(directory) else []
+    if part == "**":
+        return list(_real_directories(directory))
+    if not is_glob(part):
+        path = os.path.join(directory, part)
+        return [path] if os.path.lexists(path) else []
+    matches = re.compile(fnmatch.translate(part)).match
+    return [
+        os.path.join(directory, name)
+        for name in sorted(_names(directory))
+        if matches(name) and (name[0] != "." or part[0] == ".")
+    ]
+
+
+def _real_directories(top: str) -> Iterator[str]:
+    """Yield `top` and what is below it without links: two links in a loop would not end."""
+    pending = [(top, 0)]
+    while pending:
+        directory, depth = pending.pop()
+        yield directory
+        if depth < MAX_DEPTH:
+            try:
+                with os.scandir(directory) as entries:
+                    pending += [
+                        (entry.path, depth + 1)
+                        for entry in entries
+                        if entry.name[0] != "." and entry.is_dir(follow_symlinks=False)
+                    ]
+            except OSError:  # noted when the walk comes here
+                continue
+
+
+def _names(directory: str, limit: int | None = None) -> list[str]:
+    try:
+        with os.scandir(directory) as entries:
+            return [entry.name for entry in islice(entries, limit)]
+    except OSError:
+        return []
+
+
+def _not_found(given: str, path: str) -> str:
+    """Return the message for a path that leads nowhere, with what is near where it broke off."""
+    fact = f"No logdir '{escape(given)}'"
+    if "\0" in path:
+        return f"{fact}."
+    missing = path.rstrip(os.sep) or path
+    parent = os.path.dirname(missing)
+    while parent and not os.path.lexists(parent):
+        missing, parent = parent, os.path.dirname(parent)
+    if missing != path.rstrip(os.sep):
+        fact += f": there is no '{escape(missing)}'"
+    nearby = _names(parent or os.curdir, limit=100_000)
+    return f"{fact}. {did_you_mean(os.path.basename(missing), nearby)}".rstrip()
+
+
+def is_event_file(path: str) -> bool:
+    """Whether the name is that of an event file that may hold events."""
+    # The profiler leaves `.profile-empty` files to make a run known; they hold no events.
+    return "tfevents" in path.rpartition(os.sep)[2] and not path.endswith(".profile-empty")
+
+
+def reason(error: OSError) -> str:
+    """Say in the system's own words why a call failed."""
+    return error.strerror or type(error).__name__
