@@ -11,7 +11,7 @@ from tensorboard.plugins.hparams import api_pb2, summary_v2
 from tensorboard.plugins.hparams import metadata as hparams_metadata
 from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
 
-from runfold.events import values
+from runfold.events import contents, values
 from runfold.events.kinds import hparams as hparams_kind
 from runfold.events.kinds import layout as layout_kind
 from runfold.events.kinds.layout import Category, Chart, Layout, Margin
@@ -100,7 +100,7 @@ def test_another_value_is_refused():
         values.hparams_start({"sizes": [1, 2]})
 
 
-@pytest.mark.parametrize("status", values.STATUSES)
+@pytest.mark.parametrize("status", contents.STATUSES)
 def test_a_session_end_is_what_tensorboard_would_write(status):
     data = HParamsPluginData()
     data.session_end_info.status = getattr(api_pb2, f"STATUS_{status.upper()}")

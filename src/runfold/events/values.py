@@ -13,14 +13,24 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from runfold.events.kinds import hparams, mesh
+from runfold.events import contents
+from runfold.events.kinds import mesh
+from runfold.events.message import (
+    put_bytes,
+    put_double,
+    put_float,
+    put_integer,
+    put_message,
+    put_varint,
+    put_varints,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from runfold.events.kinds.boxes import Boxes
-    from runfold.events.kinds.hparams import Experiment, HParam, Metric
-    from runfold.events.kinds.layout import Category, Chart, Layout
+    from runfold.events.kinds.hparams import Experiment
+    from runfold.events.kinds.layout import Layout
 
 MeshContent: TypeAlias = Literal["vertices", "faces", "colors"]
 
@@ -55,9 +65,6 @@ FIELDS = {
     "complex128": 12,
 }
 WAV = 11  # AudioPluginData.Encoding
-STATUSES = {"unknown": 0} | {name: number for number, name in hparams.STATUSES.items()}
-HPARAM_TYPES = {None: 0} | {name: number for number, name in hparams.TYPES.items()}
-DATASETS = {None: 0} | {name: number for number, name in hparams.DATASETS.items()}
 MESH_CONTENTS = {name: number for number, name in mesh.CONTENTS.items()}
 
 
@@ -66,7 +73,7 @@ def scalar(
 ) -> bytes:
     """A number with what is shown beside it: "simple" or "tensor" as float32, "double" as is."""
     if form == "simple":
-        content = _varint(2 << 3 | 5) + struct.pack("<f", value)
+        content = put_varint(2 << 3 | 5) + struct.pack("<f", value)
         return _value(tag, content, _metadata("", b"", display_name, description))
     array = np.array(value, np.float64 if form == "double" else np.float32)
     return tensor(
@@ -95,9 +102,9 @@ def histogram(
             " must be two rows of the same length"
         )
     numbers = (min, max, num, sum, sum_squares)
-    content = b"".join(_double(number, value) for number, value in enumerate(numbers, start=1))
-    content += _bytes(6, edges.tobytes()) + _bytes(7, buckets.tobytes())
-    return _value(tag, _message(5, content), _metadata("", b"", display_name, description))
+    content = b"".join(put_double(number, value) for number, value in enumerate(numbers, start=1))
+    content += put_bytes(6, edges.tobytes()) + put_bytes(7, buckets.tobytes())
+    return _value(tag, put_message(5, content), _metadata("", b"", display_name, description))
 
 
 def histogram_tensor(
@@ -121,9 +128,11 @@ def image(
     description: str = "",
 ) -> bytes:
     """An encoded image (PNG, JPEG, GIF); `colorspace` is its number of channels."""
-    content = _integer(1, height, 32) + _integer(2, width, 32) + _integer(3, colorspace, 32)
-    content += _bytes(4, encoded)
-    return _value(tag, _message(4, content), _metadata("", b"", display_name, description))
+    content = (
+        put_integer(1, height, 32) + put_integer(2, width, 32) + put_integer(3, colorspace, 32)
+    )
+    content += put_bytes(4, encoded)
+    return _value(tag, put_message(4, content), _metadata("", b"", display_name, description))
 
 
 def image_tensor(
@@ -153,9 +162,11 @@ def audio(
     description: str = "",
 ) -> bytes:
     """An encoded clip with its sample rate and length."""
-    content = _float(1, sample_rate) + _integer(2, num_channels) + _integer(3, length_frames)
-    content += _bytes(4, encoded) + _bytes(5, content_type.encode())
-    return _value(tag, _message(6, content), _metadata("", b"", display_name, description))
+    content = (
+        put_float(1, sample_rate) + put_integer(2, num_channels) + put_integer(3, length_frames)
+    )
+    content += put_bytes(4, encoded) + put_bytes(5, content_type.encode())
+    return _value(tag, put_message(6, content), _metadata("", b"", display_name, description))
 
 
 def audio_tensor(
@@ -169,7 +180,7 @@ def audio_tensor(
     """WAV clips, as a string tensor with one row `clip, label` for each; labels may be left out."""
     names = [""] * len(clips) if labels is None else labels
     strings = [part for row in zip(clips, names, strict=True) for part in row]
-    metadata = _metadata("audio", _integer(2, WAV), display_name, description)
+    metadata = _metadata("audio", put_integer(2, WAV), display_name, description)
     return _value(tag, _string_tensor((len(clips), 2), strings), metadata)
 
 
@@ -201,7 +212,7 @@ def tensor(
         content = _string_tensor(array.shape, array.ravel().tolist())
     elif array.dtype.name in DTYPES:
         data = array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
-        content = _tensor(DTYPES[array.dtype.name], array.shape, _bytes(4, data))
+        content = _tensor(DTYPES[array.dtype.name], array.shape, put_bytes(4, data))
     else:
         raise TypeError(f"tensor {tag!r}: TensorFlow has no dtype {array.dtype}")
     metadata = _metadata(plugin_name, plugin_content, display_name, description, data_class)
@@ -221,10 +232,10 @@ def tensor_fields(
     if number is None:
         return tensor(tag, array, plugin_name, plugin_content)
     if array.dtype.kind in "bi":
-        data = _varints(array)
+        data = put_varints(array)
     else:
         data = array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
-    content = _tensor(DTYPES[array.dtype.name], array.shape, _bytes(number, data))
+    content = _tensor(DTYPES[array.dtype.name], array.shape, put_bytes(number, data))
     return _value(tag, content, _metadata(plugin_name, plugin_content, "", ""))
 
 
@@ -237,7 +248,7 @@ def pr_curve(tag: str, rows: ArrayLike, num_thresholds: int) -> bytes:
         array = np.asarray(rows, np.float64).astype(np.float32)
     if array.ndim != 2 or len(array) != 6:
         raise ValueError(f"PR curve {tag!r}: rows must have shape (6, n), not {array.shape}")
-    return tensor_fields(tag, array, "pr_curves", _integer(2, num_thresholds, 32))
+    return tensor_fields(tag, array, "pr_curves", put_integer(2, num_thresholds, 32))
 
 
 def metadata_only(
@@ -269,20 +280,15 @@ def mesh_part(
         raise ValueError(
             f"mesh {name!r}: {content} must have shape (batch, n, 3), not {rows.shape}"
         )
-    shape = b"".join(map(_varint, rows.shape))
-    data = _bytes(2, name.encode()) + _integer(3, number) + _bytes(5, json_config.encode())
-    data += _bytes(6, shape) + _integer(7, sum({1 << MESH_CONTENTS[part] for part in parts}))
+    shape = b"".join(map(put_varint, rows.shape))
+    data = put_bytes(2, name.encode()) + put_integer(3, number) + put_bytes(5, json_config.encode())
+    data += put_bytes(6, shape) + put_integer(7, sum({1 << MESH_CONTENTS[part] for part in parts}))
     return tensor(f"{name}{mesh.SUFFIXES[number - 1]}", rows, "mesh", data)
 
 
 def hparams_experiment(plan: Experiment) -> bytes:
     """What is varied and what is measured; TensorBoard takes it from the first run that has it."""
-    content = _bytes(1, plan.description.encode()) + _bytes(2, plan.user.encode())
-    content += _double(3, plan.time_created)
-    content += b"".join(_message(4, _hparam(one)) for one in plan.hparams)
-    content += b"".join(_message(5, _metric(one)) for one in plan.metrics)
-    content += _bytes(6, plan.name.encode())
-    return metadata_only("_hparams_/experiment", "hparams", _message(2, content))
+    return metadata_only("_hparams_/experiment", "hparams", contents.experiment(plan))
 
 
 def hparams_start(
@@ -296,26 +302,22 @@ def hparams_start(
     None is an hparam without a value. TensorBoard shows sessions of the same
     `group_name` as one row.
     """
-    entries = b"".join(
-        _message(1, _message(1, name.encode()) + _message(2, _setting(value)))
-        for name, value in settings.items()
-    )
-    info = entries + _bytes(4, group_name.encode()) + _double(5, start_time)
-    return metadata_only("_hparams_/session_start_info", "hparams", _message(3, info))
+    content = contents.session_start(settings, start_time, group_name)
+    return metadata_only("_hparams_/session_start_info", "hparams", content)
 
 
 def hparams_end(
     status: Literal["unknown", "success", "failure", "running"] = "success", end_time: float = 0.0
 ) -> bytes:
     """How the session of a run ended, and when."""
-    info = _integer(1, STATUSES[status]) + _double(2, end_time)
-    return metadata_only("_hparams_/session_end_info", "hparams", _message(4, info))
+    content = contents.session_end(status, end_time)
+    return metadata_only("_hparams_/session_end_info", "hparams", content)
 
 
 def layout(page: Layout) -> bytes:
     """The categories and charts of TensorBoard's custom scalars page."""
-    content = b"".join(_message(2, _category(one)) for one in page.categories)
-    return tensor("custom_scalars__config__", np.array(content, object), "custom_scalars")
+    content = np.array(contents.layout(page), object)
+    return tensor("custom_scalars__config__", content, "custom_scalars")
 
 
 def boxes(tag: str, content: Boxes, difference: bytes) -> bytes:
@@ -326,73 +328,26 @@ def boxes(tag: str, content: Boxes, difference: bytes) -> bytes:
     return tensor(box_values.PREFIX + tag, strings, box_values.PLUGIN)
 
 
-def _setting(value: object) -> bytes:
-    """A `google.protobuf.Value`, whose zero, False and empty text are written out."""
-    if isinstance(value, bool | np.bool_):
-        return _varint(4 << 3) + _varint(bool(value))
-    if value is None:
-        return _varint(1 << 3) + _varint(0)
-    if isinstance(value, str):
-        return _message(3, value.encode())
-    if isinstance(value, int | float | np.number):
-        return _varint(2 << 3 | 1) + struct.pack("<d", value)
-    raise TypeError(f"an hparam is a bool, a number, a str or None, not {type(value).__name__}")
-
-
-def _hparam(info: HParam) -> bytes:
-    content = _texts((info.name, info.display_name, info.description))
-    content += _integer(4, HPARAM_TYPES[info.type])
-    if isinstance(info.domain, hparams.Interval):
-        bounds = _double(1, info.domain.min) + _double(2, info.domain.max)
-        return content + _message(6, bounds)
-    if info.domain is None:
-        return content
-    return content + _message(5, b"".join(_message(1, _setting(one)) for one in info.domain))
-
-
-def _metric(info: Metric) -> bytes:
-    content = _message(1, _texts((info.group, info.tag)))
-    content += _bytes(3, info.display_name.encode()) + _bytes(4, info.description.encode())
-    return content + _integer(5, DATASETS[info.dataset])
-
-
-def _category(category: Category) -> bytes:
-    charts = b"".join(_message(2, _chart(one)) for one in category.charts)
-    return _bytes(1, category.title.encode()) + charts + _integer(3, category.closed)
-
-
-def _chart(chart: Chart) -> bytes:
-    title = _bytes(1, chart.title.encode())
-    if chart.margins:
-        tags = ((one.value, one.lower, one.upper) for one in chart.margins)
-        return title + _message(3, b"".join(_message(1, _texts(each)) for each in tags))
-    return title + _message(2, b"".join(_message(1, tag.encode()) for tag in chart.tags))
-
-
-def _texts(texts: Iterable[str]) -> bytes:
-    return b"".join(_bytes(number, text.encode()) for number, text in enumerate(texts, start=1))
-
-
 def _value(tag: str, content: bytes, metadata: bytes) -> bytes:
-    return _bytes(1, tag.encode()) + content + metadata
+    return put_bytes(1, tag.encode()) + content + metadata
 
 
 def _metadata(
     plugin_name: str, content: bytes, display_name: str, description: str, data_class: int = 0
 ) -> bytes:
     """The metadata field of a value; nothing when there is nothing to say."""
-    plugin = _bytes(1, plugin_name.encode()) + _bytes(2, content)
-    return _bytes(
+    plugin = put_bytes(1, plugin_name.encode()) + put_bytes(2, content)
+    return put_bytes(
         9,
-        _bytes(1, plugin)
-        + _bytes(2, display_name.encode())
-        + _bytes(3, description.encode())
-        + _integer(4, data_class, 32),
+        put_bytes(1, plugin)
+        + put_bytes(2, display_name.encode())
+        + put_bytes(3, description.encode())
+        + put_integer(4, data_class, 32),
     )
 
 
 def _string_tensor(shape: tuple[int, ...], strings: Iterable[object]) -> bytes:
-    content = b"".join(_message(8, _encode(item)) for item in strings)
+    content = b"".join(put_message(8, _encode(item)) for item in strings)
     return _tensor(DT_STRING, shape, content)
 
 
@@ -405,54 +360,5 @@ def _encode(item: object) -> bytes:
 
 
 def _tensor(dtype: int, shape: tuple[int, ...], content: bytes) -> bytes:
-    dims = b"".join(_message(2, _integer(1, size)) for size in shape)
-    return _message(8, _integer(1, dtype) + _message(2, dims) + content)
-
-
-# The protobuf wire. Like protobuf, fields with a default value are left out,
-# except for messages and items of lists, which `_message` always writes.
-
-
-def _varint(value: int) -> bytes:
-    out = bytearray()
-    while value >= 0x80:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
-
-
-def _varints(array: NDArray[Any]) -> bytes:
-    """Many integers in a row, as `_varint` has them."""
-    bits = array.reshape(-1, 1).astype(np.int64).view(np.uint64)
-    parts = bits >> np.arange(0, 70, 7, dtype=np.uint64)
-    is_used = parts != 0
-    is_used[:, 0] = True
-    has_more = np.zeros_like(is_used)
-    has_more[:, :-1] = is_used[:, 1:]
-    coded = (parts & 0x7F | has_more * np.uint64(0x80)).astype(np.uint8)
-    return bytes(coded[is_used])
-
-
-def _message(number: int, content: bytes) -> bytes:
-    return _varint(number << 3 | 2) + _varint(len(content)) + content
-
-
-def _bytes(number: int, content: bytes) -> bytes:
-    return _message(number, content) if content else b""
-
-
-def _integer(number: int, value: int, bits: int = 64) -> bytes:
-    if not -(1 << bits - 1) <= value < 1 << bits - 1:
-        raise OverflowError(f"{value} does not fit in {bits} bits")
-    return _varint(number << 3) + _varint(value & 0xFFFF_FFFF_FFFF_FFFF) if value else b""
-
-
-def _double(number: int, value: float) -> bytes:
-    content = struct.pack("<d", value)
-    return _varint(number << 3 | 1) + content if any(content) else b""
-
-
-def _float(number: int, value: float) -> bytes:
-    content = struct.pack("<f", value)
-    return _varint(number << 3 | 5) + content if any(content) else b""
+    dims = b"".join(put_message(2, put_integer(1, size)) for size in shape)
+    return put_message(8, put_integer(1, dtype) + put_message(2, dims) + content)
