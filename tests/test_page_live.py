@@ -1,11 +1,13 @@
 """The page while a run is being written, and while the server is away."""
 
 import re
+import shutil
 import signal
 import subprocess
 import sys
 
 import pytest
+from logs import scalars, write
 from pages import Shower, chart, eventually, plot, serve_page
 from playwright.sync_api import expect
 
@@ -116,6 +118,16 @@ def test_new_run_appears(show, logdir):
     second.log(0)
     expect(rows).to_have_text(["first", "second"])
     second.close()
+
+
+def test_a_run_that_is_gone_is_told_while_one_looks(show, logdir):
+    write(logdir / "lost", scalars("loss", (0, 1.0)))
+    page = show(tab="more", part="problems")
+    expect(page.get_by_role("main")).to_contain_text("Nothing is wrong")
+    expect(page.get_by_role("checkbox", name="lost")).to_be_visible()
+    shutil.rmtree(logdir / "lost")
+    expect(page.get_by_role("main")).to_contain_text("file-vanished: 1")
+    expect(page.get_by_role("checkbox", name="lost")).to_be_visible()
 
 
 def test_server_that_comes_back_is_followed_again_and_the_view_stays(browser, tmp_path):

@@ -10,6 +10,7 @@ from logging.handlers import QueueHandler
 import pytest
 from logs import scalars, write
 
+import runfold as rf
 from runfold.serve.source import _PATIENCE, Source
 from runfold.serve.watch import Watcher, can_watch, is_remote
 
@@ -70,6 +71,34 @@ def test_new_runs_and_what_is_new_in_runs_is_told(logdir, poll):
         grow(logdir, "a", 2)
         assert following.wait() == (4, [], ["a"])
         assert following.source.log("a").scalars["loss"].steps.tolist() == [0, 2]
+
+
+@pytest.mark.parametrize("poll", [None, 0.05])
+@pytest.mark.parametrize("lost", ["b/events.out.tfevents.1", "b", "."])
+def test_what_is_gone_is_told_and_that_it_came_back(logdir, poll, lost):
+    grow(logdir, "b", 1)
+    away, gone = logdir.parent / "away", ["a", "b"] if lost == "." else ["b"]
+    source = Source(logdir)
+    source.logs()
+    with Following(source, poll) as following:
+        (logdir / lost).rename(away)
+        assert following.wait() == (2, [], gone)
+        assert [one.run for one in source.runs()._list_problems() if one.run] == gone
+        away.rename(logdir / lost)
+        assert following.wait() == (3, [], gone)
+        assert source.runs()._list_problems() == []
+
+
+def test_a_pack_that_is_gone_is_told_though_its_runs_stay(logdir):
+    path = logdir.parent / "logs.parquet"
+    rf.open(logdir).pack(path)
+    source = Source(path)
+    assert not source.refresh()
+    with Following(source, 0.05) as following:
+        path.rename(logdir.parent / "away")
+        assert following.wait() == (2, [], [])
+        (problem,) = source.runs()._list_problems()
+        assert problem.code == "directory-vanished"
 
 
 def test_one_file_and_a_pattern_are_looked_at_every_second(logdir):

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from contextlib import AbstractContextManager
 
+    from runfold.events.problems import Problem
     from runfold.logdir.log import RunLog
 
     P = ParamSpec("P")
@@ -40,19 +41,21 @@ _PATIENCE = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """What a refresh found: the runs that are new, and those that hold something new.
+    """What a refresh found: the runs that are new, and those that are not as they were.
 
     Attributes:
+        has_news: whether it found anything; without runs it is of the tree, as a pack that is gone.
         seconds: how long it took; requests waited meanwhile.
     """
 
     generation: int
     new: list[str] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)
+    has_news: bool = field(default=True, compare=False)
     seconds: float = field(default=0.0, compare=False)
 
     def __bool__(self) -> bool:
-        return bool(self.new or self.changed)
+        return self.has_news
 
 
 class Source:
@@ -158,7 +161,7 @@ class Source:
         return hold
 
     def refresh(self) -> Changed | None:
-        """Find new runs and what is new in those that were read; call it in a thread.
+        """Find new runs, and what is new or gone in those that were read; call it in a thread.
 
         None where requests at work did not end soon: nothing was looked at, ask
         again in a moment. Meanwhile no request is held up for long.
@@ -174,19 +177,17 @@ class Source:
                 return None
             self._is_fetched = False
             began = time.monotonic()
-            before = self._versions()
-            found = logdir.look_again()
-            after = self._versions()
-            new = list(found.runs)
+            before, wrong = self._states(), self._wrong()
+            new = list(logdir.look_again().runs)
             changed = [
                 name
-                for name, versions in after.items()
-                if name in before and versions != before[name]
+                for name, states in self._states().items()
+                if name in before and states != before[name]
             ]
+            has_news = bool(new or changed or self._wrong() != wrong)
             with self._telling:
-                if new or changed:
-                    self.generation += 1
-                return Changed(self.generation, new, changed, time.monotonic() - began)
+                self.generation += has_news
+                return Changed(self.generation, new, changed, has_news, time.monotonic() - began)
 
     def tell_of(self, name: str) -> Changed:
         """That a run is not as it was, though nothing was written to its log."""
@@ -194,9 +195,16 @@ class Source:
             self.generation += 1
             return Changed(self.generation, [], [name])
 
-    def _versions(self) -> dict[str, list[int]]:
+    def _states(self) -> dict[str, list[tuple[int, Problem | None]]]:
+        """What was read of each run's files, and whether they could be: one may be gone."""
         logs = self._runs._logdir.logs
-        return {name: [file.version for file in log.files] for name, log in logs.items()}
+        return {
+            name: [(file.version, file.trouble) for file in log.files] for name, log in logs.items()
+        }
+
+    def _wrong(self) -> list[tuple[str, str]]:
+        # Without the words: a store that cannot be reached may say it anew each time.
+        return [(one.code, one.file) for one in self._runs._logdir.problems]
 
     def close(self) -> bool:
         """Take no more work, and drop what waits; False where some is still being done."""
