@@ -120,6 +120,18 @@ def test_new_run_appears(show, logdir):
     second.close()
 
 
+@pytest.mark.parametrize(("switched", "is_on"), [("on", False), ("off", True)])
+def test_new_run_is_off_where_the_link_names_those_that_are_on(show, logdir, switched, is_on):
+    page = show(tab="runs", **{switched: '["first"]'})
+    expect(page.get_by_role("checkbox", name="first", exact=True)).to_be_checked(checked=not is_on)
+    write(logdir / f"later-{switched}", scalars("loss", (0, 1.0)))
+    late = page.get_by_role("checkbox", name=f"later-{switched}", exact=True)
+    expect(late).to_be_checked(checked=is_on)
+    # The list and the table are one.
+    page.get_by_label(f"Show later-{switched}").set_checked(not is_on)
+    expect(late).to_be_checked(checked=not is_on)
+
+
 def test_a_run_that_is_gone_is_told_while_one_looks(show, logdir):
     write(logdir / "lost", scalars("loss", (0, 1.0)))
     page = show(tab="more", part="problems")

@@ -58,6 +58,8 @@ def test_few_of_thousands_are_chosen_and_the_address_keeps_them(show):
     sidebar = page.get_by_role("complementary", name="Runs")
     sidebar.get_by_role("button", name="None").click()
     sidebar.get_by_role("checkbox", name="wide-3", exact=True).check()
+    page.wait_for_url("**/?*on=*wide-3*")
+    assert "wide-4" not in page.url
     page.reload()
     expect(sidebar).to_contain_text(f"1 of {RUNS + FEWER_RUNS} runs")
     expect(plot(chart(page, "wide/tag-0"))).to_have_attribute("aria-label", re.compile("1 lines"))

@@ -43,8 +43,9 @@ def refuse(client, view, status=400):
     return answer.json()["error"]
 
 
-def test_runs_that_the_view_does_not_show_are_not_in_the_file(client):
-    held = save(client, 'search=seed&off=["seed-1"]&sort=run')
+@pytest.mark.parametrize("switched", ['off=["seed-1"]', 'on=["seed-0","seed-2"]'])
+def test_runs_that_the_view_does_not_show_are_not_in_the_file(client, switched):
+    held = save(client, f"search=seed&{switched}&sort=run")
     table = held.table("GET", "/api/table")
     assert table["run"].to_pylist() == ["seed-0", "seed-2"]
     assert not [name for name in table.schema.names if "only here" in name]

@@ -12,7 +12,7 @@ import { report } from "./data/report";
 import type { RunTable, Status } from "./data/types";
 import { ChoiceContext, useChoose } from "./state/choice";
 import { chooseTheme, THEMES, type Theme, useTheme } from "./state/theme";
-import { TABS, type Tab, useView } from "./state/view";
+import { knowRuns, TABS, type Tab, useView } from "./state/view";
 import { AudioView } from "./views/audio";
 import { BoardsView } from "./views/boards";
 import { CompareView } from "./views/compare";
@@ -48,9 +48,11 @@ export function App() {
   const status = useLoaded(key, live.generation, (signal) =>
     getJson<Status>("/api/status", {}, signal),
   );
-  const table = useLoaded(key, live.generation, (signal) =>
-    loadTable(["last", "min", "max"], signal),
-  );
+  const table = useLoaded(key, live.generation, async (signal) => {
+    const found = await loadTable(["last", "min", "max"], signal);
+    knowRuns(found.runs);
+    return found;
+  });
   const failure = status.error ?? table.error;
   if (!status.value || !table.value) {
     return failure ? <Failed error={failure} /> : <Waiting what="the runs" />;

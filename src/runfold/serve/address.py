@@ -31,7 +31,7 @@ _LOOKS = (
 )
 _SPELLED = {"is_folded": "isFolded", "is_log_x": "isLogX"}
 # The ones that choose runs: not needed where the others are not there at all.
-_CHOOSING = ("search", "where", "off")
+_CHOOSING = ("search", "where", "off", "on")
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,7 @@ class View:
     search: str = ""
     where: str = ""
     off: tuple[str, ...] = ()
+    on: tuple[str, ...] | None = None
     by: str = ""
     tags: str = ""
     is_folded: bool = False
@@ -128,7 +129,7 @@ def _read(name: str, text: str) -> Any:
     if isinstance(standard, str):
         return text
     value = _read_json(text)
-    if isinstance(standard, tuple):
+    if isinstance(standard, tuple) or name == "on":
         is_right = isinstance(value, list) and all(isinstance(one, str) for one in value)
         value = tuple(value) if is_right else value
     elif isinstance(standard, bool):

@@ -123,7 +123,7 @@ async def _find_shown(recording: Recording, view: View, names: list[str]) -> set
     listed = [name for name in kept if search in name.lower()]
     if view.tab == "run":
         return {view.run or next(iter(listed), ""), view.other} & set(names)
-    return set(listed) - set(view.off)
+    return set(listed) - set(view.off) if view.on is None else set(listed) & set(view.on)
 
 
 ROUTES = [Route("/api/report", report, methods=["POST"])]

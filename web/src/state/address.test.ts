@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { DEFAULTS, readView, writeView } from "./address";
+import { DEFAULTS, findOff, readView, switchOff, writeView } from "./address";
 
 test("an address shows the same view again", () => {
   const view = {
@@ -24,4 +24,22 @@ test("what makes no sense in an address is left out", () => {
     ...DEFAULTS,
     isLogX: true,
   });
+});
+
+test("the shorter list of runs is kept: those that are off, or those that are on", () => {
+  const runs = ["a", "b", "c"];
+  expect(switchOff(["a"], runs)).toEqual({ off: ["a"], on: null });
+  expect(switchOff(["a", "b"], runs)).toEqual({ off: ["a", "b"], on: ["c"] });
+  expect(switchOff(runs, runs)).toEqual({ off: runs, on: [] });
+  // Runs that are gone count for nothing: all that are there are on.
+  expect(switchOff(["x", "y", "z", "w"], runs)).toMatchObject({ on: null });
+});
+
+test("a run that appears later is off where the address names those that are on", () => {
+  const few = { ...DEFAULTS, ...switchOff(["a", "b"], ["a", "b", "c"]) };
+  expect(writeView(few)).toBe(new URLSearchParams({ on: '["c"]' }).toString());
+  const opened = readView(writeView(few));
+  expect(findOff(opened, ["a", "b", "c", "new"]).off).toEqual(["a", "b", "new"]);
+  const old = readView('?off=["a","b"]');
+  expect(findOff(old, ["a", "b", "c", "new"]).off).toEqual(["a", "b"]);
 });

@@ -25,6 +25,8 @@ export interface View {
   where: string;
   /** Runs that are switched off, among those that the filters leave. */
   off: string[];
+  /** Those that are on, where they are fewer: a run that appears later is off then, otherwise on. */
+  on: string[] | null;
   /** What makes a group: an hparam, "parent", or a pattern with named groups. */
   by: string;
   colours: "run" | "group";
@@ -82,6 +84,7 @@ export const DEFAULTS: View = {
   search: "",
   where: "",
   off: [],
+  on: null,
   by: "",
   colours: "run",
   painted: {},
@@ -128,6 +131,8 @@ export const DEFAULTS: View = {
 export function writeView(view: View): string {
   const parameters = new URLSearchParams();
   for (const name of Object.keys(DEFAULTS) as (keyof View)[]) {
+    // One list says which runs are on; which are off follows from it.
+    if (name === "off" && view.on) continue;
     const value = view[name];
     if (JSON.stringify(value) !== JSON.stringify(DEFAULTS[name])) {
       parameters.set(name, typeof value === "string" ? value : JSON.stringify(value));
@@ -159,6 +164,20 @@ export function readView(search: string): View {
   return TABS.includes(read.tab) ? read : { ...read, tab: DEFAULTS.tab };
 }
 
+/** How an address tells that these runs are off: by them or, where those are fewer, by the rest. */
+export function switchOff(off: string[], runs: readonly string[]): Pick<View, "off" | "on"> {
+  const isOff = new Set(off);
+  const on = runs.filter((run) => !isOff.has(run));
+  return { off, on: on.length < runs.length - on.length ? on : null };
+}
+
+/** The view with the runs that are off, where it names those that are on. */
+export function findOff(view: View, runs: readonly string[]): View {
+  if (!view.on) return view;
+  const isOn = new Set(view.on);
+  return { ...view, off: runs.filter((run) => !isOn.has(run)) };
+}
+
 function isAlike(value: unknown, standard: unknown, name: keyof View): boolean {
   if (name === "x") {
     const isTag = typeof value === "object" && value !== null && "tag" in value;
@@ -172,7 +191,7 @@ function isAlike(value: unknown, standard: unknown, name: keyof View): boolean {
     return isObject && Object.values(value).every((one) => /^#[0-9a-f]{6}$/i.test(String(one)));
   }
   if (name === "step") return typeof value === "number";
-  if (name === "columns" || Array.isArray(standard)) {
+  if (name === "columns" || name === "on" || Array.isArray(standard)) {
     return Array.isArray(value) && value.every((one) => typeof one === "string");
   }
   return typeof value === typeof standard;

@@ -2,7 +2,7 @@
 
 import { useCallback, useSyncExternalStore } from "react";
 import { report } from "../data/report";
-import { readView, type View, writeView } from "./address";
+import { findOff, readView, switchOff, type View, writeView } from "./address";
 
 export * from "./address";
 
@@ -12,13 +12,24 @@ const MOST_CHARACTERS = 4000;
 const readAddress = () =>
   readView(location.search || location.hash.slice(1) || (report?.view ?? ""));
 
+let runs: readonly string[] = [];
 let current = readAddress();
 const listeners = new Set<() => void>();
 
+function take(view: View): void {
+  current = findOff(view, runs);
+  for (const listener of listeners) listener();
+}
+
+/** Say which runs there are: an address may name those that are on. */
+export function knowRuns(names: readonly string[]): void {
+  runs = names;
+  take(current);
+}
+
 function show(view: View, isStep: boolean): void {
-  current = view;
   const search = writeView(view);
-  // Behind the # it stays in the browser: a thousand runs that are off are a long text.
+  // Behind the # it stays in the browser: a thousand runs are a long text.
   const sign = search.length > MOST_CHARACTERS ? "#" : "?";
   const address = location.pathname + (search && sign + search);
   try {
@@ -28,13 +39,10 @@ function show(view: View, isStep: boolean): void {
   } catch {
     // The address of a file may not be changed everywhere: a report goes without.
   }
-  for (const listener of listeners) listener();
+  take(view);
 }
 
-addEventListener("popstate", () => {
-  current = readAddress();
-  for (const listener of listeners) listener();
-});
+addEventListener("popstate", () => take(readAddress()));
 
 function subscribe(listener: () => void): () => void {
   listeners.add(listener);
@@ -47,7 +55,10 @@ export function useView(): [View, ChangeView] {
   const view = useSyncExternalStore(subscribe, () => current);
   const change = useCallback<ChangeView>((changes) => {
     const isStep = ["tab", "full", "run", "board"].some((name) => name in changes);
-    show({ ...current, ...changes }, isStep);
+    const { off, on } = changes;
+    // A whole view, as one that was saved, has said which of the two lists it keeps.
+    const switched = off && on === undefined ? switchOff(off, runs) : {};
+    show({ ...current, ...changes, ...switched }, isStep);
   }, []);
   return [view, change];
 }
