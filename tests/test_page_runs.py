@@ -105,10 +105,20 @@ def test_runs_of_a_group_may_have_one_colour(show):
     assert first == second
 
 
-@pytest.mark.parametrize(("by", "reason"), [("lr-(", "no pattern"), ("staus", "in no run's name")])
-def test_what_makes_no_groups_is_said(show, by, reason):
-    page = show(tab="runs", by=by)
-    expect(page.get_by_role("complementary").get_by_role("alert")).to_contain_text(reason)
+@pytest.mark.parametrize(
+    ("by", "reason"),
+    [
+        (r"seed-\d+", "A pattern needs a named group"),
+        ("(?P<seed>", "is no regular expression"),
+        ("lrr", "Did you mean 'lr'?"),
+    ],
+)
+def test_what_makes_no_groups_is_said_in_the_words_of_the_fold(show, by, reason):
+    page = show(by=by, isFolded="true", tags="accuracy")
+    said = page.get_by_role("complementary").get_by_role("alert")
+    expect(said).to_contain_text(reason)
+    expect(page.locator("section.chart .failed")).to_have_text(said.inner_text())
+    show.faults.forgive("400")
 
 
 def test_all_and_none_leave_the_runs_alone_that_the_filter_hides(show):

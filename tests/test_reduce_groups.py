@@ -112,6 +112,7 @@ def test_runs_that_lack_the_hparam_are_left_out_by_name(sweep):
         ("lrr", "No hparam 'lrr' in any run. Did you mean 'lr'?"),
         ("xyz", "No hparam 'xyz' in any run. There are lr, model, seed, wide."),
         ("(ppo)", "A pattern needs a named group"),
+        (r"seed-\d+", "A pattern needs a named group"),
         ("(?P<a>", "is no regular expression: "),
         ("(?P<a>dqn)", "No run has a name that matches '(?P<a>dqn)'; there is, for example, 'ppo-"),
     ],

@@ -150,6 +150,19 @@ def test_groups_by_folder_pattern_and_by_hand(seeds):
     assert (status, message) == (400, "No hparam 'lrr' in any run. Did you mean 'lr'?")
 
 
+@pytest.mark.parametrize("by", ["lr", "status", "parent", "(?P<seed>[0-3])$", r"seed-\d", "lrr"])
+def test_groups_are_those_of_the_fold_and_refused_in_the_same_words(seeds, by):
+    client = Client(seeds)
+    answer = client.http.post("/api/groups", json={"by": by})
+    fold = client.http.post("/api/fold", json={"by": by, "tags": ["loss"]})
+    assert answer.status_code == fold.status_code
+    if answer.status_code == 400:
+        assert answer.json() == fold.json()
+        return
+    found = told(client.post("/api/fold", tags=["loss"], by=by))
+    assert answer.json()["groups"] == [{"name": one["group"], "runs": one["runs"]} for one in found]
+
+
 def test_what_is_left_out_is_in_the_note(tmp_path):
     write(tmp_path / "a", scalars("loss", (0, 1.0), (1, math.nan)))
     write(tmp_path / "b", scalars("loss", (0, 2.0), (1, 3.0), (1, 4.0)))

@@ -58,6 +58,17 @@ def test_runs_that_the_view_does_not_show_are_not_in_the_file(client, switched):
     assert held.told["tabs"] == ["runs", "curves"]
 
 
+def test_groups_by_a_pattern_are_those_of_the_runs_in_the_file(client):
+    held = save(client, 'tab=runs&on=["seed-0","seed-2"]&by=(?P<seed>.)$')
+    assert held.json("POST", "/api/groups")["groups"] == [
+        {"name": "seed=0", "runs": ["seed-0"]},
+        {"name": "seed=2", "runs": ["seed-2"]},
+    ]
+    assert [key[2] for key in held.keys if key[1] == "/api/groups"] == [
+        [["by", "(?P<seed>.)$"]],
+    ]
+
+
 def test_curves_have_every_point_and_those_of_the_filter_alone(client):
     held = save(client, "tags=^val&search=seed")
     curves = held.table("POST", "/api/curves")
@@ -98,7 +109,7 @@ def test_folds_are_those_of_the_view(client):
         ("text", ["/api/texts"]),
         ("histograms", ["/api/histograms"]),
         ("hparams", ["/api/importance"]),
-        ("compare&by=lr", ["/api/compare"]),
+        ("compare&by=lr", ["/api/compare", "/api/groups"]),
         ("run&run=kinds", ["/api/run", "/api/system", "/api/output"]),
         ("run&run=kinds&other=other", ["/api/diff"]),
         ("sql&query=select 1", ["/api/sql"]),

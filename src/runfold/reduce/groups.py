@@ -154,7 +154,7 @@ def _key_function(
 
 
 def _no_hparam(name: str, known: list[str]) -> str:
-    if "(" in name:
+    if re.search(r"[\\()\[\]*+?^$|]", name):
         hint = "A pattern needs a named group: '(?P<algo>[a-z]+)/seed'."
     elif known:
         hint = did_you_mean(name, [*known, PARENT]) or f"There are {human_list(known, 20)}."

@@ -32,7 +32,7 @@ FIRST = (
     *("stream", "tensorboards.api", "tensorboards.pages"),
 )
 LATER = (
-    *("openapi", "folds", "comparing", "querying", "importance"),
+    *("openapi", "grouping", "folds", "comparing", "querying", "importance"),
     *("blobs", "images", "sounds", "texts", "histograms", "extras"),
     *("story", "report", "control"),
 )

@@ -5,15 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
+from starlette.routing import Route
+
 from runfold.errors import UnknownColumn
 from runfold.reduce.groups import PARENT, Grouping, make_groups
+from runfold.serve.answer import JsonResponse
 from runfold.serve.errors import BadRequest
 from runfold.serve.patterns import search_apart
-from runfold.serve.request import Limit
+from runfold.serve.request import Limit, read_json
 from runfold.tables.columns import Naming
-from runfold.text import escape
+from runfold.text import escape, utf8
 
 if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+
     from runfold.serve.source import Source
 
 # The name of an hparam or another column, "parent", or a pattern over the run's name.
@@ -26,6 +32,31 @@ class Group:
 
     name: str
     runs: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What makes a group, of some runs or all."""
+
+    by: Key
+    runs: tuple[str, ...] | None = None
+
+
+async def groups(request: Request) -> Response:
+    """The groups that a fold would have, and the runs in each."""
+    asked = await read_json(request, Asked)
+    source: Source = request.app.state.source
+    return JsonResponse(await source.compute(list_groups, source, asked))
+
+
+def list_groups(source: Source, asked: Asked) -> dict[str, Any]:
+    """The runs of each group; one that is in no group is not there. Raises as `group_logs`."""
+    found = group_logs(source, asked.runs, asked.by, None).groups
+    return {
+        "groups": [
+            {"name": utf8(one.name), "runs": [utf8(log.name) for log in one.logs]} for one in found
+        ]
+    }
 
 
 def group_logs(
@@ -70,3 +101,6 @@ def _find_values(source: Source, by: str) -> dict[str, dict[str, Any]] | None:
         for log, cell in zip(overview.logs, cells, strict=True)
         if cell is not None
     }
+
+
+ROUTES = [Route("/api/groups", groups, methods=["POST"])]

@@ -86,6 +86,9 @@ class Visit:
 
 async def visit(seen: Visit) -> None:
     """Record the answers that the view needs besides the runs, the tags and the status."""
+    if seen.view.by:
+        by = {"by": seen.view.by}
+        await seen.recording.record("/api/groups", by, by | {"runs": seen.runs})
     await _VISITS[seen.view.tab](seen)
 
 

@@ -43,3 +43,13 @@ export function useLoaded<T>(
   }, [key, generation]);
   return state;
 }
+
+/** The value once it has rested, as a slider's at the end of a drag or a text's behind the last letter. */
+export function usePaused<T>(value: T, milliseconds: number): T {
+  const [rested, setRested] = useState(value);
+  useEffect(() => {
+    const timer = setTimeout(() => setRested(value), milliseconds);
+    return () => clearTimeout(timer);
+  }, [value, milliseconds]);
+  return rested;
+}

@@ -2,7 +2,7 @@
 
 import { createContext, useContext, useDeferredValue, useMemo } from "react";
 import { sendJson } from "../data/api";
-import { useLoaded } from "../data/loading";
+import { useLoaded, usePaused } from "../data/loading";
 import { findGrouping } from "../data/rows";
 import type { RunTable } from "../data/types";
 import { spellCell } from "../format/number";
@@ -39,36 +39,32 @@ interface Groups {
   error: string;
 }
 
-/** The group of each run: a column's value, the folder, or what a pattern finds. */
-function makeGroups(table: RunTable, by: string): Groups {
-  if (!by) return { groupOf: (run) => run, error: "" };
-  if (by === "parent") {
-    const groupOf = (run: string) => run.slice(0, Math.max(0, run.lastIndexOf("/"))) || ".";
-    return { groupOf, error: "" };
-  }
+/** The group of each run by the folder or a column; null for what only the server can tell. */
+export function knowGroups(table: RunTable, by: string): Groups["groupOf"] | null {
+  if (!by) return (run) => run;
+  if (by === "parent") return (run) => run.slice(0, Math.max(0, run.lastIndexOf("/"))) || ".";
   const column = findGrouping(table.columns, by);
-  if (column) {
-    const names = new Map(
-      table.runs.map((run, row) => [run, `${by}=${spellCell(column.cells[row] ?? null)}`]),
-    );
-    return { groupOf: (run) => names.get(run) ?? "", error: "" };
-  }
-  let pattern: RegExp;
-  try {
-    // Python spells a named group (?P<name>...).
-    pattern = new RegExp(by.replaceAll("(?P<", "(?<"));
-  } catch {
-    return { groupOf: () => "", error: "There is no such column, and it is no pattern." };
-  }
-  const groupOf = (run: string) => {
-    const found = pattern.exec(run);
-    if (!found) return "";
-    const named = Object.entries(found.groups ?? {});
-    if (named.length) return named.map(([name, value]) => `${name}=${value}`).join(",");
-    return found[1] ?? found[0];
-  };
-  const error = "There is no such column, and as a pattern it is in no run's name.";
-  return { groupOf, error: table.runs.some(groupOf) ? "" : error };
+  if (!column) return null;
+  const names = new Map(
+    table.runs.map((run, row) => [run, `${by}=${spellCell(column.cells[row] ?? null)}`]),
+  );
+  return (run) => names.get(run) ?? "";
+}
+
+/** The group of each run; a pattern finds what it finds in a fold, or is refused in its words. */
+function useGroups(table: RunTable, by: string, generation: number): Groups {
+  const known = useMemo(() => knowGroups(table, by), [table, by]);
+  const rested = usePaused(by, 300);
+  const found = useLoaded(known ? null : rested || null, generation, async (signal) => {
+    type Answer = { groups: { name: string; runs: string[] }[] };
+    const { groups } = await sendJson<Answer>("/api/groups", { by: rested }, signal);
+    return new Map(groups.flatMap(({ name, runs }) => runs.map((run) => [run, name])));
+  });
+  return useMemo(() => {
+    if (known) return { groupOf: known, error: "" };
+    const names = found.error ? null : found.value;
+    return { groupOf: (run) => names?.get(run) ?? "", error: found.error?.message ?? "" };
+  }, [known, found.value, found.error]);
 }
 
 export function useChoose(table: RunTable, view: View, generation: number): Choice {
@@ -90,7 +86,7 @@ export function useChoose(table: RunTable, view: View, generation: number): Choi
     const off = new Set(view.off);
     return listed.filter((run) => !off.has(run));
   }, [listed, view.off]);
-  const { groupOf, error: byError } = useMemo(() => makeGroups(table, view.by), [table, view.by]);
+  const { groupOf, error: byError } = useGroups(table, view.by, generation);
   const groups = useMemo(
     () => [...new Set(listed.map(groupOf).filter(Boolean))],
     [listed, groupOf],

@@ -5,7 +5,7 @@ import { Chart, type ChartSetting } from "../components/chart";
 import { ChartControls } from "../components/chart-controls";
 import { Empty, Failed, Waiting } from "../components/states";
 import { getJson } from "../data/api";
-import { useLoaded } from "../data/loading";
+import { useLoaded, usePaused } from "../data/loading";
 import { type Mark, useMarks } from "../data/marks";
 import { report } from "../data/report";
 import type { Question, Series } from "../data/series";
@@ -233,14 +233,4 @@ function useSteady<T>(value: T, milliseconds: number): T {
     return () => clearTimeout(timer);
   }, [value, milliseconds]);
   return steady;
-}
-
-/** The value once it has rested, as a slider's at the end of a drag or a text's behind the last letter. */
-function usePaused<T>(value: T, milliseconds: number): T {
-  const [rested, setRested] = useState(value);
-  useEffect(() => {
-    const timer = setTimeout(() => setRested(value), milliseconds);
-    return () => clearTimeout(timer);
-  }, [value, milliseconds]);
-  return rested;
 }

@@ -1,0 +1,20 @@
+import { expect, test } from "vitest";
+import type { RunTable } from "../data/types";
+import { knowGroups } from "./choice";
+
+const TABLE: RunTable = {
+  runs: ["a/seed=1", "seed=2"],
+  columns: [
+    { key: "lr", kind: "hparam", name: "lr", stat: "", isNumber: true, cells: [1e-5, null] },
+  ],
+};
+
+test("a column and the folder make groups without the server, and nothing else does", () => {
+  const group = (by: string) => {
+    const groupOf = knowGroups(TABLE, by);
+    return groupOf && TABLE.runs.map(groupOf);
+  };
+  expect(group("lr")).toEqual(["lr=1e-05", "lr=none"]);
+  expect(group("parent")).toEqual(["a", "."]);
+  for (const by of ["seed=\\d+", "(?P<seed>\\d)", "lrr"]) expect(group(by)).toBeNull();
+});
