@@ -5,12 +5,13 @@ import re
 from pathlib import Path
 
 import pytest
-from cli_runs import write_kinds
-from logs import hparams, scalars, write
+from cli_runs import png, write_kinds
+from logs import hparams, scalars, values, write
 from reports import Held
 from serve_client import told
 from serving import open_client
 
+from runfold.events import values as encode
 from runfold.serve import blobs, recording, standalone, visits
 from runfold.serve.address import FIELDS, TABS, read_view
 
@@ -77,6 +78,17 @@ def test_curves_have_every_point_and_those_of_the_filter_alone(client):
         [["log", False], ["runs", None], ["tags", ["val/loss"]], ["x", "step"]]
     ]
     assert held.told["notes"] == []
+
+
+def test_pictures_of_steps_beyond_a_browsers_numbers_are_in_the_file(tmp_path):
+    steps = [5, 2**53, 2**53 + 1]
+    pictures = [values(encode.image("pic", 2, 4, 3, png(4, 2)), step=step) for step in steps]
+    write(tmp_path / "a", *pictures)
+    with open_client(tmp_path) as client:
+        held = save(client, f"tab=images&step={steps[1]}")
+    listed = held.json("GET", "/api/images")["images"]
+    assert [int(one["step"]) for one in listed] == steps
+    assert [key[1] for key in held.keys].count("/api/blob") == 3
 
 
 def test_too_many_points_are_thinned_and_that_is_said(client, monkeypatch):

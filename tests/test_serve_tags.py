@@ -14,7 +14,7 @@ def test_tags_of_every_kind_with_runs_and_steps(tmp_path):
     assert Client(tmp_path).get("/api/tags") == {
         "kinds": {
             "scalar": [
-                {"tag": "loss", "runs": 2, "first": -3, "last": 2**60},
+                {"tag": "loss", "runs": 2, "first": -3, "last": str(2**60)},
                 {"tag": "lr", "runs": 1, "first": 0, "last": 0},
             ],
             "text": [{"tag": "note", "runs": 1, "first": 7, "last": 7}],

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 from starlette.responses import Response
 
+from runfold.serve.answer import encode_json
 from runfold.text import utf8
 
 if TYPE_CHECKING:
@@ -31,7 +31,10 @@ def encode_columns(columns: Mapping[str, NDArray[Any]], **metadata: Any) -> byte
 
 def encode_table(table: pa.Table, **metadata: Any) -> bytes:
     """The stream of a table in one batch, which a page need not put together."""
-    told = {**(table.schema.metadata or {}), **{key: json.dumps(metadata[key]) for key in metadata}}
+    told = {
+        **(table.schema.metadata or {}),
+        **{key: encode_json(metadata[key]) for key in metadata},
+    }
     table = table.combine_chunks().replace_schema_metadata(told)
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:

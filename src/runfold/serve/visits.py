@@ -152,7 +152,7 @@ async def _see_media(seen: Visit, kind: str, path: str, name: str) -> None:
     answer = json.loads(data)
     listed: list[dict[str, Any]] = answer[name]
     kept, size = set(), 0
-    for entry in sorted(listed, key=lambda one: -one["step"]):
+    for entry in sorted(listed, key=lambda one: -int(one["step"])):
         place = [] if "problem" in entry else _place_blob(entry, kind, tag)
         if place:
             try:

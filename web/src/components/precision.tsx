@@ -1,7 +1,7 @@
 /** Precision over recall: a line for each run, all at about the same step. */
 
 import { averagePrecision, type PrCurve } from "../data/extras";
-import { formatNumber } from "../format/number";
+import { formatNumber, formatStep } from "../format/number";
 
 const [WIDTH, HEIGHT, LEFT, BOTTOM, EDGE] = [560, 420, 56, 44, 10];
 const TICKS = [0, 0.25, 0.5, 0.75, 1];
@@ -75,7 +75,7 @@ export function PrecisionRecall({ curves, colourOf, label }: Props) {
                   <span className="swatch" style={{ background: colourOf(curve.run) }} />
                   {curve.run}
                 </th>
-                <td>{formatNumber(curve.step)}</td>
+                <td>{formatStep(curve.step)}</td>
                 <td>{formatNumber(averagePrecision(curve))}</td>
               </tr>
             ))}

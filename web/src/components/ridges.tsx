@@ -1,7 +1,8 @@
 /** Histograms of one run over steps: as ridges one behind the other, or as bands of quantiles. */
 
 import { type Histogram, spread } from "../data/histograms";
-import { formatNumber } from "../format/number";
+import type { Step } from "../data/types";
+import { formatNumber, formatStep } from "../format/number";
 import { fade } from "../scale/colours";
 
 const [WIDTH, HEIGHT, TOP, BOTTOM, SIDE] = [420, 260, 70, 24, 8];
@@ -49,7 +50,7 @@ export function Ridges({ entries, colour, label }: Props) {
             />
             {(number === 0 || number === shown.length - 1) && (
               <text x={WIDTH - 4} y={base} textAnchor="end">
-                {formatNumber(entry.step)}
+                {formatStep(entry.step)}
               </text>
             )}
           </g>
@@ -69,7 +70,9 @@ export function Bands({ entries, colour, label }: Props) {
   const all = entries.flatMap((entry) => entry.quantiles.filter(Number.isFinite));
   const [low, high] = [Math.min(...all), Math.max(...all)];
   const [first, last] = [entries[0]?.step ?? 0, entries.at(-1)?.step ?? 1];
-  const x = (step: number) => 56 + ((step - first) / (last - first || 1)) * (WIDTH - 64);
+  // Bigints, because two numbers beyond 2^53 may be the same one.
+  const since = (step: Step) => Number(BigInt(step) - BigInt(first));
+  const x = (step: Step) => 56 + (since(step) / (since(last) || 1)) * (WIDTH - 64);
   const y = (value: number) =>
     12 + (1 - (value - low) / (high - low || 1)) * (HEIGHT - BOTTOM - 16);
   const count = entries[0]?.quantiles.length ?? 0;
@@ -99,10 +102,10 @@ export function Bands({ entries, colour, label }: Props) {
         {formatNumber(low, 3)}
       </text>
       <text x={56} y={HEIGHT - 6}>
-        {formatNumber(first)}
+        {formatStep(first)}
       </text>
       <text x={WIDTH - 6} y={HEIGHT - 6} textAnchor="end">
-        {formatNumber(last)}
+        {formatStep(last)}
       </text>
     </svg>
   );

@@ -3,7 +3,8 @@
 import { useMemo } from "react";
 import { getJson } from "../data/api";
 import { useLoaded } from "../data/loading";
-import type { Tags } from "../data/types";
+import type { Step, Tags } from "../data/types";
+import { formatStep } from "../format/number";
 import { useChoice } from "../state/choice";
 import { useView } from "../state/view";
 
@@ -49,7 +50,7 @@ export function TagPicker({ tags, tag, pick }: PickerProps) {
 }
 
 /** One slider for all runs; at its right end it stays with the newest step. */
-export function Stepper({ steps }: { steps: readonly number[] }) {
+export function Stepper({ steps }: { steps: readonly Step[] }) {
   const [view, change] = useView();
   if (steps.length < 2) return null;
   const last = steps.length - 1;
@@ -70,7 +71,7 @@ export function Stepper({ steps }: { steps: readonly number[] }) {
           change({ step: next === last ? null : (steps[next] ?? null) });
         }}
       />
-      <output>{steps[place]?.toLocaleString("en")}</output>
+      <output>{formatStep(steps[place] ?? 0)}</output>
     </label>
   );
 }

@@ -1,8 +1,9 @@
 /** Requests to the server; every answer is typed here and nowhere else. */
 
 import { type Table, tableFromIPC } from "apache-arrow";
+import { type Place, readStep } from "./media";
 import { answer, blobOf, report } from "./report";
-import type { Axis, Cell, Column, Curve, CurveInfo, Fold, FoldInfo, RunTable } from "./types";
+import type { Axis, Cell, Column, Curve, CurveInfo, Fold, FoldInfo, RunTable, Step } from "./types";
 
 /** What the server refused, and where in what was asked. */
 export class Refused extends Error {
@@ -15,7 +16,7 @@ export class Refused extends Error {
   }
 }
 
-type Query = Record<string, string | number | readonly string[]>;
+type Query = Record<string, string | Step | readonly string[]>;
 
 async function request(path: string, init: RequestInit): Promise<Response> {
   let response: Response;
@@ -75,6 +76,17 @@ export async function getJson<T>(path: string, query: Query = {}, signal?: Abort
   return (await (await get(path, query, signal)).json()) as T;
 }
 
+/** What is logged under a tag, as the server lists it under a name. */
+export async function getEntries<T extends Place>(
+  path: string,
+  name: string,
+  tag: string,
+  signal: AbortSignal,
+): Promise<T[]> {
+  const answer = await getJson<Record<string, T[]>>(path, { tag }, signal);
+  return (answer[name] ?? []).map((entry) => ({ ...entry, step: readStep(entry.step) }));
+}
+
 export async function sendJson<T>(path: string, body: unknown, signal?: AbortSignal) {
   return (await (await send(path, body, signal)).json()) as T;
 }
@@ -105,11 +117,14 @@ function readInt64(array: BigInt64Array): Float64Array {
   return result;
 }
 
+/** The steps of a column, each as it is. */
+export function steps(table: Table): Step[] {
+  return Array.from((table.getChild("step")?.toArray() ?? []) as BigInt64Array, readStep);
+}
+
 function readCell(value: unknown): Cell {
   if (value === null || value === undefined) return null;
-  if (typeof value === "bigint") {
-    return Number.isSafeInteger(Number(value)) ? Number(value) : value;
-  }
+  if (typeof value === "bigint") return readStep(value);
   if (typeof value === "string" || typeof value === "number" || typeof value === "boolean") {
     return value;
   }

@@ -1,9 +1,10 @@
 /** Precision-recall curves, meshes and problems, as the server sends them. */
 
 import type { Vector } from "apache-arrow";
-import { get, getJson, numbers, readArrow } from "./api";
+import { get, getJson, numbers, readArrow, steps } from "./api";
 import { list } from "./histograms";
-import type { Place } from "./media";
+import { type Place, readStep, sortSteps } from "./media";
+import type { Step } from "./types";
 
 export interface PrCurve extends Place {
   thresholds: number[];
@@ -36,12 +37,12 @@ export interface Problems {
 export interface Meshes {
   meshes: Mesh[];
   /** All steps at which any run has one. */
-  steps: number[];
+  steps: Step[];
 }
 
 export async function loadPrCurves(tag: string, signal: AbortSignal): Promise<PrCurve[]> {
   const table = await readArrow(await get("/api/pr_curves", { tag }, signal));
-  const [step, wallTime] = [numbers(table, "step"), numbers(table, "wall_time")];
+  const [step, wallTime] = [steps(table), numbers(table, "wall_time")];
   const columns = ["thresholds", "precision", "recall"].map((name) => table.getChild(name));
   const [thresholds = null, precision = null, recall = null] = columns;
   const runs = table.getChild("run");
@@ -57,28 +58,28 @@ export async function loadPrCurves(tag: string, signal: AbortSignal): Promise<Pr
 
 export async function loadMeshes(
   tag: string,
-  step: number | null,
+  at: Step | null,
   signal: AbortSignal,
 ): Promise<Meshes> {
-  const asked = step === null ? { tag } : { tag, step };
+  const asked = at === null ? { tag } : { tag, step: at };
   const table = await readArrow(await get("/api/meshes", asked, signal));
-  const [steps, wallTime] = [numbers(table, "step"), numbers(table, "wall_time")];
+  const [step, wallTime] = [steps(table), numbers(table, "wall_time")];
   const batch = numbers(table, "batch");
   const [runs, vertices, faces, colours] = ["run", "vertices", "faces", "colors"].map((name) =>
     table.getChild(name),
   );
   const meshes = Array.from({ length: table.numRows }, (_, row) => ({
     run: String(runs?.get(row)),
-    step: steps[row] ?? 0,
+    step: step[row] ?? 0,
     wallTime: wallTime[row] ?? 0,
     vertices: Float32Array.from(flat(vertices, row)),
     faces: Int32Array.from(flat(faces, row)),
     colours: Float32Array.from(flat(colours, row)),
     batch: batch[row] ?? 1,
   }));
-  const known = JSON.parse(table.schema.metadata.get("steps") ?? "{}") as Record<string, number[]>;
-  const all = [...new Set(Object.values(known).flat())].sort((one, other) => one - other);
-  return { meshes, steps: all };
+  type Known = Record<string, (number | string)[]>;
+  const known = JSON.parse(table.schema.metadata.get("steps") ?? "{}") as Known;
+  return { meshes, steps: sortSteps(Object.values(known).flat().map(readStep)) };
 }
 
 function flat(vector: Vector | null | undefined, row: number): ArrayLike<number> {

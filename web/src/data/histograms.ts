@@ -1,7 +1,7 @@
 /** Histograms over steps: on bins that all share, and as quantiles. */
 
 import type { Vector } from "apache-arrow";
-import { get, numbers, readArrow } from "./api";
+import { get, numbers, readArrow, steps } from "./api";
 import type { Place } from "./media";
 
 export interface Histogram extends Place {
@@ -28,7 +28,7 @@ export async function loadHistograms(
   signal: AbortSignal,
 ): Promise<Histograms> {
   const table = await readArrow(await get("/api/histograms", { tag, bins }, signal));
-  const [step, wallTime] = [numbers(table, "step"), numbers(table, "wall_time")];
+  const [step, wallTime] = [steps(table), numbers(table, "wall_time")];
   const columns = ["left", "right", "counts", "quantiles"].map((name) => table.getChild(name));
   const [left = null, right = null, counts = null, quantiles = null] = columns;
   const runs = table.getChild("run");

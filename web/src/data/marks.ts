@@ -9,7 +9,8 @@ import type { Axis } from "./types";
 
 export interface Mark {
   run: string;
-  step: number;
+  /** Beyond 2^53 its digits; no pixel of a chart is as fine. */
+  step: number | string;
   wallTime: number;
   relative: number;
   text: string;
@@ -50,7 +51,7 @@ export function placeMarks(
   const found = new Map<string, { x: number; colour: string; text: string; runs: string[] }>();
   for (const mark of marks) {
     const owner = owners.get(mark.run);
-    const x = mark[place];
+    const x = Number(mark[place]);
     if (!owner || !Number.isFinite(x)) continue;
     const colour = colourOf(owner);
     const key = JSON.stringify([x, mark.text]);

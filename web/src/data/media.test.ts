@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
-import { type Boxes, chooseBoxes, fillMask, latest, readColour, stepsOf } from "./media";
+import { type Boxes, chooseBoxes, fillMask, latest, readColour, readStep, stepsOf } from "./media";
+import type { Step } from "./types";
 
-const at = (step: number) => ({ run: "a", step, wallTime: step });
+const at = (step: Step) => ({ run: "a", step, wallTime: 0 });
 
 test("the newest at or before a step is taken", () => {
   const entries = [at(0), at(10), at(20)];
@@ -9,6 +10,15 @@ test("the newest at or before a step is taken", () => {
   expect(latest(entries, 15)?.step).toBe(10);
   expect(latest(entries, -1)).toBeUndefined();
   expect(stepsOf([at(3), at(1), at(3)])).toEqual([1, 3]);
+});
+
+test("steps beyond 2^53 are told apart, and the same however they came", () => {
+  const steps = ["9007199254740993", 2 ** 53 - 1, "-9007199254740993", 2n ** 63n - 1n, 7n];
+  const entries = steps.map((step) => at(readStep(step)));
+  const sorted = [-(2n ** 53n) - 1n, 7, 2 ** 53 - 1, 2n ** 53n + 1n, 2n ** 63n - 1n];
+  expect(stepsOf([...entries, at(readStep(2n ** 53n + 1n))])).toEqual(sorted);
+  expect(latest(entries, 2n ** 53n)?.step).toBe(2 ** 53 - 1);
+  expect(latest(entries, 2n ** 53n + 1n)?.step).toBe(2n ** 53n + 1n);
 });
 
 const BOXES: Boxes = {

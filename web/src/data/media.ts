@@ -1,8 +1,10 @@
 /** Texts, pictures and clips of a tag, as the server lists them. */
 
+import type { Step } from "./types";
+
 export interface Place {
   run: string;
-  step: number;
+  step: Step;
   wallTime: number;
 }
 
@@ -50,8 +52,13 @@ export interface Picture extends Place {
   boxes?: Boxes;
 }
 
+/** A step as JSON, Arrow or an address has it; equal ones are the same, whatever they came as. */
+export function readStep(sent: Step | string): Step {
+  return Number.isSafeInteger(Number(sent)) ? Number(sent) : BigInt(sent);
+}
+
 /** The last step at or before one that is asked for; without a wish the last of all. */
-export function latest<T extends Place>(entries: readonly T[], step: number | null): T | undefined {
+export function latest<T extends Place>(entries: readonly T[], step: Step | null): T | undefined {
   let found: T | undefined;
   for (const entry of entries) {
     if (step !== null && entry.step > step) continue;
@@ -71,9 +78,14 @@ export function byRun<T extends Place>(entries: readonly T[]): Map<string, T[]> 
   return found;
 }
 
+/** Each step once, in order. */
+export function sortSteps(steps: Iterable<Step>): Step[] {
+  return [...new Set(steps)].sort((one, other) => (one < other ? -1 : 1));
+}
+
 /** All steps that any entry has, in order. */
-export function stepsOf(entries: readonly Place[]): number[] {
-  return [...new Set(entries.map((entry) => entry.step))].sort((one, other) => one - other);
+export function stepsOf(entries: readonly Place[]): Step[] {
+  return sortSteps(entries.map((entry) => entry.step));
 }
 
 /** Which boxes are shown: those of the labels that are on, with at least that score. */

@@ -1,6 +1,6 @@
 /** What a run says of itself, and in what two runs differ. */
 
-import { formatNumber } from "../format/number";
+import { formatNumber, formatStep } from "../format/number";
 
 export type Value = string | number | boolean | null | Value[] | { [name: string]: Value };
 
@@ -40,7 +40,7 @@ export interface Story {
   packages: Record<string, Value>;
   environment: Record<string, Value>;
   artifacts: { name: string; size: number; sha256: string }[];
-  marks: { step: number; wall_time: number; text: string }[];
+  marks: { step: number | string; wall_time: number; text: string }[];
   problems: Problem[];
   tags: Record<string, string[]>;
   hidden: number;
@@ -61,7 +61,7 @@ export interface DiffRow {
 }
 
 /** Step and value of the last point; NaN and infinity are words. */
-type Final = [number, number | string] | null;
+type Final = [number | string, number | string] | null;
 
 export interface Difference {
   sections: { title: string; rows: DiffRow[] }[];
@@ -70,7 +70,7 @@ export interface Difference {
 }
 
 export function spellFinal(final: Final): string {
-  return final ? `${formatNumber(Number(final[1]))} at step ${formatNumber(final[0])}` : "";
+  return final ? `${formatNumber(Number(final[1]))} at step ${formatStep(final[0])}` : "";
 }
 
 /** A value in one line; nested ones as JSON. */

@@ -2,6 +2,9 @@
 
 export type Axis = "step" | "wall_time" | "relative" | { tag: string };
 
+/** Beyond 2^53 a bigint, as a number would be rounded; JSON has the digits of such a one. */
+export type Step = number | bigint;
+
 export interface Status {
   version: string;
   /** Not so of the service in the background: it has TensorBoards, and no runs of its own. */
@@ -16,8 +19,6 @@ export interface Status {
 export interface TagInfo {
   tag: string;
   runs: number;
-  first: number;
-  last: number;
 }
 
 export interface Tags {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { formatDuration, formatNumber, spellCell } from "./number";
+import { formatDuration, formatNumber, formatStep, spellCell } from "./number";
 
 test.each([
   [0, "0"],
@@ -31,3 +31,10 @@ test.each([
 ])("%s is %s in the name of a group", (cell, shown) => {
   expect(spellCell(cell)).toBe(shown);
 });
+
+test.each([2 ** 53 - 1, 9007199254740993n, "9007199254740993"])(
+  "step %s has all digits",
+  (step) => {
+    expect(formatStep(step).replaceAll(",", "")).toBe(String(step));
+  },
+);

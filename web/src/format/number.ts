@@ -1,6 +1,6 @@
 /** Numbers, times and cells as people read them. */
 
-import type { Cell } from "../data/types";
+import type { Cell, Step } from "../data/types";
 
 export function formatNumber(value: number | bigint | null, digits = 4): string {
   if (value === null) return "";
@@ -13,6 +13,11 @@ export function formatNumber(value: number | bigint | null, digits = 4): string 
     return Number(value.toPrecision(digits)).toExponential();
   }
   return String(Number(value.toPrecision(digits)));
+}
+
+/** All digits of a step, or of one that was sent as a text. */
+export function formatStep(step: Step | string): string {
+  return BigInt(step).toLocaleString("en");
 }
 
 /** `1 point`, `2,000 points`. */

@@ -17,6 +17,14 @@ test("an address shows the same view again", () => {
   expect(writeView(DEFAULTS)).toBe("");
 });
 
+test("a step is kept with all its digits", () => {
+  for (const step of [-3, 2 ** 53 - 1, 2n ** 53n + 1n, -(2n ** 53n) - 1n, 2n ** 63n - 1n]) {
+    expect(writeView({ ...DEFAULTS, step })).toBe(`step=${step}`);
+    expect(readView(`?step=${step}`).step).toBe(step);
+  }
+  expect(readView("?step=1.5").step).toBeNull();
+});
+
 test("what makes no sense in an address is left out", () => {
   expect(
     readView(`?tab=nowhere&painted={"a":"url(x)"}&range=[1]&off=7&smooth=x&x=weeks&isLogX=true`),

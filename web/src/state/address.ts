@@ -1,6 +1,7 @@
 /** All that one looks at, and the address that tells it. */
 
-import type { Axis } from "../data/types";
+import { readStep } from "../data/media";
+import type { Axis, Step } from "../data/types";
 
 export const TABS = [
   "runs",
@@ -53,7 +54,7 @@ export interface View {
   full: string;
   together: string[];
   closed: string[];
-  step: number | null;
+  step: Step | null;
   /** Which part of "more" is open. */
   part: string;
   layers: "boxes" | "masks" | "both" | "none";
@@ -134,11 +135,14 @@ export function writeView(view: View): string {
     // One list says which runs are on; which are off follows from it.
     if (name === "off" && view.on) continue;
     const value = view[name];
-    if (JSON.stringify(value) !== JSON.stringify(DEFAULTS[name])) {
-      parameters.set(name, typeof value === "string" ? value : JSON.stringify(value));
-    }
+    if (spell(value) !== spell(DEFAULTS[name])) parameters.set(name, spell(value));
   }
   return parameters.toString();
+}
+
+function spell(value: View[keyof View]): string {
+  const isPlain = typeof value === "string" || typeof value === "bigint";
+  return isPlain ? String(value) : JSON.stringify(value);
 }
 
 /** The view of an address; what makes no sense in it is left out. */
@@ -151,6 +155,10 @@ export function readView(search: string): View {
     const standard = DEFAULTS[name];
     if (typeof standard === "string" && name !== "x") {
       view[name] = text;
+      continue;
+    }
+    if (name === "step") {
+      if (/^-?\d{1,20}$/.test(text)) view[name] = readStep(text);
       continue;
     }
     try {
@@ -190,7 +198,6 @@ function isAlike(value: unknown, standard: unknown, name: keyof View): boolean {
     const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
     return isObject && Object.values(value).every((one) => /^#[0-9a-f]{6}$/i.test(String(one)));
   }
-  if (name === "step") return typeof value === "number";
   if (name === "columns" || name === "on" || Array.isArray(standard)) {
     return Array.isArray(value) && value.every((one) => typeof one === "string");
   }

@@ -3,9 +3,10 @@
 import { Markdown } from "../components/markdown";
 import { Empty, Failed, Waiting } from "../components/states";
 import { Stepper, TagPicker, useTag } from "../components/tags";
-import { blobAddress, getJson } from "../data/api";
+import { blobAddress, getEntries } from "../data/api";
 import { useLoaded } from "../data/loading";
 import { byRun, type Clip, latest, stepsOf } from "../data/media";
+import { formatStep } from "../format/number";
 import { useChoice } from "../state/choice";
 import { useView } from "../state/view";
 import "./media.css";
@@ -15,10 +16,10 @@ export function AudioView() {
   const { generation, shown, colourOf } = useChoice();
   const { tag, tags, pick } = useTag("audio");
   const found = useLoaded(tag || null, generation, (signal) =>
-    getJson<{ clips: Clip[] }>("/api/audio", { tag }, signal),
+    getEntries<Clip>("/api/audio", "clips", tag, signal),
   );
   if (tags.length === 0) return <Empty>No run has logged audio.</Empty>;
-  const clips = found.value?.clips ?? [];
+  const clips = found.value ?? [];
   const runs = byRun(clips);
   return (
     <section className="media">
@@ -36,7 +37,7 @@ export function AudioView() {
           <article key={run} className="entry">
             <h2>
               <span className="swatch" style={{ background: colourOf(run) }} />
-              {run} <small>step {chosen.step.toLocaleString("en")}</small>
+              {run} <small>step {formatStep(chosen.step)}</small>
             </h2>
             {own
               .filter((clip) => clip.step === chosen.step)

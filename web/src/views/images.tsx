@@ -4,9 +4,10 @@ import { useMemo } from "react";
 import { PictureBox } from "../components/picture";
 import { Empty, Failed, Waiting } from "../components/states";
 import { Stepper, TagPicker, useTag } from "../components/tags";
-import { getJson } from "../data/api";
+import { getEntries } from "../data/api";
 import { useLoaded } from "../data/loading";
 import { byRun, latest, type Picture, stepsOf } from "../data/media";
+import { formatStep } from "../format/number";
 import { useChoice } from "../state/choice";
 import { useView, type View } from "../state/view";
 import "./media.css";
@@ -28,9 +29,9 @@ export function ImagesView() {
   const size = Math.min(LARGEST, Math.max(SMALLEST, view.size));
   const { tag, tags, pick } = useTag("image");
   const found = useLoaded(tag || null, generation, (signal) =>
-    getJson<{ images: Picture[]; leftOut: number }>("/api/images", { tag }, signal),
+    getEntries<Picture>("/api/images", "images", tag, signal),
   );
-  const pictures = useMemo(() => found.value?.images ?? [], [found.value]);
+  const pictures = useMemo(() => found.value ?? [], [found.value]);
   const runs = useMemo(() => byRun(pictures), [pictures]);
   const labels = useMemo(
     () => [...new Set(pictures.flatMap((one) => one.boxes?.labels ?? []))].sort(),
@@ -112,7 +113,7 @@ export function ImagesView() {
                 <figcaption title={run} style={{ width: size }}>
                   <span className="swatch" style={{ background: colourOf(run) }} />
                   <span className="name">{run}</span>
-                  <small>step {picture.step.toLocaleString("en")}</small>
+                  <small>step {formatStep(picture.step)}</small>
                 </figcaption>
                 <PictureBox
                   picture={picture}

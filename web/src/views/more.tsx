@@ -13,7 +13,7 @@ import { useLoaded } from "../data/loading";
 import { byRun, latest, stepsOf } from "../data/media";
 import { report } from "../data/report";
 import type { Column, Status } from "../data/types";
-import { plural } from "../format/number";
+import { formatStep, plural } from "../format/number";
 import { FRONT } from "../scale/turn";
 import { useChoice } from "../state/choice";
 import { useView } from "../state/view";
@@ -114,7 +114,7 @@ function MeshesPart() {
               <span className="swatch" style={{ background: colourOf(mesh.run) }} />
               {mesh.run}
               <small>
-                step {mesh.step.toLocaleString("en")}
+                step {formatStep(mesh.step)}
                 {mesh.batch > 1 && `, the first of ${mesh.batch}`}
               </small>
             </figcaption>

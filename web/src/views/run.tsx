@@ -9,7 +9,7 @@ import { StopRun } from "../components/stop";
 import { getJson } from "../data/api";
 import { useLoaded } from "../data/loading";
 import { flatten, type Output, type Story, spell, type Value } from "../data/story";
-import { formatNumber, formatTime } from "../format/number";
+import { formatNumber, formatStep, formatTime } from "../format/number";
 import { useChoice } from "../state/choice";
 import { useView } from "../state/view";
 import { DifferenceView } from "./difference";
@@ -95,7 +95,7 @@ function OneRun({ run }: { run: string }) {
         <ul>
           {marks.map((mark) => (
             <li key={`${mark.step} ${mark.wall_time} ${mark.text}`}>
-              step {formatNumber(mark.step)}: {mark.text}
+              step {formatStep(mark.step)}: {mark.text}
             </li>
           ))}
         </ul>

@@ -3,10 +3,10 @@
 import { Markdown } from "../components/markdown";
 import { Empty, Failed, Waiting } from "../components/states";
 import { Stepper, TagPicker, useTag } from "../components/tags";
-import { getJson } from "../data/api";
+import { getEntries } from "../data/api";
 import { useLoaded } from "../data/loading";
 import { byRun, latest, stepsOf, type TextEntry, type TextValue } from "../data/media";
-import { formatTime } from "../format/number";
+import { formatStep, formatTime } from "../format/number";
 import { useChoice } from "../state/choice";
 import { useView } from "../state/view";
 import "./media.css";
@@ -16,10 +16,10 @@ export function TextView() {
   const { generation, shown, colourOf } = useChoice();
   const { tag, tags, pick } = useTag("text");
   const found = useLoaded(tag || null, generation, (signal) =>
-    getJson<{ texts: TextEntry[]; leftOut: number }>("/api/texts", { tag }, signal),
+    getEntries<TextEntry>("/api/texts", "texts", tag, signal),
   );
   if (tags.length === 0) return <Empty>No run has logged text.</Empty>;
-  const entries = found.value?.texts ?? [];
+  const entries = found.value ?? [];
   const runs = byRun(entries);
   return (
     <section className="media">
@@ -43,7 +43,7 @@ export function TextView() {
           <article key={run} className="entry">
             <h2>
               <span className="swatch" style={{ background: colourOf(run) }} />
-              {run} <small>step {entry.step.toLocaleString("en")}</small>{" "}
+              {run} <small>step {formatStep(entry.step)}</small>{" "}
               <small>{formatTime(entry.wallTime)}</small>
             </h2>
             {view.isPlain ? <pre>{flat(entry.text)}</pre> : <Shown text={entry.text} />}
