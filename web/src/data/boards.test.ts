@@ -30,11 +30,12 @@ test("what is shown is told in a line", () => {
 });
 
 test("what a condition alone chose is followed, and names are taken as they are", () => {
-  const view = { search: "", where: "lr < 0.1", off: [] as string[] };
+  const view = { search: "", where: "lr < 0.1", off: [] as string[], on: null };
   expect(chooseSources(view, ["a", "b"])).toEqual({ ...NOTHING, where: "lr < 0.1" });
   for (const narrowed of [
     { ...view, search: "a" },
     { ...view, off: ["b"] },
+    { ...view, on: ["a"] },
   ]) {
     expect(chooseSources(narrowed, ["a"])).toEqual({ ...NOTHING, runs: ["a"] });
   }

@@ -2,6 +2,7 @@
 
 import { useSyncExternalStore } from "react";
 import { formatDuration } from "../format/number";
+import type { View } from "../state/address";
 import { getJson, sendJson } from "./api";
 
 export type BoardState = "STARTING" | "WAITING" | "RUNNING" | "TERMINATING" | "TERMINATED";
@@ -61,10 +62,10 @@ export function experimentOf(run: string): string {
 
 /** All that is listed and not switched off. What only a condition chose is followed by it. */
 export function chooseSources(
-  view: { search: string; where: string; off: readonly string[] },
+  view: Pick<View, "search" | "where" | "off" | "on">,
   shown: readonly string[],
 ): Sources {
-  const isFollowed = !view.search && view.off.length === 0;
+  const isFollowed = !view.search && !view.on && view.off.length === 0;
   return isFollowed
     ? { runs: null, experiments: [], where: view.where }
     : { runs: [...shown], experiments: [], where: "" };
