@@ -6,27 +6,12 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 import torch
+from batch_points import points, track
 from hypothesis import given
 from hypothesis import strategies as st
 
-import runfold as rf
 from runfold.errors import CannotLog
 from runfold.log.batches import Loader, Meter
-
-
-def track(folder, **options):
-    return rf.track(folder, code=False, system=False, **options)
-
-
-def points(folder):
-    """The steps and values of the tags in the group, without those that the clock decides."""
-    run = rf.open(folder)["."]
-    tags = [tag for tag in run.tags["scalar"] if not tag.endswith("seconds")]
-    tags = [tag for tag in tags if not tag.endswith("per_second")]
-    return {
-        tag: list(zip(run[tag].steps.tolist(), run[tag].values.tolist(), strict=True))
-        for tag in tags
-    }
 
 
 def test_batches_are_counted_and_validation_stands_at_the_last(tmp_path):
@@ -47,34 +32,6 @@ def test_batches_are_counted_and_validation_stands_at_the_last(tmp_path):
         "epoch": [(0, 1.0)],  # which has steps of its own
     }
     assert run.batch_count == 11
-
-
-def test_a_resumed_run_goes_on_counting(tmp_path):
-    with track(tmp_path) as run:
-        for loss in (4.0, 3.0, 2.0):
-            run.batch({"loss": loss})
-            run.log({"epoch": loss})
-    with track(tmp_path, resume=True) as run:
-        assert run.batch_count == 3
-        run.batch({"loss": 1.0})
-        run.log({"epoch": 1.0})
-    assert points(tmp_path) == {
-        "batch/loss": [(1, 4.0), (2, 3.0), (3, 2.0), (4, 1.0)],
-        "epoch": [(0, 4.0), (1, 3.0), (2, 2.0), (3, 1.0)],
-    }
-
-
-@pytest.mark.parametrize("options", [{"resume": True}, {"resume": 2}])
-def test_one_that_went_back_is_counted_from_there(tmp_path, options):
-    with track(tmp_path) as run:
-        for loss in (4.0, 3.0, 2.0):
-            run.batch({"loss": loss})
-    with track(tmp_path, **options) as run:
-        run.batch({"loss": 9.0}, step=None if options["resume"] == 2 else 2)
-        assert run.batch_count == 2
-    with track(tmp_path, resume=True) as run:
-        run.batch({"loss": 8.0})
-    assert points(tmp_path) == {"batch/loss": [(1, 4.0), (2, 9.0), (3, 8.0)]}
 
 
 def test_numbers_are_taken_as_log_takes_them(tmp_path):

@@ -41,7 +41,8 @@ def test_tensorboard_shows_a_mark_as_text(tmp_path):
 def test_a_mark_goes_with_the_steps_that_a_restart_voids(tmp_path):
     with rf.track(tmp_path, **QUIET) as run:
         run.mark("early", step=50)
-        run.mark("late", step=150)
+        run.log({"loss": 1.0}, step=150)
+        run.mark("late")
     with rf.track(tmp_path, resume=True, **QUIET) as run:
         # The first step that is said: the run goes on from there.
         run.mark("again", step=100)

@@ -18,8 +18,8 @@ Item = TypeVar("Item")
 
 # The group of all tags here, which the steps of other tags say nothing of.
 PREFIX = "batch/"
-
-_VALIDATION = "val_"
+# What the names of validation begin with.
+VALIDATION = "val_"
 # Rates of fewer seconds would be of the clock more than of the training, and dear.
 _RATE_SECONDS = 1.0
 
@@ -110,8 +110,8 @@ class Batches(SummaryWriter):
             tag = tags.get(name)
             if tag is None:
                 own = as_tag(name, "metrics")
-                is_plain = not validation or own.startswith(_VALIDATION)
-                tag = tags[name] = PREFIX + (own if is_plain else _VALIDATION + own)
+                is_plain = not validation or own.startswith(VALIDATION)
+                tag = tags[name] = PREFIX + (own if is_plain else VALIDATION + own)
             named[tag] = value
         return named
 

@@ -24,6 +24,7 @@ from runfold.log.environment import (
     list_packages,
 )
 from runfold.log.masking import mask_mapping
+from runfold.log.resumption import Resumption
 from runfold.log.status import Heart
 from runfold.log.summary import LOGDIR_VARIABLE, SummaryWriter, default_folder
 from runfold.log.system import PREFIX as SYSTEM
@@ -71,8 +72,8 @@ class Tracker(Batches):
             dataclass, a configuration of Hydra or pydantic; nested ones by dots.
         name: the run's folder below `logdir`.
         config: the whole configuration, of any of these kinds; also hparams.
-        resume: True goes on with the run in that folder, and what was logged there
-            from the first step on that is logged now is void; or that step.
+        resume: True goes on with the run in that folder; if the first step that is logged
+            now was logged there before, all from it on is void. Or that step.
         code: whether to record the code.
         system: whether to log system metrics, or every how many seconds.
         output: whether to record standard output and error.
@@ -112,6 +113,7 @@ class Tracker(Batches):
         super().__init__(os.path.join(folder, name) if name else folder, is_lazy=True, **options)
         self._hparams, self._config = hparams, config
         self._resume = resume
+        self._resumption: Resumption | None = None
         self._has_code, self._has_output = code, output
         self._system_seconds = 5.0 if system is True else float(system)
         self._command = list(command) if command is not None else None
@@ -242,13 +244,12 @@ class Tracker(Batches):
         if is_resumed and storage is not None:
             fetch_earlier(self.folder, storage, there)
         before = _next_steps(self.folder) if is_resumed else {}
-        self._next_step = max(
-            (step for tag, step in before.items() if not tag.startswith((*_OWN, BATCH))), default=0
-        )
-        self._batch_count = max(
-            (step - 1 for tag, step in before.items() if tag.startswith(BATCH)), default=0
-        )
-        if self._resume is not True and self._resume is not False:
+        earlier = Resumption({tag: before[tag] for tag in before if not tag.startswith(_OWN)})
+        self._next_step, self._batch_count = earlier.next_step, earlier.next_batch - 1
+        if self._resume is True:
+            self._resumption = None if earlier.is_over else earlier
+            self._choose_way()
+        elif is_resumed:
             self._batch_count = max(0, min(self._batch_count, self._resume - 1))
             self._void_from(self._resume)
         self._tell_settings()
@@ -313,10 +314,9 @@ class Tracker(Batches):
     def _choose_way(self) -> None:
         super()._choose_way()
         # The first number of a resumed run is looked at: it says where the run goes on.
-        self.is_ready = self.is_ready and self._resume is not True
+        self.is_ready = self.is_ready and self._resumption is None
 
     def _void_from(self, step: int) -> None:
-        self._resume = False
         self.put("session_start", step, self._time(None))
 
     def _step(self, step: Any, tag: str | None) -> int:
@@ -324,9 +324,13 @@ class Tracker(Batches):
         # Of whatever kind: the first step that is logged says where the run goes on.
         is_said = step is not None or self._default_step is not None
         is_own = tag is not None and tag.startswith(_OWN)
-        if self._resume is True and is_said and not is_own and self._is_heard():
-            self._void_from(index)
-            self._choose_way()
+        is_first = self._resume is True and is_said and not is_own and self._is_heard()
+        if is_first and self._resumption is not None:
+            if self._resumption.goes_back(index, tag):
+                self._void_from(index)
+            if self._resumption.is_over:
+                self._resumption = None
+                self._choose_way()
         return index
 
 

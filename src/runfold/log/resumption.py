@@ -1,0 +1,60 @@
+"""Where a resumed run goes on: by the first step that it says, of its batches and of the rest."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from runfold.log.arrays import warn
+from runfold.log.batches import PREFIX as BATCH
+from runfold.log.batches import VALIDATION
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class Resumption:
+    """What a run had logged before: batches are counted in one way, all else in another.
+
+    Attributes:
+        next_step, next_batch: the first of each that was not there yet.
+    """
+
+    def __init__(self, before: Mapping[str, int]) -> None:
+        """Take the step after the last one of each tag."""
+        batches = [step for tag, step in before.items() if tag.startswith(BATCH)]
+        others = [step for tag, step in before.items() if not tag.startswith(BATCH)]
+        self.next_batch = max(batches, default=1)
+        self.next_step = max(others, default=0)
+        # Of which nothing was logged yet since then; whether of batches.
+        self._awaited = {is_batch for is_batch, some in ((True, batches), (False, others)) if some}
+
+    @property
+    def is_over(self) -> bool:
+        """Whether no step can be the first any more."""
+        return not self._awaited
+
+    def goes_back(self, step: int, tag: str | None) -> bool:
+        """Whether what was logged from this step on is void now.
+
+        That would be so for tags of either count: where few steps of the one would void
+        many batches, nothing is, and a warning tells of it.
+        """
+        is_batch = tag is not None and tag.startswith(BATCH)
+        if is_batch not in self._awaited:
+            return False
+        if tag is not None and tag.startswith(BATCH + VALIDATION) and step == self.next_batch - 1:
+            return False  # of the last batch, which says nothing of the next
+        self._awaited.discard(is_batch)
+        if is_batch:
+            return step < self.next_batch
+        if step >= self.next_step:
+            return False
+        if 1 < self.next_batch > step:
+            warn(
+                f"Step {step} was logged before the run was resumed, as were all up to "
+                f"{self.next_step - 1}. What is there stays beside what comes now: a restart at "
+                f"this step would also hide the batches from {step} on. To hide all of that, "
+                f"use resume={step}."
+            )
+            return False
+        return True

@@ -1,0 +1,18 @@
+"""Runs that log batches, and what is found of them."""
+
+import runfold as rf
+
+
+def track(folder, **options):
+    return rf.track(folder, code=False, system=False, **options)
+
+
+def points(folder):
+    """The steps and values of the tags in the group, without those that the clock decides."""
+    run = rf.open(folder)["."]
+    tags = [tag for tag in run.tags["scalar"] if not tag.endswith("seconds")]
+    tags = [tag for tag in tags if not tag.endswith("per_second")]
+    return {
+        tag: list(zip(run[tag].steps.tolist(), run[tag].values.tolist(), strict=True))
+        for tag in tags
+    }
