@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from runfold.cli.terminal import Column, CommandError, note, print_json, print_table
 from runfold.state import state_folder
+from runfold.storage.address import mask_url
 from runfold.text import escape, human_count, human_duration, human_list
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ def _describe(one: Instance) -> dict[str, Any]:
 def _say_sources(one: Instance) -> str:
     """What an instance shows, in a line."""
     sources = one.sources
-    parts = [*sources.experiments, *(sources.runs or ())] or list(sources.logdirs)
+    parts = [*sources.experiments, *(sources.runs or ())] or [*map(mask_url, sources.logdirs)]
     told = human_list(parts)
     return f"{told} where {escape(sources.where)}" if sources.where else told
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NoReturn, Protocol, cast
 import runfold
 from runfold.cli import COMMANDS
 from runfold.cli.terminal import note
+from runfold.storage.address import mask_url
 from runfold.text import did_you_mean
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ class Parser(argparse.ArgumentParser):
         if message.startswith(prefix):
             wrong = message.removeprefix(prefix).split()[0]
             hint = " " + did_you_mean(wrong, self._option_string_actions)
-        note(f"{self.prog}: {message}.{hint.rstrip()} See `{self.prog} --help`.")
+        note(f"{self.prog}: {mask_url(message)}.{hint.rstrip()} See `{self.prog} --help`.")
         sys.exit(2)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 import time
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from runfold.cli.actions import Action, add_actions, add_logdir
 from runfold.cli.instances import add_list, open_store, print_list
 from runfold.cli.terminal import CommandError, note, print_json
 from runfold.serve.tensorboards.lines import LEVELS, choose_lines
+from runfold.storage.address import mask_url
 from runfold.text import escape
 
 if TYPE_CHECKING:
@@ -288,7 +290,7 @@ def _config(options: argparse.Namespace) -> int:
             "id": one.id,
             "name": one.name,
             "description": one.description,
-            "sources": one.sources,
+            "sources": replace(one.sources, logdirs=tuple(map(mask_url, one.sources.logdirs))),
             "idle_timeout": settings.idle_timeout,
             "config": dict(settings.flags),
             "arguments": settings.to_arguments(),

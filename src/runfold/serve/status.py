@@ -10,6 +10,7 @@ from starlette.routing import Route
 import runfold
 from runfold.serve.answer import JsonResponse
 from runfold.serve.tensorboards.boards import no_runs
+from runfold.storage.address import mask_url
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -30,7 +31,9 @@ def _describe(source: Source) -> dict[str, object]:
     return {
         "version": runfold.__version__,
         "hasLogdir": tuple(map(os.path.abspath, source.paths)) != (no_runs(),),
-        "title": ", ".join(os.path.basename(os.path.abspath(path)) for path in source.paths),
+        "title": ", ".join(
+            os.path.basename(os.path.abspath(mask_url(path))) for path in source.paths
+        ),
         "generation": source.generation,
         "runs": len(runs),
         "isLive": source.is_live,

@@ -16,6 +16,7 @@ from runfold.serve.answer import JsonResponse
 from runfold.serve.errors import BadRequest, NotFound
 from runfold.serve.request import Limit, read_json, read_query
 from runfold.serve.security import PROXY
+from runfold.storage.address import mask_url
 from runfold.text import not_one_of
 
 if TYPE_CHECKING:
@@ -182,7 +183,7 @@ def _describe(boards: Boards, instance: Instance, here: tuple[str, ...]) -> dict
         "state": instance.state,
         "path": f"{PROXY}{instance.id}/",
         "description": instance.description,
-        "logdirs": [os.path.basename(path.rstrip("/")) for path in sources.logdirs],
+        "logdirs": [os.path.basename(mask_url(path).rstrip("/")) for path in sources.logdirs],
         "isHere": sources.logdirs == here,
         "runs": sources.runs,
         "experiments": sources.experiments,
