@@ -90,6 +90,9 @@ class Proxy:
             except OSError:
                 return
             server = socket.create_connection(("127.0.0.1", self._upstream))
+            for one in (client, server):
+                # Small messages, of which SFTP has many, would wait for each other.
+                one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             with self._lock:
                 self._open |= {client, server}
             for source, target in ((client, server), (server, client)):

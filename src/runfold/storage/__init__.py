@@ -2,6 +2,7 @@
 
     address     what a URL looks like, and which driver it needs
     store       files below a URL: listed, read in parts, written whole, appended to
+    sftp        the driver for those of a server
     choice      which files of a run's folder travel; projector: those of embeddings
     sender      what a store lacks of a folder, and the sending of it; freight: large files
     upload      the same in the background, while training goes on

@@ -31,6 +31,8 @@ _DRIVERS = {
     "file": _Driver("fsspec", ""),
 }
 
+# What follows the last `@` is a host, with a port or without.
+_PORT = re.compile(r"(^|@)(\[[^\]@]*\]|[^:@\[\]?#]+)(:[0-9]{1,5})?$")
 _BUCKETS = ("s3", "s3a", "gs", "gcs")
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(.*)", re.DOTALL)
@@ -96,6 +98,12 @@ def check_url(url: str) -> None:
         raise CannotStore(
             f"{show_url(url)}: the URL of a bucket has no user and no password. Give them where "
             "its driver looks for them, such as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
+        )
+    if scheme in ("sftp", "ssh") and not _PORT.search(rest.partition("/")[0]):
+        # Not shown: what stands there may be the beginning of a password.
+        raise CannotStore(
+            f"{scheme}://***: after the host stands no port. "
+            "In a password, write / as %2F, ? as %3F and # as %23."
         )
     if find_spec(driver.module) is None:
         raise CannotStore(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import math
 import os
 import threading
@@ -25,6 +26,10 @@ _LARGEST_PART = 5 << 30
 _DISKS = ("file", "sftp", "ssh")
 # Files are fetched in ranges of so many bytes.
 BLOCK = 8 << 20
+# What drivers log goes where the program's own log goes, and not to stderr where it has none:
+# that a store fails is told by an error, or a warning.
+_LOGGERS = ("paramiko", "gcsfs", "s3fs", "fsspec", "azure")
+_SILENCE = logging.NullHandler()
 _TIMES = ("LastModified", "mtime", "updated", "last_modified")
 
 
@@ -58,13 +63,10 @@ class Store:
         """All files by name, and the URL's own file by an empty name; none where nothing is."""
         system, root = self._open()
         system.invalidate_cache()
-        try:
+        if self.scheme in _DISKS:
+            found = _find_on_disk(system, root)
+        else:
             found = system.find(root, detail=True)
-        except FileNotFoundError:
-            # No such folder. That there is no such bucket is another matter.
-            if self.scheme not in _DISKS:
-                raise
-            return {}
         return {
             path[len(root) :].strip("/"): Entry(int(info["size"]), _time_of(info, path))
             for path, info in found.items()
@@ -112,11 +114,16 @@ class Store:
 
     def put(self, name: str, source: str, advance: Callable[[], object] | None = None) -> None:
         """Copy a file there, whole or not at all; `advance` is called as it goes on."""
+        from fsspec import AbstractFileSystem
         from fsspec.callbacks import Callback
 
         callback = Callback(hooks={"advance": lambda *_, **__: advance and advance()})
         with self._place(name) as (system, path):
-            system.put_file(source, path, callback=callback)
+            if self.scheme == "file":
+                # The driver's own calls nobody back.
+                AbstractFileSystem.put_file(system, source, path, callback=callback)
+            else:
+                system.put_file(source, path, callback=callback)
 
     def can_append(self, start: int) -> bool:
         """Whether what follows so many bytes can be sent without those."""
@@ -197,21 +204,49 @@ class Store:
     def _open(self) -> tuple[Any, str]:
         """The driver and the path there; the child of a fork opens its own."""
         if self._opened is None or self._opened[0] != os.getpid():
-            from fsspec.core import url_to_fs
-
-            # What was listed before must not hide what is new.
-            options = _options(self.scheme)
-            system, root = url_to_fs(self.url, use_listings_cache=False, **options)
+            system, root = _open_driver(self.scheme, self.url)
             self._opened = os.getpid(), system, root.rstrip("/")
         return self._opened[1], self._opened[2]
 
 
-def _options(scheme: str) -> dict[str, Any]:
-    """What is asked of a driver beyond its own standard."""
-    if scheme not in ("s3", "s3a") or "AWS_MAX_ATTEMPTS" in os.environ:
+def _open_driver(scheme: str, url: str) -> tuple[Any, str]:
+    """The driver of a URL, and the path there as the driver has it."""
+    for name in _LOGGERS:
+        logging.getLogger(name).addHandler(_SILENCE)
+    if scheme in ("sftp", "ssh"):
+        from runfold.storage.sftp import open_sftp
+
+        return open_sftp(url)
+    from fsspec.core import url_to_fs
+
+    # What was listed before must not hide what is new.
+    options: dict[str, Any] = {"use_listings_cache": False}
+    if scheme in ("s3", "s3a") and "AWS_MAX_ATTEMPTS" not in os.environ:
+        # It would try five times, five times over: who waits has a copy, or a better thing to do.
+        options["config_kwargs"] = {"retries": {"total_max_attempts": 3, "mode": "standard"}}
+    system, root = url_to_fs(url, **options)
+    return system, root
+
+
+def _find_on_disk(system: Any, root: str) -> dict[str, Any]:
+    """The files of a folder, or a file itself, by path; none where neither is.
+
+    Raises where the disk cannot be reached: the driver would say that it is empty.
+    """
+    try:
+        top = system.info(root or "/")
+    except FileNotFoundError:
         return {}
-    # It would try five times, five times over: who waits has a copy, or a better thing to do.
-    return {"config_kwargs": {"retries": {"total_max_attempts": 3, "mode": "standard"}}}
+    if top["type"] == "file":
+        return {root: top}
+    found: dict[str, Any] = system.find(root or "/", detail=True, on_error=_pass_over)
+    return found
+
+
+def _pass_over(error: OSError) -> None:
+    """Leave out a folder that is gone, or may not be read."""
+    if not isinstance(error, FileNotFoundError | PermissionError):
+        raise error
 
 
 def explain(error: BaseException) -> str:
