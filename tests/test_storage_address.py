@@ -65,11 +65,13 @@ def test_a_bucket_with_a_password_is_refused_before_a_driver_can_tell_it():
     assert "hush" not in str(raised.value)
 
 
-def test_containers_of_one_account_have_copies_of_their_own(tmp_path, monkeypatch):
+def test_containers_and_accounts_have_copies_of_their_own(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr("runfold.storage.address.find_spec", lambda _: True)
     one, other = (Mirror(f"abfs://{name}@account/runs").root for name in ("one", "other"))
     assert one != other
+    monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_NAME", "another")
+    assert Mirror("abfs://one@account/runs").root != one
     assert "hush" not in Mirror("sftp://me:hush@host/runs").root
 
 
@@ -85,6 +87,20 @@ def test_containers_of_one_account_have_copies_of_their_own(tmp_path, monkeypatc
 def test_credentials_are_not_shown(text, shown):
     assert mask_url(text) == shown
     assert explain(OSError(text)) == shown.rstrip(".")
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (FileNotFoundError("b/bucket/o"), "not found (b/bucket/o)"),
+        (FileNotFoundError("The bucket is gone."), "The bucket is gone"),
+        (OSError("No such container.\nRequestId:1\nContent: <?xml?>"), "No such container"),
+        (PermissionError(), "permission denied"),
+        (ValueError("404"), "ValueError 404"),
+    ],
+)
+def test_what_a_driver_says_is_told_in_a_line(error, told):
+    assert explain(error) == told
 
 
 def test_a_message_about_a_url_has_no_password():

@@ -35,7 +35,10 @@ _WORKERS = 8
 # a longer one is not the old one grown.
 _OVERLAP = 1024
 # Where the same bucket is another one.
-_ENDPOINTS = ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "FSSPEC_S3_ENDPOINT_URL")
+_ENDPOINTS = (
+    *("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "FSSPEC_S3_ENDPOINT_URL"),
+    *("STORAGE_EMULATOR_HOST", "AZURE_STORAGE_ACCOUNT_NAME", "AZURE_STORAGE_CONNECTION_STRING"),
+)
 
 
 class Mirror:

@@ -26,6 +26,7 @@ _LARGEST_PART = 5 << 30
 _DISKS = ("file", "sftp", "ssh")
 # Files are fetched in ranges of so many bytes.
 BLOCK = 8 << 20
+_AZURE = ("az", "abfs", "abfss")
 # What drivers log goes where the program's own log goes, and not to stderr where it has none:
 # that a store fails is told by an error, or a warning.
 _LOGGERS = ("paramiko", "gcsfs", "s3fs", "fsspec", "azure")
@@ -67,6 +68,9 @@ class Store:
             found = _find_on_disk(system, root)
         else:
             found = system.find(root, detail=True)
+            # What adlfs has for the URL of a file.
+            if isinstance(found, list):
+                found = {path: system.info(path) for path in found}
         return {
             path[len(root) :].strip("/"): Entry(int(info["size"]), _time_of(info, path))
             for path, info in found.items()
@@ -225,6 +229,12 @@ def _open_driver(scheme: str, url: str) -> tuple[Any, str]:
         # It would try five times, five times over: who waits has a copy, or a better thing to do.
         options["config_kwargs"] = {"retries": {"total_max_attempts": 3, "mode": "standard"}}
     system, root = url_to_fs(url, **options)
+    if scheme in _AZURE:
+        # It would wait for 15, 18 and 24 seconds, at every request, and takes no option.
+        with contextlib.suppress(AttributeError):
+            policy = system.service_client._config.retry_policy
+            policy.initial_backoff = policy.random_jitter_range = 0
+            policy.increment_base = 1
     return system, root
 
 
@@ -251,12 +261,23 @@ def _pass_over(error: OSError) -> None:
 
 def explain(error: BaseException) -> str:
     """What a driver's error says, in one line and without credentials."""
-    text = " ".join(str(error).split()).rstrip(".")
+    # Azure's go on with the whole answer.
+    text = " ".join(str(error).strip().partition("\n")[0].split()).rstrip(".")
     if isinstance(error, PermissionError):
         text = f"permission denied ({text})" if text else "permission denied"
+    elif isinstance(error, FileNotFoundError) and " " not in text:
+        # Google's has a path, and no word.
+        text = f"not found ({text})"
     elif not text or text.isdigit() or isinstance(error, KeyError):
         text = f"{type(error).__name__} {text}".strip()
     return mask_url(text)
+
+
+def is_refusal(error: BaseException) -> bool:
+    """Whether a store that answers has said no: there is no such bucket, or no permission."""
+    # Azure's errors and Google's have the answer's status.
+    status = getattr(error, "status_code", getattr(error, "code", None))
+    return isinstance(error, FileNotFoundError | PermissionError) or status in (401, 403, 404)
 
 
 def _time_of(info: dict[str, Any], path: str) -> float:

@@ -15,7 +15,7 @@ from runfold.storage.choice import STOP, is_artifact, is_event_file
 from runfold.storage.earlier import list_fetched
 from runfold.storage.finish import finish_elsewhere, is_ending
 from runfold.storage.sender import Sender
-from runfold.storage.store import Store, explain
+from runfold.storage.store import Store, explain, is_refusal
 from runfold.text import escape, human_count, human_list
 
 if TYPE_CHECKING:
@@ -139,8 +139,8 @@ class Uploader:
                 self._fail(error, failures)
                 wait = min(_LONGEST_BACKOFF, 2.0 ** (failures - 1))
                 if is_last:
-                    # A store that answers, but has no such bucket or says no, is not down.
-                    tries += isinstance(error, FileNotFoundError | PermissionError)
+                    # A store that says no is not down.
+                    tries += is_refusal(error)
                     if tries == _LAST_TRIES:
                         return
                     self._given_up.wait(min(wait, _LAST_BACKOFF))
