@@ -20,7 +20,6 @@ from runfold.core.collected cimport (
     new_value,
 )
 from runfold.core.event cimport (
-    AUDIO,
     BAD_HISTOGRAM,
     BAD_TENSOR,
     COLLECTED,
@@ -28,7 +27,6 @@ from runfold.core.event cimport (
     FILE_VERSION,
     GRAPH,
     HISTOGRAM,
-    IMAGE,
     MALFORMED,
     META_GRAPH,
     NOTHING,
@@ -53,27 +51,18 @@ from runfold.core.fields cimport (
     EVENT_SUMMARY,
     EVENT_WALL_TIME,
     RUN_METADATA_TAG,
-    SESSION_STARTED,
-    SESSION_STATUS,
     SUMMARY_VALUE,
-    VALUE_AUDIO,
-    VALUE_HISTOGRAM,
-    VALUE_IMAGE,
-    VALUE_METADATA,
-    VALUE_SIMPLE,
-    VALUE_TAG,
-    VALUE_TENSOR,
 )
 from runfold.core.histogram cimport histogram_is_valid
 from runfold.core.metadata cimport keep_metadata
 from runfold.core.plain cimport Plain, read_plain
 from runfold.core.record cimport HEADER_SIZE
+from runfold.core.stored cimport StoredValue, read_session_log, read_stored_value
 from runfold.core.tags cimport SCALARS_PLUGIN, UNKNOWN_PLUGIN, next_tag
 from runfold.core.tensor cimport Tensor, parse_tensor, scalar_value, tensor_fits
 from runfold.core.wire cimport (
     Cursor,
     read_bytes,
-    read_fixed32,
     read_fixed64,
     read_key,
     read_varint,
@@ -116,63 +105,35 @@ cdef bint read_tensor(Value* value, Cursor message, bint is_in_order) noexcept n
 cdef Outcome read_value(Collected* into, Cursor message) noexcept nogil:
     """Read one Summary.Value into the values of the event."""
     cdef Value* value = new_value(into, NOTHING, message)
-    cdef Cursor at = message
-    cdef Cursor name, body, metadata
-    cdef uint32_t field, wire_type, key, bits
-    cdef float simple
+    cdef StoredValue stored
     cdef Outcome outcome
-    cdef bint has_metadata = False
     if value == NULL:
         return OUT_OF_MEMORY
-    name.at = name.end = metadata.at = metadata.end = NULL
-    while at.at < at.end:
-        if not read_key(&at, &field, &wire_type):
-            return MALFORMED
-        key = field << 3 | wire_type
-        if key == VALUE_TAG:
-            if not read_bytes(&at, &name):
-                return MALFORMED
-        elif key == VALUE_SIMPLE:
-            if not read_fixed32(&at, &bits):
-                return MALFORMED
-            memcpy(&simple, &bits, 4)
-            value.scalar = simple
-            value.form = SCALAR
-        elif key in (VALUE_TENSOR, VALUE_HISTOGRAM, VALUE_IMAGE, VALUE_AUDIO):
-            if not read_bytes(&at, &body):
-                return MALFORMED
-            # Of several, the last counts, as for protobuf.
-            if key == VALUE_TENSOR:
-                value.form = TENSOR
-            elif key == VALUE_HISTOGRAM:
-                value.form = HISTOGRAM
-            else:
-                value.form = IMAGE if key == VALUE_IMAGE else AUDIO
-        elif key == VALUE_METADATA:
-            if not read_bytes(&at, &metadata):
-                return MALFORMED
-            has_metadata = True
-        elif not skip_field(&at, field, wire_type):
-            return MALFORMED
-    if value.form == NOTHING and not has_metadata and not into.is_in_order:
+    if not read_stored_value(message, &stored):
+        return MALFORMED
+    if stored.form == NOTHING and not stored.has_metadata and not into.is_in_order:
         return COLLECTED
-    value.tag = next_tag(into.tags, into.previous_tag, name)
+    value.form = stored.form
+    value.tag = next_tag(into.tags, into.previous_tag, stored.name)
     if value.tag < 0:
         return OUT_OF_MEMORY
     into.previous_tag = value.tag
     into.values_size += 1
     value.plugin = into.tags.tags[value.tag].plugin
-    if has_metadata:
+    if stored.has_metadata:
         outcome = keep_metadata(
-            into.tags, value.tag, metadata, &value.plugin, &value.is_first_metadata)
+            into.tags, value.tag, stored.metadata, &value.plugin, &value.is_first_metadata)
         if outcome != COLLECTED:
             return outcome
-    if value.form == TENSOR:
-        if not read_tensor(value, body, into.is_in_order):
+    if value.form == SCALAR:
+        value.scalar = stored.simple
+    elif value.form == TENSOR:
+        if not read_tensor(value, stored.body, into.is_in_order):
             return MALFORMED
-    elif value.form == HISTOGRAM and not into.is_in_order and not histogram_is_valid(body):
-        value.note = BAD_HISTOGRAM
-        value.is_dropped = True
+    elif value.form == HISTOGRAM and not into.is_in_order:
+        if not histogram_is_valid(stored.body):
+            value.note = BAD_HISTOGRAM
+            value.is_dropped = True
     return COLLECTED
 
 
@@ -192,21 +153,6 @@ cdef Outcome read_summary(Collected* into, Cursor summary) noexcept nogil:
         elif not skip_field(&summary, field, wire_type):
             return MALFORMED
     return COLLECTED
-
-
-cdef bint read_session_log(Cursor log, bint* is_start) noexcept nogil:
-    cdef uint32_t field, wire_type
-    cdef uint64_t status
-    while log.at < log.end:
-        if not read_key(&log, &field, &wire_type):
-            return 0
-        if field << 3 | wire_type == SESSION_STATUS:
-            if not read_varint(&log, &status):
-                return 0
-            is_start[0] = status == SESSION_STARTED
-        elif not skip_field(&log, field, wire_type):
-            return 0
-    return 1
 
 
 cdef Outcome add_payload(Collected* into, int32_t form, Cursor bytes_, Cursor* tag) noexcept nogil:

@@ -5,12 +5,8 @@ from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy, memset
 
 from runfold.core.event cimport (
-    AUDIO,
     COLLECTED,
-    HISTOGRAM,
-    IMAGE,
     MALFORMED,
-    NOTHING,
     OUT_OF_MEMORY,
     SCALAR,
     TENSOR,
@@ -25,18 +21,10 @@ from runfold.core.fields cimport (
     EVENT_STEP,
     EVENT_SUMMARY,
     EVENT_WALL_TIME,
-    SESSION_STARTED,
-    SESSION_STATUS,
     SUMMARY_VALUE,
-    VALUE_AUDIO,
-    VALUE_HISTOGRAM,
-    VALUE_IMAGE,
-    VALUE_METADATA,
-    VALUE_SIMPLE,
-    VALUE_TAG,
-    VALUE_TENSOR,
 )
 from runfold.core.metadata cimport keep_metadata
+from runfold.core.stored cimport StoredValue, read_session_log, read_stored_value
 from runfold.core.tags cimport SCALARS_PLUGIN, Tags, next_tag
 from runfold.core.tensor cimport Tensor, parse_tensor, scalar_value
 from runfold.core.wire cimport (
@@ -151,40 +139,15 @@ cdef class Scanner:
         return &self.values[number]
 
     cdef Outcome read_value(self, Value* value) except OUT_OF_MEMORY:
-        cdef Cursor at = value.message
-        cdef Cursor metadata, body
-        cdef uint32_t field, wire_type, key
+        cdef StoredValue stored
         cdef bint is_first
         cdef Tensor tensor
         cdef double number
         cdef Outcome outcome
-        value.name.at = value.name.end = at.at
-        value.form = NOTHING
-        body.at = body.end = metadata.at = metadata.end = NULL
-        while at.at < at.end:
-            if not read_key(&at, &field, &wire_type):
-                return MALFORMED
-            key = field << 3 | wire_type
-            if key == VALUE_TAG:
-                if not read_bytes(&at, &value.name):
-                    return MALFORMED
-            elif key in (VALUE_TENSOR, VALUE_HISTOGRAM, VALUE_IMAGE, VALUE_AUDIO):
-                if not read_bytes(&at, &body):
-                    return MALFORMED
-                if key == VALUE_TENSOR:
-                    value.form = TENSOR
-                elif key == VALUE_HISTOGRAM:
-                    value.form = HISTOGRAM
-                else:
-                    value.form = IMAGE if key == VALUE_IMAGE else AUDIO
-            elif key == VALUE_METADATA:
-                if not read_bytes(&at, &metadata):
-                    return MALFORMED
-                value.has_metadata = True
-            elif not skip_field(&at, field, wire_type):
-                return MALFORMED
-            elif key == VALUE_SIMPLE:
-                value.form = SCALAR
+        if not read_stored_value(value.message, &stored):
+            return MALFORMED
+        value.name, value.form = stored.name, stored.form
+        value.has_metadata = stored.has_metadata
         value.tag = next_tag(&self.tags.table, self.previous_tag, value.name)
         if value.tag < 0:
             raise MemoryError
@@ -192,13 +155,13 @@ cdef class Scanner:
         value.plugin = self.tags.table.tags[value.tag].plugin
         if value.has_metadata:
             outcome = keep_metadata(
-                &self.tags.table, value.tag, metadata, &value.plugin, &is_first)
+                &self.tags.table, value.tag, stored.metadata, &value.plugin, &is_first)
             if outcome == OUT_OF_MEMORY:
                 raise MemoryError
             if outcome != COLLECTED:
                 return outcome
         if value.form == TENSOR and value.plugin <= SCALARS_PLUGIN:
-            if parse_tensor(body, &tensor) and scalar_value(&tensor, &number) > 0:
+            if parse_tensor(stored.body, &tensor) and scalar_value(&tensor, &number) > 0:
                 value.form = SCALAR
         return COLLECTED
 
@@ -206,18 +169,5 @@ cdef class Scanner:
 cdef bint is_start(Cursor field) noexcept:
     """Whether a session log, its length before it, says that a session begins."""
     cdef Cursor log
-    cdef uint32_t number, wire_type
-    cdef uint64_t status
     cdef bint found = False
-    if not read_bytes(&field, &log):
-        return 0
-    while log.at < log.end:
-        if not read_key(&log, &number, &wire_type):
-            return 0
-        if number << 3 | wire_type == SESSION_STATUS:
-            if not read_varint(&log, &status):
-                return 0
-            found = status == SESSION_STARTED
-        elif not skip_field(&log, number, wire_type):
-            return 0
-    return found
+    return read_bytes(&field, &log) and read_session_log(log, &found) and found
