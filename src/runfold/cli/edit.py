@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from runfold.cli.terminal import CommandError, note, print_json
 from runfold.text import escape, human_bytes, human_count
@@ -139,6 +139,11 @@ def add_places(parser: Parser) -> None:
     )
 
 
+def chosen_places(options: argparse.Namespace) -> dict[str, Any]:
+    """What `edit` and `repair` are told of where the result goes, besides the output."""
+    return {name: getattr(options, name) for name in ("in_place", "backup", "dry_run", "force")}
+
+
 def _add_list(parser: Parser, option: str, name: str, text: str, default: str = "none") -> None:
     parser.add_argument(
         option,
@@ -178,10 +183,7 @@ def run(options: argparse.Namespace) -> int:
     report = edit(
         options.logdir,
         options.output,
-        in_place=options.in_place,
-        backup=options.backup,
-        dry_run=options.dry_run,
-        force=options.force,
+        **chosen_places(options),
         **{one.name: getattr(rules, one.name) for one in dataclasses.fields(rules)},
     )
     if options.json:

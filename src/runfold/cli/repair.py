@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from runfold.cli.edit import add_places
+from runfold.cli.edit import add_places, chosen_places
 from runfold.cli.terminal import note, print_json
 from runfold.text import escape
 
@@ -41,14 +41,7 @@ def run(options: argparse.Namespace) -> int:
     """Repair, and say what was lost."""
     from runfold.edit import repair
 
-    report = repair(
-        options.logdir,
-        options.output,
-        in_place=options.in_place,
-        backup=options.backup,
-        dry_run=options.dry_run,
-        force=options.force,
-    )
+    report = repair(options.logdir, options.output, **chosen_places(options))
     if options.json:
         print_json(report)
     else:
