@@ -1,6 +1,7 @@
 """`runfold demo`: a real ensemble, and a folder that is never another's."""
 
 import shlex
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -52,7 +53,7 @@ def test_output_lists_runs_final_values_and_problems(demo: tuple[Path, str, str]
     assert out.count("  finished  ") == 10
     assert "$ runfold check demo-runs\n" in out
     assert "No problems in 10 event files" in err
-    assert "Next, try:\n  runfold show demo-runs " in out
+    assert "  runfold serve demo-runs " in out
 
 
 def test_what_is_shown_can_be_typed_in_a_shell(demo: tuple[Path, str, str]) -> None:
@@ -61,6 +62,21 @@ def test_what_is_shown_can_be_typed_in_a_shell(demo: tuple[Path, str, str]) -> N
     answer = run_apart(*shlex.split(query)[2:], cwd=folder.parent).stdout
     assert answer in out
     assert len(answer.splitlines()) == 3
+
+
+def test_what_to_try_next_is_found_by_the_shell(demo: tuple[Path, str, str]) -> None:
+    folder, out, _ = demo
+    lines = out.partition("Next, try:\n")[2].splitlines()
+    script = "\n".join(line for line in lines if " ls " in line or "export PATH" in line)
+    done = subprocess.run(
+        ["/bin/sh", "-euc", script],
+        cwd=folder.parent,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    assert "lr-0.1/seed-0" in done.stdout
 
 
 def test_folder_of_someone_else_is_refused(

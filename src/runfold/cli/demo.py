@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import sys
 import time
 from typing import TYPE_CHECKING
 
@@ -125,9 +127,15 @@ def _train_all(folder: str) -> None:
 
 def _next_steps(folder: str, reduced: str) -> str:
     run = _name(RATES[-1], SEEDS[0])
+    experiment = run.partition("/")[0]
     plain, folder, reduced = escape(folder), as_typed(folder), as_typed(reduced)
+    # `make demo` has the command in a virtual environment that nobody has activated.
+    programs = as_typed(os.path.dirname(sys.executable))
+    path = "" if shutil.which("runfold") else f'  export PATH={programs}:"$PATH"\n'
     return f"""\
 Next, try:
+{path}  runfold serve {folder}   # all of it in the browser, live
+  runfold tensorboard start {experiment} --logdir {folder}   # real TensorBoard, of these alone
   runfold show {folder} {run} val/accuracy
   runfold show {folder} {run} boundary
   runfold ls --tags {folder}
