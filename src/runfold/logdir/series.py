@@ -8,6 +8,8 @@ from runfold.text import escape
 
 if TYPE_CHECKING:
     import numpy as np
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
 
@@ -45,6 +47,47 @@ class Series:
 
     def __len__(self) -> int:
         return len(self.steps)
+
+    def plot(
+        self,
+        *,
+        x: str = "step",
+        smooth: float = 0.0,
+        log_x: bool = False,
+        log_y: bool = False,
+        ax: Axes | None = None,
+        title: str | None = None,
+        legend: bool = True,
+        size: tuple[float, float] | None = None,
+    ) -> Figure:
+        """A figure of the curve, as `Reduced.plot` draws folded ones.
+
+        Args:
+            x: "step" or "wall_time".
+            smooth: TensorBoard's smoothing, 0 to 1.
+            log_x: a logarithmic x-axis.
+            log_y: a logarithmic y-axis.
+            ax: draw here instead of in a figure of its own.
+            title: above it.
+            legend: whether to name the run.
+            size: of the figure, in inches.
+
+        Example:
+            >>> run["val/loss"].plot(smooth=0.6).savefig("loss.pdf")
+        """
+        from runfold.plot.single import plot_series
+
+        return plot_series(
+            self,
+            x,
+            smooth=smooth,
+            log_x=log_x,
+            log_y=log_y,
+            ax=ax,
+            title=title,
+            legend=legend,
+            size=size,
+        )
 
     def __repr__(self) -> str:
         count = len(self.steps)

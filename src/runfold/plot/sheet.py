@@ -250,6 +250,8 @@ def _lost(tag: str, count: int, where: str) -> str:
 
 def _name(folded: Folded, group: str, tags: list[str]) -> str:
     """The group's name and how many runs it has, over all tags that are drawn."""
+    if folded.groups[group].runs == (group,):
+        return group  # a run alone, under its own name
     curves = folded.groups[group].curves
     counts = [len(curves[tag].runs) for tag in tags if tag in curves]
     low, high = min(counts), max(counts)

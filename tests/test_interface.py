@@ -1,0 +1,46 @@
+"""What is promised at first sight: one script that opens, asks, folds and logs."""
+
+from pathlib import Path
+
+import pytest
+
+import runfold as rf
+
+
+@pytest.fixture
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> rf.Runs:
+    monkeypatch.chdir(tmp_path)
+    for seed, lr in ((1, 0.01), (2, 0.01), (3, 0.1), (4, 0.1)):
+        with rf.track(f"runs/seed-{seed}", hparams={"lr": lr}, system=False) as run:
+            for step in range(3):
+                losses = {"train/loss": lr / (step + seed), "val/loss": lr / (step + 2 * seed)}
+                run.log(losses, step=step)
+    return rf.open("runs/")
+
+
+def test_every_point_is_a_row_and_every_tag_a_column(runs: rf.Runs) -> None:
+    series = runs["seed-1"]["train/loss"]
+    assert (len(series.steps), len(series.values), len(series.wall_times)) == (3, 3, 3)
+    assert series.plot().axes[0].get_ylabel() == "train/loss"
+    long = runs.scalars(tags="train/*")
+    assert list(long) == ["run", "tag", "step", "wall_time", "value"]
+    assert len(long) == 12
+    assert {"train/loss", "val/loss"} <= set(runs.scalars(wide=True))
+
+
+def test_runs_are_rows_that_are_chosen_and_asked(runs: rf.Runs) -> None:
+    assert list(runs.table()["status"]) == ["finished"] * 4
+    assert list(runs.where("lr < 0.1 and status == 'finished'")) == ["seed-1", "seed-2"]
+    query = "select run, min(value) from scalars where tag = 'val/loss' group by run"
+    assert sorted(runs.sql(query)["run"]) == list(runs)
+    assert set(runs.hparams()["hparam"]) == {"lr"}
+    assert len(runs.images()) == len(runs.histograms()) == len(runs.problems()) == 0
+
+
+def test_groups_are_folded_drawn_and_written(runs: rf.Runs) -> None:
+    reduced = runs.reduce(["mean", "std"], by="lr")
+    assert len(reduced.plot("val/loss").axes[0].lines) == 2
+    reduced.to_tensorboard("reduced/")
+    reduced.to_csv("reduced.csv")
+    assert sorted(path.name for path in Path("reduced").iterdir()) == ["band", "mean", "std"]
+    assert Path("reduced.csv").read_text().startswith("lr,tag,step")
