@@ -93,6 +93,8 @@ def test_runs_are_chosen(logdir: Path, capsys: pytest.CaptureFixture[str]) -> No
     rows, err = table(capsys, logdir, "--where", "steps > 9")
     assert len(rows) == 1
     assert err == "0 runs of 4.\n"
+    rows, _ = table(capsys, logdir, "--where", "steps > 9", "--columns", "lr,acc", "--best", "acc")
+    assert rows == [["run", "lr", "acc"]]
 
 
 def test_folders_of_add_hparams_are_not_counted(logdir: Path, capsys: pytest.CaptureFixture[str]):

@@ -105,6 +105,28 @@ def test_a_wrong_name_lists_the_near_ones(sweep: rf.Runs):
         sweep.table(columns=[1])  # type: ignore[list-item]
 
 
+def test_a_column_that_only_other_runs_have_is_empty(sweep: rf.Runs):
+    some = sweep.where("run == 'seed-1'")
+    table = some.table(columns=["lr", "max x", "x"], best="x", better="lower", sort="lr")
+    assert list(table) == ["run", "lr", "max x", "x"]
+    assert table.isna().iloc[0].tolist() == [False, True, True, True]
+    assert columns(some, min="x", at={"x": 5})[-3:] == ["val/loss", "min x", "at 5 x"]
+    assert columns(some)[-1] == "val/loss"
+    assert some.lacking("x").table(runs="*").shape == some.table().shape
+    nothing = sweep.where("lr > 1").table(columns=["lr", "val/*"], sort="val/loss")
+    assert (list(nothing), len(nothing)) == (["run", "lr", "val/loss"], 0)
+    with pytest.raises(UnknownColumn, match=r"No column 'val/los'\. Did you mean 'val/loss'"):
+        some.table(columns="val/los")
+
+
+def test_a_column_of_other_runs_takes_no_name_of_these(tmp_path: Path):
+    write(tmp_path / "a", scalars("lr", (0, 1.0)))
+    write(tmp_path / "b", hparams(lr=0.5))
+    some = rf.open(tmp_path).where("run == 'a'")
+    assert some.table(columns=["lr", "hparam lr"]).iloc[0].tolist()[:2] == ["a", 1.0]
+    assert columns(some, columns=["lr", "hparam lr"]) == ["run", "lr", "hparam lr"]
+
+
 def runs_by(runs: rf.Runs, **wishes: object) -> list[str]:
     return runs.table(**wishes)["run"].tolist()  # type: ignore[arg-type, no-any-return]
 

@@ -128,8 +128,17 @@ def test_best_needs_a_direction(runs: rf.Runs):
     assert list(runs.where("best['x'] > 0", better="higher")) == ["d"]
 
 
-def test_no_runs_are_asked_for_nothing(runs: rf.Runs):
-    none = runs.where("lr > 1")
+def test_of_chosen_runs_a_name_may_be_asked_that_only_others_have(runs: rf.Runs):
+    for some in (runs.where("run == 'd'"), runs.where("lr > 1")):
+        assert list(some.where("lr > 9 or last['loss'] > 99 or not has('x')")) == []
+        assert list(some.where("`odd name` == 'none of them'")) == []
+        for wrong in ("lrr > 9", "last['los'] > 99", "has('y')", "lr >"):
+            with pytest.raises(BadExpression):
+                some.where(wrong)
+
+
+def test_where_there_are_no_runs_any_name_may_be_asked(tmp_path: Path):
+    none = rf.open(tmp_path)
     assert list(none.where("anything > 1 and last['at all'] > 1 and has('x')")) == []
     with pytest.raises(BadExpression):
         none.where("anything >")

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from runfold.reduce.statistics import Operation
     from runfold.reduce.tasks import Normalize
     from runfold.reduced import Reduced
+    from runfold.tables.overview import Overview
     from runfold.tables.table import Table
 
 __all__ = ["Changes", "Run", "Runs", "Series", "open_runs"]
@@ -416,6 +417,9 @@ class Runs(Frames, Collection, Mapping[str, Run]):
         logs = [self._logdir.logs[name] for name in names]
         self._logdir.load(logs)
         return logs
+
+    def _whole(self) -> Overview:
+        return Runs(self._logdir)._overview()
 
     def __reduce__(self) -> tuple[Callable[..., Runs], tuple[object, ...]]:
         """Travel to another process as paths, to be opened again there."""

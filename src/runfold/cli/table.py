@@ -186,7 +186,7 @@ def run(options: argparse.Namespace) -> int:
     chosen = _choose(Runs(logdir), options)
     logs = [logdir.logs[name] for name in chosen]
     logdir.load(logs)
-    overview = Overview(logs, options.better)
+    overview = Overview(logs, options.better, lambda: Overview(logdir.logs.values()))
     table = tabulate(
         overview,
         {

@@ -34,6 +34,9 @@ class Collection:
     def _only(self, names: Iterable[str]) -> Self:
         raise AssertionError("a subclass says how")
 
+    def _whole(self) -> Overview:
+        raise AssertionError("a subclass says of what these are some")
+
     def _overview(
         self, runs: Names = None, better: Better | Mapping[str, Better] | None = None
     ) -> Overview:
@@ -45,7 +48,7 @@ class Collection:
         chosen = set(select(list(self), runs, noun="run"))
         logs = self._logs([name for name in self if name in chosen or parent_of(name) in chosen])
         with pause_collector():
-            return Overview(logs, better)
+            return Overview(logs, better, self._whole)
 
     def table(
         self,

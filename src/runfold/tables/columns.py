@@ -17,7 +17,7 @@ from runfold.select import match_glob
 from runfold.text import did_you_mean, escape, human_list
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from runfold.select import Names
 
@@ -85,10 +85,15 @@ class Known:
 
 
 class Naming:
-    """What the columns are called; stable, whichever of them are shown."""
+    """What the columns are called; stable, whichever of them are shown.
 
-    def __init__(self, known: Known) -> None:
+    `whole` gives the names of the whole logdir where the runs are some of it: of a
+    column that only others have there is one without values, rather than an error.
+    """
+
+    def __init__(self, known: Known, whole: Callable[[], Known] | None = None) -> None:
         self._known = known
+        self._whole = whole
         self._columns: dict[str, Column] = {}
         self._names: dict[Column, str] = {}
         for column in known.every():
@@ -124,11 +129,21 @@ class Naming:
         if columns := self._find_full(want):
             return columns
         columns = [shown[name] for name in match_glob(list(shown), want)]
+        if not columns and self._whole is not None:
+            return self._find_elsewhere(want, self._whole())
         if not columns:
             hint = (
                 did_you_mean(want, {**shown, **self._columns}) or f"There are {human_list(shown)}."
             )
             raise UnknownColumn(f"No column '{escape(want)}'. {hint}")
+        return columns
+
+    def _find_elsewhere(self, want: str, known: Known) -> list[Column]:
+        whole = Naming(known)
+        columns = whole._find(want, whole._columns)
+        for column in columns:
+            name = whole.name(column)
+            self._names[column] = column.full if name in self._columns else name
         return columns
 
     def _find_full(self, want: str) -> list[Column]:

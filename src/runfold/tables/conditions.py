@@ -89,33 +89,38 @@ class _Condition:
     def _named(self, node: Name) -> Column:
         if not node.is_quoted and node.name in NAMES:
             return Column("run" if node.name == "name" else node.name)
-        known = self._overview.known
-        if node.name not in known.hparams and len(self._overview):
+        if node.name not in self._overview.known.hparams:
+            self._refuse_unknown_hparam(node)
+        return Column("hparam", node.name)
+
+    def _refuse_unknown_hparam(self, node: Name) -> None:
+        """Raise BadExpression, unless other runs of the logdir have it, or there are none."""
+        whole = self._overview.whole
+        known = whole.known
+        if node.name not in known.hparams and len(whole):
             names = [*known.hparams, *(() if node.is_quoted else NAMES)]
             hint = did_you_mean(node.name, names) or f"There are {human_list(names)}."
             if node.name in known.scalars:
                 hint = f"There is such a tag: last['{escape(node.name)}'] is its last value."
             refuse(self._text, node.at, f"No run has an hparam '{escape(node.name)}'. {hint}")
-        return Column("hparam", node.name)
 
     def _lookup(self, node: Lookup) -> Values:
-        overview = self._overview
+        if not _has_name(self._overview, node):
+            self._refuse_unknown_tag(node)
         if node.word == "has":
-            names: Sequence[str] = overview.tags
-        else:
-            known = {"hparam": overview.known.hparams, "text": overview.known.texts}
-            names = known.get(node.word, overview.known.scalars)
-        is_known = node.name in names or (node.word == "has" and match_glob(names, node.name))
-        if not is_known and len(overview):
-            noun = "an hparam" if node.word == "hparam" else "a tag"
-            kind = "" if node.word in ("has", "hparam", "text") else " with scalars"
-            hint = did_you_mean(node.name, names)
-            fact = f"No run has {noun} '{escape(node.name)}'{kind}."
-            refuse(self._text, node.at, f"{fact} {hint}".rstrip())
-        if node.word == "has":
-            rows = overview.rows_with(node.name)
+            rows = self._overview.rows_with(node.name)
             return lambda row: row in rows
         return self._column(Column(node.word, node.name, node.step), node.at)
+
+    def _refuse_unknown_tag(self, node: Lookup) -> None:
+        """Raise BadExpression, unless other runs of the logdir have it, or there are none."""
+        whole = self._overview.whole
+        if not _has_name(whole, node) and len(whole):
+            noun = "an hparam" if node.word == "hparam" else "a tag"
+            kind = "" if node.word in ("has", "hparam", "text") else " with scalars"
+            hint = did_you_mean(node.name, _names_for(whole, node))
+            fact = f"No run has {noun} '{escape(node.name)}'{kind}."
+            refuse(self._text, node.at, f"{fact} {hint}".rstrip())
 
     def _column(self, column: Column, at: int) -> Values:
         overview = self._overview
@@ -185,6 +190,19 @@ class _Condition:
             hint = "Say for example '2026-01-31' or '2026-01-31 12:00'."
             refuse(self._text, operand.at, f"'{escape(operand.value)}' is no time. {hint}")
         return expression.Literal(operand.at, seconds)
+
+
+def _names_for(overview: Overview, node: Lookup) -> Sequence[str]:
+    """The names that a lookup may ask for."""
+    if node.word == "has":
+        return overview.tags
+    known = {"hparam": overview.known.hparams, "text": overview.known.texts}
+    return known.get(node.word, overview.known.scalars)
+
+
+def _has_name(overview: Overview, node: Lookup) -> bool:
+    names = _names_for(overview, node)
+    return node.name in names or (node.word == "has" and bool(match_glob(names, node.name)))
 
 
 def _is_none(operands: Sequence[Node], number: int) -> bool:

@@ -9,7 +9,7 @@ import hashlib
 import json
 from typing import TYPE_CHECKING
 
-from runfold.errors import RunfoldError
+from runfold.errors import RunfoldError, UnknownTag
 from runfold.select import select
 from runfold.tables.columns import Column
 from runfold.tables.per_run import sort_rows
@@ -45,10 +45,14 @@ def lacking_runs(overview: Overview, tags: Names) -> list[int]:
 
     Raises UnknownTag for a tag that no run has.
     """
-    if len(overview):
+    tags = [tags] if isinstance(tags, str) else list(tags or ())
+    try:
         select(overview.tags, tags)
+    except UnknownTag:
+        if len(overview.whole):
+            select(overview.whole.tags, tags)
     has_all = set(range(len(overview)))
-    for tag in [tags] if isinstance(tags, str) else tags or ():
+    for tag in tags:
         has_all &= overview.rows_with(tag)
     return [row for row in range(len(overview)) if row not in has_all]
 

@@ -24,7 +24,7 @@ from runfold.tables.hparams import join_settings
 from runfold.text import escape
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from numpy.typing import NDArray
 
@@ -49,14 +49,18 @@ class Overview:
     contradict each other each is a trial of its own, and a row.
 
     `better` says which way a tag is better, for all or by name or glob; by default
-    the tag's name tells.
+    the tag's name tells. `whole` gives all runs of the logdir where these are some.
     """
 
     def __init__(
-        self, logs: Iterable[RunLog], better: Better | Mapping[str, Better] | None = None
+        self,
+        logs: Iterable[RunLog],
+        better: Better | Mapping[str, Better] | None = None,
+        whole: Callable[[], Overview] | None = None,
     ) -> None:
         by_name = {log.name: log for log in logs}
         self._better = better
+        self._whole = whole
         self._own, joined = join_settings(by_name.values())
         self.parts: dict[str, list[RunLog]] = {}
         for part, run in joined.items():
@@ -71,6 +75,11 @@ class Overview:
     def runs(self) -> list[str]:
         """The names of the rows."""
         return [log.name for log in self.logs]
+
+    @cached_property
+    def whole(self) -> Overview:
+        """All runs of the logdir: a name that none of these has may be one of theirs."""
+        return self._whole() if self._whole else self
 
     def parts_of(self, log: RunLog) -> list[RunLog]:
         """The run of a row, and the folders that were joined to it."""
@@ -179,7 +188,7 @@ class Overview:
             return self._spread((row, value[1]) for row, value in self._last(column))
         for kind, name in COUNTED.items():
             if what == name:
-                return self._counts[kind]
+                return self._counts.get(kind, [0] * len(self))
         rows, values = self.find_values(column)
         if len(rows) == len(self) and values.dtype == np.float64:
             return values.astype(np.float64, copy=False)
@@ -243,7 +252,7 @@ class Overview:
 
     def _curves_of(self, tag: str) -> Curves | None:
         if tag not in self._curves:
-            rows, series = self._series[tag]
+            rows, series = self._series.get(tag, ((), ()))
             if not rows:
                 return None
             self._curves[tag] = Curves(rows, series)
@@ -284,7 +293,7 @@ class Overview:
         """The last text or image of a tag in each row that has one."""
         from runfold.tables.values import ROWS
 
-        for row, log, payloads in self._stored[column.what][column.name]:
+        for row, log, payloads in self._stored[column.what].get(column.name, ()):
             payloads = payloads.readable()
             if len(payloads):
                 number = len(payloads) - 1 - int(payloads.steps[::-1].argmax())

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from runfold.errors import UnknownTag
 from runfold.log import story, system
 from runfold.select import Names, select
 from runfold.tables.columns import AT, COUNTED, FIXED, Column, Naming
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     Wanted = bool | Names
     Steps = int | Iterable[int]
+    Kind = Literal["scalars", "texts", "images"]
 
 _STORY = (story.PREFIX, system.PREFIX)
 
@@ -43,7 +45,7 @@ def tabulate(
     `statistics` says for each which tags are wanted: True for all but what a tracked
     run tells of itself. Raises UnknownTag and UnknownColumn with the near ones.
     """
-    naming = Naming(overview.known)
+    naming = Naming(overview.known, lambda: overview.whole.known)
     shown = _arrange(overview, statistics, at, text, images)
     if columns is not None:
         columns = [columns] if isinstance(columns, str) else list(columns)
@@ -69,11 +71,10 @@ def _arrange(
     images: Wanted,
 ) -> list[Column]:
     """Every column that is asked for, but by its name."""
-    known = overview.known
     shown = [Column(name) for name in FIXED[:-1]]
-    shown += [Column("hparam", name) for name in known.hparams]
+    shown += [Column("hparam", name) for name in overview.known.hparams]
     for what, wanted in statistics.items():
-        tags = _choose(known.scalars, wanted, "scalar")
+        tags = _choose(overview, "scalars", wanted)
         if what == "best":
             tags = _with_direction(overview, tags, wanted)
         for tag in tags:
@@ -83,20 +84,27 @@ def _arrange(
     if at is not None:
         by_tag = at.items() if isinstance(at, Mapping) else [(True, at)]
         for wanted, steps in by_tag:
-            tags = _choose(known.scalars, wanted, "scalar")
+            tags = _choose(overview, "scalars", wanted)
             every = steps if isinstance(steps, Iterable) else [steps]
             shown += [Column(AT, tag, operator.index(step)) for step in every for tag in tags]
-    shown += [Column("text", tag) for tag in _choose(known.texts, text, "text")]
-    shown += [Column("image", tag) for tag in _choose(known.images, images, "image")]
-    return shown + [Column(COUNTED[kind]) for kind in known.counted]
+    shown += [Column("text", tag) for tag in _choose(overview, "texts", text)]
+    shown += [Column("image", tag) for tag in _choose(overview, "images", images)]
+    return shown + [Column(COUNTED[kind]) for kind in overview.known.counted]
 
 
-def _choose(names: Sequence[str], wanted: Wanted, kind: str) -> list[str]:
+def _choose(overview: Overview, kind: Kind, wanted: Wanted) -> list[str]:
+    """The tags of a kind that are wanted; by name or glob also those that only other runs have."""
     if wanted is None or wanted is False:
         return []
+    names = getattr(overview.known, kind)
     if wanted is True:
         return [name for name in names if not name.startswith(_STORY)]
-    return select(names, wanted, where=f"of kind {kind}")
+    wanted = [wanted] if isinstance(wanted, str) else list(wanted)
+    try:
+        return select(names, wanted)
+    except UnknownTag:
+        names = list(dict.fromkeys([*names, *getattr(overview.whole.known, kind)]))
+        return select(names, wanted, where=f"of kind {kind.removesuffix('s')}")
 
 
 def _with_direction(overview: Overview, tags: list[str], wanted: Wanted) -> list[str]:
