@@ -62,6 +62,19 @@ def test_every_rule_has_its_option(log: Path, capsys: pytest.CaptureFixture[str]
     assert rf.open("no").tags == {}
 
 
+@pytest.mark.parametrize("option", ["--shift-time", "--shift-steps"])
+def test_a_shift_is_told_where_no_size_changes(
+    option: str, log: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dry = ["edit", "log", option, "1", "--runs", "a", "--dry-run"]
+    assert main(dry) == 0
+    shown = capsys.readouterr()
+    assert shown.out.startswith("a: 20 values shifted, ")
+    assert shown.err.startswith("1 of 2 runs would change, ")
+    assert main([*dry, "--move-tag", "train/*=c"]) == 0
+    assert ": 20 values shifted, 20 values of 1 tag moved into c, " in capsys.readouterr().out
+
+
 def test_in_place_the_backup_is_named(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["edit", "log", "--delete-tags", "note", "--in-place", "--backup", "old"]) == 0
     assert capsys.readouterr().err.endswith(f" The logdir as it was: {log.parent / 'old'}\n")
@@ -75,7 +88,7 @@ def test_json_tells_it_to_programs(log: Path, capsys: pytest.CaptureFixture[str]
     assert told["runs"][1]["values"] == [9, 8]
     assert told["runs"][0] == {
         "name": "a", "becomes": ["a"], "events": [21, 21], "values": [20, 20], "renamed": 0,
-        "bytes": [998, 998], "moved": [],
+        "bytes": [998, 998], "moved": [], "shifted": 0,
     }  # fmt: skip
 
 

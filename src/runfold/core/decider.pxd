@@ -24,6 +24,7 @@ cdef struct Count:
 
 cdef class Decider(Scanner):
     cdef readonly int64_t values_changed
+    cdef readonly int64_t values_shifted
     cdef readonly int64_t values_hidden
     cdef readonly list restarts  # the step of each restart marker so far
     cdef const uint8_t[::1] flags

@@ -23,6 +23,7 @@ class KindFlag(IntFlag):
 
 class Decider(Scanner):
     values_changed: int
+    values_shifted: int
     values_hidden: int
     restarts: list[int]
     def __init__(

@@ -154,7 +154,9 @@ cdef class Decider(Scanner):
             has_kept = True
             if self.change(value, i):
                 is_changed = True
-            is_changed |= value.moves != 0
+            if value.moves:
+                is_changed = True
+                self.values_shifted += 1
         if self.event_flags & ONLY_VALUES and not has_kept:
             return True
         return is_changed or self.base_moves(event) != 0

@@ -213,6 +213,7 @@ class _Job:
                 renamed=stays.renamed + rewriter.values_changed,
                 bytes=(stays.bytes[0], stays.bytes[1] + output.size - before),
                 moved=(*stays.moved, arrival.told),
+                shifted=stays.shifted + rewriter.values_shifted,
             )
         return stays
 
@@ -248,6 +249,7 @@ class _Job:
             (one.values, int(rewriter.count()[:, 2].sum())),
             rewriter.values_changed,
             (sum(one.sizes.values()), output.size - before),
+            shifted=rewriter.values_shifted,
         )
 
     def _cross(

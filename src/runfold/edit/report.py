@@ -35,13 +35,14 @@ class RunReport:
     renamed: int
     bytes: tuple[int, int]
     moved: tuple[TagMove, ...] = ()
+    shifted: int = 0  # values with another step or wall time
 
     @property
     def has_changed(self) -> bool:
         """Whether anything of the run is not as it was."""
         return (
             self.becomes != (self.name,)
-            or self.renamed > 0
+            or self.renamed + self.shifted > 0
             or bool(self.moved)
             or any(before != after for before, after in (self.events, self.values, self.bytes))
         )
@@ -55,6 +56,7 @@ class RunReport:
             gone
         )
         facts += [f"{human_count(self.renamed, 'value')} changed"] * bool(self.renamed)
+        facts += [f"{human_count(self.shifted, 'value')} shifted"] * bool(self.shifted)
         facts += map(str, self.moved)
         facts += [f"{human_bytes(self.bytes[0])} -> {human_bytes(self.bytes[1])}"]
         return f"{escape(self.name)}{moved}: {', '.join(facts)}"
