@@ -9,7 +9,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from logs import scalars, values, write
+from logs import hparams, scalars, values, write
 from writers import PIXELS, png
 from writers import torch as write_all_kinds
 
@@ -64,6 +64,19 @@ def test_others_take_the_objects_of_a_table_in_the_forms_of_arrow(runs, kind):
     assert pa.table(table).select(made.column_names).to_pylist() == made.to_pylist()
     assert pl.DataFrame(table).equals(pl.from_arrow(made))
     assert type(table[made.column_names[-1]].to_frame()) is Table
+
+
+@pytest.mark.parametrize("take", [pa.table, pl.DataFrame])
+def test_values_of_several_types_are_taken_as_text_with_a_warning(tmp_path, take):
+    write(tmp_path / "a", hparams(lr=0.5, wide=True))
+    write(tmp_path / "b", hparams(lr="auto"))
+    runs = rf.open(tmp_path)
+    with pytest.warns(UserWarning, match=r"^value: values of several types"):
+        taken = take(runs.hparams())
+    assert [str(one) for one in taken["value"]] == ["0.5", "true", "auto"]
+    with pytest.warns(UserWarning, match=r"^lr: values of several types"):
+        taken = take(runs.table())
+    assert [str(one) for one in taken["lr"]] == ["0.5", "auto"]
 
 
 def test_column_that_becomes_several_says_whom_to_ask(runs):

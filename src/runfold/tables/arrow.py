@@ -126,15 +126,15 @@ def _form(column: pd.Series) -> Form:
 
 
 def is_ours(column: pd.Series) -> bool:
-    """Whether a column holds objects of Runfold or pictures of PIL, which only Runfold can read."""
+    """Whether only Runfold can read a column: its objects, PIL's pictures, values of several types.
+
+    Hparams are the last: pyarrow takes a column for numbers by its first, and fails at a text.
+    """
     if column.dtype != object:
         return False
-    kind = type(next((cell for cell in column if not _is_missing(cell)), None))
-    return kind.__module__.startswith("runfold.") or is_pil(kind)
-
-
-def _is_missing(cell: object) -> bool:
-    return cell is None or isinstance(cell, float)
+    types = set(map(type, column)) - {type(None)}
+    is_mixed = len(types) > 1 and types <= {bool, int, float, str, bytes}
+    return is_mixed or any(one.__module__.startswith("runfold.") or is_pil(one) for one in types)
 
 
 def hand_over(column: pd.Series, type: pa.DataType | None = None) -> pa.Array:

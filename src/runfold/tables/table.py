@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Column(pd.Series):
-    """A column of a table. One of pictures, clips or graphs hands itself to Arrow.
+    """A column of a table. One of pictures, clips, graphs or several types hands itself to Arrow.
 
     pyarrow and Polars know a table for pandas' and ask its columns one by one.
     """
