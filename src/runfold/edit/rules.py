@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Literal
 
 from runfold.edit.names import Renames, list_renames
@@ -85,10 +86,12 @@ class Rules:
             object.__setattr__(self, name, _list_spans(getattr(self, name)))
         for name in ("rename_tags", "move_tags", "rename_runs", "merge_runs"):
             object.__setattr__(self, name, list_renames(getattr(self, name)))
-        if self.every < 1 or self.every % 1:
-            raise CannotEdit(f"every is a whole number of steps from 1 on, not {self.every}.")
-        if not math.isfinite(self.shift_time):
-            raise CannotEdit(f"shift_time is a number of seconds, not {self.shift_time}.")
+        if not _is_whole(self.every) or self.every < 1:
+            raise CannotEdit(f"every is a whole number of steps from 1 on, not {self.every!r}.")
+        if not isinstance(self.shift_time, Real) or not math.isfinite(self.shift_time):
+            raise CannotEdit(f"shift_time is a number of seconds, not {self.shift_time!r}.")
+        if not _is_whole(self.shift_steps):
+            raise CannotEdit(f"shift_steps is a whole number of steps, not {self.shift_steps!r}.")
         if not LOWEST <= self.shift_steps <= HIGHEST:
             raise CannotEdit("shift_steps is beyond 64 bits, and no step can hold it.")
         if self.overlap not in OVERLAPS:
@@ -140,6 +143,8 @@ def _list_spans(spans: Spans) -> list[Span]:
         isinstance(spans, tuple) and len(spans) == 2 and not isinstance(spans[0], str | tuple)
     ):
         spans = [spans]
+    if not isinstance(spans, Iterable):
+        return [_check_span(spans)]
     return [parse_span(one) if isinstance(one, str) else _check_span(one) for one in spans]
 
 
@@ -154,11 +159,19 @@ def inclusive(spans: Spans) -> list[tuple[int, int]]:
     ]
 
 
+def _is_whole(number: object) -> bool:
+    """Whether it is an integer, of Python or NumPy: a fraction would be cut off unseen."""
+    return isinstance(number, Integral) and not isinstance(number, bool)
+
+
 def _check_span(span: Span) -> Span:
     try:
         first, end = span
+        is_whole = all(one is None or _is_whole(one) for one in (first, end))
     except (TypeError, ValueError):
-        raise CannotEdit(f"{span!r} are no steps: give (first, end) or '100:200'.") from None
+        is_whole = False
+    if not is_whole:
+        raise CannotEdit(f"{span!r} are no steps: give (first, end) or '100:200'.")
     if first is not None and end is not None and first >= end:
         raise CannotEdit(f"{first}:{end} holds no step: its end must be above its first.")
     return first, end
