@@ -150,6 +150,15 @@ def test_programs_read_every_value(logdir: Path, capsys: pytest.CaptureFixture[s
     ]
 
 
+def test_a_run_without_an_event_has_no_times(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    (tmp_path / "events.out.tfevents.1").touch()
+    columns = ["--columns", "start,duration"]
+    assert main(["table", str(tmp_path), "--csv", *columns]) == 0
+    assert capsys.readouterr().out == "run,start,duration\n.,,\n"
+    assert main(["table", str(tmp_path), "--json", *columns]) == 0
+    assert json.loads(capsys.readouterr().out) == [{"run": ".", "start": None, "duration": None}]
+
+
 def test_kinds_are_shown_in_a_few_letters(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -335,6 +335,8 @@ def _exact(name: str, cell: Any) -> Any:
     """A value for a program: a time by the standard, a picture by its size."""
     if isinstance(cell, Image):
         return {"width": cell.width, "height": cell.height}
+    if name == "duration":
+        return None if math.isnan(cell) else cell
     if name == "start":
         try:
             return datetime.fromtimestamp(cell, UTC).isoformat()
