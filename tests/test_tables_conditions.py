@@ -105,6 +105,7 @@ def test_condition(runs: rf.Runs, condition: str, expected: str):
          " value.\n  1 < loss\n      ^"),
         ("`run` == 1", "No run has an hparam 'run'. There are bias, lr, model, odd name,"
          " optim.beta and 1 more.\n  `run` == 1\n  ^"),
+        ("lr == null", "No run has an hparam 'null'. Say None.\n  lr == null\n        ^"),
         ("last['los'] < 1", "No run has a tag 'los' with scalars. Did you mean 'loss'?"
          "\n  last['los'] < 1\n       ^"),
         ("has('lozz*')", "No run has a tag 'lozz*'.\n  has('lozz*')\n      ^"),

@@ -72,6 +72,8 @@ def test_tree(text, expected):
         ("(a or b", "Expected ')' here.\n  (a or b\n         ^"),
         ("a b", "Did not expect 'b' here. A word such as `and` is missing.\n  a b\n    ^"),
         ("a adn b", "Did not expect 'adn' here. Did you mean 'and'?\n  a adn b\n    ^"),
+        ("a is None", "Did not expect 'is' here. Say == None, or != None.\n  a is None\n    ^"),
+        ("a AND b", "Did not expect 'AND' here. Say `and`.\n  a AND b\n    ^"),
         ("and b", "Did not expect 'and' here.\n  and b\n  ^"),
         (
             "lst['x'] < 1",

@@ -100,6 +100,8 @@ class _Condition:
         if node.name not in known.hparams and len(whole):
             names = [*known.hparams, *(() if node.is_quoted else NAMES)]
             hint = did_you_mean(node.name, names) or f"There are {human_list(names)}."
+            if constant := expression.CONSTANT_HINTS.get(node.name.lower()):
+                hint = f"Say {constant}."
             if node.name in known.scalars:
                 hint = f"There is such a tag: last['{escape(node.name)}'] is its last value."
             refuse(self._text, node.at, f"No run has an hparam '{escape(node.name)}'. {hint}")

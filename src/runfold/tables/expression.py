@@ -52,7 +52,12 @@ _HINTS = {
     "'": "The quote is never closed.",
     '"': "The quote is never closed.",
     "`": "The backquote is never closed.",
+    "is": "Say == None, or != None.",
+    "and": "Say `and`.",
+    "or": "Say `or`.",
 }
+# Words of SQL and JSON for what is called otherwise here.
+CONSTANT_HINTS = {"true": "True", "false": "False", "none": "None", "null": "None"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +178,8 @@ class _Parser:
         if token.kind != "end":
             hint = ""
             if token.kind == "name":
-                hint = did_you_mean(token.text, _WORDS) or "A word such as `and` is missing."
+                hint = _HINTS.get(token.text.lower()) or did_you_mean(token.text, _WORDS)
+                hint = hint or "A word such as `and` is missing."
             self._refuse(f"Did not expect '{escape(token.text)}' here. {hint}".rstrip())
         return node
 
