@@ -150,6 +150,20 @@ def test_programs_read_every_value(logdir: Path, capsys: pytest.CaptureFixture[s
     ]
 
 
+def test_what_a_spreadsheet_would_calculate_is_disarmed_when_asked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    buffer = EventBuffer()
+    buffer.value(hparams_start({"note": "=1+1"}), 0, START)
+    write(tmp_path / "runs", buffer)
+    args = ["table", str(tmp_path / "runs"), "--columns", "note", "--csv"]
+    assert main(args) == 0
+    assert capsys.readouterr().out == "run,note\n.,=1+1\n"
+    out = tmp_path / "out.csv"
+    assert main([*args, "--escape-formulas", "-o", str(out)]) == 0
+    assert capsys.readouterr().out == out.read_text() == "run,note\n.,'=1+1\n"
+
+
 def test_a_run_without_an_event_has_no_times(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     (tmp_path / "events.out.tfevents.1").touch()
     columns = ["--columns", "start,duration"]

@@ -86,12 +86,7 @@ def add_arguments(parser: Parser) -> None:
         action="store_true",
         help="Replace files that are there. Default: off.",
     )
-    parser.add_argument(
-        "--escape-formulas",
-        action="store_true",
-        help="Put a quote before text in .csv, .tsv and .xlsx that a spreadsheet would take"
-        " for a formula. Default: off.",
-    )
+    parser.add_escape_formulas()
     parser.add_restarts()
 
 

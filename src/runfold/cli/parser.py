@@ -104,6 +104,15 @@ class Parser(argparse.ArgumentParser):
             help="Print JSON for programs; NaN and infinity become null. Default: off.",
         )
 
+    def add_escape_formulas(self) -> None:
+        """Add --escape-formulas."""
+        self.add_argument(
+            "--escape-formulas",
+            action="store_true",
+            help="Put a quote before text in CSV, TSV and Excel that a spreadsheet would take for"
+            " a formula. Default: off.",
+        )
+
     def error(self, message: str) -> NoReturn:
         """Complain in one line and exit with status 2."""
         prefix = "unrecognized arguments: "

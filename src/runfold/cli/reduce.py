@@ -81,12 +81,7 @@ def add_arguments(parser: Parser) -> None:
         metavar="N",
         help="Round numbers in .tex and .md tables to N digits. Default: exact.",
     )
-    parser.add_argument(
-        "--escape-formulas",
-        action="store_true",
-        help="Put a quote before text in .csv, .tsv and .xlsx that a spreadsheet would take"
-        " for a formula. Default: off.",
-    )
+    parser.add_escape_formulas()
     parser.add_argument(
         "--verbose", action="store_true", help="Tell of every group and tag. Default: off."
     )

@@ -85,12 +85,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "-f", "--overwrite", action="store_true", help="Replace those files. Default: off."
     )
-    parser.add_argument(
-        "--escape-formulas",
-        action="store_true",
-        help="Put a quote before text in .csv, .tsv and .xlsx that a spreadsheet would take"
-        " for a formula. Default: off.",
-    )
+    parser.add_escape_formulas()
     parser.add_argument(
         "--limit-seconds",
         type=_seconds,

@@ -131,6 +131,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "-f", "--overwrite", action="store_true", help="Replace FILE if it exists. Default: off."
     )
+    parser.add_escape_formulas()
     parser.add_restarts()
 
 
@@ -238,7 +239,7 @@ def _show(table: Mapping[str, Cells], options: argparse.Namespace) -> None:
         if getattr(options, name):
             from runfold.export.table import spell_table
 
-            for text in spell_table(_plain(table), suffix):
+            for text in spell_table(_plain(table), suffix, options.escape_formulas):
                 # A file gets every byte; a terminal none that moves its cursor.
                 sys.stdout.write(text if width() is None else _visible(text))
             return
@@ -262,7 +263,12 @@ def _write(table: Mapping[str, Cells], options: argparse.Namespace) -> None:
         for warning in caught:
             note(f"{warning.message}.")
     else:
-        write_table(_plain(table), options.output, options.overwrite)
+        write_table(
+            _plain(table),
+            options.output,
+            options.overwrite,
+            escape_formulas=options.escape_formulas,
+        )
         named = [name for name, cells in table.items() if any(isinstance(c, Image) for c in cells)]
         if named:
             note(f"Only a .parquet file holds pictures; here they are named: {human_list(named)}.")

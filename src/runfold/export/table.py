@@ -85,9 +85,11 @@ def check_path(path: StrPath, suffix: str | None = None) -> Format:
     return Format(suffix, compression)
 
 
-def spell_table(columns: Mapping[str, Values], suffix: str) -> Iterator[str]:
+def spell_table(
+    columns: Mapping[str, Values], suffix: str, escape_formulas: bool = False
+) -> Iterator[str]:
     """Yield the text of a table in a format of text, such as `.csv`, for a terminal or a pipe."""
-    return _TEXT[suffix](make_columns(columns), Options())
+    return _TEXT[suffix](make_columns(columns), Options(escape_formulas))
 
 
 def write_table(
