@@ -176,3 +176,8 @@ def test_pivot_and_summarize_work(runs: rf.Runs):
     assert sorted(rows(runs.sql(query))) == [("seed-0", 1.0, 2.0), ("seed-1", 2.0, 3.0)]
     assert runs.sql("summarize scalars")["column_name"].tolist() == list(TABLES["scalars"])
     assert runs.sql("show tables")["name"].tolist() == sorted(TABLES)
+
+
+def test_a_day_behind_the_year_9999_is_a_day(runs: rf.Runs):
+    (late,) = runs.sql("select date '9999-12-31' + 1 as late")["late"].to_numpy()
+    assert late == np.datetime64("10000-01-01")

@@ -173,11 +173,10 @@ def _give(rows: pa.Table, options: argparse.Namespace) -> None:
 
 
 def _print_rows(rows: pa.Table) -> None:
+    from runfold.export.answer import list_values
+
     shown = rows if width() is None else rows.slice(0, _SHOWN)
-    cells = [
-        [_cell(value) for value in column.to_pylist(maps_as_pydicts="lossy")]
-        for column in shown.columns
-    ]
+    cells = [list(map(_cell, values)) for values in list_values(shown)]
     headings = [
         Column(escape(field.name), is_number=_is_number(str(field.type)), may_shrink=True)
         for field in rows.schema

@@ -59,12 +59,24 @@ def spell_csv(rows: pa.Table) -> Iterator[str]:
 
 def plain_rows(rows: pa.Table) -> list[dict[str, Any]]:
     """The rows as plain values by name: lists and mappings too, bytes as base64."""
-    columns = [_plain_column(column) for column in rows.columns]
+    columns = [list(map(_plain, values)) for values in list_values(rows)]
     return [dict(zip(rows.column_names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
-def _plain_column(column: pa.ChunkedArray) -> list[Any]:
-    return [_plain(value) for value in column.to_pylist(maps_as_pydicts="lossy")]
+def list_values(rows: pa.Table) -> Iterator[list[Any]]:
+    """Yield the values of each column. Raises RunfoldError for times that Python has no type for.
+
+    They come of wall times that are no seconds: `to_timestamp` of a log in milliseconds.
+    """
+    for name, column in zip(rows.column_names, rows.columns, strict=True):
+        try:
+            yield column.to_pylist(maps_as_pydicts="lossy")
+        except (OverflowError, ValueError):
+            shown = escape(name)
+            raise RunfoldError(
+                f"Column '{shown}' holds a time outside of the years 1 to 9999, which only .parquet"
+                f" and .arrow can hold. Cast it in the query, as `{shown}::varchar` does."
+            ) from None
 
 
 def _plain(value: Any) -> Any:
@@ -86,7 +98,7 @@ def _flat(rows: pa.Table) -> dict[str, list[Any]]:
     return {
         name: [
             json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else value
-            for value in _plain_column(column)
+            for value in map(_plain, values)
         ]
-        for name, column in zip(rows.column_names, rows.columns, strict=True)
+        for name, values in zip(rows.column_names, list_values(rows), strict=True)
     }

@@ -89,7 +89,10 @@ def to_table(rows: pa.Table) -> Table:
 
     from runfold.tables.table import Table
 
-    frame = rows.to_pandas(maps_as_pydicts="lossy")
+    try:
+        frame = rows.to_pandas(maps_as_pydicts="lossy")
+    except (OverflowError, ValueError):  # days outside of Python's years 1 to 9999
+        frame = rows.to_pandas(maps_as_pydicts="lossy", date_as_object=False)
     for number, column in enumerate(rows.columns):
         dtype = _NULLABLE.get(str(column.type))
         if column.null_count and dtype:
