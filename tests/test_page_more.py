@@ -103,6 +103,7 @@ def test_page_says_that_it_waits_and_that_nobody_answers(empty):
     held = []
     page.route("**/api/tags", lambda route: held.append(route))
     expect(page.get_by_role("main")).to_contain_text("Loading the tags …")
+    eventually(page, lambda: bool(held))
     held.pop().continue_()
     expect(page.locator("section.chart h3")).to_have_text(["loss"])
     served.end(signal.SIGKILL)

@@ -4,7 +4,7 @@ import { type ComponentType, useState } from "react";
 import { Liveness, ReportNotes, SaveReport } from "./components/report";
 import { SavedViews } from "./components/saved";
 import { Sidebar } from "./components/sidebar";
-import { Empty, Failed, Waiting } from "./components/states";
+import { Caught, Empty, Failed, Waiting } from "./components/states";
 import { getJson, loadTable } from "./data/api";
 import { type Live, useLive } from "./data/live";
 import { useLoaded } from "./data/loading";
@@ -134,7 +134,9 @@ function Page({ status, table, generation, connection }: PageProps) {
         <main>
           <ReportNotes />
           {table.runs.length || shown === "boards" ? (
-            <Body />
+            <Caught key={shown}>
+              <Body />
+            </Caught>
           ) : (
             <Empty>There are no runs yet.</Empty>
           )}

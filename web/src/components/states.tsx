@@ -1,6 +1,6 @@
 /** What is shown where there is nothing to show, not yet, or no more. */
 
-import type { ReactNode } from "react";
+import { Component, type ReactNode } from "react";
 
 export function Empty({ children }: { children: ReactNode }) {
   return <p className="state empty">{children}</p>;
@@ -22,4 +22,26 @@ export function Failed({ error, className = "state" }: { error: Error; className
       {error.message}
     </p>
   );
+}
+
+/** Where a view cannot be drawn, the rest of the page stays, and tells why. */
+export class Caught extends Component<{ children: ReactNode }, { error: Error | null }> {
+  override state = { error: null as Error | null };
+
+  static getDerivedStateFromError(thrown: unknown) {
+    return { error: thrown instanceof Error ? thrown : new Error(String(thrown)) };
+  }
+
+  override render() {
+    const { error } = this.state;
+    if (!error) return this.props.children;
+    return (
+      <div className="state" role="alert">
+        <p className="failed">This cannot be drawn: {error.message}</p>
+        <button type="button" onClick={() => this.setState({ error: null })}>
+          Try again
+        </button>
+      </div>
+    );
+  }
 }

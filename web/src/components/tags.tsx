@@ -1,33 +1,35 @@
 /** Which tag, and which step of it, is looked at. */
 
-import { useMemo } from "react";
+import { type ReactNode, useMemo } from "react";
 import { getJson } from "../data/api";
-import { useLoaded } from "../data/loading";
+import { type Loaded, useLoaded } from "../data/loading";
 import type { Step, Tags } from "../data/types";
 import { formatStep } from "../format/number";
 import { useChoice } from "../state/choice";
 import { useView } from "../state/view";
-
-export function useTags(kind: string): string[] {
-  const { generation } = useChoice();
-  const found = useLoaded("tags", generation, (signal) => getJson<Tags>("/api/tags", {}, signal));
-  return useMemo(() => (found.value?.kinds[kind] ?? []).map((one) => one.tag), [found.value, kind]);
-}
+import { Empty, Failed, Waiting } from "./states";
 
 /**
  * The tags of a kind, what runs say of themselves last, and the one that was chosen.
  *
- * The filter of the charts is not seen here, so it takes nothing away.
+ * The filter of the charts is not seen here, so it takes nothing away. Where there is
+ * no tag, `absent` is shown in its place: not yet, not at all, or why not.
  */
-export function useTag(kind: string) {
+export function useTag(kind: string, what: string) {
   const [view, change] = useView();
-  const all = useTags(kind);
+  const { generation } = useChoice();
+  const found = useLoaded("tags", generation, (signal) => getJson<Tags>("/api/tags", {}, signal));
   const tags = useMemo(() => {
     const isOwn = (tag: string) => Number(tag.startsWith("runfold/"));
+    const all = (found.value?.kinds[kind] ?? []).map((one) => one.tag);
     return all.toSorted((one, other) => isOwn(one) - isOwn(other));
-  }, [all]);
+  }, [found.value, kind]);
   const tag = tags.includes(view.full) ? view.full : (tags[0] ?? "");
-  return { tag, tags, pick: (full: string) => change({ full, step: null }) };
+  let absent: ReactNode = null;
+  if (found.error && !found.value) absent = <Failed error={found.error} />;
+  else if (!found.value) absent = <Waiting what="the tags" />;
+  else if (!tag) absent = <Empty>No run has logged {what}.</Empty>;
+  return { tag, tags, absent, pick: (full: string) => change({ full, step: null }) };
 }
 
 interface PickerProps {
@@ -46,6 +48,30 @@ export function TagPicker({ tags, tag, pick }: PickerProps) {
         ))}
       </select>
     </label>
+  );
+}
+
+interface StateProps {
+  found: Loaded<unknown>;
+  what: string;
+  /** How many of the runs that are on have one, and how many entries were not sent. */
+  count: number;
+  leftOut: number;
+}
+
+/** What stands beside the entries of a tag, or in their place. */
+export function EntriesState({ found, what, count, leftOut }: StateProps) {
+  return (
+    <>
+      {found.error && <Failed error={found.error} />}
+      {!found.value && !found.error && <Waiting what={`the ${what}`} />}
+      {found.value !== null && count === 0 && <Empty>No run that is on has any by then.</Empty>}
+      {leftOut > 0 && (
+        <p className="hint">
+          {leftOut.toLocaleString("en")} more {what} are too many to be listed.
+        </p>
+      )}
+    </>
   );
 }
 

@@ -76,15 +76,23 @@ export async function getJson<T>(path: string, query: Query = {}, signal?: Abort
   return (await (await get(path, query, signal)).json()) as T;
 }
 
-/** What is logged under a tag, as the server lists it under a name. */
+/** What is logged under a tag, and how much more of it there is than the server lists. */
+export interface Entries<T> {
+  entries: T[];
+  leftOut: number;
+}
+
+/** The entries of a tag, as the server lists them under a name. */
 export async function getEntries<T extends Place>(
   path: string,
   name: string,
   tag: string,
   signal: AbortSignal,
-): Promise<T[]> {
-  const answer = await getJson<Record<string, T[]>>(path, { tag }, signal);
-  return (answer[name] ?? []).map((entry) => ({ ...entry, step: readStep(entry.step) }));
+): Promise<Entries<T>> {
+  const answer = await getJson<{ leftOut: number; [name: string]: unknown }>(path, { tag }, signal);
+  const listed = answer[name] as T[];
+  const entries = listed.map((entry) => ({ ...entry, step: readStep(entry.step) }));
+  return { entries, leftOut: answer.leftOut };
 }
 
 export async function sendJson<T>(path: string, body: unknown, signal?: AbortSignal) {

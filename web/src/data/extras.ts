@@ -1,7 +1,7 @@
 /** Precision-recall curves, meshes and problems, as the server sends them. */
 
 import type { Vector } from "apache-arrow";
-import { get, getJson, numbers, readArrow, steps } from "./api";
+import { type Entries, get, getJson, numbers, readArrow, steps } from "./api";
 import { list } from "./histograms";
 import { type Place, readStep, sortSteps } from "./media";
 import type { Step } from "./types";
@@ -40,13 +40,13 @@ export interface Meshes {
   steps: Step[];
 }
 
-export async function loadPrCurves(tag: string, signal: AbortSignal): Promise<PrCurve[]> {
+export async function loadPrCurves(tag: string, signal: AbortSignal): Promise<Entries<PrCurve>> {
   const table = await readArrow(await get("/api/pr_curves", { tag }, signal));
   const [step, wallTime] = [steps(table), numbers(table, "wall_time")];
   const columns = ["thresholds", "precision", "recall"].map((name) => table.getChild(name));
   const [thresholds = null, precision = null, recall = null] = columns;
   const runs = table.getChild("run");
-  return Array.from({ length: table.numRows }, (_, row) => ({
+  const entries = Array.from({ length: table.numRows }, (_, row) => ({
     run: String(runs?.get(row)),
     step: step[row] ?? 0,
     wallTime: wallTime[row] ?? 0,
@@ -54,6 +54,7 @@ export async function loadPrCurves(tag: string, signal: AbortSignal): Promise<Pr
     precision: list(precision, row),
     recall: list(recall, row),
   }));
+  return { entries, leftOut: Number(table.schema.metadata.get("leftOut") ?? 0) };
 }
 
 export async function loadMeshes(

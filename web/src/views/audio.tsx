@@ -1,8 +1,7 @@
 /** Clips of a tag, run by run. */
 
 import { Markdown } from "../components/markdown";
-import { Empty, Failed, Waiting } from "../components/states";
-import { Stepper, TagPicker, useTag } from "../components/tags";
+import { EntriesState, Stepper, TagPicker, useTag } from "../components/tags";
 import { blobAddress, getEntries } from "../data/api";
 import { useLoaded } from "../data/loading";
 import { byRun, type Clip, latest, stepsOf } from "../data/media";
@@ -14,21 +13,21 @@ import "./media.css";
 export function AudioView() {
   const [view] = useView();
   const { generation, shown, colourOf } = useChoice();
-  const { tag, tags, pick } = useTag("audio");
+  const { tag, tags, absent, pick } = useTag("audio", "audio");
   const found = useLoaded(tag || null, generation, (signal) =>
     getEntries<Clip>("/api/audio", "clips", tag, signal),
   );
-  if (tags.length === 0) return <Empty>No run has logged audio.</Empty>;
-  const clips = found.value ?? [];
+  if (absent) return absent;
+  const { entries: clips = [], leftOut = 0 } = found.value ?? {};
   const runs = byRun(clips);
+  const count = shown.filter((run) => latest(runs.get(run) ?? [], view.step)).length;
   return (
     <section className="media">
       <div className="controls">
         <TagPicker tags={tags} tag={tag} pick={pick} />
         <Stepper steps={stepsOf(clips)} />
       </div>
-      {found.error && <Failed error={found.error} />}
-      {!found.value && !found.error && <Waiting what="the clips" />}
+      <EntriesState found={found} what="clips" count={count} leftOut={leftOut} />
       {shown.map((run) => {
         const own = runs.get(run) ?? [];
         const chosen = latest(own, view.step);

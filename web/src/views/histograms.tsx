@@ -2,8 +2,7 @@
 
 import { useMemo } from "react";
 import { Bands, Ridges } from "../components/ridges";
-import { Empty, Failed, Waiting } from "../components/states";
-import { TagPicker, useTag } from "../components/tags";
+import { EntriesState, TagPicker, useTag } from "../components/tags";
 import { loadHistograms } from "../data/histograms";
 import { useLoaded } from "../data/loading";
 import { byRun } from "../data/media";
@@ -17,10 +16,10 @@ const MOST = 60;
 export function HistogramsView() {
   const { generation, shown, colourOf } = useChoice();
   const [{ isBands }, change] = useView();
-  const { tag, tags, pick } = useTag("histogram");
+  const { tag, tags, absent, pick } = useTag("histogram", "histograms");
   const found = useLoaded(tag || null, generation, (signal) => loadHistograms(tag, BINS, signal));
   const runs = useMemo(() => byRun(found.value?.entries ?? []), [found.value]);
-  if (tags.length === 0) return <Empty>No run has logged histograms.</Empty>;
+  if (absent) return absent;
   const drawn = shown.filter((run) => runs.has(run));
   const Drawing = isBands ? Bands : Ridges;
   return (
@@ -38,8 +37,12 @@ export function HistogramsView() {
           </select>
         </label>
       </div>
-      {found.error && <Failed error={found.error} />}
-      {!found.value && !found.error && <Waiting what="the histograms" />}
+      <EntriesState
+        found={found}
+        what="histograms"
+        count={drawn.length}
+        leftOut={found.value?.leftOut ?? 0}
+      />
       <div className="drawings">
         {drawn.slice(0, MOST).map((run) => (
           <figure key={run}>

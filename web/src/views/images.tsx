@@ -2,8 +2,7 @@
 
 import { useMemo } from "react";
 import { PictureBox } from "../components/picture";
-import { Empty, Failed, Waiting } from "../components/states";
-import { Stepper, TagPicker, useTag } from "../components/tags";
+import { EntriesState, Stepper, TagPicker, useTag } from "../components/tags";
 import { getEntries } from "../data/api";
 import { useLoaded } from "../data/loading";
 import { byRun, latest, type Picture, stepsOf } from "../data/media";
@@ -27,18 +26,19 @@ export function ImagesView() {
   const labelsOff = new Set(view.labelsOff);
   // No address makes a picture larger than the slider does.
   const size = Math.min(LARGEST, Math.max(SMALLEST, view.size));
-  const { tag, tags, pick } = useTag("image");
+  const { tag, tags, absent, pick } = useTag("image", "images");
   const found = useLoaded(tag || null, generation, (signal) =>
     getEntries<Picture>("/api/images", "images", tag, signal),
   );
-  const pictures = useMemo(() => found.value ?? [], [found.value]);
+  const pictures = useMemo(() => found.value?.entries ?? [], [found.value]);
   const runs = useMemo(() => byRun(pictures), [pictures]);
   const labels = useMemo(
     () => [...new Set(pictures.flatMap((one) => one.boxes?.labels ?? []))].sort(),
     [pictures],
   );
   const hasBoxes = pictures.some((one) => one.boxes);
-  if (tags.length === 0) return <Empty>No run has logged images.</Empty>;
+  if (absent) return absent;
+  const count = shown.filter((run) => latest(runs.get(run) ?? [], view.step)).length;
   const toggle = (label: string) => {
     const next = new Set(labelsOff);
     if (!next.delete(label)) next.add(label);
@@ -99,8 +99,12 @@ export function ImagesView() {
           </>
         )}
       </div>
-      {found.error && <Failed error={found.error} />}
-      {!found.value && !found.error && <Waiting what="the pictures" />}
+      <EntriesState
+        found={found}
+        what="pictures"
+        count={count}
+        leftOut={found.value?.leftOut ?? 0}
+      />
       <div className="pictures">
         {shown.map((run) => {
           const own = runs.get(run) ?? [];

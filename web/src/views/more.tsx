@@ -6,7 +6,7 @@ import { Grid } from "../components/grid";
 import { MeshCanvas } from "../components/mesh";
 import { PrecisionRecall } from "../components/precision";
 import { Empty, Failed, Waiting } from "../components/states";
-import { Stepper, TagPicker, useTag } from "../components/tags";
+import { EntriesState, Stepper, TagPicker, useTag } from "../components/tags";
 import { getJson } from "../data/api";
 import { countCodes, loadMeshes, loadPrCurves, loadProblems } from "../data/extras";
 import { useLoaded } from "../data/loading";
@@ -56,11 +56,11 @@ type Part = (typeof PARTS)[number];
 function CurvesPart() {
   const [view] = useView();
   const { generation, shown, colourOf } = useChoice();
-  const { tag, tags, pick } = useTag("pr_curve");
+  const { tag, tags, absent, pick } = useTag("pr_curve", "precision-recall curves");
   const found = useLoaded(tag || null, generation, (signal) => loadPrCurves(tag, signal));
-  const runs = useMemo(() => byRun(found.value ?? []), [found.value]);
-  const steps = useMemo(() => stepsOf(found.value ?? []), [found.value]);
-  if (tags.length === 0) return <Empty>No run has logged precision-recall curves.</Empty>;
+  const runs = useMemo(() => byRun(found.value?.entries ?? []), [found.value]);
+  const steps = useMemo(() => stepsOf(found.value?.entries ?? []), [found.value]);
+  if (absent) return absent;
   const curves = shown.flatMap((run) => latest(runs.get(run) ?? [], view.step) ?? []);
   return (
     <>
@@ -68,9 +68,12 @@ function CurvesPart() {
         <TagPicker tags={tags} tag={tag} pick={pick} />
         <Stepper steps={steps} />
       </div>
-      {found.error && <Failed error={found.error} />}
-      {!found.value && !found.error && <Waiting what="the curves" />}
-      {found.value && curves.length === 0 && <Empty>None of these runs has one by then.</Empty>}
+      <EntriesState
+        found={found}
+        what="curves"
+        count={curves.length}
+        leftOut={found.value?.leftOut ?? 0}
+      />
       {curves.length > 0 && (
         <PrecisionRecall
           curves={curves}
@@ -86,10 +89,10 @@ function MeshesPart() {
   const [view] = useView();
   const { generation, shown, colourOf } = useChoice();
   const [turn, setTurn] = useState(FRONT);
-  const { tag, tags, pick } = useTag("mesh");
+  const { tag, tags, absent, pick } = useTag("mesh", "meshes");
   const key = tag ? `${view.step} ${tag}` : null;
   const found = useLoaded(key, generation, (signal) => loadMeshes(tag, view.step, signal));
-  if (tags.length === 0) return <Empty>No run has logged meshes.</Empty>;
+  if (absent) return absent;
   const isShown = new Set(shown);
   const meshes = (found.value?.meshes ?? []).filter((mesh) => isShown.has(mesh.run));
   return (
@@ -102,11 +105,7 @@ function MeshesPart() {
         </button>
         <span className="hint">Drag or press the arrow keys to turn, + and − to zoom.</span>
       </div>
-      {found.error && <Failed error={found.error} />}
-      {!found.value && !found.error && <Waiting what="the meshes" />}
-      {found.value && meshes.length === 0 && (
-        <Empty>None of these runs has one at that step.</Empty>
-      )}
+      <EntriesState found={found} what="meshes" count={meshes.length} leftOut={0} />
       <div className="drawings">
         {meshes.slice(0, MOST).map((mesh) => (
           <figure key={mesh.run}>

@@ -192,6 +192,8 @@ export function Part({ title, children, isEmpty = false, isClosed = false }: Par
 function LiveOutput({ run }: { run: string }) {
   const { generation } = useChoice();
   const [text, setText] = useState("");
+  const [isRead, setRead] = useState(false);
+  const [error, setError] = useState<Error | null>(null);
   const next = useRef(0);
   const box = useRef<HTMLPreElement>(null);
   // biome-ignore lint/correctness/useExhaustiveDependencies: each change may bring more
@@ -204,10 +206,12 @@ function LiveOutput({ run }: { run: string }) {
         if (more.next < next.current) setText("");
         if (more.text) setText((before) => before + more.text);
         next.current = more.next;
-        if (more.next >= more.total) return;
+        if (more.next >= more.total) break;
       }
+      setRead(true);
+      setError(null);
     };
-    load().catch(() => undefined);
+    load().catch((reason: Error) => !controller.signal.aborted && setError(reason));
     return () => controller.abort();
   }, [run, generation]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: more text asks for it
@@ -217,6 +221,12 @@ function LiveOutput({ run }: { run: string }) {
     const isAtEnd = element.scrollHeight - element.scrollTop - element.clientHeight < 80;
     if (isAtEnd || element.scrollTop === 0) element.scrollTop = element.scrollHeight;
   }, [text]);
-  if (!text) return <Empty>No output was recorded.</Empty>;
-  return <pre ref={box}>{text}</pre>;
+  return (
+    <>
+      {text && <pre ref={box}>{text}</pre>}
+      {error && <Failed error={error} />}
+      {!text && !error && !isRead && <Waiting what="the output" />}
+      {!text && !error && isRead && <Empty>No output was recorded.</Empty>}
+    </>
+  );
 }

@@ -1,8 +1,7 @@
 /** Texts of a tag, run by run: Markdown without anything that runs or is fetched. */
 
 import { Markdown } from "../components/markdown";
-import { Empty, Failed, Waiting } from "../components/states";
-import { Stepper, TagPicker, useTag } from "../components/tags";
+import { EntriesState, Stepper, TagPicker, useTag } from "../components/tags";
 import { getEntries } from "../data/api";
 import { useLoaded } from "../data/loading";
 import { byRun, latest, stepsOf, type TextEntry, type TextValue } from "../data/media";
@@ -14,13 +13,14 @@ import "./media.css";
 export function TextView() {
   const [view, change] = useView();
   const { generation, shown, colourOf } = useChoice();
-  const { tag, tags, pick } = useTag("text");
+  const { tag, tags, absent, pick } = useTag("text", "text");
   const found = useLoaded(tag || null, generation, (signal) =>
     getEntries<TextEntry>("/api/texts", "texts", tag, signal),
   );
-  if (tags.length === 0) return <Empty>No run has logged text.</Empty>;
-  const entries = found.value ?? [];
+  if (absent) return absent;
+  const { entries = [], leftOut = 0 } = found.value ?? {};
   const runs = byRun(entries);
+  const count = shown.filter((run) => latest(runs.get(run) ?? [], view.step)).length;
   return (
     <section className="media">
       <div className="controls">
@@ -35,8 +35,7 @@ export function TextView() {
           As it was written
         </label>
       </div>
-      {found.error && <Failed error={found.error} />}
-      {!found.value && !found.error && <Waiting what="the texts" />}
+      <EntriesState found={found} what="texts" count={count} leftOut={leftOut} />
       {shown.map((run) => {
         const entry = latest(runs.get(run) ?? [], view.step);
         return entry ? (
