@@ -29,7 +29,7 @@ interface Drawn {
 
 /** As wide as what is in it, within reason: the widths must not change while one scrolls. */
 function widthOf(column: Column, title: string): number {
-  const every = Math.max(1, Math.floor(column.cells.length / 200));
+  const every = Math.max(1, Math.floor(column.cells.length / 2000));
   let longest = 0;
   for (let row = 0; row < column.cells.length; row += every) {
     longest = Math.max(longest, formatCell(column.cells[row] ?? null, column.key).length);
