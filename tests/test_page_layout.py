@@ -1,6 +1,8 @@
 """What has its place in windows of every width."""
 
 import pytest
+from page_logs import RUNS
+from pages import eventually
 from playwright.sync_api import expect
 
 HEIGHT = 900
@@ -24,3 +26,27 @@ def test_choosing_a_view_moves_no_other(show):
     page.get_by_role("button", name="Histograms").click()
     expect(page.get_by_role("button", name="Histograms")).to_have_attribute("aria-current", "page")
     assert last.bounding_box() == place
+
+
+def test_groups_in_the_list_of_runs_can_be_shut(show):
+    page = show(tab="curves", by="lr", isFolded="true")
+    runs = page.get_by_role("complementary", name="Runs")
+    # Two groups with two runs each.
+    boxes = runs.get_by_role("listitem").get_by_role("checkbox")
+    expect(boxes).to_have_count(6)
+    runs.get_by_role("button", name="List the runs of lr=0.01").click()
+    expect(boxes).to_have_count(4)
+    expect(runs).not_to_contain_text(RUNS[0])
+    expect(runs).to_contain_text("4 of 4 runs")
+    eventually(page, lambda: "shut=" in page.url)
+    page.reload()
+    expect(boxes).to_have_count(4)
+    boxes.first.press("ArrowRight")
+    expect(boxes).to_have_count(6)
+    boxes.first.press("ArrowLeft")
+    expect(boxes).to_have_count(4)
+    # The name of the group tells its colour, now that no run of it does.
+    swatches = runs.locator(".heading .swatch")
+    expect(swatches).to_have_count(2)
+    colours = swatches.evaluate_all("all => all.map(one => getComputedStyle(one).backgroundColor)")
+    assert len(set(colours)) == 2

@@ -14,11 +14,13 @@ const LINE = 26;
 
 export function Sidebar() {
   const [view, change] = useView();
-  const { listed, shown, table, groupOf, whereError, byError } = useChoice();
-  const entries = useMemo(
-    () => arrangeRuns(table, listed, "", false, view.by ? groupOf : null),
-    [table, listed, view.by, groupOf],
-  );
+  const { listed, shown, table, groupOf, colourOf, whereError, byError } = useChoice();
+  const entries = useMemo(() => {
+    const shut = new Set(view.by ? view.shut : []);
+    return arrangeRuns(table, listed, "", false, view.by ? groupOf : null).filter(
+      (entry) => entry.kind === "group" || !shut.has(groupOf(entry.name)),
+    );
+  }, [table, listed, view.by, view.shut, groupOf]);
   const list = useRef<HTMLDivElement>(null);
   const lines = useVirtualizer({
     count: entries.length,
@@ -28,11 +30,16 @@ export function Sidebar() {
   });
   const walk = useWalk(entries.length, lines, list);
   const off = useMemo(() => new Set(view.off), [view.off]);
+  const isOneColour = view.colours === "group" || view.isFolded;
   const hparams = table.columns.filter((column) => column.kind === "hparam");
   const turn = (runs: readonly string[], isOn: boolean) => {
     const these = new Set(runs);
     const others = view.off.filter((one) => !these.has(one));
     change({ off: isOn ? others : [...others, ...runs] });
+  };
+  const shut = (group: string, isShut: boolean) => {
+    const others = view.shut.filter((one) => one !== group);
+    change({ shut: isShut ? [...others, group] : others });
   };
   return (
     <aside className="sidebar" aria-label="Runs">
@@ -72,7 +79,7 @@ export function Sidebar() {
         <label className="field">
           <input
             type="checkbox"
-            checked={view.colours === "group" || view.isFolded}
+            checked={isOneColour}
             disabled={view.isFolded}
             onChange={() => change({ colours: view.colours === "group" ? "run" : "group" })}
           />
@@ -105,8 +112,19 @@ export function Sidebar() {
             if (entry.kind === "group") {
               const members = listed.filter((run) => groupOf(run) === entry.name);
               const on = members.filter((run) => !off.has(run)).length;
+              const isShut = view.shut.includes(entry.name);
               return (
                 <li key={`group ${entry.name}`} className="heading" style={place}>
+                  <button
+                    type="button"
+                    className="shut"
+                    tabIndex={-1}
+                    aria-label={`List the runs of ${entry.name || "no group"}`}
+                    aria-expanded={!isShut}
+                    onClick={() => shut(entry.name, !isShut)}
+                  >
+                    {isShut ? "▸" : "▾"}
+                  </button>
                   <label title={`${entry.name}: switch all of them`}>
                     <input
                       type="checkbox"
@@ -116,7 +134,14 @@ export function Sidebar() {
                       }}
                       checked={on > 0}
                       onChange={() => turn(members, on < members.length)}
+                      onKeyDown={(event) => {
+                        if (event.key === "ArrowLeft") shut(entry.name, true);
+                        if (event.key === "ArrowRight") shut(entry.name, false);
+                      }}
                     />
+                    {isOneColour && (
+                      <span className="swatch" style={{ background: colourOf(entry.name) }} />
+                    )}
                     <Name run={entry.name || "none"} />
                   </label>
                   <span className="group">

@@ -30,6 +30,8 @@ export interface View {
   on: string[] | null;
   /** What makes a group: an hparam, "parent", or a pattern with named groups. */
   by: string;
+  /** Groups of which the list beside the views has only the name. */
+  shut: string[];
   colours: "run" | "group";
   /** Colours that were chosen by hand, by run or group. */
   painted: Record<string, string>;
@@ -87,6 +89,7 @@ export const DEFAULTS: View = {
   off: [],
   on: null,
   by: "",
+  shut: [],
   colours: "run",
   painted: {},
   columns: null,
