@@ -28,6 +28,19 @@ def test_choosing_a_view_moves_no_other(show):
     assert last.bounding_box() == place
 
 
+@pytest.mark.parametrize("width", [1440, 500])
+@pytest.mark.parametrize("tab", ["hparams", "histograms"])
+def test_text_of_drawings_is_as_large_in_every_window(show, tab, width):
+    page = show(tab=tab)
+    page.set_viewport_size({"width": width, "height": HEIGHT})
+    labels = page.locator("main .drawing text")
+    expect(labels.first).to_be_visible()
+    scales = labels.evaluate_all("all => all.map(one => one.getScreenCTM().a)")
+    assert set(scales) == {1}
+    right = labels.evaluate_all("all => Math.max(...all.map(i => i.getBoundingClientRect().right))")
+    assert right <= width
+
+
 def test_groups_in_the_list_of_runs_can_be_shut(show):
     page = show(tab="curves", by="lr", isFolded="true")
     runs = page.get_by_role("complementary", name="Runs")

@@ -4,9 +4,12 @@ import { useMemo, useState } from "react";
 import type { Cell } from "../data/types";
 import { formatCell } from "../format/number";
 import { makeAxis, shade } from "../scale/axis";
+import { Drawing } from "./drawing";
 
-const [WIDTH, HEIGHT, TOP, SIDE] = [1000, 340, 34, 70];
+const [HEIGHT, TOP, SIDE] = [340, 34, 60];
 const SPAN = HEIGHT - TOP - 16;
+/** How wide a letter of a title is, about. */
+const LETTER = 8;
 
 interface Props {
   runs: readonly string[];
@@ -16,53 +19,70 @@ interface Props {
 
 export function Parallel({ runs, axes, onOpen }: Props) {
   const [near, setNear] = useState<number | null>(null);
-  const drawn = useMemo(() => {
-    const scales = axes.map((axis) => makeAxis(axis.cells));
-    const step = (WIDTH - 2 * SIDE) / Math.max(axes.length - 1, 1);
-    const lines = runs.map((_, row) => {
-      const points = axes.flatMap((axis, number) => {
-        const place = scales[number]?.place(axis.cells[row] ?? null) ?? null;
-        return place === null ? [] : [`${SIDE + number * step},${TOP + (1 - place) * SPAN}`];
-      });
-      const last = scales.at(-1)?.place(axes.at(-1)?.cells[row] ?? null) ?? null;
-      return { points: points.join(" "), colour: last === null ? "#7a8290" : shade(last) };
+  const scales = useMemo(() => axes.map((axis) => makeAxis(axis.cells)), [axes]);
+  const colours = useMemo(() => {
+    const [scale, axis] = [scales.at(-1), axes.at(-1)];
+    return runs.map((_, row) => {
+      const place = scale?.place(axis?.cells[row] ?? null) ?? null;
+      return place === null ? "#7a8290" : shade(place);
     });
-    return { scales, step, lines };
-  }, [runs, axes]);
+  }, [runs, axes, scales]);
   const told =
     near === null
       ? ""
       : `${runs[near]}: ${axes.map((axis) => `${axis.name} ${formatCell(axis.cells[near] ?? null)}`).join(", ")}`;
-  return (
-    <figure className="parallel">
-      <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label="Runs over their hparams">
-        {drawn.lines.map((line, row) => (
+  const draw = (width: number) => {
+    const step = (width - 2 * SIDE) / Math.max(axes.length - 1, 1);
+    const trace = (row: number) =>
+      axes
+        .flatMap((axis, number) => {
+          const place = scales[number]?.place(axis.cells[row] ?? null) ?? null;
+          return place === null ? [] : [`${SIDE + number * step},${TOP + (1 - place) * SPAN}`];
+        })
+        .join(" ");
+    return (
+      <>
+        {runs.map((run, row) => (
           // biome-ignore lint/a11y/noStaticElementInteractions: the table has all of it for keys
           <polyline
-            key={runs[row]}
-            points={line.points}
-            stroke={line.colour}
+            key={run}
+            points={trace(row)}
+            stroke={colours[row]}
             className={near === row ? "near" : ""}
             onMouseEnter={() => setNear(row)}
             onMouseLeave={() => setNear(null)}
-            onClick={() => onOpen(runs[row] ?? "")}
+            onClick={() => onOpen(run)}
           />
         ))}
         {axes.map((axis, number) => (
-          <g key={axis.name} transform={`translate(${SIDE + number * drawn.step} 0)`}>
+          <g key={axis.name} transform={`translate(${SIDE + number * step} 0)`}>
             <line y1={TOP} y2={TOP + SPAN} className="axis" />
             <text y={14} textAnchor="middle" className="title">
-              {axis.name}
+              {shorten(axis.name, step / LETTER)}
+              <title>{axis.name}</title>
             </text>
-            {drawn.scales[number]?.ticks.map((tick) => (
+            {scales[number]?.ticks.map((tick) => (
               <text key={tick.at} x={6} y={TOP + (1 - tick.at) * SPAN + 4}>
                 {tick.label}
               </text>
             ))}
           </g>
         ))}
-      </svg>
-      <figcaption className="hint">{told || "Point at a line to see its run."}</figcaption>
+      </>
+    );
+  };
+  return (
+    <figure className="parallel">
+      <Drawing height={HEIGHT} label="Runs over their hparams" draw={draw} />
+      <figcaption className="hint">
+        {told ||
+          `Point at a line to see its run; it is the more yellow the higher its ${axes.at(-1)?.name}.`}
+      </figcaption>
     </figure>
   );
+}
+
+/** The end of a name that has no room: what several begin with tells them least apart. */
+function shorten(name: string, most: number): string {
+  return name.length <= most ? name : `…${name.slice(1 - Math.max(2, Math.floor(most)))}`;
 }

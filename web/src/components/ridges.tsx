@@ -2,20 +2,46 @@
 
 import { type Histogram, spread } from "../data/histograms";
 import type { Step } from "../data/types";
-import { formatNumber, formatStep } from "../format/number";
+import { formatStep } from "../format/number";
 import { fade } from "../scale/colours";
+import { makeTicks, nameTicks } from "../scale/ticks";
+import { Drawing } from "./drawing";
 
-const [WIDTH, HEIGHT, TOP, BOTTOM, SIDE] = [420, 260, 70, 24, 8];
+const [HEIGHT, BOTTOM, EDGE] = [240, 22, 8];
+/** How high the highest ridge is, and how much room a line of text and a label need. */
+const [RISE, LINE, LABEL] = [60, 13, 56];
 const MOST = 40;
 
 interface Props {
   entries: readonly Histogram[];
   colour: string;
   label: string;
+  /** The lowest and the highest quantile of all runs, so that they can be compared. */
+  limits: readonly [number, number];
 }
 
-function placeX(value: number, low: number, high: number): number {
-  return SIDE + ((value - low) / (high - low || 1)) * (WIDTH - 2 * SIDE - 46);
+function nameAll(low: number, high: number, count: number) {
+  const ticks = makeTicks(low, high, count, "linear");
+  const names = nameTicks(ticks, "linear");
+  return ticks.map((tick, place) => ({ tick, name: names[place] ?? "" }));
+}
+
+interface Mark {
+  tick: number;
+  name: string;
+  anchor?: "start" | "middle" | "end";
+}
+
+/** A line and its value at each mark of the horizontal axis. */
+function Across({ ticks, x }: { ticks: Mark[]; x: (value: number) => number }) {
+  return ticks.map(({ tick, name, anchor = "middle" }) => (
+    <g key={tick} transform={`translate(${x(tick)} 0)`}>
+      <line y1={EDGE} y2={HEIGHT - BOTTOM} className="axis" />
+      <text y={HEIGHT - 6} textAnchor={anchor}>
+        {name}
+      </text>
+    </g>
+  ));
 }
 
 export function Ridges({ entries, colour, label }: Props) {
@@ -28,85 +54,93 @@ export function Ridges({ entries, colour, label }: Props) {
       return width > 0 ? count / width : 0;
     });
   const peak = Math.max(1e-300, ...shown.flatMap(density));
-  const rise = HEIGHT - TOP - BOTTOM;
-  return (
-    <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label={label}>
-      {shown.map((entry, number) => {
-        const base = TOP + (shown.length === 1 ? rise : (number / (shown.length - 1)) * rise);
-        const points = density(entry).map((value, bin) => {
-          const middle = ((entry.edges[bin] ?? 0) + (entry.edges[bin + 1] ?? 0)) / 2;
-          return `${placeX(middle, low, high)},${base - (value / peak) * TOP * 0.9}`;
-        });
-        const share = shown.length === 1 ? 1 : number / (shown.length - 1);
-        const start = placeX(low, low, high);
-        const end = placeX(high, low, high);
-        return (
-          <g key={`${entry.step} ${entry.wallTime}`}>
-            <polygon
-              points={`${start},${base} ${points.join(" ")} ${end},${base}`}
-              fill={fade(colour, 0.25 + 0.6 * share)}
-              stroke="var(--paper)"
-              strokeWidth={0.8}
-            />
-            {(number === 0 || number === shown.length - 1) && (
-              <text x={WIDTH - 4} y={base} textAnchor="end">
-                {formatStep(entry.step)}
-              </text>
-            )}
-          </g>
-        );
-      })}
-      <text x={SIDE} y={HEIGHT - 6}>
-        {formatNumber(low, 3)}
-      </text>
-      <text x={placeX(high, low, high)} y={HEIGHT - 6} textAnchor="end">
-        {formatNumber(high, 3)}
-      </text>
-    </svg>
-  );
+  const fall = HEIGHT - RISE - BOTTOM - EDGE;
+  const last = shown.length - 1;
+  // From the newest on, each step that has room.
+  const every = Math.max(1, Math.ceil((LINE * last) / fall));
+  const draw = (width: number) => {
+    const x = (value: number) =>
+      EDGE + ((value - low) / (high - low || 1)) * (width - EDGE - LABEL);
+    return (
+      <>
+        <Across ticks={nameAll(low, high, width / 60)} x={x} />
+        {shown.map((entry, number) => {
+          const share = last ? number / last : 1;
+          const base = EDGE + RISE + share * fall;
+          const points = density(entry).map((value, bin) => {
+            const middle = ((entry.edges[bin] ?? 0) + (entry.edges[bin + 1] ?? 0)) / 2;
+            return `${x(middle)},${base - (value / peak) * RISE}`;
+          });
+          return (
+            <g key={`${entry.step} ${entry.wallTime}`}>
+              <polygon
+                points={`${x(low)},${base} ${points.join(" ")} ${x(high)},${base}`}
+                fill={fade(colour, 0.25 + 0.6 * share)}
+                stroke="var(--paper)"
+                strokeWidth={0.8}
+              />
+              {(last - number) % every === 0 && (
+                <text x={x(high) + 4} y={base + 3}>
+                  {formatStep(entry.step)}
+                </text>
+              )}
+            </g>
+          );
+        })}
+      </>
+    );
+  };
+  return <Drawing height={HEIGHT} label={label} draw={draw} />;
 }
 
-export function Bands({ entries, colour, label }: Props) {
-  const all = entries.flatMap((entry) => entry.quantiles.filter(Number.isFinite));
-  const [low, high] = [Math.min(...all), Math.max(...all)];
+export function Bands({ entries, colour, label, limits: [low, high] }: Props) {
   const [first, last] = [entries[0]?.step ?? 0, entries.at(-1)?.step ?? 1];
   // Bigints, because two numbers beyond 2^53 may be the same one.
   const since = (step: Step) => Number(BigInt(step) - BigInt(first));
-  const x = (step: Step) => 56 + (since(step) / (since(last) || 1)) * (WIDTH - 64);
   const y = (value: number) =>
-    12 + (1 - (value - low) / (high - low || 1)) * (HEIGHT - BOTTOM - 16);
+    EDGE + (1 - (value - low) / (high - low || 1)) * (HEIGHT - BOTTOM - EDGE);
   const count = entries[0]?.quantiles.length ?? 0;
-  const line = (level: number, isBack = false) => {
-    const points = entries
-      .filter((entry) => Number.isFinite(entry.quantiles[level]))
-      .map((entry) => `${x(entry.step)},${y(entry.quantiles[level] ?? 0)}`);
-    return (isBack ? points.reverse() : points).join(" ");
+  const draw = (width: number) => {
+    const x = (passed: number) =>
+      LABEL + (passed / (since(last) || 1)) * (width - LABEL - 2 * EDGE);
+    const line = (level: number, isBack = false) => {
+      const points = entries
+        .filter((entry) => Number.isFinite(entry.quantiles[level]))
+        .map((entry) => `${x(since(entry.step))},${y(entry.quantiles[level] ?? 0)}`);
+      return (isBack ? points.reverse() : points).join(" ");
+    };
+    const ends: Mark[] = [
+      { tick: 0, name: formatStep(first), anchor: "start" },
+      { tick: since(last), name: formatStep(last), anchor: "end" },
+    ];
+    const steps = nameAll(Number(first), Number(last), width / 90).map(({ tick, name }) => ({
+      tick: tick - Number(first),
+      name,
+    }));
+    return (
+      <>
+        <Across ticks={typeof last === "bigint" ? ends : steps} x={x} />
+        {nameAll(low, high, 5).map(({ tick, name }) => (
+          <g key={tick} transform={`translate(0 ${y(tick)})`}>
+            <line x1={LABEL} x2={width - EDGE} className="axis" />
+            <text x={LABEL - 6} y={4} textAnchor="end">
+              {name}
+            </text>
+          </g>
+        ))}
+        {Array.from({ length: Math.floor(count / 2) }, (_, level) => (
+          <polygon
+            // biome-ignore lint/suspicious/noArrayIndexKey: levels do not move
+            key={level}
+            points={`${line(level)} ${line(count - 1 - level, true)}`}
+            fill={fade(colour, 0.18)}
+          />
+        ))}
+        {count % 2 === 1 && (
+          <polyline points={line((count - 1) / 2)} fill="none" stroke={colour} strokeWidth={1.6} />
+        )}
+      </>
+    );
   };
-  return (
-    <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label={label}>
-      {Array.from({ length: Math.floor(count / 2) }, (_, level) => (
-        <polygon
-          // biome-ignore lint/suspicious/noArrayIndexKey: levels do not move
-          key={level}
-          points={`${line(level)} ${line(count - 1 - level, true)}`}
-          fill={fade(colour, 0.18)}
-        />
-      ))}
-      {count % 2 === 1 && (
-        <polyline points={line((count - 1) / 2)} fill="none" stroke={colour} strokeWidth={1.6} />
-      )}
-      <text x={50} y={y(high) + 8} textAnchor="end">
-        {formatNumber(high, 3)}
-      </text>
-      <text x={50} y={y(low)} textAnchor="end">
-        {formatNumber(low, 3)}
-      </text>
-      <text x={56} y={HEIGHT - 6}>
-        {formatStep(first)}
-      </text>
-      <text x={WIDTH - 6} y={HEIGHT - 6} textAnchor="end">
-        {formatStep(last)}
-      </text>
-    </svg>
-  );
+  return <Drawing height={HEIGHT} label={label} draw={draw} />;
 }

@@ -4,8 +4,9 @@ import { useMemo, useState } from "react";
 import type { Cell } from "../data/types";
 import { formatCell } from "../format/number";
 import { makeAxis } from "../scale/axis";
+import { Drawing } from "./drawing";
 
-const [WIDTH, HEIGHT, LEFT, BOTTOM] = [560, 340, 84, 34];
+const [HEIGHT, LEFT, BOTTOM, EDGE, DOT] = [320, 64, 26, 10, 5];
 
 interface Props {
   runs: readonly string[];
@@ -21,18 +22,19 @@ export function Scatter({ runs, x, y, colourOf, onOpen }: Props) {
     () => ({ across: makeAxis(x.cells), up: makeAxis(y.cells) }),
     [x, y],
   );
-  const placeX = (at: number) => LEFT + at * (WIDTH - LEFT - 20);
-  const placeY = (at: number) => 12 + (1 - at) * (HEIGHT - BOTTOM - 24);
   const told =
     near === null
       ? ""
       : `${runs[near]}: ${x.name} ${formatCell(x.cells[near] ?? null)}, ${y.name} ${formatCell(y.cells[near] ?? null)}`;
-  return (
-    <figure className="scatter">
-      <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label={`${y.name} over ${x.name}`}>
+  const draw = (width: number) => {
+    // Dots at the ends of an axis are whole.
+    const placeX = (at: number) => LEFT + 2 * DOT + at * (width - LEFT - EDGE - 4 * DOT);
+    const placeY = (at: number) => EDGE + DOT + (1 - at) * (HEIGHT - BOTTOM - EDGE - 3 * DOT);
+    return (
+      <>
         {across.ticks.map((tick) => (
           <g key={tick.at} transform={`translate(${placeX(tick.at)} 0)`}>
-            <line y1={8} y2={HEIGHT - BOTTOM} className="axis" />
+            <line y1={EDGE} y2={HEIGHT - BOTTOM} className="axis" />
             <text y={HEIGHT - BOTTOM + 16} textAnchor="middle">
               {tick.label}
             </text>
@@ -40,7 +42,7 @@ export function Scatter({ runs, x, y, colourOf, onOpen }: Props) {
         ))}
         {up.ticks.map((tick) => (
           <g key={tick.at} transform={`translate(0 ${placeY(tick.at)})`}>
-            <line x1={LEFT} x2={WIDTH - 12} className="axis" />
+            <line x1={LEFT} x2={width - EDGE} className="axis" />
             <text x={LEFT - 6} y={4} textAnchor="end">
               {tick.label}
             </text>
@@ -55,7 +57,7 @@ export function Scatter({ runs, x, y, colourOf, onOpen }: Props) {
               key={run}
               cx={placeX(left)}
               cy={placeY(top)}
-              r={near === row ? 7 : 5}
+              r={near === row ? DOT + 2 : DOT}
               fill={colourOf(run)}
               onMouseEnter={() => setNear(row)}
               onMouseLeave={() => setNear(null)}
@@ -63,7 +65,12 @@ export function Scatter({ runs, x, y, colourOf, onOpen }: Props) {
             />
           );
         })}
-      </svg>
+      </>
+    );
+  };
+  return (
+    <figure className="scatter">
+      <Drawing height={HEIGHT} label={`${y.name} over ${x.name}`} draw={draw} />
       <figcaption className="hint">{told || "Point at a dot to see its run."}</figcaption>
     </figure>
   );

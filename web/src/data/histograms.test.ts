@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { spread } from "./histograms";
+import { findLimits, spread } from "./histograms";
 
 test("some of many are spread over all, with the first and the last", () => {
   expect(spread([1, 2, 3], 5)).toEqual([1, 2, 3]);
@@ -9,4 +9,13 @@ test("some of many are spread over all, with the first and the last", () => {
       5,
     ),
   ).toEqual([0, 25, 50, 75, 100]);
+});
+
+test("limits are of all quantiles that are numbers", () => {
+  const make = (...quantiles: number[]) => ({
+    ...{ run: "a", step: 0, wallTime: 0, edges: [], counts: [] },
+    quantiles,
+  });
+  expect(findLimits([make(1, 2), make(Number.NaN, 7)])).toEqual([1, 7]);
+  expect(findLimits([make(Number.NaN)])).toEqual([0, 1]);
 });

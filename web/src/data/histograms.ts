@@ -47,6 +47,16 @@ export async function loadHistograms(
   };
 }
 
+/** The lowest and the highest of all quantiles. */
+export function findLimits(entries: readonly Histogram[]): [number, number] {
+  let [low, high] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
+  for (const value of entries.flatMap((entry) => entry.quantiles)) {
+    if (!Number.isFinite(value)) continue;
+    [low, high] = [Math.min(low, value), Math.max(high, value)];
+  }
+  return low <= high ? [low, high] : [0, 1];
+}
+
 /** At most so many of them, spread over all, the last one among them. */
 export function spread<T>(entries: readonly T[], most: number): T[] {
   if (entries.length <= most) return [...entries];

@@ -10,6 +10,15 @@ test("numbers lie where they are, over many sizes by their logarithm", () => {
   expect(rates.ticks[0]?.label).toBe("0.001");
 });
 
+test("marks are at values that come again, otherwise at round numbers", () => {
+  const labels = (cells: number[]) => makeAxis(cells).ticks.map((tick) => tick.label);
+  expect(labels([0.3, 0.01, 0.1, 0.1])).toEqual(["0.01", "0.1", "0.3"]);
+  expect(labels([0.1975, 1.591, 0.83])).toEqual(["0.5", "1", "1.5"]);
+  // Two that would stand on each other.
+  expect(labels([1, 1.001, 2, 2])).toEqual(["1", "1.2", "1.4", "1.6", "1.8", "2"]);
+  expect(makeAxis([0, 0, 10, 10]).ticks.map((tick) => tick.at)).toEqual([0, 1]);
+});
+
 test("names have a place each, in order", () => {
   const axis = makeAxis(["sgd", "adam", "sgd", null]);
   expect([axis.place("adam"), axis.place("sgd"), axis.place(null)]).toEqual([0, 1, null]);

@@ -3,6 +3,7 @@
 import { compareCells } from "../data/rows";
 import type { Cell } from "../data/types";
 import { formatCell } from "../format/number";
+import { makeTicks, nameTicks } from "./ticks";
 
 export interface Axis {
   place: (cell: Cell) => number | null;
@@ -19,6 +20,26 @@ export function isSpread(numbers: readonly number[]): boolean {
   return least > 0 && Math.max(...numbers) / least >= 100;
 }
 
+const [FEW, TICKS, APART] = [6, 5, 0.08];
+
+/** The values themselves where a few of them come again and again, otherwise round numbers. */
+function chooseTicks(numbers: readonly number[], isLog: boolean) {
+  const values = [...new Set(numbers)].sort((one, other) => one - other);
+  const [low = 0, high = 0] = [values[0], values.at(-1)];
+  const move = isLog ? Math.log10 : (value: number) => value;
+  const isApart = values.every((value, place) => {
+    const before = values[place - 1];
+    return before === undefined || move(value) - move(before) > APART * (move(high) - move(low));
+  });
+  if (values.length <= FEW && values.length < numbers.length && isApart) {
+    return values.map((value) => ({ value, label: formatCell(value) }));
+  }
+  const measure = isLog ? "log" : "linear";
+  const ticks = makeTicks(low, high, TICKS, measure);
+  const labels = nameTicks(ticks, measure);
+  return ticks.map((value, place) => ({ value, label: labels[place] ?? "" }));
+}
+
 /** An axis for some values: of numbers if all are, otherwise one place for each name. */
 export function makeAxis(cells: readonly Cell[], isLogarithmic?: boolean): Axis {
   const known = cells.filter((cell) => cell !== null && !Number.isNaN(cell));
@@ -29,15 +50,14 @@ export function makeAxis(cells: readonly Cell[], isLogarithmic?: boolean): Axis 
     const usable = isLog ? numbers.filter((value) => value > 0) : numbers;
     const [low, high] = [Math.min(...usable), Math.max(...usable)];
     const [start, end] = [move(low), move(high)];
-    const back = isLog ? (value: number) => 10 ** value : (value: number) => value;
     return {
       place: (cell) => {
         if (!isNumber(cell) || (isLog && cell <= 0)) return null;
         return end === start ? 0.5 : (move(cell) - start) / (end - start);
       },
-      ticks: [0, 0.25, 0.5, 0.75, 1].map((at) => ({
-        at,
-        label: formatCell(back(start + at * (end - start))),
+      ticks: chooseTicks(usable, isLog).map(({ value, label }) => ({
+        at: end === start ? 0.5 : (move(value) - start) / (end - start),
+        label,
       })),
     };
   }

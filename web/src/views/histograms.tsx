@@ -3,7 +3,7 @@
 import { useMemo } from "react";
 import { Bands, Ridges } from "../components/ridges";
 import { EntriesState, TagPicker, useTag } from "../components/tags";
-import { loadHistograms } from "../data/histograms";
+import { findLimits, loadHistograms } from "../data/histograms";
 import { useLoaded } from "../data/loading";
 import { byRun } from "../data/media";
 import { useChoice } from "../state/choice";
@@ -21,7 +21,9 @@ export function HistogramsView() {
   const runs = useMemo(() => byRun(found.value?.entries ?? []), [found.value]);
   if (absent) return absent;
   const drawn = shown.filter((run) => runs.has(run));
-  const Drawing = isBands ? Bands : Ridges;
+  const Shape = isBands ? Bands : Ridges;
+  const some = drawn.slice(0, MOST);
+  const limits = findLimits(some.flatMap((run) => runs.get(run) ?? []));
   return (
     <section className="media">
       <div className="controls">
@@ -44,16 +46,17 @@ export function HistogramsView() {
         leftOut={found.value?.leftOut ?? 0}
       />
       <div className="drawings">
-        {drawn.slice(0, MOST).map((run) => (
+        {some.map((run) => (
           <figure key={run}>
             <figcaption title={run}>
               <span className="swatch" style={{ background: colourOf(run) }} />
               {run}
             </figcaption>
-            <Drawing
+            <Shape
               entries={runs.get(run) ?? []}
               colour={colourOf(run)}
               label={`${tag} of ${run}`}
+              limits={limits}
             />
           </figure>
         ))}
