@@ -68,11 +68,12 @@ function Frames({ boxes, shown, size }: { boxes: Boxes; shown: number[]; size: n
             />
             {label && (
               <text
-                x={left}
-                y={top - letter / 4}
-                fill={colour}
+                x={left + letter / 4}
+                y={top < letter * 1.3 ? top + letter * 1.1 : top - letter / 3}
+                fill={isBright(red, green, blue) ? "#000" : "#fff"}
+                stroke={colour}
                 fontSize={letter}
-                strokeWidth={letter / 4}
+                strokeWidth={letter / 2}
               >
                 {label}
               </text>
@@ -82,6 +83,11 @@ function Frames({ boxes, shown, size }: { boxes: Boxes; shown: number[]; size: n
       })}
     </svg>
   );
+}
+
+/** Whether black is read better than white on a colour. */
+function isBright(red: number, green: number, blue: number): boolean {
+  return 0.299 * red + 0.587 * green + 0.114 * blue > 140;
 }
 
 function Masks({ boxes, shown }: { boxes: Boxes; shown: number[] }) {
