@@ -1,6 +1,6 @@
 /** What a run says of itself, and in what two runs differ. */
 
-import { formatNumber, formatStep } from "../format/number";
+import { formatBytes, formatNumber, formatStep } from "../format/number";
 
 export type Value = string | number | boolean | null | Value[] | { [name: string]: Value };
 
@@ -77,6 +77,26 @@ export function spellFinal(final: Final): string {
 export function spell(value: Value | undefined): string {
   if (value === undefined) return "";
   return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+/** The command as a shell takes it. */
+export function spellCommand(command: Value): string {
+  const isObject = typeof command === "object" && command !== null && !Array.isArray(command);
+  const words = isObject ? (command.orig_argv ?? command.argv) : command;
+  if (!Array.isArray(words)) return words ? spell(words) : "";
+  return words.map((word) => quote(spell(word))).join(" ");
+}
+
+function quote(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+}
+
+/** What a machine says of itself; memory as people count it. */
+export function spellHost(host: Record<string, Value>): [string, string][] {
+  return flatten(host).map(([name, value]) => {
+    const isSize = /(^|[._])memory$/.test(name) && typeof value === "number";
+    return [name, isSize ? formatBytes(value) : spell(value)];
+  });
 }
 
 /** Nested settings by dotted names. */

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { formatDuration, formatNumber, formatStep, spellCell } from "./number";
+import { formatBytes, formatDuration, formatNumber, formatStep, spellCell } from "./number";
 
 test.each([
   [0, "0"],
@@ -15,7 +15,10 @@ test.each([
 
 test.each([
   [0.5, "0.5 s"],
+  [9.97, "10 s"],
+  [59.7, "1 min 0 s"],
   [75, "1 min 15 s"],
+  [119.6, "2 min 0 s"],
   [3600 * 5, "5 h 0 min"],
   [86400 * 3, "3 d 0 h"],
 ])("%s seconds are %s", (seconds, shown) => {
@@ -38,3 +41,12 @@ test.each([2 ** 53 - 1, 9007199254740993n, "9007199254740993"])(
     expect(formatStep(step).replaceAll(",", "")).toBe(String(step));
   },
 );
+
+test.each([
+  [0, "0 bytes"],
+  [999, "999 bytes"],
+  [12_345, "12.3 kB"],
+  [25_276_518_400, "25.3 GB"],
+])("%s is %s", (count, shown) => {
+  expect(formatBytes(count)).toBe(shown);
+});

@@ -27,12 +27,21 @@ export function plural(count: number, what: string): string {
 
 export function formatDuration(seconds: number | null): string {
   if (seconds === null || !Number.isFinite(seconds)) return "";
-  if (seconds < 60) return `${seconds < 10 ? seconds.toFixed(1) : Math.round(seconds)} s`;
-  const minutes = Math.floor(seconds / 60);
-  if (minutes < 60) return `${minutes} min ${Math.round(seconds % 60)} s`;
+  if (seconds < 9.95) return `${seconds.toFixed(1)} s`;
+  const whole = Math.round(seconds);
+  if (whole < 60) return `${whole} s`;
+  const minutes = Math.floor(whole / 60);
+  if (minutes < 60) return `${minutes} min ${whole % 60} s`;
   const hours = Math.floor(minutes / 60);
   if (hours < 48) return `${hours} h ${minutes % 60} min`;
   return `${Math.floor(hours / 24)} d ${hours % 24} h`;
+}
+
+/** A size in bytes: all of them where they are few. */
+export function formatBytes(count: number): string {
+  const units = ["bytes", "kB", "MB", "GB", "TB", "PB"];
+  const power = Math.min(units.length - 1, Math.max(0, Math.floor(Math.log10(count || 1) / 3)));
+  return `${formatNumber(count / 1000 ** power, power ? 3 : 15)} ${units[power]}`;
 }
 
 /** A time in seconds since 1970, in the time of the one who looks. */

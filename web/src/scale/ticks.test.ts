@@ -27,6 +27,11 @@ test("times lie on whole minutes", () => {
   for (const tick of ticks) expect(tick % 60).toBe(0);
 });
 
+test("parts of a second stand behind two digits of the second", () => {
+  const names = nameTicks([1_700_000_103, 1_700_000_103.5], "time");
+  for (const name of names) expect(name).toMatch(/^\d\d:\d\d:03\.[05]00$/);
+});
+
 test("ends that are no range give one mark and no endless loop", () => {
   expect(makeTicks(1, 1, 5, "linear")).toEqual([1]);
   expect(makeTicks(0, Number.POSITIVE_INFINITY, 5, "linear")).toEqual([0]);

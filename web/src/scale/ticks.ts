@@ -97,7 +97,7 @@ function nameTime(seconds: number, step: number): string {
     return `${date.getFullYear()}-${pad(date.getMonth() + 1)}-${pad(date.getDate())}`;
   const minutes = `${pad(date.getHours())}:${pad(date.getMinutes())}`;
   if (step && step < 1)
-    return `${minutes}:${(date.getSeconds() + date.getMilliseconds() / 1e3).toFixed(3)}`;
+    return `${minutes}:${pad(date.getSeconds())}.${String(date.getMilliseconds()).padStart(3, "0")}`;
   return step && step < 60 ? `${minutes}:${pad(date.getSeconds())}` : minutes;
 }
 

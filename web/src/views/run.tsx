@@ -8,8 +8,8 @@ import { Empty, Failed, Waiting } from "../components/states";
 import { StopRun } from "../components/stop";
 import { getJson } from "../data/api";
 import { useLoaded } from "../data/loading";
-import { flatten, type Output, type Story, spell, type Value } from "../data/story";
-import { formatNumber, formatStep, formatTime } from "../format/number";
+import { flatten, type Output, type Story, spell, spellCommand, spellHost } from "../data/story";
+import { formatBytes, formatNumber, formatStep, formatTime } from "../format/number";
 import { useChoice } from "../state/choice";
 import { useView } from "../state/view";
 import { DifferenceView } from "./difference";
@@ -59,6 +59,7 @@ function OneRun({ run }: { run: string }) {
   }
   const { status, config, code, diff, files, problems, artifacts, host, packages } = story.value;
   const { marks } = story.value;
+  const command = spellCommand(story.value.command);
   const isTracked = status.state !== "unknown" || code !== null;
   return (
     <>
@@ -134,17 +135,12 @@ function OneRun({ run }: { run: string }) {
         <Facts
           facts={artifacts.map((one) => [
             one.name,
-            `${formatNumber(one.size)} bytes, sha256 ${one.sha256}`,
+            `${formatBytes(one.size)}, sha256 ${one.sha256}`,
           ])}
         />
       </Part>
-      <Part title="Command and host">
-        <Facts
-          facts={[
-            ["command", spellCommand(story.value.command)],
-            ...flatten(host).map(([name, value]): [string, string] => [name, spell(value)]),
-          ]}
-        />
+      <Part title="Command and host" isEmpty={!command && Object.keys(host).length === 0}>
+        <Facts facts={[["command", command], ...spellHost(host)]} />
       </Part>
       <Part title="Packages" isEmpty={Object.keys(packages).length === 0} isClosed>
         <Facts facts={flatten(packages).map(([name, value]) => [name, spell(value)])} />
@@ -160,15 +156,6 @@ function OneRun({ run }: { run: string }) {
       </Part>
     </>
   );
-}
-
-function spellCommand(command: Value): string {
-  if (typeof command === "object" && command !== null && !Array.isArray(command)) {
-    return flatten(command)
-      .map(([name, value]) => `${name}: ${spell(value)}`)
-      .join("\n");
-  }
-  return command === null ? "" : spell(command);
 }
 
 interface PartProps {
