@@ -115,6 +115,9 @@ def test_the_table_of_the_runs_can_be_sorted(show):
     expect(page.get_by_text("seed-1")).to_have_count(0)
     expect(page.get_by_role("navigation").get_by_role("button")).to_have_text(["Runs"])
     expect(page.get_by_role("button", name="Save as report")).to_have_count(0)
+    # Nothing leads to a view that is not inside.
+    expect(page.get_by_role("button", name="Open run")).to_have_count(0)
+    expect(table.get_by_role("button", name="seed-2", exact=True)).to_be_disabled()
     expect(page.get_by_role("button", name="TensorBoard")).to_have_count(0)
 
 

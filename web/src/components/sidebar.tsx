@@ -4,7 +4,7 @@ import { useVirtualizer } from "@tanstack/react-virtual";
 import { useMemo, useRef } from "react";
 import { arrangeRuns } from "../data/rows";
 import { useChoice } from "../state/choice";
-import { useView } from "../state/view";
+import { useOpenRun, useView } from "../state/view";
 import { Name } from "./name";
 import { Failed } from "./states";
 import { Swatch } from "./swatch";
@@ -14,6 +14,7 @@ const LINE = 26;
 
 export function Sidebar() {
   const [view, change] = useView();
+  const openRun = useOpenRun();
   const { listed, shown, table, groupOf, colourOf, whereError, byError } = useChoice();
   const entries = useMemo(() => {
     const shut = new Set(view.by ? view.shut : []);
@@ -162,20 +163,22 @@ export function Sidebar() {
                     checked={!off.has(run)}
                     onChange={() => turn([run], off.has(run))}
                     onKeyDown={(event) => {
-                      if (event.key === "Enter") change({ tab: "run", run });
+                      if (event.key === "Enter") openRun?.(run);
                     }}
                   />
                   <Name run={run} />
                 </label>
-                <button
-                  type="button"
-                  className="open"
-                  tabIndex={-1}
-                  aria-label={`Open run ${run}`}
-                  onClick={() => change({ tab: "run", run })}
-                >
-                  ›
-                </button>
+                {openRun && (
+                  <button
+                    type="button"
+                    className="open"
+                    tabIndex={-1}
+                    aria-label={`Open run ${run}`}
+                    onClick={() => openRun(run)}
+                  >
+                    ›
+                  </button>
+                )}
               </li>
             );
           })}

@@ -62,3 +62,9 @@ export function useView(): [View, ChangeView] {
   }, []);
   return [view, change];
 }
+
+/** Opens the view of a run; null in a report that lacks it. */
+export function useOpenRun(): ((run: string) => void) | null {
+  const [, change] = useView();
+  return report && !report.tabs.includes("run") ? null : (run) => change({ tab: "run", run });
+}

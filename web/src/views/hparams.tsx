@@ -9,7 +9,7 @@ import { useLoaded } from "../data/loading";
 import type { Cell, Column } from "../data/types";
 import { formatNumber } from "../format/number";
 import { useChoice } from "../state/choice";
-import { useView } from "../state/view";
+import { useOpenRun, useView } from "../state/view";
 import "./hparams.css";
 
 interface Importance {
@@ -23,6 +23,7 @@ interface Importance {
 
 export function HparamsView() {
   const [view, change] = useView();
+  const openRun = useOpenRun();
   const { table, shown, generation, colourOf } = useChoice();
   const rows = useMemo(() => {
     const place = new Map(table.runs.map((run, row) => [run, row]));
@@ -66,7 +67,7 @@ export function HparamsView() {
           name: column.key,
           cells: take(column),
         }))}
-        onOpen={(run) => change({ tab: "run", run })}
+        onOpen={(run) => openRun?.(run)}
       />
       <div className="two">
         <div>
@@ -131,7 +132,7 @@ export function HparamsView() {
               x={{ name: hparam.name, cells: take(hparam) }}
               y={{ name: metric.key, cells: take(metric) }}
               colourOf={colourOf}
-              onOpen={(run) => change({ tab: "run", run })}
+              onOpen={(run) => openRun?.(run)}
             />
           )}
         </div>

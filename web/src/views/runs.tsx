@@ -14,7 +14,7 @@ import { arrangeRuns, chooseColumns, tableToCsv, titleColumns, toggleStat } from
 import type { Column } from "../data/types";
 import { formatCell } from "../format/number";
 import { useChoice } from "../state/choice";
-import { useView } from "../state/view";
+import { useOpenRun, useView } from "../state/view";
 import "./runs.css";
 
 const LINE = 28;
@@ -46,6 +46,7 @@ function nameWidthOf(runs: readonly string[]): number {
 
 export function RunsView() {
   const [view, change] = useView();
+  const openRun = useOpenRun();
   const { table, listed, shown: chosen, groupOf } = useChoice();
   const running = useMemo(() => {
     const states = table.columns.find((column) => column.key === "status")?.cells;
@@ -111,7 +112,7 @@ export function RunsView() {
   const handleKey = (event: KeyboardEvent, run: string) => {
     if (event.target !== event.currentTarget) return;
     if (event.key === " ") toggle(run);
-    else if (event.key === "Enter") change({ tab: "run", run });
+    else if (event.key === "Enter") openRun?.(run);
     else return;
     event.preventDefault();
   };
@@ -249,7 +250,8 @@ export function RunsView() {
                       tabIndex={-1}
                       title={line.name}
                       aria-label={line.name}
-                      onClick={() => change({ tab: "run", run: line.name })}
+                      disabled={!openRun}
+                      onClick={() => openRun?.(line.name)}
                     >
                       <Name run={line.name} />
                     </button>
