@@ -57,10 +57,7 @@ export function Parallel({ runs, axes, onOpen }: Props) {
         {axes.map((axis, number) => (
           <g key={axis.name} transform={`translate(${SIDE + number * step} 0)`}>
             <line y1={TOP} y2={TOP + SPAN} className="axis" />
-            <text y={14} textAnchor="middle" className="title">
-              {shorten(axis.name, step / LETTER)}
-              <title>{axis.name}</title>
-            </text>
+            <Title name={axis.name} room={step} isFirst={number === 0} isLast={!axes[number + 1]} />
             {scales[number]?.ticks.map((tick) => (
               <text key={tick.at} x={6} y={TOP + (1 - tick.at) * SPAN + 4}>
                 {tick.label}
@@ -79,6 +76,30 @@ export function Parallel({ runs, axes, onOpen }: Props) {
           `Point at a line to see its run; it is the more yellow the higher its ${axes.at(-1)?.name}.`}
       </figcaption>
     </figure>
+  );
+}
+
+interface TitleProps {
+  name: string;
+  room: number;
+  isFirst: boolean;
+  isLast: boolean;
+}
+
+/** Above the middle of its axis, or up to the edge where the first or last one is long. */
+function Title({ name, room, isFirst, isLast }: TitleProps) {
+  const isLong = name.length * LETTER > 2 * SIDE;
+  const side = !isLong || isFirst === isLast ? 0 : isFirst ? -1 : 1;
+  return (
+    <text
+      x={side * SIDE}
+      y={14}
+      textAnchor={side ? (isFirst ? "start" : "end") : "middle"}
+      className="title"
+    >
+      {shorten(name, (side ? SIDE + room / 2 : room) / LETTER)}
+      <title>{name}</title>
+    </text>
   );
 }
 

@@ -100,7 +100,9 @@ export function HparamsView() {
                       </button>
                     </th>
                     <td>
-                      <meter min={0} max={1} value={Number(one.importance) || 0} />{" "}
+                      {one.importance !== null && (
+                        <meter min={0} max={1} value={Number(one.importance) || 0} />
+                      )}{" "}
                       {formatShare(one.importance)}
                     </td>
                     <td data-number>
