@@ -43,9 +43,16 @@ def test_groups_are_compared_in_a_sentence_and_numbers(show):
     sentence = page.locator("main .sentence")
     expect(sentence).to_contain_text("lr=0.1")
     expect(sentence).to_contain_text("val/loss")
-    expect(page.get_by_role("table", name="Groups").locator("tbody tr")).to_have_count(2)
+    groups = page.get_by_role("table", name="Groups")
+    expect(groups.locator("tbody tr")).to_have_count(2)
+    titles = ["group", "n", "mean", "std", "95 % CI low", "95 % CI high", "median", "IQM"]
+    expect(groups.get_by_role("columnheader")).to_have_text(titles)
     expect(page.get_by_role("table", name="Pairs").locator("tbody tr")).to_have_count(1)
     expect(page.get_by_role("main").get_by_role("alert")).to_have_count(0)
+    page.get_by_role("combobox", name="Group by").fill(r"(?P<rate>0\.01|seed-1)")
+    expect(page.get_by_role("main")).to_contain_text("Left out: 1 run without a name that matches")
+    page.get_by_role("button", name="None").click()
+    expect(page.get_by_role("main")).to_contain_text("No run is chosen.")
 
 
 def test_run_tells_its_status_configuration_code_output_and_files(show):

@@ -12,8 +12,12 @@ import "./run.css";
 interface Comparison {
   groups: Record<string, Value>[];
   pairs: Record<string, Value>[];
+  /** How sure the intervals are, such as 0.95. */
+  level: number;
   sentence: string;
   warnings: string[];
+  /** Which runs could not be compared, and why. */
+  leftOut: string[];
 }
 
 const BETTER: readonly View["better"][] = ["", "lower", "higher"];
@@ -80,7 +84,13 @@ export function CompareView() {
           change({ better: better as View["better"] }),
         )}
       </div>
-      {!isAskable && <Empty>Choose what makes a group, such as an hparam or the folder.</Empty>}
+      {!isAskable && (
+        <Empty>
+          {!tag && "No run has logged a scalar yet."}
+          {tag && !shown.length && "No run is chosen."}
+          {tag && shown.length > 0 && "Choose what makes a group, such as an hparam or the folder."}
+        </Empty>
+      )}
       {found.error && <Failed error={found.error} />}
       {isAskable && !found.value && !found.error && <Waiting what="the comparison" />}
       {found.value && !found.error && (
@@ -91,23 +101,40 @@ export function CompareView() {
               {warning}
             </p>
           ))}
-          <Records title="Groups" records={found.value.groups} />
-          <Records title="Pairs" records={found.value.pairs} />
+          {found.value.leftOut.length > 0 && (
+            <p className="hint">Left out: {found.value.leftOut.join("; ")}.</p>
+          )}
+          <Records title="Groups" records={found.value.groups} level={found.value.level} />
+          <Records title="Pairs" records={found.value.pairs} level={found.value.level} />
         </>
       )}
     </section>
   );
 }
 
-/** pMannWhitney as "p Mann Whitney". */
-function spellName(name: string): string {
-  return name.replace(/([a-z])([A-Z])/g, "$1 $2");
+/** What stands above a column; @ is for the level of the intervals. */
+const TITLES: Record<string, string> = {
+  ...{ iqm: "IQM", low: "@ CI low", high: "@ CI high" },
+  ...{ nA: "n of a", nB: "n of b", difference: "a − b", pWelch: "p Welch" },
+  ...{ pMannWhitney: "p Mann-Whitney", pPermutation: "p permutation" },
+  ...{ cohenD: "Cohen’s d", hedgesG: "Hedges’ g", improvement: "a beats b" },
+  ...{ improvementLow: "beats, @ CI low", improvementHigh: "beats, @ CI high" },
+  ...{ pWelchHolm: "p Welch, Holm", pMannWhitneyHolm: "p Mann-Whitney, Holm" },
+  pPermutationHolm: "p permutation, Holm",
+};
+
+interface RecordsProps {
+  title: string;
+  records: Record<string, Value>[];
+  level: number;
 }
 
-function Records({ title, records }: { title: string; records: Record<string, Value>[] }) {
-  const names = [...new Set(records.flatMap((record) => Object.keys(record)))];
+function Records({ title, records, level }: RecordsProps) {
+  // All are of the tag that was chosen.
+  const names = Object.keys(records[0] ?? {}).filter((name) => name !== "tag");
   if (records.length === 0) return null;
-  const isNumber = (name: string) => records.every((one) => typeof one[name] !== "string");
+  const isNumber = (name: string) =>
+    records.every((one) => typeof one[name] !== "string" || one[name] === "NaN");
   return (
     <div className="wide">
       <table className="sides records">
@@ -116,7 +143,7 @@ function Records({ title, records }: { title: string; records: Record<string, Va
           <tr>
             {names.map((name) => (
               <th key={name} scope="col" data-number={isNumber(name) || undefined}>
-                {spellName(name)}
+                {(TITLES[name] ?? name).replace("@", `${formatNumber(100 * level)} %`)}
               </th>
             ))}
           </tr>
@@ -124,18 +151,24 @@ function Records({ title, records }: { title: string; records: Record<string, Va
         <tbody>
           {records.map((record) => (
             <tr key={JSON.stringify(record)}>
-              {names.map((name) => {
-                const value = record[name];
-                return (
-                  <td key={name} data-number={isNumber(name) || undefined}>
-                    {typeof value === "number" ? formatNumber(value, 3) : spell(value ?? "")}
-                  </td>
-                );
-              })}
+              {names.map((name) => (
+                <td key={name} data-number={isNumber(name) || undefined}>
+                  {spellCell(name, record[name])}
+                </td>
+              ))}
             </tr>
           ))}
         </tbody>
       </table>
     </div>
   );
+}
+
+/** A number in three digits, how often a is better in percent, and a dash where nothing is known. */
+function spellCell(name: string, value: Value | undefined): string {
+  if (value === null || value === undefined || value === "NaN") return "–";
+  if (typeof value !== "number") return spell(value);
+  return name.startsWith("improvement")
+    ? `${formatNumber(100 * value, 3)} %`
+    : formatNumber(value, 3);
 }
