@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Locator, Page
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "pictures"
 RUNFOLD = [sys.executable, "-m", "runfold"]
@@ -33,6 +33,8 @@ START = """async (asked) => {
   const options = { method: "POST", headers, body: JSON.stringify(asked) };
   return (await fetch("/api/tensorboards", options)).json();
 }"""
+# A picture of a chart with nothing but its axes is smaller.
+LINES_BYTES = 10_000
 # Debian's Chromium as root, and nothing fetched.
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 
@@ -56,7 +58,7 @@ def main() -> None:
             link = find_link(server)
             browser = playwright.chromium.launch(executable_path=chromium, args=ARGUMENTS)
             page = browser.new_page(
-                viewport={"width": 1280, "height": 800}, color_scheme="light", locale="en-GB"
+                viewport={"width": 1280, "height": 900}, color_scheme="light", locale="en-GB"
             )
             page.goto(link)
             address = page.url.partition("?")[0]
@@ -74,12 +76,21 @@ def main() -> None:
             # Without the pictures, which come first, and the settings.
             frame.get_by_text("Scalars", exact=True).first.click()
             frame.get_by_role("button", name="Settings").last.click()
-            frame.locator("scalar-card canvas, scalar-card svg").first.wait_for()
+            charts = frame.locator("scalar-card .chart-container")
+            charts.first.wait_for()
+            for chart in charts.all():
+                await_lines(chart)
             photograph(page, "tensorboard")
             browser.close()
         finally:
             server.terminate()
             server.wait(60)
+
+
+def await_lines(chart: Locator) -> None:
+    """Wait until a chart of TensorBoard has lines: a worker draws them, and tells nobody."""
+    while len(chart.screenshot()) < LINES_BYTES:
+        chart.page.wait_for_timeout(100)
 
 
 def photograph(page: Page, name: str) -> None:
