@@ -74,7 +74,10 @@ async def start(request: Request) -> Response:
     from runfold.serve.tensorboards.options import Options
     from runfold.serve.tensorboards.requests import open_instance
 
-    instance, is_new = open_instance(await boards.store(), sources, Options(), asked.description)
+    store, is_keeper = await boards.store(), boards.is_service
+    instance, is_new = open_instance(
+        store, sources, Options(), asked.description, is_keeper=is_keeper
+    )
     if is_new:
         from runfold.log.audit import record_action
 

@@ -63,6 +63,16 @@ class Process:
             return None
         return told["status"], told["reason"]
 
+    @property
+    def environment(self) -> dict[str, str] | None:
+        """The variables that it was started with; None where they are not told."""
+        import psutil
+
+        try:
+            return psutil.Process(self.pid).environ() or None
+        except (psutil.Error, OSError):  # it has ended, or is ending
+            return None
+
     async def wait(self) -> int | None:
         """The exit status, once it has ended; None where the system does not tell it."""
         if self._child is None or self._child.poll() is None:
@@ -106,8 +116,16 @@ def prefix_of(id: str) -> str:
     return f"/proxy/{id}"
 
 
-def spawn(instance: Instance, folder: str, program: Sequence[str] = CHILD) -> Process:
-    """A new process of an instance, whose files are in a folder. Raises OSError."""
+def spawn(
+    instance: Instance,
+    folder: str,
+    program: Sequence[str] = CHILD,
+    environment: dict[str, str] | None = None,
+) -> Process:
+    """A new process of an instance, whose files are in a folder. Raises OSError.
+
+    It has the variables of this process, unless an `environment` is given.
+    """
     make_private(folder)
     for name in ("address.json", "process.json", "ending.json"):
         with contextlib.suppress(FileNotFoundError):
@@ -127,6 +145,7 @@ def spawn(instance: Instance, folder: str, program: Sequence[str] = CHILD) -> Pr
             stdout=log,
             stderr=log,
             cwd=folder,
+            env=environment,
             # It must outlive a service that is killed, and be ended with all that it started.
             start_new_session=True,
         )

@@ -72,6 +72,8 @@ class Kept:
         self._folder = store.folder_of(instance.id)
         self._ways = ways
         self._process = process
+        # Whoever started it may have the credentials of a store, which are not ours.
+        self._environment: dict[str, str] | None = None
         self._crashes: deque[float] = deque(maxlen=CRASHES)
         self.is_down = asyncio.Event()
         self.ending = ""
@@ -106,7 +108,7 @@ class Kept:
             return None
         try:
             process = self._process = spawn(
-                self._store.get(self._id), self._folder, self._ways.program
+                self._store.get(self._id), self._folder, self._ways.program, self._environment
             )
             try:
                 self._note_process(process)
@@ -146,6 +148,8 @@ class Kept:
         noted: dict[str, Any] = {}
         pause = 0.0
         while not await self._is_over(process, pause):
+            # Not told of a process at its very beginning.
+            self._environment = self._environment or process.environment
             try:
                 health = await process.health()
             except (OSError, ValueError, TimeoutError):

@@ -6,9 +6,10 @@ import os
 import time
 from collections import deque
 from itertools import chain, islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from runfold.serve.tensorboards.store import UnknownInstance
+from runfold.storage.address import is_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,13 +27,27 @@ _LONGEST_LINE = 64 << 10
 
 
 def open_instance(
-    store: Store, sources: Sources, options: Options, description: str = ""
+    store: Store,
+    sources: Sources,
+    options: Options,
+    description: str = "",
+    *,
+    is_keeper: bool = False,
 ) -> tuple[Instance, bool]:
     """A live instance with these sources and options, or else a new one; whether it is new.
 
-    A keeper starts it as soon as it looks.
+    A keeper starts it as soon as it looks. One of a store is started here and taken over by
+    the keeper, unless that is this process: who asks for it has the credentials.
     """
-    return store.claim(sources, options, description)
+    if is_keeper or not any(map(is_url, sources.logdirs)):
+        return store.claim(sources, options, description)
+    from runfold.serve.tensorboards.instance import spawn
+
+    def begin(instance: Instance) -> dict[str, Any]:
+        process = spawn(instance, store.folder_of(instance.id))
+        return {"pid": process.pid, "pid_started": process.started}
+
+    return store.claim(sources, options, description, begin)
 
 
 def end_instance(store: Store, id: str) -> Instance:

@@ -20,7 +20,7 @@ from runfold.state import make_private, state_folder
 from runfold.text import did_you_mean, escape, human_list
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 State = Literal["STARTING", "WAITING", "RUNNING", "TERMINATING", "TERMINATED"]
 
@@ -132,18 +132,26 @@ class Store:
         return os.path.join(self.folder, id)
 
     def claim(
-        self, sources: Sources, options: Options, description: str = ""
+        self,
+        sources: Sources,
+        options: Options,
+        description: str = "",
+        begin: Callable[[Instance], dict[str, Any]] | None = None,
     ) -> tuple[Instance, bool]:
         """A live instance with the same sources and options, or else a new one; whether it is new.
 
-        Two processes that ask at once get the same one.
+        Two processes that ask at once get the same one. What `begin` gives is noted of a new
+        one before anybody else knows of it.
         """
         same = f"{sources.key} {options.key}"
         with self._change():
             rows = self._rows("where same = ? and wanted = 'up' and state != 'TERMINATED'", same)
             if rows:
                 return rows[0], False
-            return self._insert(sources, options, description, same), True
+            instance = self._insert(sources, options, description, same)
+            if begin is not None:
+                instance = self._set(instance.id, begin(instance))
+            return instance, True
 
     def add(self, sources: Sources, options: Options, description: str = "") -> Instance:
         """A new instance, which is wanted up and not started yet."""
@@ -192,15 +200,8 @@ class Store:
         unknown = fields.keys() - _CHANGING
         if unknown:
             raise TypeError(f"An instance has no such field to change: {', '.join(unknown)}")
-        assignments = ", ".join(f"{name} = ?" for name in fields)
         with self._change():
-            self._database.execute(
-                f"update instances set {assignments} where id = ?", (*fields.values(), id)
-            )
-            rows = self._rows("where id = ?", id)
-        if not rows:
-            raise UnknownInstance(f"No TensorBoard instance '{escape(id)}'.")
-        return rows[0]
+            return self._set(id, fields)
 
     def forget(self, id: str) -> None:
         """Drop an instance; its files are the caller's."""
@@ -260,6 +261,16 @@ class Store:
             f"insert into instances ({', '.join(fields)}) values ({marks})", tuple(fields.values())
         )
         return self._rows("where id = ?", id)[0]
+
+    def _set(self, id: str, fields: dict[str, Any]) -> Instance:
+        assignments = ", ".join(f"{name} = ?" for name in fields)
+        self._database.execute(
+            f"update instances set {assignments} where id = ?", (*fields.values(), id)
+        )
+        rows = self._rows("where id = ?", id)
+        if not rows:
+            raise UnknownInstance(f"No TensorBoard instance '{escape(id)}'.")
+        return rows[0]
 
     def _rows(self, where: str, *values: object) -> list[Instance]:
         rows = self._database.execute(f"{_SELECT} {where} order by created, rowid", values)
