@@ -6,6 +6,7 @@ import json
 import os
 import shlex
 import subprocess
+import time
 from contextlib import closing
 from pathlib import Path
 
@@ -116,9 +117,12 @@ def test_instance_shows_waits_and_is_the_same_again(folder):
     assert (one["description"], one["sources"], one["state"]) == ("to come", "empty", "RUNNING")
     assert "TensorBoard serves." in say("logs", id)[1]
     (line,) = say("logs", id, "--tail", "1", "--json")[1].splitlines()
-    assert json.loads(line)["id"] == id
+    told = json.loads(line)
+    assert (told["id"], told["level"]) == (id, "info")
+    assert known(id).created - 1 <= told["time"] <= time.time()
     assert len(say("logs", id, "--head", "2")[1].splitlines()) == 2
     assert "serves" not in say("logs", id, "--level", "error")[1]
+    assert say("logs", id, "--level", "info", "--tail", "1")[1].count("\n") == 1
     assert "serves" in say("logs", id, "--timestamp-after", "2020-01-01")[1]
     assert say("logs", id, "--timestamp-before", "2020-01-02T10:00Z", "--level", "info")[1] == ""
     assert "no time" in say("logs", id, "--timestamp-after", "noon")[2]

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from runfold.serve.tensorboards.lines import choose_lines
+from runfold.serve.tensorboards.lines import Marker, is_chosen
 
 NOON = time.mktime(time.strptime("2026-03-01 12:00:00", "%Y-%m-%d %H:%M:%S"))
 LATER = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(NOON + 60))
@@ -36,4 +36,5 @@ LINES = [
     ],
 )
 def test_lines_are_chosen_with_those_that_belong_to_them(asked, chosen):
-    assert list(choose_lines(LINES, **asked)) == chosen
+    marked = Marker().mark(LINES)
+    assert [line.text for line in marked if is_chosen(line, **asked)] == chosen

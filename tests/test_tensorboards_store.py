@@ -4,14 +4,16 @@ import multiprocessing
 import re
 import sqlite3
 import stat
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from runfold.errors import RunfoldError
 from runfold.serve.tensorboards.options import Options
-from runfold.serve.tensorboards.requests import end_instance, open_instance, read_log
+from runfold.serve.tensorboards.requests import end_instance, open_instance, read_lines, read_log
 from runfold.serve.tensorboards.sources import Sources
 from runfold.serve.tensorboards.store import Store, UnknownInstance
 
@@ -172,3 +174,24 @@ def test_a_log_is_read_from_either_end_and_over_its_beginning_anew(store: Store)
     assert list(followed) == ["6", "7"]
     with pytest.raises(UnknownInstance):
         read_log(store, "nothing")
+
+
+def test_the_first_and_last_lines_are_those_of_the_chosen_ones(store: Store) -> None:
+    one = store.add(LOGS, Options())
+    folder = Path(store.folder_of(one.id))
+    folder.mkdir()
+    (folder / "log.txt").write_text(
+        "W0102 03:04:05.6 1\nE0102 03:04:05.6 2\n3\nI0102 03:04:05.6 4\n"
+    )
+
+    def grave(**asked: Any) -> Iterator[str]:
+        lines = read_lines(store, one.id, is_wanted=lambda line: line.level != "info", **asked)
+        return (line.text[-1] for line in lines)
+
+    assert list(grave(head=2)) == ["1", "2"]
+    assert list(grave(tail=1)) == ["3"]
+    followed = grave(tail=1, follow=True)
+    with open(folder / "log.txt", "a") as log:
+        log.write("5\nE0102 03:04:05.6 6\n7\n")
+    store.update(one.id, state="TERMINATED")
+    assert list(followed) == ["3", "6", "7"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import sys
 import time
 from dataclasses import replace
 from datetime import datetime
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 from runfold.cli.actions import Action, add_actions, add_logdir
 from runfold.cli.instances import add_list, open_store, print_list
 from runfold.cli.terminal import CommandError, note, print_json
-from runfold.serve.tensorboards.lines import LEVELS, choose_lines
+from runfold.serve.tensorboards.lines import LEVELS, is_chosen
 from runfold.storage.address import mask_url
 from runfold.text import escape
 
@@ -191,15 +192,18 @@ def _add_logs(parser: Parser) -> None:
         metavar="LEVEL",
         help=f"Only lines as grave as that: one of {', '.join(LEVELS)}. Default: all.",
     )
-    for name in ("after", "before"):
+    for name, moment in (("after", 0.0), ("before", math.inf)):
         parser.add_argument(
             f"--timestamp-{name}",
             type=_moment,
+            default=moment,
             metavar="TIME",
             help=f"Only lines printed {name} that, such as 2026-03-01T12:00. Default: all.",
         )
     parser.add_argument(
-        "--json", action="store_true", help="Print an object of JSON a line. Default: off."
+        "--json",
+        action="store_true",
+        help="Print an object of JSON a line, with its time and level. Default: off.",
     )
 
 
@@ -217,25 +221,22 @@ def _count(text: str) -> int:
 
 
 def _logs(options: argparse.Namespace) -> int:
-    from runfold.serve.tensorboards.requests import read_log
+    from runfold.serve.tensorboards.requests import read_lines
 
-    after, before = options.timestamp_after, options.timestamp_before
+    choice = (options.level, options.timestamp_after, options.timestamp_before)
     with open_store() as store:
-        instance = store.get(options.id)
-        is_chosen = options.level != LEVELS[0] or after is not None or before is not None
-        if is_chosen and (options.head is not None or options.tail is not None):
-            raise CommandError("--head and --tail go without --level and --timestamp-*.")
-        lines = read_log(
-            store, instance.id, head=options.head, tail=options.tail, follow=options.follow
+        id = store.get(options.id).id
+        lines = read_lines(
+            *(store, id, options.head, options.tail, options.follow),
+            is_wanted=lambda line: is_chosen(line, *choice),
         )
-        if is_chosen:
-            before = math.inf if before is None else before
-            lines = choose_lines(lines, options.level, after or 0.0, before, instance.created)
         for line in lines:
             if options.json:
-                print_json({"id": instance.id, "line": line})
+                print_json({"id": id, "time": line.time, "level": line.level, "line": line.text})
             else:
-                print(escape(line, 100_000), flush=options.follow)
+                print(escape(line.text, 100_000))
+            if options.follow:
+                sys.stdout.flush()
     return 0
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -22,22 +22,35 @@ _TENSORBOARD = re.compile(r"([IWEF])(\d\d)(\d\d) (\d\d:\d\d:\d\d)\.\d+ ")
 _LOADER = re.compile(r"\[(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)Z (\w+) ")
 
 
-def choose_lines(
-    lines: Iterable[str],
-    level: str = LEVELS[0],
-    after: float = 0.0,
-    before: float = math.inf,
-    began: float = 0.0,
-) -> Iterator[str]:
-    """Yield the lines that are at least so grave, and were printed between two moments.
+class Line(NamedTuple):
+    """A line without its end, how grave it is, and when it was printed (seconds since 1970)."""
+
+    text: str
+    level: str
+    time: float
+
+
+class Marker:
+    """Tells of each line of a log, in order, how grave it is and when it was printed.
 
     Lines before the first that tells its own moment are of the one at which the log began.
     """
-    grave, moment = "info", began
-    for line in lines:
-        grave, moment = _read(line) or (grave, moment)
-        if LEVELS.index(grave) >= LEVELS.index(level) and after <= moment < before:
-            yield line
+
+    def __init__(self, began: float = 0.0) -> None:
+        self._last = "info", began
+
+    def mark(self, lines: Iterable[str]) -> Iterator[Line]:
+        """Yield lines that follow those of the last call."""
+        for text in lines:
+            self._last = _read(text) or self._last
+            yield Line(text, *self._last)
+
+
+def is_chosen(
+    line: Line, level: str = LEVELS[0], after: float = 0.0, before: float = math.inf
+) -> bool:
+    """Whether a line is at least so grave, and was printed between two moments."""
+    return LEVELS.index(line.level) >= LEVELS.index(level) and after <= line.time < before
 
 
 def _read(line: str) -> tuple[str, float] | None:

@@ -8,11 +8,12 @@ from collections import deque
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
+from runfold.serve.tensorboards.lines import Line, Marker
 from runfold.serve.tensorboards.store import UnknownInstance
 from runfold.storage.address import is_url
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from runfold.serve.tensorboards.options import Options
     from runfold.serve.tensorboards.sources import Sources
@@ -73,18 +74,34 @@ def read_log(
     With `follow` also those to come, until the instance has ended. Raises
     UnknownInstance at once.
     """
-    id = store.get(id).id
+    return (line.text for line in read_lines(store, id, head, tail, follow))
+
+
+def read_lines(
+    store: Store,
+    id: str,
+    head: int | None = None,
+    tail: int | None = None,
+    follow: bool = False,
+    is_wanted: Callable[[Line], bool] = lambda _: True,
+) -> Iterator[Line]:
+    """Yield what `read_log` does, with what each line tells; of those that are wanted."""
+    instance = store.get(id)
+    id = instance.id
     folder = store.folder_of(id)
     log = _Log(os.path.join(folder, LOG))
-    lines: Iterator[str] = chain(
-        _Log(os.path.join(folder, OLD_LOG)).read(is_whole=True), log.read(is_whole=not follow)
-    )
+    marker = Marker(instance.created)
+    old = _Log(os.path.join(folder, OLD_LOG)).read(is_whole=True)
+    there = marker.mark(chain(old, log.read(is_whole=not follow)))
+    lines: Iterator[Line] = filter(is_wanted, there)
     if head is not None:
         return islice(lines, head)
     if tail is not None:
         # Now: the last ones are those before what is to come.
         lines = iter(deque(lines, maxlen=tail))
-    return chain(lines, _follow(store, id, log)) if follow else lines
+    if not follow:
+        return lines
+    return chain(lines, filter(is_wanted, marker.mark(_follow(store, id, log))))
 
 
 def _follow(store: Store, id: str, log: _Log) -> Iterator[str]:
