@@ -5,13 +5,15 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from cli_runs import losses, write
 
 from runfold.errors import CannotEdit, LogdirNotFound, UnknownExperiment, UnknownTrial
-from runfold.experiments import open_experiments
+from runfold.experiments import index, open_experiments
 from runfold.experiments.delete import delete_experiment
 from runfold.log.status import HEARTBEAT, write_aside
 
@@ -103,27 +105,56 @@ def test_labels_notes_and_the_archive_last(logdir):
     assert not big.is_archived
 
 
-def test_a_logdir_that_cannot_be_written_has_its_index_in_the_state_folder(logdir, monkeypatch):
-    logdir.chmod(0o555)
-    if os.access(logdir, os.W_OK):  # as root, whom no mode keeps out
-        real = os.mkdir
+@contextmanager
+def read_only(logdir: Path) -> Iterator[None]:
+    """Who may only read the logdir, and what is in its `.runfold`."""
+    folders = [path for path in (logdir, logdir / ".runfold") if path.exists()]
+    with pytest.MonkeyPatch.context() as patch:
+        for folder in folders:
+            folder.chmod(0o555)
+        if os.access(logdir, os.W_OK):  # as root, whom no mode keeps out
+            real = index._change
 
-        def refuse(path, *args, **kwargs):
-            if os.path.dirname(path) == str(logdir):
-                raise PermissionError(13, "Permission denied", path)
-            real(path, *args, **kwargs)
+            def refuse(place, *change):
+                if place.startswith(f"{logdir}{os.sep}"):
+                    raise PermissionError(13, "Permission denied", place)
+                return real(place, *change)
 
-        monkeypatch.setattr(os, "mkdir", refuse)
-        monkeypatch.setattr(os, "access", lambda *_: False)
-    try:
+            patch.setattr(index, "_change", refuse)
+            patch.setattr(os, "access", lambda *_: False)
+        try:
+            yield
+        finally:
+            for folder in folders:
+                folder.chmod(0o755)
+
+
+def test_a_logdir_that_cannot_be_written_has_its_index_in_the_state_folder(logdir):
+    with read_only(logdir):
         first = ids(logdir)
         experiments = open_experiments(logdir)
         experiments.note(experiments.find("big"), "mine")
         assert ids(logdir) == first
         assert open_experiments(logdir).find("big").note == "mine"
         assert not (logdir / ".runfold").exists()
-    finally:
-        logdir.chmod(0o755)
+
+
+def test_who_may_only_read_has_the_ids_of_those_who_write(logdir):
+    ids(logdir)
+    with read_only(logdir):
+        experiments = open_experiments(logdir)
+        experiments.note(experiments.find("big"), "mine")
+    for name in ("zebra/1", "ant/2", "ant/1"):
+        write(logdir / name, losses(1.0))
+        theirs = ids(logdir)
+    with read_only(logdir):
+        assert ids(logdir) == theirs
+        write(logdir / "mine", losses(1.0))
+        assert ids(logdir)[0]["mine"] == 6
+    write(logdir / "before", losses(1.0))
+    assert ids(logdir)[0]["before"] == 6
+    with read_only(logdir):
+        assert ids(logdir)[0] == {**theirs[0], "mine": 6, "before": 7}
 
 
 def test_a_broken_index_is_told_and_kept(logdir):

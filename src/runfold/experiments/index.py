@@ -59,6 +59,17 @@ class Index:
         self.trials |= {name: last + n for n, name in enumerate(others, 1)}
         return bool(new or others)
 
+    def follow(self, shared: Index) -> None:
+        """Take what the index of others has and this one lacks, if its ids are free here."""
+        taken = {entry.id for entry in self.experiments.values()}
+        for name, entry in shared.experiments.items():
+            if entry.id not in taken:
+                self.experiments.setdefault(name, entry)
+        numbers = set(self.trials.values())
+        for name, number in shared.trials.items():
+            if number not in numbers:
+                self.trials.setdefault(name, number)
+
 
 def load_index(logdir: str, experiments: list[str], trials: list[str]) -> Index:
     """The index with an id for each of these names. Writes it if some are new."""
@@ -73,15 +84,23 @@ def change_index(logdir: str, change: Callable[[Index], object]) -> Index:
 
     Where the logdir cannot be written, the user's own copy is changed. Raises OSError.
     """
+    own, place = _own_place(logdir), _place_in(logdir)
     if is_url(logdir):
-        return _change(_own_place(logdir), change, Index)
+        return _change(own, change)
     try:
-        return _change(_place_in(logdir), change, Index)
+        if place != own:
+            return _change(place, change)
     except OSError as error:
         if error.errno not in _READ_ONLY:
             raise
-    shared = _read(os.path.join(logdir, SIDE_FOLDER, _NAME))
-    return _change(_own_place(logdir), change, lambda: shared or Index())
+    shared = _read(os.path.join(logdir, SIDE_FOLDER, _NAME)) or Index()
+
+    def change_own(index: Index) -> None:
+        # Those who may write there speak of their ids: what is new here is given the same.
+        index.follow(shared)
+        change(index)
+
+    return _change(own, change_own)
 
 
 def _place_in(logdir: str) -> str:
@@ -99,7 +118,7 @@ def _own_place(logdir: str) -> str:
     return state_folder("experiments", f"{sha256(whole).hexdigest()[:32]}.json")
 
 
-def _change(place: str, change: Callable[[Index], object], begin: Callable[[], Index]) -> Index:
+def _change(place: str, change: Callable[[Index], object]) -> Index:
     folder = os.path.dirname(place)
     if os.path.basename(folder) == SIDE_FOLDER:
         with contextlib.suppress(FileExistsError):
@@ -108,7 +127,7 @@ def _change(place: str, change: Callable[[Index], object], begin: Callable[[], I
     else:
         make_private(folder)
     with _locked(place + ".lock"):
-        index = _read(place) or begin()
+        index = _read(place) or Index()
         change(index)
         _write(place, index)
     return index
