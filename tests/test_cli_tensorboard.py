@@ -162,7 +162,11 @@ def test_list_is_sorted_and_told_in_several_forms(tmp_path):
     with own_state(tmp_path):
         with closing(Store()) as store:
             made = [store.add(Sources((f"/logs/{name}",)), Options()) for name in "cab"]
-            store.update(made[0].id, state="TERMINATED", exit_status=3, ended=1.0)
+            store.update(
+                made[0].id,
+                **{"state": "TERMINATED", "exit_status": 3, "ended": 1.0},
+                message="It ended 5 times and was given up. Its log ends:\nout of cheese",
+            )
         first, second, third = (one.id for one in made)
         rows = list(csv.DictReader(io.StringIO(say("list", "--all", "--csv")[1])))
         assert [(row["id"], row["exit_status"]) for row in rows] == [
@@ -177,7 +181,9 @@ def test_list_is_sorted_and_told_in_several_forms(tmp_path):
         status, out, err = say("list")
         assert (status, err) == (0, "2 instances; 1 that ended with --all.\n")
         assert [line.split()[0] for line in out.splitlines()] == ["id", second, third]
-        assert "TERMINATED (3)" in say("list", "--all")[1]
+        _, out, err = say("list", "--all")
+        assert "TERMINATED (3)" in out
+        assert f"{made[0].name}: It ended 5 times and was given up.\n" in err
 
 
 def test_kill_of_an_unknown_one_ends_none_unless_forced(folder):

@@ -82,6 +82,11 @@ def print_list(options: argparse.Namespace) -> int:
         _print_csv(rows)
     else:
         _print_rows(rows)
+        for row in rows:
+            # Not of those that ended in good order, as when idle.
+            if row["message"] and row["exit_status"] != 0:
+                fact = row["message"].partition(" Its log ends:\n")[0]
+                note(f"{row['name']}: {escape(fact, 1000)}")
         ended = len(everything) - len(shown)
         if ended:
             note(f"{human_count(len(shown), 'instance')}; {ended} that ended with --all.")
