@@ -74,6 +74,18 @@ def test_a_logdir_that_is_gone_shows_nothing_until_it_is_back(logdir: Path) -> N
     assert follower.problem == ""
 
 
+def test_what_was_chosen_and_is_gone_is_named(logdir: Path) -> None:
+    (logdir / "empty").mkdir()
+    follower = Follower(Sources((str(logdir),), runs=("plain",), experiments=("lost", "empty")))
+    write(logdir / "lost" / "seed-1", losses(1.0))
+    assert list(follower.resolve()) == ["lost/seed-1", "plain"]
+    assert follower.problem == ""
+    shutil.rmtree(logdir / "lost")
+    shutil.rmtree(logdir / "plain")
+    assert follower.resolve() == {}
+    assert follower.problem == "Not there any more: lost, plain."
+
+
 def test_of_two_logdirs_one_can_go_and_the_other_keeps_its_names(tmp_path: Path) -> None:
     for place in ("x/runs/one", "y/runs/two"):
         write(tmp_path / place, losses(1.0))

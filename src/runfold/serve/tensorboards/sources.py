@@ -13,6 +13,7 @@ from runfold.logdir.discover import FoundRun, discover
 from runfold.logdir.place import is_event_file
 from runfold.storage.address import show_url
 from runfold.storage.places import Places
+from runfold.text import human_list
 
 if TYPE_CHECKING:
     from runfold.runs import Runs
@@ -96,6 +97,7 @@ class Follower:
         except RunfoldError as error:  # deleted at this moment
             self.problem = str(error)
             return {}
+        self.problem = self.problem or self._tell_gone(found, os.path.commonpath(folders))
         chosen = {name: run for name, run in found.items() if self._is_chosen(name)}
         if self.sources.where and chosen:
             fitting = self._fitting(there)
@@ -113,6 +115,16 @@ class Follower:
 
     def _is_chosen(self, name: str) -> bool:
         return self._is_all or name in self._runs or name.partition("/")[0] in self._experiments
+
+    def _tell_gone(self, found: dict[str, FoundRun], base: str) -> str:
+        """Which of the chosen are not there any more; a folder without runs is not gone."""
+        there = {*found, *(name.partition("/")[0] for name in found)}
+        gone = [
+            name
+            for name in (*self.sources.experiments, *(self.sources.runs or ()))
+            if name not in there and not os.path.exists(os.path.join(base, name))
+        ]
+        return f"Not there any more: {human_list(gone)}." if gone else ""
 
     def _fitting(self, folders: list[str]) -> set[str]:
         """The folders of the runs that fit the condition."""
