@@ -184,6 +184,8 @@ def test_an_instance_follows_what_is_new_at_a_url(s3, logs):
     write(logs.here / "lr-1" / "seed-3", losses(1.0))
     logs.upload()
     assert list(follower.resolve()) == ["lr-1/seed-1", "lr-1/seed-2", "lr-1/seed-3"]
+    glob = Follower(Sources((f"{logs.url}/lr-*",), runs=("lr-2/seed-1",)))
+    assert list(glob.resolve()) == ["lr-2/seed-1"]
     s3.refuse()
     with pytest.warns(UserWarning, match="What was fetched before is shown"):
         assert len(follower.resolve()) == 3

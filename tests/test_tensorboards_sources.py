@@ -95,6 +95,23 @@ def test_of_two_logdirs_one_can_go_and_the_other_keeps_its_names(tmp_path: Path)
     assert list(follower.resolve()) == ["y/runs/two"]
 
 
+def test_a_glob_is_followed(tmp_path: Path) -> None:
+    write(tmp_path / "other" / "seed-1", losses(1.0))
+    glob = str(tmp_path / "lr-*")
+    follower = Follower(Sources((glob,)))
+    assert follower.resolve() == {}
+    assert follower.problem == f"There is no folder {glob}."
+    for name in ("lr-1/seed-1", "lr-2/seed-1"):
+        write(tmp_path / name, losses(1.0))
+    assert list(follower.resolve()) == ["lr-1/seed-1", "lr-2/seed-1"]
+    assert follower.problem == ""
+    chosen = Follower(Sources((glob,), runs=("lr-2/seed-1",), experiments=("lr-1",)))
+    assert list(chosen.resolve()) == ["lr-1/seed-1", "lr-2/seed-1"]
+    shutil.rmtree(tmp_path / "lr-1")
+    assert list(chosen.resolve()) == ["lr-2/seed-1"]
+    assert chosen.problem == "Not there any more: lr-1."
+
+
 def test_sources_that_show_the_same_have_one_key() -> None:
     one = Sources(("/a", "/b"), runs=("x", "y"))
     assert one.key == Sources(("/b", "/a"), runs=("y", "x", "x")).key

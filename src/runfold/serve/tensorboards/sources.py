@@ -8,9 +8,10 @@ import os
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from runfold.errors import RunfoldError
+from runfold.errors import LogdirNotFound, RunfoldError
 from runfold.logdir.discover import FoundRun, discover
-from runfold.logdir.place import is_event_file
+from runfold.logdir.place import is_event_file, locate
+from runfold.select import is_glob
 from runfold.storage.address import show_url
 from runfold.storage.places import Places
 from runfold.text import human_list
@@ -85,9 +86,10 @@ class Follower:
         self.problem = ""
         self._fetch()
         folders = [os.path.abspath(os.path.expanduser(path)) for path in self._places.paths]
-        there = [folder for folder in folders if os.path.exists(folder)]
+        there = [folder for folder in folders if _is_there(folder)]
         if len(there) < len(folders) and not self.problem:
-            gone = ", ".join(folder for folder in folders if folder not in there)
+            given = zip(folders, self.sources.logdirs, strict=True)
+            gone = ", ".join(show_url(path) for folder, path in given if folder not in there)
             self.problem = f"There is no folder {gone}."
         if not there:
             self._opened = None
@@ -97,7 +99,7 @@ class Follower:
         except RunfoldError as error:  # deleted at this moment
             self.problem = str(error)
             return {}
-        self.problem = self.problem or self._tell_gone(found, os.path.commonpath(folders))
+        self.problem = self.problem or self._tell_gone(found, _base_of(folders))
         chosen = {name: run for name, run in found.items() if self._is_chosen(name)}
         if self.sources.where and chosen:
             fitting = self._fitting(there)
@@ -142,6 +144,26 @@ class Follower:
             return set()
 
 
+def _is_there(path: str) -> bool:
+    """Whether a path leads somewhere, and a glob to anything."""
+    try:
+        locate(path, [])
+    except LogdirNotFound:
+        return False
+    return True
+
+
+def _base_of(paths: list[str]) -> str:
+    """The folder at which the names of runs begin; of a glob it is that before its first sign."""
+    return os.path.commonpath([_without_glob(path) for path in paths])
+
+
+def _without_glob(path: str) -> str:
+    while is_glob(path) and not os.path.exists(path):
+        path = os.path.dirname(path)
+    return path
+
+
 def resolve(sources: Sources) -> dict[str, FoundRun]:
     """The runs that these sources stand for at this moment, by the name they are shown under."""
     return Follower(sources).resolve()
@@ -155,7 +177,7 @@ def _discover(there: list[str], folders: list[str]) -> dict[str, FoundRun]:
     discovery = discover(*there)
     for run in discovery.runs.values():
         if len(there) < len(folders):
-            start = os.path.relpath(discovery.base, os.path.commonpath(folders))
+            start = os.path.relpath(discovery.base, _base_of(folders))
             run.name = os.path.normpath(os.path.join(start, run.name))
         # A file that was given by its own path need not be an event file.
         run.files = [file for file in run.files if is_event_file(file)]
