@@ -85,7 +85,7 @@ def print_list(options: argparse.Namespace) -> int:
         for row in rows:
             # Not of those that ended in good order, as when idle.
             if row["message"] and row["exit_status"] != 0:
-                fact = row["message"].partition(" Its log ends:\n")[0]
+                fact = row["message"].partition("\n")[0].removesuffix(" Its log ends:")
                 note(f"{row['name']}: {escape(fact, 1000)}")
         ended = len(everything) - len(shown)
         if ended:
