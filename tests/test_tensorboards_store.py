@@ -13,7 +13,13 @@ import pytest
 
 from runfold.errors import RunfoldError
 from runfold.serve.tensorboards.options import Options
-from runfold.serve.tensorboards.requests import end_instance, open_instance, read_lines, read_log
+from runfold.serve.tensorboards.requests import (
+    OnlyPacks,
+    end_instance,
+    open_instance,
+    read_lines,
+    read_log,
+)
 from runfold.serve.tensorboards.sources import Sources
 from runfold.serve.tensorboards.store import Store, UnknownInstance
 
@@ -96,6 +102,17 @@ def test_the_same_sources_give_the_same_live_instance(store: Store) -> None:
     another, is_new = open_instance(store, LOGS, Options())
     assert is_new
     assert another.id != first.id
+
+
+def test_packs_are_refused_since_tensorboard_reads_none(store: Store, tmp_path: Path) -> None:
+    pack, folder = tmp_path / "all.parquet", tmp_path / "parts"
+    pack.touch()
+    folder.mkdir()
+    (folder / "_runfold.json").touch()
+    with pytest.raises(OnlyPacks, match=r"no packs, as all.parquet, parts. `runfold unpack`"):
+        open_instance(store, Sources((str(pack), str(folder))), Options())
+    assert store.all() == []
+    assert open_instance(store, Sources((str(pack), "/logs")), Options())[1]
 
 
 def test_processes_that_ask_at_once_get_one_instance(store: Store) -> None:

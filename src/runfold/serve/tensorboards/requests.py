@@ -8,9 +8,12 @@ from collections import deque
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
+from runfold.errors import RunfoldError
+from runfold.pack.layout import MARKER, SUFFIX
 from runfold.serve.tensorboards.lines import Line, Marker
 from runfold.serve.tensorboards.store import UnknownInstance
 from runfold.storage.address import is_url
+from runfold.text import human_list
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -27,6 +30,10 @@ _FOLLOW_SECONDS = 0.2
 _LONGEST_LINE = 64 << 10
 
 
+class OnlyPacks(RunfoldError, ValueError):
+    """What is to be shown lies in packs, which TensorBoard does not read."""
+
+
 def open_instance(
     store: Store,
     sources: Sources,
@@ -38,8 +45,15 @@ def open_instance(
     """A live instance with these sources and options, or else a new one; whether it is new.
 
     A keeper starts it as soon as it looks. One of a store is started here and taken over by
-    the keeper, unless that is this process: who asks for it has the credentials.
+    the keeper, unless that is this process: who asks for it has the credentials. Raises
+    OnlyPacks where there is nothing that TensorBoard can read.
     """
+    if all(map(_is_pack, sources.logdirs)):
+        names = human_list(map(os.path.basename, sources.logdirs))
+        raise OnlyPacks(
+            f"TensorBoard reads event files, and no packs, as {names}. `runfold unpack` gives"
+            " the event files back."
+        )
     if is_keeper or not any(map(is_url, sources.logdirs)):
         return store.claim(sources, options, description)
     from runfold.serve.tensorboards.instance import spawn
@@ -49,6 +63,11 @@ def open_instance(
         return {"pid": process.pid, "pid_started": process.started}
 
     return store.claim(sources, options, description, begin)
+
+
+def _is_pack(path: str) -> bool:
+    is_file = path.endswith(SUFFIX) and os.path.isfile(path)
+    return is_file or os.path.isfile(os.path.join(path, MARKER))
 
 
 def end_instance(store: Store, id: str) -> Instance:
