@@ -79,6 +79,7 @@ def test_an_unknown_one_is_told_with_those_near(store: Store) -> None:
     with pytest.raises(UnknownInstance, match="There are none at all"):
         store.get("a")
     one = store.add(LOGS, Options())
+    assert store.get(one.name[:4]) == one
     with pytest.raises(UnknownInstance, match=f"Did you mean '{one.name}'"):
         store.get(one.name + "x")
     there = re.escape(f"There are {one.id} ({one.name}).")

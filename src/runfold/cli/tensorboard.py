@@ -29,9 +29,9 @@ Start real TensorBoards on chosen runs, look after them, and end them.
 
 A service in the background keeps them, or `runfold serve` where it runs, and
 shows each at an address of its own behind a link that logs the browser in. Each
-has an id and a name; either will do wherever one is asked for, and so does the
-beginning of an id. One that nobody has looked at for 30 minutes ends. Without
-an action they are listed.
+has an id and a name; either will do wherever one is asked for, and so does its
+beginning. One that nobody has looked at for 30 minutes ends. Without an action
+they are listed.
 
 Example:
   runfold tensorboard start lr-0.1 --logdir demo-runs
@@ -171,7 +171,7 @@ def _show(store: Store, instance: Instance, options: argparse.Namespace) -> int:
 
 
 def _add_id(parser: Parser) -> None:
-    parser.add_argument("id", metavar="ID", help="An id, its beginning, or a name.")
+    parser.add_argument("id", metavar="ID", help="An id, a name, or its beginning.")
 
 
 def _add_logs(parser: Parser) -> None:
@@ -241,7 +241,7 @@ def _logs(options: argparse.Namespace) -> int:
 
 
 def _add_kill(parser: Parser) -> None:
-    parser.add_argument("ids", nargs="+", metavar="ID", help="Ids, their beginnings, or names.")
+    parser.add_argument("ids", nargs="+", metavar="ID", help="Ids, names, or their beginnings.")
     parser.add_argument(
         "--force", "-f", action="store_true", help="Pass over those that are unknown. Default: off."
     )

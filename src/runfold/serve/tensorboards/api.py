@@ -43,7 +43,7 @@ class Start:
 
 @dataclass(frozen=True)
 class Named:
-    """An instance, by its id, the beginning of it, or its name."""
+    """An instance, by its id, its name, or the beginning of one."""
 
     id: Annotated[str, Limit(1, 100)]
 

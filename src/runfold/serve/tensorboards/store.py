@@ -160,7 +160,7 @@ class Store:
             return self._insert(sources, options, description, same)
 
     def get(self, text: str) -> Instance:
-        """The instance of that id or name, or the only one whose id begins so.
+        """The instance of that id or name, or the only one whose id, or else name, begins so.
 
         Of several the live one is meant; of names given twice the newest. Raises
         UnknownInstance with the near ones.
@@ -170,6 +170,7 @@ class Store:
         fitting = [one for one in known if one.id == text]
         fitting = fitting or [one for one in known if one.name == text][-1:]
         fitting = fitting or [one for one in known if text and one.id.startswith(text)]
+        fitting = fitting or [one for one in known if text and one.name.startswith(text)]
         if len(fitting) > 1:
             fitting = [one for one in fitting if one.is_live] or fitting
         if len(fitting) == 1:
