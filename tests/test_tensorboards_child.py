@@ -9,6 +9,7 @@ import psutil
 import pytest
 from boards import PREFIX, Child, serving, until, write_losses
 
+from runfold.serve.tensorboards.child import pause_after
 from runfold.serve.tensorboards.sources import Sources
 
 ODD = 'two words, it\'s "odd": größe/日本'
@@ -114,6 +115,16 @@ def test_health_tells_of_use_and_of_open_pages(board: Child) -> None:
     assert board.say_page("closed", "b") == 204
     assert board.health()["open_pages"] == before["open_pages"]
     assert board.ask("/runfold/page", **{"X-Runfold-Key": board.key})[0] == 405
+
+
+@pytest.mark.parametrize(
+    ("took", "is_remote", "pause"),
+    [(0.01, False, 2), (60, False, 1200), (0.01, True, 5), (1, True, 20), (300, True, 30)],
+)
+def test_many_runs_are_looked_for_seldom_and_a_store_that_hung_is_soon_asked_again(
+    took, is_remote, pause
+):
+    assert pause_after(took, is_remote) == pause
 
 
 def test_a_logdir_that_is_deleted_is_told_and_can_come_back(tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ from runfold.serve.tensorboards.options import Options
 from runfold.serve.tensorboards.process import read_json, write_json
 from runfold.serve.tensorboards.sources import Follower, Sources
 from runfold.serve.tensorboards.tree import update_tree
+from runfold.storage.address import is_url
 
 if TYPE_CHECKING:
     from runfold.serve.tensorboards.gate import Gate
@@ -40,6 +41,8 @@ OLDEST = (2, 16)
 _POLL_SECONDS = 2.0
 # Looking for new runs takes up no more than a twentieth of the time, however many there are.
 _POLL_RATIO = 20.0
+# To list a store costs money, but is mostly waiting; one that hung for minutes is back at once.
+_STORE_SECONDS = (5.0, 30.0)
 # Longer than any restart of the service.
 _UNHEARD_SECONDS = 300.0
 _FIRST_LOOK_SECONDS = 20.0
@@ -65,7 +68,9 @@ class Child:
         self._settings = settings
         self._options = Options.from_json(settings["options"])
         self._unheard = float(settings.get("unheard", _UNHEARD_SECONDS))
-        self._follower = Follower(Sources.from_json(settings["sources"]))
+        sources = Sources.from_json(settings["sources"])
+        self._is_remote = any(map(is_url, sources.logdirs))
+        self._follower = Follower(sources)
         self._gate: Gate | None = None
         self._runs = self._files = 0
         self._problem = ""
@@ -102,7 +107,7 @@ class Child:
             began = time.monotonic()
             self._look()
             self._has_looked.set()
-            time.sleep(max(_POLL_SECONDS, _POLL_RATIO * (time.monotonic() - began)))
+            time.sleep(pause_after(time.monotonic() - began, self._is_remote))
 
     def _look(self) -> None:
         """Bring the tree up to date; what goes wrong is told, and tried again."""
@@ -203,6 +208,15 @@ class Child:
             _wait(loader)
         # Threads of gRPC may hang when the interpreter ends in good order.
         os._exit(status)
+
+
+def pause_after(seconds: float, is_remote: bool) -> float:
+    """How many seconds to wait after a look for runs that took so many."""
+    pause = _POLL_RATIO * seconds
+    if is_remote:
+        shortest, longest = _STORE_SECONDS
+        return max(shortest, min(pause, longest))
+    return max(_POLL_SECONDS, pause)
 
 
 def _follow_links(tree: str) -> None:
