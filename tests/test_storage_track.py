@@ -132,10 +132,17 @@ def test_a_stop_request_in_the_storage_is_seen_and_confirmed_there(s3, tmp_path)
 def test_a_script_is_stopped_by_a_command_through_its_storage(s3, tmp_path):
     process = script(tmp_path, s3, "while True: time.sleep(0.1)")
     wait_for(lambda: events_in(s3, "runs/a"))
+    run_apart("ls", f"{s3.url}/runs")
+    s3.refuse()
+    refused = run_apart("stop", f"{s3.url}/runs/a")
+    assert refused.returncode == 2
+    assert refused.stderr.endswith(". Nothing was written. The run was not asked to stop.\n")
+    s3.begin()
     told = run_apart("stop", f"{s3.url}/runs/a", "--reason", "diverged")
     assert told.returncode == 0, told.stderr
     assert told.stdout == f"{s3.url}/runs/a: stopped\n"
-    assert [one["target"] for one in read_actions()] == [f"{s3.url}/runs/a"]
+    assert [one["outcome"] for one in read_actions()] == ["refused", "asked"]
+    assert {one["target"] for one in read_actions()} == {f"{s3.url}/runs/a"}
     process.communicate(timeout=60)
     again = run_apart("stop", f"{s3.url}/runs/a")
     assert again.stderr.startswith(f"{s3.url}/runs/a: the run does not run any more")

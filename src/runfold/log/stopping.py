@@ -17,7 +17,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from runfold.errors import CannotStop, LogdirNotFound, RunfoldError
+from runfold.errors import CannotStop, CannotStore, LogdirNotFound, RunfoldError
 from runfold.log.aside import as_float, read_aside
 from runfold.log.audit import record_stop
 from runfold.log.control import find_request, request_stop
@@ -220,6 +220,8 @@ def _ask(folder: str, reason: str, how: str) -> Stop:
         request = request_stop(folder, reason, how=how)
     except FileNotFoundError:
         raise LogdirNotFound(f"{show_place(folder)} is gone; nobody was asked to stop.") from None
+    except CannotStore as error:
+        raise CannotStop(f"{error} The run was not asked to stop.") from None
     except OSError as error:
         raise CannotStop(
             f"{show_place(folder)} cannot be written: {error.strerror or error}. The run was not "
