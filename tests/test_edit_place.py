@@ -64,7 +64,7 @@ def test_edit_that_changes_nothing_in_place_leaves_no_backup(log: Path) -> None:
     ("places", "error", "message"),
     [
         ({}, CannotEdit, "Say where the result goes"),
-        ({"output": "new", "in_place": True}, CannotEdit, "Say where"),
+        ({"output": "new", "in_place": True}, CannotEdit, "not both"),
         ({"output": "new", "backup": "old"}, CannotEdit, "only with --in-place"),
         ({"output": "log/new"}, CannotEdit, "one in the other"),
         ({"output": "."}, CannotEdit, "one in the other"),

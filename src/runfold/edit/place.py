@@ -62,7 +62,9 @@ def choose_place(
 ) -> Place:
     """Check where the result is to go, before any work. Raises CannotEdit or OutputExists."""
     shown, root = os.fspath(source), find_root(source)
-    if (output is not None) == in_place:
+    if output is not None and in_place:
+        raise CannotEdit("The result goes to a new folder (-o) or --in-place, not both.")
+    if output is None and not in_place:
         raise CannotEdit("Say where the result goes: to a new folder (-o) or --in-place.")
     if not in_place:
         if backup is not None:
