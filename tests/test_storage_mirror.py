@@ -254,3 +254,12 @@ def test_one_file_that_may_not_be_read_keeps_no_other_from_being_fetched(s3, sto
     s3.mend()
     assert mirror.sync()
     assert copied(mirror) == {f"a/{EVENTS}": b"first", **dict.fromkeys(names, b"more")}
+
+
+def test_a_store_that_never_answers_is_asked_a_few_times_only(s3, mirror):
+    s3.requests.clear()
+    s3.reset_after = 0
+    with pytest.raises(CannotStore, match="Nothing of it was fetched before"):
+        mirror.sync()
+    # Where nothing comes back at all, the driver waits for 15 seconds each time.
+    assert len(s3.requests) <= 8

@@ -225,10 +225,14 @@ def _open_driver(scheme: str, url: str) -> tuple[Any, str]:
 
     # What was listed before must not hide what is new.
     options: dict[str, Any] = {"use_listings_cache": False}
-    if scheme in ("s3", "s3a") and "AWS_MAX_ATTEMPTS" not in os.environ:
-        # It would try five times, five times over: who waits has a copy, or a better thing to do.
-        options["config_kwargs"] = {"retries": {"total_max_attempts": 3, "mode": "standard"}}
+    is_hasty = scheme in ("s3", "s3a") and "AWS_MAX_ATTEMPTS" not in os.environ
+    if is_hasty:
+        # It would try five times, five times over, and wait for a quarter of a minute each time:
+        # who waits has a copy, or a better thing to do.
+        options["config_kwargs"] = {"retries": {"total_max_attempts": 2, "mode": "standard"}}
     system, root = url_to_fs(url, **options)
+    if is_hasty:
+        system.retries = 2
     if scheme in _AZURE:
         # It would wait for 15, 18 and 24 seconds, at every request, and takes no option.
         with contextlib.suppress(AttributeError):
