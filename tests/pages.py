@@ -82,12 +82,14 @@ def login(served: Served) -> Any:
 
 
 class Faults(list[str]):
-    """What went wrong in the pages of a test."""
+    """What went wrong in the pages of a test, but for what has a part that is foreign to it."""
+
+    foreign: tuple[str, ...] = ()
 
     def watch(self, page: Page) -> None:
         """Note what the page's console complains of, and the requests that fail."""
         page.on("console", self._hear)
-        page.on("pageerror", lambda error: self.append(f"error: {error}"))
+        page.on("pageerror", lambda error: self._note(f"error: {error}"))
         page.on("requestfailed", lambda request: self._fail(request.url, request.failure))
 
     def forgive(self, part: str) -> None:
@@ -98,12 +100,16 @@ class Faults(list[str]):
 
     def _hear(self, message: Any) -> None:
         if message.type in ("error", "warning"):
-            self.append(f"console: {message.text} {message.location.get('url', '')}")
+            self._note(f"console: {message.text} {message.location.get('url', '')}")
 
     def _fail(self, url: str, reason: str | None) -> None:
         # The page itself cancels what nobody wants to see any more.
         if reason != "net::ERR_ABORTED":
-            self.append(f"request: {url} {reason}")
+            self._note(f"request: {url} {reason}")
+
+    def _note(self, fault: str) -> None:
+        if not any(part in fault for part in self.foreign):
+            self.append(fault)
 
 
 class Shower:
