@@ -26,7 +26,7 @@ AXES = ("step", "wall_time", "relative")
 # These only change how it looks; the page itself reads them.
 _LOOKS = (
     *("colours", "columns", "pinned", "sort", "isDescending", "isLogY", "isRobust", "range"),
-    *("closed", "layers", "painted", "threshold", "hasMarks", "labelsOff", "size"),
+    *("closed", "shut", "layers", "painted", "threshold", "hasMarks", "labelsOff", "size"),
     *("isBands", "isPlain", "isDrawn", "isAll", "hparam", "board", "dashboard"),
 )
 _SPELLED = {"is_folded": "isFolded", "is_log_x": "isLogX"}
