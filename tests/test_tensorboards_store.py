@@ -1,11 +1,13 @@
 """The store of instances: one truth for threads and processes."""
 
+import contextlib
 import multiprocessing
 import re
 import sqlite3
 import stat
+import threading
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -122,6 +124,19 @@ def test_processes_that_ask_at_once_get_one_instance(store: Store) -> None:
         answers = list(pool.map(claim, [store.folder] * 40, range(40)))
     assert len({id for id, _ in answers}) == 1
     assert sum(is_new for _, is_new in answers) == 1
+
+
+def test_many_who_are_the_first_at_once_all_get_the_store(tmp_path: Path) -> None:
+    together = threading.Barrier(8)
+
+    def open_new(folder: Path) -> list[Any]:
+        together.wait()
+        with contextlib.closing(Store(str(folder))) as new:
+            return new.live()
+
+    with ThreadPoolExecutor(8) as pool:
+        for number in range(50):
+            assert list(pool.map(open_new, [tmp_path / str(number)] * 8)) == [[]] * 8
 
 
 def test_two_stores_of_a_process_see_what_others_change(store: Store) -> None:

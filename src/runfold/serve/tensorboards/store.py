@@ -26,6 +26,7 @@ State = Literal["STARTING", "WAITING", "RUNNING", "TERMINATING", "TERMINATED"]
 
 _VERSION = 1
 _BUSY_SECONDS = 10.0
+_RETRY_SECONDS = 0.01
 
 _SCHEMA = """
 create table instances (
@@ -216,7 +217,7 @@ class Store:
         return int(number)
 
     def _prepare(self, path: str) -> None:
-        self._database.execute("pragma journal_mode = wal")
+        self._write_ahead()
         self._database.execute("pragma synchronous = normal")
         with self._change():
             (version,) = self._database.execute("pragma user_version").fetchone()
@@ -229,6 +230,22 @@ class Store:
                     f"{escape(path)} was written by another version of Runfold ({version}, not "
                     f"{_VERSION}). Use that one, or move the file away to begin anew."
                 )
+
+    def _write_ahead(self) -> None:
+        """Let nobody who reads wait for one who writes.
+
+        Of two who turn a new database to that at once, SQLite refuses one without waiting.
+        """
+        deadline = time.monotonic() + _BUSY_SECONDS
+        while True:
+            try:
+                self._database.execute("pragma journal_mode = wal")
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                    raise
+                time.sleep(_RETRY_SECONDS)
+            else:
+                return
 
     @contextlib.contextmanager
     def _change(self) -> Iterator[None]:
