@@ -34,7 +34,7 @@ def explain(error: Exception) -> RunfoldError | None:
     if said.startswith("Out of Memory Error"):
         return QueryStopped(
             "The query was stopped: it needs more memory than its limit. Ask for less, or allow"
-            " more with limit_memory."
+            " more: limit_memory in Python, --limit-memory of `runfold sql`."
         )
     place = _PLACE.search(fact)
     if place:

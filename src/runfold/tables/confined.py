@@ -142,7 +142,8 @@ class _Watch:
         assert self.limit_memory is not None
         return QueryStopped(
             f"The query was stopped: it takes more memory than {human_bytes(self.limit_memory)},"
-            " which is its limit. Ask for less, or allow more with limit_memory."
+            " which is its limit. Ask for less, or allow more: limit_memory in Python,"
+            " --limit-memory of `runfold sql`."
         )
 
     def _watch(self) -> None:
@@ -151,7 +152,8 @@ class _Watch:
                 assert self._seconds is not None
                 self.reason = QueryStopped(
                     f"The query was stopped after {human_duration(self._seconds)}, which is its"
-                    " limit. Ask for less, or allow more with limit_seconds."
+                    " limit. Ask for less, or allow more: limit_seconds in"
+                    " Python, --limit-seconds of `runfold sql`."
                 )
             elif self.limit_memory is not None and size_of(self._process) > self._room:
                 self.reason = self.out_of_memory()
