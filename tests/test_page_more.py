@@ -32,7 +32,7 @@ def test_precision_is_drawn_over_recall_for_each_run(show):
     expect(drawing.locator("polyline")).to_have_count(len(RUNS) - 1)
 
 
-def test_mesh_is_drawn_and_turned_by_keys(show):
+def test_mesh_is_drawn_and_turned_by_keys_as_the_address_tells(show):
     page = show(tab="more", part="meshes", search=RUNS[0])
     mesh = page.get_by_role("img", name=f"shape of {RUNS[0]}")
     eventually(page, lambda: mesh.count() > 0 and any(read_pixels(mesh)))
@@ -40,6 +40,10 @@ def test_mesh_is_drawn_and_turned_by_keys(show):
     mesh.press("ArrowRight")
     mesh.press("ArrowUp")
     eventually(page, lambda: read_pixels(mesh) != before)
+    turned = read_pixels(mesh)
+    page.wait_for_url("**turn=*")
+    page.reload()
+    eventually(page, lambda: mesh.count() > 0 and read_pixels(mesh) == turned)
     page.get_by_role("button", name="As at first").click()
     eventually(page, lambda: read_pixels(mesh) == before)
 

@@ -27,7 +27,7 @@ AXES = ("step", "wall_time", "relative")
 _LOOKS = (
     *("colours", "columns", "pinned", "sort", "isDescending", "isLogY", "isRobust", "range"),
     *("closed", "shut", "layers", "painted", "threshold", "hasMarks", "labelsOff", "size"),
-    *("isBands", "isPlain", "isDrawn", "isAll", "hparam", "board", "dashboard"),
+    *("isBands", "isPlain", "isDrawn", "isAll", "hparam", "board", "dashboard", "turn"),
 )
 _SPELLED = {"is_folded": "isFolded", "is_log_x": "isLogX"}
 # The ones that choose runs: not needed where the others are not there at all.

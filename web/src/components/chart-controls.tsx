@@ -1,7 +1,7 @@
 /** How all charts are drawn: which tags, folded or not, along which axis, how smooth. */
 
-import { useEffect, useState } from "react";
 import type { Axis } from "../data/types";
+import { useHand } from "../state/hand";
 import type { ChangeView, View } from "../state/view";
 
 const CENTRES: Record<View["centre"], string> = { mean: "mean", median: "median", iqm: "IQM" };
@@ -169,13 +169,7 @@ function AxisControl({
 
 /** The slider moves at once; the address and the charts follow when the hand pauses a moment. */
 function SmoothControl({ value, onChange }: { value: number; onChange: (value: number) => void }) {
-  const [own, setOwn] = useState(value);
-  useEffect(() => setOwn(value), [value]);
-  useEffect(() => {
-    if (own === value) return;
-    const timer = setTimeout(() => onChange(own), 60);
-    return () => clearTimeout(timer);
-  }, [own, value, onChange]);
+  const [own, setOwn] = useHand(value, onChange);
   return (
     <label>
       smooth

@@ -12,6 +12,7 @@ test("an address shows the same view again", () => {
     isLogY: true,
     painted: { "a/b": "#102030" },
     step: 0,
+    turn: { around: 1, up: -0.5, zoom: 2 },
   };
   expect(readView(writeView(view))).toEqual(view);
   expect(writeView(DEFAULTS)).toBe("");
@@ -27,7 +28,9 @@ test("a step is kept with all its digits", () => {
 
 test("what makes no sense in an address is left out", () => {
   expect(
-    readView(`?tab=nowhere&painted={"a":"url(x)"}&range=[1]&off=7&smooth=x&x=weeks&isLogX=true`),
+    readView(
+      `?tab=nowhere&painted={"a":"url(x)"}&range=[1]&off=7&smooth=x&x=weeks&turn={"up":1}&isLogX=true`,
+    ),
   ).toEqual({
     ...DEFAULTS,
     isLogX: true,

@@ -2,6 +2,7 @@
 
 import { readStep } from "../data/media";
 import type { Axis, Step } from "../data/types";
+import { FRONT, type Turn } from "../scale/turn";
 
 export const TABS = [
   "runs",
@@ -59,6 +60,8 @@ export interface View {
   step: Step | null;
   /** Which part of "more" is open. */
   part: string;
+  /** From where meshes are seen. */
+  turn: Turn;
   layers: "boxes" | "masks" | "both" | "none";
   threshold: number;
   /** Labels of boxes that are switched off, and how wide a picture is. */
@@ -112,6 +115,7 @@ export const DEFAULTS: View = {
   closed: [],
   step: null,
   part: "",
+  turn: FRONT,
   layers: "both",
   threshold: 0,
   labelsOff: [],
@@ -196,6 +200,10 @@ function isAlike(value: unknown, standard: unknown, name: keyof View): boolean {
   }
   if (name === "range") {
     return Array.isArray(value) && value.length === 2 && value.every(Number.isFinite);
+  }
+  if (name === "turn") {
+    const { around, up, zoom } = (value ?? {}) as Partial<Turn>;
+    return [around, up, zoom].every(Number.isFinite);
   }
   if (name === "painted") {
     const isObject = typeof value === "object" && value !== null && !Array.isArray(value);

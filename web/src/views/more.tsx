@@ -1,6 +1,6 @@
 /** What is logged more seldom, what is wrong in the logs, and what TensorBoard itself shows. */
 
-import { useMemo, useState } from "react";
+import { useCallback, useMemo, useState } from "react";
 import { StartBoard } from "../components/board-start";
 import { Grid } from "../components/grid";
 import { MeshCanvas } from "../components/mesh";
@@ -14,8 +14,9 @@ import { byRun, latest, stepsOf } from "../data/media";
 import { report } from "../data/report";
 import type { Column, Status } from "../data/types";
 import { formatStep, plural } from "../format/number";
-import { FRONT } from "../scale/turn";
+import { FRONT, type Turn } from "../scale/turn";
 import { useChoice } from "../state/choice";
+import { useHand } from "../state/hand";
 import { useView } from "../state/view";
 import "./media.css";
 import "./more.css";
@@ -86,9 +87,10 @@ function CurvesPart() {
 }
 
 function MeshesPart() {
-  const [view] = useView();
+  const [view, change] = useView();
   const { generation, shown, colourOf } = useChoice();
-  const [turn, setTurn] = useState(FRONT);
+  const keep = useCallback((turn: Turn) => change({ turn }), [change]);
+  const [turn, setTurn] = useHand(view.turn, keep);
   const { tag, tags, absent, pick } = useTag("mesh", "meshes");
   const key = tag ? `${view.step} ${tag}` : null;
   const found = useLoaded(key, generation, (signal) => loadMeshes(tag, view.step, signal));
