@@ -3,6 +3,7 @@
 import asyncio
 import os
 import threading
+from typing import ClassVar
 
 import asyncssh
 import pytest
@@ -13,6 +14,11 @@ PASSWORD = "hush/hush@hush"
 
 class _Gate(asyncssh.SSHServer):
     """Lets in who knows the password."""
+
+    connections: ClassVar[set[asyncssh.SSHServerConnection]] = set()
+
+    def connection_made(self, connection):
+        self.connections.add(connection)
 
     def begin_auth(self, username):
         return True
@@ -43,6 +49,9 @@ def sftp_server(tmp_path_factory):
 
     async def close(server):
         server.close()
+        for connection in _Gate.connections:
+            connection.abort()
+            await connection.wait_closed()
         await server.wait_closed()
         left = asyncio.all_tasks() - {asyncio.current_task()}
         for task in left:

@@ -218,8 +218,9 @@ def test_no_password_is_shown_by_a_command(sftp, tmp_path):
     assert "hush" not in wrong.stderr
     boards = Boards()
     board = boards.add(Sources((sftp.url,)), Options())
+    boards.update(board.id, wanted="down", state="TERMINATED")  # or a service would start it
     boards.close()
-    for words in (["config", board.id], ["list", "--json"]):
+    for words in (["config", board.id], ["list", "--all", "--json"]):
         shown = run_apart("tensorboard", *words).stdout
         assert f"sftp://***@{sftp.host}" in shown
         assert "hush" not in shown
