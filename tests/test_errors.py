@@ -9,7 +9,9 @@ from runfold.errors import (
     AmbiguousTag,
     BadExpression,
     BadLog,
+    BadTag,
     CannotFold,
+    CannotLog,
     FileChanged,
     LogdirNotFound,
     OutputExists,
@@ -19,6 +21,7 @@ from runfold.errors import (
     UnknownRun,
     UnknownStatistic,
     UnknownTag,
+    WriterClosed,
 )
 from runfold.events.problems import MESSAGES, Code, Problem
 
@@ -40,6 +43,9 @@ PROBLEM = Problem.of(
         (UnknownFormat, ValueError),
         (CannotFold, ValueError),
         (OutputExists, FileExistsError),
+        (BadTag, CannotLog),
+        (BadTag, TypeError),
+        (WriterClosed, CannotLog),
     ],
 )
 def test_errors_are_caught_as_the_builtin_they_resemble(kind, builtin):

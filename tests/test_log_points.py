@@ -10,7 +10,7 @@ import torch
 from log_runs import logged, problems
 
 import runfold as rf
-from runfold.errors import CannotLog
+from runfold.errors import BadTag, CannotLog
 from runfold.log.writer import EventWriter
 
 
@@ -70,6 +70,20 @@ def test_a_tag_that_is_no_unicode_is_refused_by_name_and_logs_nothing(tmp_path):
             lambda: writer.log({"loss": 1.0, "\ud800": 1.0}, 1),
         ):
             with pytest.raises(CannotLog, match=r"Tag '\\ud800': tag cannot be str"):
+                call()
+    assert list(rf.open(tmp_path)["."]) == []
+
+
+@pytest.mark.parametrize("tag", [None, 5, ["loss"], object()])
+def test_a_tag_that_is_not_a_str_is_a_type_error_that_names_it(tmp_path, tag):
+    with rf.SummaryWriter(tmp_path) as writer:
+        for call in (
+            lambda: writer.add_scalar(tag, 1.0, 1),
+            lambda: writer.add_scalars(tag, {"a": 1.0}, 1),
+            lambda: writer.add_text(tag, "text", 1),
+            lambda: writer.add_histogram(tag, [1.0], 1),
+        ):
+            with pytest.raises(BadTag, match="tag cannot be"):
                 call()
     assert list(rf.open(tmp_path)["."]) == []
 

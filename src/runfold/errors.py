@@ -17,6 +17,8 @@
     ├── CannotEdit       (also a ValueError)        a change that would spoil a log
     ├── OutputExists     (also a FileExistsError)   what is there already, and stays
     ├── CannotLog        (also a ValueError)        a value that no event can hold
+    │   ├── BadTag       (also a TypeError)         a tag that is missing or not a str
+    │   └── WriterClosed                            a run that has ended and takes no more
     ├── CannotStore      (also an OSError)          a store that is unknown or out of reach
     ├── CannotStop       (also a ValueError)        a run that cannot be asked to stop, or ended
     ├── BadPack          (also a ValueError)        a Parquet file that is no pack, or a broken one
@@ -36,6 +38,7 @@ __all__ = [
     "BadLog",
     "BadPack",
     "BadQuery",
+    "BadTag",
     "CannotEdit",
     "CannotFold",
     "CannotLog",
@@ -53,6 +56,7 @@ __all__ = [
     "UnknownStatistic",
     "UnknownTag",
     "UnknownTrial",
+    "WriterClosed",
 ]
 
 
@@ -143,7 +147,15 @@ class CannotEdit(RunfoldError, ValueError):
 
 
 class CannotLog(RunfoldError, ValueError):
-    """A value that cannot be logged, or a writer that is closed; nothing logged before is lost."""
+    """A value that cannot be logged; nothing logged before is lost."""
+
+
+class BadTag(CannotLog, TypeError):
+    """A tag that is missing or not a str. It always raises: the call itself is wrong."""
+
+
+class WriterClosed(CannotLog):
+    """A call on a run that has ended. What was logged before is on the disk."""
 
 
 class CannotStore(RunfoldError, OSError):

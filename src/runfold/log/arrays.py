@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from runfold.errors import CannotLog
+from runfold.errors import BadTag, CannotLog
 from runfold.text import escape
 
 if TYPE_CHECKING:
@@ -75,9 +75,9 @@ def as_row(value: Any, tag: str, argument: str) -> NDArray[Any]:
 
 
 def as_tag(value: Any, argument: str = "tag") -> str:
-    """The text that names a series. Raises CannotLog for what is no Unicode text."""
+    """Return the tag. Raises BadTag unless it is a str, and CannotLog if UTF-8 cannot hold it."""
     if not isinstance(value, str):
-        raise CannotLog(refuse(value, argument, value, "a tag is a str"))
+        raise BadTag(refuse(value, argument, value, "a tag is a str"))
     try:
         value.encode()
     except UnicodeEncodeError:
