@@ -111,7 +111,7 @@ def test_every_method_takes_them(tmp_path, kind):
     ],
 )
 def test_what_has_no_numbers_is_refused_by_name_and_in_one_line(tmp_path, value, reason):
-    with rf.SummaryWriter(tmp_path) as writer:
+    with rf.SummaryWriter(tmp_path, on_error="raise") as writer:
         for call, argument in (
             (writer.add_scalar, "scalar_value"),
             (writer.add_tensor, "tensor"),

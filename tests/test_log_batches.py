@@ -63,7 +63,7 @@ def test_numbers_are_taken_as_log_takes_them(tmp_path):
     ],
 )
 def test_what_is_no_number_is_refused_and_not_counted(tmp_path, metrics, options, message):
-    with track(tmp_path) as run:
+    with track(tmp_path, on_error="raise") as run:
         with pytest.raises(CannotLog) as refusal:
             run.batch(metrics, **options)
         assert message in str(refusal.value)

@@ -165,7 +165,7 @@ REFUSED = [
 def test_what_does_not_fit_is_refused_by_name(tmp_path, options, words):
     given = {"img_tensor": PIXELS, "box_tensor": BOXES} | options
     with (
-        rf.SummaryWriter(tmp_path) as writer,
+        rf.SummaryWriter(tmp_path, on_error="raise") as writer,
         pytest.raises(CannotLog, match=f"Tag 'p': {words}"),
     ):
         writer.add_image_with_boxes("p", **given)

@@ -82,7 +82,10 @@ def test_another_writer_adds_to_the_configuration(tmp_path):
 def test_a_configuration_that_is_something_else_stays_as_it_is(tmp_path):
     config = tmp_path / "projector_config.pbtxt"
     config.write_text("embeddings { what: ")
-    with SummaryWriter(tmp_path) as writer, pytest.raises(CannotLog, match="does not parse"):
+    with (
+        SummaryWriter(tmp_path, on_error="raise") as writer,
+        pytest.raises(CannotLog, match="does not parse"),
+    ):
         writer.add_embedding(POINTS)
     assert files(tmp_path) == {config.name: b"embeddings { what: "}
 
@@ -139,14 +142,17 @@ def test_pictures_of_bytes_are_found_in_the_sprite_where_the_page_looks(shape, t
     ],
 )
 def test_bad_input_names_the_tag_and_the_argument_and_writes_nothing(arguments, message, tmp_path):
-    with SummaryWriter(tmp_path) as writer, pytest.raises(CannotLog, match=message):
+    with (
+        SummaryWriter(tmp_path, on_error="raise") as writer,
+        pytest.raises(CannotLog, match=message),
+    ):
         writer.add_embedding(**({"mat": POINTS, "tag": "t"} | arguments))
     assert files(tmp_path) == {}
 
 
 def test_a_folder_that_cannot_be_written_is_raised_or_warned_of(tmp_path):
     (tmp_path / "00000").write_text("in the way")
-    with SummaryWriter(tmp_path) as writer, pytest.raises(NotADirectoryError):
+    with SummaryWriter(tmp_path, on_error="raise") as writer, pytest.raises(NotADirectoryError):
         writer.add_embedding(POINTS)
     with SummaryWriter(tmp_path, on_error="warn") as writer:
         with pytest.warns(UserWarning, match="The embedding 'default' is not logged"):

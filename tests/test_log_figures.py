@@ -40,7 +40,7 @@ def test_figures_are_closed_only_when_told_and_keep_their_canvas(tmp_path):
 
 def test_figures_of_two_sizes_and_what_is_none_are_refused(tmp_path):
     figures = [Figure(figsize=(1, 1)), Figure(figsize=(2, 1))]
-    with rf.SummaryWriter(tmp_path) as writer:
+    with rf.SummaryWriter(tmp_path, on_error="raise") as writer:
         with pytest.raises(CannotLog, match=r"'p': figure.*one size, not 100 x 100, 200 x 100"):
             writer.add_figure("p", figures)
         for value in ([], None, "figure"):

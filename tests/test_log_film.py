@@ -113,7 +113,7 @@ def test_opacity_shows_the_white_page(tmp_path):
 )
 def test_what_is_no_film_is_refused_by_name(tmp_path, values, options, words):
     with (
-        rf.SummaryWriter(tmp_path) as writer,
+        rf.SummaryWriter(tmp_path, on_error="raise") as writer,
         pytest.raises(CannotLog, match=f"Tag 'v': {words}"),
     ):
         writer.add_video("v", *values, **options)

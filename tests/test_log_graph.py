@@ -67,7 +67,7 @@ def test_verbose_prints_the_graph(tmp_path, capsys):
 
 
 def test_what_is_no_model_is_refused(tmp_path):
-    with SummaryWriter(tmp_path) as writer:
+    with SummaryWriter(tmp_path, on_error="raise") as writer:
         writer.add_scalar("loss", 0.5, 1)
         for model in (None, "resnet", ROWS, Model):
             with pytest.raises(CannotLog, match=r"model cannot be .* a torch\.nn\.Module is meant"):
@@ -76,7 +76,7 @@ def test_what_is_no_model_is_refused(tmp_path):
 
 
 def test_a_model_that_cannot_be_traced_raises_what_torch_raises_and_says_where(tmp_path):
-    with SummaryWriter(tmp_path) as writer:
+    with SummaryWriter(tmp_path, on_error="raise") as writer:
         writer.add_scalar("loss", 0.5, 1)
         with pytest.raises(RuntimeError, match="shapes") as caught:
             writer.add_graph(Model(), torch.zeros(2, 5))
@@ -96,7 +96,7 @@ def test_without_torch_the_error_says_so(tmp_path):
         import sys
         from runfold import SummaryWriter
         try:
-            with SummaryWriter(sys.argv[1]) as writer:
+            with SummaryWriter(sys.argv[1], on_error="raise") as writer:
                 writer.add_graph(object())
         except ValueError as error:
             print(error)
@@ -110,7 +110,7 @@ def test_without_torch_the_error_says_so(tmp_path):
 def test_a_graph_of_onnx_says_that_the_package_or_the_file_is_missing(tmp_path):
     has_onnx = importlib.util.find_spec("onnx") is not None
     error, message = (OSError, r"model\.onnx") if has_onnx else (ImportError, "pip install onnx")
-    with SummaryWriter(tmp_path) as writer:
+    with SummaryWriter(tmp_path, on_error="raise") as writer:
         with pytest.raises(error, match=message):
             writer.add_onnx_graph("model.onnx")
         with pytest.raises(error, match=message):

@@ -195,7 +195,7 @@ def test_metrics_of_the_run_go_on_in_its_own_series(tmp_path):
     ],
 )
 def test_bad_input_names_the_place_and_logs_nothing(arguments, message, tmp_path):
-    with SummaryWriter(tmp_path) as writer:
+    with SummaryWriter(tmp_path, on_error="raise") as writer:
         writer.add_scalar("loss", 0.5, 1)
         with pytest.raises(CannotLog, match=message):
             writer.add_hparams(*arguments)
@@ -209,7 +209,7 @@ def test_a_mapping_that_holds_itself_and_a_value_without_text_are_refused(tmp_pa
 
     endless = {}
     endless["again"] = endless
-    with SummaryWriter(tmp_path) as writer:
+    with SummaryWriter(tmp_path, on_error="raise") as writer:
         with pytest.raises(CannotLog, match=r"again\.again.*without end"):
             writer.add_hparams(endless)
         with pytest.raises(CannotLog, match=r"'mute': hparam_dict .*no text \(KeyError\)"):

@@ -53,7 +53,7 @@ def test_a_mark_goes_with_the_steps_that_a_restart_voids(tmp_path):
 
 def test_a_bad_step_is_refused(tmp_path):
     with (
-        rf.track(tmp_path, **QUIET) as run,
+        rf.track(tmp_path, **QUIET, on_error="raise") as run,
         pytest.raises(CannotLog, match="step"),
     ):
         run.mark("lower lr", step="soon")

@@ -70,7 +70,7 @@ def test_runfold_reads_the_mesh(tmp_path):
     ],
 )
 def test_bad_input_names_the_tag_and_the_argument(arguments, message, tmp_path):
-    with SummaryWriter(tmp_path) as writer:
+    with SummaryWriter(tmp_path, on_error="raise") as writer:
         writer.add_scalar("loss", 0.5, 1)
         with pytest.raises(CannotLog, match=message):
             writer.add_mesh("m", **arguments)
@@ -78,5 +78,8 @@ def test_bad_input_names_the_tag_and_the_argument(arguments, message, tmp_path):
 
 
 def test_a_tag_that_is_no_text_is_refused(tmp_path):
-    with SummaryWriter(tmp_path) as writer, pytest.raises(CannotLog, match=r"'7': tag .*a str"):
+    with (
+        SummaryWriter(tmp_path, on_error="raise") as writer,
+        pytest.raises(CannotLog, match=r"'7': tag .*a str"),
+    ):
         writer.add_mesh(7, VERTICES)

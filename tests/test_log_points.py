@@ -105,7 +105,7 @@ def test_what_is_no_step_is_refused_by_name(tmp_path, step):
 
 @pytest.mark.parametrize("walltime", [float("nan"), float("inf"), "now"])
 def test_what_is_no_time_is_refused_by_name(tmp_path, walltime):
-    with rf.SummaryWriter(tmp_path) as writer:
+    with rf.SummaryWriter(tmp_path, on_error="raise") as writer:
         for call in (
             lambda: writer.add_scalar("loss", 1.0, 1, walltime),
             lambda: writer.add_text("loss", "text", 1, walltime),
@@ -139,6 +139,6 @@ def test_a_purge_step_that_is_none_is_refused_by_name_before_a_file_is_begun(tmp
     ],
 )
 def test_a_call_without_a_tag_names_its_argument_alone(tmp_path, argument, call):
-    with rf.SummaryWriter(tmp_path) as writer, pytest.raises(CannotLog) as caught:
+    with rf.SummaryWriter(tmp_path, on_error="raise") as writer, pytest.raises(CannotLog) as caught:
         call(writer)
     assert str(caught.value).startswith(f"{argument} cannot be ")

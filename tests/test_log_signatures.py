@@ -98,5 +98,8 @@ def test_both_names_of_the_folder_at_once_are_refused(tmp_path):
 
 
 def test_a_graph_of_onnx_needs_one_of_its_names(tmp_path):
-    with rf.SummaryWriter(tmp_path) as writer, pytest.raises(TypeError, match="path of an ONNX"):
+    with (
+        rf.SummaryWriter(tmp_path, on_error="raise") as writer,
+        pytest.raises(TypeError, match="path of an ONNX"),
+    ):
         writer.add_onnx_graph()

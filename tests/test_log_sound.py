@@ -90,7 +90,7 @@ def test_samples_of_int16_are_taken_as_they_are_and_float16_does_not_overflow(tm
 )
 def test_what_is_no_clip_is_refused_by_name(tmp_path, samples, rate, words):
     with (
-        rf.SummaryWriter(tmp_path) as writer,
+        rf.SummaryWriter(tmp_path, on_error="raise") as writer,
         pytest.raises(CannotLog, match=f"Tag 's': {words}"),
     ):
         writer.add_audio("s", samples, sample_rate=rate)

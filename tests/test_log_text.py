@@ -16,7 +16,7 @@ def test_texts_are_stored_as_torch_stores_them(tmp_path):
 
 
 def test_what_is_no_text_is_refused_and_lone_surrogates_are_shown(tmp_path):
-    with rf.SummaryWriter(tmp_path) as writer:
+    with rf.SummaryWriter(tmp_path, on_error="raise") as writer:
         for value in (b"bytes", None, 3, ["a"]):
             with pytest.raises(CannotLog, match=r"Tag 't': text_string cannot be.*a str"):
                 writer.add_text("t", value)

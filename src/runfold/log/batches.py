@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from runfold.errors import CannotLog
 from runfold.log.arrays import as_number, as_step, as_tag, refuse
+from runfold.log.guard import guarded
 from runfold.log.summary import SummaryWriter
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ class Batches(SummaryWriter):
             self._is_heard()
         return self._batch_count
 
+    @guarded
     def batch(
         self,
         metrics: Mapping[str, Any],
@@ -71,7 +73,8 @@ class Batches(SummaryWriter):
             step: the number of the batch, from which the count goes on; a resumed run
                 that begins at an earlier batch than the last says so here.
 
-        Raises CannotLog for what is no number, and then neither logs nor counts.
+        With on_error="raise" a value that is not a number raises CannotLog, and the batch
+        is neither logged nor counted; otherwise only that value is left out.
         """
         now = time.perf_counter()
         if not self.is_ready and not self._is_heard():

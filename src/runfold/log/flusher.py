@@ -40,6 +40,8 @@ class Flusher:
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self.deadly_signal = 0
+        # Nobody writes for those who log after the end: each call has to write itself.
+        self.is_over = False
 
     def add(self, writer: EventWriter) -> None:
         """Serve a writer until it is closed."""
@@ -140,7 +142,12 @@ def _close_with_worker() -> None:
         util.Finalize(None, flusher.close_all, exitpriority=-100)
 
 
-atexit.register(lambda: flusher.close_all())
+def _close_at_exit() -> None:
+    flusher.is_over = True
+    flusher.close_all()
+
+
+atexit.register(_close_at_exit)
 os.register_at_fork(
     before=_before_fork,
     after_in_parent=_after_fork_in_parent,

@@ -95,7 +95,7 @@ def _count(numbers: NDArray[np.float64], tag: str, bins: Any) -> tuple[NDArray[A
         if np.isnan(bins).any():
             raise CannotLog(refuse(tag, "bins", bins, "a limit cannot be NaN"))
     try:
-        edges = _tensorflow_bins() if isinstance(bins, str) and bins == TENSORFLOW else bins
+        edges = default_limits() if isinstance(bins, str) and bins == TENSORFLOW else bins
         counts, limits = np.histogram(numbers, bins=edges)
     except (ValueError, TypeError, IndexError, OverflowError, MemoryError) as error:
         raise CannotLog(refuse(tag, "bins", bins, str(error).rstrip("."))) from error
@@ -103,8 +103,8 @@ def _count(numbers: NDArray[np.float64], tag: str, bins: Any) -> tuple[NDArray[A
 
 
 @functools.cache
-def _tensorflow_bins() -> NDArray[np.float64]:
-    """Limits that grow by a tenth from 1e-12 to 1e20, on both sides of 0."""
+def default_limits() -> NDArray[np.float64]:
+    """Return limits that grow by a tenth from 1e-12 to 1e20, on both sides of 0."""
     limits, limit = [], 1e-12
     while limit < 1e20:
         limits.append(limit)

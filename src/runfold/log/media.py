@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from runfold.errors import CannotLog
 from runfold.events import values
 from runfold.log.arrays import as_tag, refuse
+from runfold.log.guard import guarded
 from runfold.log.writer import EventWriter
 from runfold.text import utf8
 
@@ -25,6 +26,7 @@ class Media(EventWriter):
     be logged; nothing is logged then, and nothing logged before is lost.
     """
 
+    @guarded
     def add_image(
         self,
         tag: str,
@@ -44,6 +46,7 @@ class Media(EventWriter):
             pixels = as_picture(img_tensor, as_tag(tag), dataformats=dataformats)
             self.add_value(tag, encode_picture(tag, pixels), global_step, walltime)
 
+    @guarded
     def add_images(
         self,
         tag: str,
@@ -59,6 +62,7 @@ class Media(EventWriter):
             pixels = as_picture(img_tensor, as_tag(tag), dataformats=dataformats)
             self.add_value(tag, encode_picture(tag, pixels), global_step, walltime)
 
+    @guarded
     def add_image_with_boxes(
         self,
         tag: str,
@@ -101,6 +105,7 @@ class Media(EventWriter):
             # In one event, so that neither is ever there without the other.
             self.put("summary", both, self._step(global_step, tag), self._time(walltime, tag))
 
+    @guarded
     def add_figure(
         self,
         tag: str,
@@ -121,6 +126,7 @@ class Media(EventWriter):
             pixels = as_picture(drawn, tag, "figure", "NHWC" if drawn.ndim == 4 else "HWC")
             self.add_value(tag, encode_picture(tag, pixels), global_step, walltime)
 
+    @guarded
     def add_video(
         self,
         tag: str,
@@ -140,6 +146,7 @@ class Media(EventWriter):
             message = encode_film(as_tag(tag), vid_tensor, fps, dataformats)
             self.add_value(tag, message, global_step, walltime)
 
+    @guarded
     def add_audio(
         self,
         tag: str,
@@ -158,6 +165,7 @@ class Media(EventWriter):
             message = encode_sound(as_tag(tag), snd_tensor, sample_rate)
             self.add_value(tag, message, global_step, walltime)
 
+    @guarded
     def add_text(
         self,
         tag: str,

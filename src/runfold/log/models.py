@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from runfold.log import hparams
 from runfold.log.arrays import warn
 from runfold.log.endings import raised_last, raised_now
+from runfold.log.guard import guarded
 from runfold.log.writer import EventWriter
 from runfold.text import escape
 
@@ -22,6 +23,7 @@ class Models(EventWriter):
     # What ended the writer, once that is known: an exception, or nothing of the kind.
     _ended_by: tuple[BaseException | None] | None = None
 
+    @guarded
     def add_hparams(
         self,
         hparam_dict: Mapping[str, Any],
@@ -65,6 +67,7 @@ class Models(EventWriter):
             if value is not None:
                 self.add_scalar(tag, value, step)
 
+    @guarded
     def add_graph(
         self,
         model: Any,
@@ -88,6 +91,7 @@ class Models(EventWriter):
             self.put("graph", graph_def, now)
             self.put("run_metadata", graph.METADATA_TAG, metadata, 0, now)
 
+    @guarded
     def add_onnx_graph(
         self,
         prototxt: str | os.PathLike[str] | None = None,
@@ -107,6 +111,7 @@ class Models(EventWriter):
             graph_def, now = graph.read_onnx(file), self._time(None)
             self.put("graph", graph_def, now)
 
+    @guarded
     def add_embedding(
         self,
         mat: Any,
@@ -145,6 +150,7 @@ class Models(EventWriter):
                 raise
             warn(f"{error}. The embedding '{escape(tag)}' is not logged.")
 
+    @guarded
     def add_mesh(
         self,
         tag: str,

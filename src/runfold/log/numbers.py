@@ -8,6 +8,7 @@ from runfold.errors import CannotLog
 from runfold.events import values as encode
 from runfold.log import histograms, pr_curve
 from runfold.log.arrays import as_array, as_number, as_row, as_tag, refuse, warn
+from runfold.log.guard import guarded
 from runfold.log.scalars import Scalars
 from runfold.text import escape
 
@@ -18,6 +19,7 @@ _MOST_BYTES = (1 << 31) - (1 << 20)
 class Numbers(Scalars):
     """The methods of SummaryWriter for these, above those for scalars."""
 
+    @guarded
     def add_tensor(
         self, tag: str, tensor: Any, global_step: Any = None, walltime: float | None = None
     ) -> None:
@@ -34,6 +36,7 @@ class Numbers(Scalars):
                 raise CannotLog(refuse(name, "tensor", tensor, reason)) from None
             self.add_value(name, message, global_step, walltime)
 
+    @guarded
     def add_histogram(
         self,
         tag: str,
@@ -64,6 +67,7 @@ class Numbers(Scalars):
             if left_out:
                 self._tell_left_out(name, f"{left_out:,} of the values are NaN or infinite")
 
+    @guarded
     def add_histogram_raw(
         self,
         tag: str,
@@ -100,6 +104,7 @@ class Numbers(Scalars):
         )
         self.add_value(name, histograms.encode(name, counted), global_step, walltime)
 
+    @guarded
     def add_pr_curve(
         self,
         tag: str,
@@ -132,6 +137,7 @@ class Numbers(Scalars):
             if left_out:
                 self._tell_left_out(name, f"{left_out:,} of the predictions are not from 0 to 1")
 
+    @guarded
     def add_pr_curve_raw(
         self,
         tag: str,

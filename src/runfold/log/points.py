@@ -11,14 +11,19 @@ from runfold.core.recorder import Recorder
 from runfold.errors import CannotLog
 from runfold.events import values
 from runfold.log.arrays import as_number, as_step, as_tag, as_time, refuse, warn
+from runfold.log.guard import guarded
 from runfold.text import escape
+
+OnError = Literal["raise", "warn"]
 
 
 class Points(Recorder):
     """What a Recorder leaves to the long way: each point is looked at, and refused by its tag.
 
-    A subclass has `put` and `_is_heard`.
+    A subclass has `put`, `_is_heard` and `_survive`.
     """
+
+    _on_error: OnError | None = "raise"
 
     def __init__(self) -> None:
         """Begin without steps and times of its own."""
@@ -36,6 +41,10 @@ class Points(Recorder):
         """Whether a call is to be recorded."""
         raise NotImplementedError
 
+    def _survive(self, error: Exception, call: str, tag: str) -> bool:
+        """Report a call that failed, or return False where it has to raise."""
+        raise NotImplementedError
+
     def _step(self, step: Any, tag: str | None) -> int:
         return as_step(self._default_step if step is None else step, tag)
 
@@ -44,6 +53,7 @@ class Points(Recorder):
             walltime = self._default_walltime
         return time.time() if walltime is None else as_time(walltime, tag)
 
+    @guarded
     def _record(
         self,
         tag: Any,
@@ -76,14 +86,16 @@ class Points(Recorder):
             kind = {"simple": "scalar", "tensor": "scalar_tensor", "double": "scalar_double"}[form]
             self.put(kind, tag, number, index, at)
 
+    @guarded
     def _record_many(self, many: Any, step: Any, walltime: Any) -> None:
-        """Add a scalar for each tag of a mapping."""
+        """Add a scalar for each tag of a mapping; one that is refused keeps back no other."""
         if not isinstance(many, Mapping):
             raise CannotLog(refuse(None, "values", many, "numbers by tag are meant"))
         if step is None and self._default_step is None:
             step, self._next_step = self._next_step, self._next_step + 1
         at = self._time(walltime)
-        # All are looked at before one is logged.
-        numbers = {as_tag(tag): as_number(value, tag, "values") for tag, value in many.items()}
-        for tag, number in numbers.items():
-            self._record(tag, number, step, at, "simple", "", "")
+        if self._on_error == "raise":
+            # All or none: every value is checked before the first is logged.
+            many = {as_tag(tag): as_number(value, tag, "values") for tag, value in many.items()}
+        for tag, value in many.items():
+            self._record(tag, value, step, at, "simple", "", "")

@@ -14,6 +14,7 @@ from runfold.errors import CannotLog
 from runfold.events import values as encode
 from runfold.log.arrays import as_number, as_row, as_step, as_tag, as_time, refuse
 from runfold.log.charts import UNTITLED, Charts, read_chart, read_layout
+from runfold.log.guard import guarded
 from runfold.log.writer import EventWriter
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ class Scalars(EventWriter):
         self._charts = Charts()
         super().__init__(*args, **kwargs)
 
+    @guarded
     def add_scalars(
         self,
         main_tag: str,
@@ -40,8 +42,8 @@ class Scalars(EventWriter):
     ) -> None:
         """Log several numbers at one step, as `main_tag/key` in this run, on one chart.
 
-        TensorBoard draws that chart on its custom scalars page. Either all of the
-        numbers are logged, or CannotLog names the one that is none.
+        TensorBoard draws that chart on its custom scalars page. A value that is not a
+        number is left out; with on_error="raise" it raises CannotLog and none is logged.
         """
         if not self._is_heard():
             return
@@ -56,12 +58,14 @@ class Scalars(EventWriter):
             if tag is None:
                 key = as_tag(key, "tag_scalar_dict")
                 tag = new[key] = f"{name}/{key}" if name else key
-            numbers[tag] = as_number(value, tag, "tag_scalar_dict")
+            is_checked = self._on_error == "raise"
+            numbers[tag] = as_number(value, tag, "tag_scalar_dict") if is_checked else value
         self.log(numbers, self._step(global_step, name), walltime)
         if new and name:
             with self.lock:
                 self._charts.draw(name, new)
 
+    @guarded
     def add_scalar_dict(
         self,
         values: Mapping[str, Any],
@@ -75,6 +79,7 @@ class Scalars(EventWriter):
         """
         self.add_scalars(tag, values, step, walltime)
 
+    @guarded
     def add_scalar_series(
         self,
         tag: str,
@@ -112,6 +117,7 @@ class Scalars(EventWriter):
         form = "double" if double_precision else "simple"
         self.put("scalars", name, index, times, numbers, form)
 
+    @guarded
     def add_custom_scalars(self, layout: Mapping[str, Mapping[str, Any]]) -> None:
         """Add charts to TensorBoard's custom scalars page: `{category: {title: [kind, tags]}}`.
 
@@ -125,12 +131,14 @@ class Scalars(EventWriter):
             with self.lock:
                 self._charts.add(charts)
 
+    @guarded
     def add_custom_scalars_multilinechart(
         self, tags: list[str], category: str = "default", title: str = UNTITLED
     ) -> None:
         """Add a chart that draws all tags that match one of these regular expressions."""
         self._add_chart("Multiline", tags, category, title)
 
+    @guarded
     def add_custom_scalars_marginchart(
         self, tags: list[str], category: str = "default", title: str = UNTITLED
     ) -> None:
@@ -138,28 +146,31 @@ class Scalars(EventWriter):
         self._add_chart("Margin", tags, category, title)
 
     def export_scalars_to_json(self, path: str | os.PathLike[str]) -> None:
-        """Write the scalars of this writer's event file as JSON.
+        """Write the scalars of this writer's event files as JSON.
 
         The form is `{"logdir/tag": [[wall_time, step, value], ...]}`, as tensorboardX
         has it. A silent writer writes nothing. Raises OSError.
         """
+        found = self._read_scalars()
+        if self._paths:
+            with open(path, "w", encoding="utf-8") as file:
+                json.dump(found, file)
+
+    def _read_scalars(self) -> dict[str, list[list[Any]]]:
+        """Return `[wall_time, step, value]` of every scalar in this writer's files, by tag."""
         # Programs that only write are not to wait for the import of readers.
         from runfold.logdir.discover import FoundRun
         from runfold.logdir.log import RunLog
 
-        if not self.is_closed:
-            self.flush()
-        if self.path is None:
-            return
-        log = RunLog(FoundRun("", self.folder, [self.path]), restarts="keep")
-        found = {
+        self.flush()
+        files = [path for path in self._paths if os.path.exists(path)]
+        log = RunLog(FoundRun("", self.folder, files), restarts="keep")
+        return {
             os.path.join(self.folder, tag): list(
                 map(list, zip(*map(_plain, (one.wall_times, one.steps, one.values)), strict=True))
             )
             for tag, one in log.scalars.items()
         }
-        with open(path, "w", encoding="utf-8") as file:
-            json.dump(found, file)
 
     @contextmanager
     def use_metadata(
@@ -192,6 +203,7 @@ class Scalars(EventWriter):
                 self.put("value", message, 0, self._time(None))
             super().drain()
 
+    @guarded
     def _add_chart(self, kind: str, tags: Any, category: str, title: str) -> None:
         if self._is_heard():
             place = f"{as_tag(category, 'category')}/{as_tag(title, 'title')}"

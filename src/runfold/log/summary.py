@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import weakref
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from runfold.log.arrays import as_step, warn
+from runfold.log.file_writer import FileWriter
+from runfold.log.histograms import default_limits
 from runfold.log.hparams import as_settings
 from runfold.log.media import Media
 from runfold.log.models import Models
@@ -16,14 +19,14 @@ from runfold.log.ranks import is_rank_zero
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from runfold.log.writer import OnError
+    from runfold.log.points import OnError
 
 # How `runfold run` tells a script's writers where the run is.
 LOGDIR_VARIABLE = "RUNFOLD_LOGDIR"
 
 
 class SummaryWriter(Numbers, Media, Models):
-    """Logs everything that TensorBoard shows into one event file.
+    """Logs everything that TensorBoard shows into event files in one folder.
 
     A drop-in for `torch.utils.tensorboard.SummaryWriter` and tensorboardX's:
 
@@ -34,8 +37,11 @@ class SummaryWriter(Numbers, Media, Models):
 
     Values may be Python numbers, NumPy arrays, or tensors of torch, JAX and
     TensorFlow on any device. See `EventWriter` for what happens when things go
-    wrong.
+    wrong. A call after `close` opens another event file in the same folder.
     """
+
+    _reopens = True
+    _file_writer: weakref.ref[FileWriter] | None = None
 
     def __init__(
         self,
@@ -50,7 +56,7 @@ class SummaryWriter(Numbers, Media, Models):
         comet_config: Any = None,
         *,
         hparams: Mapping[str, Any] | None = None,
-        on_error: OnError = "raise",
+        on_error: OnError | None = None,
         rank_zero_only: bool = True,
         is_lazy: bool = False,
         **kwargs: object,
@@ -68,8 +74,10 @@ class SummaryWriter(Numbers, Media, Models):
             logdir: tensorboardX's name of `log_dir`.
             comet_config: of tensorboardX; nothing is sent to other services.
             hparams: the run's hparams, as by `add_hparams`.
-            on_error: "raise" raises what goes wrong on the disk at the next call;
-                "warn" warns, and training goes on.
+            on_error: by default a folder that cannot be written to raises here, and no
+                later call raises: what cannot be logged warns once and is counted in
+                `skipped`. "raise" raises it, also for a full disk. "warn" does not even
+                raise here.
             rank_zero_only: in a distributed job, only the first process writes.
             is_lazy: begin the file at the first call, not at once.
             kwargs: taken for tensorboardX's sake; a warning names those that ask for something.
@@ -80,13 +88,14 @@ class SummaryWriter(Numbers, Media, Models):
         is_sent = bool(comet_config) and not comet_config.get("disabled")
         if ignored := [*["comet_config"] * is_sent, *filter(kwargs.get, kwargs)]:
             warn(f"SummaryWriter ignores {', '.join(ignored)}.")
-        folder = os.fspath(log_dir or logdir or default_folder(comment))
-        # What comes first in the file, which with on_error="warn" may be made later.
-        self._purge_step = None if purge_step is None else as_step(purge_step, None, "purge_step")
+        self.log_dir = log_dir or logdir or default_folder(comment)
+        # What comes first in the file, which with on_error="warn" may be opened later.
+        self.purge_step = None if purge_step is None else as_step(purge_step, None, "purge_step")
         self._hparams_given = None if hparams is None else as_settings(hparams)
         self.max_queue = max_queue
+        self.filename_suffix = filename_suffix
         super().__init__(
-            folder,
+            os.fsdecode(self.log_dir),
             suffix=filename_suffix,
             flush_secs=flush_secs,
             on_error=on_error,
@@ -95,22 +104,50 @@ class SummaryWriter(Numbers, Media, Models):
         )
 
     @property
-    def log_dir(self) -> str:
-        """The run's folder."""
-        return self.folder
+    def logdir(self) -> str | os.PathLike[str]:
+        """The run's folder, by tensorboardX's name."""
+        return self.log_dir
+
+    def get_logdir(self) -> str | os.PathLike[str]:
+        """Return the run's folder as it was given."""
+        return self.log_dir
 
     @property
-    def logdir(self) -> str:
-        """The run's folder, by tensorboardX's name."""
-        return self.folder
+    def file_writer(self) -> FileWriter | None:
+        """What takes whole protobuf messages, or None after `close`, as in torch."""
+        if self.is_closed:
+            return None
+        door = self._file_writer() if self._file_writer is not None else None
+        if door is None:
+            # It holds the writer, so the writer must not hold it: nobody else would let go.
+            door = FileWriter(self)
+            self._file_writer = weakref.ref(door)
+        return door
 
-    def get_logdir(self) -> str:
-        """The run's folder."""
-        return self.folder
+    @property
+    def all_writers(self) -> dict[str, FileWriter] | None:
+        """The file writer by its folder, or None after `close`, as in torch."""
+        door = self.file_writer
+        return None if door is None else {door.get_logdir(): door}
+
+    def _get_file_writer(self) -> FileWriter:
+        """Return the file writer, and open a new file if the last one was closed."""
+        self._is_heard()
+        return self.file_writer or FileWriter(self)
+
+    @property
+    def default_bins(self) -> list[float]:
+        """The limits of the bins that `add_histogram` counts in by default."""
+        return list(default_limits())
+
+    @property
+    def scalar_dict(self) -> dict[str, list[list[Any]]]:
+        """Every scalar of this writer, as `export_scalars_to_json` writes them."""
+        return self._read_scalars()
 
     def _open(self) -> None:
         super()._open()
-        purge_step, self._purge_step = self._purge_step, None
+        purge_step, self.purge_step = self.purge_step, None
         if purge_step is not None:
             self.put("session_start", purge_step, self._time(None))
         hparams, self._hparams_given = self._hparams_given, None

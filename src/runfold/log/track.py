@@ -23,6 +23,7 @@ from runfold.log.environment import (
     describe_host,
     list_packages,
 )
+from runfold.log.guard import guarded
 from runfold.log.masking import mask_mapping
 from runfold.log.resumption import Resumption
 from runfold.log.status import Heart
@@ -86,6 +87,9 @@ class Tracker(Batches):
             is resumed fetches its event files from there, where its folder lacks some.
         options: those of SummaryWriter.
     """
+
+    # A run that has ended says so in its event file, and stays ended.
+    _reopens = False
 
     def __init__(
         self,
@@ -187,10 +191,11 @@ class Tracker(Batches):
         self._saved += 1
         return artifact
 
+    @guarded
     def mark(self, text: str, step: Any = None) -> None:
         """Mark an event, such as a lower learning rate: the page draws a line in all charts.
 
-        Without a step it stands at the last one logged. Raises CannotLog for a bad step.
+        Without a step it stands at the last one logged.
         """
         if self._is_heard():
             message = story.encode_story(story.MARK, text)
@@ -225,6 +230,7 @@ class Tracker(Batches):
             claim = None
             if not self._is_begun and self._resume is False and not self._is_guest:
                 self.folder, claim = claim_folder(self.folder)
+                self.log_dir = self.folder
             try:
                 super()._open()
             finally:

@@ -9,12 +9,12 @@ import os
 import threading
 from contextlib import suppress
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
-from runfold.errors import CannotLog
+from runfold.errors import BadTag, CannotLog, WriterClosed
 from runfold.log import flusher as shared
 from runfold.log.arrays import warn
-from runfold.log.points import Points
+from runfold.log.points import OnError, Points
 from runfold.log.stream import Stream
 from runfold.text import escape
 
@@ -23,10 +23,14 @@ if TYPE_CHECKING:
 
     from typing_extensions import Buffer
 
-OnError = Literal["raise", "warn"]
-
-# Where the disk takes nothing more, so much is kept in memory for better days.
+# While the disk takes nothing, this much is kept in memory to be written later.
 _MOST_WAITING = 64 << 20
+# What a copy of a writer in another process must not share.
+_OF_THIS_PROCESS = ("lock", "_gate", "_stream", "_failure", "_draining_thread", "_file_writer")
+_NOTHING = "Nothing was logged by this call."
+_COUNTED = "Later ones are counted in `writer.skipped` without a warning."
+# A program whose every tag fails is not to be flooded with warnings.
+_MOST_WARNINGS = 20
 
 
 class EventWriter(Points):
@@ -38,13 +42,16 @@ class EventWriter(Points):
     several threads, and after a fork, where the child begins a file of its own.
     A writer that nobody holds any more is closed.
 
-    When the disk is full or the folder is gone, the next call raises the OSError,
-    as does `close`; with on_error="warn" it is warned of, and training goes on.
-    Nothing is lost as long as memory lasts: it is tried again with each flush.
+    When the disk is full or the folder is gone, a warning says so and training
+    continues. Nothing is lost as long as memory lasts: the write is tried again with
+    each flush. A value that cannot be logged warns once for its tag and is counted in
+    `skipped`. With on_error="raise" the next call, and `close`, raise instead.
     """
 
-    # Also for one whose options were refused.
+    # Also for a writer whose options were refused.
     _stream: Stream | None = None
+    # Whether a call after `close` opens a new file, as torch's writer does.
+    _reopens = False
 
     def __init__(
         self,
@@ -52,13 +59,14 @@ class EventWriter(Points):
         *,
         suffix: str = "",
         flush_secs: float = 120,
-        on_error: OnError = "raise",
+        on_error: OnError | None = "raise",
         is_silent: bool = False,
         is_lazy: bool = False,
     ) -> None:
-        """Begin an event file, a lazy writer at its first call.
+        """Open an event file; a lazy writer opens it at its first call.
 
-        A silent writer takes every call and writes nothing.
+        A silent writer takes every call and writes nothing. With on_error=None only a
+        folder that cannot be written to raises, when the first file is opened.
         """
         _check_options(flush_secs, on_error)
         super().__init__()
@@ -75,6 +83,10 @@ class EventWriter(Points):
         self._failure: OSError | None = None
         self._draining_thread = 0
         self._is_told = False
+        self._paths: list[str] = []
+        self._warned: set[tuple[str, str]] = set()
+        # How many calls could not be logged, by tag; "" counts those without a tag.
+        self.skipped: dict[str, int] = {}
         if not is_silent and not is_lazy:
             self._try_open()
 
@@ -99,20 +111,39 @@ class EventWriter(Points):
                 self._choose_way()
             getattr(self.events, kind)(*arguments)
             waiting = len(self.events)
-        if waiting > self.limit:
+        if shared.flusher.is_over:
+            self.drain()
+        elif waiting > self.limit:
             self._wake()
 
     def flush(self) -> None:
-        """Wait until the system has all that was logged. Raises what went wrong."""
-        if self._is_heard():
+        """Wait until the system has everything that was logged; a closed writer has nothing left.
+
+        Raises what went wrong if on_error="raise".
+        """
+        if not self.is_closed and self._is_heard():
             self.drain()
             self._raise_failure()
 
-    def __reduce_ex__(self, protocol: Any) -> NoReturn:
-        raise TypeError(
-            f"The writer of {escape(self.folder)} cannot be copied or sent to another process: "
-            "its file is its own. Open another writer there, in the same folder if you like."
-        )
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Pickle or copy a closed writer; the copy opens its own file when it is used."""
+        if not (self.is_closed and self._reopens):
+            raise TypeError(
+                f"The writer of {escape(self.folder)} cannot be copied or sent to another "
+                "process while its file is open. Close it first, or open another writer there."
+            )
+        return _make_closed, (type(self),), self.__getstate__()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the attributes without what belongs to this process."""
+        kept = {name: value for name, value in vars(self).items() if name not in _OF_THIS_PROCESS}
+        return {**kept, "last_step": self.last_step}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            setattr(self, name, value)
+        self.lock, self._gate = threading.RLock(), threading.RLock()
+        self._failure, self._draining_thread = None, 0
 
     def __enter__(self) -> Self:
         return self
@@ -125,7 +156,7 @@ class EventWriter(Points):
             self.end()
 
     def close(self) -> None:
-        """Write the rest and end the file; later calls are refused. Raises what went wrong."""
+        """Write the rest and close the file. Raises what went wrong if on_error="raise"."""
         if not self.is_closed:
             self.end()
             self._raise_failure()
@@ -181,6 +212,7 @@ class EventWriter(Points):
             if self._stream is not None:
                 self._stream.close()
             self._stream = new
+            self._paths.append(new.path)
 
     def begin_anew(self) -> None:
         """Forget the parent's file and what it has not written yet: the child of a fork."""
@@ -196,6 +228,7 @@ class EventWriter(Points):
         with self.lock:
             if self._stream is None:  # or another thread was faster
                 self._stream = self._make_stream()
+                self._paths.append(self._stream.path)
         shared.flusher.add(self)
         shared.watch_sigterm()
 
@@ -219,11 +252,11 @@ class EventWriter(Points):
             self._choose_way()
 
     def _try_open(self) -> bool:
-        """Begin the file. Where only warnings are asked for, each call tries until it can be."""
+        """Open the file. Where this only warns, each call tries again until it succeeds."""
         try:
             self._open()
         except OSError as error:
-            if self._on_error == "raise":
+            if self._on_error == "raise" or (self._on_error is None and not self._paths):
                 raise
             if not self._is_told:
                 self._is_told = True
@@ -237,16 +270,17 @@ class EventWriter(Points):
             and not self.is_closed
             and self._failure is None
             and self._default_walltime is None
+            and not shared.flusher.is_over
             and self in shared.flusher.busy
         )
 
     def _is_heard(self) -> bool:
-        """Whether a call is to be recorded. Raises for a closed writer, and for what went wrong."""
+        """Whether a call is to be recorded. Raises what went wrong if on_error="raise".
+
+        A closed writer is opened again, or raises WriterClosed where it is over for good.
+        """
         if self.is_closed:
-            raise CannotLog(
-                f"The writer of {escape(self.folder)} is closed. Log before close(), or open "
-                "another writer."
-            )
+            self._reopen()
         if self.is_silent:
             return False
         if self._stream is None and not self._try_open():  # lazy, or in the child of a fork
@@ -254,10 +288,35 @@ class EventWriter(Points):
         self._raise_failure()
         return True
 
+    def _reopen(self) -> None:
+        """Let the next event go to a new file in the same folder. Raises WriterClosed."""
+        if not self._reopens:
+            raise WriterClosed(
+                f"The run in {escape(self.folder)} is closed. Nothing was logged by this call. "
+                "Log before close(), or begin another run."
+            )
+        with self.lock:
+            if self.is_closed:  # or another thread was faster
+                self._stream = None
+                self.is_closed = False
+
+    def _survive(self, error: Exception, call: str, tag: str) -> bool:
+        """Warn of a call that failed and count it, or return False where it has to raise."""
+        if self._on_error == "raise" or isinstance(error, BadTag | WriterClosed):
+            return False
+        if self._on_error is None and isinstance(error, OSError) and not self._paths:
+            return False  # the folder cannot be written to, and training has not begun
+        self.skipped[tag] = self.skipped.get(tag, 0) + 1
+        key = call, tag
+        if key not in self._warned and len(self._warned) < _MOST_WARNINGS:
+            self._warned.add(key)
+            warn(f"{describe_failure(error, call, tag)} {_COUNTED}")
+        return True
+
     def _raise_failure(self) -> None:
         failure = self._failure
         if failure is not None and self._on_error == "raise":
-            # Anew each time: one that is raised again keeps all frames of the times before.
+            # A new one each time: one raised again would keep all frames of the times before.
             raise OSError(failure.errno, failure.strerror, failure.filename)
 
     def _fail(self, error: OSError) -> None:
@@ -266,11 +325,11 @@ class EventWriter(Points):
         is_new, self._failure = self._failure is None, error
         # The next call has to come the slow way, and so learns of it.
         self.is_ready = False
-        if isinstance(error, FileNotFoundError) and self._on_error == "warn":
+        if isinstance(error, FileNotFoundError) and self._on_error != "raise":
             self._begin_again()
         if len(self.events) > _MOST_WAITING:
             self.events.clear()
-        if is_new and self._on_error == "warn":
+        if is_new and self._on_error != "raise":
             # Last, as the program may make it an error.
             warn(f"{error}. Logging goes on in memory and is tried again.")
 
@@ -286,5 +345,19 @@ def _check_options(flush_secs: Any, on_error: Any) -> None:
     """Raise TypeError or ValueError for what the thread would stumble over later."""
     if not isinstance(flush_secs, Real) or math.isnan(flush_secs):
         raise TypeError(f"flush_secs is a number of seconds, not {flush_secs!r}")
-    if on_error not in get_args(OnError):
+    if on_error is not None and on_error not in get_args(OnError):
         raise ValueError(f"on_error is 'raise' or 'warn', not {on_error!r}")
+
+
+def describe_failure(error: Exception, call: str, tag: str) -> str:
+    """Say which call failed, why, and that nothing was logged by it."""
+    if isinstance(error, CannotLog):
+        return str(error)  # it says all that
+    place = f"Tag '{escape(tag)}': " if tag else ""
+    reason = (str(error).partition("\n")[0] or type(error).__name__).rstrip(".")
+    return f"{place}{call} failed: {type(error).__name__}: {escape(reason, 200)}. {_NOTHING}"
+
+
+def _make_closed(kind: type[EventWriter]) -> EventWriter:
+    """Return a writer without attributes, which unpickling then sets."""
+    return kind.__new__(kind)
