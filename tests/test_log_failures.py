@@ -40,6 +40,30 @@ def test_a_full_disk_is_told_at_the_next_call_and_nothing_is_lost_once_there_is_
 
 
 @pytest.mark.fault(56)
+def test_with_warnings_only_a_disk_that_stays_full_costs_what_is_reported(tmp_path):
+    code = """
+        import resource, warnings
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        kept = EventWriter(writer.folder + "/kept", flush_secs=600, on_error="warn")
+        resource.setrlimit(resource.RLIMIT_FSIZE, (2000, hard))
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            for step in range(100): kept.add_scalar("loss", 1.0, step)
+            kept.flush()
+            for step in range(100): kept.add_scalar("loss", 1.0, step)
+            kept.close()
+        for warning in caught: print(str(warning.message).partition("runfold'. ")[2])
+    """
+    done = run(code, tmp_path)
+    assert done.returncode == 0, done.stderr
+    first, last = done.stdout.decode().splitlines()
+    assert first == "Logging goes on in memory and is tried again."
+    lost = int(last.partition(" bytes of events are not in the file")[0].replace(",", ""))
+    assert 0 < lost < 200 * 60
+
+
+@pytest.mark.fault(56)
 def test_a_file_that_cannot_be_begun_is_neither_held_open_nor_left(tmp_path, monkeypatch):
     def full(file: int, data: bytes) -> int:
         raise OSError(errno.ENOSPC, "No space left on device")

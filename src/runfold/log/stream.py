@@ -38,6 +38,11 @@ class Stream:
                 os.unlink(self.path)  # or a full disk fills with files as it is tried again
             raise
 
+    @property
+    def waiting(self) -> int:
+        """How many bytes an error left over for `resume`."""
+        return len(self._left)
+
     def resume(self) -> None:
         """Write what an error left over, from the byte on where it struck. Raises OSError."""
         left, start = self._left, self._tell()

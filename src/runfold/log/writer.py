@@ -163,15 +163,19 @@ class EventWriter(Points):
 
     def end(self) -> None:
         """Close without raising."""
+        lost = 0
         with self.lock:
             if self._stream is not None and not self.is_closed:
                 self.finish()
                 self.drain()
+                lost = len(self.events) + self._stream.waiting
                 self._stream.close()
             self.is_closed = True
             self.is_ready = False
             shared.flusher.writers.discard(self)
             shared.flusher.busy.discard(self)
+        if lost and self._on_error != "raise":
+            warn(f"{self._failure}. {lost:,} bytes of events are not in the file.")
 
     def finish(self) -> None:
         """Add what comes last in the file; a subclass may have something to say."""
