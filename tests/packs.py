@@ -11,7 +11,7 @@ from eventfiles import corrupt, event, field, simple
 from faultfiles import points, restart, version
 
 import runfold as rf
-from runfold.core.encoder import EventBuffer, frame
+from runfold.core.encoder import FLOAT64_FIELD, EventBuffer, frame
 from runfold.events import values
 from runfold.export.pack import pack_logdir
 
@@ -59,6 +59,9 @@ def write_odd_runs(logdir: Path) -> None:
         frame(event(values.tensor("count", np.int64(2**60 + 1), "scalars"), step=2)),
         frame(event(values.tensor("count", np.int64(7), "scalars"), step=3)),
         frame(event(values.tensor("half", np.float16(0.5), "scalars"), step=3)),
+        frame(event(simple("precise", 0.1) + field(FLOAT64_FIELD, 0.1), step=1)),
+        frame(event(simple("apart", 0.1) + field(9, b"") + field(FLOAT64_FIELD, 0.1), step=1)),
+        frame(event(simple("changed", 0.5) + field(FLOAT64_FIELD, 0.1), step=1)),
         frame(b"\x07 no event"),
     ]
     write(logdir / "odd" / f"{name}.1", *odd)

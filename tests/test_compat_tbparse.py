@@ -15,7 +15,15 @@ from hypothesis import strategies as st
 from logs import scalars, values, write
 from parsers import EVERY, PLACES, assert_same, pair
 
-from runfold.events.values import DTYPES, histogram, hparams_start, tensor, tensor_fields, text
+from runfold.events.values import (
+    DTYPES,
+    histogram,
+    hparams_start,
+    scalar,
+    tensor,
+    tensor_fields,
+    text,
+)
 
 # tbparse calls pandas in an old way.
 pytestmark = pytest.mark.filterwarnings(*parsers.OLD_WAYS)
@@ -47,6 +55,7 @@ def test_tables_of_a_run_and_of_a_file_are_the_same(logdir, writer, pivot):
 
 INTEGER, FLOAT, FLAG = np.array(3), np.array(0.5, np.float32), np.array(True)
 VALUES = {
+    "float64": lambda tag: scalar(tag, 0.1, "double"),
     "integer": lambda tag: tensor(tag, INTEGER),
     "float": lambda tag: tensor(tag, FLOAT, "scalars"),
     "nan": lambda tag: tensor_fields(tag, np.array(np.nan)),

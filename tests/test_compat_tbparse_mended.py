@@ -152,7 +152,7 @@ def test_link_that_leads_nowhere_is_no_child(tmp_path):
 def test_path_of_a_file_may_be_one_of_pathlib(tmp_path):
     path: Path = write(tmp_path, scalars("loss", (0, 1.0)))
     assert SummaryReader(path).log_path == str(path)
-    assert SummaryReader(path).tensors["value"].tolist() == [1.0]
+    assert SummaryReader(path).scalars["value"].tolist() == [1.0]
 
 
 def test_bins_count_what_lies_on_their_left_edge():

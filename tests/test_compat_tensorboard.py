@@ -13,7 +13,7 @@ from tensorboard.compat.proto.event_pb2 import Event
 from tensorboard.compat.proto.meta_graph_pb2 import MetaGraphDef
 
 from runfold.compat.tensorboard import EventAccumulator
-from runfold.core.encoder import frame
+from runfold.core.encoder import FLOAT64_FIELD, frame
 
 NAME = "events.out.tfevents.17"
 SMALL = {"scalars": 3, "histograms": 2, "distributions": 2, "images": 1, "audio": 3, "tensors": 2}
@@ -21,6 +21,7 @@ SMALL = {"scalars": 3, "histograms": 2, "distributions": 2, "images": 1, "audio"
 HISTOGRAM = field(1, 1.0) + field(2, 2.0) + field(3, 3.0)
 HISTOGRAM += field(6, np.array([1.0, 2.0]).tobytes()) + field(7, np.array([1.0, 2.0]).tobytes())
 FORMS = {
+    "float64": simple("", 0.1)[2:] + field(FLOAT64_FIELD, 0.1),
     "image": field(4, field(1, 3) + field(2, 2) + field(4, b"png")),
     "histogram": field(5, HISTOGRAM),
     "audio": field(6, field(3, 5) + field(4, b"wav") + field(5, b"audio/wav")),

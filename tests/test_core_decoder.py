@@ -43,7 +43,10 @@ def test_every_kind_lands_where_it_belongs() -> None:
 
 @given(
     st.lists(
-        st.tuples(st.sampled_from(["simple", "tensor", "double"]), tags, steps, times, numbers)
+        st.tuples(
+            st.sampled_from(["simple", "double", "tensor", "double_tensor"]),
+            *(tags, steps, times, numbers),
+        )
     )
 )
 def test_scalars_come_back_as_they_were_written(
@@ -53,13 +56,14 @@ def test_scalars_come_back_as_they_were_written(
     expected: dict[str, list[tuple[int, float, float]]] = {}
     write = {
         "simple": buffer.scalar,
-        "tensor": buffer.scalar_tensor,
         "double": buffer.scalar_double,
+        "tensor": buffer.scalar_tensor,
+        "double_tensor": buffer.scalar_double_tensor,
     }
     for form, tag, step, wall_time, number in rows:
         write[form](tag, number, step, wall_time)
         with np.errstate(over="ignore"):
-            stored = number if form == "double" else float(np.float32(number))
+            stored = number if form.startswith("double") else float(np.float32(number))
         expected.setdefault(tag, []).append((step, wall_time, stored))
     reading = read(buffer.getvalue())
     assert reading.events == len(rows)

@@ -30,7 +30,7 @@ def test_every_event_leaves_an_item_where_it_stands() -> None:
         (Form.FILE_VERSION, None),
         (Form.SCALAR, "loss"),
         (tensor, "accuracy"),
-        (tensor, "lr"),
+        (Form.SCALAR, "lr"),
         *((Form.SCALAR, tag) for tag in ("a", "b", "")),
         (Form.HISTOGRAM, "h"),
         (tensor, "ht"),
@@ -59,6 +59,13 @@ def test_scalars_hold_their_value_in_place_of_where_it_lies() -> None:
     expected = np.array([0.1, -np.inf, -0.0], np.float32).astype(np.float64)
     assert items["start"].tobytes() == expected.tobytes()
     assert items["step"].tolist() == [0, 1, 2]
+
+
+def test_a_scalar_with_a_float64_is_the_float32_that_tensorboard_reads() -> None:
+    buffer = EventBuffer()
+    buffer.scalar_double("loss", 0.1, 1, 2.0)
+    items, _, _ = decode_in_order(buffer.getvalue())
+    assert items["start"].view(np.float64).tolist() == [float(np.float32(0.1))]
 
 
 def test_other_values_lie_where_their_item_says() -> None:

@@ -1,6 +1,7 @@
 """The encoder against protobuf and TensorBoard's own record writer."""
 
 import io
+import struct
 import threading
 
 import numpy as np
@@ -8,14 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-from tensorboard.compat.proto import event_pb2, summary_pb2, tensor_pb2, tensor_shape_pb2, types_pb2
+from tensorboard.compat.proto import event_pb2, summary_pb2
 from tensorboard.summary.writer.record_writer import RecordWriter
 from tensorboard.util.tensor_util import make_ndarray
+from torch.utils.tensorboard import summary as torch_summary
 
-from runfold.core.encoder import EventBuffer, frame
+from runfold.core.encoder import FLOAT64_FIELD, EventBuffer, frame
 
 Event, SessionLog = event_pb2.Event, event_pb2.SessionLog
-Summary, SummaryMetadata = summary_pb2.Summary, summary_pb2.SummaryMetadata
+Summary = summary_pb2.Summary
 
 STEPS = st.integers(-(2**63), 2**63 - 1)
 TAGS = st.text(max_size=300)
@@ -39,30 +41,30 @@ def scalar_event(form, tag, value, step, wall_time):
 
 
 def scalar_value(form, tag, value):
-    if form == "simple":
-        return Summary.Value(tag=tag, simple_value=value)
-    is_double = form == "double"
-    with np.errstate(over="ignore"):
-        number = np.asarray(value, "<f8" if is_double else "<f4")
-    metadata = SummaryMetadata(
-        plugin_data=SummaryMetadata.PluginData(plugin_name="scalars"),
-        data_class=summary_pb2.DATA_CLASS_SCALAR if is_double else 0,
-    )
-    tensor = tensor_pb2.TensorProto(
-        dtype=types_pb2.DT_DOUBLE if is_double else types_pb2.DT_FLOAT,
-        tensor_shape=tensor_shape_pb2.TensorShapeProto(),
-        tensor_content=number.tobytes(),
-    )
-    return Summary.Value(tag=tag, tensor=tensor, metadata=metadata)
+    """The value that torch writes; "double" has Runfold's field besides."""
+    is_double = form.startswith("double")
+    (stored,) = torch_summary.scalar(
+        tag, value, new_style=form.endswith("tensor"), double_precision=is_double
+    ).value
+    if form == "double":
+        # protobuf keeps a field that it does not know, and writes it last.
+        stored.MergeFromString(FLOAT64_KEY + struct.pack("<d", value))
+    return stored
 
 
-METHODS = {"simple": "scalar", "tensor": "scalar_tensor", "double": "scalar_double"}
+FLOAT64_KEY = b"\xc1\x42"  # number 1064, eight bytes
+METHODS = {
+    "simple": "scalar",
+    "double": "scalar_double",
+    "tensor": "scalar_tensor",
+    "double_tensor": "scalar_double_tensor",
+}
 every_form = pytest.mark.parametrize("form", list(METHODS))
 
 
 @every_form
 @given(tag=TAGS, value=FLOATS, step=STEPS, wall_time=FLOATS)
-def test_any_scalar_is_written_as_protobuf_writes_it(form, tag, value, step, wall_time):
+def test_any_scalar_is_written_as_torch_and_protobuf_write_it(form, tag, value, step, wall_time):
     buffer = EventBuffer()
     getattr(buffer, METHODS[form])(tag, value, step, wall_time)
     assert buffer.getvalue() == records(scalar_event(form, tag, value, step, wall_time))
@@ -74,6 +76,10 @@ def test_zeros_are_left_out_only_where_protobuf_leaves_them_out(form, wall_time)
     buffer = EventBuffer()
     getattr(buffer, METHODS[form])("", 0.0, 0, wall_time)
     assert buffer.getvalue() == records(scalar_event(form, "", 0.0, 0, wall_time))
+
+
+def test_the_field_of_the_float64_has_the_number_that_the_docs_name():
+    assert FLOAT64_FIELD == 1064
 
 
 @pytest.mark.parametrize("size", [0, 1, 100, 127, 128, 16_383, 16_384, 2_100_000])
@@ -262,11 +268,12 @@ def test_tensorboard_reads_back_the_same_values(tmp_path):
     for form in METHODS:
         for column, name in enumerate("ab"):
             tag = f"{form}/{name}"
-            if form == "simple":
+            if form in ("simple", "double"):
                 read = [(e.step, e.wall_time, e.value) for e in log.Scalars(tag)]
             else:
                 read = [
                     (e.step, e.wall_time, make_ndarray(e.tensor_proto)) for e in log.Tensors(tag)
                 ]
-            expected = values[:, column] if form == "double" else values[:, column].astype("f4")
+            dtype = "f8" if form == "double_tensor" else "f4"
+            expected = values[:, column].astype(dtype)
             assert read == list(zip(steps, wall_times, expected, strict=True))

@@ -58,6 +58,7 @@ def test_a_plain_number_is_encoded_as_the_encoder_does():
         ("loss", 0.5, 7, 1.0),
         ("loss", 0.5, 7, None, True),
         ("loss", 0.5, 7, None, False, True),
+        ("loss", 0.5, 7, None, True, True),
         ("loss", 0.5, 7, None, False, False, "Loss"),
     ],
 )
@@ -67,7 +68,8 @@ def test_anything_else_is_handed_on_whole(call):
     ((tag, value, step, walltime, form, name, description),) = recorder.handed_on
     assert (tag, step, walltime) == (call[0], call[2], call[3] if len(call) > 3 else None)
     assert value is call[1]
-    assert form == {5: "tensor", 6: "double"}.get(len(call), "simple")
+    forms = {(True,): "tensor", (False, True): "double", (True, True): "double_tensor"}
+    assert form == forms.get(call[4:], "simple")
     assert (name, description) == ("Loss" if len(call) == 7 else "", "")
     assert len(recorder.take()) == 0
 

@@ -23,6 +23,11 @@ def event(*values, step=0, wall_time=1.5, extra=b""):
     return head + b"\x2a" + _length(summary) + summary + extra
 
 
+def float64(number):
+    """Runfold's field of a float64."""
+    return b"\xc1\x42" + struct.pack("<d", number)
+
+
 def _length(data):
     size = len(data)
     return bytes([size]) if size < 128 else bytes([size & 127 | 128, size >> 7])
@@ -60,8 +65,9 @@ def test_scalars_of_every_form_come_back(points):
     buffer = EventBuffer()
     for tag, value, step, wall_time in points:
         buffer.scalar(tag, value, step, wall_time)
-        buffer.scalar_tensor(tag, value, step, wall_time)
         buffer.scalar_double(tag, value, step, wall_time)
+        buffer.scalar_tensor(tag, value, step, wall_time)
+        buffer.scalar_double_tensor(tag, value, step, wall_time)
     data = buffer.getvalue()
     assert together(data) == data
 
@@ -82,6 +88,15 @@ def test_a_series_has_one_template():
         b"\x04\x00\x04\x0a\x01b\x15" + bytes(4),
     ]
     assert parts["value"].tolist() == [1.0] * 100
+
+
+def test_a_series_with_float64_has_one_template_that_holds_both_places_of_the_number():
+    buffer, numbers = EventBuffer(), np.array([0.1, -np.inf, 1e300, -0.0])
+    buffer.scalars("a", np.arange(4), np.arange(4.0) + 1, numbers, "double")
+    parts, _, templates = apart(buffer.getvalue())
+    assert templates == [b"\x04\x00\x0e\x0a\x01a\x15" + bytes(4) + b"\xc1\x42" + bytes(8)]
+    assert parts["value"].tobytes() == numbers.tobytes()
+    assert together(buffer.getvalue()) == buffer.getvalue()
 
 
 @pytest.mark.parametrize(
@@ -111,6 +126,13 @@ def test_an_event_in_another_form_is_kept_whole(payload):
         simple("a", 1.0) + simple("a", 2.0),
         b"\x42\x04\x08\x01\x12\x00",  # the zero of TensorFlow, with no number in it
         b"\x42\x08\x08\x01\x22\x04" + bytes(4) + b"\x15" + bytes(4),
+        simple("a", 1.0) + float64(2.0),  # one that does not round to the simple value
+        float64(1.0) + simple("a", 1.0),
+        simple("a", 1.0) + b"\x4a\x00" + float64(1.0),  # as protobuf writes it after metadata
+        simple("a", 1.0) + b"\xc1\xc2\x00" + struct.pack("<d", 1.0),  # a key with a byte too many
+        simple("a", 1.0) + float64(1.0) * 2,
+        simple("a", 1.0) + float64(1.0) + simple("a", 1.0),
+        b"\x42\x08\x08\x01\x2a\x04" + struct.pack("<f", 1.0) + float64(1.0),
         b"\x0a\xa8\x27" + b"x" * 5032 + b"\x15" + bytes(4),
     ],
 )
@@ -136,6 +158,7 @@ def test_a_record_with_a_bad_checksum_is_stepped_over_and_a_bad_length_is_not():
         b"",
         b"\x00\x00",
         b"\x00\x00\x05" + bytes(9),
+        b"\x00\x00\x0e" + bytes(13),
         b"\xff\xff\x04" + bytes(9),
         b"\x06\x00\x04" + bytes(9),
     ],

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from google.protobuf.message import DecodeError
-from logs import scalars, values, write
+from logs import values, write
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from tensorboard.compat.proto.event_pb2 import Event
 from tensorboard.compat.proto.summary_pb2 import Summary
@@ -114,7 +114,7 @@ def test_equal_steps_are_all_kept_by_both(tmp_path):
 
 
 def test_scalars_of_tensorflow_2_are_scalars_not_tensors(tmp_path):
-    write(tmp_path, scalars("loss", (0, 0.5)))
+    write(tmp_path, values(tensor("loss", np.float32(0.5), "scalars")))
     oracle = EventAccumulator(str(tmp_path), EVERYTHING).Reload()
     assert (oracle.Tags()["scalars"], oracle.Tags()["tensors"]) == ([], ["loss"])
     assert rf.open(tmp_path)["."].tags == {"scalar": ["loss"]}
@@ -125,6 +125,13 @@ def test_tensor_of_one_number_without_a_plugin_is_a_scalar(tmp_path):
     oracle = EventAccumulator(str(tmp_path), EVERYTHING).Reload()
     assert (oracle.Tags()["scalars"], oracle.Tags()["tensors"]) == ([], ["loss"])
     assert rf.open(tmp_path)["."]["loss"].values.tolist() == [0.5]
+
+
+def test_float64_of_a_scalar_is_read_where_tensorboard_reads_the_float32(tmp_path):
+    write(tmp_path, lambda buffer: buffer.scalar_double("loss", 0.1, 0, 10.0))
+    (point,) = EventAccumulator(str(tmp_path), EVERYTHING).Reload().Scalars("loss")
+    assert point.value == np.float32(0.1)
+    assert rf.open(tmp_path)["."]["loss"].values.tolist() == [0.1]
 
 
 def test_wall_time_that_is_no_time_is_missing_and_noted(tmp_path):

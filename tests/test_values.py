@@ -109,11 +109,11 @@ def test_tensor_of_any_dtype_and_shape_is_stored_as_raw_little_endian_bytes(dtyp
 
 def test_tensor_is_protobufs_with_all_its_metadata():
     array = np.arange(6, dtype=np.float32).reshape(2, 3)
-    metadata = Metadata(data_class=summary_pb2.DATA_CLASS_TENSOR)
+    metadata = Metadata()
     metadata.MergeFrom(NAMED)
     metadata.plugin_data.plugin_name, metadata.plugin_data.content = "pr_curves", b"\x10\x03"
     expected = Value(tag="t", tensor=make_tensor_proto(array), metadata=metadata)
-    message = values.tensor("t", array, "pr_curves", b"\x10\x03", data_class=2, **NAMES)
+    message = values.tensor("t", array, "pr_curves", b"\x10\x03", **NAMES)
     assert same(message, expected)
 
 

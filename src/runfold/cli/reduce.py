@@ -73,7 +73,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--float64",
         action="store_true",
-        help="Store float64 in event files; TensorBoard's own writers store float32. Default: off.",
+        help="Store float64 values in event files too; TensorBoard shows float32. Default: off.",
     )
     parser.add_argument(
         "--digits",

@@ -8,12 +8,19 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from runfold.core.checksum cimport rf_masked_crc32c
+from runfold.core.fields cimport VALUE_FLOAT64
 
 cdef enum:
     HEADER_SIZE = 12  # length and its checksum
     FOOTER_SIZE = 4  # checksum of the payload
     MAX_VARINT = 10
     EVENT_ROOM = 36  # frame (16), wall time (9) and step (11); other fields come on top
+
+# The bytes that a number takes in a value.
+cdef enum NumberSize:
+    SINGLE = 4  # a float32
+    DOUBLE = 8  # a float64
+    BOTH = 14  # a float32, then the key of VALUE_FLOAT64 and the same number as float64
 
 
 cdef inline size_t varint_size(uint64_t value) noexcept nogil:
@@ -37,6 +44,19 @@ cdef inline uint8_t* put_raw(uint8_t* at, const void* data, size_t size) noexcep
     if size:  # memcpy from NULL is undefined even for no bytes
         memcpy(at, data, size)
     return at + size
+
+
+cdef inline uint8_t* put_number(uint8_t* at, size_t size, double value) noexcept nogil:
+    """Write a number in one of the sizes of NumberSize."""
+    cdef float single = <float> value
+    if size != DOUBLE:
+        memcpy(at, &single, 4)
+        at += 4
+        if size == SINGLE:
+            return at
+        at = put_varint(at, VALUE_FLOAT64)
+    memcpy(at, &value, 8)
+    return at + 8
 
 
 cdef inline uint8_t* put_event_head(uint8_t* at, int64_t step, double wall_time) noexcept nogil:

@@ -5,9 +5,11 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Buffer
 
-_Form: TypeAlias = Literal["simple", "tensor", "double"]
+_Form: TypeAlias = Literal["simple", "double", "tensor", "double_tensor"]
 _Floats: TypeAlias = NDArray[np.float64]
 _Steps: TypeAlias = NDArray[np.int64]
+
+FLOAT64_FIELD: int
 
 @final
 class EventBuffer:
@@ -18,10 +20,13 @@ class EventBuffer:
     def scalar(
         self, tag: str, value: SupportsFloat, step: SupportsIndex, wall_time: SupportsFloat
     ) -> None: ...
+    def scalar_double(
+        self, tag: str, value: SupportsFloat, step: SupportsIndex, wall_time: SupportsFloat
+    ) -> None: ...
     def scalar_tensor(
         self, tag: str, value: SupportsFloat, step: SupportsIndex, wall_time: SupportsFloat
     ) -> None: ...
-    def scalar_double(
+    def scalar_double_tensor(
         self, tag: str, value: SupportsFloat, step: SupportsIndex, wall_time: SupportsFloat
     ) -> None: ...
     def scalars(

@@ -26,33 +26,37 @@ cdef struct Form:
     # A scalar's value message is: tag, head, the number, tail.
     const uint8_t* head
     size_t head_size
-    size_t number_size
+    NumberSize number_size
     const uint8_t* tail
     size_t tail_size
 
 
 cdef const char* SCALARS = b"\x4a\x0b\x0a\x09\x0a\x07scalars"
-cdef const char* SCALARS_WITH_CLASS = b"\x4a\x0d\x0a\x09\x0a\x07scalars\x20\x01"
-cdef Form SIMPLE = Form(
-    <const uint8_t*> b"\x15", 1, 4, NULL, 0)
-cdef Form TENSOR = Form(
-    <const uint8_t*> b"\x42\x0a\x08\x01\x12\x00\x22\x04", 8, 4, <const uint8_t*> SCALARS, 13)
-cdef Form DOUBLE = Form(
-    <const uint8_t*> b"\x42\x0e\x08\x02\x12\x00\x22\x08", 8, 8,
-    <const uint8_t*> SCALARS_WITH_CLASS, 15)
+cdef Form SIMPLE_FORM = Form(<const uint8_t*> b"\x15", 1, SINGLE, NULL, 0)
+cdef Form DOUBLE_FORM = Form(<const uint8_t*> b"\x15", 1, BOTH, NULL, 0)
+# float_val and double_val, packed, in a tensor of DT_FLOAT and DT_DOUBLE.
+cdef Form TENSOR_FORM = Form(
+    <const uint8_t*> b"\x42\x08\x08\x01\x2a\x04", 6, SINGLE, <const uint8_t*> SCALARS, 13)
+cdef Form DOUBLE_TENSOR_FORM = Form(
+    <const uint8_t*> b"\x42\x0c\x08\x02\x32\x08", 6, DOUBLE, <const uint8_t*> SCALARS, 13)
 
-# The most that a scalar takes besides its tag: three nested lengths, then the longest form.
-cdef size_t SCALAR_ROOM = EVENT_ROOM + 3 * (1 + MAX_VARINT) + 8 + 8 + 15
+FLOAT64_FIELD = VALUE_FLOAT64 >> 3
+
+# The most that a scalar takes besides its tag: three nested lengths, then a tensor.
+cdef size_t SCALAR_ROOM = EVENT_ROOM + 3 * (1 + MAX_VARINT) + 6 + DOUBLE + 13
 
 
 cdef Form* find_form(str form) except NULL:
     if form == "simple":
-        return &SIMPLE
-    if form == "tensor":
-        return &TENSOR
+        return &SIMPLE_FORM
     if form == "double":
-        return &DOUBLE
-    raise ValueError(f"form must be 'simple', 'tensor' or 'double', not {form!r}")
+        return &DOUBLE_FORM
+    if form == "tensor":
+        return &TENSOR_FORM
+    if form == "double_tensor":
+        return &DOUBLE_TENSOR_FORM
+    raise ValueError(
+        f"form must be 'simple', 'double', 'tensor' or 'double_tensor', not {form!r}")
 
 
 cdef inline Tag read_tag(object tag) except *:
@@ -80,7 +84,6 @@ cdef inline uint8_t* put_scalar(
 ) noexcept nogil:
     """One event that holds one scalar, framed."""
     cdef uint8_t* at = put_event_head(record + HEADER_SIZE, step, wall_time)
-    cdef float single
     cdef size_t size = form.head_size + form.number_size + form.tail_size
     if tag.size:
         size += 1 + varint_size(tag.size) + tag.size
@@ -92,13 +95,20 @@ cdef inline uint8_t* put_scalar(
         at[0] = 0x0A
         at = put_raw(put_varint(at + 1, tag.size), tag.utf8, tag.size)
     at = put_raw(at, form.head, form.head_size)
-    if form.number_size == 4:
-        single = <float> value
-        memcpy(at, &single, 4)
-    else:
-        memcpy(at, &value, 8)
-    at = put_raw(at + form.number_size, form.tail, form.tail_size)
+    at = put_number(at, form.number_size, value)
+    at = put_raw(at, form.tail, form.tail_size)
     return close_record(record, at)
+
+
+cdef int put_form(
+    EventBuffer buffer, const Form* form, object tag, double value, object step, double wall_time
+) except -1:
+    """Append an event that holds one scalar; the caller holds the buffer's lock."""
+    cdef Tag name = read_tag(tag)
+    cdef int64_t index = PyLong_AsLongLong(step)
+    cdef uint8_t* at = buffer.room(SCALAR_ROOM + name.size)
+    buffer.size = put_scalar(at, form, name, value, index, wall_time) - buffer.data
+    return 0
 
 
 @cython.final
@@ -184,24 +194,23 @@ cdef class EventBuffer:
     cdef int put_simple(self, object tag, double value, int64_t step, double wall_time) except -1:
         cdef Tag name = read_tag(tag)
         cdef uint8_t* at = self.room(SCALAR_ROOM + name.size)
-        self.size = put_scalar(at, &SIMPLE, name, value, step, wall_time) - self.data
+        self.size = put_scalar(at, &SIMPLE_FORM, name, value, step, wall_time) - self.data
         return 0
 
     @cython.critical_section
-    def scalar_tensor(self, tag, double value, step, double wall_time):
-        """Append a scalar the way TensorFlow 2 writes it: a float32 tensor."""
-        cdef Tag name = read_tag(tag)
-        cdef int64_t index = PyLong_AsLongLong(step)
-        cdef uint8_t* at = self.room(SCALAR_ROOM + name.size)
-        self.size = put_scalar(at, &TENSOR, name, value, index, wall_time) - self.data
+    def scalar_double(self, tag, double value, step, double wall_time):
+        """Append a scalar as float32 in `simple_value`, and as float64 in a field of Runfold."""
+        put_form(self, &DOUBLE_FORM, tag, value, step, wall_time)
 
     @cython.critical_section
-    def scalar_double(self, tag, double value, step, double wall_time):
-        """Append a scalar with all its digits: a float64 tensor, which TensorBoard reads too."""
-        cdef Tag name = read_tag(tag)
-        cdef int64_t index = PyLong_AsLongLong(step)
-        cdef uint8_t* at = self.room(SCALAR_ROOM + name.size)
-        self.size = put_scalar(at, &DOUBLE, name, value, index, wall_time) - self.data
+    def scalar_tensor(self, tag, double value, step, double wall_time):
+        """Append a scalar the way torch's `new_style` writes it: a float32 in `float_val`."""
+        put_form(self, &TENSOR_FORM, tag, value, step, wall_time)
+
+    @cython.critical_section
+    def scalar_double_tensor(self, tag, double value, step, double wall_time):
+        """Append a scalar the way torch writes `new_style` doubles: a float64 in `double_val`."""
+        put_form(self, &DOUBLE_TENSOR_FORM, tag, value, step, wall_time)
 
     def scalars(
         self,

@@ -57,7 +57,12 @@ from runfold.core.histogram cimport histogram_is_valid
 from runfold.core.metadata cimport keep_metadata
 from runfold.core.plain cimport Plain, read_plain
 from runfold.core.record cimport HEADER_SIZE
-from runfold.core.stored cimport StoredValue, read_session_log, read_stored_value
+from runfold.core.stored cimport (
+    StoredValue,
+    read_session_log,
+    read_stored_value,
+    stored_number,
+)
 from runfold.core.tags cimport SCALARS_PLUGIN, UNKNOWN_PLUGIN, next_tag
 from runfold.core.tensor cimport Tensor, parse_tensor, scalar_value, tensor_fits
 from runfold.core.wire cimport (
@@ -126,7 +131,8 @@ cdef Outcome read_value(Collected* into, Cursor message) noexcept nogil:
         if outcome != COLLECTED:
             return outcome
     if value.form == SCALAR:
-        value.scalar = stored.simple
+        # In order, a scalar is what TensorBoard reads.
+        value.scalar = stored.simple if into.is_in_order else stored_number(&stored)
     elif value.form == TENSOR:
         if not read_tensor(value, stored.body, into.is_in_order):
             return MALFORMED

@@ -19,6 +19,9 @@ cdef enum:
     VALUE_AUDIO = 6 << 3 | 2
     VALUE_TENSOR = 8 << 3 | 2
     VALUE_METADATA = 9 << 3 | 2
+    # Runfold's own field: the float64 that `simple_value` rounds. Other readers skip it.
+    # docs/format.md describes it.
+    VALUE_FLOAT64 = 1064 << 3 | 1
     SESSION_STATUS = 1 << 3
     SESSION_STARTED = 1
     RUN_METADATA_TAG = 1 << 3 | 2

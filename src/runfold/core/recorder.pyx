@@ -82,12 +82,13 @@ cdef class Recorder:
 
         Args:
             tag: the name of its series.
-            scalar_value: the number; stored as float32, as everywhere in TensorBoard.
+            scalar_value: the number; TensorBoard shows it as float32.
             global_step: where it stands; 0 if left out.
             walltime: seconds since 1970; now if left out.
-            new_style: store it as TensorFlow 2 does.
-            double_precision: store all digits of a float64. TensorBoard shows such
-                points with --load_fast=false only: its server in Rust passes them over.
+            new_style: store it as a tensor, as torch does with this flag.
+            double_precision: store all digits of a float64. Runfold reads them back;
+                TensorBoard shows the float32. With `new_style` TensorBoard reads a
+                float64 too, but only when started with --load_fast=false.
             display_name: shown instead of the tag.
             summary_description: shown beside it, in Markdown.
         """
@@ -108,7 +109,10 @@ cdef class Recorder:
                     return
                 except UnicodeEncodeError:
                     pass  # `_record` says it by name
-        form = "double" if double_precision else "tensor" if new_style else "simple"
+        if new_style:
+            form = "double_tensor" if double_precision else "tensor"
+        else:
+            form = "double" if double_precision else "simple"
         self._record(
             tag, scalar_value, global_step, walltime, form, display_name, summary_description)
 

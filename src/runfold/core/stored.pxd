@@ -1,13 +1,14 @@
 """Summary.Value and SessionLog on the wire: what is in them, and where."""
 
 from libc.stdint cimport int32_t, uint32_t, uint64_t
-from libc.string cimport memcpy
+from libc.string cimport memcmp, memcpy
 
 from runfold.core.event cimport AUDIO, HISTOGRAM, IMAGE, NOTHING, SCALAR, TENSOR
 from runfold.core.fields cimport (
     SESSION_STARTED,
     SESSION_STATUS,
     VALUE_AUDIO,
+    VALUE_FLOAT64,
     VALUE_HISTOGRAM,
     VALUE_IMAGE,
     VALUE_METADATA,
@@ -19,6 +20,7 @@ from runfold.core.wire cimport (
     Cursor,
     read_bytes,
     read_fixed32,
+    read_fixed64,
     read_key,
     read_varint,
     skip_field,
@@ -29,8 +31,10 @@ cdef struct StoredValue:
     Cursor body             # of a tensor, histogram, image or clip
     Cursor metadata
     float simple
+    double float64          # see VALUE_FLOAT64
     int32_t form
     bint has_metadata
+    bint has_float64
 
 
 cdef inline bint read_stored_value(Cursor at, StoredValue* value) noexcept nogil:
@@ -39,11 +43,12 @@ cdef inline bint read_stored_value(Cursor at, StoredValue* value) noexcept nogil
     Of several that hold a value the last counts, as for protobuf.
     """
     cdef uint32_t field, wire_type, key, bits
+    cdef uint64_t long_bits
     value.name.at = value.name.end = NULL
     value.body.at = value.body.end = NULL
     value.metadata.at = value.metadata.end = NULL
     value.form = NOTHING
-    value.has_metadata = False
+    value.has_metadata = value.has_float64 = False
     value.simple = 0
     while at.at < at.end:
         if not read_key(&at, &field, &wire_type):
@@ -70,9 +75,30 @@ cdef inline bint read_stored_value(Cursor at, StoredValue* value) noexcept nogil
             if not read_bytes(&at, &value.metadata):
                 return 0
             value.has_metadata = True
+        elif key == VALUE_FLOAT64:
+            if not read_fixed64(&at, &long_bits):
+                return 0
+            memcpy(&value.float64, &long_bits, 8)
+            value.has_float64 = True
         elif not skip_field(&at, field, wire_type):
             return 0
     return 1
+
+
+cdef inline double stored_number(const StoredValue* value) noexcept nogil:
+    """Return the float64 of a scalar if it rounds to its `simple_value`, else that one.
+
+    A program that rewrites `simple_value` and keeps unknown fields leaves a float64
+    that is no longer the value's.
+    """
+    cdef float rounded
+    if value.has_float64:
+        rounded = <float> value.float64
+        if rounded != rounded and value.simple != value.simple:
+            return value.float64
+        if memcmp(&rounded, &value.simple, 4) == 0:
+            return value.float64
+    return value.simple
 
 
 cdef inline bint read_session_log(Cursor log, bint* is_start) noexcept nogil:

@@ -1,13 +1,15 @@
 """A template: the `Summary.Value` of an event with zeros where its one number stands."""
 
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
-from libc.string cimport memcpy, memset
+from libc.string cimport memcmp, memcpy
 
+from runfold.core.encoder cimport BOTH, SINGLE, put_number
+from runfold.core.fields cimport VALUE_FLOAT64, VALUE_SIMPLE
 from runfold.core.tags cimport Tags, next_tag
 from runfold.core.wire cimport Cursor, read_bytes, read_key, read_varint, skip_field
 
 cdef enum:
-    HEAD = 3                # where the number stands (2 bytes) and how long it is (1)
+    HEAD = 3                # where the number stands (2 bytes) and its NumberSize (1)
     LONGEST = 4096          # a value with more around its number is no template
     MOST = 1 << 26          # bytes of templates; a log whose every event differs has none
 
@@ -58,17 +60,26 @@ cdef inline bint find_in_tensor(Cursor message, const uint8_t* value, Hole* hole
 
 
 cdef inline bint find_hole(Cursor message, Hole* hole) noexcept nogil:
-    """Find the one number of a value; 0 if it has none, several, or other content."""
+    """Find the one number of a value; 0 if it has none, several, or other content.
+
+    The float64 of a simple value belongs to it where it follows at once, as
+    Runfold writes it.
+    """
     cdef const uint8_t* value = message.at
-    cdef uint32_t field, wire_type
+    cdef uint32_t field, wire_type, before = 0, key = 0
     cdef Cursor body
     hole.at = hole.width = 0
     hole.count = 0
     while message.at < message.end:
         if not read_key(&message, &field, &wire_type):
             return 0
-        if field == 2 and wire_type == 5:
-            open_hole(hole, message.at - value, 4)
+        before, key = key, field << 3 | wire_type
+        if key == VALUE_SIMPLE:
+            open_hole(hole, message.at - value, SINGLE)
+        elif key == VALUE_FLOAT64:
+            if before != VALUE_SIMPLE or <size_t> (message.at - value) != hole.at + 6:
+                return 0
+            hole.width = BOTH
         elif field == 8 and wire_type == 2:
             if not read_bytes(&message, &body) or not find_in_tensor(body, value, hole):
                 return 0
@@ -80,33 +91,41 @@ cdef inline bint find_hole(Cursor message, Hole* hole) noexcept nogil:
     return hole.count == 1
 
 
+cdef inline bint read_number(const uint8_t* at, size_t size, double* value) noexcept nogil:
+    """Read a number in one of the sizes of NumberSize; 0 if `put_number` would change its bytes."""
+    cdef float single
+    cdef uint32_t bits
+    if size == SINGLE:
+        memcpy(&single, at, 4)
+        memcpy(&bits, at, 4)
+        value[0] = single
+        # A signalling NaN would come back as a quiet one.
+        return not (bits & 0x7FC00000 == 0x7F800000 and bits & 0x003FFFFF)
+    memcpy(value, at + size - 8, 8)
+    if size == BOTH:
+        single = <float> value[0]
+        return memcmp(&single, at, 4) == 0
+    return 1
+
+
 cdef inline int32_t find_template(
     Tags templates, int32_t* previous, Cursor message, double* value
 ) noexcept nogil:
     """The number of a value's template, -1 if it has none, -2 when memory is out."""
     cdef uint8_t[LONGEST + HEAD] scratch
     cdef Hole hole
-    cdef float single
-    cdef uint32_t bits
     cdef size_t length = message.end - message.at
     cdef Cursor name
     cdef int32_t number
     if length > LONGEST or templates.table.text_size > MOST or not find_hole(message, &hole):
         return -1
-    if hole.width == 4:
-        memcpy(&single, message.at + hole.at, 4)
-        memcpy(&bits, message.at + hole.at, 4)
-        # A signalling NaN would come back as a quiet one.
-        if bits & 0x7FC00000 == 0x7F800000 and bits & 0x003FFFFF:
-            return -1
-        value[0] = single
-    else:
-        memcpy(value, message.at + hole.at, 8)
+    if not read_number(message.at + hole.at, hole.width, value):
+        return -1
     scratch[0] = <uint8_t> (hole.at & 0xFF)
     scratch[1] = <uint8_t> (hole.at >> 8)
     scratch[2] = <uint8_t> hole.width
     memcpy(scratch + HEAD, message.at, length)
-    memset(scratch + HEAD + hole.at, 0, hole.width)
+    put_number(scratch + HEAD + hole.at, hole.width, 0)
     name.at = scratch
     name.end = scratch + HEAD + length
     number = next_tag(&templates.table, previous[0], name)
@@ -120,11 +139,6 @@ cdef inline uint8_t* put_value(
     uint8_t* at, const uint8_t* template_, size_t size, double value
 ) noexcept nogil:
     cdef size_t hole = template_[0] + (<size_t> template_[1] << 8)
-    cdef float single
     memcpy(at, template_ + HEAD, size)
-    if template_[2] == 4:
-        single = <float> value
-        memcpy(at + hole, &single, 4)
-    else:
-        memcpy(at + hole, &value, 8)
+    put_number(at + hole, template_[2], value)
     return at + size

@@ -16,7 +16,10 @@ from libc.string cimport memcpy, memset
 
 from runfold.core.checksum cimport rf_crc32c_init
 from runfold.core.encoder cimport (
+    BOTH,
+    DOUBLE,
     EVENT_ROOM,
+    SINGLE,
     close_record,
     put_event_head,
     put_varint,
@@ -234,7 +237,7 @@ cdef size_t check_template(bytes template) except? 0:
     """How long the value of a template is. Raises ValueError if its number lies outside."""
     cdef const uint8_t* head = <const uint8_t*> PyBytes_AS_STRING(template)
     cdef size_t size = len(template)
-    if not HEAD <= size <= LONGEST + HEAD or head[2] not in (4, 8) or (
+    if not HEAD <= size <= LONGEST + HEAD or head[2] not in (SINGLE, DOUBLE, BOTH) or (
         head[0] + (<size_t> head[1] << 8) + head[2] > size - HEAD
     ):
         raise ValueError("the number of a template lies outside of it")

@@ -1,8 +1,9 @@
-"""Serialised `Summary.Value` messages of every kind but scalars, byte for byte as protobuf's.
+"""Serialised `Summary.Value` messages of every kind, byte for byte as protobuf's.
 
 Each function returns one message for `EventBuffer.value` or `.summary`. Kinds that
 exist in two forms have two functions: the plain name is the form of torch and
-TensorFlow 1, `*_tensor` the form of TensorFlow 2.
+TensorFlow 1, `*_tensor` the form of TensorFlow 2. `EventBuffer` writes plain scalars
+itself; `scalar` is for those with a name or a description.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
+from runfold.core.encoder import FLOAT64_FIELD
 from runfold.events import contents
 from runfold.events.kinds import mesh
 from runfold.events.message import (
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from runfold.events.kinds.layout import Layout
 
 MeshContent: TypeAlias = Literal["vertices", "faces", "colors"]
+ScalarForm: TypeAlias = Literal["simple", "double", "tensor", "double_tensor"]
 
 DT_STRING = 7
 DTYPES = {
@@ -69,16 +72,27 @@ MESH_CONTENTS = {name: number for number, name in mesh.CONTENTS.items()}
 
 
 def scalar(
-    tag: str, value: float, form: str = "simple", *, display_name: str = "", description: str = ""
+    tag: str,
+    value: float,
+    form: ScalarForm = "simple",
+    *,
+    display_name: str = "",
+    description: str = "",
 ) -> bytes:
-    """A number with what is shown beside it: "simple" or "tensor" as float32, "double" as is."""
-    if form == "simple":
-        content = put_varint(2 << 3 | 5) + struct.pack("<f", value)
-        return _value(tag, content, _metadata("", b"", display_name, description))
-    array = np.array(value, np.float64 if form == "double" else np.float32)
-    return tensor(
-        tag, array, "scalars", display_name=display_name, description=description, data_class=1
-    )
+    """A scalar in one of the forms of `EventBuffer.scalars`, with its name and description."""
+    double = struct.pack("<d", value)
+    with np.errstate(over="ignore"):
+        single = np.asarray(value, "<f4").tobytes()
+    if form == "tensor":
+        content = put_message(8, put_integer(1, DTYPES["float32"]) + put_bytes(5, single))
+    elif form == "double_tensor":
+        content = put_message(8, put_integer(1, DTYPES["float64"]) + put_bytes(6, double))
+    else:
+        content = put_varint(2 << 3 | 5) + single
+        if form == "double":
+            content += put_varint(FLOAT64_FIELD << 3 | 1) + double
+    plugin_name = "scalars" if form.endswith("tensor") else ""
+    return _value(tag, content, _metadata(plugin_name, b"", display_name, description))
 
 
 def histogram(
@@ -200,7 +214,6 @@ def tensor(
     *,
     display_name: str = "",
     description: str = "",
-    data_class: int = 0,
 ) -> bytes:
     """Any array: numbers as raw little-endian bytes, text as UTF-8 strings.
 
@@ -215,7 +228,7 @@ def tensor(
         content = _tensor(DTYPES[array.dtype.name], array.shape, put_bytes(4, data))
     else:
         raise TypeError(f"tensor {tag!r}: TensorFlow has no dtype {array.dtype}")
-    metadata = _metadata(plugin_name, plugin_content, display_name, description, data_class)
+    metadata = _metadata(plugin_name, plugin_content, display_name, description)
     return _value(tag, content, metadata)
 
 
@@ -332,17 +345,14 @@ def _value(tag: str, content: bytes, metadata: bytes) -> bytes:
     return put_bytes(1, tag.encode()) + content + metadata
 
 
-def _metadata(
-    plugin_name: str, content: bytes, display_name: str, description: str, data_class: int = 0
-) -> bytes:
+def _metadata(plugin_name: str, content: bytes, display_name: str, description: str) -> bytes:
     """The metadata field of a value; nothing when there is nothing to say."""
     plugin = put_bytes(1, plugin_name.encode()) + put_bytes(2, content)
     return put_bytes(
         9,
         put_bytes(1, plugin)
         + put_bytes(2, display_name.encode())
-        + put_bytes(3, description.encode())
-        + put_integer(4, data_class, 32),
+        + put_bytes(3, description.encode()),
     )
 
 

@@ -50,8 +50,8 @@ def write_event_files(
     of its group. Where the statistics make a band there is one more folder,
     `fold-band`, from which TensorBoard's custom scalars page draws it.
 
-    Values are float32, as TensorBoard's own. With `float64` they keep all their
-    digits, and TensorBoard shows them only when started with `--load_fast=false`.
+    Values are float32, as TensorBoard's own. With `float64` Runfold reads back all
+    their digits; TensorBoard shows the float32.
 
     All or nothing: the folders take their places when everything is written.
     Raises OutputExists for what is there, unless it is Runfold's own and

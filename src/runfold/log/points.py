@@ -60,7 +60,7 @@ class Points(Recorder):
         value: Any,
         step: Any,
         walltime: Any,
-        form: Literal["simple", "tensor", "double"],
+        form: Literal["simple", "double", "tensor", "double_tensor"],
         display_name: str,
         description: str,
     ) -> None:
@@ -83,7 +83,7 @@ class Points(Recorder):
             )
             self.put("value", message, index, at)
         else:
-            kind = {"simple": "scalar", "tensor": "scalar_tensor", "double": "scalar_double"}[form]
+            kind = "scalar" if form == "simple" else f"scalar_{form}"
             self.put(kind, tag, number, index, at)
 
     @guarded
