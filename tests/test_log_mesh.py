@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 import torch
+from kind_values import stored
+from log_pairs import read_tensors
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-from tensorboard.plugins.mesh.plugin_data_pb2 import MeshPluginData
-from tensorboard.util import tensor_util
+from tensorboard_readers import READERS
 from torch.utils.tensorboard import SummaryWriter as TorchWriter
 from writers import COLORS, FACES, MESH_CONFIG, STEPS, TIMES, VERTICES
 
@@ -14,22 +15,6 @@ from runfold import SummaryWriter
 from runfold.errors import CannotLog
 
 PARTS = {"vertices": VERTICES, "colors": COLORS, "faces": FACES}
-
-
-def read(folder):
-    """Of each tag the plugin's metadata, and steps, times, shapes and numbers."""
-    accumulator = EventAccumulator(str(folder)).Reload()
-    return {
-        tag: (
-            MeshPluginData.FromString(accumulator.SummaryMetadata(tag).plugin_data.content),
-            [
-                (one.step, one.wall_time, array.dtype, array.shape, array.tolist())
-                for one in accumulator.Tensors(tag)
-                for array in [tensor_util.make_ndarray(one.tensor_proto)]
-            ],
-        )
-        for tag in accumulator.Tags()["tensors"]
-    }
 
 
 @pytest.mark.parametrize("names", [("vertices",), ("vertices", "colors"), tuple(PARTS)])
@@ -41,9 +26,36 @@ def test_a_mesh_is_stored_as_torch_stores_it(names, config, convert, tmp_path):
             parts = {part: convert(PARTS[part]) for part in names}
             for step, time in zip(STEPS, TIMES, strict=True):
                 log.add_mesh("a/b", **parts, config_dict=config, global_step=step, walltime=time)
-    ours = read(tmp_path / "ours")
+    ours = stored(tmp_path / "ours")
     assert len(ours) == len(names)
-    assert ours == read(tmp_path / "torch")
+    assert ours == stored(tmp_path / "torch")
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_both_readers_of_tensorboard_read_what_torch_wrote(reader, tmp_path):
+    for name, writer in {"torch": TorchWriter, "ours": SummaryWriter}.items():
+        with writer(str(tmp_path / name)) as log:
+            log.add_mesh("m", *map(torch.from_numpy, PARTS.values()), global_step=3, walltime=5.0)
+    found = read_tensors(reader, tmp_path, "mesh")
+    assert found["ours"] == found["torch"]
+    assert found["ours"]["m_VERTEX"] == [(3, 5.0, VERTICES.tolist())]
+
+
+def test_the_numbers_of_a_mesh_are_in_float_val(tmp_path):
+    with SummaryWriter(tmp_path) as writer:
+        writer.add_mesh("m", VERTICES, COLORS, FACES)
+    log = EventAccumulator(str(tmp_path)).Reload()
+    for tag, array in {"m_VERTEX": VERTICES, "m_COLOR": COLORS, "m_FACE": FACES}.items():
+        (event,) = log.Tensors(tag)
+        assert list(event.tensor_proto.float_val) == array.ravel().tolist()
+
+
+def test_numbers_beyond_float32_become_infinite_as_in_torch(tmp_path):
+    wide = torch.full((1, 2, 3), 1e300, dtype=torch.float64)
+    for name, writer in {"torch": TorchWriter, "ours": SummaryWriter}.items():
+        with writer(str(tmp_path / name)) as log:
+            log.add_mesh("m", wide, global_step=1, walltime=5.0)
+    assert stored(tmp_path / "ours") == stored(tmp_path / "torch")
 
 
 def test_runfold_reads_the_mesh(tmp_path):

@@ -283,12 +283,14 @@ def mesh_part(
     parts: Iterable[str],
     json_config: str = "{}",
 ) -> bytes:
-    """One part of a mesh, as float32 of shape (batch, count, 3).
+    """One part of a mesh, as float32 of shape (batch, count, 3), byte for byte as torch writes it.
 
     `parts` names all parts that the mesh has, this one among them. A mesh is
     shown when the values of all its parts are in one event.
     """
-    rows, number = np.asarray(array, np.float32), MESH_CONTENTS[content]
+    number = MESH_CONTENTS[content]
+    with np.errstate(over="ignore"):
+        rows = np.asarray(array, np.float32)
     if rows.ndim != 3 or rows.shape[2] != 3:
         raise ValueError(
             f"mesh {name!r}: {content} must have shape (batch, n, 3), not {rows.shape}"
@@ -296,7 +298,7 @@ def mesh_part(
     shape = b"".join(map(put_varint, rows.shape))
     data = put_bytes(2, name.encode()) + put_integer(3, number) + put_bytes(5, json_config.encode())
     data += put_bytes(6, shape) + put_integer(7, sum({1 << MESH_CONTENTS[part] for part in parts}))
-    return tensor(f"{name}{mesh.SUFFIXES[number - 1]}", rows, "mesh", data)
+    return tensor_fields(f"{name}{mesh.SUFFIXES[number - 1]}", rows, "mesh", data)
 
 
 def hparams_experiment(plan: Experiment) -> bytes:
