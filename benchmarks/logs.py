@@ -97,9 +97,25 @@ def _write_run(log: Log, run: int, folder: Path) -> None:
                 buffer.value(_histogram(f"weights/layer_{tag}", rng), step, wall_time)
     else:
         walk = np.cumsum(rng.standard_normal((log.steps, log.tags)), axis=0) * 0.01 + 1.0
-        buffer.table(tag_names(log.tags), steps, wall_times, walk, log.form)
+        if log.form == "tensor":
+            _add_tensors(buffer, tag_names(log.tags), steps, wall_times, walk)
+        else:
+            buffer.table(tag_names(log.tags), steps, wall_times, walk)
     folder.mkdir(parents=True)
     (folder / f"events.out.tfevents.{int(start)}.host.{1000 + run}.0").write_bytes(buffer)
+
+
+def _add_tensors(
+    buffer: EventBuffer,
+    tags: list[str],
+    steps: NDArray[np.int64],
+    wall_times: NDArray[np.float64],
+    rows: NDArray[np.float64],
+) -> None:
+    """Append scalars as TensorFlow 2 writes them: float32 tensors with raw content."""
+    for step, wall_time, row in zip(steps, wall_times, rows.astype(np.float32), strict=True):
+        for tag, number in zip(tags, row, strict=True):
+            buffer.value(values.tensor(tag, number, "scalars"), step, wall_time)
 
 
 def tag_names(count: int) -> list[str]:
