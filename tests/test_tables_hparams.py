@@ -147,3 +147,17 @@ def test_log_without_hparams_gives_empty_tables_with_their_columns(tmp_path):
     assert runs.hparams(wide=True).shape == (0, 0)
     assert list(runs.sessions().columns) == ["run", "group", "status", "start_time", "end_time"]
     assert runs.metrics().empty
+
+
+def test_a_time_stamped_folder_that_contradicts_its_run_is_a_trial(tmp_path):
+    write(tmp_path / "a", values(start({"lr": 0.1, "depth": 2})))
+    write(tmp_path / "a" / "1700000000.5", values(start({"lr": 0.2})))
+    write(tmp_path / "b", values(start({"lr": 0.1, "depth": 2})))
+    write(tmp_path / "b" / "1700000000.5", values(start({"lr": 0.1, "width": 3})))
+    table = rf.open(tmp_path).table(columns=["lr", "width"])
+    assert dict(zip(table["run"], table["lr"], strict=True)) == {
+        "a": 0.1,
+        "a/1700000000.5": 0.2,
+        "b": 0.1,
+    }
+    assert table["width"].dropna().tolist() == [3.0]

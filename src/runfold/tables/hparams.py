@@ -76,7 +76,7 @@ def join_settings(logs: Iterable[RunLog]) -> tuple[dict[str, dict[str, Any]], di
 
     torch's and tensorboardX's `add_hparams` make a folder named by the time in
     the run's own for each call; what is said there is said of the run. Where such
-    folders contradict each other, each is a trial of its own and no part.
+    folders contradict each other or the run, each is a separate trial.
     """
     logs = list(logs)
     found = read_settings(logs)
@@ -88,7 +88,7 @@ def join_settings(logs: Iterable[RunLog]) -> tuple[dict[str, dict[str, Any]], di
             families.setdefault(parent, []).append(run)
     parts: dict[str, str] = {}
     for parent, runs in families.items():
-        if not _contradict([found[run] for run in runs]):
+        if not _contradict([found.get(parent, {}), *(found[run] for run in runs)]):
             parts |= dict.fromkeys(runs, parent)
     for run, parent in parts.items():
         found.setdefault(parent, {}).update(found[run])

@@ -46,7 +46,7 @@ class Overview:
 
     A run into whose time-stamped sub-folders `add_hparams` of torch put its hparams
     and final metrics is one row with them, under its own name. Where the sub-folders
-    contradict each other each is a trial of its own, and a row.
+    contradict each other or the run, each is a separate trial and row.
 
     `better` says which way a tag is better, for all or by name or glob; by default
     the tag's name tells. `whole` gives all runs of the logdir where these are some.
