@@ -1,7 +1,7 @@
 """What real TensorBoard reads from the logdir of a script, whichever writer the script used.
 
-The peers make a run for each key of `add_scalars`, another for `add_hparams`, and a
-layout for each chart. Runfold has all in one run and one layout; here both look alike.
+The peers make a run for each key of `add_scalars`, and a layout for each chart. Runfold
+has all in one run and one layout; here both look alike.
 """
 
 import io

@@ -130,16 +130,18 @@ def test_metrics_may_be_named_after_the_hparams(reader, tmp_path):
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_later_values_win_and_it_is_told_that_tensorboard_keeps_the_first(reader, tmp_path):
+def test_more_hparams_extend_the_run_with_a_warning_that_tensorboard_keeps_the_first(
+    reader, tmp_path
+):
     with SummaryWriter(tmp_path, hparams={"lr": 0.1, "bias": True}) as writer:
-        with pytest.warns(UserWarning, match="these values of lr, depth.*TensorBoard") as told:
-            writer.add_hparams({"lr": 0.2, "depth": 3})
-        writer.add_hparams({"lr": 0.2, "bias": True})
-    assert told[0].filename == __file__
-    assert read(tmp_path) == {"lr": 0.2, "bias": True, "depth": 3.0}
+        with pytest.warns(UserWarning, match=r"TensorBoard will not show depth, width:") as warned:
+            writer.add_hparams({"lr": 0.1, "depth": 3, "width": 2})
+        writer.add_hparams({"lr": 0.1, "depth": 3})
+    assert [one.filename for one in warned] == [__file__]
+    assert read(tmp_path) == {"lr": 0.1, "bias": True, "depth": 3.0, "width": 2.0}
     with provider(reader, tmp_path) as source:
         _, sessions = shown(source)
-    assert settings(sessions["."]) == {"lr": 0.1, "bias": True}
+    assert {run: settings(one) for run, one in sessions.items()} == {".": {"lr": 0.1, "bias": True}}
 
 
 @pytest.mark.parametrize(("raised", "status"), [(None, 1), (ValueError("x"), 2)])
@@ -166,7 +168,7 @@ def test_a_run_that_is_resumed_has_one_session_as_on_tensorboard_s_page(reader, 
     resumed.close()
     (session,) = rf.open(tmp_path).sessions().to_dict("records")
     assert session["status"] == "success"
-    assert session["start_time"] == resumed._session.start_time
+    assert session["start_time"] == resumed._trials.own.start_time
     assert read(tmp_path) == {"lr": 0.2}
     with provider(reader, tmp_path) as source:
         _, groups = shown(source)

@@ -17,7 +17,7 @@ CALLS = {
     "add_pr_curve": lambda writer: writer.add_pr_curve("a", [0, 1], [0.5, 1.5]),
     "add_image": lambda writer: writer.add_image("a", np.full((2, 2), NAN), dataformats="HW"),
     "add_audio": lambda writer: writer.add_audio("a", [NAN, 1.0]),
-    "add_hparams": lambda writer: (writer.add_hparams({"a": 1}), writer.add_hparams({"a": 2})),
+    "add_hparams": lambda writer: (writer.add_hparams({"a": 1}), writer.add_hparams({"b": 2})),
     "add_embedding": lambda writer: writer.add_embedding(
         np.ones((1, 2)), label_img=np.zeros((1, 3, 1, 8193), np.uint8)
     ),

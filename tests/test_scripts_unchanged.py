@@ -149,8 +149,8 @@ def test_a_script_logs_the_same_with_another_import(peer: str, tmp_path: Path):
     assert added == charts(theirs)
     if peer == "tensorboardX":
         compare_exports(ours, theirs)
-    # One run, with a file for each writer.
-    assert {file.parent for file in ours.rglob("*tfevents*")} == {ours}
+    # One run, with a file for each writer, and its named trial.
+    assert {file.parent for file in ours.rglob("*tfevents*")} == {ours, ours / "trial"}
     assert len(list(ours.glob("*tfevents*"))) == 2
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from runfold.errors import CannotLog
 from runfold.events import values
 from runfold.events.kinds.hparams import Experiment, HParam, Metric
-from runfold.log.arrays import as_array, as_number, refuse, warn
+from runfold.log.arrays import as_array, as_number, as_tag, refuse, warn
 from runfold.log.endings import raised_now, watch_exit
 from runfold.text import human_list, near, utf8
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 Setting: TypeAlias = bool | float | str | None
+StrPath: TypeAlias = str | os.PathLike[str]
 
 _TYPES: dict[type, str] = {bool: "bool", float: "float64", str: "string"}
 # Deeper than any configuration; a mapping that holds itself has no end.
@@ -28,72 +29,86 @@ _DEEPEST = 100
 
 
 class Session:
-    """What a run has said of its hparams, so that no more is written than is new.
+    """The hparams of one run, from its first ones until the writer is closed.
 
-    A session begins with the first hparams and ends with the writer, in the
-    process that began it: a worker that was forked off does not end its parent's.
+    Only the process that began a session ends it: a forked worker does not.
+
+    Attributes:
+        folder: the run's folder.
+        start_time: seconds since 1970.
+        settings: all hparams so far; a later value replaces an earlier one.
+        is_begun: whether any were written.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
         self.start_time = time.time()
         self.settings: dict[str, Setting] = {}
-        self.domains: dict[str, tuple[Setting, ...]] = {}
-        self.metrics: list[str] = []
-        self._is_begun = False
+        self.is_begun = False
+        self._next_step = 0
         self._process = os.getpid()
-        # A run that is begun while an exception is handled, as after a failed
-        # first attempt, does not fail by it.
+        # A run that begins while an exception is handled, as after a failed first
+        # attempt, does not fail because of it.
         self._known = raised_now()
         watch_exit()
 
-    def add(
-        self,
-        settings: Mapping[str, Setting],
-        domains: Mapping[str, tuple[Setting, ...]],
-        metrics: Iterable[str],
-    ) -> list[bytes]:
-        """Take what is new, and give the values that say so; none where nothing is new.
+    @property
+    def is_ours(self) -> bool:
+        """Whether this process began the session."""
+        return os.getpid() == self._process
 
-        The experiment comes with metrics or domains only: without one TensorBoard
-        gathers types, domains and metrics from all runs, with one it believes the
-        first run that has one.
-        """
-        messages = []
-        names = list(dict.fromkeys([*self.metrics, *metrics]))
-        wider = {**self.domains, **domains}
+    def add(self, settings: Mapping[str, Setting]) -> list[bytes]:
+        """Take hparams and return the values to write: none if nothing is new."""
         merged = {**self.settings, **settings}
-        is_planned = bool(names or wider)
-        # As text, NaN equals itself.
+        # As text, because NaN does not equal itself.
         is_new = repr(merged) != repr(self.settings)
-        if is_planned and (is_new or (names, wider) != (self.metrics, self.domains)):
-            messages.append(values.hparams_experiment(plan(merged, wider, names)))
-        if is_new or not self._is_begun:
-            messages.append(values.hparams_start(merged, self.start_time))
-        if is_new and self._is_begun:
-            self._tell_of_change(merged)
-        self.settings, self.domains, self.metrics = merged, wider, names
-        self._is_begun = True
-        return messages
+        if self.is_begun and not is_new:
+            return []
+        if self.is_begun:
+            self._warn_of_change(merged)
+        self.settings, self.is_begun = merged, True
+        return [values.hparams_start(merged, self.start_time)]
 
-    def end(self, raised: BaseException | None) -> list[bytes]:
-        """Give the value that says how the session ended; none in another process."""
+    def take_step(self, step: int | None) -> int:
+        """Return the step of metrics of a trial: the one after the last, from 0, if None."""
+        taken = self._next_step if step is None else step
+        self._next_step = max(self._next_step, taken + 1)
+        return taken
+
+    def end(self, raised: BaseException | None = None) -> list[bytes]:
+        """Return the value that says how the session ended: none if it never began here."""
         has_failed = not (raised is None or raised is self._known or _is_clean(raised))
         self._known = None
-        if os.getpid() != self._process:
+        if not (self.is_begun and self.is_ours):
             return []
         return [values.hparams_end("failure" if has_failed else "success", time.time())]
 
-    def _tell_of_change(self, merged: Mapping[str, Setting]) -> None:
+    def _warn_of_change(self, merged: Mapping[str, Setting]) -> None:
         names = [
             name
             for name, value in merged.items()
             if name not in self.settings or repr(value) != repr(self.settings[name])
         ]
         warn(
-            f"The hparams of this run were logged before without these values of "
-            f"{human_list(names)}. TensorBoard goes on showing the first ones, Runfold shows "
-            "these. Give each trial a writer of its own."
+            f"TensorBoard will not show {human_list(names)}: it keeps the first hparams of a run, "
+            "and those were logged before. Runfold shows all of them. Give all hparams of a run in "
+            "one call, and each trial its own run_name."
         )
+
+
+def sort_arguments(
+    third: Any, fourth: Any, step: Any, name: StrPath | None
+) -> tuple[Any, StrPath | None, Any]:
+    """Return domains, name and step from what stands in torch's or in tensorboardX's places.
+
+    After hparams and metrics, torch has domains, a name and the step; tensorboardX has
+    a name and the step.
+    """
+    if isinstance(third, str | os.PathLike):
+        third, name = None, third
+    if isinstance(fourth, str | os.PathLike):
+        return third, name or fourth, step
+    return third, name, fourth if step is None else step
 
 
 def flatten(settings: Any, argument: str = "hparam_dict") -> dict[str, Any]:
@@ -164,23 +179,26 @@ def as_metrics(given: Any) -> dict[str, float | None]:
     for tag, value in given.items():
         if not isinstance(tag, str):
             raise CannotLog(refuse(tag, argument, tag, "a tag is a str"))
-        metrics[tag] = None if value is None else as_number(value, tag, argument)
+        metrics[as_tag(tag, argument)] = None if value is None else as_number(value, tag, argument)
     return metrics
 
 
 def plan(
-    settings: Mapping[str, Setting],
+    found: Mapping[str, Iterable[Setting]],
     domains: Mapping[str, tuple[Setting, ...]],
     metrics: Iterable[str],
 ) -> Experiment:
-    """The experiment that has these hparams and metrics."""
+    """The experiment with these hparams, given by all values that they have, and metrics."""
     infos = []
-    for name, value in settings.items():
-        choices = domains.get(name)
-        domain = None if choices is None else tuple(_listed(*choices, value))
-        known = next((one for one in (value, *(domain or ())) if one is not None), None)
-        if known is not None:  # TensorBoard has no column for what has no type
-            infos.append(HParam(name, "", "", _TYPES[type(known)], domain))
+    for name, own in found.items():
+        choices = (*domains.get(name, ()), *own)
+        types = [*{_TYPES[type(one)] for one in choices if one is not None}]
+        if not types:  # TensorBoard has no column for what has no type
+            continue
+        # Trials may disagree. TensorBoard, where it has no experiment, calls that a string too.
+        kind = types[0] if len(types) == 1 else "string"
+        domain = tuple(_listed(*choices)) if name in domains and len(types) == 1 else None
+        infos.append(HParam(name, "", "", kind, domain))
     measured = tuple(Metric("", tag, "", "", None) for tag in metrics)
     return Experiment("", "", "", 0.0, tuple(infos), measured)
 
@@ -224,7 +242,7 @@ def _single(value: Any, name: str) -> Setting:
 
 
 def _listed(*choices: Setting) -> Iterator[Setting]:
-    """Each value once. The hparam's own is among them, or TensorBoard would hide the run."""
+    """Each value once. Those of the runs are among them, or TensorBoard would hide the runs."""
     for one in dict.fromkeys(choices):
         # JSON, in which TensorBoard's page gets it, has no other numbers.
         if one is not None and (not isinstance(one, float) or np.isfinite(one)):

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 from runfold.log import hparams
 from runfold.log.arrays import warn
 from runfold.log.endings import raised_last, raised_now
 from runfold.log.guard import guarded
+from runfold.log.points import Points
+from runfold.log.trials import Trials
 from runfold.log.writer import EventWriter
 from runfold.text import escape
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Mapping, Sequence
 
 
 class Models(EventWriter):
     """The methods of SummaryWriter for these."""
 
-    _session: hparams.Session | None = None
+    # Until SummaryWriter, which has the option, takes it away.
+    purge_step: int | None = None
+    _purged_from: int | None = None
+    _trials: Trials | None = None
     # What ended the writer, once that is known: an exception, or nothing of the kind.
     _ended_by: tuple[BaseException | None] | None = None
 
@@ -28,44 +33,62 @@ class Models(EventWriter):
         self,
         hparam_dict: Mapping[str, Any],
         metric_dict: Mapping[str, Any] | None = None,
-        hparam_domain_discrete: Mapping[str, Any] | None = None,
-        run_name: str | None = None,
+        hparam_domain_discrete: Mapping[str, Any] | str | None = None,
+        run_name: str | os.PathLike[str] | None = None,
         global_step: Any = None,
         *,
-        name: str | None = None,
+        name: str | os.PathLike[str] | None = None,
     ) -> None:
-        """Log the run's hparams, and what it is measured by, in this run and this file.
+        """Log the hparams of this run, or of a trial below it, and the metrics that it reached.
 
-        When the writer is closed, the session of the run ends with its true status:
-        success, or failure where an exception ended the `with` block or the program.
-        Called again, the later values win in Runfold; TensorBoard keeps the first.
+        The first call describes this run, and is written to its event file. So is a
+        call that repeats its hparams, or without metrics adds others. Any other call
+        is a trial: a run in a folder `trial-2`, `trial-3`, ... below this one, or in
+        the folder that `run_name` gives. TensorBoard lists each trial with its hparams
+        and metrics. The same hparams again are the same trial.
+
+        The session of this run ends when the writer is closed, as a success, or as a
+        failure if an exception ended the `with` block or the program. A trial is
+        complete when this returns.
 
         Args:
-            hparam_dict: bools, numbers and texts by name; None is a missing value, and
+            hparam_dict: bools, numbers and texts by name. None is a missing value, and
                 anything else is stored as its text. Nested mappings are flattened:
                 `{"adam": {"lr": 0.1}}` is `adam.lr`.
-            metric_dict: the run's metrics by tag. Each is a series of this run, in
-                which the value is logged; None where the run logs it anyway.
-            hparam_domain_discrete: the values that an hparam may have, by its name.
-            run_name: taken for torch's sake; there is no run below this one.
-            global_step: the step of the metrics; the last one logged if left out.
-            name: tensorboardX's name of `run_name`.
+            metric_dict: the metrics by tag, which are logged as scalars; None for a
+                metric that the run logs anyway.
+            hparam_domain_discrete: the possible values of hparams, by name. A str is
+                tensorboardX's third argument, `name`, and `global_step` then comes next.
+            run_name: the folder of a trial, below this run's; "." is this run.
+            global_step: the step of the metrics. Default: the last step of this run,
+                or for a trial the next one, from 0.
+            name: tensorboardX's name for `run_name`.
         """
         if not self._is_heard():
             return
+        given, label, at = hparams.sort_arguments(
+            hparam_domain_discrete, run_name, global_step, name
+        )
         settings = hparams.as_settings(hparam_dict)
         metrics = {} if metric_dict is None else hparams.as_metrics(metric_dict)
+        numbers = {tag: value for tag, value in metrics.items() if value is not None}
+        # Not by the method of a tracker: a trial's step does not say where a run is resumed.
+        step = self._default_step if at is None else Points._step(self, at, None)
         with self.lock:
-            session = self._session or hparams.Session()
-            known = session.settings | settings
-            domains = hparams.as_domains(hparam_domain_discrete or {}, known)
-            step = self._metric_step(global_step)
-            for message in session.add(settings, domains, metrics):
-                self.add_value("", message, 0)  # hparams hold from the first step on
-            self._session = session
-        for tag, value in metrics.items():
-            if value is not None:
-                self.add_scalar(tag, value, step)
+            trials = self._trials = self._trials or Trials(self.folder)
+            domains = hparams.as_domains(given or {}, trials.own.settings | settings)
+            session = trials.find(settings, label, is_report=bool(numbers))
+            trials.announce(domains, metrics)
+            if session is trials.own:
+                step = self._metric_step(step)
+                for message in session.add(settings):
+                    self.add_value("", message, 0)  # hparams hold from the first step on
+        if session is trials.own:
+            for tag, number in numbers.items():
+                self.add_scalar(tag, number, step)
+        else:
+            # Without the lock, which must not be held while another writer's is taken.
+            self._log_trial(session, settings, numbers, step)
 
     @guarded
     def add_graph(
@@ -197,9 +220,45 @@ class Models(EventWriter):
     def finish(self) -> None:
         """Add how the session ended, if there is one."""
         super().finish()
-        if self._session is not None:
-            for message in self._session.end(self._raised()):
+        if self._trials is not None:
+            for message in self._trials.end(self._raised()):
                 self.put("value", message, 0, self._time(None))
+
+    def _open(self) -> None:
+        super()._open()
+        if self.purge_step is not None:
+            self._purged_from = self.purge_step
+
+    def _log_trial(
+        self,
+        trial: hparams.Session,
+        settings: Mapping[str, hparams.Setting],
+        metrics: Mapping[str, float],
+        step: int | None,
+    ) -> None:
+        """Write hparams and metrics to the folder of a trial. Raises OSError."""
+        with self.lock:
+            messages = trial.add(settings)
+            at = trial.take_step(step) if metrics else 0
+        if not messages and not metrics:
+            return
+        try:
+            with self._make_trial_writer(trial.folder) as writer:
+                if messages and self._purged_from is not None:
+                    writer.put("session_start", self._purged_from, self._time(None))
+                for message in messages:
+                    writer.add_value("", message, 0)
+                for tag, number in metrics.items():
+                    writer.add_scalar(tag, number, at, self._default_walltime)
+                for message in trial.end() if messages else ():
+                    writer.add_value("", message, 0)
+        except Exception:
+            trial.is_begun = False  # the next call writes its hparams again
+            raise
+
+    def _make_trial_writer(self, folder: str) -> EventWriter:
+        # What fails is raised here, so that the call decides what becomes of it.
+        return EventWriter(folder, suffix=self._suffix, flush_secs=self.flush_secs)
 
     def _raised(self) -> BaseException | None:
         """The exception that ends the writer, if one does."""
