@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
-from logs import scalars, write
+from logs import scalars, values, write
 
 from runfold.errors import CannotFold
+from runfold.events.kinds.hparams import Experiment, Metric
+from runfold.events.values import hparams_experiment
 from runfold.logdir.load import Logdir
 from runfold.reduce.points import Points, place
 
@@ -44,12 +46,52 @@ def test_of_equal_steps_the_mean_is_taken(tmp_path):
 @pytest.mark.fault(37)
 def test_equal_steps_are_an_error_that_names_place_and_ways_out(tmp_path):
     with pytest.raises(CannotFold) as caught:
-        placed(tmp_path, (5, 1.0), (7, 2.0), (5, 4.0), (5, 4.0))
+        placed(tmp_path, (5, 1.0), (7, 2.0), (5, 4.0), (5, 3.0))
     message = str(caught.value)
     assert "Tag 'loss' in run 'a' has more than one value at step 5, 2 points too many" in message
     assert "'first'" in message
     assert "--duplicates" in message
     assert "--restarts step" in message
+
+
+@pytest.mark.parametrize("x", ["step", "wall_time"])
+def test_a_value_logged_twice_in_succession_is_one_point(tmp_path, x):
+    points = placed(tmp_path, (1, 0.5), (1, 0.5), (2, np.nan), (2, np.nan), (2, np.nan), x=x)
+    assert points.values.tolist() == pytest.approx([0.5, np.nan], nan_ok=True)
+    assert points.wall_times.tolist() == [10.0, 12.0]
+    assert points.doubles == 0
+
+
+def test_the_mean_of_equal_steps_counts_every_value(tmp_path):
+    points = placed(tmp_path, (1, 1.0), (1, 1.0), (1, 4.0), duplicates="mean")
+    assert points.values.tolist() == [2.0]
+
+
+def announce(*tags):
+    metrics = tuple(Metric("", tag, "", "", None) for tag in tags)
+    return values(hparams_experiment(Experiment("", "", "", 0.0, (), metrics)))
+
+
+def test_of_an_hparams_metric_the_later_value_of_a_step_counts(tmp_path):
+    series = (1, 0.1), (2, 0.2), (2, 0.2), (2, 0.3), (2, 0.4)
+    points = placed(tmp_path, *series, adds=[announce("other", "loss")])
+    assert points.x.tolist() == [1, 2]
+    assert points.values.tolist() == [0.1, 0.4]
+    assert points.doubles == 2
+
+
+def test_an_explicit_policy_holds_for_hparams_metrics_too(tmp_path):
+    points = placed(tmp_path, (2, 0.2), (2, 0.4), adds=[announce("loss")], duplicates="first")
+    assert points.values.tolist() == [0.2]
+
+
+@pytest.mark.parametrize(
+    ("metric", "series"),
+    [("other", [(2, 0.2), (2, 0.4)]), ("loss", [(2, 0.2), (3, 0.3), (2, 0.4)])],
+)
+def test_other_metrics_and_steps_logged_again_later_are_refused(tmp_path, metric, series):
+    with pytest.raises(CannotFold, match="more than one value at step 2, 1 point too many"):
+        placed(tmp_path, *series, adds=[announce(metric)])
 
 
 def test_wall_time_may_be_the_axis_and_unknown_ones_are_left_out(tmp_path):

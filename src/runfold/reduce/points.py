@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from runfold.errors import CannotFold
+from runfold.tables.hparams import announced_metrics
 from runfold.text import escape, human_count
 
 if TYPE_CHECKING:
@@ -78,11 +79,17 @@ def place(log: RunLog, series: Series, x: str, duplicates: str = "error") -> Poi
     Along another tag, a point is placed at that tag's value of the same step.
     A point without a finite place there, or with an unknown wall time, is left
     out and counted. Raises CannotFold for equal places, unless `duplicates` says
-    which of them to keep: "first", "last" or their "mean".
+    which of them to keep: "first", "last" or their "mean". A value that was logged
+    twice in succession at one step is one point, and so is an hparams metric, of
+    which the later value counts.
     """
     points = Points(
         series.run, series.steps, series.wall_times, series.values, hidden=series.hidden
     )
+    if x == STEP and _is_increasing(points.x):
+        return points
+    if duplicates == "error":
+        points = _merge_repeats(points, log, series.tag)
     if x == WALL_TIME:
         points = _move(points, points.wall_times)
     elif x == RELATIVE:
@@ -90,6 +97,25 @@ def place(log: RunLog, series: Series, x: str, duplicates: str = "error") -> Poi
     elif x != STEP:
         points = _along(points, log, x)
     return _settle(points, series.tag, x, duplicates)
+
+
+def _merge_repeats(points: Points, log: RunLog, tag: str) -> Points:
+    """The points without those that repeat the step and value of the one before.
+
+    `add_hparams` logs a metric once more at the last step. Where the value differs, the
+    later one counts, which is also the one on TensorBoard's page.
+    """
+    is_again = points.x[1:] == points.x[:-1]
+    if not is_again.any():
+        return points
+    one, next_one = points.values[:-1], points.values[1:]
+    is_same = (one == next_one) | (np.isnan(one) & np.isnan(next_one))
+    points = points.take(np.concatenate([[True], ~(is_again & is_same)]))
+    is_again = points.x[1:] == points.x[:-1]
+    if not is_again.any() or tag not in announced_metrics(log):
+        return points
+    replaced = int(np.count_nonzero(is_again))
+    return replace(points.take(np.concatenate([~is_again, [True]])), doubles=replaced)
 
 
 def _move(points: Points, x: NDArray[np.float64]) -> Points:

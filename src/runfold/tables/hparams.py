@@ -62,6 +62,16 @@ def read_settings(logs: Iterable[RunLog]) -> dict[str, dict[str, Any]]:
     return {run: settings(one) for run, one in said.items()}
 
 
+def announced_metrics(log: RunLog) -> set[str]:
+    """The tags that the run's own experiment names as metrics."""
+    return {
+        metric.tag
+        for one in by_run(stored_in(log)).get(log.name, ())
+        if isinstance(one, Experiment)
+        for metric in one.metrics
+    }
+
+
 def parent_of(run: str) -> str | None:
     """The run that a folder made by `add_hparams` is a part of; None for any other.
 
