@@ -107,7 +107,7 @@ def test_every_method_takes_them(tmp_path, kind):
     [
         (torch.ones(1, device="meta"), "Cannot copy out of meta tensor; no data"),
         (Traced(), "It was traced"),
-        (LikeJax(np.array(["text"])), "it holds no numbers"),
+        (LikeJax(np.array(["text"])), "it does not hold numbers"),
     ],
 )
 def test_what_has_no_numbers_is_refused_by_name_and_in_one_line(tmp_path, value, reason):

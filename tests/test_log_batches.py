@@ -57,7 +57,7 @@ def test_numbers_are_taken_as_log_takes_them(tmp_path):
         ([1.0], {}, "metrics cannot be list"),
         ({1: 1.0}, {}, "metrics cannot be int 1"),
         ({"loss": 1.0}, {"size": -1}, "size cannot be int -1: a number of samples is meant"),
-        ({"loss": 1.0}, {"size": "x"}, "size cannot be str 'x': it is no number"),
+        ({"loss": 1.0}, {"size": "x"}, "size cannot be str 'x': it is not a number"),
         ({"loss": 1.0}, {"size": math.nan}, "size cannot be float nan"),
         ({"loss": 1.0}, {"step": 1.5}, "step cannot be float 1.5"),
     ],

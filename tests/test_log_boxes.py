@@ -145,7 +145,6 @@ def test_real_tensorboard_shows_the_drawn_picture_and_passes_the_data_over(tmp_p
 
 REFUSED = [
     ({"box_tensor": np.zeros((2, 3))}, r"box_tensor.*shape is \(2, 3\)"),
-    ({"box_tensor": [[0, 0, np.nan, 1]] * 2}, "box_tensor.*no place"),
     ({"box_tensor": "boxes"}, "box_tensor"),
     ({"labels": 5}, "labels"),
     ({"scores": [0.5]}, "scores.*2 boxes"),
@@ -176,6 +175,55 @@ def test_labels_that_do_not_fit_are_told_of_and_left_out_where_torch_is_silent(t
     with pytest.warns(UserWarning, match="Tag 'p': labels has 1 for 2 boxes"):
         row = logged(tmp_path, PIXELS, BOXES, labels="cat")
     assert row.labels is None
+
+
+def test_further_columns_of_boxes_are_ignored(tmp_path):
+    wide = np.concatenate([BOXES, [[0.9, 1], [0.8, 2]]], axis=1)
+    row = logged(tmp_path, PIXELS, wide, labels=LABELS)
+    np.testing.assert_array_equal(row.boxes, BOXES)
+
+
+def test_boxes_without_a_place_are_left_out_with_all_that_belongs_to_them(tmp_path):
+    places = np.array([BOXES[0], [0, 0, np.nan, 1], BOXES[1], [np.inf, 0, 1, 1]])
+    with pytest.warns(UserWarning, match="Tag 'p': box_tensor has 2 of 4 boxes with a corner that"):
+        row = logged(
+            tmp_path,
+            PIXELS,
+            places,
+            labels=["cat", "x", "dog", "y"],
+            scores=[0.75, 0, 0.5, 0],
+            colors=["red", "lime", "blue", "lime"],
+            masks=MASKS[[0, 0, 1, 1]],
+        )
+    np.testing.assert_array_equal(row.boxes, BOXES)
+    assert (row.labels, row.colors) == (("cat", "dog"), ("#ff0000", "#0000ff"))
+    assert row.scores.tolist() == [0.75, 0.5]
+    np.testing.assert_array_equal([mask.numpy() for mask in row.masks], MASKS)
+
+
+def test_grey_with_opacity_takes_coloured_boxes(tmp_path):
+    row = logged(tmp_path, PIXELS[:2], BOXES, colors="red")
+    np.testing.assert_array_equal(row.image.numpy(), HWC[:, :, [0, 0, 0, 1]])
+    assert picture(read(tmp_path))[3][100, 10, :3].tolist() == [255, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("rest", "options"),
+    [
+        ((None, 1, "HWC", LABELS), {}),
+        ((None, "HWC", LABELS), {}),
+        ((None, "hwc", tuple(LABELS)), {}),
+        ((None, "HWC"), {"labels": LABELS}),
+    ],
+)
+def test_arguments_may_be_in_the_order_of_torch_and_of_tensorboardx(tmp_path, rest, options):
+    row = logged(tmp_path, HWC, BOXES, 5, *rest, **options)
+    assert (row.step, row.labels) == (5, tuple(LABELS))
+    np.testing.assert_array_equal(row.image.numpy(), HWC)
+
+
+def test_in_the_order_of_tensorboardx_labels_may_be_none(tmp_path):
+    assert logged(tmp_path, HWC, BOXES, 5, None, "HWC", None).labels is None
 
 
 def test_several_steps_and_tags_keep_their_own(tmp_path):

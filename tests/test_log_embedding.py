@@ -124,21 +124,48 @@ def test_pictures_of_bytes_are_found_in_the_sprite_where_the_page_looks(shape, t
         assert np.array_equal(shown, picture.transpose(1, 2, 0))
 
 
+@pytest.mark.parametrize("step", ["last", "../../last", "epoch/3"])
+def test_a_step_that_is_a_word_names_the_folder_inside_the_run(tmp_path, step):
+    with SummaryWriter(tmp_path / "run") as writer:
+        writer.add_embedding(POINTS, global_step=step)
+    (one,) = rf.open(tmp_path / "run").embeddings()["embedding"]
+    np.testing.assert_allclose(one.tensor(), POINTS, rtol=1e-6)
+    assert one.name == f"default:{step.zfill(5)}"
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
+
+
+def test_an_empty_tag_has_the_folder_of_its_step(tmp_path):
+    with SummaryWriter(tmp_path) as writer:
+        writer.add_embedding(POINTS, ["a", "b", "c", "d", "e"], tag="")
+    (one,) = rf.open(tmp_path).embeddings()["embedding"]
+    assert (one.name, one.tensor_path) == (":00000", "00000/tensors.tsv")
+    assert one.metadata()["label"].tolist() == ["a", "b", "c", "d", "e"]
+
+
+def test_rows_of_labels_may_be_shorter_and_longer_than_the_header_as_in_torch(tmp_path):
+    rows = [["a", 1], ["b"], ["c", 3, 4], ["d", 4], "ef"]
+    for name, kind in {"torch": TorchWriter, "ours": SummaryWriter}.items():
+        with kind(str(tmp_path / name)) as writer:
+            writer.add_embedding(POINTS, rows, metadata_header=["x", "y"])
+    ours, theirs = (
+        (tmp_path / name / "00000/default/metadata.tsv").read_text() for name in ("ours", "torch")
+    )
+    assert ours == theirs
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ({"mat": POINTS[0]}, r"'t': mat .*\(points, dimensions\).* shape \(3,\)"),
-        ({"mat": POINTS * 1j}, "'t': mat .*complex"),
         ({"mat": "x"}, "'t': mat cannot be str"),
         ({"metadata": LABELS[:2]}, "'t': metadata .*2 labels for 5 points"),
-        ({"metadata": "abcde"}, "'t': metadata .*a list"),
+        ({"metadata": 5}, "'t': metadata .*expected a list"),
         ({"metadata": ROWS, "metadata_header": ["a"]}, "'t': metadata_header .*1 columns.* 2"),
         ({"label_img": PICTURES[:2]}, "'t': label_img .*2 pictures for 5 points"),
         ({"label_img": PICTURES[0]}, r"'t': label_img .*shape \(3, 4, 6\)"),
-        ({"global_step": "x"}, "'t': global_step"),
+        ({"global_step": [1, 2]}, "'t': global_step"),
         ({"tag": "a\0b"}, r"tag cannot be .*no folder"),
-        ({"tag": ""}, r"tag cannot be .*no folder"),
-        ({"tag": 3}, r"tag cannot be int 3: no folder"),
+        ({"tag": 3}, r"tag cannot be int 3: a tag is a str"),
     ],
 )
 def test_bad_input_names_the_tag_and_the_argument_and_writes_nothing(arguments, message, tmp_path):

@@ -99,11 +99,18 @@ def test_opacity_shows_the_white_page(tmp_path):
     assert found[0].tolist() == [[[0] * 3, [255] * 3]]
 
 
+def test_grey_with_opacity_is_shown_on_white(tmp_path):
+    film = np.array([[0, 255], [0, 0]], np.uint8).reshape(1, 1, 2, 1, 2)
+    film[0, 0, 1] = [[255, 0]]
+    found, _ = frames_of(logged(tmp_path, film).encoded_image_string)
+    assert found[0].tolist() == [[[0] * 3, [255] * 3]]
+
+
 @pytest.mark.parametrize(
     ("values", "options", "words"),
     [
         ((np.zeros((2, 3, 4, 4)),), {}, r"vid_tensor.*'NTCHW' means \(batch, frames, chan"),
-        ((np.zeros((1, 2, 2, 4, 4)),), {}, "vid_tensor.*2 channels"),
+        ((np.zeros((1, 2, 5, 4, 4)),), {}, "vid_tensor.*5 channels"),
         ((np.zeros((1, 0, 3, 4, 4)),), {}, "vid_tensor.*empty"),
         ((np.zeros((1, 1, 1, 1, 65536)),), {}, "vid_tensor.*65536 x 1 pixels"),
         ((np.zeros((1, 1, 1, 2, 2)),), {"dataformats": "NCHW"}, "dataformats.*NTCHW"),

@@ -107,6 +107,72 @@ def test_without_torch_the_error_says_so(tmp_path):
     assert said.startswith("add_graph: model is a object, and torch is not imported")
 
 
+OPENVINO = """<?xml version="1.0"?>
+<net name="model" version="11">
+  <layers>
+    <layer id="0" name="input" type="Parameter"><data shape="1,3" element_type="f32"/></layer>
+    <layer id="1" name="weights" type="Const"/>
+    <layer id="2" name="product/all" type="MatMul"><data transpose_a="false"/></layer>
+    <layer id="3" name="output" type="Result"/>
+  </layers>
+  <edges>
+    <edge from-layer="0" from-port="0" to-layer="2" to-port="0"/>
+    <edge from-layer="1" from-port="0" to-layer="2" to-port="1"/>
+    <edge from-layer="2" from-port="2" to-layer="3" to-port="0"/>
+  </edges>
+</net>
+"""
+
+
+def test_a_graph_of_openvino_has_the_edges_of_tensorboardx_and_one_node_per_layer(tmp_path):
+    file = tmp_path / "model.xml"
+    file.write_text(OPENVINO)
+    graphs = {}
+    for name, writer in {"x": tensorboardX.SummaryWriter, "ours": SummaryWriter}.items():
+        with writer(str(tmp_path / name)) as log:
+            log.add_openvino_graph(file if name == "ours" else str(file))
+        accumulator = EventAccumulator(str(tmp_path / name)).Reload()
+        graphs[name] = accumulator.Graph()
+    edges = {
+        name: [(node.name, one) for node in graph.node for one in node.input]
+        for name, graph in graphs.items()
+    }
+    assert edges["ours"] == edges["x"]
+    nodes = [(one.name, one.op, one.attr["parameters"].s) for one in graphs["ours"].node]
+    assert nodes == [
+        ("input", "Parameter", b"shape=1,3, element_type=f32"),
+        ("weights", "Const", b""),
+        ("product/all", "MatMul", b"transpose_a=false"),
+        ("output", "Result", b""),
+    ]
+    assert rf.open(tmp_path / "ours").graphs()["graph"][0].ops == [
+        "Parameter",
+        "Const",
+        "MatMul",
+        "Result",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("not XML", "ParseError"),
+        ("<net/>", "it has no layers"),
+        ('<net><layers><layer id="0"/></layers></net>', "KeyError: 'name'"),
+        (OPENVINO.replace('to-layer="3"', 'to-layer="9"'), "KeyError: '9'"),
+    ],
+)
+def test_what_is_not_a_model_of_openvino_is_refused(tmp_path, content, message):
+    file = tmp_path / "model.xml"
+    file.write_text(content)
+    with SummaryWriter(tmp_path / "run", on_error="raise") as writer:
+        with pytest.raises(CannotLog, match=rf"model\.xml is not an OpenVINO model.*{message}"):
+            writer.add_openvino_graph(file)
+        with pytest.raises(FileNotFoundError):
+            writer.add_openvino_graph(tmp_path / "missing.xml")
+    assert rf.open(tmp_path / "run").graphs().empty
+
+
 def test_a_graph_of_onnx_says_that_the_package_or_the_file_is_missing(tmp_path):
     has_onnx = importlib.util.find_spec("onnx") is not None
     error, message = (OSError, r"model\.onnx") if has_onnx else (ImportError, "pip install onnx")

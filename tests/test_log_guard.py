@@ -107,7 +107,7 @@ def test_a_wrong_call_still_raises(tmp_path):
         ):
             with pytest.raises(TypeError):
                 call()
-        for tag in (None, 3, b"loss"):
+        for tag in (None, 3, ["loss"]):
             with pytest.raises(BadTag):
                 writer.add_scalar(tag, 1.0, 1)
             with pytest.raises(BadTag):

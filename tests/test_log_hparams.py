@@ -178,7 +178,7 @@ def test_metrics_of_the_run_go_on_in_its_own_series(tmp_path):
         (({"lr": 1}, {}, {"lr": 3}), "'lr': hparam_domain_discrete .*a list"),
         (({"lr": 1}, {}, {"lr": "ab"}), "'lr': hparam_domain_discrete .*a list"),
         (({"lr": 1}, {}, {"lr": [1, "a"]}), "'lr': hparam_domain_discrete .*differ in type"),
-        (({"lr": 1}, {"m": 1}, None, None, 0.5), "global_step .*whole number"),
+        (({"lr": 1}, {"m": 1}, None, None, "x"), "global_step .*not a number"),
     ],
 )
 def test_bad_input_names_the_place_and_logs_nothing(arguments, message, tmp_path):

@@ -78,7 +78,7 @@ def test_runfold_reads_the_mesh(tmp_path):
         ({"vertices": VERTICES, "colors": COLORS[:, :2]}, r"'m': colors .*\(1, 4, 3\)"),
         ({"vertices": VERTICES, "faces": [[1, 2, 3]]}, r"'m': faces .*\(1, 3\)"),
         ({"vertices": VERTICES, "config_dict": {"a": {1}}}, "'m': config_dict .*JSON"),
-        ({"vertices": VERTICES, "global_step": 0.5}, "'m': global_step"),
+        ({"vertices": VERTICES, "global_step": "one"}, "'m': global_step"),
     ],
 )
 def test_bad_input_names_the_tag_and_the_argument(arguments, message, tmp_path):

@@ -1,5 +1,7 @@
 """Tensors and PR curves, as torch's SummaryWriter stores them and TensorBoard reads them."""
 
+import warnings
+
 import numpy as np
 import pytest
 import torch
@@ -111,16 +113,39 @@ def test_predictions_beyond_0_and_1_are_left_out_as_by_torch_and_told_of_once(tm
 
 NOTHING = np.array([])
 ROW = np.ones(3)
+
+
+@pytest.mark.parametrize("argument", ["labels", "weights"])
+def test_predictions_whose_label_or_weight_is_nan_are_left_out(tmp_path, argument):
+    is_known = np.arange(len(SCORES)) % 3 > 0
+    truth, weights = LABELS.astype(float), np.ones(len(SCORES))
+    (truth if argument == "labels" else weights)[~is_known] = np.nan
+    with Numbers(tmp_path) as writer:
+        with pytest.warns(UserWarning, match="Tag 'some': 100 of the predictions"):
+            writer.add_pr_curve("some", truth, SCORES, weights=weights)
+        writer.add_pr_curve("known", LABELS[is_known], SCORES[is_known])
+    (some,), (known,) = read(tmp_path).values()
+    np.testing.assert_array_equal(some[2], known[2])
+
+
+@pytest.mark.parametrize("scores", [NOTHING, [7.0, 8.0], [np.nan, -1.0]])
+def test_a_curve_without_probabilities_is_all_zero(tmp_path, scores):
+    with Numbers(tmp_path) as writer, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        writer.add_pr_curve("t", np.ones(len(scores)), scores, num_thresholds=5)
+    ((_, _, rows),) = read(tmp_path)["t"]
+    np.testing.assert_array_equal(rows, np.zeros((6, 5)))
+
+
 BAD = {
     "tensor": lambda w: w.add_tensor("t", "text"),
     "labels": lambda w: w.add_pr_curve("t", LABELS[1:], SCORES),
-    "predictions": lambda w: w.add_pr_curve("t", NOTHING, NOTHING),
-    "predictions ": lambda w: w.add_pr_curve("t", LABELS, SCORES * np.nan),
+    "predictions": lambda w: w.add_pr_curve("t", LABELS, "scores"),
     "weights": lambda w: w.add_pr_curve("t", LABELS, SCORES, weights=[1.0, 2.0]),
     "num_thresholds": lambda w: w.add_pr_curve("t", LABELS, SCORES, num_thresholds=0),
     "recall": lambda w: w.add_pr_curve_raw("t", *[ROW] * 5, ROW[1:]),
-    "true_positive_counts": lambda w: w.add_pr_curve_raw("t", *[NOTHING] * 6),
-    "global_step": lambda w: w.add_tensor("t", ROW, 0.5),
+    "true_positive_counts": lambda w: w.add_pr_curve_raw("t", *[np.ones((2, 2))] * 6),
+    "global_step": lambda w: w.add_tensor("t", ROW, "one"),
 }
 
 
@@ -134,7 +159,7 @@ def test_what_cannot_be_logged_is_refused_by_name_and_leaves_nothing(tmp_path, a
     assert list(read(tmp_path)) == ["before", "after"]
 
 
-@pytest.mark.parametrize("tag", [None, 3, "\udc80"])
+@pytest.mark.parametrize("tag", [None, 3])
 def test_a_tag_that_is_no_text_is_refused(tmp_path, tag):
     with Numbers(tmp_path) as writer, pytest.raises(CannotLog, match="tag cannot be"):
         writer.add_tensor(tag, ROW)

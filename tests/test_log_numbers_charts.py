@@ -111,15 +111,34 @@ def test_a_main_tag_with_very_many_keys_has_one_expression(tmp_path):
     assert last.categories[0].charts == (Chart("a.b", (r"a\.b/",), ()),)
 
 
+def test_a_chart_of_an_unknown_kind_has_lines_as_in_torch_and_a_warning(tmp_path):
+    def write(writer):
+        writer.add_custom_scalars({"one": {"two": ["Pie", ["x"], "more"]}})
+
+    with pytest.warns(UserWarning, match="Tag 'one/two': layout has the unknown kind 'pie'"):
+        write_both(tmp_path, write)
+    assert list(assert_stored_alike(tmp_path)) == [TAG]
+
+
+def test_a_text_is_one_tag_and_none_is_no_name(tmp_path):
+    with Numbers(tmp_path) as writer:
+        writer.add_custom_scalars({"c": {"lines": ["Multiline", "loss"]}})
+        writer.add_custom_scalars({None: {"bound": ["Margin", ["mean", None, "high"]]}})
+    charts = [(one.title, one.charts) for one in layouts(tmp_path)[-1].categories]
+    assert charts == [
+        ("c", (Chart("lines", ("loss",), ()),)),
+        ("", (Chart("bound", (), (Margin("mean", "", "high"),)),)),
+    ]
+
+
 BAD = {
     "'custom_scalars': layout": lambda w: w.add_custom_scalars([1]),
     "'one': layout": lambda w: w.add_custom_scalars({"one": ["Margin"]}),
     "'one/two': layout": lambda w: w.add_custom_scalars({"one": {"two": "x"}}),
-    "'one/two': layout ": lambda w: w.add_custom_scalars({"one": {"two": ["Pie", ["x"]]}}),
-    "'one/two': layout  ": lambda w: w.add_custom_scalars({"one": {"two": ["Multiline", "x"]}}),
+    "'one/two': layout ": lambda w: w.add_custom_scalars({"one": {"two": ["Multiline", 3]}}),
     "'default/untitled': tags": lambda w: w.add_custom_scalars_marginchart(["a", "b"]),
     "'default/untitled': tags ": lambda w: w.add_custom_scalars_multilinechart([1]),
-    "category": lambda w: w.add_custom_scalars_multilinechart(["a"], None),
+    "tags": lambda w: w.add_custom_scalars_multilinechart(["a"], 3),
 }
 
 

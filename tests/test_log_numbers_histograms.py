@@ -96,17 +96,15 @@ def test_numbers_that_are_not_finite_are_left_out_and_told_of_once(tmp_path):
 BAD = {
     "values": lambda w: w.add_histogram("t", []),
     "values ": lambda w: w.add_histogram("t", [np.nan, np.inf]),
-    "values  ": lambda w: w.add_histogram("t", [1e25]),
     "values   ": lambda w: w.add_histogram("t", "text"),
-    "values    ": lambda w: w.add_histogram("t", [1j]),
     "bins": lambda w: w.add_histogram("t", VALUES, bins="many"),
     "bins ": lambda w: w.add_histogram("t", VALUES, bins=[3, 2, 1]),
     "bins  ": lambda w: w.add_histogram("t", VALUES, bins=0),
     "bins   ": lambda w: w.add_histogram("t", VALUES, bins=[0, np.nan]),
     "bins    ": lambda w: w.add_histogram("t", VALUES, bins=None),
     "max_bins": lambda w: w.add_histogram("t", VALUES, max_bins=0),
-    "num": lambda w: w.add_histogram_raw("t", 0, 1, None, 0, 0, [1.0], [1]),
-    "bucket_limits": lambda w: w.add_histogram_raw("t", 0, 1, 1, 0, 0, [[1.0]], [1]),
+    "num": lambda w: w.add_histogram_raw("t", 0, 1, "many", 0, 0, [1.0], [1]),
+    "bucket_limits": lambda w: w.add_histogram_raw("t", 0, 1, 1, 0, 0, np.ones((2, 2)), [1]),
     "bucket_counts": lambda w: w.add_histogram_raw("t", 0, 1, 1, 0, 0, [1.0], [1, 2]),
     "global_step": lambda w: w.add_histogram("t", VALUES, 2**63),
 }
@@ -120,6 +118,28 @@ def test_what_cannot_be_counted_is_refused_by_name_and_leaves_nothing(tmp_path, 
             BAD[argument](writer)
         writer.add_histogram("after", VALUES)
     assert list(stored(tmp_path)) == ["before", "after"]
+
+
+@pytest.mark.parametrize("bins", ["tensorflow", [1.0, 2.0], [1.0, 2.0, 3.0]])
+def test_numbers_outside_all_bins_leave_one_empty_bucket_with_a_warning(tmp_path, bins):
+    with (
+        Numbers(tmp_path) as writer,
+        pytest.warns(UserWarning, match="Tag 't': values are all outside the bins"),
+    ):
+        writer.add_histogram("t", [1e25, 3e25], bins=bins)
+    ((message,),) = stored(tmp_path).values()
+    histogram = Summary.Value.FromString(message).histo
+    assert (histogram.min, histogram.max, histogram.num) == (1e25, 3e25, 2)
+    assert (len(histogram.bucket_limit), list(histogram.bucket)) == (1, [0])
+
+
+def test_complex_numbers_are_counted_by_their_real_part_with_a_warning(tmp_path):
+    with Numbers(tmp_path) as writer:
+        with pytest.warns(UserWarning, match="Tag 't': values is complex; only its real part"):
+            writer.add_histogram("t", VALUES + 1j)
+        writer.add_histogram("u", VALUES)
+    ((complex_one,), (real_one,)) = stored(tmp_path).values()
+    assert Summary.Value.FromString(complex_one).histo == Summary.Value.FromString(real_one).histo
 
 
 def test_a_silent_writer_takes_histograms_and_writes_nothing(tmp_path):

@@ -28,6 +28,10 @@ FLOATS = RNG.random((3, 5, 7))
         (BYTES[0], "WH"),
         (FLOATS[:1], "CHW"),
         (RNG.random((4, 5, 7)), "CHW"),
+        (FLOATS[:2], "CHW"),
+        (BYTES[1:].transpose(1, 2, 0), "HWC"),
+        (FLOATS.astype(object), "CHW"),
+        (FLOATS.astype(str), "CHW"),
         (FLOATS > 0.5, "CHW"),
         (3 * FLOATS - 1, "CHW"),
         (np.full((3, 2, 2), np.inf), "CHW"),
@@ -53,6 +57,51 @@ def test_a_batch_may_have_opacity_as_in_tensorboardx(tmp_path):
     np.testing.assert_array_equal(picture(ours)[3], picture(theirs)[3])
 
 
+def test_grey_with_opacity_is_read_back_with_both(tmp_path):
+    with rf.SummaryWriter(tmp_path) as writer:
+        writer.add_image("p", BYTES[:2])
+    (image,) = rf.open(tmp_path).images()["image"]
+    np.testing.assert_array_equal(image.numpy(), BYTES[:2].transpose(1, 2, 0))
+
+
+@pytest.mark.parametrize(
+    ("batch", "dataformats"),
+    [
+        ([FLOATS, FLOATS / 2], "CHW"),
+        ([FLOATS.transpose(1, 2, 0)] * 9, "hwc"),
+        ([torch.tensor(FLOATS), torch.tensor(FLOATS / 2)], "CHW"),
+        ([torch.tensor(FLOATS, requires_grad=True)] * 2, "CHW"),
+        ([BYTES[:1], BYTES[1:2]], "CHW"),
+    ],
+)
+def test_a_list_of_pictures_is_the_grid_of_tensorboardx(tmp_path, batch, dataformats):
+    def write(writer):
+        writer.add_images("p", batch, 3, 4.0, dataformats)
+
+    ours, theirs = (
+        picture(written(kind, tmp_path / kind.__module__, write))
+        for kind in (rf.SummaryWriter, tensorboardX.SummaryWriter)
+    )
+    assert ours[:3] == theirs[:3]
+    np.testing.assert_array_equal(ours[3], theirs[3])
+
+
+def test_a_tuple_and_grey_pictures_without_an_axis_of_channels_are_a_batch_too(tmp_path):
+    with rf.SummaryWriter(tmp_path) as writer:
+        writer.add_images("p", (BYTES[0], BYTES[1]), dataformats="HW")
+    shown = np.concatenate([BYTES[0], BYTES[1]], axis=1)
+    np.testing.assert_array_equal(picture(read(tmp_path))[3], np.stack([shown] * 3, axis=2))
+
+
+def test_complex_pixels_are_drawn_by_their_real_part_with_a_warning(tmp_path):
+    with (
+        rf.SummaryWriter(tmp_path) as writer,
+        pytest.warns(UserWarning, match="Tag 'p': img_tensor is complex; only its real part"),
+    ):
+        writer.add_image("p", np.array([[0.0, 1.0 + 1j]]), dataformats="HW")
+    assert picture(read(tmp_path))[3].tolist() == [[[0] * 3, [255] * 3]]
+
+
 def test_tensors_of_torch_are_taken_on_any_terms(tmp_path):
     image = torch.rand(3, 5, 7, requires_grad=True)
     assert_same(tmp_path, lambda w: w.add_image("p", image, torch.tensor(2)))
@@ -62,13 +111,12 @@ def test_tensors_of_torch_are_taken_on_any_terms(tmp_path):
 
 REFUSED = [
     (np.zeros((3, 5, 7)), {"dataformats": "HW"}, "img_tensor.*shape is .3, 5, 7.*'HW' means"),
-    (np.zeros((2, 5, 7)), {}, "img_tensor.*2 channels.*'CHW' means .channels, height, width"),
+    (np.zeros((5, 5, 7)), {}, "img_tensor.*5 channels.*'CHW' means .channels, height, width"),
     (np.zeros((3, 0, 7)), {}, "img_tensor.*empty, of shape .3, 0, 7"),
-    (np.zeros((3, 5, 7), complex), {}, "img_tensor.*complex"),
-    (None, {}, "img_tensor.*no numbers"),
+    (None, {}, "img_tensor.*not a number"),
     ("photo.png", {}, "img_tensor"),
     ([[[1], [2, 3]]], {}, "img_tensor"),
-    (np.zeros((3, 5, 7)), {"dataformats": "CHH"}, "dataformats.*HW or HWC or NHWC, in any order"),
+    (np.zeros((3, 5, 7)), {"dataformats": "CHH"}, "dataformats.*HW or HWC or NHW or NHWC"),
     (np.zeros((3, 5, 7)), {"dataformats": None}, "dataformats"),
 ]
 
@@ -83,7 +131,7 @@ def test_what_is_no_picture_is_refused_by_name_and_nothing_is_lost(tmp_path, val
     assert [event.step for event in read(tmp_path).Images("p")] == [1, 3]
 
 
-@pytest.mark.parametrize("tag", [None, 5, "a\ud800"])
+@pytest.mark.parametrize("tag", [None, 5])
 def test_a_tag_that_is_none_is_refused(tmp_path, tag):
     with (
         rf.SummaryWriter(tmp_path, on_error="raise") as writer,

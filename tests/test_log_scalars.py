@@ -153,14 +153,14 @@ BAD = {
     "tag_scalar_dict": lambda w: w.add_scalars("t", [1.0]),
     "tag_scalar_dict ": lambda w: w.add_scalars("t", {"a": 1.0, 2: 2.0}),
     "'t/b': tag_scalar_dict": lambda w: w.add_scalars("t", {"a": 1.0, "b": "text"}),
-    "'t': global_step": lambda w: w.add_scalars("t", {"a": 1.0}, 0.5),
+    "'t': global_step": lambda w: w.add_scalars("t", {"a": 1.0}, "one"),
     "walltime": lambda w: w.add_scalars("t", {"a": 1.0}, 1, "now"),
     "'t': steps": lambda w: w.add_scalar_series("t", [0.5], [1]),
     "'t': steps ": lambda w: w.add_scalar_series("t", np.array([2**63], np.uint64), [1]),
     "'t': steps  ": lambda w: w.add_scalar_series("t", [2.0**63], [1]),
     "'t': steps   ": lambda w: w.add_scalar_series("t", 3, 1),
     "'t': values": lambda w: w.add_scalar_series("t", [1, 2], [1]),
-    "'t': values ": lambda w: w.add_scalar_series("t", [1], [1j]),
+    "'t': values ": lambda w: w.add_scalar_series("t", [1], ["one"]),
     "'t': wall_times": lambda w: w.add_scalar_series("t", [1], [1], [1, 2]),
 }
 

@@ -6,6 +6,7 @@ from inspect import Parameter
 import pytest
 import tensorboardX
 import torch.utils.tensorboard
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 import runfold as rf
 
@@ -13,9 +14,8 @@ PEERS = {
     "torch": torch.utils.tensorboard.SummaryWriter,
     "tensorboardX": tensorboardX.SummaryWriter,
 }
-# It needs a model of OpenVINO, and is in tensorboardX only.
-LEFT_OUT = {"add_openvino_graph"}
-# The first arguments of tensorboardX in whose places torch has others.
+# The first arguments of tensorboardX in whose places torch has others. Which of the two
+# is meant shows in the type: see below, and the tests of boxes and of hparams.
 CLASHES = {
     "add_scalar": "display_name",
     "add_hparams": "name",
@@ -30,7 +30,7 @@ METHODS = [
     (peer, name)
     for peer, writer in PEERS.items()
     for name in dir(writer)
-    if name in ("__init__", "__enter__") or (not name.startswith("_") and name not in LEFT_OUT)
+    if name in ("__init__", "__enter__") or not name.startswith("_")
 ]
 
 
@@ -95,6 +95,29 @@ def test_what_tensorboardx_would_send_elsewhere_is_told_of(tmp_path, recwarn, op
 def test_both_names_of_the_folder_at_once_are_refused(tmp_path):
     with pytest.raises(TypeError, match="two names of one argument"):
         rf.SummaryWriter(tmp_path, logdir=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("rest", "texts"),
+    [
+        ((), None),
+        (("name",), ("name", "")),
+        (("name", "text"), ("name", "text")),
+        (("", "text"), ("", "text")),
+        (("", ""), None),
+        ((False, False, "name", "text"), ("name", "text")),
+    ],
+)
+def test_texts_in_the_places_of_torchs_flags_are_those_of_tensorboardx(tmp_path, rest, texts):
+    with rf.SummaryWriter(tmp_path) as writer:
+        writer.add_scalar("loss", 1.5, 3, 4.0, *rest)
+    log = EventAccumulator(str(tmp_path)).Reload()
+    assert [(one.step, one.value) for one in log.Scalars("loss")] == [(3, 1.5)]
+    found = {
+        tag: (one.display_name, one.summary_description)
+        for tag, one in log.summary_metadata.items()
+    }
+    assert found == ({} if texts is None else {"loss": texts})
 
 
 def test_a_graph_of_onnx_needs_one_of_its_names(tmp_path):

@@ -16,8 +16,8 @@ class Recorder:
         scalar_value: Any,
         global_step: Any = None,
         walltime: float | None = None,
-        new_style: bool = False,
-        double_precision: bool = False,
+        new_style: bool | str = False,
+        double_precision: bool | str = False,
         display_name: str = "",
         summary_description: str = "",
     ) -> None: ...

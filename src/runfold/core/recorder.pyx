@@ -109,6 +109,11 @@ cdef class Recorder:
                     return
                 except UnicodeEncodeError:
                     pass  # `_record` says it by name
+        if isinstance(new_style, str):  # tensorboardX has its texts in these two places
+            display_name = new_style
+            if isinstance(double_precision, str):
+                summary_description = double_precision
+            new_style = double_precision = False
         if new_style:
             form = "double_tensor" if double_precision else "tensor"
         else:

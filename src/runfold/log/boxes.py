@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from itertools import compress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from runfold.errors import CannotLog
 from runfold.events import values
 from runfold.events.kinds.boxes import Boxes, Mask
 from runfold.events.kinds.image import as_png
-from runfold.log.arrays import as_array, as_number, refuse, tell
+from runfold.log.arrays import as_array, as_number, as_real, refuse, tell
 from runfold.log.drawing import PALETTE, choose_colour, draw_boxes
 from runfold.log.pictures import encode_picture
 from runfold.text import utf8
@@ -33,19 +34,30 @@ def encode_boxes(
     colors: Any = None,
     masks: Any = None,
 ) -> list[bytes]:
-    """The two `Summary.Value` of a picture with boxes: drawn, and as data.
+    """Return the two `Summary.Value` of a picture with boxes: drawn, and as data.
 
     See `Media.add_image_with_boxes` for the arguments, and `events.kinds.boxes`
-    for what is stored. Raises CannotLog, which names the tag and the argument.
+    for what is stored. Boxes with a corner that is NaN or infinite are left out, with a
+    warning. Raises CannotLog, which names the tag and the argument.
     """
     import PIL.Image
 
+    if pixels.shape[2] == 2:  # grey and opacity, which take no coloured lines
+        pixels = pixels[:, :, [0, 0, 0, 1]]
     height, width = pixels.shape[:2]
     places = _as_boxes(box_tensor, tag)
     names = _as_labels(labels, tag, len(places))
     numbers = _as_scores(scores, tag, len(places))
     areas = _as_masks(masks, tag, (len(places), height, width))
     colours = _as_colours(colors, tag, names, len(places))
+    is_drawn: NDArray[np.bool_] = np.isfinite(places).all(axis=1)
+    if not is_drawn.all():
+        missing = f"{(~is_drawn).sum()} of {len(places)} boxes with a corner that is not finite"
+        tell(tag, "box_tensor", f"has {missing}; they are left out")
+        places, colours = places[is_drawn], colours[is_drawn]
+        names = names and tuple(compress(names, is_drawn))
+        numbers = None if numbers is None else numbers[is_drawn]
+        areas = None if areas is None else areas[is_drawn]
 
     bare, factors = _resize(pixels, rescale, tag)
     drawn = draw_boxes(
@@ -97,16 +109,17 @@ def _fit(area: NDArray[np.bool_], picture: NDArray[np.uint8]) -> NDArray[np.bool
 
 
 def _as_boxes(value: Any, tag: str) -> NDArray[np.float64]:
-    """Boxes as (count, 4); a single one may come as four numbers."""
-    array = as_array(value, tag, "box_tensor")
+    """Return boxes as (count, 4); a single one may be four numbers.
+
+    Further columns, such as scores and classes, are ignored, as in torch.
+    """
+    array = as_real(value, tag, "box_tensor")
     if array.size == 0:
         return np.empty((0, 4))
-    if array.shape[-1:] != (4,) or array.ndim > 2:
+    if array.ndim not in (1, 2) or array.shape[-1] < 4:
         fact = f"its shape is {array.shape}; boxes are rows of x1, y1, x2, y2"
         raise CannotLog(refuse(tag, "box_tensor", value, fact))
-    if array.dtype.kind == "c" or not np.isfinite(array).all():
-        raise CannotLog(refuse(tag, "box_tensor", value, "a corner is no place in the picture"))
-    return array.reshape(-1, 4).astype(np.float64)
+    return array[..., :4].reshape(-1, 4).astype(np.float64)
 
 
 def _as_labels(value: Any, tag: str, count: int) -> tuple[str, ...] | None:

@@ -6,15 +6,14 @@ TensorBoard shows the last layout of a run, so each one that is written has all 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from runfold.errors import CannotLog
+from runfold.errors import BadTag, CannotLog
 from runfold.events.kinds.layout import Category, Chart, Layout, Margin
-from runfold.log.arrays import as_tag, refuse
+from runfold.log.arrays import as_tag, refuse, tell
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator
+    from collections.abc import Hashable, Iterable, Iterator, Mapping
 
 UNTITLED = "untitled"
 
@@ -73,41 +72,57 @@ class Charts:
         )
 
 
-def read_layout(layout: Any) -> dict[str, list[Chart]]:
-    """Charts by category, of `{category: {title: [kind, tags]}}` as torch takes it.
+def read_layout(layout: Any, argument: str = "layout") -> dict[str, list[Chart]]:
+    """Return charts by category from `{category: {title: [kind, tags]}}`, as torch accepts it.
 
     Raises CannotLog, which names the category and the title.
     """
     return {
-        as_tag(category, "layout"): [
-            read_chart(as_tag(title, "layout"), content, f"{category}/{title}")
-            for title, content in _items(charts, "layout", str(category))
+        _as_name(category, argument): [
+            _read_chart(_as_name(title, argument), content, f"{category}/{title}", argument)
+            for title, content in _items(charts, argument, str(category))
         ]
-        for category, charts in _items(layout, "layout", "custom_scalars")
+        for category, charts in _items(layout, argument, "custom_scalars")
     }
 
 
-def read_chart(title: str, content: Any, place: str, argument: str = "layout") -> Chart:
-    """The chart that `[kind, tags]` means. Raises CannotLog, which names the place."""
+def _read_chart(title: str, content: Any, place: str, argument: str) -> Chart:
+    """Return the chart that `[kind, tags]` describes. Raises CannotLog, which names the place."""
     try:
-        kind, tags = content
-        tags = () if isinstance(tags, str) else tuple(tags)
-    except (TypeError, ValueError):
-        reason = "[kind, tags] is meant, such as ['Multiline', ['loss/train', 'loss/val']]"
+        kind = content[0].lower() if isinstance(content[0], str) else content[0]
+        nothing = "" if kind == "margin" else None  # a margin may have one bound only
+        tags = tuple(
+            as_tag(nothing if tag is None else tag, argument) for tag in _as_list(content[1])
+        )
+    except (TypeError, LookupError):
+        reason = "expected [kind, tags], such as ['Multiline', ['loss/train', 'loss/val']]"
         raise CannotLog(refuse(place, argument, content, reason)) from None
-    if not tags or not all(isinstance(tag, str) for tag in tags):
-        raise CannotLog(refuse(place, argument, content, "its tags are a list of str"))
-    for tag in tags:
-        as_tag(tag, argument)
-    name = kind.lower() if isinstance(kind, str) else ""
-    if name not in ("multiline", "margin"):
-        raise CannotLog(refuse(place, argument, content, "its kind is 'Multiline' or 'Margin'"))
-    if name == "multiline":
-        return Chart(title, tags, ())
-    if len(tags) != 3:
-        reason = f"a margin has 3 tags (value, lower, upper), not {len(tags)}"
-        raise CannotLog(refuse(place, argument, content, reason))
-    return Chart(title, (), (Margin(*tags),))
+    if kind == "margin":
+        if len(tags) != 3:
+            reason = f"a margin has 3 tags (value, lower, upper), not {len(tags)}"
+            raise CannotLog(refuse(place, argument, content, reason))
+        return Chart(title, (), (Margin(*tags),))
+    if kind != "multiline":
+        # torch draws lines for any other kind, without a warning.
+        tell(place, argument, f"has the unknown kind {kind!r} and is drawn as 'Multiline'")
+    return Chart(title, tags, ())
+
+
+def _as_list(tags: Any) -> Iterable[Any]:
+    """Return the tags of a chart one by one; a str is one tag, and None is no tag."""
+    if tags is None:
+        return ()
+    return (tags,) if isinstance(tags, str | bytes) else iter(tags)
+
+
+def _as_name(given: Any, argument: str) -> str:
+    """Return a title or tag; None is empty, as protobuf has it. Raises CannotLog."""
+    if given is None:
+        return ""
+    try:
+        return as_tag(given, argument)
+    except BadTag as error:  # which no writer survives, and this is not the tag of a call
+        raise CannotLog(str(error)) from None
 
 
 def _expressions(main_tag: str, lines: Mapping[str, str]) -> tuple[str, ...]:
@@ -118,7 +133,7 @@ def _expressions(main_tag: str, lines: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _items(value: Any, argument: str, place: str) -> Iterator[tuple[Any, Any]]:
-    if not isinstance(value, Mapping):
-        reason = "{category: {title: [kind, tags]}} is meant"
+    if not hasattr(value, "items"):
+        reason = "expected {category: {title: [kind, tags]}}"
         raise CannotLog(refuse(place, argument, value, reason))
     yield from value.items()

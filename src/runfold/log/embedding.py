@@ -5,14 +5,15 @@ from __future__ import annotations
 import io
 import math
 import os
-from pathlib import Path
+from collections.abc import Iterable
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from runfold.errors import CannotLog
 from runfold.events.kinds.embedding import CONFIG_NAME
-from runfold.log.arrays import as_array, refuse, warn
+from runfold.log.arrays import as_real, refuse, warn
 from runfold.text import escape
 
 if TYPE_CHECKING:
@@ -33,19 +34,20 @@ _SEPARATORS = str.maketrans({"%": "%25", "/": "%2f", "\\": "%5c"})
 def write_files(
     folder: str,
     tag: str,
-    step: int,
+    step: int | str,
     mat: Any,
     metadata: Any = None,
     header: Sequence[str] | None = None,
     label_img: Any = None,
 ) -> None:
-    """Write an embedding's files, and name them in the projector's configuration of the run.
+    """Write an embedding's files, and add them to the projector's configuration of the run.
 
-    The configuration comes last, so that it names only what is there, and keeps
-    what others wrote in it. Raises CannotLog for bad input, and for a
-    configuration that cannot be read, before anything is written; and OSError.
+    The configuration is written last, so that it names only existing files. It keeps
+    the entries of other writers. Raises OSError; and CannotLog for bad input, and for a
+    configuration that cannot be read, before anything is written.
     """
-    name, subdir = f"{tag}:{str(step).zfill(5)}", f"{str(step).zfill(5)}/{_as_folder(tag)}"
+    place = str(step).zfill(5)
+    name, subdir = f"{tag}:{place}", str(PurePosixPath(_as_folder(place), _as_folder(tag)))
     points = _as_points(mat, tag)
     files = {TENSOR_NAME: _table(points)}
     config, path = _read_config(folder, tag), f"{subdir}/{TENSOR_NAME}"
@@ -71,21 +73,17 @@ def write_files(
 
 
 def _as_folder(tag: str) -> str:
-    """The folder of a tag, by torch's rule; `.` and `..` are folders of another meaning."""
-    try:
-        is_name = "\0" not in tag and bool(tag.encode())
-    except (AttributeError, TypeError, UnicodeEncodeError):
-        is_name = False
-    if not is_name:
+    """Return the folder of a tag, by torch's rule; `.` and `..` would be other folders."""
+    if "\0" in tag:
         raise CannotLog(refuse(tag, "tag", tag, "no folder can have this name"))
     folder = tag.translate(_SEPARATORS)
     return folder.replace(".", "%2e") if folder in (".", "..") else folder
 
 
 def _as_points(mat: Any, tag: str) -> NDArray[Any]:
-    points = as_array(mat, tag, "mat")
-    if points.ndim != 2 or points.dtype.kind not in "biuf":
-        reason = f"real numbers, (points, dimensions), are meant, not {_describe(points)}"
+    points = as_real(mat, tag, "mat")
+    if points.ndim != 2:
+        reason = f"expected numbers, (points, dimensions), got {_describe(points)}"
         raise CannotLog(refuse(tag, "mat", mat, reason))
     return points.astype(np.uint8) if points.dtype.kind == "b" else points
 
@@ -95,10 +93,13 @@ def _table(points: NDArray[Any]) -> bytes:
 
 
 def _labels(metadata: Any, header: Sequence[str] | None, count: int, tag: str) -> bytes:
-    """A line for each point; with names of columns in the first one, where there are several."""
+    """Return one line per point, after the names of the columns if there are several.
+
+    As in torch, only the first row must have as many cells as there are names.
+    """
     listed = metadata.tolist() if hasattr(metadata, "tolist") else metadata
-    if isinstance(listed, str | bytes):
-        raise CannotLog(refuse(tag, "metadata", metadata, "a list of labels is meant"))
+    if not isinstance(listed, Iterable):
+        raise CannotLog(refuse(tag, "metadata", metadata, "expected a list of labels"))
     rows = list(listed)
     if len(rows) != count:
         reason = f"it has {len(rows)} labels for {count} points"
@@ -107,22 +108,28 @@ def _labels(metadata: Any, header: Sequence[str] | None, count: int, tag: str) -
         table = [[row] for row in rows]
     else:
         names = list(header)
-        table = [list(row) for row in rows]
-        odd = next((row for row in table if len(row) != len(names)), None)
-        if odd is not None:
-            reason = f"it names {len(names)} columns, and a row of metadata has {len(odd)}"
+        table = [list(row) if isinstance(row, Iterable) else [row] for row in rows]
+        if table and len(table[0]) != len(names):
+            reason = f"it names {len(names)} columns, and metadata has {len(table[0])}"
             raise CannotLog(refuse(tag, "metadata_header", header, reason))
         if len(names) > 1:  # the projector takes the first line of one column for a label
             table.insert(0, names)
-    lines = ("\t".join(str(cell).translate(_BREAKS) for cell in row) for row in table)
+    lines = ("\t".join(map(_cell, row)) for row in table)
     return "".join(f"{line}\n" for line in lines).encode("utf-8", "backslashreplace")
 
 
+def _cell(label: Any) -> str:
+    """Return a label on one line; a tensor of one number becomes that number."""
+    if getattr(label, "shape", None) == ():
+        label = label.item()
+    return str(label).translate(_BREAKS)
+
+
 def _as_pictures(label_img: Any, count: int, tag: str) -> NDArray[np.uint8]:
-    """Pictures in RGB, (points, height, width, 3); floats reach from 0 to 1."""
-    array = as_array(label_img, tag, "label_img")
+    """Return pictures in RGB, (points, height, width, 3); floats range from 0 to 1."""
+    array = as_real(label_img, tag, "label_img")
     if array.ndim != 4 or array.shape[1] not in (1, 3) or 0 in array.shape:
-        reason = f"pictures, (points, 1 or 3, height, width), are meant, not {_describe(array)}"
+        reason = f"expected pictures, (points, 1 or 3, height, width), got {_describe(array)}"
         raise CannotLog(refuse(tag, "label_img", label_img, reason))
     if len(array) != count:
         reason = f"it has {len(array)} pictures for {count} points"

@@ -26,23 +26,23 @@ _COLOURS = 256
 
 
 def encode_film(tag: str, value: Any, fps: Any, dataformats: str = "NTCHW") -> bytes:
-    """The `Summary.Value` of a film, or of a batch of them in one grid.
+    """Return the `Summary.Value` of a film, or of a batch of films in one grid.
 
-    Numbers are taken as in pictures. No frame is left out: above 50 frames a
-    second, which is all that browsers show, the film lasts longer. A frame of
-    at most 256 colours keeps them. Raises CannotLog, which names the tag and
+    Numbers have the same ranges as in pictures. Browsers show at most 50 frames per
+    second; with a higher rate the film lasts longer, so that no frame is left out. A
+    frame of at most 256 colours keeps them. Raises CannotLog, which names the tag and
     the argument.
     """
     rate = as_number(fps, tag, "fps")
     if not 0 < rate < np.inf:
-        raise CannotLog(refuse(tag, "fps", fps, "frames a second are more than 0"))
-    array = arrange(value, tag, "vid_tensor", dataformats, ("NTCHW",))
+        raise CannotLog(refuse(tag, "fps", fps, "expected a positive number of frames per second"))
+    array, _ = arrange(value, tag, "vid_tensor", dataformats, ("NTCHW",))
     channels = array.shape[2]
-    if channels not in (1, 3, 4):
-        fact = f"it has {channels} channels, and films have 1, 3 or 4"
+    if channels not in (1, 2, 3, 4):
+        fact = f"it has {channels} channels, and films have 1 to 4"
         raise CannotLog(refuse(tag, "vid_tensor", value, fact))
     frames = _lay_out(as_bytes(array, tag, "vid_tensor"))
-    if channels == 4:
+    if channels in (2, 4):
         frames = _lay_on_white(frames)
     _, height, width, channels = frames.shape
     if max(height, width) > _LARGEST:
@@ -80,9 +80,9 @@ def _lay_out(batch: Pixels) -> Pixels:
 
 
 def _lay_on_white(frames: Pixels) -> Pixels:
-    """Without the channel of opacity, of which a GIF has only two values."""
-    opacity = frames[..., 3:].astype(np.float32) / 255
-    return np.rint(frames[..., :3] * opacity + 255 * (1 - opacity)).astype(np.uint8)
+    """Return the frames without their last channel, the opacity: a GIF has two values of it."""
+    opacity = frames[..., -1:].astype(np.float32) / 255
+    return np.rint(frames[..., :-1] * opacity + 255 * (1 - opacity)).astype(np.uint8)
 
 
 def _reduce_colours(frame: Pixels) -> PIL.Image.Image:

@@ -1,4 +1,4 @@
-"""Graphs of models, by torch's own converters."""
+"""Graphs of models: of torch and ONNX by torch's own converters, of OpenVINO from its XML."""
 
 from __future__ import annotations
 
@@ -72,7 +72,41 @@ def read_onnx(path: str | os.PathLike[str]) -> bytes:
         with redirect_stdout(io.StringIO()):  # the converter prints the name of each node
             return bytes(load_onnx_graph(os.fspath(path)).SerializeToString())
     except DecodeError as error:
-        raise CannotLog(f"{escape(os.fspath(path))} is not an ONNX model. {_NOTHING}") from error
+        raise CannotLog(f"{_show(path)} is not an ONNX model. {_NOTHING}") from error
+
+
+def read_openvino(path: str | os.PathLike[str]) -> bytes:
+    """Return the GraphDef of an OpenVINO model's XML file, serialised: one node per layer.
+
+    Raises OSError for a file that cannot be read, and CannotLog for one that is not
+    such a model.
+    """
+    from xml.etree import ElementTree
+
+    from tensorboard.compat.proto.graph_pb2 import GraphDef
+
+    graph = GraphDef()
+    graph.versions.producer = 22  # as in the graphs of torch and tensorboardX
+    nodes = {}
+    try:
+        root = ElementTree.parse(path).getroot()
+        for layer in root.findall("layers/layer"):
+            node = graph.node.add(name=layer.attrib["name"], op=layer.get("type", ""))
+            settings = [setting for data in layer.findall("data") for setting in data.items()]
+            node.attr["parameters"].s = ", ".join(map("=".join, settings)).encode()
+            nodes[layer.attrib["id"]] = node
+        for edge in root.findall("edges/edge"):
+            nodes[edge.attrib["to-layer"]].input.append(nodes[edge.attrib["from-layer"]].name)
+    except (ElementTree.ParseError, KeyError) as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise CannotLog(f"{_show(path)} is not an OpenVINO model ({reason}). {_NOTHING}") from error
+    if not nodes:
+        raise CannotLog(f"{_show(path)} is not an OpenVINO model: it has no layers. {_NOTHING}")
+    return bytes(graph.SerializeToString())
+
+
+def _show(path: str | os.PathLike[str]) -> str:
+    return escape(os.fspath(path))
 
 
 def _describe(given: Any) -> str:

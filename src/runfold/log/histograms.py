@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
+import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from runfold.errors import CannotLog
 from runfold.events import values
-from runfold.log.arrays import as_array, refuse
+from runfold.log.arrays import as_array, as_number, as_real, refuse, tell
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -30,17 +31,15 @@ class Histogram(NamedTuple):
 
 
 def finite_numbers(given: Any, tag: str) -> tuple[NDArray[np.float64], int]:
-    """The finite numbers of an array in one row, and how many others there were.
+    """Return the finite numbers of an array in one row, and how many others there were.
 
-    Raises CannotLog for an array of which nothing is left.
+    Raises CannotLog if the array holds no finite number.
     """
-    array = as_array(given, tag, "values")
-    if array.dtype.kind == "c":
-        raise CannotLog(refuse(tag, "values", given, "they are complex numbers"))
+    array = as_real(given, tag, "values")
     if array.size == 0:
         raise CannotLog(refuse(tag, "values", given, "it is empty"))
     numbers: NDArray[np.float64] = array.astype(np.float64).reshape(-1)
-    # The two ends tell at once whether all is well: NaN and infinity come out there.
+    # NaN and infinity show at the two ends, so most arrays need no second look.
     if np.isfinite(numbers.min()) and np.isfinite(numbers.max()):
         return numbers, 0
     finite = numbers[np.isfinite(numbers)]
@@ -50,26 +49,22 @@ def finite_numbers(given: Any, tag: str) -> tuple[NDArray[np.float64], int]:
 
 
 def count(numbers: NDArray[np.float64], tag: str, bins: Any, max_bins: Any = None) -> Histogram:
-    """The histogram of a row of finite numbers.
+    """Return the histogram of a row of finite numbers.
 
-    `bins` is "tensorflow" or what `numpy.histogram` takes. As in torch, more than
-    `max_bins` bins are joined by as many as go into their number, so that up to
-    twice as many may remain. Raises CannotLog, which names the argument.
+    `bins` is "tensorflow" or what `numpy.histogram` accepts. As in torch, more than
+    `max_bins` bins are joined in equal groups, so that up to twice as many may remain.
+    Numbers outside all bins leave one empty bucket, with a warning. Raises CannotLog,
+    which names the argument.
     """
-    counts, limits = _count(numbers, tag, bins)
-    if max_bins is not None:
-        if not isinstance(max_bins, int | np.integer) or max_bins < 1:
-            raise CannotLog(refuse(tag, "max_bins", max_bins, "a whole number from 1 on is meant"))
-        if len(counts) > max_bins:
-            width = len(counts) // int(max_bins)
-            counts = np.add.reduceat(counts, np.arange(0, len(counts), width))
-            limits = np.append(limits[:-1:width], limits[-1])
+    counts, limits = _join(*_count(numbers, tag, bins), tag, max_bins)
     filled = np.flatnonzero(counts)
-    if not filled.size:
-        raise CannotLog(refuse(tag, "values", numbers, "all numbers lie outside the bins"))
-    first, last = filled[0], filled[-1]
-    # Only right limits are stored: an empty bucket in front holds the leftmost one.
-    counts = np.concatenate([[0], counts[first : last + 1]])
+    if filled.size:
+        first, last = filled[0], filled[-1]
+        # Only right limits are stored: an empty bucket in front holds the leftmost one.
+        counts, limits = np.append(0, counts[first : last + 1]), limits[first : last + 2]
+    else:
+        tell(tag, "values", "are all outside the bins, which stay empty")
+        counts, limits = np.zeros(1), limits[-1:]
     with np.errstate(over="ignore", invalid="ignore"):
         total, squares = float(numbers.sum()), float(numbers.dot(numbers))
     return Histogram(
@@ -78,13 +73,13 @@ def count(numbers: NDArray[np.float64], tag: str, bins: Any, max_bins: Any = Non
         len(numbers),
         total,
         squares,
-        limits[first : last + 2],
+        limits,
         counts,
     )
 
 
 def encode(tag: str, counted: Histogram) -> bytes:
-    """The `Summary.Value` of a histogram, as torch stores it."""
+    """Return the `Summary.Value` of a histogram, as torch stores it."""
     low, high, num, total, squares, limits, counts = counted
     return values.histogram(tag, low, high, num, total, squares, limits, counts)
 
@@ -93,13 +88,29 @@ def _count(numbers: NDArray[np.float64], tag: str, bins: Any) -> tuple[NDArray[A
     if not isinstance(bins, str | int):
         bins = as_array(bins, tag, "bins")
         if np.isnan(bins).any():
-            raise CannotLog(refuse(tag, "bins", bins, "a limit cannot be NaN"))
+            raise CannotLog(refuse(tag, "bins", bins, "a limit is NaN"))
     try:
         edges = default_limits() if isinstance(bins, str) and bins == TENSORFLOW else bins
         counts, limits = np.histogram(numbers, bins=edges)
     except (ValueError, TypeError, IndexError, OverflowError, MemoryError) as error:
         raise CannotLog(refuse(tag, "bins", bins, str(error).rstrip("."))) from error
+    if not len(counts):
+        raise CannotLog(refuse(tag, "bins", bins, "expected at least two limits"))
     return counts, limits
+
+
+def _join(
+    counts: NDArray[Any], limits: NDArray[Any], tag: str, max_bins: Any
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return fewer bins where there are more than `max_bins`. Raises CannotLog."""
+    most = math.inf if max_bins is None else as_number(max_bins, tag, "max_bins")
+    if not len(counts) > most:
+        return counts, limits
+    if most < 1:
+        raise CannotLog(refuse(tag, "max_bins", max_bins, "expected a positive number"))
+    width = len(counts) // int(most)
+    joined = np.add.reduceat(counts, np.arange(0, len(counts), width))
+    return joined, np.append(limits[:-1:width], limits[-1])
 
 
 @functools.cache

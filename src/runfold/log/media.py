@@ -1,7 +1,7 @@
 """Pictures, figures, films, sound and text.
 
-What encodes them is imported when it is first used: a program that logs numbers is not
-to wait for it.
+The encoders are imported when they are first used, so that a program that logs only
+numbers does not wait for them.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 class Media(EventWriter):
     """The methods of SummaryWriter for these.
 
-    Each raises CannotLog, which names the tag and the argument, for what cannot
-    be logged; nothing is logged then, and nothing logged before is lost.
+    Each raises CannotLog, which names the tag and the argument, for a value that
+    cannot be logged. The call then logs nothing; what was logged before is kept.
     """
 
     @guarded
@@ -35,16 +35,17 @@ class Media(EventWriter):
         walltime: float | None = None,
         dataformats: str = "CHW",
     ) -> None:
-        """Log a picture of 1, 3 or 4 channels.
+        """Log a picture of 1 (grey), 2 (grey and opacity), 3 or 4 channels.
 
-        Bytes reach from 0 to 255, all other numbers from 0 to 1; what lies beyond
-        is clipped. `dataformats` names the axes in their order, such as "HWC" or "HW".
+        Bytes range from 0 to 255, all other numbers from 0 to 1; values beyond are
+        clipped. `dataformats` names the axes in their order, such as "HWC" or "HW".
         """
         from runfold.log.pictures import as_picture, encode_picture
 
         if self._is_heard():
-            pixels = as_picture(img_tensor, as_tag(tag), dataformats=dataformats)
-            self.add_value(tag, encode_picture(tag, pixels), global_step, walltime)
+            name = self._tag(tag)
+            pixels = as_picture(img_tensor, name, dataformats=dataformats)
+            self.add_value(name, encode_picture(name, pixels), global_step, walltime)
 
     @guarded
     def add_images(
@@ -55,12 +56,17 @@ class Media(EventWriter):
         walltime: float | None = None,
         dataformats: str = "NCHW",
     ) -> None:
-        """Log a batch of pictures as one grid, eight in a row."""
+        """Log a batch of pictures as one grid, eight in a row.
+
+        `dataformats` names the axes of an array. For a list of pictures, it may name the
+        axes of one picture: "CHW" or "HWC".
+        """
         from runfold.log.pictures import as_picture, encode_picture
 
         if self._is_heard():
-            pixels = as_picture(img_tensor, as_tag(tag), dataformats=dataformats)
-            self.add_value(tag, encode_picture(tag, pixels), global_step, walltime)
+            name = self._tag(tag)
+            pixels = as_picture(img_tensor, name, dataformats=dataformats)
+            self.add_value(name, encode_picture(name, pixels), global_step, walltime)
 
     @guarded
     def add_image_with_boxes(
@@ -70,8 +76,8 @@ class Media(EventWriter):
         box_tensor: Any,
         global_step: Any = None,
         walltime: float | None = None,
-        rescale: float = 1,
-        dataformats: str = "CHW",
+        rescale: float | str = 1,
+        dataformats: Any = "CHW",
         labels: str | Sequence[Any] | None = None,
         *,
         scores: Any = None,
@@ -80,30 +86,39 @@ class Media(EventWriter):
     ) -> None:
         """Log a picture with boxes, drawn for TensorBoard and kept as data.
 
-        `Runs.boxes()` gives the boxes back, and the picture without them.
+        `Runs.boxes()` returns the boxes, and the picture without them.
+
+        The last three positional arguments may also come in tensorboardX's order:
+        `dataformats`, then `labels`.
 
         Args:
             tag: where TensorBoard shows the drawn picture.
             img_tensor: the picture, as for `add_image`.
-            box_tensor: a row x1, y1, x2, y2 for each box, in pixels.
-            global_step: the step.
-            walltime: the time, in seconds; now by default.
-            rescale: the stored picture is so many times larger; boxes keep their numbers.
+            box_tensor: one row x1, y1, x2, y2 per box, in pixels. More columns are ignored.
+            global_step: the step. Default: 0.
+            walltime: seconds since 1970. Default: now.
+            rescale: enlarge the stored picture by this factor; boxes keep their numbers.
             dataformats: the axes of the picture.
-            labels: one for each box, of any type; written beside it, and the colour's cause.
-            scores: one for each box, written behind its label.
-            colors: one for each box, one for all, or one for each label in a mapping:
-                names, "#rrggbb" or three numbers. By default each label has its own.
-            masks: (boxes, height, width), of bools, or numbers that are true above 0.5.
+            labels: one per box, of any type. It is written next to the box and decides
+                its colour.
+            scores: one per box, written after its label.
+            colors: one per box, one for all, or a mapping with one per label: names,
+                "#rrggbb" or three numbers. Default: one colour per label.
+            masks: (boxes, height, width), of bools, or of numbers that are true above 0.5.
         """
         from runfold.log.boxes import encode_boxes
         from runfold.log.pictures import as_picture
 
+        if isinstance(rescale, str):
+            # tensorboardX has `dataformats` and `labels` in these two places.
+            labels = labels if dataformats == "CHW" else dataformats
+            rescale, dataformats = 1, rescale
         if self._is_heard():
-            pixels = as_picture(img_tensor, as_tag(tag), dataformats=dataformats)
-            both = encode_boxes(tag, pixels, box_tensor, rescale, labels, scores, colors, masks)
-            # In one event, so that neither is ever there without the other.
-            self.put("summary", both, self._step(global_step, tag), self._time(walltime, tag))
+            name = as_tag(tag)
+            pixels = as_picture(img_tensor, name, dataformats=dataformats)
+            both = encode_boxes(name, pixels, box_tensor, rescale, labels, scores, colors, masks)
+            # In one event, so that neither exists without the other.
+            self.put("summary", both, self._step(global_step, name), self._time(walltime, name))
 
     @guarded
     def add_figure(
@@ -116,15 +131,16 @@ class Media(EventWriter):
     ) -> None:
         """Log a figure of matplotlib as a picture, or a list of equal size as one grid.
 
-        With `close`, pyplot forgets a figure that it made.
+        With `close`, figures that pyplot made are closed.
         """
         from runfold.log.figures import draw_figures
         from runfold.log.pictures import as_picture, encode_picture
 
         if self._is_heard():
-            drawn = draw_figures(figure, as_tag(tag), close)
-            pixels = as_picture(drawn, tag, "figure", "NHWC" if drawn.ndim == 4 else "HWC")
-            self.add_value(tag, encode_picture(tag, pixels), global_step, walltime)
+            name = self._tag(tag)
+            drawn = draw_figures(figure, name, close)
+            pixels = as_picture(drawn, name, "figure", "NHWC" if drawn.ndim == 4 else "HWC")
+            self.add_value(name, encode_picture(name, pixels), global_step, walltime)
 
     @guarded
     def add_video(
@@ -143,8 +159,9 @@ class Media(EventWriter):
         from runfold.log.film import encode_film
 
         if self._is_heard():
-            message = encode_film(as_tag(tag), vid_tensor, fps, dataformats)
-            self.add_value(tag, message, global_step, walltime)
+            name = self._tag(tag)
+            message = encode_film(name, vid_tensor, fps, dataformats)
+            self.add_value(name, message, global_step, walltime)
 
     @guarded
     def add_audio(
@@ -162,8 +179,9 @@ class Media(EventWriter):
         from runfold.log.sound import encode_sound
 
         if self._is_heard():
-            message = encode_sound(as_tag(tag), snd_tensor, sample_rate)
-            self.add_value(tag, message, global_step, walltime)
+            name = as_tag(tag)
+            message = encode_sound(name, snd_tensor, sample_rate)
+            self.add_value(name, message, global_step, walltime)
 
     @guarded
     def add_text(
@@ -175,10 +193,10 @@ class Media(EventWriter):
     ) -> None:
         """Log a text, which TensorBoard shows as Markdown, under the tag `<tag>/text_summary`."""
         if self._is_heard():
+            name = as_tag(tag)
             if not isinstance(text_string, str):
-                fact = "a text is a str; log str() of it"
-                raise CannotLog(refuse(as_tag(tag), "text_string", text_string, fact))
-            # Names of files need not have UTF-8.
-            text = utf8(text_string)
-            message = values.text(f"{as_tag(tag)}/text_summary", [text])
-            self.add_value(tag, message, global_step, walltime)
+                fact = "expected a str; log str() of it"
+                raise CannotLog(refuse(name, "text_string", text_string, fact))
+            # Texts may hold names of files, which need not be valid UTF-8.
+            message = values.text(f"{name}/text_summary", [utf8(text_string)])
+            self.add_value(name, message, global_step, walltime)

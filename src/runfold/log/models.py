@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from runfold.log import hparams
-from runfold.log.arrays import warn
+from runfold.log.arrays import as_tag, warn
 from runfold.log.endings import raised_last, raised_now
 from runfold.log.guard import guarded
 from runfold.log.points import Points
@@ -135,6 +135,15 @@ class Models(EventWriter):
             self.put("graph", graph_def, now)
 
     @guarded
+    def add_openvino_graph(self, xmlname: str | os.PathLike[str]) -> None:
+        """Log the graph of an OpenVINO model, from its XML file."""
+        from runfold.log import graph
+
+        if self._is_heard():
+            graph_def, now = graph.read_openvino(xmlname), self._time(None)
+            self.put("graph", graph_def, now)
+
+    @guarded
     def add_embedding(
         self,
         mat: Any,
@@ -151,10 +160,10 @@ class Models(EventWriter):
 
         Args:
             mat: the points, (points, dimensions).
-            metadata: a label for each point, or with a header a row of them.
-            label_img: a picture for each point, (points, channels, height, width), of
+            metadata: one label per point, or with a header one row of labels.
+            label_img: one picture per point, (points, channels, height, width), of
                 uint8, or of floats from 0 to 1.
-            global_step: where it stands; 0 if left out.
+            global_step: the step, or a word for it. Default: 0.
             tag: the name of the embedding.
             metadata_header: the names of the columns of labels.
         """
@@ -162,11 +171,13 @@ class Models(EventWriter):
 
         if not self._is_heard():
             return
-        step = self._step(global_step, tag)
+        name, step = as_tag(tag), global_step
+        if not isinstance(step, str) or step.strip().isdecimal():
+            step = self._step(step, name)
         try:
             with self.lock:
                 embedding.write_files(
-                    self.folder, tag, step, mat, metadata, metadata_header, label_img
+                    self.folder, name, step, mat, metadata, metadata_header, label_img
                 )
         except OSError as error:
             if self._on_error == "raise":
@@ -187,20 +198,20 @@ class Models(EventWriter):
         """Log a mesh, or without faces a cloud of points.
 
         Args:
-            tag: its name.
+            tag: the name of the mesh.
             vertices: coordinates, (batch, vertices, 3).
             colors: of each vertex, (batch, vertices, 3), from 0 to 255.
             faces: the three vertices of each triangle, (batch, triangles, 3).
             config_dict: classes of three.js and their settings.
-            global_step: where it stands; 0 if left out.
-            walltime: seconds since 1970; now if left out.
+            global_step: the step. Default: 0.
+            walltime: seconds since 1970. Default: now.
         """
         from runfold.log import mesh
 
         if self._is_heard():
-            parts = mesh.encode(tag, vertices, colors, faces, config_dict)
-            step, at = self._step(global_step, tag), self._time(walltime, tag)
-            self.put("summary", parts, step, at)
+            name = as_tag(tag)
+            parts = mesh.encode(name, vertices, colors, faces, config_dict)
+            self.put("summary", parts, self._step(global_step, name), self._time(walltime, name))
 
     def __exit__(self, *raised: object) -> None:
         error = raised[1] if len(raised) > 1 else None

@@ -46,26 +46,26 @@ class Numbers(Scalars):
         walltime: float | None = None,
         max_bins: int | None = None,
     ) -> None:
-        """Log how the numbers of an array are spread.
+        """Log a histogram of an array's numbers.
 
-        NaN and infinite ones are left out, and a warning tells of it once a tag.
+        NaN and infinite numbers are left out, with one warning per tag.
 
         Args:
-            tag: the name of its series.
+            tag: the name of the series.
             values: an array of any shape.
-            global_step: where it stands; 0 if left out.
-            bins: "tensorflow", or what `numpy.histogram` takes: another rule's name,
-                a number of bins, or their limits.
-            walltime: seconds since 1970; now if left out.
-            max_bins: join bins where there are more.
+            global_step: the step. Default: 0.
+            bins: "tensorflow", or what `numpy.histogram` accepts: the name of another
+                rule, a number of bins, or their limits.
+            walltime: seconds since 1970. Default: now.
+            max_bins: join bins if there are more.
         """
         if self._is_heard():
-            name = as_tag(tag)
+            name = self._tag(tag)
             numbers, left_out = histograms.finite_numbers(values, name)
             counted = histograms.count(numbers, name, bins, max_bins)
             self.add_value(name, histograms.encode(name, counted), global_step, walltime)
             if left_out:
-                self._tell_left_out(name, f"{left_out:,} of the values are NaN or infinite")
+                self._warn_left_out(name, f"{left_out:,} of the values are NaN or infinite")
 
     @guarded
     def add_histogram_raw(
@@ -83,7 +83,8 @@ class Numbers(Scalars):
     ) -> None:
         """Log a histogram that was counted elsewhere: `bucket_counts[i]` up to `bucket_limits[i]`.
 
-        `min`, `max`, `num`, `sum` and `sum_squares` are of the numbers that were counted.
+        `min`, `max`, `num`, `sum` and `sum_squares` describe the numbers that were counted;
+        None is stored as 0.
         """
         if not self._is_heard():
             return
@@ -91,14 +92,18 @@ class Numbers(Scalars):
         limits = as_row(bucket_limits, name, "bucket_limits")
         counts = as_row(bucket_counts, name, "bucket_counts")
         if len(limits) != len(counts):
-            reason = f"{len(counts)} counts do not go with {len(limits)} limits"
+            reason = f"it has {len(counts)} counts for {len(limits)} limits"
             raise CannotLog(refuse(name, "bucket_counts", bucket_counts, reason))
+
+        def read(value: Any, argument: str) -> float:
+            return 0.0 if value is None else as_number(value, name, argument)
+
         counted = histograms.Histogram(
-            as_number(min, name, "min"),
-            as_number(max, name, "max"),
-            as_number(num, name, "num"),
-            as_number(sum, name, "sum"),
-            as_number(sum_squares, name, "sum_squares"),
+            read(min, "min"),
+            read(max, "max"),
+            read(num, "num"),
+            read(sum, "sum"),
+            read(sum_squares, "sum_squares"),
             limits,
             counts,
         )
@@ -117,17 +122,17 @@ class Numbers(Scalars):
     ) -> None:
         """Log precision and recall of a classifier over its thresholds.
 
-        Predictions that are not from 0 to 1 are left out, and a warning tells of it
-        once a tag.
+        Predictions that are not from 0 to 1, or whose label or weight is NaN, are left
+        out, with one warning per tag.
 
         Args:
-            tag: the name of its series.
-            labels: what is true: 0 or 1, or False or True, for each prediction.
-            predictions: the probabilities that were given to 1.
-            global_step: where it stands; 0 if left out.
-            num_thresholds: up to 127, as in torch; more than that means 127.
-            weights: how much each prediction counts; 1 if left out.
-            walltime: seconds since 1970; now if left out.
+            tag: the name of the series.
+            labels: the truth, 0 or 1, or False or True, for each prediction.
+            predictions: the predicted probabilities of 1.
+            global_step: the step. Default: 0.
+            num_thresholds: at most 127 are used, as in torch.
+            weights: how much each prediction counts. Default: 1.
+            walltime: seconds since 1970. Default: now.
         """
         if self._is_heard():
             name = as_tag(tag)
@@ -135,7 +140,7 @@ class Numbers(Scalars):
             rows, left_out = pr_curve.count_curve(name, labels, predictions, thresholds, weights)
             self.add_value(name, encode.pr_curve(name, rows, thresholds), global_step, walltime)
             if left_out:
-                self._tell_left_out(name, f"{left_out:,} of the predictions are not from 0 to 1")
+                self._warn_left_out(name, f"{left_out:,} of the predictions are not from 0 to 1")
 
     @guarded
     def add_pr_curve_raw(
@@ -152,20 +157,23 @@ class Numbers(Scalars):
         weights: Any = None,
         walltime: float | None = None,
     ) -> None:
-        """Log a PR curve that was counted elsewhere: rows with a number for each threshold.
+        """Log a PR curve that was counted elsewhere: rows with one number per threshold.
 
-        `weights` is taken for torch's sake; it says nothing here.
+        `weights` is accepted as in torch, and ignored as there.
         """
         if self._is_heard():
             name = as_tag(tag)
-            thresholds = pr_curve.limit_thresholds(num_thresholds, name)
+            thresholds = pr_curve.limit_thresholds(num_thresholds, name, least=0)
             positive = true_positive_counts, false_positive_counts
             negative = true_negative_counts, false_negative_counts
             rows = pr_curve.stack_rows(name, (*positive, *negative, precision, recall))
             self.add_value(name, encode.pr_curve(name, rows, thresholds), global_step, walltime)
 
-    def _tell_left_out(self, tag: str, fact: str) -> None:
-        """Warn of numbers that are left out, once for each tag."""
+    def _warn_left_out(self, tag: str, fact: str) -> None:
+        """Warn about numbers that were left out, once per tag."""
         if tag not in self._told_of_nan:
             self._told_of_nan.add(tag)
-            warn(f"Tag '{escape(tag)}': {fact}. They are left out; later ones are not told of.")
+            warn(
+                f"Tag '{escape(tag)}': {fact}. They were left out; further ones of this tag are "
+                "not reported."
+            )

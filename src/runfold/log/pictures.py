@@ -9,7 +9,7 @@ import numpy as np
 from runfold.errors import CannotLog
 from runfold.events import values
 from runfold.events.kinds.image import as_png
-from runfold.log.arrays import as_array, refuse, tell
+from runfold.log.arrays import as_real, refuse, tell
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,20 +25,20 @@ _COLUMNS = 8
 def as_picture(
     value: Any, tag: str, argument: str = "img_tensor", dataformats: str = "CHW"
 ) -> Pixels:
-    """The pixels of an array, or of a batch as one grid: (height, width, 3 or 4).
+    """Return the pixels of an array, or of a batch as one grid: (height, width, 2 to 4).
 
-    `dataformats` names the axes: H, W, C and N in any order, C and N where there
-    are such. Bytes are taken as they are; other numbers reach from 0 to 1, and
-    what lies beyond is clipped. A single channel becomes three equal ones, as
-    torch does it. NaN becomes black, with a warning. Raises CannotLog, which
-    names the tag and the argument.
+    `dataformats` names the axes: H, W, and optionally C and N, in any order; of a list
+    of pictures, it may be the axes of one. Bytes are stored as they are; other numbers
+    range from 0 to 1, and values beyond are clipped. A single channel becomes three
+    equal ones, as in torch; of two, the second is opacity. NaN becomes black, with a
+    warning. Raises CannotLog, which names the tag and the argument.
     """
-    array = arrange(value, tag, argument, dataformats, ("HW", "HWC", "NHWC"))
-    if array.ndim == 2:
-        array = array[:, :, None]
+    array, axes = arrange(value, tag, argument, dataformats, ("HW", "HWC", "NHW", "NHWC"))
+    if "C" not in axes:
+        array = array[..., None]
     channels = array.shape[-1]
-    if channels not in (1, 3, 4):
-        fact = f"it has {channels} channels, and pictures have 1, 3 or 4; {_explain(dataformats)}"
+    if channels not in (1, 2, 3, 4):
+        fact = f"it has {channels} channels, and pictures have 1 to 4; {_explain(axes)}"
         raise CannotLog(refuse(tag, argument, value, fact))
     pixels = as_bytes(array, tag, argument)
     if channels == 1:
@@ -48,33 +48,34 @@ def as_picture(
 
 def arrange(
     value: Any, tag: str, argument: str, dataformats: Any, orders: Sequence[str]
-) -> NDArray[Any]:
-    """The array with its axes in that of the orders which has the same letters.
+) -> tuple[NDArray[Any], str]:
+    """Return the array with its axes in the one of the orders that has the same letters.
 
-    Raises CannotLog for axes that do not fit, and for an array without elements.
+    Also returns the axes as given. Raises CannotLog for axes that do not fit, and for an
+    array without elements.
     """
+    array = as_real(value, tag, argument)
     given = dataformats.upper() if isinstance(dataformats, str) else ""
+    if isinstance(value, list | tuple) and array.ndim == len(given) + 1:
+        given = f"N{given}"
     order = next((order for order in orders if sorted(order) == sorted(given)), None)
     if order is None:
-        known = " or ".join(orders)
-        raise CannotLog(refuse(tag, "dataformats", dataformats, f"it is {known}, in any order"))
-    array = as_array(value, tag, argument)
+        fact = f"expected {' or '.join(orders)}, in any order"
+        raise CannotLog(refuse(tag, "dataformats", dataformats, fact))
     if array.ndim != len(order):
         fact = f"its shape is {array.shape}; {_explain(given)}"
         raise CannotLog(refuse(tag, argument, value, fact))
     if not array.size:
         raise CannotLog(refuse(tag, argument, value, f"it is empty, of shape {array.shape}"))
-    if array.dtype.kind == "c":
-        raise CannotLog(refuse(tag, argument, value, "its numbers are complex"))
-    return array.transpose([given.index(letter) for letter in order])
+    return array.transpose([given.index(letter) for letter in order]), given
 
 
 def as_bytes(array: NDArray[Any], tag: str, argument: str) -> Pixels:
-    """Numbers from 0 to 1 as bytes, rounded and clipped as torch does it; bytes as they are."""
+    """Return numbers from 0 to 1 as bytes, rounded and clipped as in torch; bytes as they are."""
     if array.dtype == np.uint8:
         return array
     if array.dtype.kind in "iu" and array.max() > 1:
-        # Only bytes count to 255, in torch too; where others do, all is white.
+        # Only bytes range to 255, in torch too; other integers beyond 1 are all white.
         tell(tag, argument, f"is {array.dtype} and clipped at 1; give uint8 for 0 to 255")
     with np.errstate(over="ignore"):  # float64 beyond float32 is clipped like all else
         scaled = array.astype(np.float32) * np.float32(255)
@@ -85,7 +86,7 @@ def as_bytes(array: NDArray[Any], tag: str, argument: str) -> Pixels:
 
 
 def encode_picture(tag: str, pixels: Pixels) -> bytes:
-    """The `Summary.Value` of a picture, as a PNG file."""
+    """Return the `Summary.Value` of a picture, as a PNG file."""
     import PIL.Image
 
     height, width, channels = pixels.shape

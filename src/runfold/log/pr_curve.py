@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from runfold.errors import CannotLog
-from runfold.log.arrays import as_array, refuse
+from runfold.log.arrays import as_number, as_real, as_row, refuse
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# As many as torch and tensorboardX write at most, whatever is asked for.
+# torch and tensorboardX never write more, whatever number is given.
 MOST_THRESHOLDS = 127
 ROWS = (
     "true_positive_counts",
@@ -24,44 +24,34 @@ ROWS = (
 )
 
 
-def limit_thresholds(asked: Any, tag: str) -> int:
-    """The number of thresholds that is meant. Raises CannotLog."""
-    if not isinstance(asked, int | np.integer) or isinstance(asked, bool) or asked < 1:
-        reason = "a whole number from 1 on is meant"
-        raise CannotLog(refuse(tag, "num_thresholds", asked, reason))
-    return min(int(asked), MOST_THRESHOLDS)
+def limit_thresholds(given: Any, tag: str, least: int = 1) -> int:
+    """Return the number of thresholds, at most 127. Raises CannotLog."""
+    count = min(as_number(given, tag, "num_thresholds"), MOST_THRESHOLDS)
+    if not (count >= least and count == int(count)):
+        reason = f"expected a whole number of at least {least}"
+        raise CannotLog(refuse(tag, "num_thresholds", given, reason))
+    return int(count)
 
 
 def count_curve(
     tag: str, labels: Any, predictions: Any, thresholds: int, weights: Any = None
 ) -> tuple[NDArray[np.float64], int]:
-    """The six rows of a curve (see `ROWS`), and how many predictions no threshold holds.
+    """Return the six rows of a curve (see `ROWS`), and how many predictions were left out.
 
-    A prediction counts at all thresholds up to it; those that are not from 0 to 1
-    are left out. Raises CannotLog, which names the argument.
+    A prediction counts at all thresholds up to it. Predictions that are not from 0 to
+    1 are left out, and those whose label or weight is NaN. Raises CannotLog, which names
+    the argument.
     """
-    scores = as_array(predictions, tag, "predictions")
-    if not scores.size:
-        raise CannotLog(refuse(tag, "predictions", predictions, "it is empty"))
-    truth = _real(labels, tag, "labels")
-    if truth.shape != scores.shape:
-        reason = f"its shape {truth.shape} is not {scores.shape}, that of predictions"
-        raise CannotLog(refuse(tag, "labels", labels, reason))
-    weight = np.float64(1) if weights is None else _real(weights, tag, "weights")
-    if weight.shape not in ((), (1,), scores.shape):
-        reason = f"its shape {weight.shape} is not {scores.shape}, that of predictions"
-        raise CannotLog(refuse(tag, "weights", weights, reason))
-    if scores.dtype.kind == "c":
-        raise CannotLog(refuse(tag, "predictions", predictions, "they are complex numbers"))
+    scores = as_real(predictions, tag, "predictions")
+    truth = as_real(labels, tag, "labels").astype(np.float64)
+    weight = np.float64(1) if weights is None else as_real(weights, tag, "weights").astype(float)
+    positives, negatives = _weigh(tag, scores.shape, truth, weight)
     with np.errstate(over="ignore", invalid="ignore"):
-        index = np.floor(scores * (thresholds - 1))
-        is_inside = (index >= 0) & (index < thresholds)
-    if not is_inside.any():
-        reason = "none is a probability, from 0 to 1"
-        raise CannotLog(refuse(tag, "predictions", predictions, reason))
+        index = np.asarray(np.floor(scores * (thresholds - 1)))
+        is_inside = (index >= 0) & (index < thresholds) & ~np.isnan(positives)
     bucket = index[is_inside].astype(np.intp)
-    positive = np.bincount(bucket, (truth * weight)[is_inside], thresholds)
-    negative = np.bincount(bucket, ((1 - truth) * weight)[is_inside], thresholds)
+    positive = np.bincount(bucket, positives[is_inside], thresholds)
+    negative = np.bincount(bucket, negatives[is_inside], thresholds)
     # How many are at or above each threshold.
     tp, fp = np.cumsum(positive[::-1])[::-1], np.cumsum(negative[::-1])[::-1]
     tn, fn = fp[0] - fp, tp[0] - tp
@@ -72,21 +62,28 @@ def count_curve(
 
 
 def stack_rows(tag: str, rows: tuple[Any, ...]) -> NDArray[np.float64]:
-    """Six rows of a curve as they were given. Raises CannotLog, which names the argument."""
-    found = [_real(row, tag, name, may_be_nan=True) for name, row in zip(ROWS, rows, strict=True)]
+    """Return six given rows of a curve as one array. Raises CannotLog, which names the argument."""
+    found = [
+        as_row(row, tag, name).astype(np.float64) for name, row in zip(ROWS, rows, strict=True)
+    ]
     for name, given, row in zip(ROWS, rows, found, strict=True):
-        if row.ndim != 1 or row.shape != found[0].shape:
-            reason = f"its shape {row.shape} is not that of a row of {found[0].size} numbers"
+        if row.shape != found[0].shape:
+            reason = f"it has {row.size} numbers, and {ROWS[0]} has {found[0].size}"
             raise CannotLog(refuse(tag, name, given, reason))
-    if not found[0].size:
-        raise CannotLog(refuse(tag, ROWS[0], rows[0], "it is empty"))
     return np.stack(found)
 
 
-def _real(value: Any, tag: str, argument: str, *, may_be_nan: bool = False) -> NDArray[np.float64]:
-    array = as_array(value, tag, argument)
-    if array.dtype.kind == "c":
-        raise CannotLog(refuse(tag, argument, value, "they are complex numbers"))
-    if not may_be_nan and np.isnan(array).any():
-        raise CannotLog(refuse(tag, argument, value, "it holds NaN"))
-    return array.astype(np.float64)
+def _weigh(
+    tag: str, shape: tuple[int, ...], truth: NDArray[np.float64], weight: Any
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return what each prediction adds to the positives and the negatives. Raises CannotLog."""
+    try:
+        with np.errstate(over="ignore", invalid="ignore"):
+            positives, negatives = np.asarray(truth * weight), np.asarray((1 - truth) * weight)
+    except ValueError:
+        positives = negatives = np.empty(0)
+    if positives.shape != shape:
+        argument, given = ("weights", weight) if truth.shape == shape else ("labels", truth)
+        reason = f"its shape {given.shape} does not fit {shape}, that of predictions"
+        raise CannotLog(refuse(tag, argument, given, reason))
+    return positives, negatives

@@ -1,10 +1,9 @@
-"""Scalars many at a time: one step, one series, one chart; and out again as JSON."""
+"""Many scalars at a time: of one step, one series, one chart; and exported as JSON."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -12,13 +11,13 @@ import numpy as np
 
 from runfold.errors import CannotLog
 from runfold.events import values as encode
-from runfold.log.arrays import as_number, as_row, as_step, as_tag, as_time, refuse
-from runfold.log.charts import UNTITLED, Charts, read_chart, read_layout
+from runfold.log.arrays import as_number, as_row, as_tag, as_time, read_step, refuse
+from runfold.log.charts import UNTITLED, Charts, read_layout
 from runfold.log.guard import guarded
 from runfold.log.writer import EventWriter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from typing import Self
 
     from numpy.typing import NDArray
@@ -27,9 +26,10 @@ if TYPE_CHECKING:
 class Scalars(EventWriter):
     """The methods of SummaryWriter for these."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        # Before the file is begun: the thread that writes it asks for the charts.
+    def __init__(self, *args: Any, clean_tags: bool = False, **kwargs: Any) -> None:
+        # Before the file is begun: the thread that writes it needs the charts.
         self._charts = Charts()
+        self.clean_tags = clean_tags
         super().__init__(*args, **kwargs)
 
     @guarded
@@ -47,17 +47,16 @@ class Scalars(EventWriter):
         """
         if not self._is_heard():
             return
-        name = as_tag(main_tag, "main_tag")
-        if not isinstance(tag_scalar_dict, Mapping):
-            raise CannotLog(
-                refuse(name, "tag_scalar_dict", tag_scalar_dict, "numbers by key are meant")
-            )
+        name = self._tag(main_tag, "main_tag")
+        if not hasattr(tag_scalar_dict, "items"):
+            reason = "expected a dict of numbers by key"
+            raise CannotLog(refuse(name, "tag_scalar_dict", tag_scalar_dict, reason))
         known, new, numbers = self._charts.lines(name), {}, {}
         for key, value in tag_scalar_dict.items():
             tag = known.get(key)
             if tag is None:
                 key = as_tag(key, "tag_scalar_dict")
-                tag = new[key] = f"{name}/{key}" if name else key
+                tag = new[key] = self._tag(f"{name}/{key}" if name else key)
             is_checked = self._on_error == "raise"
             numbers[tag] = as_number(value, tag, "tag_scalar_dict") if is_checked else value
         self.log(numbers, self._step(global_step, name), walltime)
@@ -99,7 +98,7 @@ class Scalars(EventWriter):
         """
         if not self._is_heard():
             return
-        name = as_tag(tag)
+        name = self._tag(tag)
         index, numbers = _steps(steps, name), _floats(values, name, "values")
         if wall_times is None:
             times = np.full(len(index), self._time(None))
@@ -122,9 +121,9 @@ class Scalars(EventWriter):
         """Add charts to TensorBoard's custom scalars page: `{category: {title: [kind, tags]}}`.
 
         The kind is "Multiline", whose tags are regular expressions, or "Margin" with
-        the tags of a value and of what lies below and above it. Charts that were
-        added before stay, but for those of the same category and title. Raises
-        CannotLog, and adds none, if one of them cannot be drawn.
+        three tags: of a value, and of its lower and upper bound. Earlier charts stay,
+        except those of the same category and title. Raises CannotLog, and adds none, if
+        one of them cannot be drawn.
         """
         if self._is_heard():
             charts = read_layout(layout)
@@ -182,7 +181,7 @@ class Scalars(EventWriter):
         by an exception, all is as before. It holds for all threads.
         """
         before = self._default_step, self._default_walltime
-        step = before[0] if global_step is None else as_step(global_step, None)
+        step = before[0] if global_step is None else read_step(global_step, None)[0]
         at = before[1] if walltime is None else as_time(walltime, None)
         self._set_defaults(step, at)
         try:
@@ -206,10 +205,14 @@ class Scalars(EventWriter):
     @guarded
     def _add_chart(self, kind: str, tags: Any, category: str, title: str) -> None:
         if self._is_heard():
-            place = f"{as_tag(category, 'category')}/{as_tag(title, 'title')}"
-            chart = read_chart(title, [kind, tags], place, "tags")
+            charts = read_layout({category: {title: [kind, tags]}}, "tags")
             with self.lock:
-                self._charts.add({category: [chart]})
+                self._charts.add(charts)
+
+    def _choose_way(self) -> None:
+        super()._choose_way()
+        # Only the slow path cleans tags.
+        self.is_ready = self.is_ready and not self.clean_tags
 
     def _set_defaults(self, step: int | None, walltime: float | None) -> None:
         with self.lock:
@@ -218,13 +221,13 @@ class Scalars(EventWriter):
 
 
 def _steps(value: Any, tag: str) -> NDArray[np.int64]:
-    """A row of steps. Raises CannotLog for what is no int64."""
+    """Return a row of steps. Raises CannotLog for anything but integers of 64 bits."""
     row = as_row(value, tag, "steps")
     if row.dtype.kind == "f" and not (np.isfinite(row) & (row == np.floor(row))).all():
         raise CannotLog(refuse(tag, "steps", value, "a step is a whole number"))
     # 2**63 itself is a float64, and the first that is too large.
     if row.dtype.kind in "uf" and row.size and (row.max() >= 2**63 or row.min() < -(2**63)):
-        raise CannotLog(refuse(tag, "steps", value, "steps are integers of 64 bits"))
+        raise CannotLog(refuse(tag, "steps", value, "a step has at most 64 bits"))
     return np.ascontiguousarray(row, np.int64)
 
 

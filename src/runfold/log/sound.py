@@ -10,7 +10,7 @@ import numpy as np
 
 from runfold.errors import CannotLog
 from runfold.events import values
-from runfold.log.arrays import as_array, as_number, refuse, tell
+from runfold.log.arrays import as_number, as_real, refuse, tell
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -20,7 +20,7 @@ _HIGHEST_RATE = 2**30 - 1
 
 
 def encode_sound(tag: str, value: Any, sample_rate: Any) -> bytes:
-    """The `Summary.Value` of a clip.
+    """Return the `Summary.Value` of a clip.
 
     Samples are floats from -1 to 1, clipped beyond with a warning, or int16 as
     they are; NaN becomes silence. The shape is that of one channel, however many
@@ -29,7 +29,7 @@ def encode_sound(tag: str, value: Any, sample_rate: Any) -> bytes:
     """
     rate = as_number(sample_rate, tag, "sample_rate")
     if not 1 <= rate <= _HIGHEST_RATE:
-        fact = f"a rate lies between 1 and {_HIGHEST_RATE} samples a second"
+        fact = f"expected 1 to {_HIGHEST_RATE} samples per second"
         raise CannotLog(refuse(tag, "sample_rate", sample_rate, fact))
     samples = _as_samples(value, tag)
     frames, channels = samples.shape
@@ -44,11 +44,9 @@ def encode_sound(tag: str, value: Any, sample_rate: Any) -> bytes:
 
 def _as_samples(value: Any, tag: str) -> NDArray[np.int16]:
     """The samples as (frames, channels), in the order of bytes that WAV has."""
-    array = as_array(value, tag, "snd_tensor")
+    array = as_real(value, tag, "snd_tensor")
     if not array.size:
         raise CannotLog(refuse(tag, "snd_tensor", value, f"it is empty, of shape {array.shape}"))
-    if array.dtype.kind == "c":
-        raise CannotLog(refuse(tag, "snd_tensor", value, "its samples are complex"))
     if array.size == max(array.shape, default=1):
         array = array.reshape(-1, 1)
     elif array.ndim == 2 and array.shape[0] == 2 < array.shape[1]:

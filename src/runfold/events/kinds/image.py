@@ -201,7 +201,7 @@ def _placeholder() -> "PIL.Image.Image":
 def as_png(image: "PIL.Image.Image") -> bytes:
     """The image as a PNG file; in RGB where PNG has no such mode."""
     out = io.BytesIO()
-    (image if image.mode in ("1", "L", "P", "RGB", "RGBA") else image.convert("RGB")).save(
+    (image if image.mode in ("1", "L", "LA", "P", "RGB", "RGBA") else image.convert("RGB")).save(
         out, format="PNG"
     )
     return out.getvalue()
