@@ -59,6 +59,7 @@ class SummaryWriter(Numbers, Media, Models):
         on_error: OnError | None = None,
         rank_zero_only: bool = True,
         is_lazy: bool = False,
+        clean_tags: bool = False,
         **kwargs: object,
     ) -> None:
         """Begin an event file in a folder.
@@ -80,6 +81,8 @@ class SummaryWriter(Numbers, Media, Models):
                 raise here.
             rank_zero_only: in a distributed job, only the first process writes.
             is_lazy: begin the file at the first call, not at once.
+            clean_tags: store tags as tensorboardX does, which replaces characters other than
+                letters, digits and `-_./` by `_`. A call then takes longer.
             kwargs: taken for tensorboardX's sake; a warning names those that ask for something.
         """
         if log_dir is not None and logdir is not None:
@@ -101,6 +104,7 @@ class SummaryWriter(Numbers, Media, Models):
             on_error=on_error,
             is_silent=not write_to_disk or (rank_zero_only and not is_rank_zero()),
             is_lazy=is_lazy,
+            clean_tags=clean_tags,
         )
 
     @property

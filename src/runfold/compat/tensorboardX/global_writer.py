@@ -1,0 +1,67 @@
+"""GlobalSummaryWriter: one writer for several processes, which counts the steps itself."""
+
+from __future__ import annotations
+
+import multiprocessing
+from typing import Any, ClassVar
+
+from runfold.compat.tensorboardX.writer import SummaryWriter
+
+
+class GlobalSummaryWriter:
+    """Logs scalars, pictures and texts from several processes into one run.
+
+    The first value of a tag has step 0, and each further one the next step, whichever
+    process logs it. Make the writer before the processes are forked. Each process
+    writes its own event file in the run's folder.
+
+    Takes the arguments of `SummaryWriter`. `coalesce_process` is ignored, as in
+    tensorboardX.
+    """
+
+    _shared: ClassVar[GlobalSummaryWriter | None] = None
+
+    def __init__(self, *args: Any, coalesce_process: bool = True, **kwargs: Any) -> None:
+        # First, as it forks: no thread of the writer is running yet.
+        self._manager = multiprocessing.Manager()
+        self._steps = self._manager.dict()
+        self._lock = multiprocessing.Lock()
+        self.smw = SummaryWriter(*args, **kwargs)
+
+    def add_scalar(self, tag: str, scalar_value: Any, walltime: float | None = None) -> None:
+        """Log one number at the tag's next step."""
+        self.smw.add_scalar(tag, scalar_value, self._next("scalar", tag), walltime)
+
+    def add_image(
+        self, tag: str, img_tensor: Any, walltime: float | None = None, dataformats: str = "CHW"
+    ) -> None:
+        """Log a picture at the tag's next step."""
+        self.smw.add_image(tag, img_tensor, self._next("image", tag), walltime, dataformats)
+
+    def add_text(self, tag: str, text_string: str, walltime: float | None = None) -> None:
+        """Log a text at the tag's next step."""
+        self.smw.add_text(tag, text_string, self._next("text", tag), walltime)
+
+    @staticmethod
+    def getSummaryWriter() -> GlobalSummaryWriter:  # noqa: N802 - tensorboardX's name
+        """Return the writer that all modules of a program share, in the default folder."""
+        if GlobalSummaryWriter._shared is None:
+            GlobalSummaryWriter._shared = GlobalSummaryWriter()
+        return GlobalSummaryWriter._shared
+
+    @property
+    def file_writer(self) -> Any:
+        """The writer's `file_writer`."""
+        writer: Any = self.smw
+        return writer.file_writer
+
+    def close(self) -> None:
+        """Write everything and close the event file of this process."""
+        self.smw.close()
+
+    def _next(self, kind: str, tag: str) -> int:
+        """Return the next step of a tag, in any process."""
+        with self._lock:
+            step: int = self._steps.get((kind, tag), -1) + 1
+            self._steps[kind, tag] = step
+        return step
