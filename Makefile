@@ -18,6 +18,9 @@ CORE      := $(wildcard src/runfold/core/*.pyx src/runfold/core/*.pxd src/runfol
 SANITIZED := build/sanitized
 FUZZED    := build/fuzz
 PEERS     := build/peers
+# Tests of other packages that pass with Runfold in their place.
+SDISTS    := $(PEERS)/tensorboard_reducer-0.4.0/.unpacked $(PEERS)/tensorboardx-2.6.5/.unpacked
+SUITES    := $(SDISTS) $(PEERS)/pytorch/.unpacked
 # Tests that need nothing but the compiled core and the package's own files.
 CORE_TESTS = $(wildcard tests/test_core_*.py) tests/test_package.py
 
@@ -55,7 +58,7 @@ layers: $(VENV)/.test ## Check that imports point one way
 web: $(PAGE) ## Check the page's sources: types, style, tests
 	cd web && PATH="$(CURDIR)/$(BIN):$$PATH" npm run --silent check && PATH="$(CURDIR)/$(BIN):$$PATH" npm test --silent
 
-pytest: $(VENV)/.test $(PAGE) $(VENV)/.chromium $(PEERS)/tensorboard_reducer-0.4.0/.unpacked ## Run the tests alone
+pytest: $(VENV)/.test $(PAGE) $(VENV)/.chromium $(SUITES) ## Run the tests alone
 	$(BIN)/python -m pytest -n $(JOBS)
 
 sanitize: $(VENV)/.test $(SANITIZED)/.built ## Run the core's tests with all checks and gcc's sanitizers
@@ -120,12 +123,17 @@ $(VENV)/.chromium: | $(VENV)/.python
 	@touch $@
 
 # The tests of a peer come with its source distribution alone.
-$(PEERS)/tensorboard_reducer-%/.unpacked: | $(VENV)/.python
-	@echo "Fetching the tests of tensorboard-reducer $*"
-	@$(PIP) download --no-deps --no-binary :all: --no-build-isolation \
-		--dest $(PEERS) tensorboard-reducer==$*
+$(SDISTS): $(PEERS)/%/.unpacked: | $(VENV)/.python
+	@echo "Fetching the tests of $*"
+	@$(PIP) download --no-deps --no-binary $(firstword $(subst -, ,$*)) --dest $(PEERS) $(subst -,==,$*)
 	@tar -xzf $(@D).tar.gz -C $(PEERS)
 	@touch $@
+
+# torch's own come with Debian's source package alone; where there is none, they are skipped.
+$(PEERS)/pytorch/.unpacked:
+	@echo "Fetching the tests of torch's writer"
+	@if bash tests/fetch_torch_suite.sh $(@D); then touch $@; else \
+		echo "They were not fetched; tests/test_log_torch_suite.py is skipped." >&2; fi
 
 $(SANITIZED)/.built: $(VENV)/.python setup.py $(CORE) $(shell find src -name '*.py')
 	RUNFOLD_CHECKED=1 RUNFOLD_SANITIZE=address,undefined $(BIN)/python setup.py --quiet \
