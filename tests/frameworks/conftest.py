@@ -1,0 +1,91 @@
+"""A training program run twice: once with the original writer, once with Runfold's."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from readings import Reading, read
+
+HERE = Path(__file__).parent
+# Everything that makes two runs of a program differ, or reach out of this machine.
+ENVIRONMENT = {
+    "CUDA_VISIBLE_DEVICES": "",
+    "HF_HUB_OFFLINE": "1",
+    "MKL_NUM_THREADS": "1",
+    "MPLBACKEND": "agg",
+    "OMP_NUM_THREADS": "1",
+    "PYTHONHASHSEED": "0",
+    "TOKENIZERS_PARALLELISM": "false",
+}
+SECONDS = 300
+
+
+@dataclass
+class Trained:
+    """What one program left: its folder, what it logged and what it printed."""
+
+    folder: Path
+    logs: Reading
+    errors: str
+
+    @property
+    def event_files(self) -> list[Path]:
+        """Every event file below the folder."""
+        return sorted(self.folder.rglob("*tfevents*"))
+
+    @property
+    def warnings(self) -> list[str]:
+        """The warnings and everything about Runfold on stderr, without line numbers."""
+        lines = re.findall(r"^.*(?:Warning:|runfold|Runfold).*$", self.errors, re.MULTILINE)
+        return [re.sub(r":\d+: ", ": ", line) for line in lines]
+
+
+@dataclass
+class Pair:
+    """A program with the original writer, and the same program with Runfold's."""
+
+    original: Trained
+    swapped: Trained
+
+
+@pytest.fixture
+def train(tmp_path: Path) -> Callable[..., Pair]:
+    """Run a program of the folder `programs` twice, and return what both runs left."""
+
+    def train_both(program: str, *arguments: str) -> Pair:
+        original, swapped = (
+            run_program(tmp_path / writer, writer, program, *arguments)
+            for writer in ("original", "runfold")
+        )
+        assert original.event_files
+        assert all(".runfold" not in path.name for path in original.event_files)
+        assert swapped.event_files
+        assert all(".runfold" in path.name for path in swapped.event_files)
+        assert [line for line in swapped.warnings if line not in original.warnings] == []
+        return Pair(original, swapped)
+
+    return train_both
+
+
+def run_program(folder: Path, writer: str, program: str, *arguments: str) -> Trained:
+    """Run a program in a new folder; fail with its output unless it ends well."""
+    folder.mkdir()
+    command = [sys.executable, HERE / "swap.py", writer, HERE / "programs" / f"{program}.py"]
+    ended = subprocess.run(
+        [*command, *arguments],
+        cwd=folder,
+        env={**os.environ, **ENVIRONMENT, "XDG_STATE_HOME": str(folder / "state")},
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+    )
+    assert ended.returncode == 0, f"{program} with {writer}:\n{ended.stderr}"
+    assert "Traceback" not in ended.stderr, f"{program} with {writer}:\n{ended.stderr}"
+    return Trained(folder, read(folder), ended.stderr)

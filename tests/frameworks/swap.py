@@ -1,0 +1,39 @@
+"""Runs a program with the original writers, or with Runfold's in their place.
+
+    python swap.py original program.py
+    python swap.py runfold program.py
+
+The program does not know: it imports the writer from torch or tensorboardX.
+"""
+
+import os
+import runpy
+import sys
+
+
+def put_runfold_in_place() -> None:
+    """Replace the class wherever torch and tensorboardX offer it."""
+    import tensorboardX
+    import tensorboardX.writer
+    import torch.utils.tensorboard
+    import torch.utils.tensorboard.writer
+
+    import runfold
+
+    for module in (
+        tensorboardX,
+        tensorboardX.writer,
+        torch.utils.tensorboard,
+        torch.utils.tensorboard.writer,
+    ):
+        module.SummaryWriter = runfold.SummaryWriter
+
+
+if __name__ == "__main__":
+    _, writer, program, *arguments = sys.argv
+    if writer == "runfold":
+        put_runfold_in_place()
+    # As Python itself does for a program that it runs.
+    sys.argv = [program, *arguments]
+    sys.path[0] = os.path.dirname(program)
+    runpy.run_path(program, run_name="__main__")
