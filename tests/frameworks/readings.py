@@ -13,11 +13,14 @@ from tensorboard.backend.event_processing.event_accumulator import (
     STORE_EVERYTHING_SIZE_GUIDANCE,
     EventAccumulator,
 )
+from tensorboard.plugins.custom_scalar import layout_pb2
 from tensorboard.plugins.hparams import plugin_data_pb2
 from tensorboard.util import tensor_util
 
 # One series: its kind and its tag. "metadata" is what the summaries say about a tag.
 Key = tuple[str, str]
+# The layout of the custom-scalars page is read as such.
+LAYOUT = "custom_scalars__config__"
 Reading = dict[str, dict[Key, Any]]
 
 
@@ -50,14 +53,18 @@ def read_run(folder: Path) -> dict[Key, Any]:
         series["histogram", tag] = [
             (event.step, dataclasses.astuple(event.histogram_value)) for event in accumulator.Histograms(tag)
         ]
-    for tag in tags["tensors"]:
+    for tag in set(tags["tensors"]) - {LAYOUT}:
         series["tensor", tag] = [
             (event.step, tensor_util.make_ndarray(event.tensor_proto).tolist())
             for event in accumulator.Tensors(tag)
         ]
+    if LAYOUT in tags["tensors"]:
+        (event,) = accumulator.Tensors(LAYOUT)
+        series["layout", ""] = decode_layout(event.tensor_proto.string_val[0])
     if tags["graph"]:
         series["graph", ""] = accumulator.Graph().SerializeToString(deterministic=True)
-    for tag, metadata in accumulator.summary_metadata.items():
+    for tag in set(accumulator.summary_metadata) - {LAYOUT}:
+        metadata = accumulator.summary_metadata[tag]
         series["metadata", tag] = decode_metadata(metadata)
     return series
 
@@ -77,28 +84,42 @@ def decode_audio(encoded: bytes) -> tuple[Any, ...]:
         return clip.getparams(), clip.readframes(clip.getnframes())
 
 
-def decode_metadata(metadata: Any) -> Any:
-    """Return what a summary says about its tag; hparams without the time of their session."""
+def decode_layout(encoded: bytes) -> dict[str, dict[str, list[str]]]:
+    """Return the tags of each chart of each category of a custom-scalars layout."""
+    layout = layout_pb2.Layout.FromString(encoded)
+    return {
+        category.title: {
+            chart.title: list(chart.multiline.tag)
+            or [tag for series in chart.margin.series for tag in _margin_tags(series)]
+            for chart in category.chart
+        }
+        for category in layout.category
+    }
+
+
+def _margin_tags(series: Any) -> tuple[str, str, str]:
+    return series.value, series.lower, series.upper
+
+
+def decode_metadata(metadata: Any) -> dict[str, Any]:
+    """Return what a summary says about its tag; hparams without the times of their session."""
     plugin = metadata.plugin_data.plugin_name
     if plugin != "hparams":
-        return plugin, metadata.plugin_data.content, metadata.display_name
-    content = plugin_data_pb2.HParamsPluginData.FromString(metadata.plugin_data.content)
-    part = content.WhichOneof("data")
+        content = metadata.plugin_data.content
+        return {"plugin": plugin, "content": content, "name": metadata.display_name}
+    data = plugin_data_pb2.HParamsPluginData.FromString(metadata.plugin_data.content)
+    part = data.WhichOneof("data")
     if part == "session_start_info":
-        values = content.session_start_info.hparams
-        return plugin, part, {name: _value(values[name]) for name in values}
+        values = data.session_start_info.hparams
+        return {"hparams": {name: value_of(values[name]) for name in values}}
     if part == "session_end_info":
-        return plugin, part, content.session_end_info.status
-    return plugin, part, _experiment(content.experiment)
+        return {"status": data.session_end_info.status}
+    return {
+        "hparams": {info.name: info.type for info in data.experiment.hparam_infos},
+        "metrics": sorted((info.name.group, info.name.tag) for info in data.experiment.metric_infos),
+    }
 
 
-def _value(value: Any) -> Any:
+def value_of(value: Any) -> Any:
     """Return the number, string or boolean in a protobuf value."""
     return getattr(value, value.WhichOneof("kind"))
-
-
-def _experiment(experiment: Any) -> Any:
-    """Return the names and types of the hparams, and the tags of the metrics."""
-    hparams = {info.name: info.type for info in experiment.hparam_infos}
-    metrics = [(info.name.group, info.name.tag) for info in experiment.metric_infos]
-    return hparams, sorted(metrics)

@@ -1,0 +1,83 @@
+"""What Runfold writes on purpose where the original writes something else.
+
+Each function takes what was read from the original's logs and returns what
+Runfold's logs must hold instead, so that a test can compare all of it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from readings import Reading
+
+BOOLEAN = 2  # DATA_TYPE_BOOL of TensorBoard's hparams
+
+
+def steps_only(logs: Reading, *tags: str) -> Reading:
+    """Return the logs with only the steps of scalars that hold measured times.
+
+    Two runs of a program never take exactly the same time.
+    """
+    return {
+        run: {
+            (kind, tag): [step for step, _ in points] if tag in tags else points
+            for (kind, tag), points in series.items()
+        }
+        for run, series in logs.items()
+    }
+
+
+def rename_runs(logs: Reading, pattern: str, name: str) -> Reading:
+    """Return the logs with one name for folders that are named by the time."""
+    return {re.sub(pattern, name, run): series for run, series in logs.items()}
+
+
+def scalars_in_the_run(logs: Reading, run: str, groups: dict[str, Iterable[str]]) -> Reading:
+    """Return the logs with the values of `add_scalars` in the run itself.
+
+    The originals make a folder for each key, `<run>/<main tag>_<key>`. Runfold logs
+    the tags `<main tag>/<key>`, and a layout that draws each group on one chart.
+    """
+    logs = {name: dict(series) for name, series in logs.items()}
+    layout = {}
+    for main_tag, keys in groups.items():
+        for key in keys:
+            folder = logs.pop(f"{run}/{main_tag.replace('/', '_')}_{key}")
+            assert list(folder) == [("scalar", main_tag)]
+            logs[run]["scalar", f"{main_tag}/{key}"] = folder["scalar", main_tag]
+        layout[main_tag] = {main_tag: [f"{re.escape(main_tag)}/{key}$" for key in keys]}
+    logs[run]["layout", ""] = layout
+    return logs
+
+
+def first_trial_in_the_run(logs: Reading, run: str) -> Reading:
+    """Return the logs with the first `add_hparams` in the run itself.
+
+    The originals make a folder named by the time for every call.
+    """
+    logs = {name: dict(series) for name, series in logs.items()}
+    first = min(trial_folders(logs, run))
+    logs[run].update(logs.pop(first))
+    return logs
+
+
+def trial_folders(logs: Reading, run: str) -> list[str]:
+    """Return the runs directly below a run that have hparams, by name."""
+    start = ("metadata", "_hparams_/session_start_info")
+    return sorted(
+        name for name in logs if name.rpartition("/")[0] == run and start in logs[name]
+    )
+
+
+def keep_booleans(logs: Reading, run: str, *names: str) -> Reading:
+    """Return the logs with these hparams as booleans; torch makes numbers of them."""
+    series = dict(logs[run])
+    values = dict(series["metadata", "_hparams_/session_start_info"])
+    experiment = dict(series["metadata", "_hparams_/experiment"])
+    for name in names:
+        values["hparams"] = {**values["hparams"], name: bool(values["hparams"][name])}
+        experiment["hparams"] = {**experiment["hparams"], name: BOOLEAN}
+    series["metadata", "_hparams_/session_start_info"] = values
+    series["metadata", "_hparams_/experiment"] = experiment
+    return {**logs, run: series}
