@@ -11,8 +11,6 @@ from collections.abc import Iterable
 
 from readings import Reading
 
-BOOLEAN = 2  # DATA_TYPE_BOOL of TensorBoard's hparams
-
 
 def steps_only(logs: Reading, *tags: str) -> Reading:
     """Return the logs with only the steps of scalars that hold measured times.
@@ -40,13 +38,14 @@ def scalars_in_the_run(logs: Reading, run: str, groups: dict[str, Iterable[str]]
     the tags `<main tag>/<key>`, and a layout that draws each group on one chart.
     """
     logs = {name: dict(series) for name, series in logs.items()}
-    layout = {}
+    layout: dict[str, dict[str, list[str]]] = {}
     for main_tag, keys in groups.items():
         for key in keys:
             folder = logs.pop(f"{run}/{main_tag.replace('/', '_')}_{key}")
             assert list(folder) == [("scalar", main_tag)]
             logs[run]["scalar", f"{main_tag}/{key}"] = folder["scalar", main_tag]
-        layout[main_tag] = {main_tag: [f"{re.escape(main_tag)}/{key}$" for key in keys]}
+        category = layout.setdefault(main_tag.partition("/")[0], {})
+        category[main_tag] = [f"{re.escape(f'{main_tag}/{key}')}$" for key in keys]
     logs[run]["layout", ""] = layout
     return logs
 
@@ -65,19 +64,23 @@ def first_trial_in_the_run(logs: Reading, run: str) -> Reading:
 def trial_folders(logs: Reading, run: str) -> list[str]:
     """Return the runs directly below a run that have hparams, by name."""
     start = ("metadata", "_hparams_/session_start_info")
-    return sorted(
-        name for name in logs if name.rpartition("/")[0] == run and start in logs[name]
-    )
+    return sorted(name for name in logs if name.rpartition("/")[0] == run and start in logs[name])
+
+
+def without_experiment(logs: Reading, run: str) -> Reading:
+    """Return the logs without the list of metrics of a run whose `add_hparams` named none.
+
+    Without that list TensorBoard takes all scalars of the run as its metrics; torch's
+    empty list makes it show none.
+    """
+    series = dict(logs[run])
+    assert series.pop(("metadata", "_hparams_/experiment"))["metrics"] == []
+    return {**logs, run: series}
 
 
 def keep_booleans(logs: Reading, run: str, *names: str) -> Reading:
     """Return the logs with these hparams as booleans; torch makes numbers of them."""
-    series = dict(logs[run])
-    values = dict(series["metadata", "_hparams_/session_start_info"])
-    experiment = dict(series["metadata", "_hparams_/experiment"])
-    for name in names:
-        values["hparams"] = {**values["hparams"], name: bool(values["hparams"][name])}
-        experiment["hparams"] = {**experiment["hparams"], name: BOOLEAN}
-    series["metadata", "_hparams_/session_start_info"] = values
-    series["metadata", "_hparams_/experiment"] = experiment
-    return {**logs, run: series}
+    start = logs[run]["metadata", "_hparams_/session_start_info"]
+    kept = {name: bool(start["hparams"][name]) for name in names}
+    values = {"hparams": {**start["hparams"], **kept}}
+    return {**logs, run: {**logs[run], ("metadata", "_hparams_/session_start_info"): values}}

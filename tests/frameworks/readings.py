@@ -51,7 +51,8 @@ def read_run(folder: Path) -> dict[Key, Any]:
         ]
     for tag in tags["histograms"]:
         series["histogram", tag] = [
-            (event.step, dataclasses.astuple(event.histogram_value)) for event in accumulator.Histograms(tag)
+            (event.step, dataclasses.astuple(event.histogram_value))
+            for event in accumulator.Histograms(tag)
         ]
     for tag in set(tags["tensors"]) - {LAYOUT}:
         series["tensor", tag] = [
@@ -59,14 +60,30 @@ def read_run(folder: Path) -> dict[Key, Any]:
             for event in accumulator.Tensors(tag)
         ]
     if LAYOUT in tags["tensors"]:
-        (event,) = accumulator.Tensors(LAYOUT)
-        series["layout", ""] = decode_layout(event.tensor_proto.string_val[0])
+        *_, last = accumulator.Tensors(LAYOUT)  # which is the one that TensorBoard shows
+        series["layout", ""] = decode_layout(last.tensor_proto.string_val[0])
     if tags["graph"]:
         series["graph", ""] = accumulator.Graph().SerializeToString(deterministic=True)
     for tag in set(accumulator.summary_metadata) - {LAYOUT}:
         metadata = accumulator.summary_metadata[tag]
         series["metadata", tag] = decode_metadata(metadata)
     return series
+
+
+def list_differences(logs: Reading, expected: Reading) -> list[str]:
+    """Return one line for each series that is not as expected: its run, kind, tag and contents."""
+    return [
+        f"{run}: {kind} {tag!r} is {_short(found)}, expected {_short(wanted)}"
+        for run in sorted({*logs, *expected})
+        for kind, tag in sorted({*logs.get(run, {}), *expected.get(run, {})})
+        if (found := logs.get(run, {}).get((kind, tag)))
+        != (wanted := expected.get(run, {}).get((kind, tag)))
+    ]
+
+
+def _short(series: Any) -> str:
+    text = "missing" if series is None else repr(series)
+    return text if len(text) < 400 else f"{text[:400]}..."
 
 
 def decode_image(encoded: bytes) -> list[tuple[Any, ...]]:
@@ -116,7 +133,9 @@ def decode_metadata(metadata: Any) -> dict[str, Any]:
         return {"status": data.session_end_info.status}
     return {
         "hparams": {info.name: info.type for info in data.experiment.hparam_infos},
-        "metrics": sorted((info.name.group, info.name.tag) for info in data.experiment.metric_infos),
+        "metrics": sorted(
+            (info.name.group, info.name.tag) for info in data.experiment.metric_infos
+        ),
     }
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from readings import value_of
 from tensorboard import context
 from tensorboard.backend.event_processing.data_provider import MultiplexerDataProvider
 from tensorboard.backend.event_processing.plugin_event_multiplexer import EventMultiplexer
 from tensorboard.plugins.base_plugin import TBContext
 from tensorboard.plugins.hparams import api_pb2, get_experiment, list_session_groups
 from tensorboard.plugins.hparams.backend_context import Context
-from readings import value_of
 
 Trial = tuple[dict[str, Any], dict[str, float], int]
 

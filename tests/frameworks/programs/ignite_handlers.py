@@ -24,9 +24,7 @@ model = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.ReLU(), torch.nn.Lin
 optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
 trainer = create_supervised_trainer(model, optimizer, torch.nn.functional.mse_loss)
 RunningAverage(output_transform=lambda loss: loss).attach(trainer, "average")
-evaluator = create_supervised_evaluator(
-    model, metrics={"loss": Loss(torch.nn.functional.mse_loss)}
-)
+evaluator = create_supervised_evaluator(model, metrics={"loss": Loss(torch.nn.functional.mse_loss)})
 
 
 @trainer.on(Events.EPOCH_COMPLETED)

@@ -20,7 +20,5 @@ for split in (True, False):
         callbacks=[TensorBoardLogger(writer, split_train_val=split)],
         verbose=False,
     )
-model.fit(
-    inputs, targets, epochs=2, callbacks=[TensorBoardGradientTracker(writer)], verbose=False
-)
+model.fit(inputs, targets, epochs=2, callbacks=[TensorBoardGradientTracker(writer)], verbose=False)
 writer.close()

@@ -15,9 +15,7 @@ for step in range(6):
     writer.add_histogram("ray/tune/returns", random.random(20), global_step=step)
     writer.add_image("ray/tune/frame", random.random((3, 8, 8)), global_step=step)
     writer.flush()
-experiment_tag, session_start_tag, session_end_tag = hparams(
-    hparam_dict=config, metric_dict=result
-)
+experiment_tag, session_start_tag, session_end_tag = hparams(hparam_dict=config, metric_dict=result)
 writer.file_writer.add_summary(experiment_tag)
 writer.file_writer.add_summary(session_start_tag)
 writer.file_writer.add_summary(session_end_tag)

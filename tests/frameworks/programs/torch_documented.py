@@ -38,12 +38,12 @@ writer.close()
 img = np.zeros((3, 100, 100))
 img[0] = np.arange(0, 10000).reshape(100, 100) / 10000
 img[1] = 1 - np.arange(0, 10000).reshape(100, 100) / 10000
-img_HWC = np.zeros((100, 100, 3))
-img_HWC[:, :, 0] = np.arange(0, 10000).reshape(100, 100) / 10000
-img_HWC[:, :, 1] = 1 - np.arange(0, 10000).reshape(100, 100) / 10000
+img_hwc = np.zeros((100, 100, 3))
+img_hwc[:, :, 0] = np.arange(0, 10000).reshape(100, 100) / 10000
+img_hwc[:, :, 1] = 1 - np.arange(0, 10000).reshape(100, 100) / 10000
 writer = SummaryWriter("images")
 writer.add_image("my_image", img, 0)
-writer.add_image("my_image_HWC", img_HWC, 0, dataformats="HWC")
+writer.add_image("my_image_hwc", img_hwc, 0, dataformats="HWC")
 img_batch = np.zeros((16, 3, 100, 100))
 for i in range(16):
     img_batch[i, 0] = np.arange(0, 10000).reshape(100, 100) / 10000 / 16 * i
@@ -76,9 +76,7 @@ writer.add_mesh(
 writer.close()
 
 writer = SummaryWriter("graph")
-writer.add_graph(
-    torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.ReLU()), torch.zeros(1, 4)
-)
+writer.add_graph(torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.ReLU()), torch.zeros(1, 4))
 layout = {
     "Taiwan": {"twse": ["Multiline", ["twse/0050", "twse/2330"]]},
     "USA": {
@@ -91,4 +89,6 @@ writer.close()
 
 with SummaryWriter("hparams") as w:
     for i in range(5):
-        w.add_hparams({"lr": 0.1 * i, "bsize": i}, {"hparam/accuracy": 10 * i, "hparam/loss": 10 * i})
+        w.add_hparams(
+            {"lr": 0.1 * i, "bsize": i}, {"hparam/accuracy": 10 * i, "hparam/loss": 10 * i}
+        )
