@@ -46,6 +46,12 @@ def test_fit_resumed_into_the_same_version_logs_the_same(train):
     assert steps == [7, 15, 23, 31]
 
 
+def test_two_processes_log_the_same(train):
+    pair = train("lightning_ddp")
+    assert list_differences(pair.swapped.logs, pair.original.logs) == []
+    assert ("scalar", "val/loss") in pair.swapped.logs[RUN]
+
+
 def test_fabric_logs_the_same(train):
     pair = train("fabric")
     expected = scalars_in_the_run(

@@ -1,12 +1,17 @@
 """Scripts that use the writer directly, with Runfold's in its place."""
 
+import json
+
 from differences import (
     first_trial_in_the_run,
     scalars_in_the_run,
     steps_only,
     trial_folders,
 )
-from readings import list_differences
+from google.protobuf import text_format
+from readings import decode_image, list_differences
+from tensorboard.plugins.mesh import plugin_data_pb2
+from tensorboard.plugins.projector import projector_config_pb2
 from trials import list_trials
 
 
@@ -22,6 +27,38 @@ def test_ray_style_hparams_are_in_the_same_run(train):
     trials = list_trials(pair.swapped.folder)
     assert trials == list_trials(pair.original.folder)
     assert [hparams["is_wide"] for hparams, _, _ in trials] == [True]
+
+
+def test_hparams_written_through_file_writers_are_the_same(train):
+    pair = train("hparams_idioms")
+    assert list_differences(pair.swapped.logs, pair.original.logs) == []
+    trials = list_trials(pair.swapped.folder)
+    assert trials == list_trials(pair.original.folder)
+    assert [hparams["lr"] for hparams, _, _ in trials] == [0.1, 0.1]
+
+
+def test_torch_monitor_logs_the_same(train):
+    pair = train("torch_monitor")
+    assert list_differences(pair.swapped.logs, pair.original.logs) == []
+    assert ("scalar", "loss.mean") in pair.swapped.logs["logs"]
+
+
+def test_tour_of_tensorboardx_logs_the_same(train):
+    pair = train("tensorboardx_demo")
+    original, swapped = pair.original.logs["logs/demo"], pair.swapped.logs["logs/demo"]
+    # Boxes are drawn with lines of another width, and also kept as numbers.
+    pictures, drawn = swapped.pop(("image", "boxes")), original.pop(("image", "boxes"))
+    assert [step for step, _ in pictures] == [step for step, _ in drawn] == [0, 10]
+    assert swapped.pop(("metadata", "runfold/boxes/boxes"))["plugin"] == "runfold_boxes"
+    for _, (description, _) in swapped.pop(("tensor", "runfold/boxes/boxes")):
+        assert json.loads(description)["boxes"] == [[2, 2, 8, 8]]
+    # The tag of a mesh's part is torch's; tensorboardX gives its number.
+    original["tensor", "mesh_VERTEX"] = original.pop(("tensor", "mesh_1"))
+    content = swapped.pop(("metadata", "mesh_VERTEX"))["content"]
+    assert plugin_data_pb2.MeshPluginData.FromString(content).name == "mesh"
+    del original["metadata", "mesh_1"]
+    assert list_differences(pair.swapped.logs, pair.original.logs) == []
+    assert read_embedding(pair.swapped.folder) == read_embedding(pair.original.folder)
 
 
 def test_examples_of_torch_log_the_same(train):
@@ -44,3 +81,14 @@ def without_trials(logs):
 
 def trials_below(logs):
     return [logs[run] for run in trial_folders(logs, "logs/hparams")]
+
+
+def read_embedding(folder):
+    files = folder / "logs/demo/00001/points"
+    text = (folder / "logs/demo/projector_config.pbtxt").read_text()
+    return (
+        (files / "tensors.tsv").read_text(),
+        (files / "metadata.tsv").read_text(),
+        decode_image((files / "sprite.png").read_bytes()),
+        text_format.Parse(text, projector_config_pb2.ProjectorConfig()),
+    )
