@@ -6,6 +6,9 @@ from hypothesis import settings
 # Named here, their fixtures are known to all tests, and their checks say what they compared.
 pytest_plugins = ["eventfiles", "pages", "stores"]
 
+# They need other packages, and have their own pytest.ini: `make test-frameworks`.
+collect_ignore = ["frameworks"]
+
 # A busy machine makes an example slow; that says nothing about the code.
 settings.register_profile("runfold", deadline=None)
 settings.load_profile("runfold")
