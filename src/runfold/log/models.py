@@ -70,7 +70,8 @@ class Models(EventWriter):
             hparam_domain_discrete, run_name, global_step, name
         )
         settings = hparams.as_settings(hparam_dict)
-        metrics = {} if metric_dict is None else hparams.as_metrics(metric_dict)
+        named = {} if metric_dict is None else hparams.as_metrics(metric_dict)
+        metrics = {self._tag(tag, "metric_dict"): value for tag, value in named.items()}
         numbers = {tag: value for tag, value in metrics.items() if value is not None}
         # Not by the method of a tracker: a trial's step does not say where a run is resumed.
         step = self._default_step if at is None else Points._step(self, at, None)
