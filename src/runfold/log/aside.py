@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
-import threading
+import stat
 from typing import Any
 
 from runfold.errors import CannotStore
@@ -13,6 +14,7 @@ from runfold.storage.address import is_url
 from runfold.text import escape
 
 SIDE_FOLDER = ".runfold"
+_MOST_BYTES = 64 << 10
 
 
 def write_aside(folder: str, name: str, value: Any) -> None:
@@ -31,9 +33,9 @@ def place_aside(folder: str, name: str, data: bytes) -> None:
     side = os.path.join(folder, SIDE_FOLDER)
     with contextlib.suppress(FileExistsError):
         os.mkdir(side)  # not its parents: a run that was deleted stays deleted
-    temporary = os.path.join(side, f".{name}-{os.getpid()}-{threading.get_ident()}")
+    temporary = os.path.join(side, f".{name}-{os.urandom(8).hex()}")
     try:
-        with open(temporary, "wb") as file:
+        with open(temporary, "xb") as file:  # never through a link that another user left
             file.write(data)
         os.replace(temporary, os.path.join(side, name))
     except BaseException:
@@ -51,13 +53,27 @@ def read_aside(folder: str, name: str) -> dict[str, Any]:
         if is_url(folder):
             found = json.loads(_read_there(folder, name))
         else:
-            with open(os.path.join(folder, SIDE_FOLDER, name), encoding="utf-8") as file:
-                found = json.load(file)
+            found = json.loads(_read_small(os.path.join(folder, SIDE_FOLDER, name)))
     except CannotStore:
         raise
     except (OSError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
+
+
+def _read_small(path: str) -> bytes:
+    """Return the bytes of a small regular file. Raises OSError for any other.
+
+    Whoever shares the folder may have put a FIFO, a device or a link there.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW)
+    try:
+        info = os.fstat(descriptor)
+        if not stat.S_ISREG(info.st_mode) or info.st_size > _MOST_BYTES:
+            raise OSError(errno.EFBIG, "Not a small file", path)
+        return os.read(descriptor, _MOST_BYTES)
+    finally:
+        os.close(descriptor)
 
 
 def _write_there(url: str, name: str, data: bytes) -> None:
