@@ -99,7 +99,7 @@ def test_a_generator_is_refused(tmp_path):
     ("option", "told"),
     [
         ({"cod": False}, "rf.track has no option 'cod'. Did you mean 'code' or 'command'?"),
-        ({"rank_zero": False}, "no option 'rank_zero'. Did you mean 'rank_zero_only'?"),
+        ({"rank": "all"}, "no option 'rank'. Did you mean 'ranks'?"),
         ({"system": "often"}, "system is True, False or a number of seconds, not 'often'"),
         ({"system": -1}, "system is a number of seconds from 0 on, not -1"),
         ({"system": math.nan}, "system is a number of seconds from 0 on, not nan"),

@@ -151,7 +151,7 @@ class Scalars(EventWriter):
         has it. A silent writer writes nothing. Raises OSError.
         """
         found = self._read_scalars()
-        if self._paths:
+        if self._paths and not self.is_silent:
             with open(path, "w", encoding="utf-8") as file:
                 json.dump(found, file)
 

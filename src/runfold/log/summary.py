@@ -14,12 +14,13 @@ from runfold.log.hparams import as_settings
 from runfold.log.media import Media
 from runfold.log.models import Models
 from runfold.log.numbers import Numbers
-from runfold.log.ranks import is_rank_zero
+from runfold.log.ranks import RankPolicy, make_folder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from runfold.log.points import OnError
+    from runfold.log.ranks import Ranks
 
 # How `runfold run` tells a script's writers where the run is.
 LOGDIR_VARIABLE = "RUNFOLD_LOGDIR"
@@ -57,7 +58,8 @@ class SummaryWriter(Numbers, Media, Models):
         *,
         hparams: Mapping[str, Any] | None = None,
         on_error: OnError | None = None,
-        rank_zero_only: bool = True,
+        is_main: bool | None = None,
+        ranks: Ranks = "zero",
         is_lazy: bool = False,
         clean_tags: bool = False,
         **kwargs: object,
@@ -79,7 +81,9 @@ class SummaryWriter(Numbers, Media, Models):
                 later call raises: what cannot be logged warns once and is counted in
                 `skipped`. "raise" raises it, also for a full disk. "warn" does not even
                 raise here.
-            rank_zero_only: in a distributed job, only the first process writes.
+            is_main: True writes whatever the rank of this process, False never writes.
+            ranks: "zero" keeps a rank above zero from writing where rank zero of the
+                same job logs to the same folder; "all" writes from every rank.
             is_lazy: begin the file at the first call, not at once.
             clean_tags: store tags as tensorboardX does, which replaces characters other than
                 letters, digits and `-_./` by `_`. A call then takes longer.
@@ -91,7 +95,9 @@ class SummaryWriter(Numbers, Media, Models):
         is_sent = bool(comet_config) and not comet_config.get("disabled")
         if ignored := [*["comet_config"] * is_sent, *filter(kwargs.get, kwargs)]:
             warn(f"SummaryWriter ignores {', '.join(ignored)}.")
-        self.log_dir = log_dir or logdir or default_folder(comment)
+        policy = RankPolicy(is_main if write_to_disk else False, ranks)
+        given = log_dir or logdir or os.environ.get(LOGDIR_VARIABLE)
+        self.log_dir = given or policy.choose_default(default_folder(comment))
         # What comes first in the file, which with on_error="warn" may be opened later.
         self.purge_step = None if purge_step is None else as_step(purge_step, None, "purge_step")
         self._hparams_given = None if hparams is None else as_settings(hparams)
@@ -102,10 +108,12 @@ class SummaryWriter(Numbers, Media, Models):
             suffix=filename_suffix,
             flush_secs=flush_secs,
             on_error=on_error,
-            is_silent=not write_to_disk or (rank_zero_only and not is_rank_zero()),
+            policy=policy,
             is_lazy=is_lazy,
             clean_tags=clean_tags,
         )
+        if self.is_silent and write_to_disk:
+            make_folder(self.folder)
 
     @property
     def logdir(self) -> str | os.PathLike[str]:

@@ -227,6 +227,8 @@ class Tracker(Batches):
         with self.lock:
             if self._stream is not None:  # another thread was faster
                 return
+            if self._policy.defer(self.folder):
+                return
             claim = None
             if not self._is_begun and self._resume is False and not self._is_guest:
                 self.folder, claim = claim_folder(self.folder)
@@ -238,7 +240,7 @@ class Tracker(Batches):
                     with contextlib.suppress(OSError):
                         os.unlink(claim)
             is_child, self._is_begun = self._is_begun, True
-        if not is_child:
+        if not is_child and not self.is_silent:
             self._begin()
 
     def _begin(self) -> None:

@@ -15,13 +15,15 @@ from runfold.errors import BadTag, CannotLog, WriterClosed
 from runfold.log import flusher as shared
 from runfold.log.arrays import warn
 from runfold.log.points import OnError, Points
-from runfold.log.stream import Stream
+from runfold.log.ranks import RankPolicy, RankStream
 from runfold.text import escape
 
 if TYPE_CHECKING:
     from typing import Self
 
     from typing_extensions import Buffer
+
+    from runfold.log.stream import Stream
 
 # While the disk takes nothing, this much is kept in memory to be written later.
 _MOST_WAITING = 64 << 20
@@ -49,7 +51,7 @@ class EventWriter(Points):
     """
 
     # Also for a writer whose options were refused.
-    _stream: Stream | None = None
+    _stream: Stream | RankStream | None = None
     # Whether a call after `close` opens a new file, as torch's writer does.
     _reopens = False
 
@@ -61,11 +63,13 @@ class EventWriter(Points):
         flush_secs: float = 120,
         on_error: OnError | None = "raise",
         is_silent: bool = False,
+        policy: RankPolicy | None = None,
         is_lazy: bool = False,
     ) -> None:
         """Open an event file; a lazy writer opens it at its first call.
 
-        A silent writer takes every call and writes nothing. With on_error=None only a
+        A silent writer takes every call and writes nothing. In a distributed job the policy
+        decides whether this process is silent. With on_error=None only a
         folder that cannot be written to raises, when the first file is opened.
         """
         _check_options(flush_secs, on_error)
@@ -77,7 +81,7 @@ class EventWriter(Points):
         self.folder = os.fspath(folder)
         self.flush_secs = flush_secs
         self.is_closed = False
-        self.is_silent = is_silent
+        self._policy = policy or RankPolicy(is_main=not is_silent)
         self._suffix = suffix
         self._on_error = on_error
         self._failure: OSError | None = None
@@ -87,8 +91,13 @@ class EventWriter(Points):
         self._warned: set[tuple[str, str]] = set()
         # How many calls could not be logged, by tag; "" counts those without a tag.
         self.skipped: dict[str, int] = {}
-        if not is_silent and not is_lazy:
+        if not self.is_silent and not is_lazy:
             self._try_open()
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether the writer takes every call and writes nothing."""
+        return self._policy.is_silent
 
     @property
     def path(self) -> str | None:
@@ -109,6 +118,7 @@ class EventWriter(Points):
                 # It lives until this is written, whoever forgets it.
                 shared.flusher.busy.add(self)
                 self._choose_way()
+                self._policy.announce()
             getattr(self.events, kind)(*arguments)
             waiting = len(self.events)
         if shared.flusher.is_over:
@@ -199,6 +209,7 @@ class EventWriter(Points):
                 self._fail(error)
             else:
                 self._failure = None
+                self._note_path()
                 self._rest()
             finally:
                 self._draining_thread = 0
@@ -212,11 +223,11 @@ class EventWriter(Points):
     def _begin_again(self) -> None:
         """Go on in a new file, where the old one was deleted and training is to go on."""
         with suppress(OSError):
-            new = Stream(self.folder, self._suffix)
+            new = self._policy.open_stream(self.folder, self._suffix)
             if self._stream is not None:
                 self._stream.close()
             self._stream = new
-            self._paths.append(new.path)
+            self._note_path()
 
     def begin_anew(self) -> None:
         """Forget the parent's file and what it has not written yet: the child of a fork."""
@@ -232,20 +243,25 @@ class EventWriter(Points):
         with self.lock:
             if self._stream is None:  # or another thread was faster
                 self._stream = self._make_stream()
-                self._paths.append(self._stream.path)
+                self._note_path()
         shared.flusher.add(self)
         shared.watch_sigterm()
 
-    def _make_stream(self) -> Stream:
+    def _note_path(self) -> None:
+        """Remember the event file; that of a rank above zero may be made later, or never."""
+        if self.path is not None and self.path not in self._paths:
+            self._paths.append(self.path)
+
+    def _make_stream(self) -> Stream | RankStream:
         try:
-            return Stream(self.folder, self._suffix)
+            return self._policy.open_stream(self.folder, self._suffix)
         except OSError as error:
             if error.errno != errno.EMFILE:
                 raise
             # A program that forgets a thousand writers in a second has them closed here.
             shared.flusher.drain_all()
             gc.collect()
-            return Stream(self.folder, self._suffix)
+            return self._policy.open_stream(self.folder, self._suffix)
 
     def _rest(self) -> None:
         """Let the writer go, if nobody else holds it; the next call comes the long way."""
