@@ -35,6 +35,8 @@ _DRIVERS = {
 _PORT = re.compile(r"(^|@)(\[[^\]@]*\]|[^:@\[\]?#]+)(:[0-9]{1,5})?$")
 _BUCKETS = ("s3", "s3a", "gs", "gcs")
 
+# What pathlib and os.path.normpath make of a URL.
+_MANGLED_URL = re.compile(rf"({'|'.join([*_DRIVERS, 'hdfs'])}):/([^/].*)", re.DOTALL)
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(.*)", re.DOTALL)
 # Greedy, for a password may hold an `@`.
 _USER_INFO = re.compile(r"\b([A-Za-z][A-Za-z0-9+.-]{0,20}://)[^\s/?#\"'<>]{1,500}@")
@@ -44,6 +46,14 @@ _PARAMETERS = re.compile(r"(://[^\s?\"'<>]{0,2000}\?)[^\s\"'<>]+")
 def is_url(path: str | os.PathLike[str]) -> bool:
     """Whether a path is the URL of a store, such as `s3://bucket/prefix`, and no path on a disk."""
     return _URL.match(os.fsdecode(path)) is not None
+
+
+def restore_url(path: str) -> str:
+    """Return `s3:/bucket`, which is what `Path("s3://bucket")` holds, as a URL; others as given."""
+    found = _MANGLED_URL.fullmatch(path)
+    if found is None:
+        return path
+    return f"{found[1]}:///{found[2]}" if found[1] == "file" else f"{found[1]}://{found[2]}"
 
 
 def split_url(url: str) -> tuple[str, str]:
@@ -110,6 +120,11 @@ def check_url(url: str) -> None:
             f"{show_url(url)}: {scheme}:// needs the package {driver.module}, which is not "
             f"installed. Install it: pip install 'runfold[{driver.extra}]'"
         )
+
+
+def driver_module(scheme: str) -> str:
+    """Return the module behind a scheme that is known."""
+    return _DRIVERS[scheme].module
 
 
 def refuse_itself(folder: str, url: str) -> None:

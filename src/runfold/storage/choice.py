@@ -46,6 +46,11 @@ def is_own(name: str) -> bool:
     return is_log(name) and not f"/{name}".endswith(f"/{STOP}")
 
 
+def is_unhidden(name: str) -> bool:
+    """Whether a file is the run's own, or any other that is not hidden."""
+    return is_own(name) or not any(part.startswith(".") for part in name.split("/"))
+
+
 def is_artifact(name: str) -> bool:
     """Whether a file was saved with its run."""
     return _ARTIFACTS in name.split("/")[:-1]

@@ -21,10 +21,13 @@ def is_ending() -> bool:
 
 
 def finish_elsewhere(
-    folder: str, url: str, is_placed: bool, seconds: float
+    folder: str, url: str, seconds: float, **options: bool
 ) -> tuple[list[str], str]:
-    """Upload the rest of a run's folder; what could not be, and why."""
-    task = {"folder": folder, "url": url, "is_placed": is_placed, "seconds": seconds}
+    """Upload the rest of a folder with an Uploader of these options.
+
+    Return the files that could not be uploaded, and why.
+    """
+    task = {"folder": folder, "url": url, "seconds": seconds, "options": options}
     try:
         done = subprocess.run(
             # The URL, which may hold a password, is for nobody who lists processes.
@@ -45,7 +48,7 @@ def main() -> None:
     from runfold.storage.upload import Uploader
 
     task = json.load(sys.stdin)
-    uploader = Uploader(task["folder"], task["url"], is_resumed=task["is_placed"])
+    uploader = Uploader(task["folder"], task["url"], **task["options"])
     uploader.start()
     missing = uploader.close(task["seconds"])
     json.dump({"missing": missing, "reason": uploader.reason}, sys.stdout)

@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from runfold.storage.choice import HEARTBEAT, is_event_file, is_own
+from runfold.storage.choice import HEARTBEAT, is_event_file, is_own, is_unhidden
 from runfold.storage.freight import Freight
 from runfold.storage.projector import is_config, named_files
 
@@ -49,12 +49,22 @@ class _Sent:
 
 
 class Sender:
-    """Sends a run's folder to a store, but for `others`. Used by one thread at a time."""
+    """Sends a run's folder to a store, but for `others`. Used by one thread at a time.
 
-    def __init__(self, folder: str, store: Store, others: frozenset[str] = frozenset()) -> None:
+    Without `all_files`, only the files of the log are sent.
+    """
+
+    def __init__(
+        self,
+        folder: str,
+        store: Store,
+        others: frozenset[str] = frozenset(),
+        all_files: bool = False,
+    ) -> None:
         self.folder = folder
         self.store = store
         self._others = others
+        self._is_sent = is_unhidden if all_files else is_own
         # How long it took to look through the folder, the last time.
         self.look_seconds = 0.0
         self._sent: dict[str, _Sent] = {}
@@ -200,7 +210,7 @@ class Sender:
     def _scan(self) -> Iterator[tuple[str, _Version]]:
         """The run's own files by name, each with what tells its versions apart."""
         named: set[str] = set()
-        for name in filter(is_own, _walk(self.folder)):
+        for name in filter(self._is_sent, _walk(self.folder)):
             version = None if name in self._others else self._version(name)
             if version is None:
                 continue
@@ -211,7 +221,7 @@ class Sender:
                 named |= self._configs[name][1]
         for name in sorted(named):
             version = self._version(name)
-            if version is not None and not is_own(name):
+            if version is not None and not self._is_sent(name):
                 yield name, version
 
     def _version(self, name: str) -> _Version | None:

@@ -6,13 +6,22 @@ import contextlib
 import logging
 import math
 import os
+import sys
 import threading
 import zlib
 from dataclasses import dataclass
 from datetime import datetime
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from runfold.storage.address import check_url, join_url, mask_url, show_url, split_url
+from runfold.storage.address import (
+    check_url,
+    driver_module,
+    join_url,
+    mask_url,
+    show_url,
+    split_url,
+)
 from runfold.storage.choice import is_event_file
 
 if TYPE_CHECKING:
@@ -59,6 +68,19 @@ class Store:
 
     def __str__(self) -> str:
         return show_url(self.url)
+
+    def import_driver(self) -> None:
+        """Import what the first connection needs, in the calling thread.
+
+        A fork while another thread imports a module leaves a child that waits for that
+        module for ever.
+        """
+        with contextlib.suppress(Exception):  # whoever connects reports it
+            import_module(driver_module(self.scheme))
+            from fsspec.core import url_to_fs
+
+            url_to_fs("file:///")
+            "".encode("idna")
 
     def list_files(self) -> dict[str, Entry]:
         """All files by name, and the URL's own file by an empty name; none where nothing is."""
@@ -211,6 +233,16 @@ class Store:
             system, root = _open_driver(self.scheme, self.url)
             self._opened = os.getpid(), system, root.rstrip("/")
         return self._opened[1], self._opened[2]
+
+
+def _reset_driver() -> None:
+    """Let the child of a fork have its own lock in fsspec: another thread may hold the parent's."""
+    asyn = sys.modules.get("fsspec.asyn")
+    if asyn is not None:
+        asyn.reset_lock()
+
+
+os.register_at_fork(after_in_child=_reset_driver)
 
 
 def _open_driver(scheme: str, url: str) -> tuple[Any, str]:

@@ -40,6 +40,14 @@ class Uploader:
     told by `tell`, once for each outage, and tried again after 1, 2, 4 ... 60 seconds.
     The local files stay what they are. Where another run is at the URL already,
     this one goes to `<url>-2`, and so on, if the store was reached in time to see it.
+
+    Args:
+        folder: the run's folder.
+        url: where its files go.
+        tell: called with each warning; by default it is a Python warning.
+        is_resumed: the run at the URL is this one, and continues there.
+        is_shared: event files of other writers may be at the URL. This one adds its own.
+        is_staged: the folder was made for the upload, so that all of its files are sent.
     """
 
     def __init__(
@@ -48,16 +56,21 @@ class Uploader:
         url: str | os.PathLike[str],
         tell: Callable[[str], object] | None = None,
         is_resumed: bool = False,
+        is_shared: bool = False,
+        is_staged: bool = False,
     ) -> None:
         """Prepare. Raises CannotStore for an unknown scheme and for a driver that is missing."""
-        self.folder = folder
+        # The program may change its working directory.
+        self.folder = os.path.abspath(folder)
         self._store = Store(as_url(url))
-        refuse_itself(folder, self._store.url)
+        refuse_itself(self.folder, self._store.url)
         self._tell = tell or _warn
         # Where another run is, is no place for a new one; a resumed one belongs there.
         self._is_resumed = is_resumed
+        self._is_shared, self._is_staged = is_shared, is_staged
         self._is_placed = False
-        self._sender = Sender(folder, self._store, list_fetched(folder, self._store.url))
+        fetched = list_fetched(self.folder, self._store.url)
+        self._sender = Sender(self.folder, self._store, fetched, all_files=is_staged)
         self._closing = threading.Event()
         self._given_up = threading.Event()
         self._thread: threading.Thread | None = None
@@ -75,20 +88,31 @@ class Uploader:
     @property
     def url(self) -> str:
         """Where the run goes, as far as is known, without user and password."""
-        return mask_url(self._sender.store.url)
+        return mask_url(self.target)
+
+    @property
+    def target(self) -> str:
+        """Where the run goes, as far as is known, with the password that the URL may hold."""
+        return self._sender.store.url
 
     def start(self) -> None:
         """Begin; once more does nothing."""
         if self._thread is None:
             self._pid = os.getpid()
+            self._store.import_driver()
             self._thread = threading.Thread(target=self._work, name="runfold-upload", daemon=True)
             self._thread.start()
 
-    def close(self, seconds: float = 60.0) -> list[str]:
-        """Send the rest and end; gives the files that are not there, as far as is known.
+    def hasten(self) -> None:
+        """Begin to send the rest, as `close` does, without waiting."""
+        if self._pid == os.getpid():
+            self._closing.set()
 
-        Waits as long as it goes on, and gives up when for so many seconds nothing
-        was sent, or the store said no three times. In the child of a fork it does nothing.
+    def close(self, seconds: float = 60.0) -> list[str]:
+        """Send the rest and end; return the files that are missing there, as far as is known.
+
+        Waits as long as files are being sent. Gives up when nothing was sent for this many
+        seconds, or when the store refused three times. Does nothing in the child of a fork.
         """
         if self._thread is None or self._pid != os.getpid():
             return []
@@ -98,6 +122,8 @@ class Uploader:
         self._closing.set()
         try:
             while self._thread.is_alive() and time.monotonic() - self._moved < seconds:
+                if is_ending():  # meanwhile, where another thread than the main one waits
+                    return self._finish(seconds)
                 self._thread.join(0.1)
         finally:  # also after Ctrl-C
             self._given_up.set()
@@ -112,20 +138,27 @@ class Uploader:
         # What it is sending must not come after what is sent next.
         if self._thread is not None:
             self._thread.join(seconds)
-        url = self._sender.store.url
-        is_placed = self._is_placed or self._is_resumed
-        missing, self.reason = finish_elsewhere(self.folder, url, is_placed, seconds)
+        missing, self.reason = finish_elsewhere(
+            self.folder,
+            self.target,
+            seconds,
+            is_resumed=self._is_placed or self._is_resumed,
+            is_shared=self._is_shared,
+            is_staged=self._is_staged,
+        )
         return missing
 
     def explain(self, missing: list[str]) -> str:
         """What to say of files that were not sent: what they are, why, and what to do."""
         reason = self.reason or "the store did not answer in time"
-        command = f"upload_folder({self.folder!r}, {self.url!r})"
+        options = ", all_files=True" if self._is_staged else ""
+        call = f"upload_folder({self.folder!r}, {self.url!r}{options})"
+        then = " Then delete the folder." if self._is_staged else ""
         return (
             f"{escape(self.url)}: {escape(reason, 300)}. {human_count(len(missing), 'file')} of the"
             f" run could not be uploaded: {human_list(missing, 3)}. All of it is whole in "
-            f"{escape(self.folder)}. Upload it later: `from runfold.storage import upload_folder;"
-            f" {escape(command)}`."
+            f"{escape(self.folder, 500)}. Upload it later: "
+            f"`from runfold.storage import upload_folder; {escape(call, 1000)}`.{then}"
         )
 
     def _work(self) -> None:
@@ -164,7 +197,13 @@ class Uploader:
         return is_whole
 
     def _find_place(self) -> None:
-        """Go where no other run is; the names of event files tell whose they are."""
+        """Choose the URL for the run: by default one where no other run is."""
+        if self._is_shared:
+            with contextlib.suppress(PermissionError):  # may write, but not list
+                self._sender.skip_same(self._store.list_files())
+            self._is_placed = True
+            return
+        # The names of event files show whose they are.
         url, number = self._store.url, 1
         ours = set(os.listdir(self.folder)) if os.path.isdir(self.folder) else set()
         listed: dict[str, Entry] = {}
@@ -217,11 +256,14 @@ class Uploader:
             )
 
 
-def upload_folder(folder: str | os.PathLike[str], url: str | os.PathLike[str]) -> int:
-    """Upload what a run or a logdir has and a store lacks; how many files that were.
+def upload_folder(
+    folder: str | os.PathLike[str], url: str | os.PathLike[str], *, all_files: bool = False
+) -> int:
+    """Upload what a run or a logdir has and a store lacks; return the number of files sent.
 
-    What is there with as many bytes is not sent again. Raises CannotStore where the
-    store cannot be reached; called again, it goes on.
+    Only the files of the log are sent, or with `all_files` all that are not hidden. What
+    is there with as many bytes is not sent again. Raises CannotStore where the store
+    cannot be reached; called again, it continues.
 
     Example:
         >>> from runfold.storage import upload_folder
@@ -232,7 +274,7 @@ def upload_folder(folder: str | os.PathLike[str], url: str | os.PathLike[str]) -
         raise CannotStore(f"{escape(place)}: there is no such folder. Nothing was uploaded.")
     store = Store(as_url(url))
     refuse_itself(place, store.url)
-    sender = Sender(place, store)
+    sender = Sender(place, store, all_files=all_files)
     try:
         count = sender.skip_same(store.list_files())
         sender.send(is_last=True)
