@@ -213,8 +213,8 @@ def test_a_shared_folder_is_a_storage(tmp_path):
 def test_a_wrong_storage_is_refused_before_anything_is_logged(tmp_path):
     with pytest.raises(CannotStore, match="These are known"):
         rf.track(tmp_path / "a", storage="s4://bucket")
-    with pytest.raises(CannotLog, match="storage='s3://bucket/runs'"):
-        rf.track("s3://bucket/runs")
+    with pytest.raises(CannotLog, match="Leave out storage"):
+        rf.track("s3://bucket/runs", storage=tmp_path / "b")
     for storage in (tmp_path, tmp_path / "a" / "copy", f"file://{tmp_path}"):
         with pytest.raises(CannotStore, match="its own copy"):
             rf.track(tmp_path / "a", storage=storage)

@@ -49,7 +49,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--logdir",
         metavar="DIR",
-        help="The run's folder. Default: runs/<script>-<time>.",
+        help="The run's folder, or a URL such as s3://bucket/run. Default: runs/<script>-<time>.",
     )
     parser.add_argument(
         "--no-output",
@@ -113,7 +113,8 @@ def run(options: argparse.Namespace) -> int:
             state: State = "interrupted" if is_interrupt else "failed"
             tracker.fail(status, "stopped" if tracker.should_stop else state)
     shown = escape(shlex.join(command))
-    note(f"{shown} ended with status {status}. Tracked in {escape(tracker.folder)}.")
+    place = tracker.folder if os.path.isdir(tracker.folder) else tracker.storage or ""
+    note(f"{shown} ended with status {status}. Tracked in {escape(place)}.")
     return status
 
 

@@ -83,6 +83,8 @@ class Flusher:
 
 
 flusher = Flusher()
+# Called on SIGTERM after everything was written, and before the process ends.
+last_calls: set[Callable[[], object]] = set()
 
 
 def flush_on_sigterm(number: int, frame: Any) -> None:
@@ -93,6 +95,8 @@ def flush_on_sigterm(number: int, frame: Any) -> None:
         return
     for writer in list(flusher.writers):
         writer.drain()
+    for call in list(last_calls):
+        call()
     # Then end as the process would have ended without us, so that its status says so.
     signal.signal(number, signal.SIG_DFL)
     os.kill(os.getpid(), number)

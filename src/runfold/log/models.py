@@ -76,7 +76,7 @@ class Models(EventWriter):
         # Not by the method of a tracker: a trial's step does not say where a run is resumed.
         step = self._default_step if at is None else Points._step(self, at, None)
         with self.lock:
-            trials = self._trials = self._trials or Trials(self.folder)
+            trials = self._trials = self._trials or self._make_trials()
             domains = hparams.as_domains(given or {}, trials.own.settings | settings)
             session = trials.find(settings, label, is_report=bool(numbers))
             trials.announce(domains, metrics)
@@ -267,6 +267,9 @@ class Models(EventWriter):
         except Exception:
             trial.is_begun = False  # the next call writes its hparams again
             raise
+
+    def _make_trials(self) -> Trials:
+        return Trials(self.folder)
 
     def _make_trial_writer(self, folder: str) -> EventWriter:
         # What fails is raised here, so that the call decides what becomes of it.

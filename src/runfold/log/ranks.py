@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 from runfold.log.aside import SIDE_FOLDER, as_float, read_aside, write_aside
 from runfold.log.job import find_job
 from runfold.log.stream import Stream
+from runfold.storage.address import is_url
 from runfold.text import escape
 
 if TYPE_CHECKING:
@@ -215,8 +216,9 @@ class RankStream:
 
 def make_folder(folder: str) -> None:
     """Make the folder of a silent writer, if possible: programs save checkpoints there."""
-    with contextlib.suppress(OSError):
-        os.makedirs(folder, exist_ok=True)
+    if not is_url(folder):
+        with contextlib.suppress(OSError):
+            os.makedirs(folder, exist_ok=True)
 
 
 def _may_write(side_folder: str) -> bool:

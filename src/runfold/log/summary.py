@@ -15,12 +15,14 @@ from runfold.log.media import Media
 from runfold.log.models import Models
 from runfold.log.numbers import Numbers
 from runfold.log.ranks import RankPolicy, make_folder
+from runfold.log.trials import Trials
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from runfold.log.points import OnError
     from runfold.log.ranks import Ranks
+    from runfold.log.remote import Remote
 
 # How `runfold run` tells a script's writers where the run is.
 LOGDIR_VARIABLE = "RUNFOLD_LOGDIR"
@@ -43,6 +45,8 @@ class SummaryWriter(Numbers, Media, Models):
 
     _reopens = True
     _file_writer: weakref.ref[FileWriter] | None = None
+    # Also for a writer whose options were refused.
+    _remote: Remote | None = None
 
     def __init__(
         self,
@@ -62,12 +66,14 @@ class SummaryWriter(Numbers, Media, Models):
         ranks: Ranks = "zero",
         is_lazy: bool = False,
         clean_tags: bool = False,
+        storage: str | os.PathLike[str] | None = None,
         **kwargs: object,
     ) -> None:
         """Begin an event file in a folder.
 
         Args:
-            log_dir: the run's folder; by default `runs/<time>_<host><comment>`.
+            log_dir: the run's folder; by default `runs/<time>_<host><comment>`. A URL such as
+                `s3://bucket/run` is written to a local folder and uploaded while it grows.
             comment: the end of that default name.
             purge_step: what was logged in this folder at or after this step is void.
             max_queue: taken for torch's sake; calls never wait for the disk.
@@ -87,6 +93,8 @@ class SummaryWriter(Numbers, Media, Models):
             is_lazy: begin the file at the first call, not at once.
             clean_tags: store tags as tensorboardX does, which replaces characters other than
                 letters, digits and `-_./` by `_`. A call then takes longer.
+            storage: upload the folder there while it grows, under its own name: a URL such as
+                `s3://bucket/runs`, or a shared folder.
             kwargs: taken for tensorboardX's sake; a warning names those that ask for something.
         """
         if log_dir is not None and logdir is not None:
@@ -98,13 +106,17 @@ class SummaryWriter(Numbers, Media, Models):
         policy = RankPolicy(is_main if write_to_disk else False, ranks)
         given = log_dir or logdir or os.environ.get(LOGDIR_VARIABLE)
         self.log_dir = given or policy.choose_default(default_folder(comment))
+        folder, self._remote = _locate(self.log_dir, storage)
+        if self._remote is not None and self._remote.is_staged:
+            # Other machines see no mark in a staging folder.
+            policy.defer(self._remote.shown)
         # What comes first in the file, which with on_error="warn" may be opened later.
         self.purge_step = None if purge_step is None else as_step(purge_step, None, "purge_step")
         self._hparams_given = None if hparams is None else as_settings(hparams)
         self.max_queue = max_queue
         self.filename_suffix = filename_suffix
         super().__init__(
-            os.fsdecode(self.log_dir),
+            folder,
             suffix=filename_suffix,
             flush_secs=flush_secs,
             on_error=on_error,
@@ -112,16 +124,16 @@ class SummaryWriter(Numbers, Media, Models):
             is_lazy=is_lazy,
             clean_tags=clean_tags,
         )
-        if self.is_silent and write_to_disk:
+        if self.is_silent and write_to_disk and self._remote is None:
             make_folder(self.folder)
 
     @property
     def logdir(self) -> str | os.PathLike[str]:
-        """The run's folder, by tensorboardX's name."""
+        """The run's folder or URL, by tensorboardX's name."""
         return self.log_dir
 
     def get_logdir(self) -> str | os.PathLike[str]:
-        """Return the run's folder as it was given."""
+        """Return the run's folder or URL, as it was given."""
         return self.log_dir
 
     @property
@@ -157,14 +169,58 @@ class SummaryWriter(Numbers, Media, Models):
         """Every scalar of this writer, as `export_scalars_to_json` writes them."""
         return self._read_scalars()
 
+    def end(self) -> None:
+        """Close without raising."""
+        super().end()
+        if self._remote is not None:
+            self._remote.close()
+
+    def __del__(self) -> None:
+        remote, self._remote = self._remote, None
+        super().__del__()
+        if remote is not None:
+            # Training must not wait for the store of a forgotten writer.
+            remote.close_later()
+
     def _open(self) -> None:
-        super()._open()
+        with self.lock:
+            if self._stream is None:  # or another thread was faster
+                if self._remote is not None:
+                    self._move(self._remote.prepare())
+                super()._open()
+                self._start_upload()
         purge_step, self.purge_step = self.purge_step, None
         if purge_step is not None:
             self.put("session_start", purge_step, self._time(None))
         hparams, self._hparams_given = self._hparams_given, None
         if hparams is not None:
             self.add_hparams(hparams)
+
+    def _move(self, folder: str) -> None:
+        """Write to this folder from now on, if it is another."""
+        if self._remote is not None and self._trials is not None and folder != self.folder:
+            self._trials.move(folder, self._remote.mark)
+        self.folder = folder
+
+    def _make_trials(self) -> Trials:
+        return Trials(self.folder, "" if self._remote is None else self._remote.mark)
+
+    def _start_upload(self) -> None:
+        if self._remote is not None:
+            self._remote.start()
+
+
+def _locate(
+    log_dir: str | os.PathLike[str], storage: str | os.PathLike[str] | None
+) -> tuple[str, Remote | None]:
+    """Return the local folder for a log, and its Remote if it is to be uploaded."""
+    path = os.fsdecode(log_dir) if isinstance(log_dir, bytes | os.PathLike) else str(log_dir)
+    if storage is None and ":/" not in path:
+        return path, None
+    # Programs that log to a local folder are not to wait for this import.
+    from runfold.log.remote import locate
+
+    return locate(path, storage)
 
 
 def default_folder(comment: str = "") -> str:

@@ -25,12 +25,20 @@ from runfold.log.environment import (
 )
 from runfold.log.guard import guarded
 from runfold.log.masking import mask_mapping
+from runfold.log.remote import (
+    as_log_path,
+    check_storage,
+    check_url_of_run,
+    join_place,
+    name_run,
+)
 from runfold.log.resumption import Resumption
 from runfold.log.status import Heart
 from runfold.log.summary import LOGDIR_VARIABLE, SummaryWriter, default_folder
 from runfold.log.system import PREFIX as SYSTEM
 from runfold.log.system import SystemMonitor
-from runfold.log.uploads import STORAGE_VARIABLE, Uploads, check_places, fetch_earlier, name_run
+from runfold.log.uploads import STORAGE_VARIABLE, Uploads, fetch_earlier
+from runfold.storage.address import as_url, join_url
 from runfold.text import did_you_mean, escape
 
 if TYPE_CHECKING:
@@ -68,7 +76,8 @@ class Tracker(Batches):
 
     Args:
         logdir: the run's folder. If there is a run in it already, the new one
-            goes to `<logdir>-2`, and so on.
+            goes to `<logdir>-2`, and so on. The same holds for a URL such as
+            `s3://bucket/run`, which is uploaded while it grows, from a local folder.
         hparams: what TensorBoard's HPARAMS page shows: a mapping, a namespace, a
             dataclass, a configuration of Hydra or pydantic; nested ones by dots.
         name: the run's folder below `logdir`.
@@ -111,10 +120,12 @@ class Tracker(Batches):
         for not_given in ("self", "options", "__class__"):
             given.pop(not_given)
         _check_options(options, system, resume)
-        check_places(logdir, storage, name)
+        folder = as_log_path(logdir if logdir is not None else default_folder())
+        place = join_place(folder, name)
+        check_url_of_run(place)
+        check_storage(folder, storage, name)
         self._again = functools.partial(Tracker, **given)
-        folder = os.fspath(logdir) if logdir is not None else default_folder()
-        super().__init__(os.path.join(folder, name) if name else folder, is_lazy=True, **options)
+        super().__init__(place, is_lazy=True, **options)
         self._hparams, self._config = hparams, config
         self._resume = resume
         self._resumption: Resumption | None = None
@@ -230,7 +241,8 @@ class Tracker(Batches):
             if self._policy.defer(self.folder):
                 return
             claim = None
-            if not self._is_begun and self._resume is False and not self._is_guest:
+            is_new = not self._is_begun and self._resume is False
+            if is_new and not self._is_guest and self._remote is None:
                 self.folder, claim = claim_folder(self.folder)
                 self.log_dir = self.folder
             try:
@@ -243,14 +255,26 @@ class Tracker(Batches):
         if not is_child and not self.is_silent:
             self._begin()
 
+    def _start_upload(self) -> None:
+        """Start that of a forked child's own file; that of the run starts when it has begun."""
+        if self._remote is not None and self._uploads is not None:
+            self._remote.start(self._uploads.target)
+
+    def _choose_url(self) -> str | None:
+        """Return the URL that the run is uploaded to; None for a run that stays here."""
+        if self._remote is not None:
+            return self._remote.url
+        is_hosted = self._is_guest and os.environ.get(STORAGE_VARIABLE)
+        if self._storage is None or is_hosted:
+            return None
+        return join_url(as_url(self._storage), self._name_there(self.folder))
+
     def _begin(self) -> None:
         """Tell the story of the run, and watch over it from here on."""
         is_resumed = self._resume is not False
-        there = self._name_there(self.folder)
-        is_hosted = self._is_guest and os.environ.get(STORAGE_VARIABLE)
-        storage = None if is_hosted else self._storage
-        if is_resumed and storage is not None:
-            fetch_earlier(self.folder, storage, there)
+        url = self._choose_url()
+        if is_resumed and url is not None:
+            fetch_earlier(self.folder, url)
         before = _next_steps(self.folder) if is_resumed else {}
         earlier = Resumption({tag: before[tag] for tag in before if not tag.startswith(_OWN)})
         self._next_step, self._batch_count = earlier.next_step, earlier.next_batch - 1
@@ -261,8 +285,9 @@ class Tracker(Batches):
             self._batch_count = max(0, min(self._batch_count, self._resume - 1))
             self._void_from(self._resume)
         self._tell_settings()
-        if storage is not None:
-            self._uploads = Uploads(self.folder, storage, there, is_resumed)
+        if url is not None:
+            is_staged = self._remote is not None
+            self._uploads = Uploads(self.folder, url, is_resumed=is_resumed, is_staged=is_staged)
         if self._is_guest:
             return
         self._saved = before.get(story.PREFIX + story.ARTIFACT, 0)

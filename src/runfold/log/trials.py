@@ -26,10 +26,13 @@ class Trials:
     Attributes:
         folder: the run's folder.
         own: the session of the run itself.
+        mark: the end of the names that trials without a name get, unique to the writer
+            where writers in other folders log to the same run.
     """
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, mark: str = "") -> None:
         self.folder = folder
+        self.mark = mark
         self.own = Session(folder)
         self._trials: dict[str, Session] = {}
         self._unnamed: dict[_Key, Session] = {}
@@ -61,6 +64,13 @@ class Trials:
             return self._keep(key, is_report)
         self._unnamed[key] = self._begin(self._claim_folder())
         return self._unnamed[key]
+
+    def move(self, folder: str, mark: str) -> None:
+        """Continue in another folder: a forked child does not upload its parent's."""
+        for session in (self.own, *self._trials.values()):
+            session.folder = os.path.join(folder, os.path.relpath(session.folder, self.folder))
+        self._trials = {os.path.realpath(one.folder): one for one in self._trials.values()}
+        self.folder, self.mark = folder, mark
 
     def announce(self, domains: Mapping[str, tuple[Setting, ...]], metrics: Iterable[str]) -> None:
         """Add domains and metrics to the experiment, which is written at the end."""
@@ -115,7 +125,7 @@ class Trials:
         """Make a folder for a trial without a name, which no other process has. Raises OSError."""
         while True:
             self._number += 1
-            folder = os.path.join(self.folder, f"trial-{self._number}")
+            folder = os.path.join(self.folder, f"trial-{self._number}{self.mark}")
             try:
                 os.makedirs(folder)
             except FileExistsError:
