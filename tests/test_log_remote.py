@@ -472,7 +472,8 @@ def test_a_log_that_is_reopened_while_another_thread_closes_it_has_a_new_folder(
     first = Path(remote.prepare())
     (first / "events.out.tfevents.1").write_bytes(b"first")
     remote.start()
-    closing = threading.Thread(target=remote.close)
+    # Bound here: the thread may run only after the second upload has begun.
+    closing = threading.Thread(target=remote._uploads.close)
     closing.start()
     second = Path(remote.prepare())
     assert second != first
