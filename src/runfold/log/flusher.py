@@ -15,6 +15,8 @@ import threading
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
+from runfold.log import sync
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -62,6 +64,7 @@ class Flusher:
             self._wake.wait(max(LEAST_SECONDS, min([SECONDS, *waits])))
             self._wake.clear()
             self.drain_all()
+            sync.look()
 
     def drain_all(self) -> None:
         """Write all that waits, so that writers that were forgotten are held no longer."""

@@ -67,6 +67,7 @@ class SummaryWriter(Numbers, Media, Models):
         is_lazy: bool = False,
         clean_tags: bool = False,
         storage: str | os.PathLike[str] | None = None,
+        sync_trackers: bool = True,
         **kwargs: object,
     ) -> None:
         """Begin an event file in a folder.
@@ -95,6 +96,8 @@ class SummaryWriter(Numbers, Media, Models):
                 letters, digits and `-_./` by `_`. A call then takes longer.
             storage: upload the folder there while it grows, under its own name: a URL such as
                 `s3://bucket/runs`, or a shared folder.
+            sync_trackers: whether W&B, MLflow, SwanLab, ClearML and Comet receive what is
+                logged, where the program has set them up to take TensorBoard data.
             kwargs: taken for tensorboardX's sake; a warning names those that ask for something.
         """
         if log_dir is not None and logdir is not None:
@@ -123,6 +126,7 @@ class SummaryWriter(Numbers, Media, Models):
             policy=policy,
             is_lazy=is_lazy,
             clean_tags=clean_tags,
+            sync_trackers=sync_trackers,
         )
         if self.is_silent and write_to_disk and self._remote is None:
             make_folder(self.folder)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from runfold.errors import BadTag, CannotLog, WriterClosed
 from runfold.log import flusher as shared
+from runfold.log import sync
 from runfold.log.arrays import warn
 from runfold.log.points import OnError, Points
 from runfold.log.ranks import RankPolicy, RankStream
@@ -28,7 +29,15 @@ if TYPE_CHECKING:
 # While the disk takes nothing, this much is kept in memory to be written later.
 _MOST_WAITING = 64 << 20
 # What a copy of a writer in another process must not share.
-_OF_THIS_PROCESS = ("lock", "_gate", "_stream", "_failure", "_draining_thread", "_file_writer")
+_OF_THIS_PROCESS = (
+    "lock",
+    "_gate",
+    "_stream",
+    "_feed",
+    "_failure",
+    "_draining_thread",
+    "_file_writer",
+)
 _NOTHING = "Nothing was logged by this call."
 _COUNTED = "Later ones are counted in `writer.skipped` without a warning."
 # A program whose every tag fails is not to be flooded with warnings.
@@ -54,6 +63,8 @@ class EventWriter(Points):
     _stream: Stream | RankStream | None = None
     # Whether a call after `close` opens a new file, as torch's writer does.
     _reopens = False
+    # What other trackers read of the open file; None where they are kept out.
+    _feed: sync.Feed | None = None
 
     def __init__(
         self,
@@ -65,12 +76,14 @@ class EventWriter(Points):
         is_silent: bool = False,
         policy: RankPolicy | None = None,
         is_lazy: bool = False,
+        sync_trackers: bool = True,
     ) -> None:
         """Open an event file; a lazy writer opens it at its first call.
 
         A silent writer takes every call and writes nothing. In a distributed job the policy
         decides whether this process is silent. With on_error=None only a
         folder that cannot be written to raises, when the first file is opened.
+        With sync_trackers=False, W&B and other trackers do not see the file.
         """
         _check_options(flush_secs, on_error)
         super().__init__()
@@ -84,6 +97,7 @@ class EventWriter(Points):
         self._policy = policy or RankPolicy(is_main=not is_silent)
         self._suffix = suffix
         self._on_error = on_error
+        self._syncs_trackers = sync_trackers
         self._failure: OSError | None = None
         self._draining_thread = 0
         self._is_told = False
@@ -133,6 +147,8 @@ class EventWriter(Points):
         """
         if not self.is_closed and self._is_heard():
             self.drain()
+            if self._feed is not None:
+                sync.wake()
             self._raise_failure()
 
     def __reduce_ex__(self, protocol: Any) -> Any:
@@ -169,6 +185,8 @@ class EventWriter(Points):
         """Write the rest and close the file. Raises what went wrong if on_error="raise"."""
         if not self.is_closed:
             self.end()
+            if self._feed is not None:
+                sync.settle()
             self._raise_failure()
 
     def end(self) -> None:
@@ -180,6 +198,8 @@ class EventWriter(Points):
                 self.drain()
                 lost = len(self.events) + self._stream.waiting
                 self._stream.close()
+                if self._feed is not None:
+                    self._feed.end()
             self.is_closed = True
             self.is_ready = False
             shared.flusher.writers.discard(self)
@@ -216,6 +236,12 @@ class EventWriter(Points):
         if shared.flusher.deadly_signal:
             shared.flush_on_sigterm(shared.flusher.deadly_signal, None)
 
+    def _measure(self) -> int:
+        """Hand all that waits to the system, and return the size of the event file."""
+        with self.lock:
+            self.drain()
+            return 0 if self.path is None else os.path.getsize(self.path)
+
     def is_draining_here(self) -> bool:
         """Whether this very thread is in the middle of a write, as a signal handler may find it."""
         return self._draining_thread == threading.get_ident()
@@ -246,11 +272,20 @@ class EventWriter(Points):
                 self._note_path()
         shared.flusher.add(self)
         shared.watch_sigterm()
+        if self._feed is not None:
+            self._feed.announce(is_first=len(self._paths) == 1)
 
     def _note_path(self) -> None:
-        """Remember the event file; that of a rank above zero may be made later, or never."""
+        """Remember the event file, and let other trackers read it.
+
+        The file of a rank above zero may be made later, or never.
+        """
         if self.path is not None and self.path not in self._paths:
             self._paths.append(self.path)
+            if self._feed is not None:
+                self._feed.end()
+            if self._syncs_trackers:
+                self._feed = sync.follow(self.path, self._measure)
 
     def _make_stream(self) -> Stream | RankStream:
         try:

@@ -1,0 +1,163 @@
+"""W&B, after `wandb.init(sync_tensorboard=True)` or `wandb.tensorboard.patch()`.
+
+W&B reads event files itself, once it knows their folder. It skips files that are older
+than its run, by the time in their names. A writer that was opened before
+`wandb.init`, or that is still open in W&B's next run, is therefore read from a copy.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import sys
+import threading
+import weakref
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from runfold.log.integrations import Integration, read_closure
+from runfold.log.stream import MARK, name_file
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from runfold.log.sync import Feed
+
+_CHUNK = 1 << 20
+
+
+@dataclass(slots=True)
+class Reading:
+    """How one run of W&B reads an event file."""
+
+    run: weakref.ref[Any]
+    # How much of the event file this run and those before it have received.
+    position: int
+    # The copy that W&B reads, or None where it reads the event file itself.
+    copy: str | None = None
+
+    def catch_up(self, path: str, size: int) -> None:
+        """Let W&B read the first `size` bytes of the event file at `path`."""
+        if self.copy is not None and self.position < size:
+            with open(path, "rb") as source, open(self.copy, "ab") as copy:
+                source.seek(self.position)
+                while self.position < size:
+                    data = source.read(min(_CHUNK, size - self.position))
+                    if not data:
+                        return
+                    copy.write(data)
+                    self.position += len(data)
+        self.position = max(self.position, size)
+
+
+class Wandb(Integration):
+    """Tells W&B which folders to read, and copies the files that it would skip."""
+
+    name = "W&B"
+    package = "wandb"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._lock = threading.Lock()
+        self._run: Any = None
+        self._is_ended = False
+        # The folders that W&B reads in the current run, those of which it reads copies,
+        # and how many copies there are.
+        self._read: set[str] = set()
+        self._copied: set[str] = set()
+        self._copies = 0
+
+    def find_run(self, package: Any, feed: Feed) -> Any:
+        """Return the active run of this process, if W&B has patched TensorBoard."""
+        run = package.run
+        if run is None or not package.patched["tensorboard"] or run.disabled:
+            return None
+        is_ended = self._is_ended and self._run is run
+        return run if run._init_pid == os.getpid() and not is_ended else None
+
+    def watch_end(self, run: Any, settle: Callable[[], None]) -> None:
+        """Have `settle` called before the run ends, by W&B's own list of such functions."""
+        module = sys.modules["wandb.sdk.wandb_run"]
+
+        def settle_and_end() -> None:
+            settle()
+            # What is logged while W&B finishes is for its next run.
+            self._is_ended = self._run is run
+
+        hook = module.TeardownHook(settle_and_end, module.TeardownStage.EARLY)
+        run._teardown_hooks.append(hook)
+
+    def forget(self, runs: list[Any]) -> None:
+        """Take a new lock: in the child of a fork, nobody would release the old one."""
+        self._lock = threading.Lock()
+
+    def send(self, package: Any, run: Any, feed: Feed, size: int) -> None:
+        """Have W&B read the event file up to `size`."""
+        with self._lock:
+            if self._run is not run:
+                self._run, self._is_ended = run, False
+                self._read, self._copied, self._copies = set(), set(), 0
+            reading = feed.states.get(self.name)
+            if reading is None or reading.run() is not run:
+                start = 0 if reading is None else reading.position
+                reading = self._begin(package, run, feed, start)
+                feed.states[self.name] = reading
+            reading.catch_up(feed.path, size)
+
+    def _begin(self, package: Any, run: Any, feed: Feed, start: int) -> Reading:
+        """Tell W&B about a file of which other runs have received `start` bytes."""
+        closure = _read_patch(package)
+        save, root = closure.get("save", True), _find_root(feed.folder, closure)
+        started = getattr(run.settings, "x_start_time", None) or math.inf
+        is_new = _stamp(feed.path) >= started // 1
+        if is_new and start == 0 and feed.folder not in self._copied:
+            if feed.folder not in self._read:
+                self._read.add(feed.folder)
+                run._tensorboard_callback(feed.folder, save=save, root_logdir=root)
+            return Reading(weakref.ref(run), 0)
+        self._copied.add(feed.folder)
+        self._copies += 1
+        base = os.path.join(_make_base(run), str(self._copies))
+        # W&B prefixes tags with the part of the folder below the root. Where nobody
+        # said what the root is, W&B takes the folder that all its folders have in common.
+        root = root or os.path.commonpath([feed.folder, *feed.open_folders()])
+        folder = os.path.normpath(os.path.join(base, os.path.relpath(feed.folder, root)))
+        os.makedirs(folder)
+        run._tensorboard_callback(folder, save=save, root_logdir=base)
+        return Reading(weakref.ref(run), start, os.path.join(folder, name_file(MARK)))
+
+
+def _read_patch(package: Any) -> dict[str, Any]:
+    """Return the arguments of `wandb.tensorboard.patch`, which only its patches hold."""
+    for module, name in package.patched["tensorboard"]:
+        patched = getattr(sys.modules.get(module), name, None)
+        if patched is not None:
+            return read_closure(vars(patched)["__init__"] if isinstance(patched, type) else patched)
+    return {}
+
+
+def _find_root(folder: str, closure: dict[str, Any]) -> str:
+    """Return the root that W&B's patch would find for a folder, or ""."""
+    # The default folder of torch's writer, and of Runfold's: it has no parts to show.
+    default = re.search(rf"-\d+_{re.escape(os.uname().nodename)}", folder)
+    if default is not None:
+        return folder[: default.end()]
+    given = closure.get("root_logdir")
+    root = os.path.abspath(given) if given else ""
+    return root if root and os.path.commonpath([root, folder]) == root else ""
+
+
+def _stamp(path: str) -> int:
+    """Return the time in the name of an event file, in seconds since 1970."""
+    return int(os.path.basename(path).split(".")[3])
+
+
+def _make_base(run: Any) -> str:
+    """Return the folder for copies: in W&B's folder of the run, to be kept as long as that."""
+    folder = run.settings.sync_dir
+    if os.path.isdir(folder):
+        return os.path.join(folder, "runfold")
+    import tempfile
+
+    return tempfile.mkdtemp()

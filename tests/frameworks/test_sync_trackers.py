@@ -1,0 +1,257 @@
+"""MLflow, SwanLab, ClearML and Comet receive from Runfold's writer what torch's gives them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from tracker_logs import (
+    Stored,
+    read_clearml,
+    read_comet,
+    read_mlflow,
+    read_swanlab,
+    run_program,
+)
+
+POINTS = [(step, pytest.approx(1 / (step + 1))) for step in range(20)]
+
+
+@dataclass
+class Tracker:
+    """How a program starts and ends a tracker's run, and how to read what it stored."""
+
+    start: str
+    end: str
+    read: Callable[[Path], list[Stored]]
+
+
+TRACKERS = {
+    "mlflow": Tracker(
+        """
+import mlflow, mlflow.pytorch
+mlflow.pytorch.autolog(log_every_n_step=1)
+mlflow.start_run()
+""",
+        "mlflow.end_run()",
+        read_mlflow,
+    ),
+    "swanlab": Tracker(
+        """
+import swanlab
+swanlab.sync_tensorboard_torch()
+swanlab.init(project="p", mode="offline", logdir="swanlog")
+""",
+        "swanlab.finish()",
+        read_swanlab,
+    ),
+    "clearml": Tracker(
+        """
+import torch
+from clearml import Task
+Task.set_offline(True)
+task = Task.init("p", "t", auto_resource_monitoring=False)
+""",
+        "task.close()",
+        read_clearml,
+    ),
+    "comet": Tracker(
+        """
+import comet_ml
+experiment = comet_ml.OfflineExperiment(
+    workspace="w", project_name="p", offline_directory="comet", display_summary_level=0
+)
+""",
+        "experiment.end()",
+        read_comet,
+    ),
+}
+
+HEAD = """
+import numpy as np
+
+def log(writer, steps):
+    for step in steps:
+        writer.add_scalar("train/loss", 1 / (step + 1), step)
+
+"""
+
+
+def run_tracked(folder: Path, tracker: Tracker, code: str) -> list[Stored]:
+    """Run a program after HEAD, and return what the tracker stored."""
+    errors = run_program(folder, HEAD + code)
+    assert "did not receive" not in errors
+    return tracker.read(folder)
+
+
+@pytest.fixture(params=TRACKERS)
+def tracker(request: pytest.FixtureRequest) -> Tracker:
+    """Return each tracker in turn."""
+    return TRACKERS[request.param]
+
+
+def test_a_tracker_receives_the_same_as_from_torch(tmp_path: Path, tracker: Tracker) -> None:
+    """Scalars, hparams, texts and images, as far as the tracker takes them from torch."""
+    code = """
+from {module} import SummaryWriter
+writer = SummaryWriter("runs/a")
+log(writer, range(20))
+writer.add_text("note", "hello", 3)
+writer.add_image("picture", np.full((3, 8, 8), 0.5, np.float32), 2)
+writer.add_hparams({{"lr": 0.5, "epochs": 3, "kind": "adam"}}, {{"best": 0.25}})
+writer.close()
+"""
+    stored = []
+    for module in ("torch.utils.tensorboard", "runfold"):
+        folder = tmp_path / module
+        folder.mkdir()
+        program = tracker.start + code.format(module=module) + tracker.end
+        (run,) = run_tracked(folder, tracker, program)
+        stored.append(run)
+    original, ours = stored
+    assert original.series["train/loss"] == POINTS
+    assert ours.series["train/loss"] == POINTS
+    # Some trackers have the metric of the hparams twice from torch.
+    assert {value for _, value in ours.series["best"]} == {0.25}
+    assert ours.series.keys() == original.series.keys()
+    assert ours.hparams == original.hparams
+    assert ours.texts == original.texts
+    assert ours.images == original.images
+
+
+def test_the_rest_arrives_where_the_run_ends_before_the_writer_is_closed(
+    tmp_path: Path, tracker: Tracker
+) -> None:
+    """What the background thread has not passed on yet is passed on first."""
+    code = f"""{tracker.start}
+from runfold import SummaryWriter
+writer = SummaryWriter("runs/a", flush_secs=600)
+log(writer, range(20))
+{tracker.end}
+writer.close()
+"""
+    (run,) = run_tracked(tmp_path, tracker, code)
+    assert run.series["train/loss"] == POINTS
+
+
+def test_every_point_arrives_where_the_run_starts_later_and_nothing_is_closed(
+    tmp_path: Path, tracker: Tracker
+) -> None:
+    """Also those that were logged before, and those just before the program ends."""
+    code = f"""
+from runfold import SummaryWriter
+writer = SummaryWriter("runs/a", flush_secs=600)
+log(writer, range(10))
+{tracker.start}
+log(writer, range(10, 20))
+"""
+    (run,) = run_tracked(tmp_path, tracker, code)
+    assert run.series["train/loss"] == POINTS
+
+
+def test_a_writer_with_sync_trackers_false_is_not_seen(tmp_path: Path) -> None:
+    """Another writer next to it is."""
+    code = """
+from runfold import SummaryWriter
+hidden = SummaryWriter("runs/a", sync_trackers=False)
+hidden.add_scalar("hidden/loss", 1.0, 0)
+hidden.close()
+seen = SummaryWriter("runs/b")
+log(seen, range(20))
+seen.close()
+"""
+    swanlab = TRACKERS["swanlab"]
+    (run,) = run_tracked(tmp_path, swanlab, swanlab.start + code + swanlab.end)
+    assert run.series == {"train/loss": POINTS}
+
+
+def test_mlflow_receives_each_point_in_the_run_in_which_it_was_logged(tmp_path: Path) -> None:
+    """Also where writers stay open until all runs have ended."""
+    code = """
+import mlflow, mlflow.pytorch
+from runfold import SummaryWriter
+mlflow.pytorch.autolog(log_every_n_step=1)
+writers = []
+for number in range(3):
+    with mlflow.start_run():
+        writers.append(SummaryWriter(f"runs/{number}", flush_secs=600))
+        writers[-1].add_scalar(f"loss/{number}", number, 0)
+for writer in writers:
+    writer.close()
+"""
+    runs = run_tracked(tmp_path, TRACKERS["mlflow"], code)
+    assert [run.series for run in runs] == [
+        {f"loss/{number}": [(0, number)]} for number in range(3)
+    ]
+
+
+def test_mlflow_receives_only_the_steps_that_it_was_set_to_log(tmp_path: Path) -> None:
+    """By `log_every_n_step`, without which MLflow takes no steps at all."""
+    code = """
+import mlflow, mlflow.pytorch
+from runfold import SummaryWriter
+for every in (5, None):
+    mlflow.pytorch.autolog(log_every_n_step=every)
+    with mlflow.start_run(), SummaryWriter(f"runs/{every}") as writer:
+        log(writer, range(20))
+        writer.add_hparams({"lr": 0.5}, {})
+"""
+    some, none = run_tracked(tmp_path, TRACKERS["mlflow"], code)
+    assert some.series == {"train/loss": POINTS[::5]}
+    assert none.series == {}
+    assert some.hparams == none.hparams == {"lr": "0.5"}
+
+
+def test_a_tag_that_mlflow_refuses_does_not_hold_up_the_others(tmp_path: Path) -> None:
+    """MLflow has no such names; one warning says so."""
+    code = """
+import mlflow, mlflow.pytorch
+from runfold import SummaryWriter
+mlflow.pytorch.autolog(log_every_n_step=1)
+with mlflow.start_run(), SummaryWriter("runs/a") as writer:
+    for step in range(20):
+        writer.add_scalar("loss?", 1.0, step)
+        log(writer, [step])
+"""
+    errors = run_program(tmp_path, HEAD + code)
+    (run,) = read_mlflow(tmp_path)
+    assert run.series == {"train/loss": POINTS}
+    assert errors.count("MLflow did not receive everything that was logged") == 1
+
+
+def test_swanlab_starts_a_run_for_a_writer_where_there_is_none(tmp_path: Path) -> None:
+    """As its patch of torch's writer does; only the kinds that were asked for are synced."""
+    code = """
+import swanlab
+from runfold import SummaryWriter
+swanlab.sync_tensorboard_torch(types=["scalar"])
+with SummaryWriter("runs/a") as writer:
+    log(writer, range(20))
+    writer.add_text("note", "hello", 3)
+"""
+    (run,) = run_tracked(tmp_path, TRACKERS["swanlab"], code)
+    assert run.series["train/loss"] == POINTS
+    assert run.texts == set()
+
+
+def test_a_tracker_that_fails_warns_once_and_the_event_file_is_complete(tmp_path: Path) -> None:
+    """Training continues, here with a server of MLflow that does not exist."""
+    code = """
+import mlflow, mlflow.pytorch, os
+from runfold import SummaryWriter
+mlflow.pytorch.autolog(log_every_n_step=1)
+mlflow.start_run()
+os.environ["MLFLOW_HTTP_REQUEST_MAX_RETRIES"] = "0"
+mlflow.set_tracking_uri("http://127.0.0.1:9")
+writer = SummaryWriter("runs/a")
+for _ in range(3):
+    log(writer, range(20))
+    writer.close()
+"""
+    errors = run_program(tmp_path, HEAD + code)
+    assert errors.count("MLflow did not receive everything that was logged") == 1
+    assert len(list(tmp_path.glob("runs/a/*tfevents*"))) == 3
+    (run,) = read_mlflow(tmp_path)
+    assert run.series == {}

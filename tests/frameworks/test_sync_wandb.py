@@ -1,0 +1,345 @@
+"""W&B's offline runs hold every point of a Runfold writer, as they do of torch's."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import PIL.Image
+import pytest
+from tracker_logs import WandbRun, read_wandb, run_program
+
+POINTS = [(step, pytest.approx(1 / (step + 1))) for step in range(20)]
+
+HEAD = """
+    import os, sys, time
+    import numpy as np
+    from runfold import SummaryWriter
+
+    def init(**options):
+        import wandb
+        return wandb.init(project="p", **options)
+
+    def log(writer, steps):
+        for step in steps:
+            writer.add_scalar("train/loss", 1 / (step + 1), step)
+
+    def begin_next_second():
+        # W&B compares the times of runs and files in whole seconds.
+        start = int(time.time())
+        while int(time.time()) == start:
+            time.sleep(0.01)
+"""
+
+
+def run_wandb(folder: Path, code: str, imports: str = "import wandb") -> list[WandbRun]:
+    """Run code after HEAD, and return the runs that W&B stored."""
+    errors = run_program(folder, f"{HEAD}\n    {imports}\n{code}")
+    assert "Warning" not in errors
+    return read_wandb(folder)
+
+
+@pytest.mark.parametrize("module", ["torch.utils.tensorboard", "tensorboardX", "runfold"])
+def test_every_point_arrives_where_wandb_starts_first(tmp_path: Path, module: str) -> None:
+    """The writers of torch and tensorboardX show what is expected of ours."""
+    code = f"""
+    from {module} import SummaryWriter
+    init(sync_tensorboard=True)
+    writer = SummaryWriter("runs/a")
+    log(writer, range(20))
+    writer.close()
+    wandb.finish()
+    """
+    (run,) = run_wandb(tmp_path, code)
+    assert run.series == {"train/loss": POINTS}
+    (path,) = tmp_path.glob("runs/a/*tfevents*")
+    assert str(path.relative_to(tmp_path)) in run.saved
+
+
+def test_the_documented_program_works(tmp_path: Path) -> None:
+    """The example of docs/sync.md, as it stands."""
+    page = Path(__file__).parents[2].joinpath("docs/sync.md").read_text()
+    program = page.partition("```python\n")[2].partition("```")[0]
+    run_program(tmp_path, program)
+    (run,) = read_wandb(tmp_path)
+    assert [step for step, _ in run.series["train/loss"]] == list(range(100))
+
+
+@pytest.mark.parametrize("imports", ["import wandb", ""], ids=["imported first", "imported later"])
+def test_every_point_arrives_where_wandb_starts_later(tmp_path: Path, imports: str) -> None:
+    """Also those that were logged before `wandb.init`."""
+    code = """
+    writer = SummaryWriter("runs/a")
+    log(writer, range(10))
+    begin_next_second()
+    init(sync_tensorboard=True)
+    log(writer, range(10, 20))
+    writer.close()
+    import wandb
+    wandb.finish()
+    """
+    (run,) = run_wandb(tmp_path, code, imports)
+    assert run.series == {"train/loss": POINTS}
+
+
+@pytest.mark.parametrize("order", ["first", "later"])
+def test_every_point_arrives_where_the_program_ends_without_a_call(
+    tmp_path: Path, order: str
+) -> None:
+    """Neither the writer is closed nor the run finished."""
+    start = "begin_next_second()\n    init(sync_tensorboard=True)"
+    code = f"""
+    {start if order == "first" else ""}
+    writer = SummaryWriter("runs/a")
+    log(writer, range(10))
+    {start if order == "later" else ""}
+    log(writer, range(10, 20))
+    """
+    (run,) = run_wandb(tmp_path, code)
+    assert run.series == {"train/loss": POINTS}
+
+
+def test_every_point_arrives_where_the_run_finishes_before_the_writer_is_closed(
+    tmp_path: Path,
+) -> None:
+    """What the writer holds back is written before W&B reads to the end."""
+    code = """
+    wandb.tensorboard.patch(root_logdir="runs/a")
+    init()
+    writer = SummaryWriter("runs/a", flush_secs=600)
+    log(writer, range(20))
+    wandb.finish()
+    writer.close()
+    """
+    (run,) = run_wandb(tmp_path, code)
+    assert run.series == {"train/loss": POINTS}
+
+
+def test_a_flush_lets_a_run_that_started_later_see_the_writer(tmp_path: Path) -> None:
+    """Without waiting for the next look of the background thread."""
+    code = """
+    writer = SummaryWriter("runs/a")
+    log(writer, range(20))
+    begin_next_second()
+    init(sync_tensorboard=True)
+    writer.flush()
+    wandb.finish()
+    writer.close()
+    """
+    (run,) = run_wandb(tmp_path, code)
+    assert run.series == {"train/loss": POINTS}
+
+
+def test_each_run_receives_what_was_logged_in_it(tmp_path: Path) -> None:
+    """One writer is open during two runs; the points between them go to the second."""
+    code = """
+    wandb.tensorboard.patch(root_logdir="runs/a")
+    init()
+    writer = SummaryWriter("runs/a")
+    log(writer, range(5))
+    wandb.finish()
+    log(writer, range(5, 10))
+    begin_next_second()
+    init()
+    log(writer, range(10, 20))
+    writer.close()
+    wandb.finish()
+    """
+    first, second = run_wandb(tmp_path, code)
+    assert first.series == {"train/loss": POINTS[:5]}
+    assert second.series == {"train/loss": POINTS[5:]}
+
+
+@pytest.mark.parametrize("order", ["first", "later"])
+def test_tags_are_prefixed_with_the_folder_below_the_root(tmp_path: Path, order: str) -> None:
+    """As W&B does for torch's writers; a trial of `add_hparams` has its own folder."""
+    code = f"""
+    wandb.tensorboard.patch(root_logdir="runs")
+    {"init()" if order == "first" else ""}
+    writers = [SummaryWriter("runs/train"), SummaryWriter("runs/deep/val")]
+    {"begin_next_second(); init()" if order == "later" else ""}
+    for writer in writers:
+        log(writer, range(20))
+        writer.close()
+    wandb.finish()
+    """
+    (run,) = run_wandb(tmp_path, code)
+    assert run.series == {"train/train/loss": POINTS, "deep/val/train/loss": POINTS}
+
+
+def test_writers_opened_before_the_run_are_prefixed_with_where_they_differ(tmp_path: Path) -> None:
+    """W&B does so where nobody gave a root."""
+    code = """
+    writers = [SummaryWriter("runs/train"), SummaryWriter("runs/val")]
+    begin_next_second()
+    init(sync_tensorboard=True)
+    for writer in writers:
+        log(writer, range(20))
+        writer.flush()
+    for writer in writers:
+        writer.close()
+    wandb.finish()
+    """
+    (run,) = run_wandb(tmp_path, code)
+    assert run.series == {"train/train/loss": POINTS, "val/train/loss": POINTS}
+
+
+@pytest.mark.parametrize("order", ["first", "later"])
+def test_a_reopened_writer_stays_in_sync(tmp_path: Path, order: str) -> None:
+    """After `close`, the next call opens another file in the same folder."""
+    code = f"""
+    wandb.tensorboard.patch(root_logdir="runs/a")
+    {"init()" if order == "first" else ""}
+    writer = SummaryWriter("runs/a")
+    log(writer, range(10))
+    {"begin_next_second(); init()" if order == "later" else ""}
+    writer.close()
+    log(writer, range(10, 20))
+    writer.close()
+    wandb.finish()
+    """
+    (run,) = run_wandb(tmp_path, code)
+    assert sorted(run.series["train/loss"]) == POINTS
+
+
+def test_images_histograms_and_curves_arrive_as_from_torch(tmp_path: Path) -> None:
+    """W&B shows the same rows for both writers."""
+    code = """
+    import torch
+    from {module} import SummaryWriter
+    wandb.tensorboard.patch(root_logdir="runs/a")
+    init()
+    writer = SummaryWriter("runs/a")
+    for step in range(3):
+        values = np.arange(100.0) + step
+        writer.add_histogram("weights", values, step)
+        writer.add_image("picture", np.full((3, 6, 5), step * 0.25, np.float32), step)
+        writer.add_scalar("new", 0.5 + step, step, new_style=True)
+        writer.add_pr_curve("pr", np.array([0, 1, 1]), np.array([0.1, 0.7, 0.9]), step)
+        writer.add_text("note", "hello", step)
+    writer.close()
+    wandb.finish()
+    """
+    runs = []
+    for module in ("torch.utils.tensorboard", "runfold"):
+        folder = tmp_path / module
+        folder.mkdir()
+        (run,) = run_wandb(folder, code.format(module=module))
+        runs.append(run)
+    original, ours = runs
+    assert ours.values == original.values
+    assert _pictures(ours) == _pictures(original)
+    kinds = {tag.partition("/")[0] for _, tag in ours.values}
+    assert kinds == {"weights", "picture", "new", "pr"}
+    assert len(_pictures(ours)) == 3
+
+
+def _pictures(run: WandbRun) -> list[tuple[int, tuple[int, int], bytes]]:
+    pictures = []
+    for row in run.rows:
+        if "picture/filenames" in row:
+            (name,) = row["picture/filenames"]
+            data = run.folder.joinpath("files", name).read_bytes()
+            image = PIL.Image.open(io.BytesIO(data))
+            pictures.append((row["global_step"], image.size, image.convert("RGB").tobytes()))
+    return pictures
+
+
+@pytest.mark.parametrize(
+    "options", ["sync_trackers=False", "write_to_disk=False"], ids=["opt-out", "silent"]
+)
+def test_a_writer_that_is_kept_out_is_not_seen(tmp_path: Path, options: str) -> None:
+    """Another writer next to it is."""
+    code = f"""
+    wandb.tensorboard.patch(root_logdir="runs")
+    init()
+    hidden, seen = SummaryWriter("runs/hidden", {options}), SummaryWriter("runs/seen")
+    log(hidden, range(20))
+    log(seen, range(20))
+    hidden.close()
+    seen.close()
+    wandb.finish()
+    """
+    (run,) = run_wandb(tmp_path, code)
+    assert run.series == {"seen/train/loss": POINTS}
+
+
+def test_a_run_without_tensorboard_sync_receives_nothing(tmp_path: Path) -> None:
+    """Only `sync_tensorboard=True` and `wandb.tensorboard.patch` ask for it."""
+    code = """
+    init()
+    writer = SummaryWriter("runs/a")
+    log(writer, range(20))
+    writer.close()
+    wandb.finish()
+    """
+    (run,) = run_wandb(tmp_path, code)
+    assert run.rows == []
+    assert run.logdirs == []
+
+
+def test_a_disabled_run_leaves_the_writer_alone(tmp_path: Path) -> None:
+    """Also where TensorBoard is patched already."""
+    code = """
+    wandb.tensorboard.patch(root_logdir="runs")
+    init(mode="disabled")
+    writer = SummaryWriter("runs/a")
+    log(writer, range(20))
+    writer.close()
+    wandb.finish()
+    assert os.path.getsize(writer.path) > 20 * 40
+    """
+    assert run_wandb(tmp_path, code) == []
+
+
+def test_a_forked_process_leaves_the_run_to_its_parent(tmp_path: Path) -> None:
+    """It would wait for ever for the threads that W&B has in the parent."""
+    code = """
+    import multiprocessing
+    wandb.tensorboard.patch(root_logdir="runs")
+    init()
+    writer = SummaryWriter("runs/a")
+    log(writer, range(20))
+    writer.flush()
+
+    def work():
+        other = SummaryWriter("runs/b")
+        log(other, range(20))
+        other.close()
+
+    process = multiprocessing.get_context("fork").Process(target=work)
+    process.start()
+    process.join(60)
+    assert process.exitcode == 0
+    writer.close()
+    wandb.finish()
+    """
+    (run,) = run_wandb(tmp_path, code)
+    assert run.series == {"a/train/loss": POINTS}
+    assert len(list(tmp_path.glob("runs/b/*tfevents*"))) == 1
+
+
+def test_a_forked_process_syncs_the_run_that_it_starts(tmp_path: Path) -> None:
+    """The writer of its parent, which W&B does not know, stays out of it."""
+    code = """
+    import multiprocessing
+    wandb.tensorboard.patch(root_logdir="runs")
+    outer = SummaryWriter("runs/outer")
+    log(outer, range(20))
+    outer.flush()
+
+    def work():
+        init()
+        inner = SummaryWriter("runs/inner")
+        log(inner, range(20))
+        wandb.finish()
+        inner.close()
+
+    process = multiprocessing.get_context("fork").Process(target=work)
+    process.start()
+    process.join(60)
+    assert process.exitcode == 0
+    outer.close()
+    """
+    (run,) = run_wandb(tmp_path, code)
+    assert run.series == {"inner/train/loss": POINTS}
