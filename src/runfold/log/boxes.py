@@ -50,7 +50,7 @@ def encode_boxes(
     numbers = _as_scores(scores, tag, len(places))
     areas = _as_masks(masks, tag, (len(places), height, width))
     colours = _as_colours(colors, tag, names, len(places))
-    is_drawn: NDArray[np.bool_] = np.isfinite(places).all(axis=1)
+    is_drawn = np.asarray(np.isfinite(places).all(axis=1))
     if not is_drawn.all():
         missing = f"{(~is_drawn).sum()} of {len(places)} boxes with a corner that is not finite"
         tell(tag, "box_tensor", f"has {missing}; they are left out")
