@@ -118,7 +118,7 @@ def _run_part(
         },
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=900,
         check=False,
     )
     # 1 means that some tests failed; higher codes, that pytest could not run them.

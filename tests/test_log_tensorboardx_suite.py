@@ -195,7 +195,7 @@ def test_tensorboardxs_tests_of_the_writer_pass(tmp_path, s3_server):
 
 
 def test_forked_processes_log_by_the_global_writer(tmp_path):
-    subprocess.run([sys.executable, "-c", PROCESSES, tmp_path], check=True, timeout=120)
+    subprocess.run([sys.executable, "-c", PROCESSES, tmp_path], check=True, timeout=600)
     accumulator = EventAccumulator(str(tmp_path), {"scalars": 0}).Reload()
     points = accumulator.Scalars("loss")
     # tensorboardX counts the steps of a tag across all processes.
