@@ -1,4 +1,4 @@
-"""Lightning: train, log by step and by epoch, with the default logger's options."""
+"""Lightning: train, log by step, by epoch and the graph; with `test`, also test and validate."""
 
 import sys
 
@@ -51,7 +51,7 @@ if __name__ == "__main__":
     trainer = lightning.Trainer(
         max_epochs=3,
         accelerator="cpu",
-        logger=TensorBoardLogger("logs", log_graph="graph" in sys.argv),
+        logger=TensorBoardLogger("logs", log_graph=True),
         log_every_n_steps=2,
         callbacks=[lightning.pytorch.callbacks.LearningRateMonitor()],
         enable_progress_bar=False,
