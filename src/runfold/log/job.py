@@ -70,7 +70,7 @@ def find_job() -> Job | None:
 
 
 def _make_job(rank: int, size: int, address: str, *, is_certain: bool) -> Job | None:
-    if size < 2 or not 0 <= rank < size:
+    if size < 2:
         return None
     return Job(rank, size, _identify(address), is_certain)
 
@@ -93,7 +93,8 @@ def _find_torch_group() -> tuple[int, int, str] | None:
     distributed = sys.modules.get("torch.distributed")
     if distributed is None or not distributed.is_available() or not distributed.is_initialized():
         return None
-    return distributed.get_rank(), distributed.get_world_size(), _try(_find_torch_store) or ""
+    rank, size = int(distributed.get_rank()), int(distributed.get_world_size())
+    return rank, size, _try(_find_torch_store) or ""
 
 
 def _find_torch_store() -> str:
@@ -110,7 +111,7 @@ def _find_jax_group() -> tuple[int, int, str] | None:
     if distributed is None or distributed.global_state.client is None:
         return None
     state = distributed.global_state
-    return state.process_id, state.num_processes, str(state.coordinator_address or "")
+    return int(state.process_id), int(state.num_processes), str(state.coordinator_address or "")
 
 
 def _try(find: Callable[[], Found]) -> Found | None:
