@@ -61,6 +61,10 @@ def test_the_metrics_of_hparams_have_the_tags_of_tensorboardx(tmp_path):
             writer.add_hparams({"lr": 0.1}, {"val loss": 0.5}, "trial", 3)
     ours, theirs = (rf.open(tmp_path / name) for name in ("ours", "x"))
     assert list(ours.scalars(tags="val*")["tag"]) == list(theirs.scalars(tags="val*")["tag"])
+    # tensorboardX names the metric as given, so that TensorBoard's page shows no value for it.
+    (experiment,) = stored(tmp_path / "ours")["_hparams_/experiment"]
+    assert b"val_loss" in experiment
+    assert b"val loss" not in experiment
 
 
 def test_keys_and_many_numbers_at_once_are_cleaned_too(tmp_path):
