@@ -689,3 +689,25 @@ def test_is_main_and_ranks_decide_for_a_tracker_as_well(tmp_path, job):
         run.log({"loss": 0.5}, step=1)
     assert logged(tmp_path / "main") == logged(tmp_path / "all") == {1: 0.5}
     assert os.listdir(tmp_path / "none") == []
+
+
+def test_a_rank_that_gives_way_writes_no_trial_of_hparams(tmp_path, job):
+    job(torchrun(0))
+    log(tmp_path / "run")
+    job(torchrun(1))
+    with rf.SummaryWriter(tmp_path / "run") as writer:
+        writer.add_hparams({"lr": 0.1}, {"loss": 0.5}, run_name="trial")
+    job(torchrun(1))
+    with rf.SummaryWriter(tmp_path / "other") as writer:
+        writer.add_hparams({"lr": 0.1}, {"loss": 0.5}, run_name="trial")
+    folders = {path.parent.relative_to(tmp_path) for path in event_files(tmp_path)}
+    assert folders == {Path("run"), Path("other/trial"), Path("other")}
+
+
+def test_a_rank_above_zero_does_not_log_to_the_url_of_rank_zero(tmp_path, job, capfd):
+    job(torchrun(1))
+    with rf.SummaryWriter("s3://bucket/run") as writer:
+        writer.add_scalar("loss", 0.5, 1)
+        assert writer.is_silent
+    assert "rank 1 of 4 writes nothing to s3://bucket/run" in capfd.readouterr().err
+    assert not Path("s3:").exists()

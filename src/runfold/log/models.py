@@ -87,7 +87,7 @@ class Models(EventWriter):
         if session is trials.own:
             for tag, number in numbers.items():
                 self.add_scalar(tag, number, step)
-        else:
+        elif not self._gives_way():
             # Without the lock, which must not be held while another writer's is taken.
             self._log_trial(session, settings, numbers, step)
 
@@ -273,7 +273,12 @@ class Models(EventWriter):
 
     def _make_trial_writer(self, folder: str) -> EventWriter:
         # What fails is raised here, so that the call decides what becomes of it.
-        return EventWriter(folder, suffix=self._suffix, flush_secs=self.flush_secs)
+        return EventWriter(
+            folder,
+            suffix=self._suffix,
+            flush_secs=self.flush_secs,
+            sync_trackers=self._syncs_trackers,
+        )
 
     def _raised(self) -> BaseException | None:
         """The exception that ends the writer, if one does."""

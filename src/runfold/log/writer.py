@@ -246,6 +246,10 @@ class EventWriter(Points):
         """Whether this very thread is in the middle of a write, as a signal handler may find it."""
         return self._draining_thread == threading.get_ident()
 
+    def _gives_way(self) -> bool:
+        """Whether rank zero of the same job logs this run in place of this process."""
+        return isinstance(self._stream, RankStream) and self._policy.must_stop()
+
     def _begin_again(self) -> None:
         """Go on in a new file, where the old one was deleted and training is to go on."""
         with suppress(OSError):
