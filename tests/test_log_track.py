@@ -223,12 +223,13 @@ def test_artifacts_lie_beside_the_run_with_their_hash(tmp_path):
 
 def test_other_ranks_take_every_call_and_write_nothing(tmp_path, monkeypatch):
     monkeypatch.setenv("RANK", "1")
+    monkeypatch.setenv("WORLD_SIZE", "2")
     with rf.track(tmp_path / "run", hparams={"lr": 0.1}) as run:
         run.add_scalar("loss", 1.0, 1)
         run.log({"loss": 1.0}, 2)
         assert run.save(__file__) is None
         assert not run.should_stop
-    assert not (tmp_path / "run").exists()
+    assert list((tmp_path / "run").iterdir()) == []
 
 
 def test_output_is_recorded_and_still_seen(tmp_path):

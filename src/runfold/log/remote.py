@@ -188,15 +188,15 @@ def _make_mark() -> str:
 
 
 def _name_staging(url: str, mark: str) -> str:
-    """Return the path of a new staging folder: it shows the end of the URL, but no password."""
-    shown = _UNSAFE.sub("-", mask_url(url))[-_LONGEST_NAME:].strip("-.")
-    return os.path.join(_find_staging_root(), f"{shown}{mark}")
+    """Return the path of a new staging folder: it shows the end of the URL, but no password.
 
-
-def _find_staging_root() -> str:
-    """Return the folder for staging folders: that of temporary files for users without a home."""
+    It is with the temporary files if the user has no home.
+    """
+    name = _UNSAFE.sub("-", mask_url(url))[-_LONGEST_NAME:].strip("-.") + mark
     try:
         root = make_private(state_folder("staging"))
     except OSError:
-        return tempfile.gettempdir()
-    return root if os.access(root, os.W_OK | os.X_OK) else tempfile.gettempdir()
+        return tempfile.mkdtemp(prefix=name)
+    if not os.access(root, os.W_OK | os.X_OK):
+        return tempfile.mkdtemp(prefix=name)
+    return os.path.join(root, name)

@@ -114,6 +114,11 @@ class EventWriter(Points):
         return self._policy.is_silent
 
     @property
+    def _has_begun(self) -> bool:
+        """Whether the folder could be written to at least once."""
+        return bool(self._paths) or self._stream is not None
+
+    @property
     def path(self) -> str | None:
         """The event file; None for a silent writer."""
         return None if self._stream is None else self._stream.path
@@ -315,7 +320,7 @@ class EventWriter(Points):
         try:
             self._open()
         except OSError as error:
-            if self._on_error == "raise" or (self._on_error is None and not self._paths):
+            if self._on_error == "raise" or (self._on_error is None and not self._has_begun):
                 raise
             if not self._is_told:
                 self._is_told = True
@@ -363,7 +368,7 @@ class EventWriter(Points):
         """Warn of a call that failed and count it, or return False where it has to raise."""
         if self._on_error == "raise" or isinstance(error, BadTag | WriterClosed):
             return False
-        if self._on_error is None and isinstance(error, OSError) and not self._paths:
+        if self._on_error is None and isinstance(error, OSError) and not self._has_begun:
             return False  # the folder cannot be written to, and training has not begun
         self.skipped[tag] = self.skipped.get(tag, 0) + 1
         key = call, tag
