@@ -53,7 +53,8 @@ def test_every_point_arrives_where_wandb_starts_first(tmp_path: Path, module: st
     (run,) = run_wandb(tmp_path, code)
     assert run.series == {"train/loss": POINTS}
     (path,) = tmp_path.glob("runs/a/*tfevents*")
-    assert str(path.relative_to(tmp_path)) in run.saved
+    (saved,) = (name for name in run.saved if name.endswith(path.name))
+    assert run.folder.joinpath("files", saved).samefile(path)
 
 
 def test_the_documented_program_works(tmp_path: Path) -> None:
@@ -167,12 +168,19 @@ def test_tags_are_prefixed_with_the_folder_below_the_root(tmp_path: Path, order:
     assert run.series == {"train/train/loss": POINTS, "deep/val/train/loss": POINTS}
 
 
-def test_writers_opened_before_the_run_are_prefixed_with_where_they_differ(tmp_path: Path) -> None:
-    """W&B does so where nobody gave a root."""
-    code = """
+@pytest.mark.parametrize(
+    ("module", "order"),
+    [("torch.utils.tensorboard", "first"), ("runfold", "first"), ("runfold", "later")],
+)
+def test_tags_are_prefixed_with_where_folders_differ(
+    tmp_path: Path, module: str, order: str
+) -> None:
+    """W&B does so where nobody gave a root; of torch it misses writers made before."""
+    code = f"""
+    from {module} import SummaryWriter
+    {"init(sync_tensorboard=True)" if order == "first" else ""}
     writers = [SummaryWriter("runs/train"), SummaryWriter("runs/val")]
-    begin_next_second()
-    init(sync_tensorboard=True)
+    {"begin_next_second(); init(sync_tensorboard=True)" if order == "later" else ""}
     for writer in writers:
         log(writer, range(20))
         writer.flush()
@@ -182,6 +190,24 @@ def test_writers_opened_before_the_run_are_prefixed_with_where_they_differ(tmp_p
     """
     (run,) = run_wandb(tmp_path, code)
     assert run.series == {"train/train/loss": POINTS, "val/train/loss": POINTS}
+
+
+def test_every_point_arrives_where_several_writers_share_a_folder(tmp_path: Path) -> None:
+    """W&B itself would leave the file of the first for that of the second."""
+    code = """
+    wandb.tensorboard.patch(root_logdir="runs")
+    init()
+    first, second = SummaryWriter("runs/a"), SummaryWriter("runs/a")
+    below = SummaryWriter("runs/a/val")
+    for step in range(20):
+        for number, writer in enumerate((first, second, below)):
+            writer.add_scalar(f"loss/{number}", 1 / (step + 1), step)
+    for writer in (second, below, first):
+        writer.close()
+    wandb.finish()
+    """
+    (run,) = run_wandb(tmp_path, code)
+    assert run.series == {"a/loss/0": POINTS, "a/loss/1": POINTS, "a/val/loss/2": POINTS}
 
 
 @pytest.mark.parametrize("order", ["first", "later"])
@@ -249,12 +275,14 @@ def _pictures(run: WandbRun) -> list[tuple[int, tuple[int, int], bytes]]:
     "options", ["sync_trackers=False", "write_to_disk=False"], ids=["opt-out", "silent"]
 )
 def test_a_writer_that_is_kept_out_is_not_seen(tmp_path: Path, options: str) -> None:
-    """Another writer next to it is."""
+    """Nor are its trials. Another writer next to it is."""
     code = f"""
     wandb.tensorboard.patch(root_logdir="runs")
     init()
     hidden, seen = SummaryWriter("runs/hidden", {options}), SummaryWriter("runs/seen")
     log(hidden, range(20))
+    for rate in (0.1, 0.2):
+        hidden.add_hparams({{"lr": rate}}, {{"best": rate}})
     log(seen, range(20))
     hidden.close()
     seen.close()
@@ -262,6 +290,27 @@ def test_a_writer_that_is_kept_out_is_not_seen(tmp_path: Path, options: str) -> 
     """
     (run,) = run_wandb(tmp_path, code)
     assert run.series == {"seen/train/loss": POINTS}
+    assert len(run.logdirs) == 1
+
+
+def test_every_trial_of_one_writer_arrives(tmp_path: Path) -> None:
+    """The first call of `add_hparams` belongs to the run, later ones to folders below it."""
+    code = """
+    wandb.tensorboard.patch(root_logdir="runs")
+    init()
+    with SummaryWriter("runs/a") as writer:
+        for number in range(3):
+            writer.add_hparams({"lr": 0.1 * number}, {"best": float(number)}, global_step=0)
+        log(writer, range(20))
+    wandb.finish()
+    """
+    (run,) = run_wandb(tmp_path, code)
+    assert run.series == {
+        "a/train/loss": POINTS,
+        "a/best": [(0, 0)],
+        "a/trial-2/best": [(0, 1)],
+        "a/trial-3/best": [(0, 2)],
+    }
 
 
 def test_a_run_without_tensorboard_sync_receives_nothing(tmp_path: Path) -> None:

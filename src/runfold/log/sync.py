@@ -14,6 +14,7 @@ import functools
 import os
 import sys
 import threading
+import time
 import weakref
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -49,7 +50,10 @@ class Feed:
         self.path = os.path.abspath(path)
         # The thread that opened the file: MLflow has one active run per thread.
         self.thread = threading.get_ident()
+        self.opened = time.monotonic()
         self.is_ended = False
+        # Whether somebody waits until everything was passed on.
+        self.is_urgent = False
         # What each integration has to remember about this file, by its name.
         self.states: dict[str, Any] = {}
         self.lock = threading.RLock()
@@ -95,7 +99,7 @@ class Follower:
 
     def __init__(self) -> None:
         self._condition = threading.Condition()
-        self._requested = self._completed = 0
+        self._requested = self._completed = self._urgent = 0
         self._thread = threading.Thread(target=self._work, name="runfold-sync", daemon=True)
         self._thread.start()
 
@@ -109,8 +113,8 @@ class Follower:
     def wait(self) -> None:
         """Request a round and wait for its end, up to PATIENCE seconds."""
         if threading.current_thread() is not self._thread:
-            number = self.wake()
             with self._condition:
+                number = self._urgent = self.wake()
                 self._condition.wait_for(lambda: self._completed >= number, PATIENCE)
 
     def _work(self) -> None:
@@ -119,7 +123,7 @@ class Follower:
                 if self._is_requested(TICK) or has_new_run():
                     break
             number = self._requested
-            _pass_on()
+            _pass_on(is_urgent=self._urgent > self._completed)
             with self._condition:
                 self._completed = number
                 self._condition.notify_all()
@@ -209,11 +213,12 @@ def _is_complete(package: Any) -> bool:
     return package is not None and not getattr(package.__spec__, "_initializing", False)
 
 
-def _pass_on() -> None:
+def _pass_on(is_urgent: bool) -> None:
     """Give each tracker with an active run what is new in each feed."""
     integrations = _imported()
     for feed in list(_feeds):
         is_ended = feed.is_ended  # read first: what is written later is for the next round
+        feed.is_urgent = is_urgent or is_ended
         for integration, package in integrations:
             _try(integration, _pass_to, integration, package, feed)
         if is_ended:

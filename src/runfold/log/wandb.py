@@ -1,8 +1,10 @@
 """W&B, after `wandb.init(sync_tensorboard=True)` or `wandb.tensorboard.patch()`.
 
-W&B reads event files itself, once it knows their folder. It skips files that are older
-than its run, by the time in their names. A writer that was opened before
-`wandb.init`, or that is still open in W&B's next run, is therefore read from a copy.
+W&B reads event files itself, once it knows their folder. It reads one file of a folder
+after the other, also in the folders below, and leaves a file as soon as there is a
+newer one. It skips files that are older than its run, by the time in their names. So
+each file gets a folder of its own in W&B's folder of the run, with a link to the file.
+A file that an earlier run has read in part is copied from there on.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import os
 import re
 import sys
 import threading
+import time
 import weakref
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -25,6 +28,8 @@ if TYPE_CHECKING:
     from runfold.log.sync import Feed
 
 _CHUNK = 1 << 20
+# How long W&B waits for a second folder, before it decides that tags need no prefix.
+_WAIT = 10.0
 
 
 @dataclass(slots=True)
@@ -35,7 +40,7 @@ class Reading:
     # How much of the event file this run and those before it have received.
     position: int
     # The copy that W&B reads, or None where it reads the event file itself.
-    copy: str | None = None
+    copy: str | None
 
     def catch_up(self, path: str, size: int) -> None:
         """Let W&B read the first `size` bytes of the event file at `path`."""
@@ -52,7 +57,7 @@ class Reading:
 
 
 class Wandb(Integration):
-    """Tells W&B which folders to read, and copies the files that it would skip."""
+    """Tells W&B which event files to read."""
 
     name = "W&B"
     package = "wandb"
@@ -62,11 +67,9 @@ class Wandb(Integration):
         self._lock = threading.Lock()
         self._run: Any = None
         self._is_ended = False
-        # The folders that W&B reads in the current run, those of which it reads copies,
-        # and how many copies there are.
-        self._read: set[str] = set()
-        self._copied: set[str] = set()
-        self._copies = 0
+        # The folders of the event files in the current run, and how many files it reads.
+        self._folders: set[str] = set()
+        self._files = 0
 
     def find_run(self, package: Any, feed: Feed) -> Any:
         """Return the active run of this process, if W&B has patched TensorBoard."""
@@ -97,35 +100,43 @@ class Wandb(Integration):
         with self._lock:
             if self._run is not run:
                 self._run, self._is_ended = run, False
-                self._read, self._copied, self._copies = set(), set(), 0
+                self._folders, self._files = set(), 0
             reading = feed.states.get(self.name)
             if reading is None or reading.run() is not run:
+                closure = _read_patch(package)
+                root = _find_root(feed.folder, closure) or self._infer_root(feed)
+                if not root:
+                    return
                 start = 0 if reading is None else reading.position
-                reading = self._begin(package, run, feed, start)
+                reading = self._begin(run, feed, root, start, closure.get("save", True))
                 feed.states[self.name] = reading
             reading.catch_up(feed.path, size)
 
-    def _begin(self, package: Any, run: Any, feed: Feed, start: int) -> Reading:
-        """Tell W&B about a file of which other runs have received `start` bytes."""
-        closure = _read_patch(package)
-        save, root = closure.get("save", True), _find_root(feed.folder, closure)
-        started = getattr(run.settings, "x_start_time", None) or math.inf
-        is_new = _stamp(feed.path) >= started // 1
-        if is_new and start == 0 and feed.folder not in self._copied:
-            if feed.folder not in self._read:
-                self._read.add(feed.folder)
-                run._tensorboard_callback(feed.folder, save=save, root_logdir=root)
-            return Reading(weakref.ref(run), 0)
-        self._copied.add(feed.folder)
-        self._copies += 1
-        base = os.path.join(_make_base(run), str(self._copies))
-        # W&B prefixes tags with the part of the folder below the root. Where nobody
-        # said what the root is, W&B takes the folder that all its folders have in common.
-        root = root or os.path.commonpath([feed.folder, *feed.open_folders()])
+    def _infer_root(self, feed: Feed) -> str:
+        """Return what all folders have in common, or "" where another may follow soon.
+
+        W&B does so, too, and prefixes tags with the part of the folder below it.
+        """
+        self._folders |= feed.open_folders() | {feed.folder}
+        is_early = time.monotonic() < feed.opened + _WAIT
+        if len(self._folders) == 1 and is_early and not feed.is_urgent:
+            return ""
+        return os.path.commonpath(self._folders)
+
+    def _begin(self, run: Any, feed: Feed, root: str, start: int, save: bool) -> Reading:
+        """Tell W&B about a file of which earlier runs have received `start` bytes."""
+        self._files += 1
+        base = os.path.join(_make_base(run), str(self._files))
         folder = os.path.normpath(os.path.join(base, os.path.relpath(feed.folder, root)))
         os.makedirs(folder)
+        started = getattr(run.settings, "x_start_time", None) or math.inf
+        is_new = _stamp(feed.path) >= started // 1
+        name = os.path.basename(feed.path) if is_new else name_file(MARK)
+        path = os.path.join(folder, name)
+        if start == 0:
+            os.symlink(feed.path, path)
         run._tensorboard_callback(folder, save=save, root_logdir=base)
-        return Reading(weakref.ref(run), start, os.path.join(folder, name_file(MARK)))
+        return Reading(weakref.ref(run), start, path if start else None)
 
 
 def _read_patch(package: Any) -> dict[str, Any]:
@@ -138,7 +149,7 @@ def _read_patch(package: Any) -> dict[str, Any]:
 
 
 def _find_root(folder: str, closure: dict[str, Any]) -> str:
-    """Return the root that W&B's patch would find for a folder, or ""."""
+    """Return the root that W&B's patch finds for a folder, or "" where it leaves that open."""
     # The default folder of torch's writer, and of Runfold's: it has no parts to show.
     default = re.search(rf"-\d+_{re.escape(os.uname().nodename)}", folder)
     if default is not None:
