@@ -37,7 +37,7 @@ def test_a_run_whose_file_could_not_be_made_at_first_tells_its_story_later(tmp_p
     run = rf.track(
         tmp_path / "runs" / "a", hparams={"lr": 0.5}, system=False, code=False, on_error="warn"
     )
-    with pytest.warns(UserWarning, match="Nothing is logged until a file can be made"):
+    with pytest.warns(UserWarning, match="Nothing is logged until the file can be created"):
         run.add_scalar("loss", 1.0, 0)
     os.unlink(tmp_path / "runs")
     run.add_scalar("loss", 1.0, 1)
@@ -50,7 +50,7 @@ def test_a_run_whose_file_could_not_be_made_at_first_tells_its_story_later(tmp_p
 def test_so_does_a_writer_with_its_hparams_and_its_purge_step(tmp_path):
     folder = tmp_path / "runs" / "a"
     (tmp_path / "runs").write_text("in the way")
-    with pytest.warns(UserWarning, match="Nothing is logged until a file can be made"):
+    with pytest.warns(UserWarning, match="Nothing is logged until the file can be created"):
         writer = rf.SummaryWriter(folder, purge_step=5, hparams={"lr": 0.5}, on_error="warn")
     os.unlink(tmp_path / "runs")
     with rf.SummaryWriter(folder) as earlier:

@@ -130,3 +130,25 @@ def test_an_interrupt_in_the_middle_of_a_write_neither_loses_nor_repeats_anythin
     assert list(logged(tmp_path)) == list(range(101))
     assert len(rf.open(tmp_path)["."]["loss"]) == 101
     assert problems(tmp_path) == []
+
+
+def test_sigterm_while_an_event_is_added_waits_for_nobody(tmp_path):
+    # The other thread has the lock of the file and waits for that of the events, which the
+    # main thread holds when the signal comes.
+    code = """
+        has_lock = threading.Event()
+        def hold_lock():
+            with writer.lock:
+                has_lock.set()
+                with writer._gate: pass
+        def announce():
+            threading.Thread(target=hold_lock, daemon=True).start()
+            has_lock.wait()
+            os.kill(os.getpid(), signal.SIGTERM)
+        writer._policy.announce = announce
+        writer.add_scalar("loss", 1, 1)
+        print("still here")
+    """
+    done = run(code, tmp_path)
+    assert (done.returncode, done.stdout) == (-signal.SIGTERM, b"")
+    assert logged(tmp_path) == {1: 1.0}

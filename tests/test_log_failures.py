@@ -58,7 +58,7 @@ def test_with_warnings_only_a_disk_that_stays_full_costs_what_is_reported(tmp_pa
     done = run(code, tmp_path)
     assert done.returncode == 0, done.stderr
     first, last = done.stdout.decode().splitlines()
-    assert first == "Logging goes on in memory and is tried again."
+    assert first == "Events are kept in memory, and the write will be retried."
     lost = int(last.partition(" bytes of events are not in the file")[0].replace(",", ""))
     assert 0 < lost < 200 * 60
 
@@ -132,7 +132,7 @@ def test_with_warnings_only_a_folder_that_cannot_be_made_is_tried_again(tmp_path
         writer.log({"loss": 1.0}, 2)
         writer.flush()
     assert [str(one.message).partition(". ")[2] for one in told] == [
-        "Nothing is logged until a file can be made."
+        "Nothing is logged until the file can be created."
     ]
     folder.unlink()
     writer.add_scalar("loss", 1.0, 3)

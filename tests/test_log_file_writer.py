@@ -127,3 +127,25 @@ def test_metadata_of_a_block_holds_for_its_messages(tmp_path):
         (12, True),
         (13, False),
     ]
+
+
+def test_attributes_can_be_assigned_as_in_torch(tmp_path):
+    class Copied(rf.SummaryWriter):
+        """Repeats what torch's constructor does."""
+
+        def __init__(self, folder):
+            super().__init__(folder)
+            self.file_writer = self.all_writers = None
+            self._get_file_writer()
+            self.default_bins = [0.0, 1.0, 2.0]
+            self.scalar_dict = {}
+
+    with Copied(tmp_path) as writer:
+        writer.add_histogram("h", [0.5, 1.5, 1.5], 1)
+        writer.add_scalar("loss", 0.5, 1)
+        writer.logdir = writer.log_dir
+        assert writer.default_bins == [0.0, 1.0, 2.0]
+        assert writer.file_writer is not None
+    counted = read(tmp_path).Histograms("h")[0].histogram_value
+    assert (counted.bucket_limit, counted.bucket) == ([0.0, 1.0, 2.0], [0.0, 1.0, 2.0])
+    assert logged(tmp_path) == {1: 0.5}

@@ -121,7 +121,7 @@ def test_a_folder_that_cannot_be_written_to_raises_before_training(tmp_path):
         rf.SummaryWriter(tmp_path / "run")
     with pytest.raises(NotADirectoryError):
         rf.track(tmp_path / "run" / "a", system=False, code=False).log({"a": 1.0}, 1)
-    with pytest.warns(UserWarning, match="Nothing is logged until a file can be made"):
+    with pytest.warns(UserWarning, match="Nothing is logged until the file can be created"):
         rf.SummaryWriter(tmp_path / "run", on_error="warn")
 
 
@@ -138,7 +138,7 @@ def test_a_disk_that_fails_during_training_only_warns(tmp_path):
     assert list(logged(folder)) == [2]
     shutil.rmtree(folder)
     folder.write_text("in the way")
-    with pytest.warns(UserWarning, match="Nothing is logged until a file can be made"):
+    with pytest.warns(UserWarning, match="Nothing is logged until the file can be created"):
         writer.add_scalar("loss", 1.0, 3)
     os.unlink(folder)
     writer.add_scalar("loss", 1.0, 4)

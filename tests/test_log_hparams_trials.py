@@ -315,9 +315,12 @@ def test_trials_of_several_writers_in_one_folder_do_not_share_a_folder(tmp_path)
         with SummaryWriter(tmp_path) as writer:
             for rate in (1, 10):
                 writer.add_hparams({"lr": start * rate}, {"acc": rate})
-    found = hparams(tmp_path)
-    assert found["trial-2"] == {"lr": 10}
-    assert found["trial-3"] == {"lr": 20}
+    assert hparams(tmp_path) == {
+        ".": {"lr": 1},
+        "trial-2": {"lr": 10},
+        "trial-3": {"lr": 2},
+        "trial-4": {"lr": 20},
+    }
 
 
 def log_trial(writer, rate):
@@ -458,3 +461,19 @@ def test_bad_input_of_a_later_call_makes_no_folder(tmp_path):
                 writer.add_hparams(*arguments)
     assert [one for one in tmp_path.iterdir() if one.is_dir()] == []
     assert hparams(tmp_path) == {".": {"lr": 0.1}}
+
+
+def test_writers_that_follow_one_another_in_a_folder_make_trials(tmp_path):
+    for number in range(3):
+        with rf.SummaryWriter(tmp_path / "run") as writer:
+            writer.add_hparams({"lr": number / 10}, {"loss": float(number)})
+    with rf.SummaryWriter(tmp_path / "run") as writer:  # the first run, continued
+        writer.add_hparams({"lr": 0.0}, {"loss": 5.0}, global_step=9)
+    runs = rf.open(tmp_path)
+    assert runs.hparams(wide=True)["lr"].to_dict() == {
+        "run": 0.0,
+        "run/trial-2": 0.1,
+        "run/trial-3": 0.2,
+    }
+    assert runs["run"]["loss"].values.tolist() == [0.0, 5.0]
+    assert runs["run/trial-3"]["loss"].values.tolist() == [2.0]

@@ -392,3 +392,27 @@ def test_a_forked_process_syncs_the_run_that_it_starts(tmp_path: Path) -> None:
     """
     (run,) = run_wandb(tmp_path, code)
     assert run.series == {"inner/train/loss": POINTS}
+
+
+def test_threads_that_open_writers_do_not_wait_for_each_other(tmp_path: Path) -> None:
+    """A thread that opens a file, and the one that reads it for W&B, once waited forever."""
+    code = """
+    import threading
+    init(sync_tensorboard=True)
+
+    def work(name):
+        for number in range(150):
+            writer = SummaryWriter(f"runs/{name}")
+            writer.add_scalar("loss", number, number)
+            writer.flush()
+            writer.close()
+
+    threads = [threading.Thread(target=work, args=(name,)) for name in "abcd"]
+    for thread in threads: thread.start()
+    for thread in threads: thread.join()
+    wandb.finish()
+    """
+    (run,) = run_wandb(tmp_path, code)
+    assert {tag: len(points) for tag, points in run.series.items()} == {
+        f"{name}/loss": 150 for name in "abcd"
+    }

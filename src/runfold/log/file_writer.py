@@ -35,7 +35,7 @@ class FileWriter:
 
     @property
     def event_writer(self) -> EventFileWriter:
-        """The same door with the interface of TensorBoard's EventFileWriter."""
+        """This writer with the interface of TensorBoard's EventFileWriter."""
         return EventFileWriter(self._writer)
 
     def get_logdir(self) -> str:

@@ -92,8 +92,8 @@ last_calls: set[Callable[[], object]] = set()
 
 def flush_on_sigterm(number: int, frame: Any) -> None:
     """Write all that waits, then let the signal do what it does."""
-    if any(writer.is_draining_here() for writer in flusher.writers):
-        # It came in the middle of a write, which is whole only when it has ended.
+    if any(writer.is_busy_here() for writer in flusher.writers):
+        # It came in the middle of a call that holds a lock, which has to end first.
         flusher.deadly_signal = number
         return
     for writer in list(flusher.writers):
@@ -103,6 +103,12 @@ def flush_on_sigterm(number: int, frame: Any) -> None:
     # Then end as the process would have ended without us, so that its status says so.
     signal.signal(number, signal.SIG_DFL)
     os.kill(os.getpid(), number)
+
+
+def end_if_signalled() -> None:
+    """Handle a SIGTERM that came while this thread held a lock."""
+    if flusher.deadly_signal and threading.current_thread() is threading.main_thread():
+        flush_on_sigterm(flusher.deadly_signal, None)
 
 
 def watch_sigterm() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 if TYPE_CHECKING:
@@ -12,7 +13,7 @@ Method = TypeVar("Method", bound="Callable[..., None]")
 
 # What callers know a method by, where that is not its own name.
 _CALLS = {"_record": "add_scalar", "_record_many": "log", "_add_chart": "add_custom_scalars"}
-# The arguments that name what a call logs, in the order in which they are looked for.
+# The arguments that name what a call logs.
 _TAGS = ("tag", "main_tag")
 
 
@@ -30,13 +31,15 @@ def guarded(method: Method) -> Method:
     wrong then, not the data.
     """
     name = _CALLS.get(method.__name__, method.__name__)
+    # The first argument after `self` is the tag, in calls that have one there.
+    is_tagged = next(iter([*inspect.signature(method).parameters][1:]), "") in _TAGS
 
     @functools.wraps(method)
     def call(self: Guarded, *args: Any, **kwargs: Any) -> None:
         try:
             method(self, *args, **kwargs)
         except Exception as error:
-            tag = _find_tag(args, kwargs)
+            tag = _find_tag(args if is_tagged else (), kwargs)
             if _is_wrong_call(error) or not self._survive(error, name, tag):
                 raise
 

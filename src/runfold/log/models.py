@@ -10,7 +10,7 @@ from runfold.log.arrays import as_tag, warn
 from runfold.log.endings import raised_last, raised_now
 from runfold.log.guard import guarded
 from runfold.log.points import Points
-from runfold.log.trials import Trials
+from runfold.log.trials import Trials, read_earlier
 from runfold.log.writer import EventWriter
 from runfold.text import escape
 
@@ -77,6 +77,8 @@ class Models(EventWriter):
         step = self._default_step if at is None else Points._step(self, at, None)
         with self.lock:
             trials = self._trials = self._trials or self._make_trials()
+            if not label and not trials.own.is_begun:
+                trials.adopt(read_earlier(self.folder, self._paths))
             domains = hparams.as_domains(given or {}, trials.own.settings | settings)
             session = trials.find(settings, label, is_report=bool(numbers))
             trials.announce(domains, metrics)
@@ -220,7 +222,7 @@ class Models(EventWriter):
         super().__exit__(*raised)
 
     def close(self) -> None:
-        """Write the rest and end the file; later calls are refused. Raises what went wrong."""
+        """Write pending events and close the file. Raises what went wrong if on_error="raise"."""
         if self._ended_by is None:
             # `try: train() finally: writer.close()` is told by the exception on its way.
             self._ended_by = (raised_now(),)

@@ -19,6 +19,9 @@ _MOST_BYTES = (1 << 31) - (1 << 20)
 class Numbers(Scalars):
     """The methods of SummaryWriter for these, above those for scalars."""
 
+    # The limits of histograms that the program has set in place of torch's.
+    _default_bins: list[float] | None = None
+
     @guarded
     def add_tensor(
         self, tag: str, tensor: Any, global_step: Any = None, walltime: float | None = None
@@ -62,7 +65,9 @@ class Numbers(Scalars):
         if self._is_heard():
             name = self._tag(tag)
             numbers, left_out = histograms.finite_numbers(values, name)
-            counted = histograms.count(numbers, name, bins, max_bins)
+            is_default = isinstance(bins, str) and bins == histograms.TENSORFLOW
+            limits = bins if self._default_bins is None or not is_default else self._default_bins
+            counted = histograms.count(numbers, name, limits, max_bins)
             self.add_value(name, histograms.encode(name, counted), global_step, walltime)
             if left_out:
                 self._warn_left_out(name, f"{left_out:,} of the values are NaN or infinite")

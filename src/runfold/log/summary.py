@@ -76,18 +76,18 @@ class SummaryWriter(Numbers, Media, Models):
             log_dir: the run's folder; by default `runs/<time>_<host><comment>`. A URL such as
                 `s3://bucket/run` is written to a local folder and uploaded while it grows.
             comment: the end of that default name.
-            purge_step: what was logged in this folder at or after this step is void.
-            max_queue: taken for torch's sake; calls never wait for the disk.
-            flush_secs: what was logged so long ago is on the disk.
+            purge_step: discard earlier events in this folder at or after this step.
+            max_queue: ignored; accepted for compatibility with torch.
+            flush_secs: maximum seconds before logged events reach the disk.
             filename_suffix: the end of the event file's name.
             write_to_disk: False makes a writer that takes every call and writes nothing.
             logdir: tensorboardX's name of `log_dir`.
-            comet_config: of tensorboardX; nothing is sent to other services.
+            comet_config: ignored; accepted for compatibility with tensorboardX.
             hparams: the run's hparams, as by `add_hparams`.
             on_error: by default a folder that cannot be written to raises here, and no
                 later call raises: what cannot be logged warns once and is counted in
-                `skipped`. "raise" raises it, also for a full disk. "warn" does not even
-                raise here.
+                `skipped`. "raise" raises it, also for a full disk. "warn" never raises,
+                not even here.
             is_main: True writes whatever the rank of this process, False never writes.
             ranks: "zero" keeps a rank above zero from writing where rank zero of the
                 same job logs to the same folder; "all" writes from every rank.
@@ -98,7 +98,7 @@ class SummaryWriter(Numbers, Media, Models):
                 `s3://bucket/runs`, or a shared folder.
             sync_trackers: whether W&B, MLflow, SwanLab, ClearML and Comet receive what is
                 logged, where the program has set them up to take TensorBoard data.
-            kwargs: taken for tensorboardX's sake; a warning names those that ask for something.
+            kwargs: ignored; a warning lists those with a true value.
         """
         if log_dir is not None and logdir is not None:
             raise TypeError("log_dir and logdir are two names of one argument; give one of them")
@@ -136,27 +136,45 @@ class SummaryWriter(Numbers, Media, Models):
         """The run's folder or URL, by tensorboardX's name."""
         return self.log_dir
 
+    @logdir.setter
+    def logdir(self, value: Any) -> None:
+        self.log_dir = value
+
     def get_logdir(self) -> str | os.PathLike[str]:
         """Return the run's folder or URL, as it was given."""
         return self.log_dir
 
     @property
     def file_writer(self) -> FileWriter | None:
-        """What takes whole protobuf messages, or None after `close`, as in torch."""
+        """What takes whole protobuf messages, or None after `close`, as in torch.
+
+        Subclasses that were written for torch's writer may assign to it, which has no effect.
+        """
         if self.is_closed:
             return None
-        door = self._file_writer() if self._file_writer is not None else None
-        if door is None:
+        file_writer = self._file_writer() if self._file_writer is not None else None
+        if file_writer is None:
             # It holds the writer, so the writer must not hold it: nobody else would let go.
-            door = FileWriter(self)
-            self._file_writer = weakref.ref(door)
-        return door
+            file_writer = FileWriter(self)
+            self._file_writer = weakref.ref(file_writer)
+        return file_writer
+
+    @file_writer.setter
+    def file_writer(self, value: Any) -> None:
+        pass
 
     @property
     def all_writers(self) -> dict[str, FileWriter] | None:
-        """The file writer by its folder, or None after `close`, as in torch."""
-        door = self.file_writer
-        return None if door is None else {door.get_logdir(): door}
+        """The file writer by its folder, or None after `close`, as in torch.
+
+        Assigning to it has no effect.
+        """
+        file_writer = self.file_writer
+        return None if file_writer is None else {file_writer.get_logdir(): file_writer}
+
+    @all_writers.setter
+    def all_writers(self, value: Any) -> None:
+        pass
 
     def _get_file_writer(self) -> FileWriter:
         """Return the file writer, and open a new file if the last one was closed."""
@@ -165,13 +183,24 @@ class SummaryWriter(Numbers, Media, Models):
 
     @property
     def default_bins(self) -> list[float]:
-        """The limits of the bins that `add_histogram` counts in by default."""
-        return list(default_limits())
+        """The limits of the bins that `add_histogram` counts in by default; may be set."""
+        return list(default_limits()) if self._default_bins is None else self._default_bins
+
+    @default_bins.setter
+    def default_bins(self, limits: list[float]) -> None:
+        self._default_bins = limits
 
     @property
     def scalar_dict(self) -> dict[str, list[list[Any]]]:
-        """Every scalar of this writer, as `export_scalars_to_json` writes them."""
+        """Every scalar of this writer, as `export_scalars_to_json` writes them.
+
+        Assigning to it has no effect.
+        """
         return self._read_scalars()
+
+    @scalar_dict.setter
+    def scalar_dict(self, value: Any) -> None:
+        pass
 
     def end(self) -> None:
         """Close without raising."""
@@ -198,7 +227,7 @@ class SummaryWriter(Numbers, Media, Models):
             self.put("session_start", purge_step, self._time(None))
         hparams, self._hparams_given = self._hparams_given, None
         if hparams is not None:
-            self.add_hparams(hparams)
+            self.add_hparams(hparams, run_name=os.curdir)
 
     def _move(self, folder: str) -> None:
         """Write to this folder from now on, if it is another."""

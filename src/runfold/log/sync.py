@@ -210,7 +210,8 @@ def _integrations() -> tuple[Integration, ...]:
 
 def _is_complete(package: Any) -> bool:
     """Return whether a package is imported, and not just being imported by another thread."""
-    return package is not None and not getattr(package.__spec__, "_initializing", False)
+    spec = getattr(package, "__spec__", None)  # a stub in a test may have none
+    return package is not None and not getattr(spec, "_initializing", False)
 
 
 def _pass_on(is_urgent: bool) -> None:
@@ -226,11 +227,13 @@ def _pass_on(is_urgent: bool) -> None:
 
 
 def _pass_to(integration: Integration, package: Any, feed: Feed) -> None:
-    with feed.lock:
-        run = _find_run(integration, package, feed)
-        if run is not None:
+    run = _find_run(integration, package, feed)
+    if run is not None:
+        # Before the feed's lock is taken: a thread that opens a file holds the writer's.
+        size = feed.size()
+        with feed.lock:
             _watch(integration, run)
-            integration.send(package, run, feed, feed.size())
+            integration.send(package, run, feed, size)
 
 
 def _find_run(integration: Integration, package: Any, feed: Feed) -> Any:

@@ -318,7 +318,7 @@ class Tracker(Batches):
     def _tell_settings(self) -> None:
         settings = {**flatten(self._config or {}), **flatten(self._hparams or {})}
         if settings:
-            self.add_hparams(mask_mapping(settings))
+            self.add_hparams(mask_mapping(settings), run_name=os.curdir)
         config = self._config if self._config is not None else self._hparams
         if config is not None:
             self._tell(story.CONFIG, mask_mapping(as_plain(config)))

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING, TypeAlias
 
 from runfold.events import values
 from runfold.log.arrays import warn
+from runfold.log.claims import list_event_files
 from runfold.log.hparams import Session, Setting, StrPath, plan
 from runfold.text import escape
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
 # Names with values as text, because NaN does not equal itself and True equals 1.0.
 _Key: TypeAlias = frozenset[tuple[str, str]]
@@ -71,6 +73,11 @@ class Trials:
             session.folder = os.path.join(folder, os.path.relpath(session.folder, self.folder))
         self._trials = {os.path.realpath(one.folder): one for one in self._trials.values()}
         self.folder, self.mark = folder, mark
+
+    def adopt(self, settings: Mapping[str, Setting]) -> None:
+        """Take these as the run's hparams: an earlier writer has logged them in its folder."""
+        self.own.settings = dict(settings)
+        self.own.is_begun = bool(settings)
 
     def announce(self, domains: Mapping[str, tuple[Setting, ...]], metrics: Iterable[str]) -> None:
         """Add domains and metrics to the experiment, which is written at the end."""
@@ -139,6 +146,25 @@ class Trials:
             for name, value in session.settings.items():
                 found.setdefault(name, {})[repr(value)] = value
         return {name: own.values() for name, own in found.items()}
+
+
+def read_earlier(folder: str, own_files: Collection[str]) -> dict[str, Setting]:
+    """Return the hparams in the other event files of a folder; none where they cannot be read."""
+    # Programs that only write numbers are not to wait for the import of readers.
+    from runfold.events.kinds.hparams import SessionStart, decode
+    from runfold.logdir.discover import FoundRun
+    from runfold.logdir.log import RunLog
+
+    found: dict[str, Setting] = {}
+    with suppress(Exception):  # a damaged log must not keep this call from being logged
+        names = (os.path.join(folder, name) for name in list_event_files(folder))
+        log = RunLog(FoundRun("", folder, sorted(set(names) - set(own_files))), restarts="keep")
+        stored = [payloads for (kind, _), payloads in log.payloads.items() if kind == "hparams"]
+        for message in (one for payloads in stored for one in log.fetch(payloads.readable())):
+            start = decode(message)
+            if isinstance(start, SessionStart):
+                found.update(start.hparams)
+    return found
 
 
 def _key(settings: Mapping[str, Setting]) -> _Key:

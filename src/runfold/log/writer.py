@@ -36,6 +36,7 @@ _OF_THIS_PROCESS = (
     "_feed",
     "_failure",
     "_draining_thread",
+    "_adding_thread",
     "_file_writer",
 )
 _NOTHING = "Nothing was logged by this call."
@@ -51,7 +52,7 @@ class EventWriter(Points):
     seconds or earlier. `flush` waits for that. What was flushed, or logged
     `flush_secs` ago, outlives the process, however it ends. Safe to use from
     several threads, and after a fork, where the child begins a file of its own.
-    A writer that nobody holds any more is closed.
+    A writer is closed when it is garbage-collected.
 
     When the disk is full or the folder is gone, a warning says so and training
     continues. Nothing is lost as long as memory lasts: the write is tried again with
@@ -99,7 +100,7 @@ class EventWriter(Points):
         self._on_error = on_error
         self._syncs_trackers = sync_trackers
         self._failure: OSError | None = None
-        self._draining_thread = 0
+        self._draining_thread = self._adding_thread = 0
         self._is_told = False
         self._paths: list[str] = []
         self._warned: set[tuple[str, str]] = set()
@@ -133,17 +134,22 @@ class EventWriter(Points):
     def put(self, kind: str, *arguments: Any) -> None:
         """Add to the events by one of the methods of EventBuffer, while nobody takes them away."""
         with self._gate:
-            if self not in shared.flusher.busy:
-                # It lives until this is written, whoever forgets it.
-                shared.flusher.busy.add(self)
-                self._choose_way()
-                self._policy.announce()
-            getattr(self.events, kind)(*arguments)
-            waiting = len(self.events)
+            self._adding_thread = threading.get_ident()
+            try:
+                if self not in shared.flusher.busy:
+                    # It lives until this is written, whoever forgets it.
+                    shared.flusher.busy.add(self)
+                    self._choose_way()
+                    self._policy.announce()
+                getattr(self.events, kind)(*arguments)
+                waiting = len(self.events)
+            finally:
+                self._adding_thread = 0
         if shared.flusher.is_over:
             self.drain()
         elif waiting > self.limit:
             self._wake()
+        shared.end_if_signalled()
 
     def flush(self) -> None:
         """Wait until the system has everything that was logged; a closed writer has nothing left.
@@ -174,7 +180,7 @@ class EventWriter(Points):
         for name, value in state.items():
             setattr(self, name, value)
         self.lock, self._gate = threading.RLock(), threading.RLock()
-        self._failure, self._draining_thread = None, 0
+        self._failure, self._draining_thread, self._adding_thread = None, 0, 0
 
     def __enter__(self) -> Self:
         return self
@@ -238,8 +244,7 @@ class EventWriter(Points):
                 self._rest()
             finally:
                 self._draining_thread = 0
-        if shared.flusher.deadly_signal:
-            shared.flush_on_sigterm(shared.flusher.deadly_signal, None)
+        shared.end_if_signalled()
 
     def _measure(self) -> int:
         """Hand all that waits to the system, and return the size of the event file."""
@@ -247,9 +252,10 @@ class EventWriter(Points):
             self.drain()
             return 0 if self.path is None else os.path.getsize(self.path)
 
-    def is_draining_here(self) -> bool:
-        """Whether this very thread is in the middle of a write, as a signal handler may find it."""
-        return self._draining_thread == threading.get_ident()
+    def is_busy_here(self) -> bool:
+        """Whether this very thread adds events or writes them, as a signal handler may find it."""
+        here = threading.get_ident()
+        return here in (self._draining_thread, self._adding_thread)
 
     def _gives_way(self) -> bool:
         """Whether rank zero of the same job logs this run in place of this process."""
@@ -324,7 +330,7 @@ class EventWriter(Points):
                 raise
             if not self._is_told:
                 self._is_told = True
-                warn(f"{error}. Nothing is logged until a file can be made.")
+                warn(f"{error}. Nothing is logged until the file can be created.")
         return self._stream is not None
 
     def _choose_way(self) -> None:
@@ -395,7 +401,7 @@ class EventWriter(Points):
             self.events.clear()
         if is_new and self._on_error != "raise":
             # Last, as the program may make it an error.
-            warn(f"{error}. Logging goes on in memory and is tried again.")
+            warn(f"{error}. Events are kept in memory, and the write will be retried.")
 
     def _wake(self) -> None:
         """Called by the recorder when much waits."""

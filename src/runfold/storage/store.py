@@ -310,10 +310,12 @@ def explain(error: BaseException) -> str:
 
 
 def is_refusal(error: BaseException) -> bool:
-    """Whether a store that answers has said no: there is no such bucket, or no permission."""
+    """Whether trying again is useless: no such bucket, no permission, or no credentials."""
     # Azure's errors and Google's have the answer's status.
     status = getattr(error, "status_code", getattr(error, "code", None))
-    return isinstance(error, FileNotFoundError | PermissionError) or status in (401, 403, 404)
+    is_denied = isinstance(error, FileNotFoundError | PermissionError) or status in (401, 403, 404)
+    # botocore's NoCredentialsError and Google's DefaultCredentialsError; no driver is imported.
+    return is_denied or type(error).__name__.endswith("CredentialsError")
 
 
 def _time_of(info: dict[str, Any], path: str) -> float:
