@@ -274,12 +274,16 @@ class Models(EventWriter):
         return Trials(self.folder)
 
     def _make_trial_writer(self, folder: str) -> EventWriter:
+        staged_for = self._staged_for
+        if staged_for is not None:
+            staged_for = os.path.join(staged_for, os.path.relpath(folder, self.folder))
         # What fails is raised here, so that the call decides what becomes of it.
         return EventWriter(
             folder,
             suffix=self._suffix,
             flush_secs=self.flush_secs,
             sync_trackers=self._syncs_trackers,
+            staged_for=staged_for,
         )
 
     def _raised(self) -> BaseException | None:

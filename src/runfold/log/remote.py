@@ -66,6 +66,13 @@ class Remote:
         """The URL without user and password."""
         return show_url(self.url)
 
+    @property
+    def path(self) -> str | None:
+        """The path in the URL, such as `/bucket/run`; None if the local folder stays."""
+        if not self.is_staged:
+            return None
+        return "/" + split_url(self.url)[1].rpartition("@")[2]
+
     def prepare(self) -> str:
         """Make the folder for the next event file, and return it. Raises OSError.
 

@@ -127,6 +127,7 @@ class SummaryWriter(Numbers, Media, Models):
             is_lazy=is_lazy,
             clean_tags=clean_tags,
             sync_trackers=sync_trackers,
+            staged_for=None if self._remote is None else self._remote.path,
         )
         if self.is_silent and write_to_disk and self._remote is None:
             make_folder(self.folder)

@@ -39,15 +39,22 @@ TRACKERS = ("wandb", "mlflow", "swanlab", "clearml", "comet_ml")
 class Feed:
     """One open event file, and how far each tracker has read it."""
 
-    def __init__(self, path: str, measure: Callable[[], int]) -> None:
+    def __init__(
+        self, path: str, measure: Callable[[], int], staged_for: str | None = None
+    ) -> None:
         """Follow the file at `path`.
 
         Args:
             path: the event file.
             measure: a method of the writer that writes what waits and returns the size
                 of the file, at a moment when it ends with a whole record.
+            staged_for: what to call the folder of a file that is removed when the writer
+                is closed, because it was uploaded.
         """
         self.path = os.path.abspath(path)
+        self.is_staged = staged_for is not None
+        # What tells this log from others, such as those of another writer.
+        self.folder = staged_for or os.path.dirname(self.path)
         # The thread that opened the file: MLflow has one active run per thread.
         self.thread = threading.get_ident()
         self.opened = time.monotonic()
@@ -58,11 +65,6 @@ class Feed:
         self.states: dict[str, Any] = {}
         self.lock = threading.RLock()
         self._measure = weakref.WeakMethod(measure)
-
-    @property
-    def folder(self) -> str:
-        """The folder of the event file."""
-        return os.path.dirname(self.path)
 
     def open_folders(self) -> set[str]:
         """Return the folders of all open event files."""
@@ -143,13 +145,13 @@ _watched: list[Callable[[], Any]] = []
 _failed: set[str] = set()
 
 
-def follow(path: str, measure: Callable[[], int]) -> Feed:
+def follow(path: str, measure: Callable[[], int], staged_for: str | None = None) -> Feed:
     """Return the feed of an event file that was just opened; see `Feed`."""
     global _has_exit
     if not _has_exit:
         _has_exit = True
         _call_at_exit(settle)
-    feed = Feed(path, measure)
+    feed = Feed(path, measure, staged_for)
     _feeds.add(feed)
     return feed
 

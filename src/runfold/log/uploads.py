@@ -8,7 +8,7 @@ import shutil
 import threading
 import time
 
-from runfold.log import flusher
+from runfold.log import flusher, sync
 from runfold.log.control import Relay
 from runfold.log.pulse import warn
 
@@ -72,6 +72,8 @@ class Uploads:
 
         Does nothing the second time, and in the child of a fork.
         """
+        if self._is_staged:
+            sync.settle()  # trackers read the folder, which is about to be removed
         self._close(_CLOSING_SECONDS)
 
     def close_soon(self) -> None:

@@ -4,7 +4,8 @@ W&B reads event files itself, once it knows their folder. It reads one file of a
 after the other, also in the folders below, and leaves a file as soon as there is a
 newer one. It skips files that are older than its run, by the time in their names. So
 each file gets a folder of its own in W&B's folder of the run, with a link to the file.
-A file that an earlier run has read in part is copied from there on.
+A file that an earlier run has read in part is copied from there on. So is the file of a
+log at a URL, which may be removed before W&B has read it.
 """
 
 from __future__ import annotations
@@ -133,10 +134,11 @@ class Wandb(Integration):
         is_new = _stamp(feed.path) >= started // 1
         name = os.path.basename(feed.path) if is_new else name_file(MARK)
         path = os.path.join(folder, name)
-        if start == 0:
+        is_copy = start > 0 or feed.is_staged
+        if not is_copy:
             os.symlink(feed.path, path)
         run._tensorboard_callback(folder, save=save, root_logdir=base)
-        return Reading(weakref.ref(run), start, path if start else None)
+        return Reading(weakref.ref(run), start, path if is_copy else None)
 
 
 def _read_patch(package: Any) -> dict[str, Any]:

@@ -78,13 +78,15 @@ class EventWriter(Points):
         policy: RankPolicy | None = None,
         is_lazy: bool = False,
         sync_trackers: bool = True,
+        staged_for: str | None = None,
     ) -> None:
         """Open an event file; a lazy writer opens it at its first call.
 
         A silent writer takes every call and writes nothing. In a distributed job the policy
         decides whether this process is silent. With on_error=None only a
         folder that cannot be written to raises, when the first file is opened.
-        With sync_trackers=False, W&B and other trackers do not see the file.
+        With sync_trackers=False, W&B and other trackers do not see the file. Those that
+        do see `staged_for` in place of a folder that is removed after an upload.
         """
         _check_options(flush_secs, on_error)
         super().__init__()
@@ -98,7 +100,7 @@ class EventWriter(Points):
         self._policy = policy or RankPolicy(is_main=not is_silent)
         self._suffix = suffix
         self._on_error = on_error
-        self._syncs_trackers = sync_trackers
+        self._syncs_trackers, self._staged_for = sync_trackers, staged_for
         self._failure: OSError | None = None
         self._draining_thread = self._adding_thread = 0
         self._is_told = False
@@ -300,7 +302,7 @@ class EventWriter(Points):
             if self._feed is not None:
                 self._feed.end()
             if self._syncs_trackers:
-                self._feed = sync.follow(self.path, self._measure)
+                self._feed = sync.follow(self.path, self._measure, self._staged_for)
 
     def _make_stream(self) -> Stream | RankStream:
         try:
