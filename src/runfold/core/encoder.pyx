@@ -7,7 +7,6 @@ from cpython.long cimport PyLong_AsLongLong
 from cpython.unicode cimport PyUnicode_AsUTF8AndSize, PyUnicode_Check
 from libc.stdint cimport int64_t, uint8_t
 from libc.stdlib cimport free, malloc, realloc
-from libc.string cimport memcpy
 
 from runfold.core.checksum cimport rf_crc32c_init
 
