@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import json
 import os
-import stat
 from typing import Any
 
 from runfold.errors import CannotStore
+from runfold.files import read_small, replace_small
 from runfold.storage.address import is_url
 from runfold.text import escape
 
 SIDE_FOLDER = ".runfold"
-_MOST_BYTES = 64 << 10
 
 
 def write_aside(folder: str, name: str, value: Any) -> None:
@@ -33,15 +31,7 @@ def place_aside(folder: str, name: str, data: bytes) -> None:
     side = os.path.join(folder, SIDE_FOLDER)
     with contextlib.suppress(FileExistsError):
         os.mkdir(side)  # not its parents: a run that was deleted stays deleted
-    temporary = os.path.join(side, f".{name}-{os.urandom(8).hex()}")
-    try:
-        with open(temporary, "xb") as file:  # never through a link that another user left
-            file.write(data)
-        os.replace(temporary, os.path.join(side, name))
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise
+    replace_small(os.path.join(side, name), data)
 
 
 def read_aside(folder: str, name: str) -> dict[str, Any]:
@@ -53,27 +43,12 @@ def read_aside(folder: str, name: str) -> dict[str, Any]:
         if is_url(folder):
             found = json.loads(_read_there(folder, name))
         else:
-            found = json.loads(_read_small(os.path.join(folder, SIDE_FOLDER, name)))
+            found = json.loads(read_small(os.path.join(folder, SIDE_FOLDER, name)))
     except CannotStore:
         raise
     except (OSError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
-
-
-def _read_small(path: str) -> bytes:
-    """Return the bytes of a small regular file. Raises OSError for any other.
-
-    Whoever shares the folder may have put a FIFO, a device or a link there.
-    """
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW)
-    try:
-        info = os.fstat(descriptor)
-        if not stat.S_ISREG(info.st_mode) or info.st_size > _MOST_BYTES:
-            raise OSError(errno.EFBIG, "Not a small file", path)
-        return os.read(descriptor, _MOST_BYTES)
-    finally:
-        os.close(descriptor)
 
 
 def _write_there(url: str, name: str, data: bytes) -> None:
