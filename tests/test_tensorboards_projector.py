@@ -1,13 +1,34 @@
 """Embeddings behind the tree of links: TensorBoard's projector has a run's own files, no others."""
 
+import os
 from pathlib import Path
 from urllib.parse import urlencode
 
 import numpy as np
-from boards import serving, until
+import pytest
+from boards import Child, serving, until
 
 from runfold import SummaryWriter
 from runfold.serve.tensorboards.sources import Sources
+
+KINDS = {
+    "metadata": "metadata_path",
+    "bookmarks": "bookmarks_path",
+    "sprite_image": "sprite { image_path",
+    "tensor": "tensor_path",
+}
+
+
+def configure(run: Path, name: str, path: str) -> None:
+    """Add an embedding whose files are all the same one."""
+    fields = [f'{field}: "{path}"{" }" * field.count("{")}' for field in KINDS.values()]
+    with open(run / "projector_config.pbtxt", "a") as config:
+        config.write(f'embeddings {{ tensor_name: "{name}" {" ".join(fields)} }}\n')
+
+
+def ask(child: Child, run: str, kind: str, name: str) -> tuple[int, bytes]:
+    query = urlencode({"run": run, "name": name})
+    return child.ask(f"/data/plugin/projector/{kind}?{query}", **{"X-Runfold-Key": child.key})
 
 
 def test_projector_has_the_files_of_a_run_and_none_from_outside(tmp_path: Path) -> None:
@@ -15,27 +36,56 @@ def test_projector_has_the_files_of_a_run_and_none_from_outside(tmp_path: Path) 
     with SummaryWriter(str(run)) as writer:
         writer.add_scalar("loss", 1.0, 0)
         writer.add_embedding(np.ones((3, 2)), metadata=["x", "y", "z"], tag="good")
-    (run / "t.tsv").write_text("1\t1\n")
-    (tmp_path / "secret.tsv").write_text("secret\n")
-    (run / "link.tsv").symlink_to(tmp_path / "secret.tsv")
-    with open(run / "projector_config.pbtxt", "a") as config:
-        for name, path in (("up", "../../secret.tsv"), ("link", "link.tsv")):
-            config.write(
-                f'embeddings {{ tensor_name: "{name}" tensor_path: "t.tsv"'
-                f' metadata_path: "{path}" }}\n'
-            )
+    secret = tmp_path / "secret.tsv"
+    secret.write_text("7\t7\n")
+    (run / "plugins").mkdir()
+    (run / "plugins/folder").symlink_to(tmp_path)
+    for link in ("link.tsv", "plugins/x", "other.tfevents"):
+        (run / link).symlink_to(secret)
+    os.mkfifo(run / "plugins/pipe")
+    bad = {
+        "up": "../../secret.tsv",
+        "absolute": str(secret),
+        "link": "link.tsv",
+        "plugin": "plugins/x",
+        "folder": "plugins/folder/secret.tsv",
+        "event file": "other.tfevents",
+        "pipe": "plugins/pipe",
+    }
+    for name, path in bad.items():
+        configure(run, name, path)
     with serving(tmp_path / "state", Sources((str(tmp_path / "logs"),))) as child:
-
-        def ask(kind: str, name: str) -> tuple[int, bytes]:
-            asked = urlencode({"run": "a", "name": name})
-            path = f"/data/plugin/projector/{kind}?{asked}"
-            return child.ask(path, **{"X-Runfold-Key": child.key})
-
         until(lambda: child.read("/data/plugin/projector/runs"))
-        told = child.read("/data/plugin/projector/info?run=a")["embeddings"]
-        good = next(one["tensorName"] for one in told if "good" in one["tensorName"])
-        assert ask("metadata", good) == (200, b"x\ny\nz\n")
-        assert ask("tensor", good) == (200, np.ones((3, 2), np.float32).tobytes())
-        for bad in ("up", "link"):
-            status, body = ask("metadata", bad)
-            assert (status, b"secret\n" in body) == (400, False)
+        info = child.read("/data/plugin/projector/info?run=a")["embeddings"]
+        good = next(one["tensorName"] for one in info if "good" in one["tensorName"])
+        assert ask(child, "a", "metadata", good) == (200, b"x\ny\nz\n")
+        assert ask(child, "a", "tensor", good) == (200, np.ones((3, 2), np.float32).tobytes())
+        answers = {(name, kind): ask(child, "a", kind, name) for name in bad for kind in KINDS}
+        refusal = 'There is no file "{}" in the folder of this run.'
+        assert answers == {
+            (name, kind): (400, refusal.format(path).encode())
+            for name, path in bad.items()
+            for kind in KINDS
+        }
+
+
+@pytest.mark.parametrize("is_linked", [False, True])
+def test_projector_has_assets_of_every_kind(tmp_path: Path, is_linked: bool) -> None:
+    run = tmp_path / ("elsewhere" if is_linked else "logs") / "a"
+    with SummaryWriter(str(run)) as writer:
+        writer.add_scalar("loss", 1.0, 0)
+    if is_linked:
+        (tmp_path / "logs").mkdir()
+        (tmp_path / "logs/a").symlink_to(run)
+    (run / "plugins").mkdir()
+    (run / "plugins/numbers.tsv").write_text("1\t2\n")
+    (run / "same.tsv").symlink_to("plugins/numbers.tsv")
+    paths = {"below": "plugins/numbers.tsv", "inner link": "same.tsv"}
+    for name, path in paths.items():
+        configure(run, name, path)
+    with serving(tmp_path / "state", Sources((str(tmp_path / "logs"),))) as child:
+        until(lambda: child.read("/data/plugin/projector/runs"))
+        numbers = np.array([[1, 2]], np.float32).tobytes()
+        for name in paths:
+            answers = {kind: ask(child, "a", kind, name) for kind in KINDS}
+            assert answers == dict.fromkeys(KINDS, (200, b"1\t2\n")) | {"tensor": (200, numbers)}

@@ -120,17 +120,32 @@ def test_a_profile_alone_is_shown(tree: Path, logdir: Path) -> None:
     assert names(tree) == ["a/events.out.tfevents.1.profile-empty"]
 
 
-def test_the_files_of_embeddings_are_there_and_none_from_outside(tree: Path, logdir: Path) -> None:
+def test_the_configuration_of_embeddings_is_shown(tree: Path, logdir: Path) -> None:
     tensorboardx(logdir / "a")
-    config = next(logdir.glob("**/projector_config.pbtxt"))
-    (logdir / "secret.txt").write_text("secret")
-    config.write_text(config.read_text() + 'embeddings { metadata_path: "../secret.txt" }\n')
-    run = next(iter(discover(logdir).runs.values()))
-    update(tree, logdir)
+    run = next(run for run in discover(logdir).runs.values() if run.config)
+    assert run.config is not None
+    update(tree, logdir, run.name)
     place = tree / place_of(run.name)
-    assert (place / "projector_config.pbtxt").read_text() == config.read_text()
-    assert names(place) == sorted(
-        str(path.relative_to(run.path))
-        for path in Path(run.path).rglob("*")
-        if path.is_file() and path.name != "secret.txt"
-    )
+    assert names(place) == sorted(os.path.basename(path) for path in (*run.files, run.config))
+    assert (place / "projector_config.pbtxt").read_text() == Path(run.config).read_text()
+
+
+def test_a_link_out_of_the_run_is_shown_for_an_event_file_only(tree: Path, logdir: Path) -> None:
+    write(logdir / "a", losses(1.0))
+    elsewhere = write(logdir.parent / "elsewhere", losses(2.0), "events.out.tfevents.2")
+    (logdir / "a/plugins").mkdir()
+    for link in ("events.out.tfevents.2", "projector_config.pbtxt", "plugins/x"):
+        (logdir / "a" / link).symlink_to(elsewhere)
+    (logdir / "a/plugins/inner").symlink_to("../events.out.tfevents.1")
+    (logdir / "b").mkdir()
+    (logdir / "b/events.out.tfevents.1").symlink_to(elsewhere)
+    (logdir.parent / "private").mkdir()
+    (logdir.parent / "private/notes.txt").touch()
+    (logdir / "b/plugins").symlink_to(logdir.parent / "private")
+    update(tree, logdir)
+    assert names(tree) == [
+        "a/events.out.tfevents.1",
+        "a/events.out.tfevents.2",
+        "a/plugins/inner",
+        "b/events.out.tfevents.1",
+    ]

@@ -27,7 +27,7 @@ from runfold.log.process import started_at
 from runfold.serve.tensorboards.options import Options
 from runfold.serve.tensorboards.process import read_json, write_json
 from runfold.serve.tensorboards.sources import Follower, Sources
-from runfold.serve.tensorboards.tree import update_tree
+from runfold.serve.tensorboards.tree import own_file, update_tree
 from runfold.storage.address import is_url
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ class Child:
             *self._options.to_arguments(),
         ]
         os.makedirs(self._tree, exist_ok=True)
-        _follow_links(self._tree)
+        _open_assets(self._tree)
         board = program.TensorBoard(server_class=Server)
         board.configure(arguments)
         board.launch()
@@ -219,25 +219,25 @@ def pause_after(seconds: float, is_remote: bool) -> float:
     return max(_POLL_SECONDS, pause)
 
 
-def _follow_links(tree: str) -> None:
-    """Let the projector have the files to which the tree has links.
+def _open_assets(tree: str) -> None:
+    """Let the projector have the files that a configuration names in its run's own folder.
 
-    It asks that a file lies in the folder of its configuration, where only the
-    link does. What a link may lead to was seen to when the tree was made.
+    TensorBoard looks for them next to the configuration, where the tree has only
+    a link to the configuration itself.
     """
     from tensorboard.plugins.projector import projector_plugin
 
-    confine = getattr(projector_plugin, "_rel_to_abs_asset_path", None)
-    if confine is None:
-        return
-
     def find(path: str, config: str) -> str:
-        link = os.path.normpath(os.path.join(os.path.dirname(config), path))
-        if link.startswith(tree + os.sep) and os.path.islink(link):
-            return link
-        return str(confine(path, config))
+        file = None
+        if config.startswith(tree + os.sep) and os.path.islink(config):
+            file = own_file(os.path.dirname(os.readlink(config)), path)
+        if file is None:
+            raise ValueError(f'There is no file "{path}" in the folder of this run.')
+        return file
 
-    projector_plugin._rel_to_abs_asset_path = find
+    # Where TensorBoard has no such function any more, its own rule refuses these files.
+    if hasattr(projector_plugin, "_rel_to_abs_asset_path"):
+        projector_plugin._rel_to_abs_asset_path = find
 
 
 def _find_children() -> list[Any]:

@@ -4,16 +4,20 @@ Each run is a real folder, with links to that run's own event files. A link to
 the run's folder would do for its files, but would show runs below it that were
 not chosen. TensorBoard's fast loader takes such a tree, while it does not take
 `--logdir_spec`.
+
+Files of plugins and the projector's configuration are linked only if they are in
+the run's folder after all links are resolved. Event files may be links to
+anywhere: TensorBoard shows nothing of a file but its events.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from runfold.events.kinds.embedding import CONFIG_NAME, confine, parse_config
+from runfold.events.kinds.embedding import CONFIG_NAME
+from runfold.files import is_inside
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -24,7 +28,6 @@ if TYPE_CHECKING:
 _LONGEST = 255
 # Profiles are folders of some dozen files; a folder that leads on and on is none.
 _MOST_ASSETS = 10_000
-_LARGEST_CONFIG = 1 << 20
 
 
 def update_tree(folder: str, runs: Mapping[str, FoundRun]) -> bool:
@@ -77,9 +80,8 @@ def _links_of(run: FoundRun) -> Iterator[tuple[str, str]]:
     if not run.files:
         yield from _marks(run.path)
     yield from _plugin_files(run.path)
-    if run.config is not None:
+    if run.config is not None and own_file(run.path, CONFIG_NAME):
         yield CONFIG_NAME, run.config
-        yield from _projector_files(run)
 
 
 def _marks(path: str) -> Iterator[tuple[str, str]]:
@@ -94,41 +96,27 @@ def _marks(path: str) -> Iterator[tuple[str, str]]:
 
 def _plugin_files(path: str) -> Iterator[tuple[str, str]]:
     """Yield the files of `plugins/` one by one: a link to the folder would show runs in it."""
-    folder = os.path.join(path, "plugins")
-    if not os.path.isdir(folder):
-        return
     left = _MOST_ASSETS
-    for top, _, names in os.walk(folder):
+    for top, _, names in os.walk(os.path.join(path, "plugins")):
         for name in names:
             if "tfevents" in name:
                 continue
             left -= 1
             if left < 0:
                 return
-            file = os.path.join(top, name)
-            yield os.path.relpath(file, path), file
+            below = os.path.relpath(os.path.join(top, name), path)
+            if own_file(path, below):
+                yield below, os.path.join(top, name)
 
 
-def _projector_files(run: FoundRun) -> Iterator[tuple[str, str]]:
-    """Yield the files that a projector configuration names and that lie in the run's folder."""
-    assert run.config is not None
-    folder = Path(run.path)
-    try:
-        with open(run.config, encoding="utf-8", errors="replace") as file:
-            embeddings = parse_config(file.read(_LARGEST_CONFIG))
-    except (OSError, ValueError):
-        return
-    for one in embeddings:
-        for path in (one.tensor_path, one.metadata_path, one.bookmarks_path, one.sprite_path):
-            if not path or os.path.isabs(path):
-                continue
-            try:
-                file_path = confine(folder, path)
-            except ValueError:
-                continue
-            below = os.path.normpath(path)
-            if file_path.is_file() and not below.startswith(os.pardir) and "tfevents" not in below:
-                yield below, str(file_path)
+def own_file(folder: str, path: str) -> str | None:
+    """Return the real path of a regular file in a run's folder, or None for any other path.
+
+    A log may come from anyone. Neither `..` nor a symbolic link in it may be a way
+    to read other files of this machine, and a pipe would block its reader for ever.
+    """
+    file = os.path.realpath(os.path.join(folder, path))
+    return file if is_inside(file, folder) and os.path.isfile(file) else None
 
 
 # What the tree holds
