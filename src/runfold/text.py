@@ -67,6 +67,29 @@ def _char_width(char: str) -> int:
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1
 
 
+def shorten(text: str, size: int) -> str:
+    """Return the text without its middle, at most `size` columns wide.
+
+    The end stays longest, because `sweep-3/lr-0.1/seed-7` and its neighbours differ there.
+    Two texts can become the same; `runfold.labels` keeps names apart.
+    """
+    if cell_width(text) <= size:
+        return text
+    if size < 2:
+        return "…"[:size]
+    head, tail = _take(text, (size - 1) // 3), _take(text[::-1], size - 1 - (size - 1) // 3)
+    return f"{head}…{tail[::-1]}"
+
+
+def _take(text: str, size: int) -> str:
+    used = 0
+    for number, char in enumerate(text):
+        used += cell_width(char)
+        if used > size:
+            return text[:number]
+    return text
+
+
 def utf8(text: str) -> str:
     """Return text that can be stored: a lone surrogate, as of a file name, becomes an escape."""
     return text.encode("utf-8", "backslashreplace").decode()

@@ -15,10 +15,9 @@ from runfold.cli.terminal import (
     has_true_colour,
     note,
     plot_width,
-    shorten,
     show_tag,
 )
-from runfold.text import cell_width, escape
+from runfold.text import cell_width, escape, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from runfold.errors import RunfoldError
 from runfold.storage.address import mask_url, show_url
-from runfold.text import cell_width, escape, human_count
+from runfold.text import cell_width, escape, human_count, shorten
 
 if TYPE_CHECKING:
     from runfold.logdir.load import Logdir
@@ -202,25 +202,3 @@ def _fit(cell: str, size: int, is_number: bool) -> str:
         cell = shorten(cell, size)
     padding = " " * (size - cell_width(cell))
     return padding + cell if is_number else cell + padding
-
-
-def shorten(text: str, size: int) -> str:
-    """The text without its middle, at most `size` columns wide.
-
-    The end stays longest: it is what tells `sweep-3/lr-0.1/seed-7` from its kin.
-    """
-    if cell_width(text) <= size:
-        return text
-    if size < 2:
-        return "…"[:size]
-    head, tail = _take(text, (size - 1) // 3), _take(text[::-1], size - 1 - (size - 1) // 3)
-    return f"{head}…{tail[::-1]}"
-
-
-def _take(text: str, size: int) -> str:
-    used = 0
-    for number, char in enumerate(text):
-        used += cell_width(char)
-        if used > size:
-            return text[:number]
-    return text

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from runfold.cli.terminal import Column, shorten
-from runfold.text import cell_width
+from runfold.cli.terminal import Column
+from runfold.text import cell_width, shorten
 
 _GAP = 2
 # What a heading, a text and the first column may be cut down to.
