@@ -152,6 +152,16 @@ def test_mistakes_are_one_line(
     assert err.count("\n") == 1
 
 
+def test_the_interval_is_that_of_the_line(logdir: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out, err = plot(capsys, logdir, "-r", "iqm,ci95", "--band", "ci95")
+    assert out.startswith("val/loss: iqm, ci95-iqm\n")
+    assert err.startswith("Drawn with the interval of the line: -r iqm,ci95-iqm.\n")
+    out, err = plot(capsys, logdir, "-r", "median,ci95-t")
+    assert out.startswith("val/loss: median\n")
+    hint = "ci95-t belongs to the mean, so it makes no band around the median."
+    assert err.count(f"{hint} Fold 'ci95-median' for one.\n") == 1
+
+
 def test_what_is_not_drawn_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(tmp_path / "a", seed(1.0, -1.0, 2.0))
     note = "1 value of 'val/loss' lies below the log y-axis, at or below 0.\n"

@@ -142,7 +142,11 @@ def test_a_sample_of_a_long_band_has_the_same_steps_in_all_three(reader, tmp_pat
     ("statistics", "tags", "title"),
     [
         (("median", "q25", "q75"), ("median", "q25", "q75"), "loss (median, q25 to q75)"),
-        (("iqm", "ci95-low", "ci95-high"), ("iqm", "ci95-low", "ci95-high"), "loss (iqm, ci95)"),
+        (
+            ("iqm", "ci95-iqm-low", "ci95-iqm-high"),
+            ("iqm", "ci95-iqm-low", "ci95-iqm-high"),
+            "loss (iqm, ci95-iqm)",
+        ),
         (("min", "mean", "max"), ("mean", "min", "max"), "loss (mean, min to max)"),
     ],
 )
@@ -154,6 +158,12 @@ def test_edges_that_are_statistics_keep_their_names(statistics, tags, title, tmp
         assert np.array_equal(run[f"± band/loss/{tag}"].values, numbers[tag])
     (layout,) = rf.open(tmp_path).layouts()["layout"]
     assert layout.categories[0].charts[0].title == title
+
+
+def test_interval_of_the_mean_makes_no_band_around_the_iqm(tmp_path):
+    statistics = {"iqm": [1.0], "ci95-low": [0.0], "ci95-high": [2.0]}
+    made = write_event_files(fold(group(curve("loss", [0], **statistics))), tmp_path / "fold")
+    assert made == [str(tmp_path / f"fold-{name}") for name in statistics]
 
 
 def test_statistics_that_make_no_band_give_no_folder_for_one(tmp_path):

@@ -78,6 +78,21 @@ def test_unknown_band_is_refused(wanted: str, message: str) -> None:
     assert str(caught.value) == message
 
 
+def test_interval_of_another_centre_is_not_drawn_and_the_right_one_is_named() -> None:
+    one = curve("loss", {"iqm": [2, 1], "ci95-low": [0, 0], "ci95-high": [3, 3]})
+    sheet = make_sheet(fold(("", one)))
+    assert [(one.statistic, one.lower) for one in sheet.panels[0].strokes] == [("iqm", None)]
+    hint = "ci95 belongs to the mean, so it makes no band around the iqm. Fold 'ci95-iqm' for one."
+    assert sheet.notes == [hint]
+    with pytest.raises(UnknownStatistic, match=f"'ci95' makes no band among iqm, ci95. {hint}"):
+        find_band(tuple(one.statistics), "ci95")
+
+
+def test_band_may_be_chosen_by_the_short_name_of_the_interval() -> None:
+    edges = ("ci95-iqm-low", "ci95-iqm-high")
+    assert find_band(("iqm", "std", *edges), "ci95") == Band("iqm", *edges)
+
+
 def test_no_band_draws_the_line_alone() -> None:
     sheet = make_sheet(seeds(), band="none")
     assert [one.statistic for one in sheet.panels[0].strokes] == ["mean"]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from folds import curve
 
-from runfold.reduce.bands import Band, choose_band
+from runfold.reduce.bands import Band, choose_band, explain_stray_edges, match_intervals
 
 
 @pytest.mark.parametrize(
@@ -39,3 +39,58 @@ def test_a_spread_is_taken_off_and_added():
     np.testing.assert_array_equal(centre, [1.0, 2.0, np.inf])
     np.testing.assert_array_equal(lower, [0.5, np.nan, np.nan])
     np.testing.assert_array_equal(upper, [1.5, np.nan, np.inf])
+
+
+@pytest.mark.parametrize(
+    ("statistics", "band"),
+    [
+        (["iqm", "ci95-low", "ci95-high"], None),
+        (["median", "ci95-t-low", "ci95-t-high"], None),
+        (["iqm", "sem"], None),
+        (["iqm", "ci95-iqm-low", "ci95-iqm-high"], Band("iqm", "ci95-iqm-low", "ci95-iqm-high")),
+        (["mean", "ci95-iqm-low", "ci95-iqm-high", "std"], Band("mean", "std", "std")),
+        (
+            ["mean", "iqm", "ci95-iqm-low", "ci95-iqm-high"],
+            Band("iqm", "ci95-iqm-low", "ci95-iqm-high"),
+        ),
+        (["mean", "ci95-t-low", "ci95-t-high"], Band("mean", "ci95-t-low", "ci95-t-high")),
+    ],
+)
+def test_an_interval_is_a_band_around_its_own_centre_only(statistics, band):
+    assert choose_band(statistics) == band
+
+
+@pytest.mark.parametrize(
+    ("statistics", "sentence"),
+    [
+        (
+            ["iqm", "ci90-low", "ci90-high"],
+            "ci90 belongs to the mean, so it makes no band around the iqm."
+            " Fold 'ci90-iqm' for one.",
+        ),
+        (
+            ["median", "sem"],
+            "sem belongs to the mean, so it makes no band around the median."
+            " Fold 'ci95-median' for one.",
+        ),
+        (["median", "sem", "q25", "q75"], ""),
+        (["mean", "ci95-low", "ci95-high"], ""),
+        (["ci95-low", "ci95-high"], ""),
+    ],
+)
+def test_statistics_that_make_no_band_are_explained(statistics, sentence):
+    assert explain_stray_edges(statistics) == sentence
+
+
+@pytest.mark.parametrize(
+    ("operations", "matched"),
+    [
+        ("iqm,ci95", "iqm,ci95-iqm"),
+        ("ci90, median, mean", "ci90-median,median,mean"),
+        ("mean,iqm,ci95", "mean,iqm,ci95"),
+        ("iqm,ci95-t", "iqm,ci95-t"),
+        ("ci95", "ci95"),
+    ],
+)
+def test_a_plain_interval_becomes_that_of_the_first_centre(operations, matched):
+    assert match_intervals(operations) == matched

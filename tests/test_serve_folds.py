@@ -38,7 +38,6 @@ def test_any_column_of_the_table_makes_groups(seeds, by, group):
     ("band", "operations"),
     [
         ("std", ["std"]),
-        ("sem", ["sem"]),
         ("minmax", ["min", "max"]),
         ("q05-q95", ["q05", "q95"]),
         ("q25-q75", ["q25", "q75"]),
@@ -66,6 +65,17 @@ def test_line_and_band_are_those_of_the_library(seeds, centre, band, operations)
         ("lr=0.1", ["seed-0", "seed-1", "seed-2"]),
     ]
     assert [one["note"] for one in told(table)] == ["", ""]
+
+
+def test_standard_error_is_a_band_of_the_mean_only(seeds):
+    client = Client(seeds)
+    table = client.post("/api/fold", tags=["loss"], band="sem")
+    curve = rf.open(seeds).reduce("mean,sem")["loss"]
+    np.testing.assert_array_equal(column(table, "low", 0), curve["mean"] - curve["sem"])
+    for centre in ("median", "iqm"):
+        status, error = client.refused("/api/fold", tags=["loss"], band="sem", centre=centre)
+        assert status == 400
+        assert f"no band around the {centre}" in error
 
 
 def test_steps_that_differ_are_aligned_by_lines_and_said_so(tmp_path):

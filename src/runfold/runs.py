@@ -194,8 +194,9 @@ class Runs(Frames, Collection, Mapping[str, Run]):
 
         Args:
             ops: mean, std, var, sem, min, max, median, sum, count, iqm, quantiles
-                (`q05`), ci95 (bootstrap of the mean), ci95-t, any reduction of
-                NumPy by name, or a function of a (runs, steps) array. std, var
+                (`q05`), ci95 (bootstrap interval of the mean), ci95-iqm and
+                ci95-median (of the iqm and the median), ci95-t (Student's t), any
+                reduction of NumPy by name, or a function of a (runs, steps) array. std, var
                 and sem are those of a sample: divided by n - 1, as in pandas.
             by: fold groups of runs: one or several of the name of an hparam,
                 "parent" for the folder, a pattern with named groups that is

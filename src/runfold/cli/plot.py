@@ -72,7 +72,8 @@ def add_arguments(parser: Parser) -> None:
         default="mean,std",
         metavar="OPS",
         help="Statistics, as of `runfold reduce`: the first mean, median or iqm is the line; std,"
-        " sem, ci95, two quantiles, or min and max its band. Without such a pair each is a"
+        " sem, ci95, two quantiles, or min and max its band. ci95 is the interval of the line:"
+        " with iqm it means ci95-iqm, with median ci95-median. Without such a pair each is a"
         " line. Default: mean,std.",
     )
     parser.add_argument(
@@ -153,11 +154,16 @@ def _show(options: argparse.Namespace) -> None:
 
 
 def _fold(options: argparse.Namespace) -> Folded:
-    return fold_options(options, options.reduce_ops, options.tag)
+    from runfold.reduce.bands import match_intervals
+
+    operations = match_intervals(options.reduce_ops)
+    if operations != options.reduce_ops:
+        note(f"Drawn with the interval of the line: -r {operations}.")
+    return fold_options(options, operations, options.tag)
 
 
 def _tell(folded: Folded, notes: Sequence[str] | dict[str, None]) -> None:
-    for text in (*notes, summary(folded), *folded.remarks):
+    for text in dict.fromkeys((*notes, summary(folded), *folded.remarks)):
         note(text)
 
 

@@ -50,8 +50,9 @@ def add_arguments(parser: Parser) -> None:
         metavar="OPS",
         help="Statistics, separated by commas: mean, std, var and sem (of a sample: divided by"
         " n - 1), min, max, median, sum, count, iqm (interquartile mean), quantiles as q05"
-        " or q97.5, ci95 (bootstrap of the mean), ci95-t, or any reduction of NumPy such as"
-        " ptp. Default: mean,std.",
+        " or q97.5, ci95 (bootstrap interval of the mean), ci95-iqm and"
+        " ci95-median (of the iqm and the median), ci95-t (Student's t), or any reduction"
+        " of NumPy such as ptp. Default: mean,std.",
     )
     parser.add_argument(
         "--tags",

@@ -9,7 +9,14 @@ import numpy as np
 
 from runfold.errors import RunfoldError, UnknownStatistic
 from runfold.plot.smooth import smooth
-from runfold.reduce.bands import CENTRES, Band, choose_band
+from runfold.reduce.bands import (
+    Band,
+    choose_band,
+    explain_stray_edges,
+    find_centres,
+    find_stray_edges,
+    list_bands,
+)
 from runfold.select import select
 from runfold.text import did_you_mean, escape, human_count
 
@@ -122,7 +129,7 @@ def make_sheet(
             for line in lines
         ]
         panels.append(Panel(tag, strokes))
-    notes: list[str] = []
+    notes = [text] if band is None and (text := explain_stray_edges(folded.statistics)) else []
     if log_x:
         panels = [_without_negative_x(panel, notes) for panel in panels]
     if log_y:
@@ -140,14 +147,15 @@ def find_band(statistics: Sequence[str], wanted: str | None) -> Band | None:
     """
     if wanted is None or wanted == NO_BAND:
         return choose_band(statistics) if wanted is None else None
-    edges = (wanted, f"{wanted}-low")
-    # The first statistic that can be an edge is taken, so that wanted comes first.
-    found = choose_band(sorted(statistics, key=lambda name: name not in edges))
-    if found and (found.lower in edges or found.upper in edges):
-        return found
+    for found in list_bands(statistics):
+        # Around the iqm, "ci95" means "ci95-iqm".
+        if {found.lower, found.upper} & {wanted, f"{wanted}-low", f"{wanted}-{found.centre}-low"}:
+            return found
     known = [name.removesuffix("-low") for name in statistics if not name.endswith("-high")]
     fact = f"'{escape(wanted)}' makes no band" if wanted in known else f"No '{escape(wanted)}'"
     hint = did_you_mean(wanted, [name for name in known if name != wanted])
+    if {wanted, f"{wanted}-low"} & set(find_stray_edges(statistics)):
+        hint = explain_stray_edges([*find_centres(statistics), wanted, f"{wanted}-low"])
     hint = hint or "A band needs a line and what lies around it, such as mean and std."
     raise UnknownStatistic(f"{fact} among {', '.join(known)}. {hint}")
 
@@ -155,8 +163,10 @@ def find_band(statistics: Sequence[str], wanted: str | None) -> Band | None:
 def _lines(statistics: Sequence[str], ring: Band | None, wanted: str | None) -> list[str]:
     if ring is not None:
         return [ring.centre]
-    centres = [name for name in statistics if name in CENTRES]
-    return centres[:1] if wanted == NO_BAND and centres else list(statistics)
+    centres, strays = find_centres(statistics), find_stray_edges(statistics)
+    if wanted == NO_BAND and centres:
+        return centres[:1]
+    return [name for name in statistics if name not in strays]
 
 
 def _x_axis(folded: Folded, tags: list[str]) -> tuple[float, str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from runfold.reduce.statistics import QUANTILE
+from runfold.reduce.statistics import INTERVAL, QUANTILE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -60,9 +60,69 @@ class Band:
 
 
 def choose_band(statistics: Sequence[str]) -> Band | None:
-    """The band that statistics make: around the first line, by the first that can be an edge."""
-    centre = next((name for name in statistics if name in CENTRES), None)
-    return next(_bands(centre, statistics), None) if centre else None
+    """The first band of `list_bands`, or None."""
+    return next(list_bands(statistics), None)
+
+
+def list_bands(statistics: Sequence[str]) -> Iterator[Band]:
+    """Yield every band that statistics make: by centre, then by edge, in their order.
+
+    An interval is drawn around its own centre only: `ci95-iqm` around `iqm`, `ci95`
+    and `sem` around `mean`.
+    """
+    for centre in find_centres(statistics):
+        yield from _bands(centre, statistics)
+
+
+def find_centres(statistics: Sequence[str]) -> list[str]:
+    """The statistics that can be the line of a band."""
+    return [name for name in statistics if name in CENTRES]
+
+
+def find_stray_edges(statistics: Sequence[str]) -> list[str]:
+    """The edges of intervals that belong to none of the centres; empty without a centre."""
+    centres = find_centres(statistics)
+    return [name for name in statistics if centres and _owner(name) not in (None, *centres)]
+
+
+def explain_stray_edges(statistics: Sequence[str]) -> str:
+    """Why statistics make no band, and what does, in a sentence; empty where they do."""
+    edges = find_stray_edges(statistics)
+    if not edges or choose_band(statistics):
+        return ""
+    name, centre = edges[0].removesuffix("-low"), find_centres(statistics)[0]
+    level = found[1] if (found := INTERVAL.fullmatch(name)) else "95"
+    own = f"ci{level}" if centre == "mean" else f"ci{level}-{centre}"
+    return (
+        f"{name} belongs to the {_owner(edges[0])}, so it makes no band around the {centre}."
+        f" Fold '{own}' for one."
+    )
+
+
+def match_intervals(operations: str) -> str:
+    """Operations in which each plain interval is that of the first centre.
+
+    "iqm,ci95"  ->  "iqm,ci95-iqm"
+    """
+    names = [name.strip() for name in operations.split(",")]
+    centre = next(iter(find_centres(names)), "mean")
+    if centre == "mean":
+        return operations
+    plain = [(found := INTERVAL.fullmatch(name)) and not found[2] for name in names]
+    return ",".join(
+        f"{name}-{centre}" if is_plain else name
+        for name, is_plain in zip(names, plain, strict=True)
+    )
+
+
+def _owner(name: str) -> str | None:
+    """The centre that a statistic is an uncertainty of; None for any other statistic."""
+    if name == "sem":
+        return "mean"
+    found = INTERVAL.fullmatch(name.removesuffix("-low").removesuffix("-high"))
+    if not found or not name.endswith(("-low", "-high")):
+        return None
+    return found[2] if found[2] in CENTRES else "mean"
 
 
 def _bands(centre: str, statistics: Sequence[str]) -> Iterator[Band]:
@@ -70,6 +130,8 @@ def _bands(centre: str, statistics: Sequence[str]) -> Iterator[Band]:
         float(found[1]): name for name in statistics if (found := QUANTILE.fullmatch(name))
     }
     for name in statistics:
+        if _owner(name) not in (None, centre):
+            continue
         if name in _SPREADS:
             yield Band(centre, name, name)
         elif name.endswith("-low") and f"{name[:-4]}-high" in statistics:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from runfold.reduce.bands import explain_stray_edges
 from runfold.reduce.points import AXES, name_axis, name_places
 from runfold.text import escape, human_count, human_list
 
@@ -95,6 +96,8 @@ class Notes:
         if spread := [name for name in statistics if _SPREAD.fullmatch(name)]:
             are = f"{', '.join(spread)} {'is' if len(spread) == 1 else 'are'} NaN there."
             told += [f"Only one run {where}: {are}" for where in self._alone(groups)]
+        if text := explain_stray_edges(statistics):
+            told.append(text)
         return told
 
     def _alone(self, groups: Mapping[str, Group]) -> list[str]:

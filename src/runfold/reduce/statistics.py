@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 Operation = str | Callable[[Any], Any]
 
 QUANTILE = re.compile(r"q([0-9]+(?:\.[0-9]+)?)")
-_INTERVAL = re.compile(r"ci([0-9]+(?:\.[0-9]+)?)(?:-(t|iqm|median))?")
+INTERVAL = re.compile(r"ci([0-9]+(?:\.[0-9]+)?)(?:-(t|iqm|median))?")
 _EXAMPLES = ("q05", "q95", "ci95", "ci95-t", "ci95-iqm", "ci95-median")
 
 
@@ -124,7 +124,7 @@ def _parse_one(operation: Operation, nameless: Iterator[str]) -> Statistic:
         if float(found[1]) > 100:
             raise UnknownStatistic(f"No quantile '{operation}': they go from q0 to q100.")
         return Statistic(operation, (operation,), _one(partial(_quantile, percent=float(found[1]))))
-    if found := _INTERVAL.fullmatch(operation):
+    if found := INTERVAL.fullmatch(operation):
         if not 0 < float(found[1]) < 100:
             raise UnknownStatistic(f"No interval '{operation}': its level lies between 0 and 100.")
         interval = _t_interval if found[2] == "t" else partial(_bootstrap, of=found[2] or "mean")

@@ -16,7 +16,7 @@ from runfold.reduce.points import AXES, STEP, name_places, place
 from runfold.serve.arrow import ArrowResponse, encode_columns
 from runfold.serve.cache import remember
 from runfold.serve.chart import Chart, find_tags, refuse_too_many
-from runfold.serve.errors import TooLarge
+from runfold.serve.errors import BadRequest, TooLarge
 from runfold.serve.grouping import Group, Key, group_logs
 from runfold.serve.request import Limit, read_json
 from runfold.serve.thin import Stack
@@ -71,6 +71,14 @@ class Fold(Chart):
         "auto", "strict", "intersection", "union", "nearest", "ffill", "interpolate", "bins"
     ] = "auto"
     bins: Annotated[int, Limit(1, _MOST_BINS)] | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.band == "sem" and self.centre != "mean":
+            raise BadRequest(
+                "The standard error is that of the mean, so it is no band around the"
+                f" {self.centre}. Choose the mean, or another band such as ci95."
+            )
 
     @property
     def operations(self) -> list[str]:

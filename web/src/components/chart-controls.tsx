@@ -65,6 +65,9 @@ export function ChartControls({ view, change, tags, count, isMarked }: ControlsP
 }
 
 function FoldControls({ view, change }: Pick<ControlsProps, "view" | "change">) {
+  // The standard error is that of the mean.
+  const { sem: _, ...others } = BANDS;
+  const bands: Partial<typeof BANDS> = view.centre === "mean" ? BANDS : others;
   return (
     <>
       <fieldset>
@@ -94,12 +97,16 @@ function FoldControls({ view, change }: Pick<ControlsProps, "view" | "change">) 
             label="Centre"
             value={view.centre}
             choices={CENTRES}
-            onChange={(centre) => change({ centre })}
+            onChange={(centre) =>
+              change(
+                centre !== "mean" && view.band === "sem" ? { centre, band: "ci95" } : { centre },
+              )
+            }
           />
           <Choice
             label="Band"
             value={view.band}
-            choices={BANDS}
+            choices={bands}
             onChange={(band) => change({ band })}
           />
         </>
@@ -111,7 +118,7 @@ function FoldControls({ view, change }: Pick<ControlsProps, "view" | "change">) 
 interface ChoiceProps<Name extends string> {
   label: string;
   value: Name;
-  choices: Record<Name, string>;
+  choices: Partial<Record<Name, string>>;
   onChange: (value: Name) => void;
 }
 
