@@ -94,8 +94,8 @@ def test_a_folder_that_is_taken_is_told_in_one_line(script):
         pass
     done = track(folder, "--no-system")
     assert done.stderr.splitlines()[0] == (
-        "There is a run in run already; this one goes to run-2. "
-        "Use --resume, or resume=True in Python, to go on with the other."
+        "There is a run in run already; this run goes to run-2. "
+        "Use --resume, or resume=True in Python, to continue the run in the first folder."
     )
     assert len(done.stderr.splitlines()) == 2
 

@@ -13,7 +13,7 @@ import pytest
 from cli_runs import losses, write
 
 from runfold.errors import CannotEdit, LogdirNotFound, UnknownExperiment, UnknownTrial
-from runfold.experiments import index, open_experiments
+from runfold.experiments import index_places, open_experiments
 from runfold.experiments.delete import delete_experiment
 from runfold.log.status import HEARTBEAT, write_aside
 
@@ -113,14 +113,14 @@ def read_only(logdir: Path) -> Iterator[None]:
         for folder in folders:
             folder.chmod(0o555)
         if os.access(logdir, os.W_OK):  # as root, whom no mode keeps out
-            real = index._change
+            real = index_places._open_shared
 
-            def refuse(place, *change):
-                if place.startswith(f"{logdir}{os.sep}"):
-                    raise PermissionError(13, "Permission denied", place)
-                return real(place, *change)
+            def refuse(logdir, is_written=False):
+                if is_written:
+                    raise PermissionError(13, "Permission denied", logdir)
+                return real(logdir)
 
-            patch.setattr(index, "_change", refuse)
+            patch.setattr(index_places, "_open_shared", refuse)
             patch.setattr(os, "access", lambda *_: False)
         try:
             yield
@@ -171,7 +171,7 @@ def test_processes_at_once_give_no_id_twice(logdir):
     for number in range(40):
         write(logdir / f"e{number}" / "x", losses(1.0))
     code = (
-        "import sys; from runfold.experiments.index import change_index\n"
+        "import sys; from runfold.experiments.index_places import change_index\n"
         "for n in range(25): change_index(sys.argv[1],"
         " lambda index: index.take_in([f'{sys.argv[2]}-{n}'], [f'{sys.argv[2]}-{n}/x']))"
     )

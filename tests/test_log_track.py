@@ -57,7 +57,7 @@ def test_a_decorated_function_is_a_run_each_time_it_is_called(tmp_path):
 
     assert not (tmp_path / "run").exists()
     assert train(1.0) == 1.0
-    with pytest.warns(UserWarning, match="There is a run in .* already; this one goes to .*run-2"):
+    with pytest.warns(UserWarning, match="There is a run in .* already; this run goes to .*run-2"):
         assert train(2.0) == 2.0
     runs = rf.open(tmp_path)
     assert {name: run["loss"].values.tolist() for name, run in runs.items()} == {

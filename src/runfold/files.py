@@ -11,18 +11,67 @@ import errno
 import os
 import secrets
 import stat
+from typing import TYPE_CHECKING
 
-# The largest side file: a heartbeat, a stop request, the index of experiments.
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# The largest side file, such as a heartbeat or a stop request.
 MOST_BYTES = 64 << 10
 
 
-def read_small(path: str, most: int = MOST_BYTES) -> bytes:
+class Untrusted(PermissionError):
+    """A folder or file that is not used, because another user may have put it there."""
+
+
+def check_owner(path: str, descriptor: int | None = None) -> None:
+    """Raise Untrusted if another user may have put a file or folder there.
+
+    In a folder that everybody may write to, an entry must belong to the current user,
+    to the owner of that folder, or to root. Linux has the same rule for sticky folders
+    (`fs.protected_regular`). With `descriptor` the entry is the open file, otherwise
+    the path itself; a link is not followed.
+    """
+    status = os.lstat(path) if descriptor is None else os.fstat(descriptor)
+    parent = os.stat(os.path.dirname(path) or os.curdir)
+    is_open_to_all = bool(parent.st_mode & stat.S_IWOTH)
+    if is_open_to_all and status.st_uid not in (os.geteuid(), parent.st_uid, 0):
+        reason = f"Owned by user {status.st_uid}, in a folder that everybody may write to"
+        raise Untrusted(errno.EPERM, reason, path)
+
+
+@contextlib.contextmanager
+def open_folder(path: str, *, is_written: bool = False) -> Iterator[int]:
+    """Yield a descriptor of a folder, for the `dir_fd` of what is done in it.
+
+    Whoever may rename the folder cannot put another one in its place meanwhile.
+    Raises Untrusted for a link and for a file, and with `is_written` where
+    `check_owner` does; otherwise OSError.
+    """
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        descriptor = os.open(path, flags)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENOTDIR) and os.path.lexists(path):
+            raise Untrusted(errno.EPERM, "A link or a file instead of a folder", path) from None
+        raise
+    try:
+        if is_written:
+            check_owner(path, descriptor)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def read_small(path: str, most: int = MOST_BYTES, *, dir_fd: int | None = None) -> bytes:
     """Return the bytes of a small regular file.
 
     Never waits, and never reads more than `most` bytes. Raises OSError for a file
-    that is larger, and for a FIFO, a device, a folder or a symbolic link.
+    that is larger, and for a FIFO, a device, a folder or a symbolic link. With
+    `dir_fd` the path is relative to that open folder.
     """
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW)
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW
+    descriptor = os.open(path, flags, dir_fd=dir_fd)
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise OSError(errno.EINVAL, "Not a regular file", path)
@@ -37,25 +86,28 @@ def read_small(path: str, most: int = MOST_BYTES) -> bytes:
     return data
 
 
-def replace_small(path: str, data: bytes, mode: int | None = None) -> None:
+def replace_small(
+    path: str, data: bytes, mode: int | None = None, *, dir_fd: int | None = None
+) -> None:
     """Replace a file with these bytes, whole or not at all. Raises OSError.
 
     The draft has a random name and is never opened through a link that somebody
     else left. `mode` is set on the open draft, so no other file can receive it;
-    without it the umask decides.
+    without a mode the umask decides. With `dir_fd` the path is relative to that open folder.
     """
     draft = os.path.join(os.path.dirname(path), f".{os.path.basename(path)}-{secrets.token_hex(8)}")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    descriptor = os.open(draft, flags, 0o666)
+    descriptor = os.open(draft, flags, 0o666 if mode is None else mode, dir_fd=dir_fd)
     try:
         with open(descriptor, "wb") as file:
             if mode is not None:
-                os.fchmod(descriptor, mode)
+                with contextlib.suppress(OSError):  # a disk without modes
+                    os.fchmod(descriptor, mode)
             file.write(data)
-        os.replace(draft, path)
+        os.replace(draft, path, src_dir_fd=dir_fd, dst_dir_fd=dir_fd)
     except BaseException:
         with contextlib.suppress(OSError):
-            os.unlink(draft)
+            os.unlink(draft, dir_fd=dir_fd)
         raise
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from runfold.errors import LogdirNotFound, UnknownExperiment, UnknownTrial
-from runfold.experiments.index import Entry, change_index, load_index
+from runfold.experiments.index import Entry
+from runfold.experiments.index_places import change_index, load_index
 from runfold.logdir.discover import discover
 from runfold.storage.address import is_url
 from runfold.storage.places import fetch

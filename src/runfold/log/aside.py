@@ -1,4 +1,8 @@
-"""What belongs to a run but not to its log: small files of JSON in its folder `.runfold`."""
+"""Side files of a run: small files of JSON in its folder `.runfold`, which are not its log.
+
+They are read and written through the open folder. A `.runfold` that is a link, or that
+another user may have put there, is not written to (`files.check_owner`).
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ import os
 from typing import Any
 
 from runfold.errors import CannotStore
-from runfold.files import read_small, replace_small
+from runfold.files import open_folder, read_small, replace_small
 from runfold.storage.address import is_url
 from runfold.text import escape
 
@@ -31,11 +35,24 @@ def place_aside(folder: str, name: str, data: bytes) -> None:
     side = os.path.join(folder, SIDE_FOLDER)
     with contextlib.suppress(FileExistsError):
         os.mkdir(side)  # not its parents: a run that was deleted stays deleted
-    replace_small(os.path.join(side, name), data)
+    with open_folder(side, is_written=True) as opened:
+        replace_small(name, data, dir_fd=opened)
+
+
+def touch_aside(folder: str, name: str) -> None:
+    """Set the time of a file of the run's `.runfold` to now. Raises OSError."""
+    with open_folder(os.path.join(folder, SIDE_FOLDER), is_written=True) as opened:
+        os.utime(name, dir_fd=opened, follow_symlinks=False)
+
+
+def remove_aside(folder: str, name: str) -> None:
+    """Remove a file of the run's `.runfold`. Raises OSError."""
+    with open_folder(os.path.join(folder, SIDE_FOLDER), is_written=True) as opened:
+        os.unlink(name, dir_fd=opened)
 
 
 def read_aside(folder: str, name: str) -> dict[str, Any]:
-    """What a file of the run's `.runfold` says; nothing where it is not there or unreadable.
+    """Return what a file of the run's `.runfold` says; nothing for a missing or unreadable one.
 
     The folder may be the URL of one. Raises CannotStore where that cannot be reached.
     """
@@ -43,7 +60,8 @@ def read_aside(folder: str, name: str) -> dict[str, Any]:
         if is_url(folder):
             found = json.loads(_read_there(folder, name))
         else:
-            found = json.loads(read_small(os.path.join(folder, SIDE_FOLDER, name)))
+            with open_folder(os.path.join(folder, SIDE_FOLDER)) as opened:
+                found = json.loads(read_small(name, dir_fd=opened))
     except CannotStore:
         raise
     except (OSError, ValueError, RecursionError):

@@ -10,7 +10,14 @@ import time
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from runfold.log.aside import SIDE_FOLDER, as_float, place_aside, read_aside, write_aside
+from runfold.log.aside import (
+    SIDE_FOLDER,
+    as_float,
+    place_aside,
+    read_aside,
+    remove_aside,
+    write_aside,
+)
 from runfold.log.pulse import Pulse
 from runfold.storage.places import find_origin
 
@@ -101,7 +108,7 @@ class Control:
         """Begin to watch."""
         # Not by its time: the clock of who wrote it may be another.
         with contextlib.suppress(OSError):
-            os.unlink(self._file)
+            remove_aside(self._folder, _STOP)
         self._pulse.start()
 
     def stop(self) -> None:
@@ -116,7 +123,7 @@ class Control:
         with contextlib.suppress(OSError):
             write_aside(self._folder, _SEEN, {**asdict(request), "seen": time.time()})
         try:
-            os.unlink(self._file)
+            remove_aside(self._folder, _STOP)
         except FileNotFoundError:
             return  # taken back
         self.request = request

@@ -12,7 +12,7 @@ import traceback
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from runfold.log.aside import SIDE_FOLDER, as_float, read_aside, write_aside
+from runfold.log.aside import SIDE_FOLDER, as_float, read_aside, touch_aside, write_aside
 from runfold.log.claims import list_event_files
 from runfold.log.control import find_request
 from runfold.log.endings import raised_last, raised_now, watch_exit
@@ -148,7 +148,7 @@ class Heart:
 
     def _beat(self) -> None:
         try:
-            os.utime(os.path.join(self.folder, SIDE_FOLDER, HEARTBEAT))
+            touch_aside(self.folder, HEARTBEAT)
         except FileNotFoundError:
             if not self._is_over and os.path.isdir(self.folder):
                 write_aside(self.folder, HEARTBEAT, self._describe("running"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import inspect
 import os
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar
 from runfold.log import story
 from runfold.log.batches import PREFIX as BATCH
 from runfold.log.batches import Batches
-from runfold.log.claims import claim_folder, list_event_files
+from runfold.log.claims import claim_folder, drop_claim, list_event_files
 from runfold.log.config import as_plain, flatten
 from runfold.log.console import ConsoleCapture
 from runfold.log.control import Control, interrupt_main
@@ -240,17 +239,16 @@ class Tracker(Batches):
                 return
             if self._policy.defer(self.folder):
                 return
-            claim = None
+            is_claimed = False
             is_new = not self._is_begun and self._resume is False
             if is_new and not self._is_guest and self._remote is None:
-                self.folder, claim = claim_folder(self.folder)
+                self.folder, is_claimed = claim_folder(self.folder)
                 self.log_dir = self.folder
             try:
                 super()._open()
             finally:
-                if claim is not None:
-                    with contextlib.suppress(OSError):
-                        os.unlink(claim)
+                if is_claimed:
+                    drop_claim(self.folder)
             is_child, self._is_begun = self._is_begun, True
         if not is_child and not self.is_silent:
             self._begin()
