@@ -149,9 +149,11 @@ def spawn(
 
 
 @contextmanager
-def serving(folder: Path, sources: Sources, options: Options = QUICK) -> Iterator[Child]:
+def serving(
+    folder: Path, sources: Sources, options: Options = QUICK, **env: str
+) -> Iterator[Child]:
     """An instance that serves; its process is ended at last."""
-    child = spawn(folder, sources, options)
+    child = spawn(folder, sources, options, **env)
     assert child.process is not None
     try:
         child.port = until(lambda: read_json(str(folder / "address.json")))["port"]

@@ -138,3 +138,18 @@ def test_a_logdir_that_is_deleted_is_told_and_can_come_back(tmp_path: Path) -> N
         until(lambda: child.health()["runs"] == 0)
         until(lambda: child.runs() == [])
         assert f"runfold: There is no folder {logdir}." in child.log
+
+
+def test_an_instance_over_the_home_folder_does_not_show_its_own_tree(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    state = home / ".local/state/runfold/tensorboards/0123abcd"
+    state.parent.mkdir(parents=True)
+    expected = []
+    with serving(state, Sources((str(home),)), HOME=str(home), XDG_STATE_HOME="") as child:
+        # Each run is shown after another look at the home folder, which now holds the tree.
+        for number in range(3):
+            write_losses(home / f"run-{number}", 1)
+            expected.append(f"run-{number}")
+            until(lambda: child.health()["runs"] > number)  # noqa: B023
+            until(lambda: child.steps(expected[-1]))
+            assert (child.health()["runs"], child.runs()) == (number + 1, expected)

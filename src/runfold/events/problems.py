@@ -37,6 +37,8 @@ class Code(StrEnum):
     DIRECTORY_VANISHED = "directory-vanished"
     TOO_DEEP = "too-deep"
     UNFINISHED_FOLDER = "unfinished-folder"
+    LINK_NOT_FOLLOWED = "link-not-followed"
+    LINK_CUT_SHORT = "link-cut-short"
 
 
 # The fact and its effect. {record} becomes "record at byte 4096".
@@ -101,6 +103,14 @@ MESSAGES: dict[Code, tuple[str, str]] = {
     Code.UNFINISHED_FOLDER: (
         "a folder that Runfold had not finished",
         "Not read. Delete it, unless an edit or an export is still at work.",
+    ),
+    Code.LINK_NOT_FOLLOWED: (
+        "a link to a folder that is not searched for runs",
+        "Not followed. To read the runs in that folder, open the folder itself.",
+    ),
+    Code.LINK_CUT_SHORT: (
+        "a link to more folders than are searched through a link",
+        "Some runs in them may be missing. To read all of them, open the folder itself.",
     ),
 }
 

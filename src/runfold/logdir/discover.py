@@ -14,10 +14,10 @@ its first `*`, `?` or `[`:
 
 Four rules are ours. Each real directory is listed once, under its own path
 rather than a link's, because a run that counts twice spoils every mean; a link
-out of the logdir is followed. A directory with nothing but a projector
-configuration is a run too, so that its embeddings are found. Pipes, sockets and
-devices are never opened. A folder `.runfold-*.tmp`, which an edit that was killed
-has left half written beside a run, is no run.
+out of the logdir is followed within the limits of `links.py`. A directory with
+nothing but a projector configuration is a run too, so that its embeddings are
+found. Pipes, sockets and devices are never opened. A folder `.runfold-*.tmp`,
+which a killed edit left half written next to a run, is not a run.
 """
 
 import errno
@@ -29,6 +29,14 @@ from dataclasses import dataclass, field
 
 from runfold.events.kinds.embedding import CONFIG_NAME
 from runfold.events.problems import Code, Problem
+from runfold.logdir.links import (
+    LIMITS,
+    MOST_LEVELS,
+    MOST_PER_LINK,
+    MOST_THROUGH_LINKS,
+    RESERVED_NAMES,
+    LinkRule,
+)
 from runfold.logdir.place import MAX_DEPTH, MISSING, is_event_file, locate, reason
 from runfold.text import file_order, natural_key
 
@@ -72,10 +80,11 @@ def discover(*paths: str | os.PathLike[str]) -> Discovery:
     problems: list[Problem] = []
     places = [locate(os.fsdecode(path), problems) for path in paths]
     base = os.path.commonpath([place.base for place in places])
-    walk = _Walk(base, problems)
+    walk = _Walk(base, LinkRule(place.base for place in places), problems)
     for place in places:
         for directory in place.directories:
             walk.add_tree(directory)
+        walk.links += [(link, 0) for link in place.links]
     walk.follow_links()
     walk.add_files([file for place in places for file in place.files])
     return Discovery(walk.named_runs(), sorted(problems, key=lambda p: (p.file, p.code)), base)
@@ -87,11 +96,14 @@ _Identity = tuple[int, int] | str  # device and inode
 class _Walk:
     """Collects runs: first all real directories, then where links lead."""
 
-    def __init__(self, base: str, problems: list[Problem]) -> None:
+    def __init__(self, base: str, rule: LinkRule, problems: list[Problem]) -> None:
         self.prefix = os.path.join(base, "")
+        self.rule = rule
         self.problems = problems
         self.runs: dict[str, FoundRun] = {}  # by path
-        self.links: list[str] = []
+        # To directories, each with its level: how far below the logdir's own link it is.
+        self.links: list[tuple[str, int]] = []
+        self.link_level = 0
         self.visited: list[str] = []
         # The path under which each real directory was visited. One tree without
         # links cannot meet itself, so the stat calls wait until they are needed.
@@ -99,32 +111,54 @@ class _Walk:
 
     def add_tree(self, root: str) -> None:
         """Visit a directory and all real directories below it."""
-        if self.visited:
-            self._index()
-        pending = [(root, 0)]
-        while pending:
-            path, depth = pending.pop()
-            if self.seen is not None:
-                identity = _identity(path)
-                if identity in self.seen:
-                    continue
-                self.seen[identity] = path
-            if depth > MAX_DEPTH:
-                self._note(Code.TOO_DEEP, path)
-                continue
-            self.visited.append(path)
-            pending += [(below, depth + 1) for below in self._visit(path)]
+        for path in self._search(root, MAX_DEPTH):
+            self._note(Code.TOO_DEEP, path)
 
     def follow_links(self) -> None:
         """Visit the directories that links lead to, unless they were visited already."""
+        most = len(self.visited) + MOST_THROUGH_LINKS
         while self.links:
             # Sorted, so that of two links to one directory always the same one names it.
-            links, self.links = sorted(self.links, key=natural_key), []
-            for link in links:
-                if _identity(link) not in self._index():
-                    self.add_tree(link)
-                elif _leads_up(link):
-                    self._note(Code.SYMLINK_LOOP, link)
+            links, self.links = sorted(self.links, key=lambda link: natural_key(link[0])), []
+            for link, level in links:
+                if _identity(link) in self._index():
+                    if _leads_up(link):
+                        self._note(Code.SYMLINK_LOOP, link)
+                elif refusal := self.rule.refusal(link):
+                    self._note(Code.LINK_NOT_FOLLOWED, link, refusal)
+                elif len(self.visited) >= most:
+                    # One note for all further links: there may be any number of them.
+                    self._note(Code.LINK_CUT_SHORT, link, LIMITS)
+                    return
+                elif self._search(
+                    link, MOST_LEVELS, level, min(most, len(self.visited) + MOST_PER_LINK)
+                ):
+                    self._note(Code.LINK_CUT_SHORT, link, LIMITS)
+
+    def _search(self, top: str, deepest: int, level: int = 0, most: int | None = None) -> list[str]:
+        """Visit a directory and all real directories below it; return those beyond the limits.
+
+        `level` is that of `top`, and `most` limits how many directories are visited
+        in all; without it `top` is not reached through a link.
+        """
+        if self.visited:
+            self._index()
+        left_out: list[str] = []
+        pending = [(top, level)]
+        while pending:
+            path, level = pending.pop()
+            identity = "" if self.seen is None else _identity(path)
+            if self.seen is not None and identity in self.seen:
+                continue
+            if level > deepest or (most is not None and len(self.visited) >= most):
+                left_out.append(path)
+                continue
+            if self.seen is not None:
+                self.seen[identity] = path
+            self.visited.append(path)
+            self.link_level = 0 if most is None else level + 1
+            pending += [(below, level + 1) for below in self._visit(path)]
+        return left_out
 
     def add_files(self, paths: list[str]) -> None:
         """Add event files that were asked for by their own paths."""
@@ -167,6 +201,8 @@ class _Walk:
         with os.scandir(path) as entries:
             for entry in entries:
                 if entry.is_dir(follow_symlinks=False):
+                    if entry.name in RESERVED_NAMES and self.rule.is_left_out(entry.path):
+                        continue
                     is_whole = _UNFINISHED.fullmatch(entry.name) is None
                     (directories if is_whole else unfinished).append(entry.path)
                 elif entry.is_symlink():
@@ -206,7 +242,7 @@ class _Walk:
                 self._note(Code.DANGLING_LINK, path)
             return
         if stat.S_ISDIR(mode):
-            self.links.append(path)
+            self.links.append((path, self.link_level))
         elif _is_ours(name):
             (regular if stat.S_ISREG(mode) else special).append(path)
 

@@ -5,12 +5,13 @@ import fnmatch
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 
 from runfold.errors import LogdirNotFound
 from runfold.events.problems import Code, Problem
+from runfold.logdir.links import LIMITS, MOST_PER_LINK, RESERVED_NAMES, LinkRule
 from runfold.select import is_glob
 from runfold.text import did_you_mean, escape
 
@@ -20,10 +21,14 @@ MISSING = (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP)
 
 @dataclass(slots=True)
 class Place:
-    """What one argument stands for; names start at `base`."""
+    """What one argument stands for; names start at `base`.
+
+    `links` are the directories that a glob reaches through a link.
+    """
 
     base: str
     directories: list[str] = field(default_factory=list)
+    links: list[str] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
 
 
@@ -43,7 +48,7 @@ def locate(given: str, problems: list[Problem]) -> Place:
             problems.append(Problem.of(Code.UNREADABLE_DIRECTORY, path, detail=reason(error)))
             return Place(path)
         if is_glob(expanded) and "\0" not in expanded:
-            return _locate_glob(given, expanded)
+            return _locate_glob(given, expanded, problems)
         raise LogdirNotFound(_not_found(given, expanded)) from None
     if stat.S_ISDIR(mode):
         return Place(path, directories=[path])
@@ -58,30 +63,54 @@ def _absolute(path: str) -> str:
     return os.path.realpath(path) if ".." in path.split(os.sep) else os.path.abspath(path)
 
 
-def _locate_glob(given: str, pattern: str) -> Place:
-    parts = pattern.split(os.sep)
-    first = next(index for index, part in enumerate(parts) if is_glob(part))
-    prefix = os.sep.join(parts[:first]) or (os.sep if first else os.curdir)
-    place = Place(_absolute(prefix))
-    found = [place.base]
-    for part in parts[first:]:
-        found = list(dict.fromkeys(match for path in found for match in _expand(path, part)))
-    for path in found:
+def _locate_glob(given: str, pattern: str, problems: list[Problem]) -> Place:
+    known = len(problems)
+    base, found = match_glob(pattern, problems)
+    place = Place(base)
+    for path, is_linked in found.items():
         if os.path.isdir(path):
-            place.directories.append(path)
+            (place.links if is_linked else place.directories).append(path)
         elif is_event_file(path) and os.path.isfile(path):
             place.files.append(path)
-    if not found:
+    if not found and len(problems) == known:
         raise LogdirNotFound(f"Nothing matches '{escape(given)}'.")
     return place
 
 
-def _expand(directory: str, part: str) -> list[str]:
+def match_glob(pattern: str, problems: list[Problem]) -> tuple[str, dict[str, bool]]:
+    """Return the part before the first wildcard as a path, and the paths that a glob matches.
+
+    Each match comes with whether a link leads to it. A link that is not followed
+    matches nothing and is noted.
+    """
+    parts = pattern.split(os.sep)
+    first = next(index for index, part in enumerate(parts) if is_glob(part))
+    base = _absolute(os.sep.join(parts[:first]) or (os.sep if first else os.curdir))
+    rule = LinkRule([base])
+    found = {base: False}
+    for part in parts[first:]:
+        matches: dict[str, bool] = {}
+        for directory, is_linked in found.items():
+            for number, path in enumerate(_expand(directory, part, rule)):
+                if is_linked and number >= MOST_PER_LINK:
+                    problems.append(Problem.of(Code.LINK_CUT_SHORT, directory, detail=LIMITS))
+                    break
+                is_link = os.path.islink(path)
+                refusal = rule.refusal(path) if is_link and os.path.isdir(path) else ""
+                if refusal:
+                    problems.append(Problem.of(Code.LINK_NOT_FOLLOWED, path, detail=refusal))
+                else:
+                    matches.setdefault(path, is_linked or is_link)
+        found = matches
+    return base, found
+
+
+def _expand(directory: str, part: str, rule: LinkRule) -> Iterable[str]:
     """Return what one part of a glob matches in a directory, as a shell would."""
     if part in ("", os.curdir):
         return [directory] if os.path.isdir(directory) else []
     if part == "**":
-        return list(_real_directories(directory))
+        return _real_directories(directory, rule)
     if not is_glob(part):
         path = os.path.join(directory, part)
         return [path] if os.path.lexists(path) else []
@@ -93,7 +122,7 @@ def _expand(directory: str, part: str) -> list[str]:
     ]
 
 
-def _real_directories(top: str) -> Iterator[str]:
+def _real_directories(top: str, rule: LinkRule) -> Iterator[str]:
     """Yield `top` and what is below it without links: two links in a loop would not end."""
     pending = [(top, 0)]
     while pending:
@@ -105,7 +134,9 @@ def _real_directories(top: str) -> Iterator[str]:
                     pending += [
                         (entry.path, depth + 1)
                         for entry in entries
-                        if entry.name[0] != "." and entry.is_dir(follow_symlinks=False)
+                        if entry.name[0] != "."
+                        and entry.is_dir(follow_symlinks=False)
+                        and not (entry.name in RESERVED_NAMES and rule.is_left_out(entry.path))
                     ]
             except OSError:  # noted when the walk comes here
                 continue

@@ -7,6 +7,7 @@ import os
 from typing import NamedTuple
 
 from runfold.logdir.load import Logdir
+from runfold.logdir.place import match_glob
 from runfold.pack.layout import MARKER, PART, SUFFIX
 from runfold.select import is_glob
 from runfold.storage.address import is_url
@@ -50,8 +51,10 @@ def find_packs(path: StrPath) -> list[PackPlace]:
         parts = glob.glob(os.path.join(glob.escape(whole), "*", PART))
         return [PackPlace(part, whole, whole) for part in sorted(parts)]
     if is_glob(given) and not os.path.lexists(given):
-        matches = sorted(glob.glob(given, recursive=True))
-        return [pack for one in matches for pack in find_packs(one)]
+        # `**` matches folders only, and the packs in them count too.
+        patterns = [given, os.path.join(given, "*")] if given.endswith("**") else [given]
+        matches = {match for pattern in patterns for match in match_glob(pattern, [])[1]}
+        return [pack for match in sorted(matches) for pack in find_packs(match)]
     return []
 
 

@@ -96,8 +96,11 @@ def _marks(path: str) -> Iterator[tuple[str, str]]:
 
 def _plugin_files(path: str) -> Iterator[tuple[str, str]]:
     """Yield the files of `plugins/` one by one: a link to the folder would show runs in it."""
+    folder = os.path.join(path, "plugins")
+    if not is_inside(folder, path):
+        return
     left = _MOST_ASSETS
-    for top, _, names in os.walk(os.path.join(path, "plugins")):
+    for top, _, names in os.walk(folder):
         for name in names:
             if "tfevents" in name:
                 continue
