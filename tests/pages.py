@@ -6,7 +6,6 @@ fails, fails the test, unless the test says that it expects it.
 
 from __future__ import annotations
 
-import re
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
-import httpx
 import pytest
 from page_logs import train_all
 from servers import Served, serving
@@ -68,16 +66,10 @@ def serve_page(*args: str | Path, state: Path) -> Iterator[Served]:
 @pytest.fixture(scope="module")
 def login(served: Served) -> Any:
     """What a browser keeps that followed the newest link."""
-    links = re.findall(r"http://\S+/login\?token=\S+", "".join(served.told))
-    answer = httpx.get(links[-1])
-    line = ""
-    # The next link; it may have said something else before.
-    while "/login?token=" not in line:
-        line = served.read_line()
-        assert line, served.told
-        served.told.append(line)
-    ((name, value),) = answer.cookies.items()
-    cookie = {"name": name, "value": value, "domain": "127.0.0.1", "path": "/"}
+    with served.browse() as client:
+        ((name, value),) = client.get(served.link).cookies.items()
+        domain = client.base_url.host
+    cookie = {"name": name, "value": value, "domain": domain, "path": "/"}
     return {"cookies": [{**cookie, "httpOnly": True, "sameSite": "Strict"}]}
 
 
@@ -132,7 +124,7 @@ def show(browser: Browser, served: Served, login: Any) -> Iterator[Shower]:
     """`show(tab="runs", search="seed-1")` is the page, opened at that view."""
     context = browser.new_context(storage_state=login, viewport={"width": 1280, "height": 900})
     context.set_default_timeout(MILLISECONDS)
-    shower = Shower(context, served.url)
+    shower = Shower(context, served.page)
     yield shower
     context.close()
     assert shower.faults == []

@@ -10,7 +10,25 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import httpx
 from cli_runs import RUNFOLD
+
+
+class Loopback(httpx.HTTPTransport):
+    """Connects to this machine for every name below localhost, as browsers do."""
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        if request.url.host.endswith(".localhost"):
+            url = request.url.copy_with(host="127.0.0.1")
+            # The header Host keeps the name.
+            request = httpx.Request(
+                request.method,
+                url,
+                headers=request.headers,
+                stream=request.stream,
+                extensions=request.extensions,
+            )
+        return super().handle_request(request)
 
 
 @dataclass
@@ -22,19 +40,36 @@ class Served:
 
     @property
     def link(self) -> str:
-        """The link that it printed."""
-        (link,) = re.findall(r"^Serving .* at (http://\S+)$", "".join(self.told), re.MULTILINE)
-        return str(link)
+        """The login link that works now: in the file that it named, or printed without login."""
+        file = self._find(r"^The login link is in (\S+), which only you can read\.$")
+        return Path(file).read_text().strip() if file else self._address
 
     @property
     def port(self) -> int:
         """Where it listens."""
-        return urlsplit(self.link).port or 0
+        return urlsplit(self._address).port or 0
 
     @property
     def url(self) -> str:
-        """Its address, without a path."""
+        """Its address for programs, without a path."""
         return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def page(self) -> str:
+        """Its address for browsers, without a path."""
+        return f"http://{urlsplit(self.link).netloc}"
+
+    @property
+    def _address(self) -> str:
+        return self._find(r"^Serving .* at (http://\S+)$")
+
+    def _find(self, pattern: str) -> str:
+        found = re.findall(pattern, "".join(self.told), re.MULTILINE)
+        return str(found[0]) if found else ""
+
+    def browse(self) -> httpx.Client:
+        """A client that has not logged in; its base is the address for browsers."""
+        return httpx.Client(base_url=self.page, transport=Loopback(), timeout=60)
 
     def read_line(self) -> str:
         """The next line that it says."""

@@ -13,6 +13,7 @@ import httpx
 import psutil
 import pytest
 from boards import until, write_losses
+from servers import Loopback
 
 from runfold.cli import main
 from runfold.serve.tensorboards.process import read_json, started_at
@@ -101,7 +102,7 @@ def until_state(id: str, state: str, restarts: int = 0) -> Instance:
 @contextmanager
 def logged_in(link: str) -> Iterator[httpx.Client]:
     """A client that has followed a link; its base is the instance."""
-    with httpx.Client(timeout=60, follow_redirects=True) as client:
+    with httpx.Client(transport=Loopback(), timeout=60, follow_redirects=True) as client:
         answer = client.get(link)
         assert answer.status_code == 200, answer.text
         client.base_url = answer.url

@@ -1,22 +1,27 @@
 """`runfold serve` as a user meets it: the link, mistakes, and how it ends."""
 
 import os
+import pty
+import re
 import shutil
 import signal
 import socket
 import stat
+import subprocess
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import httpx
 import psutil
 import pytest
+from cli_runs import RUNFOLD
 from logs import scalars, write
 from packs import pack
-from servers import serving
+from servers import Loopback, serving
 
 import runfold
 from runfold.cli import main
+from runfold.serve.server import CannotServe, listen, listen_privately
 
 
 @pytest.fixture
@@ -26,27 +31,131 @@ def logdir(tmp_path):
     return tmp_path / "logs"
 
 
-def test_link_logs_a_browser_in_and_the_next_one_is_printed(logdir):
-    with serving(logdir) as served, httpx.Client(base_url=served.url) as browser:
-        assert served.told[0].startswith("Serving 2 runs at http://127.0.0.1:")
+def test_link_logs_a_browser_in_and_the_next_one_takes_its_place(logdir):
+    with serving(logdir) as served, served.browse() as browser:
+        first = served.link
+        assert re.fullmatch(r"http://[0-9a-f]{32}\.localhost:\d+/login\?token=[\w-]{43}", first)
         assert browser.get("/api/status").status_code == 403
-        assert browser.get(served.link).status_code == 303
+        assert browser.get(first).status_code == 303
         assert browser.get("/api/status").json()["runs"] == 2
-        assert served.read_line().startswith(f"For another browser: {served.url}/login?token=")
+        assert served.link != first
+        with served.browse() as other:
+            assert other.get(served.link).status_code == 303
+
+
+def test_rule_33_links_are_in_a_private_file_where_stderr_is_no_terminal(logdir):
+    with serving(logdir) as served, served.browse() as browser:
+        said, file, _ = served.told
+        assert said == f"Serving 2 runs at {served.url}\n"
+        path = Path(file.removeprefix("The login link is in ").partition(", which only")[0])
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+        browser.get(served.link)
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        # Nothing more is printed, and what is printed holds neither a ticket nor the name.
+        assert served.end(signal.SIGTERM) == (0, "")
+        assert "localhost" not in "".join(served.told)
+    assert not path.exists()
+
+
+def test_rule_33_links_are_printed_on_a_terminal(logdir):
+    ours, theirs = pty.openpty()
+    command = [*RUNFOLD, "serve", "--port", "0", "--no-browser", str(logdir)]
+    with subprocess.Popen(command, stderr=theirs) as process, open(ours) as terminal:
+        os.close(theirs)
+        try:
+            link = terminal.readline().strip().removeprefix("Serving 2 runs at ")
+            assert terminal.readline() == "Ctrl-C ends it.\n"
+            with httpx.Client(transport=Loopback()) as browser:
+                assert browser.get(link).status_code == 303
+                before, _, ticket = link.partition("token=")
+                said = terminal.readline().strip()
+                assert said.startswith(f"For another browser: {before}token=")
+                assert ticket not in said
+        finally:
+            process.terminate()
+
+
+def test_state_folder_that_cannot_be_written_is_one_line(logdir, tmp_path, monkeypatch, capsys):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
+    assert main(["serve", str(logdir), "--port", "0", "--no-browser"]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert "Not a directory. The login link goes there, because stderr is not a terminal." in error
 
 
 def test_login_works_where_nobody_reads_what_is_printed(logdir):
-    with serving(logdir) as served, httpx.Client(base_url=served.url) as browser:
+    with serving(logdir) as served, served.browse() as browser:
         served.process.stderr.close()
         assert browser.get(served.link).status_code == 303
         assert browser.get("/api/status").json()["runs"] == 2
+
+
+def test_link_leads_to_the_private_name_from_every_name_of_this_machine(logdir):
+    with serving(logdir) as served, served.browse() as browser:
+        link = served.link
+        path = link.partition(str(served.port))[2]
+        # The port is that of a tunnel, which the server does not know.
+        for host, port in (("127.0.0.1", ":7000"), ("localhost", ":7000"), ("localhost", "")):
+            answer = httpx.get(f"{served.url}{path}", headers={"Host": host + port})
+            name = urlsplit(served.page).hostname
+            assert (answer.status_code, answer.cookies) == (303, {})
+            assert answer.headers["location"] == f"http://{name}{port}{path}"
+        # Nobody learns the name without a ticket.
+        for wrong in ("/login", "/login?token=x", "/"):
+            answer = httpx.get(f"{served.url}{wrong}")
+            assert answer.status_code == 403
+            assert name not in f"{answer.headers}{answer.text}"
+        # The ticket is still there.
+        assert browser.get(link).status_code == 303
+
+
+def test_rule_32_a_cookie_is_worth_nothing_under_another_name(logdir):
+    with serving(logdir) as served, served.browse() as browser:
+        (cookie,) = browser.get(served.link).cookies.items()
+        headers = {"Cookie": "=".join(cookie)}
+        for host in ("127.0.0.1", "localhost", "[::1]"):
+            named = {**headers, "Host": f"{host}:{served.port}"}
+            assert httpx.get(f"{served.url}/api/status", headers=named).status_code == 403
+        named = {**headers, "Host": urlsplit(served.page).netloc}
+        assert httpx.get(f"{served.url}/api/status", headers=named).status_code == 200
+
+
+def test_host_that_is_given_is_used_for_the_page_with_a_warning(logdir):
+    with serving(logdir, "--host", "127.0.0.1") as served, served.browse() as browser:
+        assert served.page == served.url
+        assert served.told[0].startswith(f"A browser sends the cookie of {served.url} to every")
+        assert browser.get(served.link).status_code == 303
+        assert browser.get("/api/status").status_code == 200
+
+
+def test_rules_1_and_32_both_loopback_addresses_are_taken_and_no_other(logdir):
+    known = [one for one in ("127.0.0.1", "::1") if _is_there(one)]
+    with serving(logdir) as served, listen(known[-1], 0) as other:
+        listening = psutil.Process(served.process.pid).net_connections("inet")
+        assert {one.laddr for one in listening} == {(one, served.port) for one in known}
+        # A stranger on the same port of the other address would get the cookie.
+        for address in known:
+            with pytest.raises(CannotServe, match="is taken"):
+                listen(address, served.port)
+        with pytest.raises(CannotServe, match="is taken"):
+            listen_privately(other.getsockname()[1])
+
+
+def _is_there(address):
+    try:
+        listen(address, 0).close()
+    except CannotServe:  # a machine without IPv6
+        return False
+    return True
 
 
 def test_page_that_is_not_built_is_said_and_the_rest_works(logdir, tmp_path, monkeypatch):
     package = Path(runfold.__file__).parent
     shutil.copytree(package, tmp_path / "runfold", ignore=shutil.ignore_patterns("page"))
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    with serving(logdir) as served, httpx.Client(base_url=served.url) as browser:
+    with serving(logdir) as served, served.browse() as browser:
         assert served.told[0].startswith("The page is not in this installation of Runfold")
         browser.get(served.link)
         page = browser.get("/")
@@ -85,7 +194,7 @@ def test_rule_7_no_argument_or_variable_holds_a_secret(logdir, tmp_path):
 
 
 def test_pack_is_served(logdir):
-    with serving(pack(logdir)) as served, httpx.Client(base_url=served.url) as browser:
+    with serving(pack(logdir)) as served, served.browse() as browser:
         browser.get(served.link)
         assert browser.get("/api/status").json()["runs"] == 2
 
@@ -102,12 +211,6 @@ def test_no_login_needs_no_link(logdir):
     with serving(logdir, "--no-login") as served:
         assert served.link == f"{served.url}/"
         assert httpx.get(f"{served.url}/api/status").status_code == 200
-
-
-def test_rule_1_only_this_machine_is_served_by_default(logdir):
-    with serving(logdir) as served:
-        listening = psutil.Process(served.process.pid).net_connections("inet")
-        assert {one.laddr for one in listening} == {("127.0.0.1", served.port)}
 
 
 def test_rule_1_another_address_is_warned_of_and_keeps_the_login(logdir):

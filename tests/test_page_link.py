@@ -87,7 +87,7 @@ def test_saved_view_is_there_after_the_server_was_killed(browser, tmp_path):
     context = browser.new_context()
     context.set_default_timeout(MILLISECONDS)
     with serve_page(logdir, state=tmp_path) as served:
-        page = Shower(context, served.url)(served.link)
+        page = Shower(context, served.page)(served.link)
         page.get_by_label("Find tags by text or regular expression").fill("val/")
         page.get_by_role("checkbox", name="log y").check()
         page.get_by_role("button", name="Views").click()
@@ -98,7 +98,7 @@ def test_saved_view_is_there_after_the_server_was_killed(browser, tmp_path):
         page.close()
         served.end(signal.SIGKILL)
     with serve_page(logdir, state=tmp_path) as served:
-        show = Shower(context, served.url)
+        show = Shower(context, served.page)
         page = show(served.link)
         page.get_by_role("button", name="Views").click()
         page.get_by_role("button", name="how it falls", exact=True).click()

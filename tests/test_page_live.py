@@ -146,8 +146,10 @@ def test_server_that_comes_back_is_followed_again_and_the_view_stays(browser, tm
     training = Training(tmp_path / "logs" / "one")
     training.log(0)
     context = browser.new_context()
-    with serve_page(tmp_path / "logs", state=tmp_path) as served:
-        show = Shower(context, served.url)
+    # Under a random name, a server that comes back would be another one to the page.
+    host = ("--host", "127.0.0.1")
+    with serve_page(tmp_path / "logs", *host, state=tmp_path) as served:
+        show = Shower(context, served.page)
         page = show(served.link)
         page.get_by_role("button", name="Text").click()
         expect(page.locator("main article")).to_contain_text("at step 0")
@@ -159,7 +161,7 @@ def test_server_that_comes_back_is_followed_again_and_the_view_stays(browser, tm
         expect(page.locator("main article")).to_contain_text("at step 0")
         port = served.port
     training.log(1)
-    with serve_page(tmp_path / "logs", "--port", port, state=tmp_path) as served:
+    with serve_page(tmp_path / "logs", *host, "--port", port, state=tmp_path) as served:
         # The cookie went with the server that gave it.
         expect(page.get_by_role("banner").get_by_role("status")).to_contain_text("link")
         other = show(served.link)

@@ -67,7 +67,7 @@ def empty(browser, tmp_path):
     logdir = tmp_path / "logs"
     logdir.mkdir()
     with serve_page(logdir, state=tmp_path) as served:
-        show = Shower(context, served.url)
+        show = Shower(context, served.page)
         yield show(served.link), logdir, served
     context.close()
 
@@ -80,9 +80,9 @@ def test_each_view_says_what_is_not_there_until_it_is(empty):
         writer.flush()
         expect(page.get_by_role("main")).to_contain_text(EMPTY["curves"])
         for tab, text in EMPTY.items():
-            page.goto(f"{served.url}/?tab={tab}")
+            page.goto(f"{served.page}/?tab={tab}")
             expect(page.get_by_role("main")).to_contain_text(text)
-        page.goto(served.url)
+        page.goto(served.page)
         writer.add_scalar("loss", 1.0, 1)
         writer.flush()
         expect(page.locator("section.chart h3")).to_have_text(["loss"])
@@ -95,7 +95,7 @@ def test_output_goes_on_while_one_reads_it(empty):
             writer.add_value("runfold/output", encode_story(OUTPUT, line), number)
             writer.flush()
             if number == 0:
-                page.goto(f"{served.url}/?tab=run&run=one")
+                page.goto(f"{served.page}/?tab=run&run=one")
             expect(page.get_by_role("main").locator("pre")).to_contain_text(line.strip())
         expect(page.get_by_role("main").locator("pre")).to_have_text("begun\ngoing on\ndone\n")
 

@@ -140,7 +140,7 @@ def test_the_page_saves_what_one_looks_at(show, browser, logdir, tmp_path):
     with serving(logdir) as served:
         page = browser.new_page()
         page.goto(served.link)
-        page.goto(f"{served.url}/?by=lr&isFolded=true&search=seed-1")
+        page.goto(f"{served.page}/?by=lr&isFolded=true&search=seed-1")
         plot(page, lines=1)
         with page.expect_download() as download:
             page.get_by_role("button", name="Save as report").click()

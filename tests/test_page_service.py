@@ -22,7 +22,7 @@ def test_page_of_the_service_shows_its_tensorboards_and_nothing_else(browser, tm
         page.goto(service.link(one.id))
         faults = Faults()
         faults.watch(page)
-        page.goto(f"{service.url}/")
+        page.goto(f"{service.page}/")
         expect(page.get_by_role("listitem", name=one.name)).to_contain_text("mine")
         expect(page.get_by_role("main")).to_contain_text("`runfold tensorboard start` starts one")
         header = page.get_by_role("banner")

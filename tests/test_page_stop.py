@@ -111,7 +111,7 @@ def test_a_page_that_is_not_logged_in_stops_nothing(browser, served, logdir, sta
         noted = actions(state)
         context = browser.new_context()
         page = context.new_page()
-        page.goto(f"{served.url}/")
+        page.goto(f"{served.page}/")
         for kill in (False, True):
             status = page.evaluate(
                 """async body => (await fetch("/api/stop", {

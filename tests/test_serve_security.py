@@ -8,7 +8,7 @@ from logs import scalars, write
 from serving import HOST, open_client
 
 from runfold.serve.access import Access, is_loopback
-from runfold.serve.token import keep_token
+from runfold.serve.token import keep_secret
 
 OWN = f"http://{HOST}"
 
@@ -74,7 +74,7 @@ def test_rule_5_the_cookie_is_for_this_port_and_this_process_and_no_script(clien
     assert name == "runfold-6006"
     assert rest.partition("; ")[2] == "HttpOnly; Path=/; SameSite=strict"
     other = Access(port=6006)
-    assert not other.knows_cookie(rest.partition(";")[0])
+    assert not other.knows_cookie(rest.partition(";")[0], HOST)
 
 
 def test_rule_6_every_refusal_looks_the_same(client, access):
@@ -108,7 +108,7 @@ def test_rule_7_a_token_file_is_its_owner_s_alone_and_goes_with_the_server(tmp_p
     path = tmp_path / "token"
     path.write_text("an older one")
     os.chmod(path, 0o644)
-    with keep_token(path, access.token):
+    with keep_secret(path, access.token):
         assert path.read_text() == access.token
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         assert os.listdir(tmp_path) == ["token"]
@@ -118,7 +118,7 @@ def test_rule_7_a_token_file_is_its_owner_s_alone_and_goes_with_the_server(tmp_p
 def test_rule_7_a_token_file_does_not_follow_a_link(tmp_path, access):
     (tmp_path / "else").write_text("kept")
     (tmp_path / "token").symlink_to(tmp_path / "else")
-    with keep_token(tmp_path / "token", access.token):
+    with keep_secret(tmp_path / "token", access.token):
         assert (tmp_path / "else").read_text() == "kept"
 
 

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 
-import httpx
 import pytest
 from logs import scalars, write
 from servers import serving
@@ -60,9 +59,8 @@ def parse(lines):
 @contextlib.contextmanager
 def listening(served):
     """The events that a browser sees."""
-    with httpx.Client(base_url=served.url, timeout=60) as browser:
+    with served.browse() as browser:
         browser.get(served.link)
-        assert served.read_line().startswith("For another browser")
         with browser.stream("GET", "/api/events") as answer:
             assert answer.status_code == 200
             yield answer, parse(answer.iter_lines())

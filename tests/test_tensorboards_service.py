@@ -1,14 +1,19 @@
 """The service in the background: one for each user, found, started, taken over from, and ended."""
 
+import json
 import re
 import signal
 import sqlite3
 import stat
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import httpx
 import psutil
@@ -30,6 +35,7 @@ from services import (
     write_experiments,
 )
 
+from runfold.serve.access import make_login_path
 from runfold.serve.tensorboards.service import NoService, Service, ensure_service, find_service
 from runfold.serve.tensorboards.store import Store
 from runfold.state import state_folder
@@ -94,6 +100,68 @@ def test_instance_outlives_a_killed_service_and_ends_with_one_that_is_ended(fold
     assert find_service() is None
 
 
+class Impostor(BaseHTTPRequestHandler):
+    """A server of somebody else that answers everything, and notes what it is sent."""
+
+    def handle_any(self) -> None:
+        self.server.seen.append(f"{self.requestline} {self.headers}")  # type: ignore[attr-defined]
+        said = {"proof": "0" * 64, "ticket": "@evil.example/", "link": "@evil.example/"}
+        body = json.dumps(said).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    do_GET = do_POST = handle_any  # noqa: N815
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@contextmanager
+def impostor(port: int) -> Iterator[list[str]]:
+    """What a server on the port of another one is sent."""
+    with ThreadingHTTPServer(("127.0.0.1", port), Impostor) as server:
+        server.daemon_threads = True
+        server.seen = []  # type: ignore[attr-defined]
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+        thread.start()
+        try:
+            yield server.seen  # type: ignore[attr-defined]
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def test_rule_34_who_takes_the_port_of_a_dead_service_gets_no_token_and_gives_no_link(folder):
+    id, _ = start("--logdir", folder / "runs")
+    before = find_service()
+    assert before is not None
+    kill_hard(before.pid)
+    with impostor(urlsplit(before.url).port or 0) as seen:
+        assert find_service() is None
+        with pytest.raises(NoService, match="Another program answers at"):
+            before.link(id)
+        status, out, err = say("open", id, "--no-browser")
+        assert status == 0, err
+        after = find_service()
+        assert after is not None
+        assert read_link(out)[1].startswith(f"{after.page}/login?token=")
+        assert "evil" not in out + err
+        with logged_in(read_link(out)[1]) as client:
+            assert client.get("data/runs").json() == ["big/seed-1", "big/seed-2"]
+    assert seen
+    assert not [one for one in seen if before.token in one or "uthorization" in one]
+
+
+def test_rule_34_a_ticket_that_leads_elsewhere_makes_no_link():
+    for ticket in ("@evil.example/", "x" * 43 + "@evil.example", "é" * 43, "None"):
+        with pytest.raises(ValueError, match="Not a ticket"):
+            make_login_path(ticket, "0123abcd")
+    assert make_login_path("x" * 43, "0123abcd") == f"/login?token={'x' * 43}&tensorboard=0123abcd"
+
+
 def test_start_comes_to_its_end_though_the_service_is_killed_meanwhile(folder):
     ensure_service()
     with closing(Store()) as store, ThreadPoolExecutor(1) as pool:
@@ -140,7 +208,7 @@ def test_serve_is_the_service_while_it_runs(folder):
         service = until(find_service)
         assert service.url == served.url
         id, link = start("--logdir", folder / "runs")
-        assert link.startswith(served.url)
+        assert link.startswith(served.page)
         with logged_in(link) as client:
             assert client.get("data/runs").json() == ["big/seed-1", "big/seed-2"]
         pid = known(id).pid
@@ -165,6 +233,6 @@ def test_service_that_cannot_be_started_says_where_to_look(folder, monkeypatch):
 
 
 def test_service_whose_address_another_has_is_none():
-    assert Service("http://127.0.0.1:1", "x", 1) is not None
+    assert Service("http://127.0.0.1:1", "http://x.localhost:1", "x", 1) is not None
     with pytest.raises(NoService, match="does not answer"):
-        Service("http://127.0.0.1:1", "x", 1).poke()
+        Service("http://127.0.0.1:1", "http://x.localhost:1", "x", 1).poke()

@@ -102,12 +102,12 @@ def photograph(page: Page, name: str) -> None:
 
 
 def find_link(server: subprocess.Popen[str]) -> str:
-    """The link that the server prints."""
+    """Return the login link, which the server keeps in a file."""
     assert server.stderr is not None
     for line in server.stderr:
-        found = re.search(r"http://\S+", line)
+        found = re.search("^The login link is in (.*), which only you can read", line)
         if found:
-            return found[0]
+            return Path(found[1]).read_text().strip()
     sys.exit("The server ended before it began.")
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from runfold.cli.browser import open_browser
+from runfold.cli.links import keep_links
 from runfold.cli.terminal import CommandError, no_runs, note
 from runfold.text import escape, human_count
 
@@ -18,16 +19,27 @@ if TYPE_CHECKING:
 HELP = """\
 Show the runs in the browser, and follow them while they grow.
 
-A link is printed and opened that logs this browser in. It works once; the next
-one is printed then. Only this machine can reach the server, unless --host says
-otherwise. Ctrl-C ends it.
+Prints a link that logs a browser in, and opens it. The link works once; after
+that the next one is printed. If stderr is not a terminal, as with nohup, links go
+to a file that only you can read, and its path is printed instead.
+
+Only this machine can reach the server, unless --host is given. The page has a
+random name below localhost, so that no other server on this machine receives its
+cookie. A browser that cannot open such a name, as Safari before 18, needs
+--host 127.0.0.1. Ctrl-C ends the server.
 
 Example:
   runfold serve demo-runs
 
 Exit status: 0 when ended by Ctrl-C, SIGTERM or with its terminal; 2 for a path
-that leads nowhere, a port that is taken or a wrong option.
+that does not exist, a port that is taken or a wrong option.
 """
+
+_SHARED = (
+    "A browser sends the cookie of {} to every port of that host, so a server of another user"
+    " on this machine could log in with it if you visit that server. Leave out --host unless"
+    " your browser cannot open names below localhost."
+)
 
 
 def add_arguments(parser: Parser) -> None:
@@ -41,10 +53,10 @@ def add_arguments(parser: Parser) -> None:
     )
     parser.add_argument(
         "--host",
-        default="127.0.0.1",
         metavar="ADDRESS",
-        help="Listen on another address, such as 0.0.0.0 for all. Whoever can reach it needs"
-        " the link all the same. Default: 127.0.0.1, for this machine only.",
+        help="Listen on this address, such as 0.0.0.0 for all, and use it in the link. Whoever"
+        " can reach it still needs the link. Default: this machine only, under a random name"
+        " below localhost.",
     )
     parser.add_argument(
         "--no-browser", action="store_true", help="Open no browser. Default: one is opened."
@@ -89,32 +101,41 @@ def _serve(options: argparse.Namespace, starting: ExitStack) -> int:
     source = Source(*options.logdirs, restarts=options.restarts, is_eager=True)
 
     # Meanwhile.
-    from runfold.serve.access import Access
+    from runfold.serve.access import Access, make_private_name
     from runfold.serve.app import make_app
-    from runfold.serve.server import Server, find_names, is_private, listen, make_url
+    from runfold.serve.server import (
+        Server,
+        find_names,
+        is_private,
+        listen,
+        listen_privately,
+        make_url,
+    )
     from runfold.serve.static import MISSING, is_built
     from runfold.serve.tensorboards.boards import Boards
-    from runfold.serve.token import keep_token
+    from runfold.serve.token import keep_secret
 
     with ExitStack() as ending:
-        listening = ending.enter_context(listen(options.host, options.port))
-        if not is_private(listening):
+        is_named = options.host is None
+        host = options.host or "127.0.0.1"
+        opened = listen_privately(options.port) if is_named else [listen(host, options.port)]
+        sockets = [ending.enter_context(one) for one in opened]
+        if not is_private(sockets[0]):
             _warn_of_others(options)
         access = Access(
-            port=listening.getsockname()[1],
-            hosts=find_names(options.host, listening),
+            port=sockets[0].getsockname()[1],
+            hosts=find_names(host, sockets[0]),
+            # Without a login there is no cookie to keep from others.
+            name=make_private_name() if is_named and not options.no_login else "",
             has_login=not options.no_login,
         )
-        url = make_url(options.host, listening)
-
-        def tell_link() -> None:
-            # Whoever started it may have gone, and their terminal, or what it was piped into.
-            with suppress(OSError):
-                note(f"For another browser: {url}{access.link}")
-
-        access.on_login = tell_link
+        url = make_url(host, sockets[0])
+        page = make_url(access.name, sockets[0]) if access.name else url
+        if not is_named and access.has_login and is_private(sockets[0]):
+            note(_SHARED.format(page))
+        told = ending.enter_context(keep_links(access, url, page))
         if options.token_file:
-            ending.enter_context(keep_token(options.token_file, access.token))
+            ending.enter_context(keep_secret(options.token_file, access.token))
 
         def tell() -> None:
             starting.close()
@@ -123,12 +144,13 @@ def _serve(options: argparse.Namespace, starting: ExitStack) -> int:
                 note(MISSING)
             if not count:
                 note(f"{no_runs(*options.logdirs)} They are shown as soon as there are any.")
-            note(f"Serving {human_count(count, 'run')} at {url}{access.link}\nCtrl-C ends it.")
+            note(f"Serving {human_count(count, 'run')} at {told}\nCtrl-C ends it.")
             if not options.no_browser:
-                ending.enter_context(open_browser(url + access.link))
+                ending.enter_context(open_browser(page + access.link))
 
-        app = make_app(source, access, poll=options.poll, boards=Boards(access, url))
-        Server(app, tell).run(sockets=[listening])
+        boards = Boards(access, url, page=page)
+        app = make_app(source, access, poll=options.poll, boards=boards)
+        Server(app, tell).run(sockets=sockets)
     if not source.close():
         # A long query in a thread would keep the process from ending.
         sys.stderr.flush()

@@ -14,6 +14,8 @@ from starlette.requests import cookie_parser
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from runfold.serve.access import LOGIN, PROOF, make_login_path, make_proof
+from runfold.serve.answer import JsonResponse
 from runfold.serve.errors import error_response
 
 if TYPE_CHECKING:
@@ -38,7 +40,6 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
 }
 
-LOGIN = "/login"
 # Below it are the pages of TensorBoard, which have needs of their own.
 PROXY = "/proxy/"
 
@@ -48,6 +49,7 @@ _OWN = ("same-origin", "none")
 # For what TensorBoard gives no policy of its own: data, pictures and scripts.
 _PLAIN = "default-src 'self'"
 _PROXIED = re.compile(rf"{PROXY}[0-9a-f]+/")
+_NONCE = re.compile("[0-9a-f]{64}")
 
 
 class Guard:
@@ -93,9 +95,9 @@ class Guard:
         hosts = headers.getlist("host")
         if len(hosts) != 1 or not self._access.answers_to(hosts[0]):
             return _forbidden()
-        is_login = scope["path"] == LOGIN
+        is_open = scope["path"] in (LOGIN, PROOF)
         has_token = self._has_token(headers)
-        if not is_login and self._access.has_login and not (has_token or self._has_cookie(headers)):
+        if not is_open and self._access.has_login and not (has_token or self._has_cookie(headers)):
             return _forbidden()
         if not self._is_from_own_page(headers, method, scope["path"], has_token):
             return _forbidden()
@@ -110,8 +112,8 @@ class Guard:
         return scheme.lower() == "bearer" and self._access.knows_token(token.strip())
 
     def _has_cookie(self, headers: Headers) -> bool:
-        cookies = cookie_parser(headers.get("cookie", ""))
-        return self._access.knows_cookie(cookies.get(self._access.cookie_name, ""))
+        cookie = cookie_parser(headers.get("cookie", "")).get(self._access.cookie_name, "")
+        return self._access.knows_cookie(cookie, headers["host"])
 
     def _is_from_own_page(self, headers: Headers, method: str, path: str, has_token: bool) -> bool:
         """Whether no other site's page sent this request.
@@ -167,14 +169,24 @@ def _forbidden() -> Response:
 
 
 async def log_in(request: Request) -> Response:
-    """Exchange the ticket of a link for a cookie, and go to the page or an instance."""
+    """Exchange the ticket of a link for a cookie, and go to the page or an instance.
+
+    A link that was opened under another name of this server, as through a tunnel, is
+    sent to the private name with its ticket unused. Only who has a ticket learns that name.
+    """
     access: Access = request.app.state.access
+    cookie = None
     if access.has_login:
-        cookie = access.log_in(request.query_params.get("token", ""))
-        if cookie is None and not access.knows_cookie(request.cookies.get(access.cookie_name, "")):
+        host, ticket = request.headers["host"], request.query_params.get("token", "")
+        if not access.keeps_cookies_of(host):
+            if not access.has_ticket(ticket):
+                return _forbidden()
+            path = make_login_path(ticket, request.query_params.get("tensorboard", ""))
+            return RedirectResponse(access.move(host) + path, 303)
+        cookie = access.log_in(ticket)
+        known = request.cookies.get(access.cookie_name, "")
+        if cookie is None and not access.knows_cookie(known, host):
             return _forbidden()
-    else:
-        cookie = None
     place = await _find_place(request)
     # After a link on another site's page, a browser follows a redirect without the cookie.
     is_stranger = request.headers.get("sec-fetch-site", "none") not in _OWN
@@ -188,6 +200,14 @@ async def log_in(request: Request) -> Response:
     return response
 
 
+async def prove(request: Request) -> Response:
+    """Prove to a program, by its nonce, that this server knows the token."""
+    nonce = request.query_params.get("nonce", "")
+    if not _NONCE.fullmatch(nonce):
+        return _forbidden()
+    return JsonResponse({"proof": make_proof(request.app.state.access.token, nonce)})
+
+
 async def _find_place(request: Request) -> str:
     """Where a login leads to: the page, or an instance that is known."""
     boards: Boards | None = request.app.state.boards
@@ -196,4 +216,4 @@ async def _find_place(request: Request) -> str:
     return "/" if instance is None else f"{PROXY}{instance.id}/"
 
 
-ROUTES = [Route(LOGIN, log_in)]
+ROUTES = [Route(LOGIN, log_in), Route(PROOF, prove)]

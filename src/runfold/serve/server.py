@@ -50,6 +50,38 @@ def listen(host: str, port: int | None) -> socket.socket:
     return _bind(host, 0)
 
 
+def listen_privately(port: int | None) -> list[socket.socket]:
+    """Return sockets that listen on one port of 127.0.0.1 and, where there is IPv6, of ::1.
+
+    A browser may take either for a name below `localhost`. If another user had the port
+    of one of them, the browser would send its cookie there. `port` is that of `listen`.
+    """
+    tried = [] if port else [*(range(PORT, PORT + _TRIED) if port is None else ()), *[0] * _TRIED]
+    for one in tried:
+        with contextlib.suppress(CannotServe):
+            return _bind_both(one)
+    return _bind_both(port or 0)
+
+
+def _bind_both(port: int) -> list[socket.socket]:
+    first = _bind("127.0.0.1", port)
+    try:
+        return [first, _bind("::1", first.getsockname()[1])] if _has_ipv6() else [first]
+    except CannotServe:
+        first.close()
+        raise
+
+
+def _has_ipv6() -> bool:
+    """Whether this machine has ::1; where it has not, nobody else can listen there either."""
+    try:
+        with socket.socket(socket.AF_INET6, socket.SOCK_STREAM) as probe:
+            probe.bind(("::1", 0))
+    except OSError:
+        return False
+    return True
+
+
 def _bind(host: str, port: int) -> socket.socket:
     family, address = _resolve(host, port)
     bound = socket.socket(family, socket.SOCK_STREAM)

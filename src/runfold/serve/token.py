@@ -1,4 +1,4 @@
-"""The token for programs, in a file that only its owner can read."""
+"""Secrets in files that only their owner can read: the token for programs, and login links."""
 
 from __future__ import annotations
 
@@ -9,19 +9,26 @@ from typing import TYPE_CHECKING
 from runfold.state import write_private
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 
 @contextmanager
-def keep_token(path: str | os.PathLike[str], token: str) -> Iterator[None]:
-    """A file with the token, for as long as the server runs."""
+def keep_secret(path: str | os.PathLike[str], secret: str) -> Iterator[Callable[[str], None]]:
+    """A file with a secret, removed at the end of the block; a function to replace the secret.
+
+    Raises OSError.
+    """
     path = os.path.abspath(path)
+
+    def write(secret: str) -> None:
+        try:
+            write_private(path, secret)
+        except OSError as error:  # of the file that was asked for, not of the draft beside it
+            raise OSError(error.errno, error.strerror, path) from None
+
+    write(secret)
     try:
-        write_private(path, token)
-    except OSError as error:  # of the file that was asked for, not of the draft beside it
-        raise OSError(error.errno, error.strerror, path) from None
-    try:
-        yield
+        yield write
     finally:
         with suppress(FileNotFoundError):
             os.unlink(path)

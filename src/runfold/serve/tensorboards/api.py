@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from starlette.routing import Route
 
+from runfold.serve.access import make_login_path
 from runfold.serve.answer import JsonResponse
 from runfold.serve.errors import BadRequest, NotFound
 from runfold.serve.request import Limit, read_json, read_query
@@ -117,13 +118,12 @@ async def log(request: Request) -> Response:
 
 
 async def link(request: Request) -> Response:
-    """A path that logs a browser in, once, and leads to a TensorBoard."""
+    """A ticket that logs a browser in, once, and the path that uses it for a TensorBoard."""
     asked = await read_json(request, Named)
     boards = _boards_of(request)
     instance = _find(await boards.store(), asked.id)
-    path = boards.access.make_link()
-    sign = "&" if "?" in path else "?"
-    return JsonResponse({"link": f"{path}{sign}tensorboard={instance.id}"})
+    ticket = boards.access.make_ticket()
+    return JsonResponse({"ticket": ticket, "link": make_login_path(ticket, instance.id)})
 
 
 async def poke(request: Request) -> Response:

@@ -31,12 +31,16 @@ class Boards:
     """The instances of the user, for one server; used in its event loop only.
 
     Whichever server acts on them, of all that the user runs, is the service: it
-    says in `service.json` how others reach it, with what `access` lets in at `url`.
+    says in `service.json` how others reach it: programs at `url` with the token of
+    `access`, and browsers at `page`, by default the same.
     """
 
-    def __init__(self, access: Access, url: str, folder: str | None = None) -> None:
+    def __init__(
+        self, access: Access, url: str, folder: str | None = None, *, page: str = ""
+    ) -> None:
         self.access = access
         self.url = url
+        self.page = page or url
         self._folder = folder
         self._store: Store | None = None
         self._keeper: Keeper | None = None
@@ -143,7 +147,12 @@ class Boards:
     async def _announce(self, store: Store) -> None:
         """Say how this server is reached, for as long as it acts, and again where that is gone."""
         path = os.path.join(store.folder, SERVICE)
-        said = {"url": self.url, "token": self.access.token, "pid": os.getpid()}
+        said = {
+            "url": self.url,
+            "page": self.page,
+            "token": self.access.token,
+            "pid": os.getpid(),
+        }
         try:
             while True:
                 if read_json(path) != said:

@@ -10,17 +10,21 @@ some minutes after the last instance has ended.
 from __future__ import annotations
 
 import asyncio
+import hmac
 import http.client
 import json
 import os
+import secrets
 import subprocess
 import sys
 import time
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from runfold.errors import RunfoldError
+from runfold.serve.access import PROOF, make_login_path, make_proof
 from runfold.serve.tensorboards.boards import SERVICE, Boards, no_runs
 from runfold.serve.tensorboards.process import Detached, read_json
 from runfold.state import make_private, state_folder
@@ -32,6 +36,7 @@ if TYPE_CHECKING:
 
 _LOG = "service.log"
 _LARGEST_LOG = 1 << 20
+_LARGEST_ANSWER = 1 << 20
 _ANSWER_SECONDS = 10.0
 _START_SECONDS = 60.0
 _LOOK_SECONDS = 0.05
@@ -48,42 +53,65 @@ class Service:
     """The server that keeps the instances, as others reach it."""
 
     url: str
+    page: str = field(repr=False)
     token: str = field(repr=False)
     pid: int
 
     def link(self, id: str) -> str:
-        """An address that logs a browser in, once, and leads to an instance."""
-        return self.url + str(self._ask("/api/tensorboards/link", {"id": id})["link"])
+        """Return the URL that logs a browser in, once, and shows an instance. Raises NoService."""
+        ticket = self._ask("/api/tensorboards/link", {"id": id}).get("ticket")
+        try:
+            return self.page + make_login_path(str(ticket), id)
+        except ValueError:
+            raise NoService(f"The service at {self.url} gave no ticket for a login.") from None
 
     def poke(self) -> None:
         """Let it look at the store at once."""
         self._ask("/api/tensorboards/poke", {})
 
     def _ask(self, path: str, content: dict[str, Any]) -> dict[str, Any]:
-        """What it answers. Raises NoService."""
+        """Return the answer to a request. Raises NoService.
+
+        The token is sent only on a connection whose other end has proven that it knows
+        the token: after a service was killed, another user may listen on its port.
+        """
         place = urlsplit(self.url)
         connection = http.client.HTTPConnection(
             place.hostname or "", place.port, timeout=_ANSWER_SECONDS
         )
         headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
         try:
+            self._check(connection)
             connection.request("POST", path, json.dumps(content), headers)
-            answer = connection.getresponse()
-            said = json.loads(answer.read())
+            return self._read(connection)
         except (OSError, http.client.HTTPException, ValueError) as error:
             raise NoService(f"The service at {self.url} does not answer: {error}.") from None
         finally:
             connection.close()
-        if answer.status != 200 or not isinstance(said, dict):
-            raise NoService(f"The service at {self.url} refuses: {said}")
-        return said
+
+    def _check(self, connection: http.client.HTTPConnection) -> None:
+        """Let the other end prove that it is the service. Raises NoService."""
+        nonce = secrets.token_hex(32)
+        connection.request("GET", f"{PROOF}?nonce={nonce}")
+        proof = self._read(connection).get("proof")
+        if not hmac.compare_digest(str(proof).encode(), make_proof(self.token, nonce).encode()):
+            raise NoService(f"Another program answers at {self.url}, the address of the service.")
+        # From here on only this very connection is trusted.
+        connection.auto_open = 0
+
+    def _read(self, connection: http.client.HTTPConnection) -> dict[str, Any]:
+        answer = connection.getresponse()
+        content = json.loads(answer.read(_LARGEST_ANSWER))
+        if answer.status != 200 or not isinstance(content, dict):
+            raise NoService(f"The service at {self.url} refuses: {escape(str(content))}")
+        return content
 
 
 def find_service() -> Service | None:
     """The service that answers now, or None."""
     said = read_json(state_folder("tensorboards", SERVICE)) or {}
     try:
-        service = Service(str(said["url"]), str(said["token"]), int(said["pid"]))
+        service = Service(str(said["url"]), str(said["page"]), str(said["token"]), int(said["pid"]))
         service.poke()
     except (KeyError, ValueError, NoService):
         # It was killed, and another may have its port.
@@ -153,9 +181,9 @@ def _start() -> subprocess.Popen[bytes]:
 def main(idle: float = _IDLE_SECONDS) -> int:
     """Serve until no instance has lived for so many seconds, or told to end."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    from runfold.serve.access import Access
+    from runfold.serve.access import Access, make_private_name
     from runfold.serve.app import make_app
-    from runfold.serve.server import Server, listen
+    from runfold.serve.server import Server, listen_privately, make_url
     from runfold.serve.source import Source
     from runfold.serve.tensorboards.store import Store
 
@@ -164,18 +192,19 @@ def main(idle: float = _IDLE_SECONDS) -> int:
     except (RunfoldError, OSError) as error:
         print(error, file=sys.stderr)
         return 1
-    with listen("127.0.0.1", 0) as listening:
-        port = listening.getsockname()[1]
-        access = Access(port=port)
-        boards = Boards(access, f"http://127.0.0.1:{port}")
+    with ExitStack() as ending:
+        listening = [ending.enter_context(one) for one in listen_privately(0)]
+        access = Access(port=listening[0].getsockname()[1], name=make_private_name())
+        page = make_url(access.name, listening[0])
+        boards = Boards(access, make_url("127.0.0.1", listening[0]), page=page)
         source = Source(make_private(no_runs()))
-        ending: list[asyncio.Task[None]] = []
+        tasks: list[asyncio.Task[None]] = []
 
         def watch() -> None:
-            ending.append(asyncio.ensure_future(_end_in_time(server, boards, idle)))
+            tasks.append(asyncio.ensure_future(_end_in_time(server, boards, idle)))
 
         server = Server(make_app(source, access, boards=boards), watch)
-        server.run(sockets=[listening])
+        server.run(sockets=listening)
     return 0
 
 
