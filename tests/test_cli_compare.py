@@ -27,7 +27,6 @@ def test_tables_and_the_sentence_on_stdout_notes_on_stderr(
     assert [row.split()[:3] for row in rows] == [
         ["a", "5", "0.11"],
         ["b", "5", "0.52"],
-        ["c", "0", "-"],
     ]
     assert pair_head.split()[:5] == ["a", "b", "a", "-", "b"]
     assert pair_head.endswith("p Welch   p M-W  p perm      g  a beats b")
@@ -37,6 +36,7 @@ def test_tables_and_the_sentence_on_stdout_notes_on_stderr(
         "Beware: 1 run of a has no finite last value of 'loss' and is left out, which flatters"
         " the group: a/seed-5 (nan).",
         "Left out: 1 run without the tag 'loss': c/seed-0.",
+        "Left out: 1 group without a finite score: c.",
     ]
 
 
@@ -54,6 +54,10 @@ def test_options_reach_the_comparison(tmp_path: Path, capsys: pytest.CaptureFixt
         ("y/acc", "name=a,kind=x", "name=b,kind=x"),
     ]
     assert found["overall"][0]["iqm"] > 0.9
+    assert found["pairs"][0]["low_holm"] < found["pairs"][0]["low"]
+    assert found["correction"].startswith(
+        "The 99% CI of a - b on one tag and the p-values are Holm"
+    )
     assert set(found) >= {"scores", "groups", "overall_pairs", "sentence", "warnings", "left_out"}
 
 

@@ -7,8 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from grouped_runs import write_groups
+from logs import scalars, write
 from scipy import stats
 
+import runfold as rf
 from runfold.errors import CannotFold, UnknownStatistic, UnknownTag
 from runfold.reduce.compare import compare
 from runfold.reduce.comparison import ROWS
@@ -69,6 +71,61 @@ def test_three_groups_name_whom_the_best_is_told_from(tmp_path: Path) -> None:
         " (p = 0.00012), but not clearly better than a (p = 0.91)."
         " Welch's test, Holm-corrected over 3 pairs."
     )
+
+
+def test_interval_and_p_value_of_a_row_are_corrected_alike_and_it_is_said(tmp_path: Path) -> None:
+    groups = {"a": SLOW, "b": FAST, "c": [*SLOW[1:], 0.52]}
+    found = compare(write_groups(tmp_path, {"acc": groups}), "acc", by="parent")
+    p = {(pair.a, pair.b): pair.p_welch for pair in found.pairs}
+    smallest = min(p, key=p.__getitem__)
+    (pair,) = (pair for pair in found.pairs if (pair.a, pair.b) == smallest)
+    welch = stats.ttest_ind(groups[pair.a], groups[pair.b], equal_var=False)
+    plain, corrected = (welch.confidence_interval(level) for level in (0.95, 1 - 0.05 / 3))
+    assert (pair.low, pair.high) == pytest.approx((plain.low, plain.high))
+    assert (pair.low_holm, pair.high_holm) == pytest.approx((corrected.low, corrected.high))
+    assert f"{corrected.low:.3g} to {corrected.high:.3g}" in str(found)
+    assert found.correction == (
+        "The 95% CI of a - b on one tag and the p-values are Holm-corrected over 3 pairs;"
+        " no other interval is corrected."
+    )
+    assert found.correction in str(found).split("\n")
+    assert found.correction in found._repr_html_()
+
+
+def test_two_groups_on_two_tags_have_one_corrected_sentence_each(tmp_path: Path) -> None:
+    tags = {tag: {"a": FAST, "b": SLOW} for tag in ("x/loss", "y/loss")}
+    found = compare(write_groups(tmp_path, tags), "*", by="parent")
+    pair = found.pairs[0]
+    assert pair.low_holm < pair.low < pair.high < pair.high_holm
+    interval = f"(95% CI {pair.low_holm:.3g} to {pair.high_holm:.3g}; Welch p < 0.0001"
+    assert interval in found.sentence.split("\n")[0]
+    assert ", both Holm-corrected over 2 pairs)" in found.sentence.split("\n")[0]
+
+
+def test_group_without_a_score_is_named_and_does_not_hide_the_others(tmp_path: Path) -> None:
+    tags = {
+        "x/loss": {"a": FAST, "b": SLOW},
+        "y/loss": {"a": FAST, "b": SLOW},
+        "speed": {"c": [1.0]},
+    }
+    found = compare(write_groups(tmp_path, tags), "*/loss", by="parent")
+    assert {(row.group, row.n) for row in found.groups} == {("a", len(FAST)), ("b", len(SLOW))}
+    assert [row.group for row in found.overall] == ["a", "b"]
+    assert found.left_out[-1] == "1 group without a finite score: c"
+
+
+def test_several_values_at_one_step_count_as_in_the_table(tmp_path: Path) -> None:
+    for run, value in (("a/1", 1.0), ("b/1", 2.0)):
+        write(tmp_path / run, scalars("loss", (0, 9.0), (1, 8.0), (1, value)))
+    runs = rf.open(tmp_path)
+    found = runs.compare("loss", by="parent")
+    assert [one.score for one in found.scores] == runs.table()["loss"].tolist() == [1.0, 2.0]
+    assert found.left_out == (
+        "2 duplicate points of 'loss' in 2 runs (a/1, b/1): the last value of a step counts"
+        " (duplicates=, --duplicates)",
+    )
+    with pytest.raises(CannotFold, match="more than one value at step 1"):
+        runs.compare("loss", by="parent", duplicates="error")
 
 
 def test_best_of_three_groups_is_told_from_both(tmp_path: Path) -> None:
@@ -228,9 +285,12 @@ def test_text_and_html_show_tables_and_sentence(tmp_path: Path) -> None:
     found = compare(logs, "loss", by="parent")
     lines = repr(found).split("\n")
     assert lines[0].split() == ["group", "n", "mean", "std", "95%", "CI", "median", "iqm"]
-    assert lines[5].split()[:3] == ["a", "b", "a"]
+    assert lines[4].split()[:3] == ["a", "b", "a"]
     assert found.sentence in lines
-    assert lines[-1] == "Left out: 1 run without the tag 'loss': c/seed-0."
+    assert lines[-2:] == [
+        "Left out: 1 run without the tag 'loss': c/seed-0.",
+        "Left out: 1 group without a finite score: c.",
+    ]
     assert "Left out: 1 run without" in found._repr_html_()
     assert found._repr_html_().count("<table>") == 2
     assert "<a>" not in found._repr_html_()

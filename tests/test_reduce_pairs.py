@@ -2,10 +2,11 @@
 
 import math
 from itertools import combinations, product
+from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
@@ -15,6 +16,7 @@ from runfold.reduce.pairs import (
     compare_pair,
     correct,
     holm,
+    holm_factors,
     improvement,
     improvement_interval,
     smallest_p,
@@ -28,7 +30,7 @@ samples = st.lists(st.integers(-3, 3).map(float), min_size=1, max_size=5).map(np
 
 
 def pair_of(a: NDArray[np.float64], b: NDArray[np.float64], sign: int = 1) -> Pair:
-    (pair,) = correct([compare_pair(("x", "a", "b"), a, b, sign, 0.95, 10_000, seed=0)])
+    (pair,) = correct([compare_pair(("x", "a", "b"), a, b, sign, 0.95, 10_000, seed=0)], 0.95)
     return pair
 
 
@@ -131,6 +133,27 @@ def test_holm_agrees_with_a_worked_example() -> None:
     np.testing.assert_allclose(found, [0.03, 0.06, 0.06, 0.02])
     np.testing.assert_equal(holm(np.array([math.nan, 0.6, 0.7])), [math.nan, 1.0, 1.0])
     assert holm(np.array([])).tolist() == []
+
+
+def test_holm_factors_are_what_p_values_grow_by() -> None:
+    p = np.array([0.01, 0.04, math.nan, 0.03, 0.005])
+    np.testing.assert_allclose(holm_factors(p), [3, 1.5, math.nan, 2, 4])
+    assert holm_factors(np.array([0.0, 0.0, 0.1])).tolist() == [3, 2, 1]
+
+
+@given(st.lists(st.tuples(samples, samples), min_size=1, max_size=4))
+@settings(max_examples=50, deadline=None)
+def test_corrected_interval_and_p_value_agree(drawn: list[Any]) -> None:
+    pairs = correct(
+        [compare_pair(("x", "a", "b"), a, b, 1, 0.95, 200, seed=0) for a, b in drawn], 0.95
+    )
+    for pair in pairs:
+        assert math.isnan(pair.low_holm) == math.isnan(pair.p_welch_holm)
+        if abs(pair.p_welch_holm - 0.05) > 1e-9:
+            assert (pair.low_holm > 0 or pair.high_holm < 0) == (pair.p_welch_holm < 0.05)
+        if not math.isnan(pair.low):
+            assert pair.low_holm <= pair.low + 1e-9
+            assert pair.high_holm >= pair.high - 1e-9
 
 
 @pytest.mark.parametrize(

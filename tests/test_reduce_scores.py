@@ -20,7 +20,7 @@ POINTS = [(0, 4.0), (10, 1.0), (30, 2.0), (40, 3.0)]
 
 
 def score(
-    logdir: Path, at: str | int, better: Better | None = None, duplicates: str = "error"
+    logdir: Path, at: str | int, better: Better | None = None, duplicates: str = "last"
 ) -> Scored:
     groups = make_groups(Logdir(logdir).logs.values()).groups
     return score_tag(groups, Direction("x", better), at, duplicates)
@@ -61,7 +61,7 @@ def test_step_logged_twice_counts_as_asked(
     write(tmp_path / "a", scalars("x", (0, 9.0), (1, 1.0), (1, 4.0)))
     assert score(tmp_path, "last", duplicates=duplicates).scores[0].score == expected
     with pytest.raises(CannotFold, match="more than one value at step 1"):
-        score(tmp_path, "last")
+        score(tmp_path, "last", duplicates="error")
 
 
 def test_run_that_ends_early_begins_late_or_lacks_the_tag_is_left_out(tmp_path: Path) -> None:

@@ -42,6 +42,7 @@ def test_tables_and_sentence_are_those_of_the_library(logdir):
             key = first + "".join(map(str.capitalize, others))
             assert all(same(row[key], cell) for row, cell in zip(rows, cells, strict=True)), name
     assert found["sentence"] == known.sentence
+    assert found["correction"] == known.correction != ""
     assert found["warnings"] == list(known.warnings)
     assert [(one["tag"], one["better"]) for one in found["directions"]] == [
         ("loss", "lower"),

@@ -258,7 +258,7 @@ class Runs(Frames, Collection, Mapping[str, Run]):
         runs: Names = None,
         level: float = 0.95,
         normalize: Normalize = None,
-        duplicates: str = "error",
+        duplicates: str = "last",
         resamples: int = 10_000,
         seed: int = 0,
     ) -> Comparison:
@@ -274,7 +274,8 @@ class Runs(Frames, Collection, Mapping[str, Run]):
             level: of the intervals, and of what is called clear.
             normalize: how several tags come to one scale: "range", or the worst
                 and best score that is possible, as (low, high) for each tag.
-            duplicates: of several values at one step, the "first", "last", "mean".
+            duplicates: which value counts where a run has several at one step: the
+                "last", as in `table`, the "first", their "mean"; "error" refuses.
             resamples: how many times bootstraps and permutation tests draw.
             seed: of their draws.
 

@@ -22,9 +22,10 @@ Say whether one group of runs is better than another.
 Each run gives one number a tag: its last value, its best, or another. Groups
 are described by n, mean, std, interval, median and interquartile mean (iqm);
 pairs of groups by the difference of their means with Welch's interval, by the
-p-values of Welch's t, Mann-Whitney's and a permutation test (of which a narrow
-window shows the first), all corrected by Holm for being many, by Hedges' g, and
-by how often a run of the one beats a run of the other. Then comes the answer in
+p-values of Welch's t, Mann-Whitney's and a permutation test (a narrow window
+shows only the first), by Hedges' g, and by how often a run of the one beats a
+run of the other. The interval of the difference and the p-values are corrected
+by Holm for the number of pairs. Then comes the answer in
 words, which is Welch's. Several tags are also taken together: the iqm over all
 of them, with a bootstrap that draws whole runs, as the tags of one run share
 its luck.
@@ -82,7 +83,7 @@ def add_arguments(parser: Parser) -> None:
         help="How several tags come to one scale: 'range' makes the worst score of any run 0"
         " and the best 1. Default: they are taken as they are.",
     )
-    add_duplicates(parser)
+    add_duplicates(parser, "last")
     parser.add_argument(
         "-o",
         "--outpath",
@@ -153,6 +154,8 @@ def _print(comparison: Comparison) -> None:
             rows = [[row[number] for number in kept] for row in rows]
         print_table(columns, rows)
         print()
+    if comparison.correction:
+        print(comparison.correction, end="\n\n")
     print(comparison.sentence)
     for remark in comparison.remarks:
         note(remark)

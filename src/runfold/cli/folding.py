@@ -85,17 +85,18 @@ def add_by(parser: Parser) -> None:
     )
 
 
-def add_duplicates(parser: Parser) -> None:
-    """Declare what becomes of steps that were logged twice."""
+def add_duplicates(parser: Parser, default: str = "error") -> None:
+    """Declare which value counts at a step that was logged more than once."""
     parser.add_argument(
         "--duplicates",
         "--handle-dup-steps",
         type=lambda text: text.removeprefix("keep-"),
         choices=DUPLICATES,
-        default="error",
+        default=default,
         metavar="WHICH",
-        help="Of several values at one step of a run, take the 'first', the 'last' or their"
-        " 'mean' ('keep-first' and 'keep-last' do too). Default: error.",
+        help="Where a run has several values at one step, take the 'first', the 'last' or their"
+        " 'mean', or refuse with 'error' ('keep-first' and 'keep-last' also work)."
+        f" Default: {default}.",
     )
 
 

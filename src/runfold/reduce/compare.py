@@ -13,12 +13,12 @@ from runfold.reduce.comparison import Comparison
 from runfold.reduce.groups import By, make_groups
 from runfold.reduce.pairs import compare_pair, correct, summarise
 from runfold.reduce.points import DUPLICATES
-from runfold.reduce.scores import At, check_at, score_tag, tabulate
+from runfold.reduce.scores import At, check_at, name_group, score_tag, tabulate
 from runfold.reduce.tags import choose_tags
 from runfold.reduce.tasks import Normalize, Tasks, check_normalize, fold_tasks
-from runfold.reduce.verdict import judge, judge_overall, warn
+from runfold.reduce.verdict import explain_correction, judge, judge_overall, warn
 from runfold.tables.direction import Better, find_direction
-from runfold.text import not_one_of
+from runfold.text import human_count, human_list, not_one_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -41,7 +41,7 @@ def compare(
     normalize: Normalize = None,
     resamples: int = 10_000,
     seed: int = 0,
-    duplicates: str = "error",
+    duplicates: str = "last",
 ) -> Comparison:
     """Compare groups of runs by one number a run and tag.
 
@@ -58,8 +58,8 @@ def compare(
             two ends for each tag. In both cases 1 is the better end.
         resamples: how many times bootstraps and permutation tests draw.
         seed: of what they draw.
-        duplicates: which value of a step logged twice counts: "first", "last",
-            "mean"; "error" refuses.
+        duplicates: which value counts where a run has several at one step: the
+            "last", as in `runs.table()`, the "first", their "mean"; "error" refuses.
 
     A run without a score is left out, and said so. Raises CannotFold,
     UnknownTag or UnknownStatistic where nothing can be compared as asked.
@@ -71,7 +71,7 @@ def compare(
     check_normalize(normalize, names)
     directions = {tag: find_direction(tag, better) for tag in names}
     scored = {tag: score_tag(grouping.groups, directions[tag], at, duplicates) for tag in names}
-    table = tabulate(grouping.groups, list(scored.values()))
+    table, scoreless = _drop_scoreless(tabulate(grouping.groups, list(scored.values())))
     samples = {
         tag: {group: rows[~np.isnan(rows[:, n]), n] for group, rows in table.items()}
         for n, tag in enumerate(names)
@@ -85,6 +85,7 @@ def compare(
             summarise(tag, name, scores, level)
             for tag, sample in samples.items()
             for name, scores in sample.items()
+            if len(scores)
         ]
         pairs = correct(
             [
@@ -92,7 +93,8 @@ def compare(
                 for tag, sample in samples.items()
                 for sign in [directions[tag].sign]
                 for a, b in _each_pair(sample, sign)
-            ]
+            ],
+            level,
         )
         if len(names) > 1:
             random = np.random.default_rng(seed)
@@ -123,12 +125,26 @@ def compare(
         overall=tuple(tasks.groups),
         overall_pairs=tuple(tasks.pairs),
         sentence="\n".join(filter(None, sentences)),
+        correction=explain_correction(tests, level),
         warnings=(*warnings, *warn(groups, pairs, level), *tasks.warnings),
         left_out=(
             *grouping.left_out,
             *(note for one in scored.values() for note in one.left_out),
+            *scoreless,
         ),
     )
+
+
+def _drop_scoreless(
+    table: dict[str, NDArray[np.float64]],
+) -> tuple[dict[str, NDArray[np.float64]], list[str]]:
+    """The groups with any finite score, and in words those without."""
+    kept = {group: rows for group, rows in table.items() if np.isfinite(rows).any()}
+    names = [name_group(group) for group in table if group not in kept]
+    if not names:
+        return kept, []
+    groups = f"{human_count(len(names), 'group')} without a finite score"
+    return kept, [f"{groups}: {human_list(names)}"]
 
 
 def _each_pair(sample: dict[str, NDArray[np.float64]], sign: int) -> Iterator[tuple[str, str]]:

@@ -42,6 +42,8 @@ class Comparison:
         pairs: one row a pair of groups and tag; `a` is the one with the better mean.
         overall, overall_pairs: one row a group, and a pair, over all tags; empty for one tag.
         sentence: the answer in plain words, a line for each tag and for all together.
+        correction: how the intervals and p-values of pairs are corrected for being
+            many, in a sentence; empty where one pair or none was tested.
         warnings: what to beware of, in sentences.
         left_out: in sentences, everything that did not enter.
     """
@@ -55,6 +57,7 @@ class Comparison:
     overall: tuple[Overall, ...]
     overall_pairs: tuple[OverallPair, ...]
     sentence: str
+    correction: str
     warnings: tuple[str, ...]
     left_out: tuple[str, ...]
 
@@ -79,7 +82,7 @@ class Comparison:
 
     def __str__(self) -> str:
         parts = [align_rows(rows) for rows in self.show_tables()]
-        parts.append(self.sentence)
+        parts += filter(None, [self.correction, self.sentence])
         if self.remarks:
             parts.append("\n".join(self.remarks))
         return "\n\n".join(parts)
@@ -94,8 +97,8 @@ class Comparison:
 
     def _repr_html_(self) -> str:
         tables = "".join(html_table("", rows) for rows in self.show_tables())
-        lines = [*self.sentence.split("\n"), *self.remarks]
-        return tables + "".join(f"<p>{html.escape(line)}</p>" for line in lines)
+        lines = [self.correction, *self.sentence.split("\n"), *self.remarks]
+        return tables + "".join(f"<p>{html.escape(line)}</p>" for line in lines if line)
 
 
 def _group_rows(comparison: Comparison) -> list[list[str]]:
@@ -122,7 +125,7 @@ def _group_rows(comparison: Comparison) -> list[list[str]]:
 
 
 def _pair_rows(comparison: Comparison) -> list[list[str]]:
-    """Pairs with corrected p-values."""
+    """Pairs with corrected intervals and p-values."""
     level = name_level(comparison.level)
     heads = ["a", "b", "a - b", level, "p Welch", "p M-W", "p perm", "g", _beats(comparison)]
     return [
@@ -135,7 +138,7 @@ def _pair_rows(comparison: Comparison) -> list[list[str]]:
                     name_group(row.a),
                     name_group(row.b),
                     number(row.difference),
-                    show_span(row.low, row.high),
+                    show_span(row.low_holm, row.high_holm),
                     show_p(row.p_welch_holm),
                     show_p(row.p_mann_whitney_holm),
                     show_p(row.p_permutation_holm),

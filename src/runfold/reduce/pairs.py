@@ -52,6 +52,8 @@ class Pair:
         t, df: Welch's t and its degrees of freedom.
         p_welch, p_mann_whitney, p_permutation: two-sided.
         p_welch_holm, ...: the same, corrected by Holm over all pairs of all tags.
+        low_holm, high_holm: Welch's interval, corrected as `p_welch_holm` is: it
+            excludes 0 exactly where that p-value is below 1 - level.
         cohen_d, hedges_g: the difference in units of the pooled std; g without its bias.
         improvement: the share of pairs of runs in which that of a is the better
             one, or the higher one where the direction is unknown; a tie is half.
@@ -76,6 +78,8 @@ class Pair:
     improvement: float
     improvement_low: float
     improvement_high: float
+    low_holm: float = NAN
+    high_holm: float = NAN
     p_welch_holm: float = NAN
     p_mann_whitney_holm: float = NAN
     p_permutation_holm: float = NAN
@@ -132,15 +136,27 @@ def compare_pair(
     )
 
 
-def correct(pairs: Sequence[Pair]) -> list[Pair]:
-    """The pairs with the p-values of each test corrected over all of them."""
+def correct(pairs: Sequence[Pair], level: float) -> list[Pair]:
+    """The pairs with the p-values of each test, and Welch's intervals, corrected over all."""
     welch, mann_whitney, permutation = (
-        holm(np.array([getattr(pair, f"p_{test}") for pair in pairs])).tolist()
+        np.array([getattr(pair, f"p_{test}") for pair in pairs])
         for test in ("welch", "mann_whitney", "permutation")
     )
+    columns = zip(
+        pairs,
+        holm_factors(welch).tolist(),
+        *(holm(p).tolist() for p in (welch, mann_whitney, permutation)),
+        strict=True,
+    )
     return [
-        replace(pair, p_welch_holm=one, p_mann_whitney_holm=two, p_permutation_holm=three)
-        for pair, one, two, three in zip(pairs, welch, mann_whitney, permutation, strict=True)
+        replace(
+            pair,
+            **_widen(pair, factor, level),
+            p_welch_holm=p_welch,
+            p_mann_whitney_holm=p_mann_whitney,
+            p_permutation_holm=p_permutation,
+        )
+        for pair, factor, p_welch, p_mann_whitney, p_permutation in columns
     ]
 
 
@@ -151,11 +167,31 @@ def holm(p: Floats) -> Floats:
 
         holm([0.01, 0.04, 0.03])  ->  [0.03, 0.06, 0.06]
     """
-    corrected = np.full(len(p), NAN)
+    return np.minimum(p * holm_factors(p), 1.0)
+
+
+def holm_factors(p: Floats) -> Floats:
+    """What Holm's correction multiplies each p-value by; NaN for NaN.
+
+    holm_factors([0.01, 0.04, 0.03])  ->  [3, 1.5, 2]
+    """
+    factors = np.full(len(p), NAN)
     order = np.argsort(p)[: np.count_nonzero(~np.isnan(p))]  # NaN comes last
-    grown = p[order] * np.arange(len(order), 0, -1)
-    corrected[order] = np.minimum(np.maximum.accumulate(grown), 1.0)
-    return corrected
+    steps = np.arange(len(order), 0, -1.0)
+    known = p[order]
+    grown = np.maximum.accumulate(known * steps)
+    factors[order] = np.divide(grown, known, out=steps, where=known > 0)
+    return factors
+
+
+def _widen(pair: Pair, factor: float, level: float) -> dict[str, float]:
+    """Welch's interval at the level at which its test is made: 1 - (1 - level) / factor."""
+    from scipy.special import stdtrit
+
+    ends = [(1 - level) / 2, (1 - level) / (2 * factor)]
+    plain, corrected = stdtrit(pair.df, ends).tolist()
+    half = (pair.high - pair.difference) * corrected / plain
+    return {"low_holm": pair.difference - half, "high_holm": pair.difference + half}
 
 
 def smallest_p(n_a: int, n_b: int) -> float:

@@ -88,7 +88,7 @@ def place(log: RunLog, series: Series, x: str, duplicates: str = "error") -> Poi
     )
     if x == STEP and _is_increasing(points.x):
         return points
-    if duplicates == "error":
+    if duplicates in ("error", "last"):
         points = _merge_repeats(points, log, series.tag)
     if x == WALL_TIME:
         points = _move(points, points.wall_times)
@@ -153,7 +153,8 @@ def _settle(points: Points, tag: str, x: str, duplicates: str) -> Points:
         raise CannotFold(_twice(points, tag, x, is_new))
     if duplicates in ("first", "last"):
         kept = is_new if duplicates == "first" else np.concatenate([is_new[1:], [True]])
-        return replace(points.take(kept), doubles=int(np.count_nonzero(~kept)))
+        doubles = points.doubles + int(np.count_nonzero(~kept))
+        return replace(points.take(kept), doubles=doubles)
     starts = np.flatnonzero(is_new)
     counts = np.diff(starts, append=len(points))
     with np.errstate(invalid="ignore"):  # infinity less infinity

@@ -75,7 +75,7 @@ def name_score(at: At) -> str:
 
 
 def score_tag(
-    groups: Sequence[Members], direction: Direction, at: At, duplicates: str = "error"
+    groups: Sequence[Members], direction: Direction, at: At, duplicates: str = "last"
 ) -> Scored:
     """The score of every run that has the tag.
 
@@ -94,6 +94,7 @@ def score_tag(
     scored = Scored([], [], [])
     lacking: dict[str, list[str]] = {}
     with_nan: list[str] = []
+    doubles: dict[str, int] = {}
     spans: dict[str, tuple[int, int]] = {}
     for group in groups:
         for log in group.logs:
@@ -103,11 +104,20 @@ def score_tag(
                 lacking.setdefault(reason, []).append(log.name)
                 continue
             scored.scores.append(Score(tag, group.name, log.name, _score(points, direction, at)))
+            if points.doubles:
+                doubles[log.name] = points.doubles
             spans[log.name] = int(points.x[0]), int(points.x[-1])
             if at in ("best", "min", "max") and np.isnan(points.values).any():
                 with_nan.append(log.name)
     for reason, names in lacking.items():
         scored.left_out.append(f"{human_count(len(names), 'run')} {reason}: {human_list(names)}")
+    if doubles:
+        count = human_count(sum(doubles.values()), "duplicate point")
+        scored.left_out.append(
+            f"{count} of '{escape(tag)}' in {human_count(len(doubles), 'run')}"
+            f" ({human_list(doubles)}): the {duplicates} value of a step counts (duplicates=,"
+            " --duplicates)"
+        )
     scored.warnings.extend(_warn_diverged(scored.scores, tag, at))
     if with_nan:
         runs = f"{human_count(len(with_nan), 'run')} ({human_list(with_nan)})"

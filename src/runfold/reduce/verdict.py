@@ -62,14 +62,24 @@ def _judge_two(
         if not pair.difference:
             return f"{a} and {b} are level {where}: {means}. No t-test is possible, as {why}."
         return f"{a} is ahead of {b} {where}, but no t-test is possible, as {why}: {fact}.{wins}"
-    corrected = f", Holm-corrected over {tests} pairs" if tests > 1 else ""
-    p = f"Welch {_equals(pair.p_welch_holm)}{corrected}"
-    tested = f"{show_interval(pair.low, pair.high, level)}; {p}"
+    corrected = f", both Holm-corrected over {tests} pairs" if tests > 1 else ""
+    interval = show_interval(pair.low_holm, pair.high_holm, level)
+    tested = f"{interval}; Welch {_equals(pair.p_welch_holm)}{corrected}"
     if pair.p_welch_holm < 1 - level:
         claim = f"{a} is {_word(direction)} than {b} {where}"
     else:
         claim = f"No clear difference between {a} and {b} {where}"
     return f"{claim}: {fact} ({tested}).{wins}"
+
+
+def explain_correction(tests: int, level: float) -> str:
+    """How the rows of pairs are corrected; empty where there is nothing to correct."""
+    if tests < 2:
+        return ""
+    return (
+        f"The {name_level(level)} of a - b on one tag and the p-values are Holm-corrected over"
+        f" {human_count(tests, 'pair')}; no other interval is corrected."
+    )
 
 
 def _wins(pair: Pair | OverallPair, level: float, is_known: bool) -> str:

@@ -74,6 +74,7 @@ def make_comparison(source: Source, asked: Comparing) -> dict[str, Any]:
         "directions": [_row(direction) for direction in found.directions],
         "level": found.level,
         "sentence": found.sentence,
+        "correction": found.correction,
         "warnings": list(found.warnings),
         "leftOut": [*grouping.left_out, *found.left_out],
     }

@@ -15,6 +15,8 @@ interface Comparison {
   /** How sure the intervals are, such as 0.95. */
   level: number;
   sentence: string;
+  /** How the columns of pairs called Holm are corrected; empty where nothing is. */
+  correction: string;
   warnings: string[];
   /** Which runs could not be compared, and why. */
   leftOut: string[];
@@ -106,6 +108,7 @@ export function CompareView() {
           )}
           <Records title="Groups" records={found.value.groups} level={found.value.level} />
           <Records title="Pairs" records={found.value.pairs} level={found.value.level} />
+          {found.value.correction && <p className="hint">{found.value.correction}</p>}
         </>
       )}
     </section>
@@ -120,7 +123,8 @@ const TITLES: Record<string, string> = {
   ...{ cohenD: "Cohen’s d", hedgesG: "Hedges’ g", improvement: "a beats b" },
   ...{ improvementLow: "beats, @ CI low", improvementHigh: "beats, @ CI high" },
   ...{ pWelchHolm: "p Welch, Holm", pMannWhitneyHolm: "p Mann-Whitney, Holm" },
-  pPermutationHolm: "p permutation, Holm",
+  ...{ pPermutationHolm: "p permutation, Holm" },
+  ...{ lowHolm: "@ CI low, Holm", highHolm: "@ CI high, Holm" },
 };
 
 interface RecordsProps {
