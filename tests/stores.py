@@ -41,6 +41,10 @@ class Proxy:
         self.answer: bytes | None = None
         # Requests with this in their first line are refused, as not known to the server.
         self.refused: bytes | None = None
+        # The same for requests with this header.
+        self.refused_header: bytes | None = None
+        # Answers to the next requests, one each, instead of the server's.
+        self.answers: list[bytes] = []
         self.refusal = refusal(501, "NotImplemented", "Not implemented.")
         # Connections are reset once they were sent, or answered, so many bytes.
         self.reset_after: int | None = None
@@ -114,6 +118,12 @@ class Proxy:
                         self.released.wait()
                     if self.refused is not None and self.refused in head:
                         source.sendall(self.refusal)
+                        break
+                    if self.refused_header is not None and self.refused_header in data:
+                        source.sendall(self.refusal)
+                        break
+                    if self.answers:
+                        source.sendall(self.answers.pop())
                         break
                     if self.answer is not None:
                         source.sendall(self.answer)
@@ -201,12 +211,16 @@ def open_system():
 
 
 def stored(s3, below="runs/seed-1"):
-    """The objects below a prefix, and what is in them."""
+    """The objects below a prefix, and what is in them; not the claim, which every run leaves."""
     root = f"{s3.bucket}/{below}"
     system = open_system()
     found = system.find(root, detail=True).items()
     # An object that comes while it looks makes the prefix a folder.
-    files = [path for path, info in found if info["type"] == "file"]
+    files = [
+        path
+        for path, info in found
+        if info["type"] == "file" and not path.endswith("/.runfold/claim")
+    ]
     return {path[len(root) + 1 :]: system.cat_file(path) for path in files}
 
 

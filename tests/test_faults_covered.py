@@ -7,14 +7,12 @@ A test names its fault by `@pytest.mark.fault(number)`. The numbers:
 35-41   ordering and restarts
 42-55   files and directories: missing, growing, replaced, unreadable, special ones
 56-64   writing: disk full, killed, existing output, two writers, fork, gaps between runs
-
-Fault 54 is that of object stores, which are not read yet.
 """
 
 import ast
 from pathlib import Path
 
-FAULTS = set(range(1, 65)) - {54}
+FAULTS = set(range(1, 65))
 
 
 def faults_made(source: str) -> set[int]:

@@ -2,6 +2,7 @@
 
 import os
 import threading
+import warnings
 from pathlib import Path
 
 import pytest
@@ -176,7 +177,7 @@ def test_no_name_leads_out_of_the_copy(s3, tmp_path, mirror):
     system = open_system()
     for key in (f"runs/../../../{EVENTS}", f"runs/a//../{EVENTS}"):
         system.call_s3("put_object", Bucket=s3.bucket, Key=key, Body=b"evil")
-    with pytest.warns(UserWarning, match="is no name for a file here"):
+    with pytest.warns(UserWarning, match="2 keys of the store cannot be saved as a file here"):
         mirror.sync()
     assert copied(mirror) == {f"a/{EVENTS}": b"first"}
     assert len(list((tmp_path / "cache").rglob("*tfevents*"))) == 1
@@ -263,3 +264,80 @@ def test_a_store_that_never_answers_is_asked_a_few_times_only(s3, mirror):
         mirror.sync()
     # Where nothing comes back at all, the driver waits for 15 seconds each time.
     assert len(s3.requests) <= 8
+
+
+@pytest.mark.fault(72)
+@pytest.mark.parametrize(
+    "bad",
+    [
+        pytest.param(f"{'x' * 300}/{EVENTS}", id="a part that is too long"),
+        pytest.param(f"run-50/{EVENTS}/deeper/{EVENTS}", id="below a key that is a file"),
+    ],
+)
+def test_keys_that_cannot_be_files_cost_no_other_run(s3, store, mirror, bad):
+    names = [f"run-{number:02}/{EVENTS}" for number in range(100)]
+    for name in names:
+        store.write(name, name.encode())
+    open_system().call_s3("put_object", Bucket=s3.bucket, Key=f"runs/{bad}", Body=b"bad")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        assert mirror.sync()
+        # Once: it is the same key the next time.
+        assert not mirror.sync()
+    found = copied(mirror)
+    assert {name: found[name] for name in names} == {name: name.encode() for name in names}
+    assert mirror.trouble == ""
+    assert set(found) == {f"a/{EVENTS}", *names}
+    [warning] = caught
+    assert "1 key of the store cannot be saved as a file here" in str(warning.message)
+
+
+def test_a_path_that_the_disk_refuses_costs_no_other_run(s3, store, mirror):
+    # Each part is short enough, and the whole is not.
+    name = "/".join(["d" * 250] * 3) + f"/{EVENTS}"
+    mirror.root = mirror.path = os.path.join(mirror.root, *["e" * 250] * 13)
+    os.makedirs(mirror.root)
+    open_system().call_s3("put_object", Bucket=s3.bucket, Key=f"runs/{name}", Body=b"bad")
+    with pytest.warns(UserWarning, match="1 key of the store cannot be saved as a file here"):
+        assert mirror.sync()
+    with open(os.path.join(mirror.root, "a", EVENTS), "rb") as file:
+        assert file.read() == b"first"
+
+
+@pytest.mark.fault(54)
+def test_a_listing_of_several_pages_is_read_to_its_end(s3, store, mirror):
+    keys = {f"{s3.bucket}/runs/b/{number:04}": b"" for number in range(1000)}
+    open_system().pipe(keys)
+    store.write(f"c/{EVENTS}", b"on the second page")
+    s3.requests.clear()
+    assert mirror.sync()
+    assert sum("list-type" in one for one in s3.requests) > 1
+    assert copied(mirror) == {f"a/{EVENTS}": b"first", f"c/{EVENTS}": b"on the second page"}
+
+
+@pytest.mark.fault(54)
+def test_an_object_that_is_read_to_its_exact_end_is_not_asked_for_again(s3, store, mirror):
+    mirror.sync()
+    s3.requests.clear()
+    assert not mirror.sync()
+    assert [one for one in s3.requests if EVENTS in one] == []
+    store.write(f"a/{EVENTS}", b"first, and a second")
+    assert mirror.sync()
+    assert copied(mirror) == {f"a/{EVENTS}": b"first, and a second"}
+
+
+@pytest.mark.fault(54)
+def test_an_object_overwritten_in_the_same_second_is_known_by_its_etag(s3, store, mirror):
+    mirror.sync()
+    for data in (b"other", b"third", b"x"):
+        store.write(f"a/{EVENTS}", data)  # by the clock of the store, often as old as the last
+        assert mirror.sync()
+        assert copied(mirror) == {f"a/{EVENTS}": data}
+
+
+@pytest.mark.fault(54)
+def test_a_store_that_is_busy_for_a_moment_is_asked_again(s3, store, mirror):
+    s3.answers = [refusal(503, "SlowDown", "Please reduce your request rate.")]
+    assert mirror.sync()
+    assert s3.answers == []
+    assert copied(mirror) == {f"a/{EVENTS}": b"first"}

@@ -224,3 +224,9 @@ def test_no_password_is_shown_by_a_command(sftp, tmp_path):
         shown = run_apart("tensorboard", *words).stdout
         assert f"sftp://***@{sftp.host}" in shown
         assert "hush" not in shown
+
+
+def test_only_the_first_creates_a_file(sftp):
+    store = Store(f"{sftp.url}/runs")
+    assert [store.create(".runfold/claim", data) for data in (b"first", b"second")] == [True, False]
+    assert store.read(".runfold/claim") == b"first"

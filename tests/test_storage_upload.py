@@ -216,7 +216,7 @@ def test_a_shared_folder_is_a_store_too(tmp_path, folder):
         uploader = Uploader(str(folder), url)
         uploader.start()
         assert uploader.close() == []
-        assert [path.name for path in Path(tmp_path, "shared").iterdir()] == [EVENTS]
+        assert {path.name for path in Path(tmp_path, "shared").iterdir()} == {EVENTS, ".runfold"}
         assert (tmp_path / "shared" / EVENTS).read_bytes() == (folder / EVENTS).read_bytes()
 
 
@@ -260,3 +260,87 @@ def test_a_server_that_cannot_append_gets_the_file_as_a_whole(s3, folder, upload
     assert uploader.close() == []
     assert stored(s3) == {EVENTS: (folder / EVENTS).read_bytes()}
     assert any("partNumber=1" in line for line in s3.requests)
+
+
+def test_links_that_lead_out_of_the_folder_are_not_uploaded(s3, folder, uploader):
+    secret = folder.parent / "id_rsa"
+    secret.write_bytes(b"private")
+    (folder.parent / "elsewhere").mkdir()
+    (folder.parent / "elsewhere" / "tensors.tsv").write_bytes(b"private")
+    for name in ("artifacts/model.pt", "events.out.tfevents.9", "plugins/profile/x", "inner"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).symlink_to(secret)
+    (folder / "linked").symlink_to(folder.parent / "elsewhere")
+    (folder / "projector_config.pbtxt").write_text(
+        'embeddings { tensor_path: "linked/tensors.tsv" metadata_path: "inner" }'
+    )
+    # One that stays in the folder is as good as a file.
+    (folder / "events.out.tfevents.2").symlink_to(EVENTS)
+    uploader.start()
+    assert uploader.close() == []
+    assert b"private" not in stored(s3).values()
+    assert set(stored(s3)) == {EVENTS, "events.out.tfevents.2", "projector_config.pbtxt"}
+    [told] = uploader.told
+    assert told == (
+        f"Links that lead out of {folder} are not uploaded: artifacts/model.pt, "
+        "events.out.tfevents.9, inner and 2 more. Copy the files into the folder to upload them."
+    )
+
+
+def test_upload_folder_warns_of_links_that_it_left_out(tmp_path, folder):
+    (folder / "events.out.tfevents.9").symlink_to("/etc/hostname")
+    with pytest.warns(UserWarning, match=r"lead out of .* seed-1/events\.out\.tfevents\.9\."):
+        assert upload_folder(folder.parent, tmp_path / "copy") == 1
+    assert os.listdir(tmp_path / "copy" / "seed-1") == [EVENTS]
+
+
+@pytest.mark.fault(73)
+def test_a_run_that_begins_at_the_same_moment_has_its_own_place(s3, tmp_path, folder, uploader):
+    # The first has its place, and its event file is still on the way.
+    s3.held = b"tfevents"
+    uploader.start()
+    wait_for(lambda: any("PUT" in one and "claim" in one for one in s3.requests))
+    other_folder = tmp_path / "other" / "seed-1"
+    other_folder.mkdir(parents=True)
+    (other_folder / "events.out.tfevents.2").write_bytes(b"second")
+    told = []
+    other = Uploader(str(other_folder), f"{s3.url}/runs/seed-1", told.append)
+    other.start()
+    wait_for(lambda: told)
+    s3.released.set()
+    assert uploader.close() == other.close() == []
+    assert stored(s3) == {EVENTS: b"first "}
+    assert stored(s3, "runs/seed-1-2") == {"events.out.tfevents.2": b"second"}
+
+
+def test_of_many_that_claim_a_shared_folder_one_has_it(tmp_path):
+    names = [f"claimed-{number}" for number in range(20)]
+    barrier = threading.Barrier(8)
+    won: list[list[bool]] = []
+
+    def claim():
+        store = Store(f"file://{tmp_path}/shared")
+        barrier.wait()
+        won.append([store.create(name, b"x") for name in names])
+
+    threads = [threading.Thread(target=claim) for _ in range(8)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert [sum(column) for column in zip(*won, strict=True)] == [1] * len(names)
+
+
+def test_a_claim_whose_answer_was_lost_is_known_as_ones_own(s3, folder, uploader):
+    store = Store(f"{s3.url}/runs/seed-1")
+    assert uploader._claims(store)
+    assert uploader._claims(store)
+    assert not Uploader(str(folder), store.url)._claims(store)
+
+
+def test_a_server_without_conditional_writes_is_still_uploaded_to(s3, folder, uploader):
+    s3.refused_header = b"If-None-Match"
+    uploader.start()
+    assert uploader.close() == []
+    assert stored(s3) == {EVENTS: b"first "}
+    assert uploader.told == []

@@ -9,6 +9,8 @@ HEARTBEAT = f"{SIDE_FOLDER}/heartbeat"
 # A stop request, which comes from the storage and is never sent there; and that it was seen.
 STOP = f"{SIDE_FOLDER}/stop"
 SEEN = f"{SIDE_FOLDER}/stop.seen"
+# Only the first of several machines can create it: the place belongs to that run.
+CLAIM = f"{SIDE_FOLDER}/claim"
 
 _ARTIFACTS = "artifacts"
 _PLUGINS = "plugins"

@@ -18,9 +18,10 @@ from runfold.select import is_glob
 from runfold.state import cache_folder, make_private
 from runfold.storage.address import split_url
 from runfold.storage.choice import is_event_file, is_log
+from runfold.storage.keys import find_impossible, is_about_one_name, is_safe
 from runfold.storage.projector import is_config, named_files
 from runfold.storage.store import BLOCK, Entry, Store, explain
-from runfold.text import did_you_mean, escape, human_duration
+from runfold.text import did_you_mean, escape, human_count, human_duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -60,6 +61,9 @@ class Mirror:
         self._lock = threading.Lock()
         # When the store was asked last.
         self.listed = 0.0
+        # Keys that cannot be files here, and those of them that were reported.
+        self._skipped: set[str] = set()
+        self._reported: set[str] = set()
 
     def sync(self, show: Show | None = None) -> bool:
         """Fetch what is new, remove what is gone; whether anything changed.
@@ -86,41 +90,43 @@ class Mirror:
         name = os.path.relpath(path, self.root)
         with self._lock:
             entry = self.store.list_files().get(name)
-            if entry is None or not _is_safe(name):
+            if entry is None or not is_safe(name):
                 raise FileNotFoundError(f"{self.store} has no {escape(name)}")
             if self._is_stale(name, entry):
                 self._fetch_file(name, entry, _count_nothing)
 
     def _fetch_all(self, listed: dict[str, Entry], show: Show | None) -> bool:
         wanted = {name: one for name, one in listed.items() if not name or is_log(name)}
-        odd = [name for name in wanted if not _is_safe(name)]
-        wanted = {name: one for name, one in wanted.items() if _is_safe(name)}
+        odd = {name for name in wanted if not is_safe(name)}
+        odd |= find_impossible(wanted.keys() - odd)
+        self._skipped |= odd
+        wanted = {name: one for name, one in wanted.items() if name not in odd}
         is_changed, errors = self._fetch(wanted, show)
         # What a configuration names is known only when that is there.
         more = {
             file: listed[file]
             for name in filter(is_config, wanted)
             for file in named_files(self.root, name)
-            if file in listed and file not in wanted and _is_safe(file)
+            if file in listed and file not in wanted and is_safe(file)
         }
         if more and not errors:
             is_more, errors = self._fetch(more, show)
             is_changed |= is_more
         # With artifacts that somebody asked for.
-        is_changed |= self._remove(filter(_is_safe, listed))
+        is_changed |= self._remove(filter(is_safe, listed))
         if errors:
             self._fail(errors[0])
         else:
             self.trouble = ""
-        if odd:
-            self._tell(f"{odd[0]!r} is no name for a file here, and is left out")
+        self._report_skipped()
         return is_changed
 
     def _fetch(self, wanted: dict[str, Entry], show: Show | None) -> tuple[bool, list[Exception]]:
         """Bring some files up to date, several at a time.
 
-        The first error ends it, but not that a file may not be read, such as one that was
-        moved to an archive; unless none of the first may.
+        The first error ends it, with two exceptions. A file that may not be read, such as
+        one that was moved to an archive, costs only itself, unless none of the first may be
+        read. A name that the disk here refuses is skipped.
         """
         stale = {name: one for name, one in wanted.items() if self._is_stale(name, one)}
         if not stale:
@@ -137,6 +143,9 @@ class Mirror:
             except FileNotFoundError:
                 pass  # deleted meanwhile
             except Exception as error:
+                if is_about_one_name(error):
+                    self._skipped.add(name)
+                    return
                 errors.append(error)
                 is_refused = isinstance(error, PermissionError)
                 if not is_refused or (len(errors) >= _WORKERS and not fetched):
@@ -161,7 +170,8 @@ class Mirror:
             fcntl.flock(file, fcntl.LOCK_EX)
             status = os.fstat(file.fileno())
             start = status.st_size
-            if start >= entry.size and status.st_mtime > entry.time + 0.001:
+            # In whole seconds: the fraction only tells versions apart.
+            if start >= entry.size and int(status.st_mtime) > int(entry.time):
                 return False  # another process knows a newer one
             is_other = start > 0 and start >= entry.size
             if is_other or not self._grow(file.fileno(), name, entry, advance):
@@ -239,6 +249,15 @@ class Mirror:
             age = human_duration(max(0.0, time.time() - newest))
             self._tell(f"{reason}. What was fetched before is shown, the newest {age} old")
 
+    def _report_skipped(self) -> None:
+        """Warn of each key that cannot be a file here, once."""
+        new = sorted(self._skipped - self._reported)
+        if new:
+            self._reported.update(new)
+            few = ", ".join(ascii(name[:80]) for name in new[:3])
+            count = f"{human_count(len(new), 'key')} of the store cannot be saved as a file here"
+            self._tell(f"{count}: {few}. Skipped; rename it in the store to read it")
+
     def _tell(self, fact: str) -> None:
         with contextlib.suppress(Warning):  # where it is made an error, in a thread
             warnings.warn(f"{self.store}: {escape(fact, 500)}.", stacklevel=4)
@@ -267,15 +286,9 @@ def _choose_folder(url: str) -> str:
         # `@` of abfs://container@account stands a place.
         host = host.rpartition("@")[2]
     key = f"{scheme}-{hashlib.sha256(server.encode()).hexdigest()[:12]}"
-    if not all(map(_is_safe, filter(None, (host, *parts)))):
+    if not all(map(is_safe, filter(None, (host, *parts)))):
         raise CannotStore(f"{Store(url)}: '.' and '..' are no names in a URL.")
     return cache_folder("mirror", key, host, *filter(None, parts))
-
-
-def _is_safe(name: str) -> bool:
-    """Whether a name from a store leads to a file below the copy, and to no other."""
-    parts = name.split("/")
-    return not name or not ("\0" in name or any(part in ("", ".", "..") for part in parts))
 
 
 def _is_hidden(name: str) -> bool:

@@ -10,6 +10,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from runfold.files import is_inside
 from runfold.storage.choice import HEARTBEAT, is_event_file, is_own, is_unhidden
 from runfold.storage.freight import Freight
 from runfold.storage.projector import is_config, named_files
@@ -71,6 +72,8 @@ class Sender:
         self._freight = Freight()
         # The files that a projector's configuration names, and of which version that is.
         self._configs: dict[str, tuple[_Version, set[str]]] = {}
+        # The links that lead out of the folder. Nobody meant to publish what is there.
+        self.outside: set[str] = set()
 
     def send(self, is_last: bool = False, advance: Callable[[], object] | None = None) -> bool:
         """Send what is new and due, or with `is_last` all that is new; whether all is there.
@@ -184,6 +187,8 @@ class Sender:
         except OSError:
             return False
         with open(opened, "rb") as file:
+            if os.fstat(opened).st_ino != version[2]:
+                return False  # replaced since it was looked at; the next pass looks again
             start = sent.size or 0
             grows = is_event_file(name) and 0 < start <= size and self.store.can_append(start)
             if grows and size - start <= _BLOCK:
@@ -210,7 +215,9 @@ class Sender:
     def _scan(self) -> Iterator[tuple[str, _Version]]:
         """The run's own files by name, each with what tells its versions apart."""
         named: set[str] = set()
-        for name in filter(self._is_sent, _walk(self.folder)):
+        for name, is_link in _walk(self.folder):
+            if not self._is_sent(name) or (is_link and self._is_outside(name)):
+                continue
             version = None if name in self._others else self._version(name)
             if version is None:
                 continue
@@ -221,8 +228,16 @@ class Sender:
                 named |= self._configs[name][1]
         for name in sorted(named):
             version = self._version(name)
-            if version is not None and not self._is_sent(name):
-                yield name, version
+            if version is None or self._is_sent(name) or self._is_outside(name):
+                continue
+            yield name, version
+
+    def _is_outside(self, name: str) -> bool:
+        """Whether a file is reached by a link that leads out of the folder."""
+        if is_inside(os.path.join(self.folder, name), self.folder):
+            return False
+        self.outside.add(name)
+        return True
 
     def _version(self, name: str) -> _Version | None:
         try:
@@ -238,8 +253,11 @@ def _errno(error: Exception) -> int | None:
     return error.errno if isinstance(error, OSError) else None
 
 
-def _walk(top: str, below: str = "") -> Iterator[str]:
-    """The regular files below a folder, by name; links to folders are not followed."""
+def _walk(top: str, below: str = "") -> Iterator[tuple[str, bool]]:
+    """Yield the name of each file below a folder, and whether it is a link.
+
+    Links to folders are not followed.
+    """
     try:
         with os.scandir(os.path.join(top, below)) as entries:
             found = sorted(entries, key=lambda entry: entry.name)
@@ -250,4 +268,4 @@ def _walk(top: str, below: str = "") -> Iterator[str]:
         if entry.is_dir(follow_symlinks=False):
             yield from _walk(top, name)
         elif entry.is_file():
-            yield name
+            yield name, entry.is_symlink()

@@ -22,7 +22,6 @@ from runfold.storage.address import (
     show_url,
     split_url,
 )
-from runfold.storage.choice import is_event_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -94,7 +93,7 @@ class Store:
             if isinstance(found, list):
                 found = {path: system.info(path) for path in found}
         return {
-            path[len(root) :].strip("/"): Entry(int(info["size"]), _time_of(info, path))
+            path[len(root) :].strip("/"): Entry(int(info["size"]), _time_of(info))
             for path, info in found.items()
             # Consoles of stores make empty objects that stand for folders.
             if info.get("type") == "file" and not path.endswith("/")
@@ -137,6 +136,32 @@ class Store:
         """Put a small file there, whole or not at all."""
         with self._place(name) as (system, path):
             system.pipe_file(path, data)
+
+    def create(self, name: str, data: bytes) -> bool:
+        """Create a small file, and return False where one exists already.
+
+        Of several machines that try at the same time, one succeeds. A server that
+        knows no conditional writes lets all of them succeed.
+        """
+        system, root = self._open()
+        path = join_url(root, name)
+        try:
+            if self.scheme in _DISKS:
+                system.makedirs(path.rpartition("/")[0], exist_ok=True)
+                # paramiko opens for writing only where both letters are given.
+                with system.open(path, "xb" if self.scheme == "file" else "wxb") as file:
+                    file.write(data)
+            else:
+                system.pipe_file(path, data, mode="create")
+        except FileExistsError:
+            return False
+        except Exception as error:
+            if self.scheme in _DISKS and system.exists(path):
+                return False  # a server of SFTP says no more than that it failed
+            if not _is_unsupported(error):
+                raise
+            system.pipe_file(path, data)
+        return True
 
     def put(self, name: str, source: str, advance: Callable[[], object] | None = None) -> None:
         """Copy a file there, whole or not at all; `advance` is called as it goes on."""
@@ -318,13 +343,20 @@ def is_refusal(error: BaseException) -> bool:
     return is_denied or type(error).__name__.endswith("CredentialsError")
 
 
-def _time_of(info: dict[str, Any], path: str) -> float:
-    """When a file was written; of one that is replaced, with a fraction that tells versions apart.
+def _is_unsupported(error: BaseException) -> bool:
+    """Whether a server answers that it does not know a request (501 NotImplemented)."""
+    cause = error.__cause__ or error
+    answer = getattr(cause, "response", None)
+    return isinstance(answer, dict) and answer.get("Error", {}).get("Code") == "NotImplemented"
 
-    Stores count in seconds, and a heartbeat may be written twice in one.
+
+def _time_of(info: dict[str, Any]) -> float:
+    """When a file was written, with a fraction that tells versions apart by their etags.
+
+    Stores count in seconds, and a file may be written twice in one.
     """
     mark = info.get("ETag") or info.get("etag")
-    if not mark or is_event_file(path):
+    if not mark:
         return _read_time(info)
     return math.floor(_read_time(info)) + zlib.crc32(str(mark).encode()) % 997 / 1000
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import threading
 import time
 import warnings
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from runfold.errors import CannotStore
 from runfold.storage.address import as_url, mask_url, refuse_itself
-from runfold.storage.choice import STOP, is_artifact, is_event_file
+from runfold.storage.choice import CLAIM, STOP, is_artifact, is_event_file
 from runfold.storage.earlier import list_fetched
 from runfold.storage.finish import finish_elsewhere, is_ending
 from runfold.storage.sender import Sender
@@ -69,6 +70,7 @@ class Uploader:
         self._is_resumed = is_resumed
         self._is_shared, self._is_staged = is_shared, is_staged
         self._is_placed = False
+        self._claim = secrets.token_hex(16).encode()
         fetched = list_fetched(self.folder, self._store.url)
         self._sender = Sender(self.folder, self._store, fetched, all_files=is_staged)
         self._closing = threading.Event()
@@ -79,6 +81,8 @@ class Uploader:
         # Why the last try failed; empty where it did not.
         self.reason = ""
         self._moved = 0.0
+        # The links that were reported as not uploaded.
+        self._reported: set[str] = set()
 
     @property
     def store(self) -> Store | None:
@@ -191,6 +195,7 @@ class Uploader:
         if not self._is_placed:
             self._find_place()
         is_whole = self._sender.send(is_last, self._advance)
+        self._report_outside()
         if is_last and is_whole:
             with contextlib.suppress(PermissionError):  # may write, but not list
                 return self._sender.verify()
@@ -212,7 +217,7 @@ class Uploader:
             with contextlib.suppress(PermissionError):  # may write, but not list
                 listed = store.list_files()
             others = {name for name in listed if is_event_file(name) and "/" not in name}
-            if self._is_resumed or not others or others & ours:
+            if self._is_resumed or others & ours or (not others and self._claims(store)):
                 break
             number, listed = number + 1, {}
         if number > 1:
@@ -243,6 +248,21 @@ class Uploader:
         self._sender.store = store
         self._sender.skip_same(listed)
         self._is_placed = True
+
+    def _claims(self, store: Store) -> bool:
+        """Whether a place belongs to this run: other machines may begin at the same moment."""
+        if store.create(CLAIM, self._claim):
+            return True
+        # Made by an earlier try, whose answer did not arrive.
+        with contextlib.suppress(FileNotFoundError, PermissionError):
+            return store.read(CLAIM) == self._claim
+        return False
+
+    def _report_outside(self) -> None:
+        new = self._sender.outside - self._reported
+        if new:
+            self._reported |= new
+            self._tell(explain_outside(self.folder, new))
 
     def _advance(self) -> None:
         self._moved = time.monotonic()
@@ -284,9 +304,19 @@ def upload_folder(
             f"{store}: {escape(explain(error))}. Not all of {escape(place)} was uploaded. "
             "Check the URL, the credentials and the network, and call it again."
         ) from None
+    if sender.outside:
+        _warn(explain_outside(place, sender.outside))
     if missing:
         raise CannotStore(f"{escape(place)}: these could not be read: {human_list(missing)}.")
     return count
+
+
+def explain_outside(folder: str, names: set[str]) -> str:
+    """Return what to say of links that lead out of an uploaded folder."""
+    return (
+        f"Links that lead out of {folder} are not uploaded: {human_list(sorted(names), 3)}. "
+        "Copy the files into the folder to upload them."
+    )
 
 
 def _warn(message: str) -> None:

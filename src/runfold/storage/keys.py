@@ -1,0 +1,48 @@
+"""Which keys of a store can be files on this machine's disk, below the copy of the store."""
+
+from __future__ import annotations
+
+import errno
+import os
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+# The longest name of a file or folder, in bytes, on every common file system.
+_LONGEST_PART = 255
+# What the disk answers for one name, and not for all of them.
+_ABOUT_ONE_NAME = frozenset(
+    {errno.ENAMETOOLONG, errno.EISDIR, errno.ENOTDIR, errno.EEXIST, errno.EILSEQ, errno.ELOOP}
+)
+
+
+def is_safe(key: str) -> bool:
+    """Whether a key leads to a file below the copy, and to no other."""
+    parts = key.split("/")
+    return not key or not ("\0" in key or any(part in ("", ".", "..") for part in parts))
+
+
+def find_impossible(keys: Collection[str]) -> set[str]:
+    """Return the keys that cannot be files: a part is too long, or is itself a file.
+
+    A bucket may hold both `run/events` and `run/events/more`; the first one wins.
+    """
+    known = set(keys)
+    return {
+        key
+        for key in keys
+        if any(len(os.fsencode(part)) > _LONGEST_PART for part in key.split("/"))
+        or any(folder in known for folder in _folders(key))
+    }
+
+
+def is_about_one_name(error: BaseException) -> bool:
+    """Whether an error of this machine's disk concerns one file, and no other."""
+    return isinstance(error, OSError) and error.errno in _ABOUT_ONE_NAME
+
+
+def _folders(key: str) -> list[str]:
+    """Return the folders above a key: `a` and `a/b` for `a/b/c`."""
+    parts = key.split("/")[:-1]
+    return ["/".join(parts[:count]) for count in range(1, len(parts) + 1)]
