@@ -206,7 +206,7 @@ def make_odd(path: Path, kind: str) -> None:
         path.mkdir()
     elif kind == "huge":
         with path.open("wb") as file:
-            file.truncate(1 << 40)
+            file.truncate(1 << 33)
     else:
         path.symlink_to(kind)
 

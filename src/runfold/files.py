@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 # The largest side file, such as a heartbeat or a stop request.
 MOST_BYTES = 64 << 10
 
+_CHUNK = 1 << 20
+
 
 class Untrusted(PermissionError):
     """A folder or file that is not used, because another user may have put it there."""
@@ -72,18 +74,20 @@ def read_small(path: str, most: int = MOST_BYTES, *, dir_fd: int | None = None) 
     """
     flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW
     descriptor = os.open(path, flags, dir_fd=dir_fd)
+    data = bytearray()
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise OSError(errno.EINVAL, "Not a regular file", path)
-        data = b""
         # One byte more than allowed reveals a file that is too large, also one that grows.
-        while len(data) <= most and (chunk := os.read(descriptor, most + 1 - len(data))):
+        while len(data) <= most and (
+            chunk := os.read(descriptor, min(_CHUNK, most + 1 - len(data)))
+        ):
             data += chunk
     finally:
         os.close(descriptor)
     if len(data) > most:
         raise OSError(errno.EFBIG, f"Larger than {most:,} bytes", path)
-    return data
+    return bytes(data)
 
 
 def replace_small(

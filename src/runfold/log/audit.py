@@ -8,6 +8,7 @@ import os
 import time
 from typing import Any
 
+from runfold.files import read_small
 from runfold.log.environment import name_user
 from runfold.log.pulse import warn
 from runfold.state import make_private, state_folder
@@ -55,11 +56,10 @@ def read_actions(last: int = 100) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for path in (place + ".1", place):
         try:
-            with open(path, encoding="utf-8", errors="replace") as file:
-                lines = file.readlines()[-last:]
+            text = read_small(path, 2 * _LARGEST).decode("utf-8", "replace")
         except OSError:
             continue
-        for line in lines:
+        for line in text.split("\n")[-last - 1 :]:
             try:
                 said = json.loads(line)
             except ValueError:  # cut off by a full disk
@@ -70,7 +70,8 @@ def read_actions(last: int = 100) -> list[dict[str, Any]]:
 
 def _append(place: str, line: bytes) -> None:
     make_private(os.path.dirname(place))
-    handle = os.open(place, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    handle = os.open(place, flags, 0o600)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
         os.write(handle, line)  # whole, whoever else writes

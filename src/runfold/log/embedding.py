@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import math
-import os
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from runfold.errors import CannotLog
-from runfold.events.kinds.embedding import CONFIG_NAME
+from runfold.events.kinds.embedding import CONFIG_NAME, MOST_CONFIG_BYTES
+from runfold.files import read_small, replace_small
 from runfold.log.arrays import as_real, refuse, warn
 from runfold.text import escape
 
@@ -66,10 +66,10 @@ def write_files(
     target = Path(folder, subdir)
     target.mkdir(parents=True, exist_ok=True)
     for each, content in files.items():
-        _replace(target / each, content)
+        replace_small(str(target / each), content)
     from google.protobuf import text_format
 
-    _replace(Path(folder, CONFIG_NAME), text_format.MessageToString(config).encode())
+    replace_small(str(Path(folder, CONFIG_NAME)), text_format.MessageToString(config).encode())
 
 
 def _as_folder(tag: str) -> str:
@@ -170,26 +170,16 @@ def _read_config(folder: str, tag: str) -> ProjectorConfig:
     path = Path(folder, CONFIG_NAME)
     config = ProjectorConfig()
     try:
-        text_format.Parse(path.read_bytes(), config)
+        text_format.Parse(read_small(str(path), MOST_CONFIG_BYTES), config)
     except FileNotFoundError:
         pass
-    except (text_format.ParseError, UnicodeError, RecursionError) as error:
+    except (text_format.ParseError, UnicodeError, RecursionError, OSError) as error:
+        fault = "cannot be read" if isinstance(error, OSError) else "does not parse"
         raise CannotLog(
-            f"Tag '{escape(tag)}': {escape(str(path))} does not parse: {escape(str(error))}. "
+            f"Tag '{escape(tag)}': {escape(str(path))} {fault}: {escape(str(error))}. "
             "The embedding was not logged, so that nothing in it is lost. Move the file away."
         ) from error
     return config
-
-
-def _replace(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all: TensorBoard may read it at any moment."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        partial.write_bytes(content)
-        partial.replace(path)
-    except OSError:
-        partial.unlink(missing_ok=True)
-        raise
 
 
 def _describe(array: NDArray[Any]) -> str:

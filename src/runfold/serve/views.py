@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 from starlette.routing import Route
 
 from runfold.errors import RunfoldError
+from runfold.files import read_small
 from runfold.serve.answer import JsonResponse
 from runfold.serve.errors import TooLarge, error_response
 from runfold.serve.request import Limit, read_json
@@ -102,9 +103,7 @@ def place_for(paths: Iterable[str]) -> str:
 def load_views(place: str) -> dict[str, object]:
     """What a file holds, and its revision; nothing where it is not there or no such file."""
     try:
-        with open(place, "rb") as file:
-            text = file.read(4 * LARGEST)
-        content = json.loads(text)
+        content = json.loads(read_small(place, 4 * LARGEST))
         saved = Views(
             tuple(View(str(one["name"]), str(one["view"])) for one in content["views"]),
             tuple(Query(str(one["name"]), str(one["query"])) for one in content["queries"]),

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import posixpath
+from pathlib import Path
 
-from runfold.events.kinds.embedding import CONFIG_NAME, parse_config
+from runfold.events.kinds.embedding import CONFIG_NAME, parse_config, read_config_bytes
 
 
 def is_config(name: str) -> bool:
@@ -19,9 +19,8 @@ def named_files(root: str, name: str) -> set[str]:
     None of them lies outside the configuration's folder.
     """
     try:
-        with open(os.path.join(root, name), encoding="utf-8") as file:
-            embeddings = parse_config(file.read())
-    except (OSError, ValueError):
+        embeddings = parse_config(read_config_bytes(Path(root), name).decode())
+    except ValueError:
         return set()  # whoever reads the run notes it
     folder = name.rpartition("/")[0]
     named = (

@@ -6,11 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from runfold.files import read_small
+
 # Whoever only looks for runs needs the name of the configuration, and no NumPy.
 if TYPE_CHECKING:
     import numpy as np
 
 CONFIG_NAME = "projector_config.pbtxt"
+MOST_CONFIG_BYTES = 16 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +63,15 @@ class StoredEmbedding:
 def read_config(path: str) -> list[StoredEmbedding]:
     """Give the embeddings that a configuration file names, or raise ValueError."""
     file = Path(path)
-    return parse_stored(_read(file.parent, file.name), file.parent)
+    return parse_stored(read_config_bytes(file.parent, file.name), file.parent)
+
+
+def read_config_bytes(folder: Path, path: str) -> bytes:
+    """Give the bytes of a configuration below a folder, or raise ValueError."""
+    try:
+        return read_small(str(confine(folder, path)), MOST_CONFIG_BYTES)
+    except OSError as error:
+        raise ValueError(f"{path!r} cannot be read: {error.strerror}") from None
 
 
 def parse_stored(data: bytes, folder: Path) -> list[StoredEmbedding]:

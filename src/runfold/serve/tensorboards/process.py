@@ -6,6 +6,7 @@ import json
 import subprocess
 from typing import Any
 
+from runfold.files import read_small
 from runfold.log.process import started_at
 from runfold.state import write_private
 
@@ -30,8 +31,7 @@ def write_json(path: str, content: dict[str, Any]) -> None:
 def read_json(path: str) -> dict[str, Any] | None:
     """What such a file holds, or None where there is none, or none that can be read."""
     try:
-        with open(path, encoding="utf-8") as file:
-            content = json.load(file)
-    except (OSError, ValueError):
+        content = json.loads(read_small(path))
+    except (OSError, ValueError, RecursionError):
         return None
     return content if isinstance(content, dict) else None

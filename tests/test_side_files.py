@@ -1,0 +1,155 @@
+"""Side files of a run that are not small regular files: nobody waits for them or reads them."""
+
+import os
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from cli_runs import RUNFOLD
+from serving import open_client
+
+import runfold as rf
+from runfold.events.kinds.embedding import CONFIG_NAME, read_config
+from runfold.log.audit import read_actions, record_action
+from runfold.log.control import Control, find_request
+from runfold.log.ranks import MARK
+from runfold.serve.tensorboards.process import read_json, write_json
+from runfold.serve.views import load_views, place_for
+from runfold.state import make_private, state_folder
+from runfold.storage.earlier import list_fetched
+from runfold.storage.projector import named_files
+
+KINDS = ["fifo", "/dev/zero", "/etc/hostname", "missing", "folder", "huge"]
+NAMES = ["heartbeat", "stop.seen", MARK, "claim", "fetched"]
+
+
+@pytest.fixture(autouse=True)
+def _own_state(tmp_path_factory, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+
+
+def make_odd(path: Path, kind: str) -> None:
+    path.unlink(missing_ok=True)
+    if kind == "fifo":
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+    elif kind == "huge":
+        with path.open("wb") as file:
+            file.truncate(1 << 33)
+    else:
+        path.symlink_to(kind)
+
+
+@pytest.fixture
+def logdir(tmp_path: Path) -> Path:
+    """A sound run, and one per kind of odd file whose side files are all of that kind."""
+    runs = tmp_path / "runs"
+    for kind in ["sound", *KINDS]:
+        folder = runs / kind.strip("/").replace("/", "-")
+        with rf.track(folder, hparams={"lr": 0.1}, code=False, system=False) as run:
+            run.log({"loss": 1.0}, step=1)
+        for name in NAMES if kind != "sound" else []:
+            make_odd(folder / ".runfold" / name, kind)
+    return runs
+
+
+@pytest.mark.fault(66)
+@pytest.mark.parametrize(
+    ("command", "status"),
+    [
+        (("ls", "runs"), 0),
+        (("table", "runs"), 0),
+        (("check", "runs"), 0),
+        (("diff", "runs", "fifo", "dev-zero"), 0),
+        (("report", "runs", "-o", "report.html"), 0),
+        (("experiments", "--logdir", "runs"), 0),
+        (("trials", "--logdir", "runs", "fifo"), 0),
+        (("stop", "--logdir", "runs", "fifo"), 2),
+        (("stop", "--logdir", "runs", "dev-zero", "huge"), 2),
+    ],
+    ids=lambda value: "-".join(value) if isinstance(value, tuple) else "",
+)
+@pytest.mark.parametrize("index", ["fifo", "/dev/zero"])
+def test_no_command_waits_for_an_odd_side_file(logdir, command, status, index):
+    (logdir / ".runfold").mkdir()
+    make_odd(logdir / ".runfold" / "experiments.json", index)
+    done = subprocess.run(
+        [*RUNFOLD, *command],
+        cwd=logdir.parent,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert (done.returncode, "Traceback" in done.stderr) == (status, False), done.stderr
+
+
+@pytest.mark.fault(66)
+def test_the_server_answers_while_every_side_file_is_odd(logdir):
+    with open_client(logdir) as client, ThreadPoolExecutor(16) as pool:
+        # More at once than the server has threads: each that waited would be lost for good.
+        answers = list(pool.map(lambda _: client.get("/api/table").status_code, range(24)))
+        assert answers == [200] * 24
+        assert client.get("/api/status").status_code == 200
+
+
+@pytest.mark.fault(66)
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_odd_stop_request_that_exists_is_a_request_without_words(tmp_path, kind):
+    (tmp_path / ".runfold").mkdir()
+    make_odd(tmp_path / ".runfold" / "stop", kind)
+    heard = find_request(str(tmp_path), None)
+    assert (heard is None) == (kind == "missing")
+    assert heard is None or (heard.request.who, heard.request.reason) == ("", "")
+    if kind != "folder":
+        control = Control(str(tmp_path))
+        control.start()  # which removes what was meant for an earlier run
+        control.stop()
+        assert os.listdir(tmp_path / ".runfold") == []
+
+
+@pytest.mark.fault(66)
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_read_at_the_side_of_runs_counts_as_missing(tmp_path, kind):
+    (tmp_path / ".runfold").mkdir()
+    make_odd(tmp_path / ".runfold" / "fetched", kind)
+    assert list_fetched(str(tmp_path), "s3://bucket/run") == frozenset()
+    make_odd(tmp_path / CONFIG_NAME, kind)
+    assert named_files(str(tmp_path), CONFIG_NAME) == set()
+    with pytest.raises(ValueError, match=CONFIG_NAME):
+        read_config(str(tmp_path / CONFIG_NAME))
+
+
+@pytest.mark.fault(66)
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_embedding_is_not_logged_over_an_odd_configuration(tmp_path, kind):
+    make_odd(tmp_path / CONFIG_NAME, kind)
+    with (
+        rf.SummaryWriter(tmp_path) as writer,
+        pytest.warns(UserWarning, match=r"cannot be read: .* The embedding was not logged"),
+    ):
+        writer.add_embedding([[1.0, 2.0], [3.0, 4.0]], tag="points")
+    assert writer.skipped == {"points": 1}
+
+
+@pytest.mark.fault(66)
+@pytest.mark.parametrize("kind", KINDS)
+def test_odd_files_in_the_state_folder_count_as_missing(tmp_path, kind):
+    folder = make_private(state_folder("views"))
+    service = tmp_path / "service.json"
+    write_json(str(service), {"port": 1})
+    assert read_json(str(service)) == {"port": 1}
+    make_odd(service, kind)
+    assert read_json(str(service)) is None
+    views = place_for(["runs"])
+    empty = load_views(views)
+    assert os.path.dirname(views) == folder
+    make_odd(Path(views), kind)
+    assert load_views(views) == empty
+    record_action("delete", str(tmp_path), how="python")
+    (action,) = read_actions()
+    assert action["action"] == "delete"
+    make_odd(Path(state_folder("audit.jsonl")), kind)
+    assert read_actions() == []
