@@ -64,7 +64,7 @@ def test_hidden_points_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "hidden" not in capsys.readouterr().out
 
 
-def test_folder_of_add_hparams_has_the_run_that_it_is_joined_to(
+def test_folder_of_add_hparams_is_part_of_its_run(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for run, rates in {"a": [0.1], "trials": [0.1, 0.2]}.items():
@@ -74,17 +74,16 @@ def test_folder_of_add_hparams_has_the_run_that_it_is_joined_to(
             events.value(values.hparams_start({"lr": rate}), 0, START)
             write(tmp_path / run / f"170000000{number}.25", events)
     assert main(["ls", str(tmp_path)]) == 0
-    head, *rows = (re.split("  +", line) for line in capsys.readouterr().out.splitlines())
-    assert head[:2] == ["run", "joined to"]
-    want = {"a": "-", "a/1700000000.25": "a", "trials": "-"}
-    # What contradicts each other is joined to nothing.
-    want |= {"trials/1700000000.25": "-", "trials/1700000001.25": "-"}
-    assert {run: owner for run, owner, *_ in rows} == want
+    _, *rows = (re.split("  +", line) for line in capsys.readouterr().out.splitlines())
+    # Folders that contradict each other are separate runs.
+    trials = ["trials", "trials/1700000000.25", "trials/1700000001.25"]
+    assert [(run, tags) for run, tags, *_ in rows] == [
+        ("a", "1 scalar, 1 hparams"),
+        *zip(trials, ["1 scalar", "1 hparams", "1 hparams"], strict=True),
+    ]
     assert main(["ls", "--json", "--where", "lr == 0.1", str(tmp_path / "a")]) == 0
-    runs = json.loads(capsys.readouterr().out)["runs"]
-    assert {run["run"]: run["joined_to"] for run in runs} == {".": None, "1700000000.25": "."}
-    assert main(["ls", str(tmp_path / "trials")]) == 0
-    assert "joined" not in capsys.readouterr().out
+    (run,) = json.loads(capsys.readouterr().out)["runs"]
+    assert (run["run"], run["files"], run["kinds"]) == (".", 2, {"scalar": 1, "hparams": 1})
 
 
 def test_json_is_strict_and_exact(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -99,7 +98,6 @@ def test_json_is_strict_and_exact(tmp_path: Path, capsys: pytest.CaptureFixture[
     problems = run.pop("problems")
     assert run == {
         "run": "a",
-        "joined_to": None,
         "path": str(tmp_path / "a"),
         "files": 1,
         "size": path.stat().st_size,

@@ -111,14 +111,14 @@ def test_hparams_of_torch_are_joined_to_their_run(tmp_path: Path):
         writer.add_scalar("loss", 0.5, 1)
         writer.add_hparams({"lr": 0.1, "model": "mlp"}, {"hparam/acc": 0.75})
     runs = rf.open(tmp_path)
-    assert len(runs) == 2
+    assert list(runs) == ["run"]
     for table in (runs.table(), runs.table(runs="run")):
         assert table["run"].tolist() == ["run"]
         assert table.iloc[0, 5:].to_dict() == {
             "lr": 0.1,
             "model": "mlp",
-            "hparam/acc": 0.75,
             "loss": 0.5,
+            "hparam/acc": 0.75,
         }
         assert table["status"].tolist() == ["finished"]
 

@@ -98,7 +98,7 @@ class Run(Frames):
         """The configuration as it was tracked, nested; otherwise the hparams."""
         from runfold.tables.story import read_config
 
-        return read_config(self._log, self._logdir.logs.values())
+        return read_config(self._log)
 
     @property
     def code(self) -> Code | None:
@@ -158,13 +158,7 @@ class Run(Frames):
         """What this run and another say, side by side; `.without_same()` has what differs."""
         from runfold.tables.difference import compare_runs
 
-        return compare_runs(
-            self._log,
-            other._log,
-            self._logdir.logs.values(),
-            other._logdir.logs.values(),
-            (self.name, other.name),
-        )
+        return compare_runs(self._log, other._log, (self.name, other.name))
 
     def _part(self, part: str) -> Any:
         from runfold.tables.story import read_part

@@ -84,6 +84,8 @@ class Runs(Frames, Collection, Mapping[str, Run]):
         if name not in self:
             if name in self._logdir.logs:
                 raise UnknownRun(f"Run '{escape(name)}' is not among those that were chosen.")
+            if part := self._logdir.explain_part(name):
+                raise UnknownRun(part)
             hint = did_you_mean(name, list(self))
             raise UnknownRun(f"No run '{escape(name)}'. {hint}".rstrip())
         return self._runs.setdefault(name, Run(self._logdir, self._logdir.logs[name]))
@@ -92,7 +94,9 @@ class Runs(Frames, Collection, Mapping[str, Run]):
         return name in self._logdir.logs and (self._names is None or name in self._names)
 
     def __iter__(self) -> Iterator[str]:
-        return filter(self.__contains__, self._logdir.logs)
+        if self._names is None:
+            return iter(self._logdir.logs)
+        return filter(self._names.__contains__, self._logdir.logs)
 
     def __len__(self) -> int:
         return len(self._logdir.logs) if self._names is None else sum(1 for _ in self)
@@ -169,7 +173,7 @@ class Runs(Frames, Collection, Mapping[str, Run]):
             output,
             partition=partition,
             overwrite=overwrite,
-            only=set(self),
+            only=self._logdir.folders_of(self),
             progress=self._logdir.progress,
         )
 
@@ -415,8 +419,10 @@ class Runs(Frames, Collection, Mapping[str, Run]):
         return [problem for log in self._logs(None) for problem in log.list_problems()]
 
     def _logs(self, runs: Names) -> list[RunLog]:
-        names = select(list(self), runs, noun="run")
-        logs = [self._logdir.logs[name] for name in names]
+        # Of one moment: a refresh in another thread may find that a run is gone.
+        every = self._logdir.logs
+        names = [name for name in every if self._names is None or name in self._names]
+        logs = [every[name] for name in select(names, runs, noun="run")]
         self._logdir.load(logs)
         return logs
 

@@ -43,8 +43,8 @@ def run(options: argparse.Namespace) -> int:
     """Print the problems."""
     from runfold.pack.load import open_logdir
 
-    # Values that a restart hides can be broken, too.
-    logdir = open_logdir(*options.logdirs, restarts="keep")
+    # Values that a restart, or a value in another folder of the run, hides can be broken too.
+    logdir = open_logdir(*options.logdirs, restarts="keep", join=False)
     try:
         problems = find_problems(logdir, options.strict)
     except BadLog as stop:

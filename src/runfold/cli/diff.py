@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     import argparse
 
     from runfold.cli.parser import Parser
-    from runfold.logdir.load import Logdir
     from runfold.logdir.log import RunLog
     from runfold.tables.difference import Difference, Entry, Final
 
@@ -80,9 +79,9 @@ def run(options: argparse.Namespace) -> int:
     if len(options.runs) not in (2, 3):
         raise CommandError("Two runs are compared: give two folders, or a logdir and two names.")
     *place, first, second = options.runs
-    a, logdir_a, log_a = open_run([*place, first], options.restarts)
-    b, logdir_b, log_b = open_run([*place, second], options.restarts)
-    found = compare_runs(log_a, log_b, logdir_a.logs.values(), logdir_b.logs.values(), (a, b))
+    a, log_a = open_run([*place, first], options.restarts)
+    b, log_b = open_run([*place, second], options.restarts)
+    found = compare_runs(log_a, log_b, (a, b))
     shown = found if options.all else found.without_same()
     if options.json:
         print_json(_describe(shown, (a, log_a), (b, log_b)))
@@ -94,8 +93,8 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def open_run(names: list[str], restarts: str = "session") -> tuple[str, Logdir, RunLog]:
-    """The run in a folder, or of a name in a logdir: what to call it, its logdir, its log."""
+def open_run(names: list[str], restarts: str = "session") -> tuple[str, RunLog]:
+    """The run in a folder, or of a name in a logdir: what to call it, and its log."""
     from runfold.pack.load import open_logdir, split_run
 
     label = names[-1].rstrip("/") or names[-1]
@@ -105,17 +104,19 @@ def open_run(names: list[str], restarts: str = "session") -> tuple[str, Logdir, 
     if not runs:
         raise CommandError(no_runs(path))
     if name:
+        if part := logdir.explain_part(name[0]):
+            raise UnknownRun(part)
         if name[0] not in logdir.logs:
             hint = did_you_mean(name[0], runs) or f"`runfold ls {as_typed(path)}` lists them."
             raise UnknownRun(f"No run '{escape(name[0])}' in {show_url(path)}. {hint}")
-        return label, logdir, logdir.logs[name[0]]
-    # A run may have runs below it, such as those that `add_hparams` of torch makes.
+        return label, logdir.logs[name[0]]
+    # A run may have runs below it, such as the trials of a sweep.
     if "." not in runs and len(runs) > 1:
         count = human_count(len(runs), "run")
         raise CommandError(
             f"There are {count} in {show_url(path)}: {human_list(runs)}. Give the folder of one."
         )
-    return label, logdir, logdir.logs["." if "." in runs else runs[0]]
+    return label, logdir.logs["." if "." in runs else runs[0]]
 
 
 def is_commit(said: object) -> bool:

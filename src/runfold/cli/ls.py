@@ -20,7 +20,6 @@ from runfold.text import escape, human_bytes, human_count, human_duration, human
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Mapping
 
     from runfold.cli.parser import Parser
     from runfold.logdir.load import Logdir
@@ -32,7 +31,7 @@ List runs and what is in them.
 One line for each run: its tags by kind, how many points they hold, over which
 steps and how long, the size of its event files, and how many problems they
 have. Where a restarted job logged points twice, the hidden ones are counted. A
-time-stamped folder of torch's `add_hparams` has the run that tables join it to.
+folder that torch's `add_hparams` made inside a run's folder is part of that run.
 
 Example:
   runfold ls --tags demo-runs
@@ -61,34 +60,21 @@ def run(options: argparse.Namespace) -> int:
     logs = choose_logs(logdir, options.where)
     logdir.load(logs)
     lines = [list_run(log) for log in logs]
-    owners = _find_owners(logdir, lines)
     if options.json:
-        print_json(_describe(logdir, lines, owners))
+        print_json(_describe(logdir, lines))
         return 0
     if lines and options.tags:
         _print_tags(logdir, lines)
     elif lines:
-        _print_runs(lines, owners)
+        _print_runs(lines)
     _print_totals(logdir, lines, options)
     return 0
 
 
-def _find_owners(logdir: Logdir, lines: list[RunLine]) -> dict[str, str]:
-    """The runs that those listed are joined to, by their names."""
-    # The import takes a tenth of the time of a short list.
-    if not any("hparams" in line.kinds for line in lines):
-        return {}
-    from runfold.tables.hparams import find_owners
-
-    return find_owners(logdir.logs[line.run] for line in lines)
-
-
-def _print_runs(lines: list[RunLine], owners: Mapping[str, str]) -> None:
+def _print_runs(lines: list[RunLine]) -> None:
     has_hidden = any(line.hidden for line in lines)
-    has_owners = any(line.run in owners for line in lines)
     columns = [
         Column("run", may_shrink=True),
-        *([Column("joined to", may_shrink=True)] if has_owners else []),
         Column("tags"),
         Column("points", is_number=True),
         *([Column("hidden", is_number=True)] if has_hidden else []),
@@ -100,7 +86,6 @@ def _print_runs(lines: list[RunLine], owners: Mapping[str, str]) -> None:
     rows = [
         [
             escape(line.run),
-            *([escape(owners.get(line.run, "-"))] if has_owners else []),
             _kinds(line),
             human_count(line.points),
             *([human_count(line.hidden)] if has_hidden else []),
@@ -112,9 +97,8 @@ def _print_runs(lines: list[RunLine], owners: Mapping[str, str]) -> None:
         for line in lines
     ]
     if not fits_window(columns, rows):
-        tags = 2 if has_owners else 1
         for row, line in zip(rows, lines, strict=True):
-            row[tags] = _kinds_in_short(line)
+            row[1] = _kinds_in_short(line)
     print_table(columns, rows)
 
 
@@ -183,14 +167,13 @@ def _kinds_in_short(line: RunLine) -> str:
     return f"{first} +{rest}" if others else first
 
 
-def _describe(logdir: Logdir, lines: list[RunLine], owners: Mapping[str, str]) -> dict[str, Any]:
+def _describe(logdir: Logdir, lines: list[RunLine]) -> dict[str, Any]:
     return {
         "paths": [mask_url(str(path)) for path in logdir.paths],
         "restarts": logdir.restarts,
         "runs": [
             {
                 "run": line.run,
-                "joined_to": owners.get(line.run),
                 "path": line.path,
                 "files": line.files,
                 "size": line.size,

@@ -62,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
 
     if len(options.run) > 2:
         raise CommandError("One run is restored: give its folder, or a logdir and its name.")
-    label, _, log = open_run(options.run)
+    label, log = open_run(options.run)
     code = read_code(log)
     for problem in log.late_problems:
         note(str(problem.in_run(label)))

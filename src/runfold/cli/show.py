@@ -88,6 +88,8 @@ def run(options: argparse.Namespace) -> int:
     logs = {log.name: log for log in choose_logs(logdir, options.where)}
     if logdir.logs and not logs:
         raise CommandError(none_fulfils(logdir, options.where))
+    if part := logdir.explain_part(options.names[0]):
+        raise UnknownRun(part)
     log, name = find_run(logs, options.logdir, options.names)
     tag = _tag_of(log, name)
     kind = find_kind(log, tag, options.kind)

@@ -203,8 +203,7 @@ def run(options: argparse.Namespace) -> int:
     if options.output:
         _write(table, options)
     if len(logs) < len(logdir.logs):
-        every = len(Overview(logdir.logs.values()))
-        note(f"{human_count(len(overview), 'run')} of {human_count(every)}.")
+        note(f"{human_count(len(logs), 'run')} of {human_count(len(logdir.logs))}.")
     tell_problems(logdir, logs, options.logdirs)
     return 0
 

@@ -6,7 +6,9 @@ What a restart hides is left out here, and counted.
 
 from __future__ import annotations
 
-from itertools import accumulate
+from collections import ChainMap
+from dataclasses import replace
+from itertools import accumulate, chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,13 +21,14 @@ from runfold.logdir.restarts import visible
 from runfold.logdir.series import Series
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from runfold.core.decoder import Points
     from runfold.core.tags import Tags
     from runfold.events.file import EventFile
+    from runfold.logdir.log import RunLog
 
 _FORM_KINDS = {
     Form.HISTOGRAM: "histogram",
@@ -105,6 +108,44 @@ def assemble_payloads(
         hidden = len(rows) - len(shown)
         assembled[kind, tag] = Payloads(kind, tag, items[shown], places[shown], sources, hidden)
     return assembled
+
+
+def join_series(
+    own: Mapping[str, Series], parts: Iterable[Mapping[str, Series]]
+) -> Mapping[str, Series]:
+    """The series of a run and of its parts; the first that has a tag counts."""
+    return _FirstOf(own, *parts)  # type: ignore[arg-type]  # nobody writes to it
+
+
+class _FirstOf(ChainMap[str, Series]):
+    """Mappings as one; unlike in a ChainMap, the first mapping's keys come first."""
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys(chain.from_iterable(self.maps)))
+
+
+def join_payloads(logs: Sequence[RunLog]) -> dict[tuple[str, str], Payloads]:
+    """The values of a run and of its parts; the first that has a kind and tag counts.
+
+    Of hparams all count: the parts of a run have them under the same tags.
+    """
+    joined: dict[tuple[str, str], Payloads] = {}
+    # One numbering for all files: the order of hparams is that of their files.
+    sources = [(file, file.rereads) for log in logs for file in log.files]
+    start = 0
+    for log in logs:
+        for key, payloads in log.own_payloads.items():
+            if key[0] == "hparams":
+                payloads = replace(
+                    payloads, files=payloads.files + np.int32(start), sources=sources
+                )
+                if key in joined:
+                    payloads = joined[key].followed_by(payloads)
+                joined[key] = payloads
+            else:
+                joined.setdefault(key, payloads)
+        start += len(log.files)
+    return joined
 
 
 def _is_story(tag: str) -> bool:

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING
 from runfold.errors import BadLog, LogdirNotFound
 from runfold.events.problems import Code, Problem
 from runfold.logdir.discover import Discovery, discover
+from runfold.logdir.join import Joins, find_families
 from runfold.logdir.log import RunLog
 from runfold.logdir.pause import pause_collector
 from runfold.logdir.progress import progress_bar
 from runfold.logdir.read import Reader
 from runfold.storage.address import mask_url
 from runfold.storage.places import Places
+from runfold.text import escape
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -41,22 +43,28 @@ class Changes:
 
     Attributes:
         runs: the names of the new ones.
+        gone: the names of the runs that are no longer listed.
         points: how many values more there are than before, hidden ones included.
         reread: files that turned out to be others than before.
         missing: files that are gone, though not those that were gone before.
     """
 
     runs: list[str] = field(default_factory=list)
+    gone: list[str] = field(default_factory=list)
     points: int = 0
     reread: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
 
     def __bool__(self) -> bool:
-        return bool(self.runs or self.points or self.reread or self.missing)
+        return bool(self.runs or self.gone or self.points or self.reread or self.missing)
 
 
 class Logdir:
-    """The runs below some paths. Found at once; read when asked for."""
+    """The runs below some paths. Found at once; read when asked for.
+
+    A folder that `add_hparams` made inside a run's folder is part of that run. With
+    `join` off, each such folder is a separate run.
+    """
 
     def __init__(
         self,
@@ -64,6 +72,7 @@ class Logdir:
         restarts: str = "session",
         strict: bool = False,
         progress: bool | None = None,
+        join: bool = True,
     ) -> None:
         self.paths = paths
         # What of them is a URL is read from its copy here.
@@ -76,8 +85,58 @@ class Logdir:
         self.sync()
         with pause_collector():
             found = self._discover()
-            self.logs = {name: self._make_log(run) for name, run in found.runs.items()}
+            # The log of every folder with event files, also of those that are parts of runs.
+            self._folders = {name: self._make_log(run) for name, run in found.runs.items()}
+        self._joins = Joins() if join else None
+        # The folders that may be parts, by run; until they are read, the list is open.
+        self._families = self._find_families()
+        self._logs = None if self._families else self._folders
         self._note(found.problems)
+
+    def _find_families(self) -> dict[str, list[str]]:
+        return {} if self._joins is None else find_families(self._folders)
+
+    @property
+    def logs(self) -> dict[str, RunLog]:
+        """The runs by name.
+
+        To know which folders are parts of a run, those that may be and their runs are read
+        now. A logdir without such folders reads nothing.
+        """
+        if self._logs is None:
+            with self._lock:
+                if self._logs is None:
+                    self._logs = self._join()
+        return self._logs
+
+    def _join(self) -> dict[str, RunLog]:
+        """The runs by name, with the folders that are parts of them."""
+        if not self._families or self._joins is None:
+            return self._folders
+        folders = self._folders
+        names = {*self._families, *(name for parts in self._families.values() for name in parts)}
+        self._read([folders[name] for name in names if not folders[name].is_loaded])
+        owners = self._joins.find(self._families, folders)
+        for run, family in self._families.items():
+            for name in family:
+                folders[name].rename(owners.get(name, name))
+            folders[run].join([folders[name] for name in family if owners.get(name) == run])
+        return {name: log for name, log in folders.items() if name not in owners}
+
+    def explain_part(self, name: str) -> str:
+        """The sentence for somebody who names a folder that is part of a run; otherwise empty."""
+        if name not in self._folders or name in self.logs:
+            return ""
+        owner = escape(self._folders[name].name)
+        return (
+            f"'{escape(name)}' is part of the run '{owner}': add_hparams made that folder"
+            f" inside the run's. Ask for '{owner}'."
+        )
+
+    def folders_of(self, runs: Iterable[str]) -> set[str]:
+        """The names of the folders that make up some runs."""
+        chosen = {id(one) for run in runs for one in (self.logs[run], *self.logs[run].parts)}
+        return {name for name, log in self._folders.items() if id(log) in chosen}
 
     def _note(self, problems: list[Problem]) -> None:
         """Keep what is wrong in the tree. Raises BadLog in strict mode."""
@@ -129,32 +188,42 @@ class Logdir:
             return self._refresh()
 
     def _refresh(self) -> Changes:
+        before = self.logs
         found = self._discover_again()
         self._note(found.problems)
-        changes = Changes()
+        loaded = [log for log in before.values() if log.is_loaded]
+        seen = [
+            (log.name, file, file.points, file.rereads) for log in loaded for file in log.all_files
+        ]
+        gone = {id(file) for _, file, _, _ in seen if _is_gone(file)}
+        self._update_folders(found)
+        self._read(loaded)
+        self._families = self._find_families()
+        self._logs = self._join()
+        loaded = [log for log in loaded if self._logs.get(log.name) is log]
+        self._refuse_problems(loaded)
+        files = [file for log in loaded for file in log.all_files]
+        seen = [one for one in seen if one[0] in self._logs]
+        return Changes(
+            runs=[name for name in self._logs if name not in before],
+            gone=[name for name in before if name not in self._logs],
+            points=sum(file.points for file in files) - sum(points for _, _, points, _ in seen),
+            reread=[file.path for _, file, _, rereads in seen if file.rereads > rereads],
+            missing=[file.path for file in files if _is_gone(file) and id(file) not in gone],
+        )
+
+    def _update_folders(self, found: Discovery) -> None:
+        folders = dict(self._folders)
         for name, run in found.runs.items():
-            if name in self.logs:
-                self.logs[name].update(run)
+            if name in folders:
+                folders[name].update(run)
             else:
-                self.logs[name] = self._make_log(run)
-                changes.runs.append(name)
+                folders[name] = self._make_log(run)
         # Back into the order in which TensorBoard lists them, those gone last.
         order = {name: number for number, name in enumerate(found.runs)}
-        self.logs = dict(
-            sorted(self.logs.items(), key=lambda entry: order.get(entry[0], len(order)))
+        self._folders = dict(
+            sorted(folders.items(), key=lambda entry: order.get(entry[0], len(order)))
         )
-        loaded = [log for log in self.logs.values() if log.is_loaded]
-        files = [file for log in loaded for file in log.files]
-        before = [(file.points, file.rereads, _is_gone(file)) for file in files]
-        self._read(loaded)
-        self._refuse_problems(loaded)
-        for file, (points, rereads, was_gone) in zip(files, before, strict=True):
-            changes.points += file.points - points
-            if file.rereads > rereads:
-                changes.reread.append(file.path)
-            if _is_gone(file) and not was_gone:
-                changes.missing.append(file.path)
-        return changes
 
     def _discover_again(self) -> Discovery:
         try:

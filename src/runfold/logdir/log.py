@@ -11,7 +11,7 @@ from runfold.core.tags import Tags
 from runfold.errors import BadLog, UnknownTag
 from runfold.events.file import EventFile
 from runfold.events.problems import Code, Problem
-from runfold.logdir.assemble import assemble_payloads, assemble_series
+from runfold.logdir.assemble import assemble_payloads, assemble_series, join_payloads, join_series
 from runfold.logdir.read import Reader
 from runfold.text import did_you_mean, escape, file_order
 
@@ -31,11 +31,15 @@ class RunLog:
 
     Reading happens at the first question and at `refresh`; what was asked for
     in between stays as it was.
+
+    `parts` are the folders that `add_hparams` made for the run (see `logdir/join.py`).
+    What they hold belongs to the run; `files` and `tags` are those of its own folder.
     """
 
     __slots__ = (
         "_names",
         "_numbers",
+        "_own_payloads",
         "_payloads",
         "_rereads",
         "_scalars",
@@ -46,6 +50,7 @@ class RunLog:
         "is_strict",
         "late_problems",
         "name",
+        "parts",
         "path",
         "restarts",
         "tags",
@@ -58,12 +63,14 @@ class RunLog:
         self.is_strict = is_strict
         self.config = found.config
         self.files: list[EventFile] = []
+        self.parts: list[RunLog] = []
         self.tags = Tags()
         self.is_loaded = False
         # What decoding a value found wrong, each once: known once asked for.
         self.late_problems: dict[Problem, None] = {}
         self._scalars: Mapping[str, Series] | None = None
         self._payloads: dict[tuple[str, str], Payloads] | None = None
+        self._own_payloads: dict[tuple[str, str], Payloads] | None = None
         self._names: list[str] = []
         self._numbers: dict[str, int] = {}
         self._versions: list[int] = []
@@ -90,22 +97,47 @@ class RunLog:
             if len(self.files) > 1:
                 self.files.sort(key=lambda file: file_order(file.path))
 
+    def rename(self, name: str) -> None:
+        """Give the log the name of the run that it is part of, or its own again."""
+        if name != self.name:
+            self.name = name
+            self._scalars = None
+
+    def join(self, parts: list[RunLog]) -> None:
+        """Make these folders the parts of this run, and no others. All must have been read."""
+        if parts != self.parts:
+            self.parts = parts
+            self._scalars = self._payloads = None
+            self._versions = [file.version for file in self.all_files]
+
+    @property
+    def all_files(self) -> list[EventFile]:
+        """The event files of the run and of its parts."""
+        if not self.parts:
+            return self.files
+        return [file for log in (self, *self.parts) for file in log.files]
+
     def read(self, reader: Reader) -> None:
         """Queue what is new in the run's files for reading; `settle` follows."""
         for file in self.files:
             reader.read(file)
+        for part in self.parts:
+            part.read(reader)
 
     def settle(self) -> None:
         """Let the next question see what was read, if anything was new."""
-        versions = [file.version for file in self.files]
+        for part in self.parts:
+            part.settle()
+        files = self.all_files
+        versions = [file.version for file in files]
         if not self.is_loaded or versions != self._versions:
-            self._scalars = self._payloads = None
+            self._scalars = self._payloads = self._own_payloads = None
         self._versions = versions
         self.is_loaded = True
         # What was wrong in a file that is another one now is no longer wrong.
         anew = {
             file.path: file.rereads
-            for file in self.files
+            for file in files
             if file.rereads > self._rereads.get(file.path, 0)
         }
         if anew:
@@ -137,16 +169,29 @@ class RunLog:
         """The scalar series by tag, in the order in which the tags first appear."""
         if self._scalars is None:
             self.load()
-            self._scalars = assemble_series(self.name, self.files, self.names, self.restarts)
+            own = self._assemble_scalars()
+            parts = [part.scalars for part in self.parts]
+            self._scalars = join_series(own, parts) if parts else own
         return self._scalars
+
+    def _assemble_scalars(self) -> Mapping[str, Series]:
+        return assemble_series(self.name, self.files, self.names, self.restarts)
 
     @property
     def payloads(self) -> dict[tuple[str, str], Payloads]:
         """All other values by kind and tag."""
         if self._payloads is None:
-            self.load()
-            self._payloads = assemble_payloads(self.files, self.names, self.tags, self.restarts)
+            own = self.own_payloads
+            self._payloads = join_payloads([self, *self.parts]) if self.parts else own
         return self._payloads
+
+    @property
+    def own_payloads(self) -> dict[tuple[str, str], Payloads]:
+        """The values in the run's own folder that are no scalars, by kind and tag."""
+        if self._own_payloads is None:
+            self.load()
+            self._own_payloads = assemble_payloads(self.files, self.names, self.tags, self.restarts)
+        return self._own_payloads
 
     def series(self, tag: str) -> Series:
         """The scalar series of a tag. Raises UnknownTag with the near ones."""
@@ -172,7 +217,11 @@ class RunLog:
         if len(self._numbers) < len(self.names):
             self._numbers = {name: number for number, name in enumerate(self.names)}
         number = self._numbers.get(tag)
-        return None if number is None else self.tags.metadata(number)
+        found = None if number is None else self.tags.metadata(number)
+        if found is None:
+            told = (part.metadata(tag) for part in self.parts)
+            found = next((one for one in told if one is not None), None)
+        return found
 
     def fetch(self, payloads: Payloads) -> Iterator[bytes]:
         """Yield the stored bytes of values, in their order."""
@@ -205,7 +254,7 @@ class RunLog:
     def size(self) -> int:
         """The size of the run's event files when last read, in bytes."""
         self.load()
-        return sum(file.size for file in self.files)
+        return sum(file.size for file in self.all_files)
 
     @property
     def points(self) -> int:
@@ -220,15 +269,21 @@ class RunLog:
 
     @property
     def wall_time_range(self) -> tuple[float, float]:
-        """The wall times of the first and the last event; NaN where there is none."""
+        """The wall times of the first and the last event; NaN where there is none.
+
+        The run's own folder decides: `add_hparams` may have been called much later.
+        """
         self.load()
-        times = [
-            time
-            for file in self.files
-            for time in (file.decoder.first_wall_time, file.decoder.last_wall_time)
-            if not math.isnan(time)
-        ]
-        return (min(times), max(times)) if times else (math.nan, math.nan)
+        for log in (self, *self.parts):
+            times = [
+                time
+                for file in log.files
+                for time in (file.decoder.first_wall_time, file.decoder.last_wall_time)
+                if not math.isnan(time)
+            ]
+            if times:
+                return min(times), max(times)
+        return math.nan, math.nan
 
     def list_problems(self) -> list[Problem]:
         """Everything wrong in the run's files, in the order of the files."""
@@ -246,6 +301,7 @@ class RunLog:
             if len(kinds) > 1 and (tag or "graph" not in kinds):
                 detail = f"tag '{escape(tag)}': {' and '.join(kinds)}"
                 found.append(Problem.of(Code.TWO_KINDS, self.path, detail=detail))
+        found += [problem for part in self.parts for problem in part.list_problems()]
         return [problem.in_run(self.name) for problem in found]
 
 

@@ -62,5 +62,14 @@ class Payloads:
         """Some of the values."""
         return replace(self, items=self.items[rows], files=self.files[rows])
 
+    def followed_by(self, other: Payloads) -> Payloads:
+        """These values and then others of the same kind, tag and sources."""
+        return replace(
+            self,
+            items=np.concatenate([self.items, other.items]),
+            files=np.concatenate([self.files, other.files]),
+            hidden=self.hidden + other.hidden,
+        )
+
     def __len__(self) -> int:
         return len(self.items)

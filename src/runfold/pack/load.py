@@ -27,16 +27,23 @@ class PackPlace(NamedTuple):
 
 
 def open_logdir(
-    *paths: StrPath, restarts: str = "session", strict: bool = False, progress: bool | None = None
+    *paths: StrPath,
+    restarts: str = "session",
+    strict: bool = False,
+    progress: bool | None = None,
+    join: bool = True,
 ) -> Logdir:
-    """The runs below some paths, whether they lie in event files or in packs."""
+    """The runs below some paths, whether they are in event files or in packs.
+
+    With `join` off, a folder of `add_hparams` is a separate run.
+    """
     kind = Logdir
     # What a URL stands for is known when it was fetched.
     if any(is_url(path) or find_packs(path) for path in paths):
         from runfold.pack.logdir import PackedLogdir
 
         kind = PackedLogdir
-    return kind(*paths, restarts=restarts, strict=strict, progress=progress)
+    return kind(*paths, restarts=restarts, strict=strict, progress=progress, join=join)
 
 
 def find_packs(path: StrPath) -> list[PackPlace]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from functools import cached_property
+from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
     from runfold.pack.index import StoredFile, StoredProblem
     from runfold.pack.logdir import PackedRun
     from runfold.pack.source import Pack
+
+
+_VERSIONS = count()
 
 
 class PackedPoints(Mapping[int, "Points"]):
@@ -85,11 +89,12 @@ class PackedFile:
 
     trouble = None
     rereads = 0
-    version = 0
 
     def __init__(
         self, pack: Pack, key: tuple[int, int], stored: StoredFile, folder: str, root: str
     ) -> None:
+        # Another one for each: a pack that took the place of another has other files.
+        self.version = next(_VERSIONS)
         self.path = os.path.join(folder, stored.name)
         self.size = stored.size
         self.columns = PackedColumns(pack, key, stored)
@@ -165,6 +170,7 @@ class PackedLog(RunLog):
     def __init__(self, found: PackedRun, restarts: str, is_strict: bool) -> None:
         super().__init__(found, restarts, is_strict)
         self._adopt()
+        self._versions = [file.version for file in self.files]
         self.is_loaded = True
 
     def _adopt(self) -> None:
@@ -190,17 +196,11 @@ class PackedLog(RunLog):
                 file.rereads += 1
             self._adopt()
             self._names, self._numbers, self.late_problems = [], {}, {}
-            self._scalars = self._payloads = None
+        for part in self.parts:
+            part.read(reader)
 
-    def settle(self) -> None:
-        """Do nothing: there is nothing new."""
-
-    @property
-    def scalars(self) -> Mapping[str, Series]:
-        """The scalar series by tag."""
-        if self._scalars is None:
-            self._scalars = PackedSeries(self)
-        return self._scalars
+    def _assemble_scalars(self) -> Mapping[str, Series]:
+        return PackedSeries(self)
 
     def read_config(self) -> list[embedding.StoredEmbedding]:
         """The embeddings that the projector configuration names; their files are not packed."""

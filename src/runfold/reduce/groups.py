@@ -13,7 +13,7 @@ import numpy as np
 
 from runfold.errors import CannotFold
 from runfold.reduce.folded import FILE_SUFFIX
-from runfold.tables.hparams import join_settings
+from runfold.tables.hparams import read_settings
 from runfold.text import did_you_mean, escape, human_count, human_list, natural_key, show_value
 
 if TYPE_CHECKING:
@@ -68,16 +68,10 @@ def make_groups(logs: Iterable[RunLog], by: By = None, search: Search = search_n
     name. A run for which one of them has no answer is left out, and said so;
     CannotFold is raised where no run has any. Patterns are looked for by `search`.
 
-    Folders that hold nothing but another run's hparams, as torch makes them,
-    and those that Runfold itself wrote, are no runs to fold.
+    Runs that Runfold itself wrote are not folded again.
     """
-    chosen, left_out = _choose(list(logs))
-    settings, parts = join_settings(chosen)
-    runs = [log for log in chosen if log.name not in parts]
-    if metrics := [log for log in chosen if log.name in parts and log.scalars]:
-        made = human_count(len(metrics), "folder")
-        tags = list(dict.fromkeys(tag for log in metrics for tag in log.scalars))
-        left_out.append(f"the metrics in {made} of add_hparams: {human_list(tags)}")
+    runs, left_out = _choose(list(logs))
+    settings = read_settings(runs)
     keys = [_key_function(one, runs, settings, search) for one in _each(by)]
     found: dict[tuple[tuple[str, str, str], ...], tuple[Key, list[RunLog]]] = {}
     keyless: dict[str, list[str]] = {}

@@ -45,7 +45,7 @@ async def where(request: Request) -> Response:
 
 
 def choose_runs(source: Source, asked: Condition) -> dict[str, list[str]]:
-    """The runs, parts of others among them. Raises BadExpression with the place."""
+    """The names of the runs. Raises BadExpression with the place."""
     return {"runs": list(source.runs().where(asked.condition))}
 
 

@@ -199,7 +199,8 @@ class Source:
         """What was read of each run's files, and whether they could be: one may be gone."""
         logs = self._runs._logdir.logs
         return {
-            name: [(file.version, file.trouble) for file in log.files] for name, log in logs.items()
+            name: [(file.version, file.trouble) for file in log.all_files]
+            for name, log in logs.items()
         }
 
     def _wrong(self) -> list[tuple[str, str]]:

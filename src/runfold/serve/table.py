@@ -118,10 +118,7 @@ _COUNTS: dict[str, Callable[[RunLog], int]] = {
 
 
 def _count(overview: Overview, count: Callable[[RunLog], int]) -> np.ndarray:
-    return np.array(
-        [sum(map(count, (log, *overview.parts.get(log.name, ())))) for log in overview.logs],
-        np.int64,
-    )
+    return np.array(list(map(count, overview.logs)), np.int64)
 
 
 def to_array(cells: Cells) -> pa.Array:

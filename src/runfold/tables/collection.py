@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from runfold.select import Names, select
+from runfold.select import Names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -40,13 +40,11 @@ class Collection:
     def _overview(
         self, runs: Names = None, better: Better | Mapping[str, Better] | None = None
     ) -> Overview:
-        """The rows of some runs, and the folders that hold their hparams."""
+        """The rows of some runs."""
         from runfold.logdir.pause import pause_collector
-        from runfold.tables.hparams import parent_of
         from runfold.tables.overview import Overview
 
-        chosen = set(select(list(self), runs, noun="run"))
-        logs = self._logs([name for name in self if name in chosen or parent_of(name) in chosen])
+        logs = self._logs(runs)
         with pause_collector():
             return Overview(logs, better, self._whole)
 
@@ -75,7 +73,7 @@ class Collection:
         `lr`. Other columns say what they hold first: `best val/loss`, `best_step
         val/loss`, `min val/loss`, `at 100 val/loss`; and so does one whose name an
         earlier column has: `last lr` beside an hparam `lr`. Other kinds are counted.
-        A folder that torch's `add_hparams` made is joined to its run.
+        A folder that torch's `add_hparams` made inside a run's folder is part of that run.
 
         Args:
             last: names and globs of scalar tags; True takes all but those that a

@@ -15,7 +15,7 @@ from runfold.tables.story import read_code, read_hparams, read_part, read_status
 from runfold.text import human_count
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from runfold.log.code import Code
     from runfold.logdir.log import RunLog
@@ -106,19 +106,10 @@ class Difference:
         )
 
 
-def compare_runs(
-    a: RunLog,
-    b: RunLog,
-    among_a: Iterable[RunLog] = (),
-    among_b: Iterable[RunLog] = (),
-    labels: tuple[str, str] = ("a", "b"),
-) -> Difference:
-    """Compare two runs; `among` are the logs where `add_hparams` may have put their hparams.
-
-    `labels` name the runs in unified diffs.
-    """
+def compare_runs(a: RunLog, b: RunLog, labels: tuple[str, str] = ("a", "b")) -> Difference:
+    """Compare two runs; `labels` name them in unified diffs."""
     code_a, code_b = read_code(a), read_code(b)
-    told_a, told_b = _tell(a, among_a, code_a), _tell(b, among_b, code_b)
+    told_a, told_b = _tell(a, code_a), _tell(b, code_b)
     if (told_a["configuration"] is None) != (told_b["configuration"] is None):
         for told in (told_a, told_b):
             if told["configuration"] is None:
@@ -158,9 +149,7 @@ def _texts(code: Code) -> dict[str, str]:
     return {UNCOMMITTED: code.diff, **script, **code.files}
 
 
-def _tell(
-    log: RunLog, among: Iterable[RunLog], code: Code | None
-) -> dict[str, dict[str, Any] | None]:
+def _tell(log: RunLog, code: Code | None) -> dict[str, dict[str, Any] | None]:
     """What a run says, part by part; None for a part that it says nothing of."""
     status = read_status(log)
     parts = {
@@ -175,7 +164,7 @@ def _tell(
         "status": {"state": status.state, "exit": status.exit},
     }
     for name, part in parts.items():
-        said = read_hparams(log, among) or None if part is None else read_part(log, part)
+        said = read_hparams(log) or None if part is None else read_part(log, part)
         if said is not None and not isinstance(said, dict):
             said = {name: said}
         told[name] = None if said is None else dict(name_leaves(said))

@@ -27,12 +27,8 @@ DUPLICATES = ("hparams", "content")
 
 
 def name_rows(overview: Overview, rows: Iterable[int]) -> list[str]:
-    """The runs of some rows, and the folders that are parts of them."""
-    names = []
-    for row in rows:
-        run = overview.runs[row]
-        names += [run, *(part.name for part in overview.parts.get(run, ()))]
-    return names
+    """The runs of some rows."""
+    return [overview.runs[row] for row in rows]
 
 
 def failed_runs(overview: Overview) -> list[int]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from typing import TYPE_CHECKING, Any
 
 from runfold.events.kinds.hparams import Experiment, SessionEnd, SessionStart
@@ -12,7 +11,7 @@ from runfold.tables.rows import Stored, decode_rows, fetched, objects
 from runfold.tables.scalars import categories
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from runfold.events.kinds.hparams import HParams
     from runfold.logdir.log import RunLog
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
     from runfold.tables.table import Table
 
     Selected = Iterable[tuple[RunLog, Payloads]]
-
-_TIME_STAMP = re.compile(r"[0-9]{9,}\.[0-9]+")
 
 
 def by_run(selected: Selected) -> dict[str, list[HParams]]:
@@ -49,15 +46,15 @@ def settings(said: Iterable[HParams]) -> dict[str, Any]:
     return merged
 
 
-def stored_in(log: RunLog) -> Iterator[tuple[RunLog, Payloads]]:
-    """Where the hparams of a run lie, as far as they can be read."""
-    for (kind, _), payloads in log.payloads.items():
+def stored_in(log: RunLog, is_own: bool = False) -> Iterator[tuple[RunLog, Payloads]]:
+    """The stored hparams of a run that can be read, or only those in its own folder."""
+    for (kind, _), payloads in (log.own_payloads if is_own else log.payloads).items():
         if kind == "hparams":
             yield log, payloads.readable()
 
 
 def read_settings(logs: Iterable[RunLog]) -> dict[str, dict[str, Any]]:
-    """The hparams of each run that has any, as its own files tell them."""
+    """The hparams of each run that has any."""
     said = by_run(pair for log in logs for pair in stored_in(log))
     return {run: settings(one) for run, one in said.items()}
 
@@ -70,56 +67,6 @@ def announced_metrics(log: RunLog) -> set[str]:
         if isinstance(one, Experiment)
         for metric in one.metrics
     }
-
-
-def parent_of(run: str) -> str | None:
-    """The run that a folder made by `add_hparams` is a part of; None for any other.
-
-    Such a folder is named by the time, as Python shows it.
-    """
-    folder, _, last = run.rpartition("/")
-    return (folder or ".") if _TIME_STAMP.fullmatch(last) else None
-
-
-def join_settings(logs: Iterable[RunLog]) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
-    """The hparams of each run that has any, and by their names the runs that are parts of another.
-
-    torch's and tensorboardX's `add_hparams` make a folder named by the time in
-    the run's own for each call; what is said there is said of the run. Where such
-    folders contradict each other or the run, each is a separate trial.
-    """
-    logs = list(logs)
-    found = read_settings(logs)
-    names = {log.name for log in logs}
-    families: dict[str, list[str]] = {}
-    for run in found:
-        parent = parent_of(run)
-        if parent in names:
-            families.setdefault(parent, []).append(run)
-    parts: dict[str, str] = {}
-    for parent, runs in families.items():
-        if not _contradict([found.get(parent, {}), *(found[run] for run in runs)]):
-            parts |= dict.fromkeys(runs, parent)
-    for run, parent in parts.items():
-        found.setdefault(parent, {}).update(found[run])
-    return found, parts
-
-
-def find_owners(logs: Iterable[RunLog]) -> dict[str, str]:
-    """By their names the runs that are parts of another, as `join_settings` has them."""
-    logs = list(logs)
-    # Whoever has none does not pay for a look at the hparams.
-    return join_settings(logs)[1] if any(parent_of(log.name) for log in logs) else {}
-
-
-def _contradict(all_settings: Iterable[Mapping[str, Any]]) -> bool:
-    """Whether any two give one hparam different values."""
-    merged: dict[str, Any] = {}
-    for own in all_settings:
-        for name, value in own.items():
-            if merged.setdefault(name, value) != value and value == value:
-                return True
-    return False
 
 
 def long_frame(selected: Selected) -> Table:

@@ -80,7 +80,7 @@ def list_run(log: RunLog) -> RunLine:
     return RunLine(
         run=log.name,
         path=log.path,
-        files=len(log.files),
+        files=len(log.all_files),
         size=log.size,
         start=start,
         duration=end - start if not math.isnan(start) else math.nan,

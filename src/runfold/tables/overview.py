@@ -6,7 +6,6 @@ scalars is imported by the first run that holds more.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +19,7 @@ from runfold.select import match_glob
 from runfold.tables.columns import AT, COUNTED, Column, Known
 from runfold.tables.curves import Curves
 from runfold.tables.direction import LOWER, find_direction
-from runfold.tables.hparams import join_settings
+from runfold.tables.hparams import read_settings
 from runfold.text import escape
 
 if TYPE_CHECKING:
@@ -44,10 +43,6 @@ _NONE: dict[str, Any] = {}
 class Overview:
     """Many runs that were read, a row each.
 
-    A run into whose time-stamped sub-folders `add_hparams` of torch put its hparams
-    and final metrics is one row with them, under its own name. Where the sub-folders
-    contradict each other or the run, each is a separate trial and row.
-
     `better` says which way a tag is better, for all or by name or glob; by default
     the tag's name tells. `whole` gives all runs of the logdir where these are some.
     """
@@ -58,14 +53,10 @@ class Overview:
         better: Better | Mapping[str, Better] | None = None,
         whole: Callable[[], Overview] | None = None,
     ) -> None:
-        by_name = {log.name: log for log in logs}
+        self.logs = list(logs)
         self._better = better
         self._whole = whole
-        self._own, joined = join_settings(by_name.values())
-        self.parts: dict[str, list[RunLog]] = {}
-        for part, run in joined.items():
-            self.parts.setdefault(run, []).append(by_name[part])
-        self.logs = [log for name, log in by_name.items() if name not in joined]
+        self._own = read_settings(self.logs)
         self._curves: dict[str, Curves] = {}
 
     def __len__(self) -> int:
@@ -80,10 +71,6 @@ class Overview:
     def whole(self) -> Overview:
         """All runs of the logdir: a name that none of these has may be one of theirs."""
         return self._whole() if self._whole else self
-
-    def parts_of(self, log: RunLog) -> list[RunLog]:
-        """The run of a row, and the folders that were joined to it."""
-        return [log, *self.parts.get(log.name, ())]
 
     @cached_property
     def known(self) -> Known:
@@ -111,26 +98,15 @@ class Overview:
 
     @cached_property
     def statuses(self) -> list[RunStatus]:
-        """How each run fares; of one that does not say, what a part of it says."""
-        found = []
-        for log in self.logs:
-            status = _read_status(log)
-            for part in self.parts.get(log.name, ()):
-                if status.state == "unknown":
-                    # The part began when `add_hparams` was called, often at the very end.
-                    status = replace(_read_status(part), started=status.started)
-            found.append(status)
-        return found
+        """How each run fares."""
+        return [_read_status(log) for log in self.logs]
 
     @cached_property
     def _series(self) -> dict[str, tuple[list[int], list[Series]]]:
         """The rows that have points of a tag, and the points."""
         found: dict[str, tuple[list[int], list[Series]]] = {}
         for row, log in enumerate(self.logs):
-            scalars = log.scalars
-            for part in self.parts.get(log.name, ()):
-                scalars = {**part.scalars, **scalars}
-            for tag, series in scalars.items():
+            for tag, series in log.scalars.items():
                 if tag not in found:
                     found[tag] = [], []
                 if series.steps.size:
@@ -177,7 +153,7 @@ class Overview:
         if what in ("start", "duration"):
             return self._times[what == "duration"]
         if what == "points":
-            return [sum(one.points for one in self.parts_of(log)) for log in self.logs]
+            return [log.points for log in self.logs]
         if what == "steps":
             return self._last_steps
         if what == "hparam":
@@ -226,7 +202,6 @@ class Overview:
             own = [tag for tag, series in log.scalars.items() if series.steps.size]
             own += [tag for (_, tag), payloads in log.payloads.items() if len(payloads)]
             own += [tag.removesuffix(_TEXT_SUMMARY) for tag in own if tag.endswith(_TEXT_SUMMARY)]
-            own += [tag for part in self.parts.get(log.name, ()) for tag in part.scalars]
             found.append(own)
         return found
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,6 @@ from runfold.tables.arrays import (
     text_array,
 )
 from runfold.tables.columns import Column
-from runfold.tables.hparams import find_owners, parent_of
 from runfold.tables.overview import Overview
 from runfold.tables.schema import EDGES, TOTALS, schema_of
 from runfold.tables.values import ROWS
@@ -82,16 +81,8 @@ def build_table(table: str, source: Source, need: Need) -> Iterator[pa.Table]:
 
 
 def _logs(source: Source, need: Need) -> list[RunLog]:
-    """The runs that may be needed; each with the folders that may be parts of it."""
-    names = set(source.names)
-    wholes = {name: _whole(name, names) for name in source.names}
-    wanted = {whole for name, whole in wholes.items() if need.keeps("run", utf8(name))}
-    return source.read([name for name, whole in wholes.items() if whole in wanted])
-
-
-def _whole(name: str, names: set[str]) -> str:
-    parent = parent_of(name)
-    return parent if parent in names else name
+    """The runs that may be needed."""
+    return source.read([name for name in source.names if need.keeps("run", utf8(name))])
 
 
 def _runs(source: Source, need: Need) -> Made:
@@ -104,12 +95,11 @@ def _runs(source: Source, need: Need) -> Made:
         return overview.cells(Column(name))
 
     def count(name: str) -> pa.Array:
-        totals = [sum(getattr(one, name) for one in lines) for lines in listed()]
-        return number_array(totals, np.int64)
+        return number_array([getattr(line, name) for line in listed()], np.int64)
 
     @cache
-    def listed() -> list[list[RunLine]]:
-        return [[list_run(one) for one in overview.parts_of(log)] for log in overview.logs]
+    def listed() -> list[RunLine]:
+        return [list_run(log) for log in overview.logs]
 
     return len(overview), {
         "run": lambda: name_array(overview.runs),
@@ -128,27 +118,21 @@ def _runs(source: Source, need: Need) -> Made:
 
 def _scalars(source: Source, need: Need) -> Iterator[Made]:
     """One row a point."""
-    logs = _logs(source, need)
-    owners = find_owners(logs)
-    found: dict[tuple[str, str], Series] = {}
-    # A run's own points come first: of a tag that both have a part tells nothing new.
-    for log in sorted(logs, key=lambda log: log.name in owners):
-        for tag, one in log.scalars.items():
-            if need.keeps("tag", utf8(tag)):
-                found.setdefault((owners.get(log.name, log.name), tag), one)
-    part: dict[tuple[str, str], Series] = {}
+    part: list[Series] = []
     size = 0
-    for key, one in found.items():
-        if part and size + len(one) > _PART:
-            yield _points(part)
-            part, size = {}, 0
-        part[key] = one
-        size += len(one)
+    for log in _logs(source, need):
+        for tag in log.scalars:
+            if need.keeps("tag", utf8(tag)):
+                one = log.scalars[tag]
+                if part and size + len(one) > _PART:
+                    yield _points(part)
+                    part, size = [], 0
+                part.append(one)
+                size += len(one)
     yield _points(part)  # also of none: a table without rows has columns
 
 
-def _points(found: dict[tuple[str, str], Series]) -> Made:
-    series = list(found.values())
+def _points(series: list[Series]) -> Made:
     lengths = [len(one) for one in series]
 
     def join(name: str, dtype: type) -> Any:
@@ -156,8 +140,8 @@ def _points(found: dict[tuple[str, str], Series]) -> Made:
         return number_array(np.concatenate(pieces), dtype)
 
     return sum(lengths), {
-        "run": lambda: name_array([run for run, _ in found], lengths),
-        "tag": lambda: name_array([tag for _, tag in found], lengths),
+        "run": lambda: name_array([one.run for one in series], lengths),
+        "tag": lambda: name_array([one.tag for one in series], lengths),
         "step": lambda: join("steps", np.int64),
         "wall_time": lambda: join("wall_times", np.float64),
         "value": lambda: join("values", np.float64),
@@ -254,15 +238,12 @@ _BUILDERS: dict[str, Callable[[Source, Need], Made]] = {
 
 def _rows(kind: str, source: Source, need: Need) -> Iterator[Row[Any]]:
     """The stored values of a kind, decoded."""
-    logs = _logs(source, need)
-    owners = find_owners(logs)
-    for row in ROWS[kind](
+    return ROWS[kind](
         (log, payloads.readable())
-        for log in logs
+        for log in _logs(source, need)
         for (found, tag), payloads in log.payloads.items()
         if found == kind and need.keeps("tag", utf8(tag))
-    ):
-        yield replace(row, run=owners[row.run]) if row.run in owners else row
+    )
 
 
 def _places(rows: Sequence[Row[Any]]) -> dict[str, Callable[[], Any]]:

@@ -27,8 +27,6 @@ from runfold.tables import hparams
 from runfold.tables.rows import Stored, decode_rows, fetched
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from runfold.logdir.log import RunLog
     from runfold.logdir.payloads import Payloads
     from runfold.tables.table import Table
@@ -113,17 +111,15 @@ def read_code(log: RunLog) -> Code | None:
     return Code(**said, diff=diff or "", files=files or {})
 
 
-def read_config(log: RunLog, logs: Iterable[RunLog] = ()) -> dict[str, Any]:
+def read_config(log: RunLog) -> dict[str, Any]:
     """The configuration as it was tracked; of a run without one, what `read_hparams` gives."""
     config: dict[str, Any] | None = read_part(log, story.CONFIG)
-    return read_hparams(log, logs) if config is None else config
+    return read_hparams(log) if config is None else config
 
 
-def read_hparams(log: RunLog, logs: Iterable[RunLog] = ()) -> dict[str, Any]:
-    """The run's hparams, also from the folders that `add_hparams` of torch made among `logs`."""
-    parts = [one for one in logs if hparams.parent_of(one.name) == log.name]
-    found, _ = hparams.join_settings([log, *parts])
-    return found.get(log.name, {})
+def read_hparams(log: RunLog) -> dict[str, Any]:
+    """The hparams of a run."""
+    return hparams.read_settings([log]).get(log.name, {})
 
 
 def read_status(log: RunLog) -> RunStatus:
@@ -132,10 +128,14 @@ def read_status(log: RunLog) -> RunStatus:
     if words:
         return tell_status(words, log.path, time.time(), log.last_sign)
     state, ended = "unknown", None
-    for one in hparams.by_run(hparams.stored_in(log)).get(log.name, []):
-        if isinstance(one, SessionEnd):
-            # 0 is what protobuf gives for a time that torch did not set.
-            state, ended = _STATES.get(one.status, "unknown"), one.end_time or None
+    # `add_hparams` of torch calls every session a success: the run's own folder comes first.
+    for folder in (log, *log.parts):
+        for one in hparams.by_run(hparams.stored_in(folder, is_own=True)).get(log.name, []):
+            if isinstance(one, SessionEnd):
+                # 0 is what protobuf gives for a time that torch did not set.
+                state, ended = _STATES.get(one.status, "unknown"), one.end_time or None
+        if state != "unknown":
+            break
     first, _ = log.wall_time_range
     return RunStatus(state, None if math.isnan(first) else first, ended)
 

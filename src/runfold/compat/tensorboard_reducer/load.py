@@ -92,7 +92,7 @@ def load_tb_events(
 def _read_scalars(folder: str) -> Mapping[str, Series]:
     """The series of a run by tag; none where the folder itself holds no event file."""
     # Every point on disk: what a restarted job logged again counts as duplicate steps.
-    logdir = Logdir(folder, restarts="keep", progress=False)
+    logdir = Logdir(folder, restarts="keep", progress=False, join=False)
     log = logdir.logs.get(os.curdir)
     problems = logdir.problems + (log.list_problems() if log else [])
     if problems:
