@@ -119,3 +119,21 @@ def test_a_refusal_is_in_the_audit_log(logdir, capsys):
     (action,) = read_actions()
     assert (action["action"], action["outcome"]) == ("stop", "refused")
     assert "it is finished" in action["why"]
+
+
+@pytest.mark.fault(74)
+def test_what_a_heartbeat_says_cannot_reach_the_terminal_raw(logdir, capsys):
+    evil = "\x1b]0;owned\x07\x1b[2J"
+    with rf.track(logdir / "a", code=False, system=False):
+        pass
+    place = logdir / "a" / ".runfold" / "heartbeat"
+    beat = json.loads(place.read_text())
+    place.write_text(json.dumps({**beat, "state": evil}))
+    status, out, err = said(capsys, "a")
+    assert (status, out) == (2, "")
+    assert "it is \\x1b]0;owned\\x07\\x1b[2J." in err
+    place.write_text(json.dumps({**beat, "state": "running", "host": evil, "pids": "elsewhere"}))
+    status, out, err = said(capsys, "a", "--kill")
+    assert (status, out) == (2, "")
+    assert "It runs on \\x1b]0;owned\\x07\\x1b[2J." in err
+    assert "\x1b" not in err

@@ -14,6 +14,7 @@ from trainings import DEAF, OBEDIENT, STUBBORN, training
 import runfold as rf
 from runfold.edit.alive import is_alive
 from runfold.errors import CannotStop, LogdirNotFound
+from runfold.log import process as process_module
 from runfold.log.control import Control, request_stop
 from runfold.log.process import RunProcess, started_at
 from runfold.log.stopping import kill_run, look_at_stop, stop_run, why_not_kill
@@ -115,11 +116,48 @@ def test_a_process_that_got_the_number_of_a_run_s_is_never_touched(folder):
             RunProcess(str(folder), json.loads((folder / ".runfold/heartbeat").read_text()))
         # And where a folder makes up even when it was started.
         change_beat(folder, pid=other.pid, born=started_at(other.pid))
-        with pytest.raises(CannotStop, match="writes nothing there"):
+        with pytest.raises(CannotStop, match="has no event file of the run open"):
             stop_run(folder, kill=True)
         assert not (folder / ".runfold" / "stop").exists()
         assert other.poll() is None
         other.communicate(b"\n")
+
+
+@pytest.mark.fault(74)
+@pytest.mark.parametrize(
+    ("name", "mode"),
+    [("events.out.tfevents.1", "rb"), ("notes.txt", "wb"), (".runfold/heartbeat", "rb")],
+)
+def test_a_process_that_only_has_a_file_of_the_folder_open_is_never_touched(folder, name, mode):
+    code = f"file = open({name!r}, {mode!r}); print('open', flush=True); input()"
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with training(folder):
+        (folder / "events.out.tfevents.1").write_bytes(b"")
+        with subprocess.Popen([sys.executable, "-c", code], cwd=folder, **pipes) as other:
+            assert other.stdout.readline() == b"open\n"
+            change_beat(folder, pid=other.pid, born=started_at(other.pid))
+            with pytest.raises(CannotStop, match=r"has no event file .* was left alone"):
+                stop_run(folder, kill=True)
+            with pytest.raises(CannotStop, match=r"has no event file .* was left alone"):
+                kill_run(str(folder))
+            assert other.poll() is None
+            other.communicate(b"\n")
+
+
+@pytest.mark.fault(74)
+def test_a_heartbeat_that_another_user_wrote_ends_no_process(folder, monkeypatch):
+    with training(folder) as process:
+        if os.geteuid() == 0:
+            os.chown(folder / ".runfold" / "heartbeat", 65534, -1)
+        else:
+            owner = {str(folder / ".runfold" / "heartbeat"): 65534}
+            real = process_module._owner_of
+            monkeypatch.setattr(
+                process_module, "_owner_of", lambda path: owner.get(path) or real(path)
+            )
+        with pytest.raises(CannotStop, match=r"Another user .* may be forged"):
+            stop_run(folder, kill=True)
+        assert process.poll() is None
 
 
 @pytest.mark.parametrize(

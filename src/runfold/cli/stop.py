@@ -147,7 +147,7 @@ class _Job:
                 " or end it with --kill."
             )
         elif self.stop is not None and self.stop.is_over and not self.options.json:
-            print(f"{escape(self.name)}: {self.stop.state}")
+            print(f"{escape(self.name)}: {escape(self.stop.state)}")
 
     def describe(self) -> dict[str, Any]:
         """What a program is told."""

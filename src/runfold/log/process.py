@@ -10,6 +10,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from runfold.errors import CannotStop
+from runfold.storage.choice import HEARTBEAT, is_event_file
+from runfold.text import escape
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -71,9 +73,10 @@ def started_at(pid: int) -> int | None:
 class RunProcess:
     """The process that writes a run, of this machine, and no other.
 
-    What a folder tells may be made up: so the process must have been started when the
-    folder says, and have a file of the folder open. From then on it is held by a
-    handle, which stands for it alone, even after its number went to another.
+    Whoever may write to the folder can forge its heartbeat. So the process must have
+    been started when the heartbeat says, and must have an event file of the folder open
+    for writing that belongs to the heartbeat's owner. From then on it is held by a
+    handle, which stands for it alone, even after its number went to another process.
     """
 
     def __init__(self, folder: str, told: Mapping[str, Any]) -> None:
@@ -100,13 +103,24 @@ class RunProcess:
         if not self.is_there():
             raise CannotStop(f"Its process {self.pid} is gone.")
         try:
-            opened = [os.path.dirname(one.path) for one in psutil.Process(self.pid).open_files()]
+            written = [one.path for one in psutil.Process(self.pid).open_files() if _writes(one)]
         except psutil.AccessDenied:
-            raise CannotStop(f"Its process {self.pid} belongs to somebody else.") from None
+            raise CannotStop(f"Its process {self.pid} belongs to another user.") from None
         except psutil.Error:
             raise CannotStop(f"Its process {self.pid} is gone.") from None
-        if os.path.realpath(folder) not in map(os.path.realpath, opened):
-            raise CannotStop(f"The process {self.pid}, which it names, writes nothing there.")
+        home = os.path.realpath(folder)
+        events = [path for path in written if os.path.realpath(os.path.dirname(path)) == home]
+        if not events:
+            raise CannotStop(
+                f"Process {self.pid}, named in the run's folder, has no event file of the run open "
+                "for writing. It may be another program, and was left alone."
+            )
+        beat = os.path.join(folder, HEARTBEAT)
+        if not {_owner_of(beat)} & set(map(_owner_of, events)) - {None}:
+            raise CannotStop(
+                f"Another user than that of process {self.pid} wrote the heartbeat in the run's "
+                "folder. It may be forged, and the process was left alone."
+            )
 
     def __enter__(self) -> Self:
         return self
@@ -172,12 +186,26 @@ class RunProcess:
         except ProcessLookupError:
             pass
         except PermissionError:
-            raise CannotStop(f"Its process {self.pid} belongs to somebody else.") from None
+            raise CannotStop(f"Its process {self.pid} belongs to another user.") from None
+
+
+def _writes(file: Any) -> bool:
+    """Whether a process has an event file open for writing."""
+    # Only Linux reports how a file was opened.
+    flags = getattr(file, "flags", os.O_RDWR)
+    return is_event_file(os.path.basename(file.path)) and flags & os.O_ACCMODE != os.O_RDONLY
+
+
+def _owner_of(path: str) -> int | None:
+    try:
+        return os.lstat(path).st_uid
+    except OSError:
+        return None
 
 
 def _tell_elsewhere(told: Mapping[str, Any]) -> str:
-    host = str(told.get("host") or "")
-    if host == os.uname().nodename:
+    host = escape(str(told.get("host") or ""))
+    if host == escape(os.uname().nodename):
         return f"It runs in another container of {host}."
     return f"It runs on {host}." if host else "Its folder does not tell where it runs."
 

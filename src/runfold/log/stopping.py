@@ -25,6 +25,7 @@ from runfold.log.process import RunProcess
 from runfold.log.status import ALIVE, HEARTBEAT, read_status
 from runfold.storage.address import show_url
 from runfold.storage.places import fetch, find_origin, refresh_copy
+from runfold.text import escape
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -248,4 +249,4 @@ def _await_end(folder: str, now: Stop, grace: float, tell: Callable[[Stop], obje
 def _tell_end(state: str) -> str:
     if state == "crashed":
         return "the run crashed: its process is gone, or nothing was heard of it for a minute."
-    return f"the run does not run any more; it is {state}."
+    return f"the run does not run any more; it is {escape(state)}."
