@@ -1,6 +1,7 @@
 """Folded runs made by hand, for tests of what is drawn of them."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -37,3 +38,10 @@ def seeds(*groups: str, tags: Sequence[str] = ("loss",), size: int = 20, runs: i
             for tag in tags
         )
     )
+
+
+def ended_early(counts: Sequence[int], group: str = "lr=1", tag: str = "loss") -> Folded:
+    """One group whose number of runs changes along the steps 0, 10, 20, ..."""
+    size = len(counts)
+    one = curve(tag, {"mean": np.linspace(2, 1, size), "std": np.full(size, 0.1)})
+    return fold((group, replace(one, counts=np.array(counts))))

@@ -118,7 +118,7 @@ def test_nothing_and_too_much_are_refused() -> None:
 
 def test_runs_are_counted_where_a_tag_has_fewer() -> None:
     few, all_ = curve("a", {"mean": [1.0]}, runs=2), curve("b", {"mean": [1.0]}, runs=5)
-    assert make_sheet(fold(("g", few), ("g", all_))).groups == {"g": "g (n=2..5)"}
+    assert make_sheet(fold(("g", few), ("g", all_))).groups == {"g": "g (n=2-5)"}
     assert make_sheet(fold(("", all_))).groups == {"": "5 runs"}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from runfold.errors import CannotFold, UnknownTag
 from runfold.reduce.folded import Curve, Folded, Group
@@ -86,6 +86,7 @@ class Reduced(Folded):
         title: str | None = None,
         legend: bool = True,
         size: tuple[float, float] | None = None,
+        fewer_runs: Literal["dash", "hide", "plain"] = "dash",
     ) -> Figure:
         """A figure with a line and a band for each group; several tags make a grid.
 
@@ -100,6 +101,9 @@ class Reduced(Folded):
             title: above all.
             legend: whether to name the groups.
             size: of the figure, in inches.
+            fewer_runs: how to draw the parts where only some runs of a group have a
+                value, because others ended early: "dash", "hide", or "plain" as
+                elsewhere.
         """
         from runfold.plot.figure import plot_folded
 
@@ -114,6 +118,7 @@ class Reduced(Folded):
             title=title,
             legend=legend,
             size=size,
+            fewer_runs=fewer_runs,
         )
 
     def to_tensorboard(

@@ -89,6 +89,14 @@ def add_arguments(parser: Parser) -> None:
         metavar="WEIGHT",
         help="TensorBoard's smoothing, from 0 to below 1, of line and band alike. Default: 0.",
     )
+    parser.add_argument(
+        "--fewer-runs",
+        choices=("dash", "hide", "plain"),
+        default="dash",
+        metavar="HOW",
+        help="How to draw the parts where only some runs of a group have a value, because others"
+        " ended early: 'dash', 'hide', or 'plain' as elsewhere. Default: dash.",
+    )
     for axis in "xy":
         parser.add_argument(
             f"--log-{axis}", action="store_true", help=f"A logarithmic {axis}-axis. Default: off."
@@ -130,6 +138,7 @@ def _save(options: argparse.Namespace) -> None:
             smooth=options.smooth,
             log_x=options.log_x,
             log_y=options.log_y,
+            fewer_runs=options.fewer_runs,
         )
         save_figure(figure, options.output, options.overwrite)
     print(escape(options.output))
@@ -148,6 +157,7 @@ def _show(options: argparse.Namespace) -> None:
         weight=options.smooth,
         log_x=options.log_x,
         log_y=options.log_y,
+        fewer_runs=options.fewer_runs,
     )
     print("\n\n".join("\n".join(_draw(sheet, panel)) for panel in sheet.panels))
     _tell(folded, sheet.notes)

@@ -49,7 +49,10 @@ def draw_curves(
     columns = max(width - margin - 2, 10)
     is_marked = not has_braille or (not paints and len(strokes) > 1)
     per_row, per_column = (1, 1) if is_marked else (4, 2)
-    dots = [_draw(stroke, frame, height * per_row, columns * per_column) for stroke in strokes]
+    dots = [
+        _draw(stroke, frame, height * per_row, columns * per_column, per_column)
+        for stroke in strokes
+    ]
     lines, bands = (np.array(part) for part in zip(*dots, strict=True))
     drawn = _characters(lines, bands, marks) if is_marked else _braille(lines, bands, paints)
     side, corner, edge = "│└─" if has_braille else "|+-"
@@ -148,9 +151,9 @@ def _below(first: str, label: str, last: str, columns: int) -> str:
 
 
 def _draw(
-    stroke: Stroke, frame: _Frame, rows: int, columns: int
+    stroke: Stroke, frame: _Frame, rows: int, columns: int, per_column: int
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """The dots of the line, and those of its band."""
+    """The dots of the line, and those of its band; a character has `per_column` columns."""
     line, band = np.zeros((2, rows, columns), np.bool_)
     finite = np.isfinite(stroke.y)
     if not finite.any():
@@ -162,6 +165,8 @@ def _draw(
     places, parts = places[order], parts[order]
     levels = frame.levels(stroke.y[finite][order], rows)
     _draw_line(line, places, levels, parts)
+    if stroke.fewer is not None:
+        _dash(line, places, stroke.fewer[finite][order], parts, per_column)
     if stroke.lower is not None and stroke.upper is not None:
         lower, upper = stroke.lower[finite][order], stroke.upper[finite][order]
         known = np.isfinite(lower) & np.isfinite(upper)
@@ -186,6 +191,27 @@ def _draw_line(
         start, before = starts[number], ends[number - 1]
         if number and parts[start] == parts[before]:
             _connect(canvas, columns[number - 1], levels[before], column, levels[start])
+
+
+def _dash(
+    canvas: NDArray[np.bool_],
+    places: NDArray[np.intp],
+    fewer: NDArray[np.bool_],
+    parts: NDArray[np.intp],
+    per_column: int,
+) -> None:
+    """Leave out every third character of the line where it has fewer runs."""
+    columns = canvas.shape[1]
+    is_between = fewer[:-1] | fewer[1:]
+    begun = np.bincount(places[:-1][is_between], minlength=columns)
+    ended = np.bincount(places[1:][is_between] + 1, minlength=columns + 1)[:columns]
+    is_dashed = np.cumsum(begun - ended) > 0
+    # A point alone would be lost.
+    joined = parts[1:] == parts[:-1]
+    is_alone = ~(np.r_[False, joined] | np.r_[joined, False])
+    is_dashed[places[is_alone | ~fewer]] = False
+    characters = np.arange(columns) // per_column
+    canvas[:, is_dashed & (characters % 3 == 2)] = False
 
 
 def _connect(canvas: NDArray[np.bool_], x0: int, y0: int, x1: int, y1: int) -> None:

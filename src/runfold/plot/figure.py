@@ -49,6 +49,7 @@ def plot_folded(
     title: str | None = None,
     legend: bool = True,
     size: tuple[float, float] | None = None,
+    fewer_runs: str = "dash",
 ) -> Figure:
     """A figure with a panel for each tag, by name or glob; or with one tag on the axes given.
 
@@ -64,12 +65,18 @@ def plot_folded(
     are warned of. NaN is a gap, and a point alone a dot. Of very many points,
     those are drawn that can be told apart in print.
 
+    Where fewer runs of a group have a value than elsewhere, because some ended
+    early, the line is dashed and a small mark shows where their number changes;
+    `fewer_runs="hide"` ends the line there, and "plain" draws it as elsewhere.
+
     `size` is that of the whole figure in inches; by default each panel is as
     wide as a column of a paper. Neither pyplot nor matplotlib's settings are
     touched. Raises UnknownTag, UnknownStatistic, and RunfoldError for no tag at
     all or too many.
     """
-    sheet = make_sheet(folded, tags, band=band, weight=smooth, log_x=log_x, log_y=log_y)
+    sheet = make_sheet(
+        folded, tags, band=band, weight=smooth, log_x=log_x, log_y=log_y, fewer_runs=fewer_runs
+    )
     for text in sheet.notes:
         warnings.warn(text, stacklevel=2)
     looks = theme.choose_looks(list(sheet.groups), sheet.statistics)
@@ -170,22 +177,28 @@ def _draw_panel(ax: Axes, sheet: Sheet, panel: Panel, looks: Looks) -> None:
 
 
 def _draw_stroke(ax: Axes, stroke: Stroke, look: Look, floor: float | None) -> None:
-    x, y, *edges = _visible(stroke, ax.get_xscale() == "log")
+    x, y, edges, fewer, marks = _visible(stroke, ax.get_xscale() == "log")
     alone = _alone(y)
+    line: dict[str, Any] = {"color": look.colour, "linewidth": theme.LINE_WIDTH}
     ax.plot(
         x,
-        y,
+        np.where(_lone_part(fewer, alone), np.nan, y),
         look.dashes,
-        color=look.colour,
-        linewidth=theme.LINE_WIDTH,
         marker="o" if alone else None,
         markersize=3,
         markevery=alone,
         label=stroke.group,
+        **line,
     )
+    style: dict[str, Any] = {"color": look.colour, "alpha": theme.BAND_ALPHA, "zorder": 1.5}
+    if fewer.any():
+        # From the last point of all runs on, so that the line has no gap.
+        near = fewer | np.r_[fewer[1:], False] | np.r_[False, fewer[:-1]]
+        ax.plot(x, np.where(near, y, np.nan), linestyle=theme.FEWER_DASHES, label="_", **line)
+    if marks.any():
+        ax.plot(x[marks], y[marks], "|", color=look.colour, markersize=7, label="_")
     if not edges:
         return
-    style: dict[str, Any] = {"color": look.colour, "alpha": theme.BAND_ALPHA, "zorder": 1.5}
     lower, upper = edges
     band = ax.fill_between(x, lower, upper, linewidth=0, **style)
     if floor is not None:
@@ -195,14 +208,34 @@ def _draw_stroke(ax: Axes, stroke: Stroke, look: Look, floor: float | None) -> N
         ax.vlines(x[single], lower[single], upper[single], linewidth=4, **style)
 
 
-def _visible(stroke: Stroke, log_x: bool) -> list[NDArray[np.float64]]:
-    """The x, y and edges to draw: of very many points those that can be seen in print."""
+def _lone_part(fewer: NDArray[np.bool_], alone: list[int]) -> NDArray[np.bool_]:
+    """Where the line is dashed and not drawn as elsewhere; a point alone is always a dot."""
+    dashed = fewer.copy()
+    dashed[alone] = False
+    return dashed
+
+
+def _visible(
+    stroke: Stroke, log_x: bool
+) -> tuple[
+    NDArray[np.float64],
+    NDArray[np.float64],
+    list[NDArray[np.float64]],
+    NDArray[np.bool_],
+    NDArray[np.bool_],
+]:
+    """The x, y, edges, fewer and marks to draw: of very many points those seen in print."""
     x = stroke.x.astype(np.float64)
+    nowhere = np.zeros(len(x), np.bool_)
+    fewer = nowhere if stroke.fewer is None else stroke.fewer
+    marks = nowhere if stroke.marks is None else stroke.marks
     series = [stroke.y, *(edge for edge in (stroke.lower, stroke.upper) if edge is not None)]
     # Matplotlib has no axis for numbers whose distance is no float any more.
     drawn = [np.where(np.isfinite(one), np.clip(one, -_FAR, _FAR), np.nan) for one in series]
-    kept = thin(np.log(x) if log_x else x, drawn, theme.COLUMNS)
-    return [x[kept], *(values[kept] for values in drawn)]
+    kept = thin(np.log(x) if log_x else x, [*drawn, fewer.astype(np.float64)], theme.COLUMNS)
+    kept = np.union1d(kept, np.flatnonzero(marks))
+    y, *edges = (values[kept] for values in drawn)
+    return x[kept], y, edges, fewer[kept], marks[kept]
 
 
 def _alone(values: NDArray[np.float64]) -> list[int]:

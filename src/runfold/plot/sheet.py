@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from runfold.errors import RunfoldError, UnknownStatistic
+from runfold.plot.fewer import (
+    DASH,
+    PLAIN,
+    check_way,
+    count_runs,
+    explain_fewer,
+    find_changes,
+    find_fewer,
+)
 from runfold.plot.smooth import smooth
 from runfold.reduce.bands import (
     Band,
@@ -40,6 +49,8 @@ class Stroke:
     """A line of one group, and the edges of the band around it, or None.
 
     What is not to be seen is NaN: gaps, and what a log axis has no place for.
+    `fewer` is where fewer runs were folded than elsewhere, None where all were or
+    it is not shown; `marks` are the points at which their number changes.
     """
 
     group: str
@@ -48,6 +59,16 @@ class Stroke:
     y: NDArray[np.float64]
     lower: NDArray[np.float64] | None = None
     upper: NDArray[np.float64] | None = None
+    fewer: NDArray[np.bool_] | None = None
+    marks: NDArray[np.bool_] | None = None
+
+    def start_at(self, first: int) -> Stroke:
+        """The stroke without the points before one."""
+        kept: dict[str, Any] = {}
+        for name in ("x", "y", "lower", "upper", "fewer", "marks"):
+            values = getattr(self, name)
+            kept[name] = None if values is None else values[first:]
+        return replace(self, **kept)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,12 +123,14 @@ def make_sheet(
     weight: float = 0.0,
     log_x: bool = False,
     log_y: bool = False,
+    fewer_runs: str = DASH,
 ) -> Sheet:
     """Choose what to draw, smooth it, and leave out what the axes cannot show.
 
     See `plot_folded` for the options. Raises UnknownTag, UnknownStatistic, and
     RunfoldError for nothing to draw or too much.
     """
+    check_way(fewer_runs)
     chosen = select(folded.tags, tags)
     if not chosen:
         raise RunfoldError("There is nothing to plot: no tag was folded.")
@@ -123,19 +146,22 @@ def make_sheet(
     for tag in chosen:
         curves = {name: group.curves.get(tag) for name, group in folded.groups.items()}
         strokes = [
-            _stroke(name, line, curve, ring, weight, scale)
+            _show_fewer(_stroke(name, line, curve, ring, weight, scale), curve, fewer_runs)
             for name, curve in curves.items()
             if curve is not None
             for line in lines
         ]
         panels.append(Panel(tag, strokes))
     notes = [text] if band is None and (text := explain_stray_edges(folded.statistics)) else []
+    notes += explain_fewer(folded, chosen, fewer_runs)
     if log_x:
         panels = [_without_negative_x(panel, notes) for panel in panels]
     if log_y:
         panels = [_without_negative_y(panel, notes) for panel in panels]
     drawn = {stroke.group for panel in panels for stroke in panel.strokes}
-    groups = {name: _name(folded, name, chosen) for name in folded.groups if name in drawn}
+    groups = {
+        name: _name(folded, name, chosen, fewer_runs) for name in folded.groups if name in drawn
+    }
     sheet = Sheet(panels, groups, lines, "", folded.x, x_label, log_x, log_y, notes)
     return replace(sheet, caption=_caption(folded, sheet, ring, weight))
 
@@ -202,20 +228,25 @@ def _stroke(
     return Stroke(group, line, x, y, lower, upper)
 
 
+def _show_fewer(stroke: Stroke, curve: Curve, fewer_runs: str) -> Stroke:
+    fewer = find_fewer(curve)
+    if fewer is None or fewer_runs == PLAIN:
+        return stroke
+    marks = find_changes(curve)
+    if fewer_runs == DASH:
+        return replace(stroke, fewer=fewer, marks=marks)
+    kept: dict[str, Any] = {
+        name: np.where(fewer, np.nan, values)
+        for name in ("y", "lower", "upper")
+        if (values := getattr(stroke, name)) is not None
+    }
+    return replace(stroke, marks=marks, **kept)
+
+
 def _without_negative_x(panel: Panel, notes: list[str]) -> Panel:
-    strokes = []
-    for stroke in panel.strokes:
-        first = int(np.searchsorted(stroke.x, 0, side="right"))
-        lower, upper = stroke.lower, stroke.upper
-        strokes.append(
-            replace(
-                stroke,
-                x=stroke.x[first:],
-                y=stroke.y[first:],
-                lower=None if lower is None else lower[first:],
-                upper=None if upper is None else upper[first:],
-            )
-        )
+    strokes = [
+        stroke.start_at(int(np.searchsorted(stroke.x, 0, side="right"))) for stroke in panel.strokes
+    ]
     lost = sum(map(_points, panel.strokes)) - sum(map(_points, strokes))
     if lost:
         where = "left of the log x-axis, at or below 0"
@@ -258,17 +289,15 @@ def _lost(tag: str, count: int, where: str) -> str:
     return f"{human_count(count, 'value')} of '{escape(tag)}' {verb} {where}."
 
 
-def _name(folded: Folded, group: str, tags: list[str]) -> str:
-    """The group's name and how many runs it has, over all tags that are drawn."""
+def _name(folded: Folded, group: str, tags: list[str], fewer_runs: str) -> str:
+    """The group's name and over how many runs its points are folded, over all tags."""
     if folded.groups[group].runs == (group,):
         return group  # a run alone, under its own name
     curves = folded.groups[group].curves
-    counts = [len(curves[tag].runs) for tag in tags if tag in curves]
-    low, high = min(counts), max(counts)
-    number = str(low) if low == high else f"{low}..{high}"
+    number = count_runs([curves[tag] for tag in tags if tag in curves], fewer_runs)
     if group:
         return f"{group} (n={number})"
-    return "1 run" if high == 1 else f"{number} runs"
+    return "1 run" if number == "1" else f"{number} runs"
 
 
 def _caption(folded: Folded, sheet: Sheet, ring: Band | None, weight: float) -> str:
@@ -279,4 +308,6 @@ def _caption(folded: Folded, sheet: Sheet, ring: Band | None, weight: float) -> 
         said.append(sheet.statistics[0])
     if weight:
         said.append(f"smoothed {weight:g}")
+    if any(stroke.fewer is not None for panel in sheet.panels for stroke in panel.strokes):
+        said.append("dashed: fewer runs")
     return ", ".join(said)

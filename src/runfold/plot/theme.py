@@ -38,6 +38,9 @@ OKABE_ITO = (
 Dashes = Literal["-", "--", ":", "-."]
 DASHES: tuple[Dashes, ...] = ("-", "--", ":", "-.")
 
+# Finer than the others, so that it is none of them.
+FEWER_DASHES = (0, (1.8, 1.2))
+
 GREY = "#444444"
 STYLE: dict[Any, Any] = {
     "axes.axisbelow": True,
