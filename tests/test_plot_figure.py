@@ -46,7 +46,8 @@ def ticks(figure: Figure, axis: str) -> list[str]:
 def test_line_band_and_labels_are_those_of_the_fold() -> None:
     one = curve("val/loss", {"mean": [3, 2, 1], "std": [1, 0.5, 0.25]})
     two = curve("val/loss", {"mean": [6, 5, 4], "std": [1, 1, 1]}, runs=5)
-    (ax,) = plot_folded(fold(("lr=1", one), ("lr=2", two))).axes
+    figure = plot_folded(fold(("lr=1", one), ("lr=2", two)))
+    (ax,) = figure.axes
     assert [line.get_xydata().tolist() for line in ax.lines] == [  # type: ignore[union-attr]
         [[0, 3], [10, 2], [20, 1]],
         [[0, 6], [10, 5], [20, 4]],
@@ -56,7 +57,7 @@ def test_line_band_and_labels_are_those_of_the_fold() -> None:
     assert set(map(tuple, path.vertices.tolist())) == edges  # type: ignore[union-attr]
     assert [to_hex(line.get_color()).upper() for line in ax.lines] == list(OKABE_ITO[:2])
     assert (ax.get_xlabel(), ax.get_ylabel(), ax.get_title()) == ("step", "val/loss", "")
-    assert texts(legend_of(ax)) == ["mean ± std", "lr=1 (n=3)", "lr=2 (n=5)"]
+    assert texts(legend_of(figure)) == ["mean ± std", "lr=1 (n=3)", "lr=2 (n=5)"]
 
 
 @pytest.mark.parametrize(
@@ -184,9 +185,10 @@ def test_wall_time_is_a_date() -> None:
 
 def test_statistics_without_a_band_have_line_styles_and_names() -> None:
     one = curve("loss", {"min": [2, 1], "max": [4, 3]})
-    (ax,) = plot_folded(fold(("a", one), ("b", one))).axes
+    figure = plot_folded(fold(("a", one), ("b", one)))
+    (ax,) = figure.axes
     assert [line.get_linestyle() for line in ax.lines] == ["-", "--", "-", "--"]
-    assert texts(legend_of(ax)) == ["", "a (n=3)", "b (n=3)", "min", "max"]
+    assert texts(legend_of(figure)) == ["", "a (n=3)", "b (n=3)", "min", "max"]
     (ax,) = plot_folded(fold(("", one))).axes
     assert texts(legend_of(ax)) == ["", "min", "max"]
 

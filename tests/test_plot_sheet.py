@@ -109,11 +109,43 @@ def test_tags_are_found_by_glob_and_groups_without_any_are_left_away() -> None:
         make_sheet(folded, "los")
 
 
-def test_nothing_and_too_much_are_refused() -> None:
+def test_nothing_to_draw_is_refused() -> None:
     with pytest.raises(RunfoldError, match="no tag was folded"):
         make_sheet(replace(seeds(), groups={}))
-    with pytest.raises(RunfoldError, match="61 tags do not fit into one figure"):
-        make_sheet(seeds(tags=[f"tag-{number}" for number in range(61)], size=1))
+
+
+def test_first_of_very_many_tags_are_drawn_and_it_is_said() -> None:
+    tags = [f"tag-{number}" for number in range(61)]
+    sheet = make_sheet(seeds(tags=tags, size=1))
+    assert [panel.tag for panel in sheet.panels] == tags[:60]
+    assert sheet.notes == [
+        "Only the first 60 of 61 tags are drawn. Choose others by name or glob (tags=, --tag)."
+    ]
+
+
+def test_hundreds_of_groups_are_refused_with_a_hint() -> None:
+    folded = seeds(*(f"run-{number}" for number in range(101)), size=1)
+    with pytest.raises(RunfoldError) as caught:
+        make_sheet(folded)
+    assert str(caught.value) == (
+        "101 groups do not fit into one figure, which holds 100. Draw fewer runs (--where, or"
+        " runs.where() in Python), group them by something else (by=, --by), or raise the limit"
+        " (max_groups=, --max-groups)."
+    )
+    assert len(make_sheet(folded, max_groups=101).groups) == 101
+
+
+def test_labels_of_groups_and_tags_are_distinct() -> None:
+    names = [
+        f"a-very-long-beginning-{lr}-a-very-long-middle-part-{seed}-and-an-end-that-is-long-too"
+        for lr in (0.1, 0.01, 0.001)
+        for seed in range(6)
+    ]
+    sheet = make_sheet(seeds(*names, tags=names[:5], size=1))
+    assert len(set(sheet.groups.values())) == 18
+    assert len({panel.label for panel in sheet.panels}) == 5
+    assert all(label.endswith(" (n=3)") for label in sheet.groups.values())
+    assert max(map(len, sheet.groups.values())) <= 46
 
 
 def test_runs_are_counted_where_a_tag_has_fewer() -> None:

@@ -87,6 +87,7 @@ class Reduced(Folded):
         legend: bool = True,
         size: tuple[float, float] | None = None,
         fewer_runs: Literal["dash", "hide", "plain"] = "dash",
+        max_groups: int = 100,
     ) -> Figure:
         """A figure with a line and a band for each group; several tags make a grid.
 
@@ -104,6 +105,7 @@ class Reduced(Folded):
             fewer_runs: how to draw the parts where only some runs of a group have a
                 value, because others ended early: "dash", "hide", or "plain" as
                 elsewhere.
+            max_groups: refuse to draw more groups than this.
         """
         from runfold.plot.figure import plot_folded
 
@@ -119,6 +121,7 @@ class Reduced(Folded):
             legend=legend,
             size=size,
             fewer_runs=fewer_runs,
+            max_groups=max_groups,
         )
 
     def to_tensorboard(

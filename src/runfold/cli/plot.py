@@ -17,7 +17,7 @@ from runfold.cli.terminal import (
     plot_width,
     show_tag,
 )
-from runfold.text import cell_width, escape, shorten
+from runfold.text import cell_width, escape
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -41,6 +41,8 @@ Exit status: 0, or 2 where runs do not fit together, or the file exists.
 
 # Marks for terminals without colours; as many strokes share a drawing.
 MARKS = "*o+x#@%="
+# As many drawings follow each other in the terminal where no tag is named.
+_MOST_UNASKED = 12
 # Okabe and Ito's colours, of which black and dark blue would be lost on a dark
 # screen: grey is instead of black, and blue comes late.
 COLOURS = (
@@ -97,6 +99,13 @@ def add_arguments(parser: Parser) -> None:
         help="How to draw the parts where only some runs of a group have a value, because others"
         " ended early: 'dash', 'hide', or 'plain' as elsewhere. Default: dash.",
     )
+    parser.add_argument(
+        "--max-groups",
+        type=int,
+        default=100,
+        metavar="N",
+        help="Refuse to draw more groups than this. Default: 100.",
+    )
     for axis in "xy":
         parser.add_argument(
             f"--log-{axis}", action="store_true", help=f"A logarithmic {axis}-axis. Default: off."
@@ -139,6 +148,7 @@ def _save(options: argparse.Namespace) -> None:
             log_x=options.log_x,
             log_y=options.log_y,
             fewer_runs=options.fewer_runs,
+            max_groups=options.max_groups,
         )
         save_figure(figure, options.output, options.overwrite)
     print(escape(options.output))
@@ -146,7 +156,7 @@ def _save(options: argparse.Namespace) -> None:
 
 
 def _show(options: argparse.Namespace) -> None:
-    from runfold.plot.sheet import NO_BAND, find_band, make_sheet
+    from runfold.plot.sheet import MOST_PANELS, NO_BAND, find_band, make_sheet
 
     folded = _fold(options)
     find_band(folded.statistics, options.band)  # a wrong name is refused also where none is drawn
@@ -158,6 +168,8 @@ def _show(options: argparse.Namespace) -> None:
         log_x=options.log_x,
         log_y=options.log_y,
         fewer_runs=options.fewer_runs,
+        max_panels=MOST_PANELS if options.tag else _MOST_UNASKED,
+        max_groups=options.max_groups,
     )
     print("\n\n".join("\n".join(_draw(sheet, panel)) for panel in sheet.panels))
     _tell(folded, sheet.notes)
@@ -211,7 +223,6 @@ def _legend(sheet: Sheet, strokes: Sequence[Stroke]) -> Iterator[str]:
         name = sheet.groups[stroke.group]
         if len(sheet.statistics) > 1:
             name = f"{name} {stroke.statistic}"
-        name = shorten(escape(name), most - 7)
         size = 5 + cell_width(name)
         if used and used + size > most:
             yield line

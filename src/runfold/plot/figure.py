@@ -13,7 +13,8 @@ import numpy as np
 from runfold.errors import UnknownFormat
 from runfold.export.files import replace_file
 from runfold.plot import theme
-from runfold.plot.sheet import Panel, Sheet, Stroke, make_sheet
+from runfold.plot.legend import add_inside, add_to_figure, be_literal
+from runfold.plot.sheet import MOST_GROUPS, Panel, Sheet, Stroke, make_sheet
 from runfold.plot.theme import Look
 from runfold.plot.thin import thin
 from runfold.text import did_you_mean, escape
@@ -21,19 +22,14 @@ from runfold.text import did_you_mean, escape
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from matplotlib.text import Text
     from numpy.typing import NDArray
 
     from runfold.reduce.folded import Folded
 
     Looks = dict[tuple[str, str], Look]
-    Entry = tuple[tuple[Artist, ...], str]
 
-# More entries than these would hide what they explain.
-_MOST_INSIDE = 4
 _FAR = 1e300
 
 
@@ -50,6 +46,7 @@ def plot_folded(
     legend: bool = True,
     size: tuple[float, float] | None = None,
     fewer_runs: str = "dash",
+    max_groups: int = MOST_GROUPS,
 ) -> Figure:
     """A figure with a panel for each tag, by name or glob; or with one tag on the axes given.
 
@@ -70,12 +67,23 @@ def plot_folded(
     `fewer_runs="hide"` ends the line there, and "plain" draws it as elsewhere.
 
     `size` is that of the whole figure in inches; by default each panel is as
-    wide as a column of a paper. Neither pyplot nor matplotlib's settings are
-    touched. Raises UnknownTag, UnknownStatistic, and RunfoldError for no tag at
-    all or too many.
+    wide as a column of a paper. The legend covers no curve: it is in the panel where
+    there is room, or else below, and the figure grows by its height. Neither
+    pyplot nor matplotlib's settings are touched.
+
+    Raises UnknownTag, UnknownStatistic, and RunfoldError for no tag at all or
+    more than `max_groups` groups. Of very many tags the first are drawn, with a
+    warning.
     """
     sheet = make_sheet(
-        folded, tags, band=band, weight=smooth, log_x=log_x, log_y=log_y, fewer_runs=fewer_runs
+        folded,
+        tags,
+        band=band,
+        weight=smooth,
+        log_x=log_x,
+        log_y=log_y,
+        fewer_runs=fewer_runs,
+        max_groups=max_groups,
     )
     for text in sheet.notes:
         warnings.warn(text, stacklevel=2)
@@ -84,10 +92,10 @@ def plot_folded(
         if len(sheet.panels) > 1:
             raise ValueError(f"One axes holds one tag, not {len(sheet.panels)}; leave ax out.")
         _draw_panel(ax, sheet, sheet.panels[0], looks)
-        if legend:
-            _add_legend(ax, sheet, _entries(sheet, looks), loc="best", alignment="left")
         if title is not None:
-            _be_literal(ax.set_title(title))
+            be_literal(ax.set_title(title))
+        if legend:
+            add_inside(ax, sheet, looks)
         return ax.figure.figure  # of a part of a figure, the whole
     return _make_figure(sheet, looks, title, legend, size)
 
@@ -136,11 +144,6 @@ def _make_figure(
     columns = _columns(count)
     rows = math.ceil(count / columns)
     width, height = theme.PANEL[0] * columns, theme.PANEL[1] * rows
-    entries = _entries(sheet, looks) if legend else []
-    is_inside = count == 1 and len(entries) <= _MOST_INSIDE
-    beside = _entries_beside(entries, size[0] if size else width)
-    if not is_inside:
-        height += theme.LEGEND_ROW * (math.ceil(len(entries) / beside) + bool(sheet.caption))
     with rc_context(theme.STYLE):
         figure = CurveFigure(figsize=size or (width, height), dpi=150, layout="constrained")
         grid = figure.subplots(rows, columns, squeeze=False).flat
@@ -148,12 +151,10 @@ def _make_figure(
             _draw_panel(ax, sheet, panel, looks)
         for ax in grid[count:]:
             ax.remove()
-        if entries and is_inside:
-            _add_legend(grid[0], sheet, entries, loc="best", alignment="left")
-        elif entries:
-            _add_legend(figure, sheet, entries, loc="outside lower center", ncols=beside)
         if title is not None:
-            _be_literal(figure.suptitle(title))
+            be_literal(figure.suptitle(title))
+        if legend:
+            add_to_figure(figure, sheet, looks, may_grow=size is None)
     return figure
 
 
@@ -171,8 +172,8 @@ def _draw_panel(ax: Axes, sheet: Sheet, panel: Panel, looks: Looks) -> None:
         ax.set_yscale("log")
     for stroke in panel.strokes:
         _draw_stroke(ax, stroke, looks[stroke.group, stroke.statistic], panel.floor)
-    _be_literal(ax.set_xlabel(theme.show_name(sheet.x_label, theme.LONGEST_AXIS)))
-    _be_literal(ax.set_ylabel(theme.show_name(panel.tag, theme.LONGEST_AXIS)))
+    be_literal(ax.set_xlabel(theme.show_name(sheet.x_label, theme.LONGEST_AXIS)))
+    be_literal(ax.set_ylabel(panel.label))
     _set_ticks(ax, sheet)
 
 
@@ -269,54 +270,3 @@ def _set_ticks(ax: Axes, sheet: Sheet) -> None:
         if is_log and axis.get_scale() == "log":
             axis.set_major_formatter(LogNumberFormatter())
             axis.set_minor_formatter(LogNumberFormatter(labelOnlyBase=False))
-
-
-def _entries(sheet: Sheet, looks: Looks) -> list[Entry]:
-    """What the legend shows: the groups, and the statistics where there are several."""
-    names = theme.show_names(list(sheet.groups.values()))
-    groups = list(zip(sheet.groups, names, strict=True))
-    first, only = sheet.statistics[0], groups[0][0]
-    if len(sheet.statistics) == 1:
-        return [(_handle(looks[group, first], sheet), name) for group, name in groups]
-    if len(groups) == 1:
-        return [(_handle(looks[only, name], sheet), name) for name in sheet.statistics]
-    return [(_handle(Look(looks[group, first].colour), sheet), name) for group, name in groups] + [
-        (_handle(Look(theme.GREY, looks[only, name].dashes), sheet), name)
-        for name in sheet.statistics
-    ]
-
-
-def _handle(look: Look, sheet: Sheet) -> tuple[Artist, ...]:
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
-
-    line = Line2D([], [], color=look.colour, linestyle=look.dashes, linewidth=theme.LINE_WIDTH)
-    band = Patch(color=look.colour, alpha=theme.BAND_ALPHA, linewidth=0)
-    return (band, line) if sheet.has_band else (line,)
-
-
-def _entries_beside(entries: list[Entry], width: float) -> int:
-    """How many entries of a legend fit beside each other, by a guess at the width of letters."""
-    widest = max((len(name) for _, name in entries), default=0)
-    return max(1, int(width / (0.45 + 0.056 * widest)))
-
-
-def _add_legend(place: Axes | Figure, sheet: Sheet, entries: list[Entry], **options: Any) -> None:
-    from matplotlib.legend_handler import HandlerTuple
-
-    handles: list[Any] = [handle for handle, _ in entries]
-    legend = place.legend(
-        handles,
-        [name for _, name in entries],
-        title=sheet.caption or None,
-        handler_map={tuple: HandlerTuple(ndivide=1, pad=0)},
-        **options,
-    )
-    for text in (*legend.get_texts(), legend.get_title()):
-        _be_literal(text)
-
-
-def _be_literal(text: Text) -> None:
-    # A `$` or `_` of a tag would otherwise be taken for a formula.
-    text.set_parse_math(False)
-    text.set_usetex(False)

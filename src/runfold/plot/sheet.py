@@ -18,6 +18,7 @@ from runfold.plot.fewer import (
     find_fewer,
 )
 from runfold.plot.smooth import smooth
+from runfold.plot.theme import LONGEST_AXIS, show_names
 from runfold.reduce.bands import (
     Band,
     choose_band,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 NO_BAND = "none"
 MOST_PANELS = 60
+MOST_GROUPS = 100
 
 # Below this many of a unit the next smaller one is easier to read.
 _DAY = 86400.0
@@ -73,9 +75,13 @@ class Stroke:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Panel:
-    """One tag. Where a band goes on below a log axis, `floor` is where it is cut off."""
+    """One tag, and what it is called next to its axis.
+
+    Where a band goes on below a log axis, `floor` is where it is cut off.
+    """
 
     tag: str
+    label: str
     strokes: list[Stroke]
     floor: float | None = None
 
@@ -86,7 +92,8 @@ class Sheet:
 
     Attributes:
         panels: one for each tag.
-        groups: how each group is called, by its name: `lr=0.1 (n=5)`.
+        groups: how each group is called, by its name: `lr=0.1 (n=5)`; on one line,
+            and no two alike.
         statistics: those that are drawn as lines.
         caption: what line and band are: `mean ± std, smoothed 0.6`.
         x: what the x-axis is, as in Folded.
@@ -124,6 +131,8 @@ def make_sheet(
     log_x: bool = False,
     log_y: bool = False,
     fewer_runs: str = DASH,
+    max_panels: int = MOST_PANELS,
+    max_groups: int = MOST_GROUPS,
 ) -> Sheet:
     """Choose what to draw, smooth it, and leave out what the axes cannot show.
 
@@ -134,16 +143,25 @@ def make_sheet(
     chosen = select(folded.tags, tags)
     if not chosen:
         raise RunfoldError("There is nothing to plot: no tag was folded.")
-    if len(chosen) > MOST_PANELS:
+    notes = []
+    if len(chosen) > max_panels:
+        notes.append(
+            f"Only the first {max_panels} of {len(chosen):,} tags are drawn. Choose others by"
+            " name or glob (tags=, --tag)."
+        )
+        chosen = chosen[:max_panels]
+    names = [name for name, group in folded.groups.items() if group.curves.keys() & set(chosen)]
+    if len(names) > max_groups:
         raise RunfoldError(
-            f"{human_count(len(chosen), 'tag')} do not fit into one figure, which holds"
-            f" {MOST_PANELS}. Name those that you want, or a pattern for them."
+            f"{human_count(len(names), 'group')} do not fit into one figure, which holds"
+            f" {max_groups}. Draw fewer runs (--where, or runs.where() in Python), group them by"
+            " something else (by=, --by), or raise the limit (max_groups=, --max-groups)."
         )
     ring = find_band(folded.statistics, band)
     lines = _lines(folded.statistics, ring, band)
     scale, x_label = _x_axis(folded, chosen)
     panels = []
-    for tag in chosen:
+    for tag, label in zip(chosen, show_names(chosen, LONGEST_AXIS), strict=True):
         curves = {name: group.curves.get(tag) for name, group in folded.groups.items()}
         strokes = [
             _show_fewer(_stroke(name, line, curve, ring, weight, scale), curve, fewer_runs)
@@ -151,17 +169,16 @@ def make_sheet(
             if curve is not None
             for line in lines
         ]
-        panels.append(Panel(tag, strokes))
-    notes = [text] if band is None and (text := explain_stray_edges(folded.statistics)) else []
+        panels.append(Panel(tag, label, strokes))
+    if band is None and (text := explain_stray_edges(folded.statistics)):
+        notes.append(text)
     notes += explain_fewer(folded, chosen, fewer_runs)
     if log_x:
         panels = [_without_negative_x(panel, notes) for panel in panels]
     if log_y:
         panels = [_without_negative_y(panel, notes) for panel in panels]
-    drawn = {stroke.group for panel in panels for stroke in panel.strokes}
-    groups = {
-        name: _name(folded, name, chosen, fewer_runs) for name in folded.groups if name in drawn
-    }
+    labels = zip(names, show_names(names), strict=True)
+    groups = {name: _name(folded, name, label, chosen, fewer_runs) for name, label in labels}
     sheet = Sheet(panels, groups, lines, "", folded.x, x_label, log_x, log_y, notes)
     return replace(sheet, caption=_caption(folded, sheet, ring, weight))
 
@@ -273,7 +290,7 @@ def _without_negative_y(panel: Panel, notes: list[str]) -> Panel:
         notes.append(
             f"The band of '{escape(panel.tag)}' goes on below the log y-axis, where it is cut off."
         )
-    return Panel(panel.tag, strokes, floor if is_cut else None)
+    return replace(panel, strokes=strokes, floor=floor if is_cut else None)
 
 
 def _positive(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -289,14 +306,14 @@ def _lost(tag: str, count: int, where: str) -> str:
     return f"{human_count(count, 'value')} of '{escape(tag)}' {verb} {where}."
 
 
-def _name(folded: Folded, group: str, tags: list[str], fewer_runs: str) -> str:
-    """The group's name and over how many runs its points are folded, over all tags."""
+def _name(folded: Folded, group: str, label: str, tags: list[str], fewer_runs: str) -> str:
+    """The group's label and over how many runs its points are folded, over all tags."""
     if folded.groups[group].runs == (group,):
-        return group  # a run alone, under its own name
+        return label  # a run alone, under its own name
     curves = folded.groups[group].curves
     number = count_runs([curves[tag] for tag in tags if tag in curves], fewer_runs)
     if group:
-        return f"{group} (n={number})"
+        return f"{label} (n={number})"
     return "1 run" if number == "1" else f"{number} runs"
 
 

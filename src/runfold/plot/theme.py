@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Literal
 
+from runfold.labels import label_names
 from runfold.text import escape
 
 if TYPE_CHECKING:
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 # Inches: as wide as a column of a paper, so that nothing is scaled in print.
 PANEL = (3.5, 2.6)
-LEGEND_ROW = 0.165
 DPI = 300
 # As many as a good printer has over the width of a page.
 COLUMNS = 4000
@@ -22,6 +21,8 @@ LINE_WIDTH = 1.1
 BAND_ALPHA = 0.2
 LONGEST_NAME = 40
 LONGEST_AXIS = 32
+# A label that cannot be shorter is broken into lines.
+LONGEST_LINE = 48
 
 # The eight of Okabe and Ito. The darker come first, and the yellow, which is
 # weak on white, last.
@@ -148,18 +149,16 @@ def show_name(name: str, size: int = LONGEST_NAME) -> str:
 
 
 def show_names(names: Sequence[str], size: int = LONGEST_NAME) -> list[str]:
-    """Names as labels that tell them apart: those that are too long lose how they all begin.
+    """Names as distinct labels: whole, without their middle, or as `label_names` has them.
 
     With 12 letters ["run-7-lr=0.1-x-1000", "run-7-lr=0.2-x-1000"]  ->
-    ["…0.1-x-1000", "…0.2-x-1000"]
+    ["r…r=0.1-…00", "r…r=0.2-…00"]
     """
     shown = [show_name(name, size) for name in names]
     if len(set(shown)) == len(set(names)):
         return shown
-    alike = next(n for n, letters in enumerate(zip_longest(*names)) if len(set(letters)) > 1)
-    first = max(alike - size // 5, 0)
-    ends = [f"…{name[first:]}" if first else name for name in names]
-    return [escape(end if len(end) <= size else f"{end[: size - 1]}…") for end in ends]
+    labels = label_names(names, size, drop_folder=False).shown
+    return [labels[name] for name in names]
 
 
 def shorten_numbers(values: Sequence[float]) -> list[str]:
