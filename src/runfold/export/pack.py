@@ -154,18 +154,19 @@ def _describe(indexes: Sequence[Index], found: Discovery, size: int) -> Packed:
         sum(file.size for file in files),
         size,
         sum(len(file.problems) for file in files) + sum(len(index.problems) for index in indexes),
-        sum(_count_left_out(run, found) for run in found.runs.values()),
+        _count_left_out(found.runs.values()),
     )
 
 
-def _count_left_out(run: FoundRun, found: Discovery) -> int:
-    others = {one.path for one in found.runs.values()} - {run.path}
-    kept = {*run.files, run.config}
-    return sum(path not in kept for path in _files_below(run.path, others))
+def _count_left_out(runs: Collection[FoundRun]) -> int:
+    """Count the files in the folders of all runs that are not packed."""
+    folders = {run.path for run in runs}
+    kept = {file for run in runs for file in (*run.files, run.config)}
+    return sum(path not in kept for folder in folders for path in _files_below(folder, folders))
 
 
 def _files_below(top: str, others: Collection[str] = ()) -> Iterator[str]:
-    """The files in a folder and below it, but not in folders that are other runs."""
+    """Yield the files in a folder and below it, but not those in the folders of other runs."""
     for folder, below, names in os.walk(top):
         below[:] = [name for name in below if os.path.join(folder, name) not in others]
         yield from (os.path.join(folder, name) for name in names)

@@ -122,8 +122,11 @@ def _match(
     numbers: Mapping[bytes, int],
 ) -> dict[int, Places]:
     """Find the points of the file's series among its values, and mark those as known."""
-    tags = np.array([numbers.get(name, -1) for name in templates.names()] + [-1], np.int64)
-    tag = np.where(known, -1, tags[values["template"]])
+    # Only the templates of this file: a pack of many runs may have as many templates.
+    used, which = np.unique(values["template"], return_inverse=True)
+    names = templates.names()
+    tags = [-1 if one < 0 else numbers.get(names[one], -1) for one in used.tolist()]
+    tag = np.where(known, -1, np.array(tags, np.int64)[which])
     order = np.argsort(tag, kind="stable")
     starts = np.searchsorted(tag[order], [*file.columns.scalars])
     ends = np.searchsorted(tag[order], [*file.columns.scalars], side="right")

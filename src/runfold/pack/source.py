@@ -121,7 +121,8 @@ class Pack:
             if is_scalar:
                 continue
             rows, places = self._read_items(group)
-            for number in np.flatnonzero(segments["group"] == group):
+            first, last = np.searchsorted(segments["group"], [group, group + 1]).tolist()
+            for number in range(first, last):
                 _, run, file, tag, count = segments[number].tolist()
                 part = slice(int(self.starts[number]), int(self.starts[number]) + count)
                 one = rows[part]

@@ -227,11 +227,21 @@ def _write_points(
         offset, _, template, step, wall_time, value = (
             points[name][start:end] for name in _POINT_COLUMNS
         )
+        # Only the templates of this file: a pack of many runs may have as many templates.
+        used, which = np.unique(template, return_inverse=True)
+        templates = [_template(pack, number) for number in used.tolist()]
         try:
-            out.write(put_together(pack.index.templates, offset, template, step, wall_time, value))
+            numbers = which.astype(np.int32)
+            out.write(put_together(templates, offset, numbers, step, wall_time, value))
         except ValueError as error:
             raise BadPack(pack.path, str(error)) from None
         start = end
+
+
+def _template(pack: Pack, number: int) -> bytes:
+    if not 0 <= number < len(pack.index.templates):
+        raise BadPack(pack.path, f"there is no template {number}")
+    return pack.index.templates[number]
 
 
 def _write_event(
@@ -251,11 +261,9 @@ def _write_event(
     else:
         values = [(one.place, pack.payload(one.row)) for one in event]
         for row in rows:
-            template = int(points["template"][row])
-            if not 0 <= template < len(pack.index.templates):
-                raise BadPack(pack.path, f"there is no template {template}")
+            template = _template(pack, int(points["template"][row]))
             try:
-                value = fill(pack.index.templates[template], float(points["value"][row]))
+                value = fill(template, float(points["value"][row]))
             except ValueError as error:
                 raise BadPack(pack.path, str(error)) from None
             values.append((int(points["place"][row]), value))
