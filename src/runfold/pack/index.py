@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from runfold.errors import BadPack
+from runfold.pack.budget import Budget, TooLarge
 from runfold.pack.layout import VERSION
+from runfold.text import human_bytes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from runfold.events.problems import Problem
-
-# An index that unfolds to more than this is a trap: 50 million series need less.
-_LARGEST = 1 << 30
 
 # Rows that follow one another in a row group: those of one tag in one file.
 SEGMENT = np.dtype(
@@ -101,14 +100,26 @@ class Index:
         return json.dumps({"version": VERSION, "index": packed}).encode()
 
 
-def read_index(data: bytes, path: str) -> Index:
-    """The index of a pack. Raises BadPack for one that is newer or makes no sense."""
+def read_index(data: bytes, path: str, rows: int, most: int) -> Index:
+    """The index of a pack of `rows` rows, of about `most` bytes in memory at most.
+
+    Raises BadPack for one that is larger, newer or makes no sense.
+    """
+    budget = Budget(most)
     try:
         head = json.loads(data)
         version = int(head.get("version", 0))
-        index = _parse(json.loads(_inflate(_unpack(head["index"])))) if version == VERSION else None
+        index = _parse(_load(head["index"], budget), rows, budget) if version == VERSION else None
         if index is not None:
             _check(index)
+    except TooLarge as error:
+        raise BadPack(
+            path,
+            f"the index in its footer unfolds to more than {human_bytes(error.size)}, which no "
+            "pack of this size needs",
+            "The rest was not read. The file is damaged, or was made to fill the memory: pack the "
+            "logs again.",
+        ) from None
     except (
         ValueError,
         KeyError,
@@ -128,14 +139,19 @@ def read_index(data: bytes, path: str) -> Index:
     return index
 
 
-def _parse(document: dict[str, Any]) -> Index:
-    columns = [np.frombuffer(_inflate(_unpack(one)), "<i8") for one in document["segments"]]
-    segments = np.empty(len(columns[0]), SEGMENT)
-    for name, column in zip(SEGMENT.names or (), columns, strict=True):
-        total = np.cumsum(column)
-        if len(total) and not 0 <= total.min() + 1 <= total.max() + 1 <= 1 << 40:
-            raise ValueError(f"a {name} is out of range")
-        segments[name] = total
+def _load(packed: str, budget: Budget) -> dict[str, Any]:
+    """The document of an index, if the objects that it becomes fit into the budget."""
+    text = budget.inflate(_unpack(packed), 4)
+    # A character takes up to 4 bytes, a list or a dict 64, and an entry of one 40: a few
+    # kilobytes can hold millions of empty lists.
+    brackets = text.count(b"[") + text.count(b"{")
+    budget.spend(4 * len(text) + 64 * brackets + 40 * text.count(b","))
+    document: dict[str, Any] = json.loads(text)
+    return document
+
+
+def _parse(document: dict[str, Any], rows: int, budget: Budget) -> Index:
+    segments = _parse_segments(document["segments"], rows, budget)
     runs = [
         StoredRun(**{**run, "files": [_parse_file(file) for file in run["files"]]})
         for run in document["runs"]
@@ -148,6 +164,26 @@ def _parse(document: dict[str, Any]) -> Index:
         [bool(one) for one in document["is_scalar"]],
         segments,
     )
+
+
+def _parse_segments(columns: list[str], rows: int, budget: Budget) -> NDArray[np.void]:
+    """The segments, one column after the other: none has fewer rows than one."""
+    segments: NDArray[np.void] | None = None
+    for name, packed in zip(SEGMENT.names or (), columns, strict=True):
+        steps = np.frombuffer(budget.inflate(_unpack(packed), 8), "<i8")
+        if segments is None:
+            budget.spend(64 * len(steps))
+            if len(steps) > rows:
+                raise ValueError("there are more segments than rows")
+            segments = np.empty(len(steps), SEGMENT)
+        if len(steps) != len(segments):
+            raise ValueError("the columns of its segments are not equally long")
+        total = np.cumsum(steps)
+        if len(total) and not 0 <= total.min() + 1 <= total.max() + 1 <= 1 << 40:
+            raise ValueError(f"a {name} is out of range")
+        segments[name] = total
+    assert segments is not None
+    return segments
 
 
 def _parse_file(file: dict[str, Any]) -> StoredFile:
@@ -248,11 +284,3 @@ def _unpack(text: str) -> bytes:
 
 def _deflate(data: bytes) -> bytes:
     return zlib.compress(data, 6)
-
-
-def _inflate(data: bytes) -> bytes:
-    inflate = zlib.decompressobj()
-    found = inflate.decompress(data, _LARGEST)
-    if not inflate.eof:
-        raise ValueError("it is cut short, or too large")
-    return found

@@ -14,9 +14,12 @@ import numpy as np
 from runfold.core.decoder import ITEM, MAX_RECORD
 from runfold.core.event import Form
 from runfold.errors import BadPack, FileChanged
+from runfold.pack.budget import TooLarge
 from runfold.pack.index import SEGMENT, read_index
-from runfold.pack.layout import ITEM_COLUMNS, KEY, MOST_ROWS, POINT_COLUMNS
+from runfold.pack.layout import ITEM_COLUMNS, KEY, MOST_ROWS, POINT_COLUMNS, schema
+from runfold.pack.pages import BoundedFile
 from runfold.pack.tags import PackedTags
+from runfold.text import human_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,11 +32,17 @@ if TYPE_CHECKING:
 # Where the columns of `ITEM_COLUMNS` go in an item, but for the place in its event.
 _ITEM_FIELDS = ["step", "wall_time", "record", "form", "plugin", "length"]
 
-# The longest record, which may be alone in its row group, and room for all other columns.
+# A row group holds 8 MB of values, or a single one as long as the longest record.
+_MOST_COLUMN = MAX_RECORD + (32 << 20)
 _MOST_BYTES = 2 * MAX_RECORD
 
-# So many row groups of payloads stay in memory: tables go through them in order.
-_HELD_GROUPS = 16
+# Payloads stay in memory up to this size, about 16 row groups: tables go through them in order.
+_HELD_BYTES = 128 << 20
+
+# How many times larger than the file the index of a pack may be in memory. Packs of tiny
+# runs, which have little else, come to 80.
+_MOST_UNFOLDED = 256
+_LEAST_UNFOLDED = 64 << 20
 
 
 class Pack:
@@ -60,7 +69,12 @@ class Pack:
                 "a Parquet file, but none that `runfold pack` wrote",
                 "Runfold opens logdirs and packs.",
             )
-        self.index = read_index(stored, self.path)
+        rows = self._metadata.num_rows
+        most = _LEAST_UNFOLDED + _MOST_UNFOLDED * os.path.getsize(self.path)
+        self.index = read_index(stored, self.path, rows, most)
+        with self._blamed():
+            if not self._metadata.schema.to_arrow_schema().equals(schema()):
+                raise BadPack(self.path, "its columns are not those of a pack")
         segments = self.index.segments
         counts = np.zeros(self._metadata.num_row_groups, np.int64)
         if len(self.index.is_scalar) == len(counts):
@@ -155,10 +169,10 @@ class Pack:
         with self._lock:
             column = self._payloads.get(group)
             if column is None:
+                while sum(one.nbytes for one in self._payloads.values()) > _HELD_BYTES:
+                    self._payloads.popitem(last=False)
                 column = self.read(group, ["payload"])["payload"]
                 self._payloads[group] = column
-                if len(self._payloads) > _HELD_GROUPS:
-                    self._payloads.popitem(last=False)
             else:
                 self._payloads.move_to_end(group)
         data: bytes | None = column[at].as_py()
@@ -168,25 +182,51 @@ class Pack:
         """Columns of a row group as arrays; -1 stands for what is missing."""
         table = self.read(group, names)
         with self._blamed():
-            return {name: _as_array(_filled(table[name])) for name in names}
+            return {
+                name: _as_names(table[name]) if name == "kind" else _as_array(_filled(table[name]))
+                for name in names
+            }
 
     def read(self, group: int, columns: list[str]) -> Any:
-        """Some columns of a row group. Raises FileChanged if the pack is another one by now."""
+        """Return some columns of a row group.
+
+        Raises BadPack for columns that decode to more than a pack can hold, before
+        they are decoded, and FileChanged if another pack has taken the place of this one.
+        """
+        import pyarrow as pa
         import pyarrow.parquet as pq
 
-        # Opened anew each time: a folder may hold more packs than a process may hold files.
-        options = {"metadata": self._metadata, "page_checksum_verification": True}
+        rows = self._metadata.row_group(group).num_rows
+        options = {
+            "metadata": self._metadata,
+            "page_checksum_verification": True,
+            "read_dictionary": ["kind"],
+        }
         try:
+            # Opened again each time: a folder may hold more packs than a process may hold files.
             with (
-                open(self.path, "rb"),
+                BoundedFile(self.path, _MOST_COLUMN, columns == ["payload"]) as source,
                 self._blamed(),
-                pq.ParquetFile(self.path, **options) as file,
+                pq.ParquetFile(source, **options) as file,
             ):
                 if mark_of(self.path) != self.mark:
                     raise FileChanged(self.path)
-                return file.read_row_group(group, columns=columns, use_threads=False)
+                # Room is made for a batch, not for as many values as the footer claims.
+                batches = file.iter_batches(max(rows, 1), [group], columns, use_threads=False)
+                table = pa.Table.from_batches(batches, pa.schema(map(schema().field, columns)))
+                if len(table) != rows:
+                    raise ValueError("a column is not as long as its row group")
+                return table
         except FileNotFoundError:
             raise FileChanged(self.path) from None
+        except TooLarge as error:
+            raise BadPack(
+                self.path,
+                f"row group {group} unfolds to {human_bytes(error.size)}, and one of a pack never "
+                f"has more than {human_bytes(_MOST_COLUMN)}",
+                "It was not decoded. The file is damaged, or was made to fill the memory: "
+                "pack the logs again.",
+            ) from None
 
     @contextmanager
     def _blamed(self) -> Iterator[None]:
@@ -219,11 +259,15 @@ def _in_order(pieces: list[tuple[NDArray[np.void], NDArray[np.int32]]]) -> NDArr
 
 
 def _filled(column: Any) -> Any:
-    import pyarrow as pa
-
-    if pa.types.is_dictionary(column.type):
-        return column.cast(pa.string()).fill_null("")
     return column.fill_null(-1) if column.null_count else column
+
+
+def _as_names(column: Any) -> NDArray[Any]:
+    """A column of names as text, each name held once; an empty one stands for what is missing."""
+    whole = column.combine_chunks()
+    names = np.array([*whole.dictionary.to_pylist(), ""], object)
+    array: NDArray[Any] = names[whole.indices.fill_null(-1).to_numpy()]
+    return array
 
 
 def _as_array(column: Any) -> NDArray[Any]:

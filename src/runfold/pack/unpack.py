@@ -4,41 +4,20 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
-import numpy as np
-
-from runfold.core.encoder import EventBuffer
-from runfold.core.event import Form
-from runfold.core.template import fill, put_together
 from runfold.errors import BadPack
 from runfold.events.kinds.embedding import CONFIG_NAME
 from runfold.pack.index import raw_bytes
-from runfold.pack.layout import BYTES, EVENT
+from runfold.pack.rebuild import Rows, SizedFile, write_file
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from numpy.typing import NDArray
+    from collections.abc import Callable, Iterable
 
     from runfold.pack.index import StoredFile, StoredRun
     from runfold.pack.source import Pack
 
-# The fields of an event that hold a value by themselves.
-_FIELDS = {Form.GRAPH: 4, Form.RUN_METADATA: 8, Form.META_GRAPH: 9}
-
-_POINT_COLUMNS = ["offset", "place", "template", "step", "wall_time", "value"]
-_OTHER_COLUMNS = ["offset", "place", "step", "wall_time", "form", "kind"]
 _APART = {"/", "\0", os.sep, os.altsep or os.sep}
-
-# So many events of scalars are made in one call; and no event has more values than this.
-_AT_ONCE = 50_000
-_MOST_VALUES = 1_000_000
-
-# So many rows of the columns above stay in memory, at about 40 bytes each. They
-# were packed by run, so the next run is mostly in the same row groups.
-_HELD_ROWS = 6_000_000
 
 
 def unpack(
@@ -51,7 +30,7 @@ def unpack(
     """
     count = 0
     for pack in packs:
-        rows = _Rows(pack)
+        rows = Rows(pack)
         for number, run in enumerate(pack.index.runs):
             place = _make_folder(pack, folder, run)
             for file_number, file in enumerate(run.files):
@@ -59,9 +38,9 @@ def unpack(
                     continue  # it could not be read, so nothing of it is known
                 path = os.path.join(place, _check_name(pack, file.name))
                 with _create(pack, path) as out:
-                    _write_file(rows, (number, file_number), out)
-                    if out.tell() != file.size:
-                        raise BadPack(pack.path, f"its rows do not give back {file.name!r}")
+                    sized = SizedFile(pack, file, out)
+                    write_file(rows, (number, file_number), sized)
+                    sized.finish()
                 _set_time(path, file)
                 advance(file.size)
                 count += 1
@@ -97,176 +76,3 @@ def _set_time(path: str, file: StoredFile) -> None:
         # A time that the system does not take is no reason to give up.
         with suppress(OSError, OverflowError, ValueError, TypeError):
             os.utime(path, (file.mtime, file.mtime))
-
-
-@dataclass(slots=True)
-class _Other:
-    """A row that is no scalar."""
-
-    offset: int
-    place: int
-    step: int
-    wall_time: float
-    form: int
-    kind: str
-    row: int
-
-
-class _Rows:
-    """The rows of a pack by the file that they came from."""
-
-    def __init__(self, pack: Pack) -> None:
-        self.pack = pack
-        self._held: dict[int, dict[str, NDArray[Any]]] = {}
-        self._by_file: dict[tuple[int, int], list[int]] = {}
-        segments = pack.index.segments
-        for number, (run, file) in enumerate(
-            zip(segments["run"].tolist(), segments["file"].tolist(), strict=True)
-        ):
-            self._by_file.setdefault((run, file), []).append(number)
-
-    def points(self, key: tuple[int, int]) -> dict[str, NDArray[Any]]:
-        """The scalars of a file that can be placed, in the order of the file."""
-        pieces = list(self._pieces(key, True))
-        if not pieces:
-            return {}
-        columns = {
-            name: np.concatenate([columns[name][rows] for columns, rows, _, _ in pieces])
-            for name in _POINT_COLUMNS
-        }
-        placed = columns["offset"] >= 0
-        order = np.lexsort((columns["place"][placed], columns["offset"][placed]))
-        return {name: column[placed][order] for name, column in columns.items()}
-
-    def others(self, key: tuple[int, int]) -> list[_Other]:
-        """All other rows of a file, in the order of the file."""
-        found = []
-        for columns, rows, group, start in self._pieces(key, False):
-            values = [columns[name][rows].tolist() for name in _OTHER_COLUMNS]
-            for at, value in enumerate(zip(*values, strict=True), start):
-                found.append(_Other(*(*value, (group << 32) + at)))
-        return sorted(found, key=lambda one: (one.offset, one.place))
-
-    def _pieces(self, key: tuple[int, int], is_scalar: bool) -> Any:
-        index = self.pack.index
-        for number in self._by_file.get(key, ()):
-            group, count = int(index.segments["group"][number]), index.segments["count"][number]
-            if index.is_scalar[group] == is_scalar:
-                start = int(self.pack.starts[number])
-                yield self._group(group), slice(start, start + int(count)), group, start
-
-    def _group(self, group: int) -> dict[str, NDArray[Any]]:
-        held = self._held.pop(group, None)
-        if held is None:
-            is_scalar = self.pack.index.is_scalar[group]
-            held = self.pack.columns(group, _POINT_COLUMNS if is_scalar else _OTHER_COLUMNS)
-            while sum(len(one["offset"]) for one in self._held.values()) > _HELD_ROWS:
-                del self._held[next(iter(self._held))]
-        self._held[group] = held  # the latest is last
-        return held
-
-
-def _write_file(rows: _Rows, key: tuple[int, int], out: BinaryIO) -> None:
-    points, others = rows.points(key), rows.others(key)
-    kept = _kept_spans(others, rows.pack)
-    others = [one for one in others if one.kind in (EVENT, BYTES) or not _is_in(one.offset, kept)]
-    if points:
-        whole = ~_are_in(points["offset"], kept)
-        points = {name: column[whole] for name, column in points.items()}
-    done = 0
-    offsets = points["offset"] if points else np.empty(0, np.int64)
-    for event in _events(others):
-        first, last = np.searchsorted(offsets, [event[0].offset, event[0].offset + 1]).tolist()
-        _write_points(rows.pack, points, done, first, out)
-        _write_event(rows.pack, event, points, range(first, last), out)
-        done = last
-    _write_points(rows.pack, points, done, len(offsets), out)
-
-
-def _kept_spans(others: Sequence[_Other], pack: Pack) -> NDArray[np.int64]:
-    """Where what is kept as it is starts and ends: other rows from there are in it already."""
-    spans = [
-        (one.offset, one.offset + (len(pack.payload(one.row)) if one.kind == BYTES else 1))
-        for one in others
-        if one.kind in (EVENT, BYTES)
-    ]
-    return np.array(spans, np.int64).reshape(-1, 2)
-
-
-def _are_in(offsets: NDArray[np.int64], spans: NDArray[np.int64]) -> NDArray[np.bool_]:
-    last = np.searchsorted(spans[:, 0], offsets, side="right") - 1
-    ends = np.append(spans[:, 1], -1)
-    return offsets < ends[last]
-
-
-def _is_in(offset: int, spans: NDArray[np.int64]) -> bool:
-    return bool(_are_in(np.array([offset]), spans)[0])
-
-
-def _events(others: Sequence[_Other]) -> list[list[_Other]]:
-    """The rows of each event together."""
-    found: list[list[_Other]] = []
-    for one in others:
-        if found and found[-1][0].offset == one.offset:
-            found[-1].append(one)
-        else:
-            found.append([one])
-    return found
-
-
-def _write_points(
-    pack: Pack, points: dict[str, NDArray[Any]], start: int, stop: int, out: BinaryIO
-) -> None:
-    """Write the events of scalars from row `start` to `stop`, some at a time."""
-    while start < stop:
-        end = min(stop, start + _AT_ONCE)
-        if end < stop:  # after the event that the last row is part of
-            end = int(np.searchsorted(points["offset"], points["offset"][end - 1], side="right"))
-        if end - start > _AT_ONCE + _MOST_VALUES:
-            raise BadPack(pack.path, "an event of it holds too many values")
-        offset, _, template, step, wall_time, value = (
-            points[name][start:end] for name in _POINT_COLUMNS
-        )
-        # Only the templates of this file: a pack of many runs may have as many templates.
-        used, which = np.unique(template, return_inverse=True)
-        templates = [_template(pack, number) for number in used.tolist()]
-        try:
-            numbers = which.astype(np.int32)
-            out.write(put_together(templates, offset, numbers, step, wall_time, value))
-        except ValueError as error:
-            raise BadPack(pack.path, str(error)) from None
-        start = end
-
-
-def _template(pack: Pack, number: int) -> bytes:
-    if not 0 <= number < len(pack.index.templates):
-        raise BadPack(pack.path, f"there is no template {number}")
-    return pack.index.templates[number]
-
-
-def _write_event(
-    pack: Pack, event: Sequence[_Other], points: dict[str, NDArray[Any]], rows: range, out: BinaryIO
-) -> None:
-    """Write one event that is not only scalars, or a stretch that holds none."""
-    first = event[0]
-    payload = pack.payload(first.row)
-    buffer = EventBuffer()
-    if first.kind == BYTES:
-        out.write(payload)
-        return
-    if first.kind == EVENT:
-        buffer.event(payload)
-    elif first.form in _FIELDS:
-        buffer.field(_FIELDS[Form(first.form)], payload, first.step, first.wall_time)
-    else:
-        values = [(one.place, pack.payload(one.row)) for one in event]
-        for row in rows:
-            template = _template(pack, int(points["template"][row]))
-            try:
-                value = fill(template, float(points["value"][row]))
-            except ValueError as error:
-                raise BadPack(pack.path, str(error)) from None
-            values.append((int(points["place"][row]), value))
-        messages = [value for _, value in sorted(values, key=lambda one: one[0])]
-        buffer.summary(messages, first.step, first.wall_time)
-    out.write(buffer)
