@@ -11,6 +11,7 @@ from cli_runs import START, losses, run_apart, run_in_terminal, write, write_kin
 from runfold.cli import main
 from runfold.core.encoder import EventBuffer
 from runfold.events import values
+from runfold.text import cell_width
 
 
 def test_table_has_one_line_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -154,12 +155,59 @@ def test_piped_table_is_plain_and_whole(tmp_path: Path) -> None:
 @pytest.mark.parametrize("columns", [80, 160])
 def test_table_fits_the_window(columns: int, tmp_path: Path) -> None:
     write_kinds(tmp_path / "sweep-with-a-long-name" / "learning-rate-0.001" / "seed-1")
-    write_kinds(tmp_path / "種子" / "学習率-0.001-とても長い名前のディレクトリ")
+    write_kinds(tmp_path / "種子" / "学習率-0.01-とても長い名前のディレクトリ")
     status, shown = run_in_terminal(columns, "ls", str(tmp_path), NO_COLOR="1")
     assert status == 0
     lines = shown.splitlines()
-    # A wide character takes two columns; each of these has 23.
-    assert len(lines) == 4
-    assert all(len(line) <= columns for line in lines)
-    assert ("…" in shown) == (columns == 80)
+    assert all(cell_width(line) <= columns for line in lines)
+    # Nothing is the same in both names, so both are whole.
+    assert "sweep-with-a-long-name/learning-rate-0.001/seed-1" in shown
+    assert "学習率-0.01-とても長い名前のディレクトリ" in shown
+    assert ("No room in this window for duration, size, problems." in shown) == (columns == 80)
     assert ("1 scalar +5" in shown) == (columns == 80)
+
+
+@pytest.mark.parametrize("command", ["ls", "table"])
+@pytest.mark.parametrize("columns", [40, 80, 120])
+def test_every_run_is_told_apart_in_a_narrow_window(
+    command: str, columns: int, tmp_path: Path
+) -> None:
+    names = {
+        f"transformer_{size}_lr_{rate}/dataset_imagenet/seed-{seed}"
+        for size in ("large", "small")
+        for rate in ("0.1", "0.01", "1e-3")
+        for seed in (0, 1, 10)
+    }
+    for name in names:
+        write(tmp_path / "experiments" / name, losses(0.5))
+    status, shown = run_in_terminal(columns, command, str(tmp_path), NO_COLOR="1")
+    assert status == 0
+    rows = [line for line in shown.splitlines() if re.match(r"\S*(large|small)", line)]
+    assert len({row.split()[0] for row in rows}) == len(rows) == len(names)
+    assert ("Names in column 'run' are below experiments/" in shown) == (columns < 120)
+
+
+def test_demo_runs_are_whole_at_40_columns(tmp_path: Path) -> None:
+    for name in ("lr-0.1/seed-0", "lr-0.01/seed-0"):
+        write_kinds(tmp_path / name)
+    _, shown = run_in_terminal(40, "ls", str(tmp_path), NO_COLOR="1")
+    assert shown.splitlines() == [
+        "run             points  steps  duration",
+        "lr-0.01/seed-0       9   0..2     2.0 s",
+        "lr-0.1/seed-0        9   0..2     2.0 s",
+        "No room in this window for tags, size, problems. A wider window shows all.",
+        f"2 runs, 18 points, {_size(tmp_path)}.",
+    ]
+
+
+def test_names_without_anything_in_common_wrap(tmp_path: Path) -> None:
+    for letter in "ab":
+        write(tmp_path / "-".join([letter * 12] * 3), losses(0.5))
+    _, shown = run_in_terminal(32, "ls", str(tmp_path), NO_COLOR="1")
+    assert shown.splitlines()[:5] == [
+        "run                       points",
+        "aaaaaaaaaaaa-                  1",
+        "  aaaaaaaaaaaa-",
+        "  aaaaaaaaaaaa",
+        "bbbbbbbbbbbb-                  1",
+    ]

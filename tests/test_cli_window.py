@@ -9,11 +9,10 @@ from runfold.cli.window import fit_columns
 
 def lines(columns, rows, ranks, limit):
     fitting = fit_columns(columns, rows, ranks, limit)
-    kept = [[row[number] for number in fitting] for row in rows]
-    return format_table(list(fitting.values()), kept, limit)
+    return format_table(list(fitting.columns.values()), fitting.rows, limit)
 
 
-RUN = Column("run", may_shrink=True)
+RUN = Column("run", is_name=True)
 
 
 def test_lower_ranks_come_first_and_the_order_stays():

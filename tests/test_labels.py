@@ -31,22 +31,22 @@ def test_the_common_folder_goes_first_and_is_reported():
 def test_a_folder_that_is_kept_is_shortened_like_other_common_parts():
     made = label_names(["experiments/a", "experiments/b"], 8, drop_folder=False)
     assert made.folder == ""
-    assert list(made.shown.values()) == ["ex…nts/a", "ex…nts/b"]
+    assert list(made.shown.values()) == ["…/a", "…/b"]
 
 
-def test_parts_that_are_the_same_in_all_lose_their_middle():
+def test_words_that_all_names_have_are_left_out_the_longest_part_first():
     names = [
         f"large_transformer_lr_{lr}/imagenet_augmented/seed-{seed}"
         for lr in ("0.1", "0.01", "1e-3")
         for seed in (0, 10)
     ]
     assert labels(names, 30) == [
-        "la…er_lr_0.1/im…ented/seed-0",
-        "la…er_lr_0.1/im…ented/seed-10",
-        "la…er_lr_0.01/im…ented/seed-0",
-        "la…er_lr_0.01/im…ented/seed-10",
-        "la…er_lr_1e-3/im…ented/seed-0",
-        "la…er_lr_1e-3/im…ented/seed-10",
+        "…_lr_0.1/…_augmented/seed-0",
+        "…_lr_0.1/…_augmented/seed-10",
+        "…_lr_0.01/…_augmented/seed-0",
+        "…_lr_0.01/…_augmented/seed-10",
+        "…_lr_1e-3/…_augmented/seed-0",
+        "…_lr_1e-3/…_augmented/seed-10",
     ]
 
 
@@ -65,9 +65,14 @@ def test_names_that_would_share_a_label_stay_whole():
     assert len(set(labels(names, 1))) == 3
 
 
-def test_one_name_alone_loses_its_folder_and_then_its_middle():
+def test_a_name_that_fits_is_whole_where_others_are_too_long_all_the_same():
+    names = ["demo/seed-0", "demo/seed-1", "demo/" + "x" * 40 + "/seed-0"]
+    assert labels(names, 20, drop_folder=False)[:2] == names[:2]
+
+
+def test_one_name_alone_loses_its_folder_and_then_its_beginning():
     assert label_names(["a/b/c-long-name"], 11).folder == "a/b/"
-    assert labels(["a/b/c-long-name"], 8) == ["c-…-name"]
+    assert labels(["a/b/c-long-name"], 8) == ["…-name"]
 
 
 def test_escapes_that_look_alike_are_told_apart():

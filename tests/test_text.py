@@ -14,6 +14,7 @@ from runfold.text import (
     natural_key,
     near,
     not_one_of,
+    wrap,
 )
 
 
@@ -164,3 +165,11 @@ def test_what_an_option_may_be_is_listed_with_the_near_one():
     assert (
         not_one_of("nan", 3, ("skip", "propagate")) == "nan is one of 'skip', 'propagate', not 3."
     )
+
+
+def test_wrapped_text_breaks_after_separators_and_loses_nothing():
+    assert wrap("sweep/lr-0.1/seed-0", 30) == ["sweep/lr-0.1/seed-0"]
+    assert wrap("sweep/lr-0.1/seed-0", 14) == ["sweep/lr-0.1/", "  seed-0"]
+    assert wrap("abcdefgh", 3) == ["abc", "def", "gh"]
+    assert wrap("漢字", 1) == ["漢", "字"]
+    assert wrap("", 0) == [""]

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from runfold.text import cell_width, escape, shorten
+from runfold.text import cell_width, escape
 
 # A number such as 1e-3, a word such as `seed` or `v1.2`, or any other character.
 _TOKEN = re.compile(
     r"[0-9]+(?:\.[0-9]+)?[eE][+-]?[0-9]+(?![^\W_])|[^\W_]+(?:\.[^\W_]+)*|.", re.DOTALL
 )
+_MARKS = re.compile("…+")
 # The end of a name with more tokens than this counts as one token: comparing is quadratic.
 _MOST_TOKENS = 100
 # A name is shown whole. This only stops a hostile one from filling the memory.
@@ -36,7 +36,7 @@ class Labels:
 
     @property
     def width(self) -> int:
-        """The columns that the widest label takes."""
+        """The number of terminal columns that the widest label takes."""
         return max(map(cell_width, self.shown.values()), default=0)
 
 
@@ -44,10 +44,10 @@ def label_names(names: Iterable[str], width: int | None, drop_folder: bool = Tru
     """Return a label for each name: distinct, and at most `width` columns wide if possible.
 
     Names that fit are whole. Otherwise the folder that all have in common goes
-    first, unless `drop_folder` is off, and then the parts that are the same in
-    all names lose their middle: `large_batch_lr_0.1` and `large_batch_lr_0.2`
-    become `lar…_lr_0.1` and `lar…_lr_0.2`. What tells names apart always stays,
-    so a label can be wider than `width`.
+    first, unless `drop_folder` is off, and then words that all names have in
+    common: `large_batch_lr_0.1` and `large_batch_lr_0.2` become `…_lr_0.1` and
+    `…_lr_0.2`. The words that differ always stay, so a label can be wider than
+    `width`.
 
     Every label is on one line, as `escape` writes it. None as `width` gives
     whole names. The labels do not depend on the order of the names.
@@ -60,7 +60,15 @@ def label_names(names: Iterable[str], width: int | None, drop_folder: bool = Tru
         labels = Labels(folder, {name: text[len(folder) :] for name, text in whole.items()})
     if labels.width <= width:
         return labels
-    return Labels(labels.folder, _shorten_common(labels.shown, labels.width - width))
+    short = Labels(labels.folder, _shorten_common(labels.shown, labels.width - width))
+    # Cutting a name that fits helps nobody where others are too long all the same.
+    fits = width if short.width > width else 0
+    shown = {
+        # `base` next to `base/lr-0.1` has nothing but what is common.
+        name: label if cell_width(text) > fits and any(map(str.isalnum, label)) else text
+        for (name, text), label in zip(labels.shown.items(), short.shown.values(), strict=True)
+    }
+    return Labels(labels.folder, _undo_collisions(shown, labels.shown))
 
 
 def _escape_all(names: Iterable[str]) -> dict[str, str]:
@@ -87,19 +95,37 @@ def _shorten_common(names: dict[str, str], excess: int) -> dict[str, str]:
     common = _common_tokens(sorted(split.values()))
     places = {name: _find(common, tokens) for name, tokens in split.items()}
     parts = [slice(*ends) for ends in pairwise(_boundaries(common, places.values()))]
-    texts = ["".join(common[part]) for part in parts]
-    level = _level([cell_width(text) for text in texts], excess)
+    texts = _shorten_parts([common[part] for part in parts], excess)
     shown = {}
     for name, tokens in split.items():
         for part, text in zip(parts, texts, strict=True):
             first, *others = places[name][part]
-            tokens[first] = shorten(text, level)
+            tokens[first] = text
             for place in others:
                 tokens[place] = ""
-        label = "".join(tokens)
-        # `base` next to `base/lr-0.1` has nothing but what is common.
-        shown[name] = label if any(map(str.isalnum, label)) else names[name]
-    return _undo_collisions(shown, names)
+        shown[name] = _MARKS.sub("…", "".join(tokens))
+    return shown
+
+
+def _shorten_parts(parts: Sequence[list[str]], excess: int) -> list[str]:
+    """Return parts that are `excess` columns shorter in all, the longest cut first.
+
+    A part loses whole tokens from its start. The last word stays as long as cutting
+    other parts is enough: `large_model_lr_` becomes `…_lr_`, and then `…`.
+    """
+    order = sorted(range(len(parts)), key=lambda number: -cell_width("".join(parts[number])))
+    texts = ["".join(part) for part in parts]
+    for least in (3, 0):
+        for number in order:
+            part = parts[number]
+            # The levels of a path stay visible.
+            stays = max(least, part[-1] == "/")
+            for start in range(1, len(part) + 1 - stays):
+                end = "…" + "".join(part[start:])
+                if excess > 0 and cell_width(end) < cell_width(texts[number]):
+                    excess -= cell_width(texts[number]) - cell_width(end)
+                    texts[number] = end
+    return texts
 
 
 def _split(text: str) -> list[str]:
@@ -159,14 +185,6 @@ def _boundaries(common: Sequence[str], places: Iterable[list[int]]) -> list[int]
     for one in places:
         found.update(at + 1 for at, (a, b) in enumerate(pairwise(one)) if b != a + 1)
     return sorted(found)
-
-
-def _level(widths: list[int], excess: int) -> int:
-    """Return how wide a part may be so that all together lose `excess` columns; at least 1."""
-    room = sum(widths) - excess
-    levels = range(max(widths, default=0) + 1)
-    fitting = bisect_right(levels, room, key=lambda level: sum(min(w, level) for w in widths))
-    return max(fitting - 1, 1)
 
 
 def _undo_collisions(shown: dict[str, str], whole: dict[str, str]) -> dict[str, str]:

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator
 
 _NUMBER = re.compile(r"([0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)")
 _DIGITS = re.compile(r"([0-9]+)")
+_BREAK = re.compile(r"[/_,= -](?=.)")
 _SHORT_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 # Beyond this nobody typed the name by hand, and comparing letters gets slow.
@@ -88,6 +89,24 @@ def _take(text: str, size: int) -> str:
         if used > size:
             return text[:number]
     return text
+
+
+def wrap(text: str, size: int) -> list[str]:
+    """Return the text in lines of at most `size` columns, broken after a separator if possible.
+
+    Lines after the first are indented by two spaces, if there is room.
+    """
+    lines: list[str] = []
+    indent = ""
+    while cell_width(text) > size - len(indent):
+        # At least one character per line, also where a wide one does not fit.
+        line = _take(text, size - len(indent)) or text[0]
+        if breaks := list(_BREAK.finditer(line)):
+            line = line[: breaks[-1].end()]
+        lines.append(indent + line)
+        text = text[len(line) :]
+        indent = "  " if size > 3 else ""
+    return [*lines, indent + text] if text or not lines else lines
 
 
 def utf8(text: str) -> str:

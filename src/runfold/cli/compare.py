@@ -162,7 +162,7 @@ def _print(comparison: Comparison) -> None:
 
 
 def _columns(heads: Sequence[str]) -> list[Column]:
-    return [Column(head, is_number=head not in _NAMES, may_shrink=head in _NAMES) for head in heads]
+    return [Column(head, is_number=head not in _NAMES, is_name=head in _NAMES) for head in heads]
 
 
 def _at(text: str) -> str | int:

@@ -17,8 +17,10 @@ from runfold.cli.terminal import (
     print_json,
     print_table,
     show_tag,
+    width,
 )
 from runfold.errors import UnknownRun
+from runfold.labels import label_names
 from runfold.storage.address import show_url
 from runfold.text import did_you_mean, escape, human_count, human_list
 
@@ -149,8 +151,16 @@ def _print(found: Difference, a: str, b: str) -> None:
 
 
 def _print_entries(title: str, entries: list[Entry], a: str, b: str) -> None:
-    columns = [Column(head, may_shrink=True) for head in (title, a, b)]
+    a, b = _short_heads(a, b)
+    columns = [Column(title, is_name=True), *(Column(head, may_shrink=True) for head in (a, b))]
     print_table(columns, [_cells(entry) for entry in entries])
+
+
+def _short_heads(a: str, b: str) -> tuple[str, str]:
+    """Return the names of the two runs as headings that stay distinct in a narrow window."""
+    limit = width()
+    labels = label_names((a, b), None if limit is None else limit // 4, drop_folder=False)
+    return labels.shown[a], labels.shown[b]
 
 
 def _print_change(name: str, lines: list[str]) -> None:
@@ -170,7 +180,7 @@ def _cells(entry: Entry) -> list[str]:
     ]
     if shown[0] == shown[1] and not entry.is_same:  # such as 1 and "1"
         shown = ["-" if value is MISSING else json.dumps(value) for value in (entry.a, entry.b)]
-    return [escape(entry.name), *map(escape, shown)]
+    return [escape(entry.name, 10_000), *map(escape, shown)]
 
 
 def _print_finals(finals: list[Final], a: str, b: str) -> None:
@@ -186,10 +196,10 @@ def _print_finals(finals: list[Final], a: str, b: str) -> None:
         ]
         change = f"{both[1] - both[0]:+.4g}" if len(both) == 2 else "-"
         rows.append([show_tag(one.tag), *cells, change])
-    heads = [a, b, "change"]
+    heads = [*_short_heads(a, b), "change"]
     columns = [Column(head, is_number=True, may_shrink=head != "change") for head in heads]
     title = "last value @ step" if has_steps else "last value"
-    print_table([Column(title, may_shrink=True), *columns], rows)
+    print_table([Column(title, is_name=True), *columns], rows)
 
 
 def _tell_apart(numbers: list[float]) -> list[str]:

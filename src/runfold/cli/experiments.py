@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from runfold.cli.actions import Action, add_actions, add_logdir, find_logdir
-from runfold.cli.terminal import Column, CommandError, note, print_json, print_table
+from runfold.cli.terminal import Column, CommandError, note, print_json, print_table, show_names
 from runfold.storage.address import show_url
 from runfold.text import escape, human_count, human_list
 
@@ -66,7 +66,7 @@ def _list(options: argparse.Namespace) -> int:
     if shown:
         columns = [
             Column("id", is_number=True),
-            Column("experiment", may_shrink=True),
+            Column("experiment", is_name=True),
             Column("trials", is_number=True),
             Column("running", is_number=True),
             Column("labels", may_shrink=True),
@@ -86,7 +86,7 @@ def _describe(one: Experiment) -> list[str]:
     from runfold.edit.alive import is_alive
 
     running = sum(is_alive(trial.path) for trial in one.trials)
-    name = escape(one.name) + (" (archived)" if one.is_archived else "")
+    name = escape(one.name, 10_000) + (" (archived)" if one.is_archived else "")
     first_line = one.note.partition("\n")[0]
     return [
         str(one.id),
@@ -126,11 +126,12 @@ def print_trials(one: Experiment) -> None:
 
     columns = [
         Column("id", is_number=True),
-        Column("trial", may_shrink=True),
+        Column("trial", is_name=True),
         Column("running"),
     ]
+    names = show_names(trial.name for trial in one.trials)
     rows = [
-        [str(trial.id), escape(trial.name), "yes" if is_alive(trial.path) else "-"]
+        [str(trial.id), names[trial.name], "yes" if is_alive(trial.path) else "-"]
         for trial in one.trials
     ]
     print_table(columns, rows)

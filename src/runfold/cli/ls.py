@@ -10,16 +10,20 @@ from runfold.cli.terminal import (
     fits_window,
     no_runs,
     note,
+    print_fitted,
     print_json,
-    print_table,
+    show_names,
     show_tag,
     tell_problems,
+    width,
 )
+from runfold.cli.window import fit_columns
 from runfold.storage.address import mask_url
-from runfold.text import escape, human_bytes, human_count, human_duration, human_span
+from runfold.text import human_bytes, human_count, human_duration, human_list, human_span
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Mapping
 
     from runfold.cli.parser import Parser
     from runfold.logdir.load import Logdir
@@ -73,19 +77,22 @@ def run(options: argparse.Namespace) -> int:
 
 def _print_runs(lines: list[RunLine]) -> None:
     has_hidden = any(line.hidden for line in lines)
-    columns = [
-        Column("run", may_shrink=True),
-        Column("tags"),
-        Column("points", is_number=True),
-        *([Column("hidden", is_number=True)] if has_hidden else []),
-        Column("steps", is_number=True),
-        Column("duration", is_number=True),
-        Column("size", is_number=True),
-        Column("problems", is_number=True),
-    ]
+    has_problems = any(line.problems for line in lines)
+    # The higher the rank, the sooner a narrow window goes without the column.
+    columns = {
+        Column("run", is_name=True): 0,
+        Column("tags"): 2,
+        Column("points", is_number=True): 0,
+        **({Column("hidden", is_number=True): 1} if has_hidden else {}),
+        Column("steps", is_number=True): 1,
+        Column("duration", is_number=True): 2,
+        Column("size", is_number=True): 3,
+        Column("problems", is_number=True): 0 if has_problems else 3,
+    }
+    names = show_names(line.run for line in lines)
     rows = [
         [
-            escape(line.run),
+            names[line.run],
             _kinds(line),
             human_count(line.points),
             *([human_count(line.hidden)] if has_hidden else []),
@@ -96,27 +103,28 @@ def _print_runs(lines: list[RunLine]) -> None:
         ]
         for line in lines
     ]
-    if not fits_window(columns, rows):
+    if not fits_window(list(columns), rows):
         for row, line in zip(rows, lines, strict=True):
             row[1] = _kinds_in_short(line)
-    print_table(columns, rows)
+    _print(columns, rows)
 
 
 def _print_tags(logdir: Logdir, lines: list[RunLine]) -> None:
     has_hidden = any(line.hidden for line in lines)
-    columns = [
-        Column("run", may_shrink=True),
-        Column("tag", may_shrink=True),
-        Column("kind"),
-        Column("points", is_number=True),
-        *([Column("hidden", is_number=True)] if has_hidden else []),
-        Column("steps", is_number=True),
-    ]
+    columns = {
+        Column("run", is_name=True): 0,
+        Column("tag", is_name=True): 0,
+        Column("kind"): 2,
+        Column("points", is_number=True): 1,
+        **({Column("hidden", is_number=True): 1} if has_hidden else {}),
+        Column("steps", is_number=True): 1,
+    }
+    names = show_names(line.run for line in lines)
     rows = []
     for line in lines:
         rows += [
             [
-                escape(line.run),
+                names[line.run],
                 show_tag(tag.tag),
                 tag.kind,
                 human_count(tag.points),
@@ -127,10 +135,23 @@ def _print_tags(logdir: Logdir, lines: list[RunLine]) -> None:
         ]
         blank = ["-"] * (len(columns) - 3)
         rows += [
-            [escape(line.run), show_tag(name), "embedding", *blank]
+            [names[line.run], show_tag(name), "embedding", *blank]
             for name in _embeddings(logdir, line)
         ]
-    print_table(columns, rows)
+    _print(columns, rows)
+
+
+def _print(ranks: Mapping[Column, int], rows: list[list[str]]) -> None:
+    """Print the columns that fit the window, and say which do not."""
+    columns, limit = list(ranks), width()
+    if limit is None or fits_window(columns, rows):
+        print_fitted(columns, rows, "")
+        return
+    fitting = fit_columns(columns, rows, list(ranks.values()), limit)
+    print_fitted(list(fitting.columns.values()), fitting.rows, fitting.folder)
+    left_out = [one.heading for n, one in enumerate(columns) if n not in fitting.columns]
+    if left_out:
+        note(f"No room in this window for {human_list(left_out, 12)}. A wider window shows all.")
 
 
 def _embeddings(logdir: Logdir, line: RunLine) -> list[str]:

@@ -48,6 +48,9 @@ leads nowhere, or an output that exists.
 
 _SHOWN = 100
 _LONGEST_CELL = 200
+# Columns of these names say what a row is about: their values are never cut.
+_NAMES = ("run", "tag")
+_LONGEST_NAME = 10_000
 _UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9}
 
 
@@ -176,10 +179,10 @@ def _print_rows(rows: pa.Table) -> None:
     from runfold.export.answer import list_values
 
     shown = rows if width() is None else rows.slice(0, _SHOWN)
-    cells = [list(map(_cell, values)) for values in list_values(shown)]
-    headings = [
-        Column(escape(field.name), is_number=_is_number(str(field.type)), may_shrink=True)
-        for field in rows.schema
+    headings = [_column(field.name, str(field.type)) for field in rows.schema]
+    cells = [
+        [_cell(value, _LONGEST_NAME if column.is_name else _LONGEST_CELL) for value in values]
+        for column, values in zip(headings, list_values(shown), strict=True)
     ]
     print_table(headings, list(zip(*cells, strict=True)))
     left = rows.num_rows - shown.num_rows
@@ -187,11 +190,17 @@ def _print_rows(rows: pa.Table) -> None:
         note(f"... and {human_count(left, 'more row')}; --csv prints all of them.")
 
 
+def _column(name: str, kind: str) -> Column:
+    if name in _NAMES:
+        return Column(name, is_name=True)
+    return Column(escape(name), is_number=_is_number(kind), may_shrink=True)
+
+
 def _is_number(kind: str) -> bool:
     return kind.startswith(("int", "uint", "double", "float", "decimal"))
 
 
-def _cell(value: Any) -> str:
+def _cell(value: Any, longest: int = _LONGEST_CELL) -> str:
     if value is None:
         return "NULL"
     if isinstance(value, bool):
@@ -203,7 +212,7 @@ def _cell(value: Any) -> str:
         return human_bytes(len(value))
     if isinstance(value, list | dict):
         return escape(json.dumps(value, default=_cell, ensure_ascii=False), _LONGEST_CELL)
-    return escape(str(value), _LONGEST_CELL)
+    return escape(str(value), longest)
 
 
 def _print_tables(as_json: bool) -> None:

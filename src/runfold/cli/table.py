@@ -16,8 +16,9 @@ from runfold.cli.terminal import (
     fits_window,
     no_runs,
     note,
+    print_fitted,
     print_json,
-    print_table,
+    show_names,
     tell_problems,
     width,
 )
@@ -41,7 +42,8 @@ columns say what they hold first, and so may any in --columns and --sort:
 `best val/loss`, `best_step val/loss`, `min`, `max`, `mean`, `auc`, `first`,
 `at 100 val/loss`; `hparam lr` and `last lr` where both are called so. Numbers
 are rounded to four digits here, and exact in files and with --csv and --json.
-What does not fit the window is left out, and said.
+In a window that is too narrow, run names go without the parts that all have in
+common, and columns that do not fit are left out; notes below the table say so.
 
 A condition compares hparams by name (`optim.lr`, or `in backquotes`), run,
 status, failed, start ('2026-01-31'), duration (seconds), steps (the last one),
@@ -277,20 +279,24 @@ def _write(table: Mapping[str, Cells], options: argparse.Namespace) -> None:
 
 
 def _print(table: Mapping[str, Cells], is_chosen: bool) -> None:
-    """Print what fits the window, and say what does not; results come before the rest."""
-    names = list(table)
-    columns = [_column(name, cells) for name, cells in table.items()]
-    shown = [[_show_cell(name, cell) for cell in _list(cells)] for name, cells in table.items()]
+    """Print the columns that fit the window, results first, and say which do not."""
+    headings = show_names(table)
+    columns = [_column(name, headings[name], cells) for name, cells in table.items()]
+    shown = [
+        list(map(show_names(cells).__getitem__, cells))
+        if name == "run"
+        else [_show_cell(name, cell) for cell in _list(cells)]
+        for name, cells in table.items()
+    ]
     rows = list(zip(*shown, strict=True))
     limit = width()
-    fitting = dict(enumerate(columns))
-    if limit is not None and not fits_window(columns, rows):
-        ranks = [0 if is_chosen else _rank(name, table[name]) for name in names]
-        fitting = fit_columns(columns, rows, ranks, limit)
-    print_table(
-        list(fitting.values()), list(zip(*(shown[number] for number in fitting), strict=True))
-    )
-    left_out = [name for number, name in enumerate(names) if number not in fitting]
+    if limit is None or fits_window(columns, rows):
+        print_fitted(columns, rows, "")
+        return
+    ranks = [0 if is_chosen else _rank(name, cells) for name, cells in table.items()]
+    fitting = fit_columns(columns, rows, ranks, limit)
+    print_fitted(list(fitting.columns.values()), fitting.rows, fitting.folder)
+    left_out = [name for number, name in enumerate(table) if number not in fitting.columns]
     if left_out:
         note(
             f"No room in this window for {human_list(left_out, 12)}."
@@ -298,11 +304,13 @@ def _print(table: Mapping[str, Cells], is_chosen: bool) -> None:
         )
 
 
-def _column(name: str, cells: Cells) -> Column:
+def _column(name: str, heading: str, cells: Cells) -> Column:
+    if name == "run":
+        return Column(heading, is_name=True)
     is_number = name in ("start", "duration") or all(
         isinstance(cell, int | float | None) for cell in cells
     )
-    return Column(escape(name, _LONGEST_CELL), is_number, may_shrink=not is_number)
+    return Column(heading, is_number, may_shrink=not is_number)
 
 
 def _rank(name: str, cells: Cells) -> int:

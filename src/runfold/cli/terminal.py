@@ -13,17 +13,21 @@ import sys
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from runfold.errors import RunfoldError
+from runfold.labels import label_names
 from runfold.storage.address import mask_url, show_url
-from runfold.text import cell_width, escape, human_count, shorten
+from runfold.text import cell_width, escape, human_count, shorten, wrap
 
 if TYPE_CHECKING:
     from runfold.logdir.load import Logdir
     from runfold.logdir.log import RunLog
 
 _NARROWEST = 8
+# Parts that all names have in common are shortened down to this width before other columns go.
+NARROWEST_NAME = 24
 _WIDEST_PLOT = 100
 
 
@@ -78,8 +82,13 @@ def _quote(word: str) -> str:
 
 
 def show_tag(tag: str) -> str:
-    """A tag on one line; an empty one as it is typed in a shell."""
-    return escape(tag) or '""'
+    """Return a tag on one line; an empty one as it is typed in a shell."""
+    return escape(tag, 10_000) or '""'
+
+
+def show_names(names: Iterable[str]) -> dict[str, str]:
+    """Return each name whole, on one line, and distinct from all others."""
+    return label_names(names, None).shown
 
 
 def width() -> int | None:
@@ -145,19 +154,37 @@ def _plain(value: Any) -> Any:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table. One that may shrink loses the middle of long cells."""
+    """A column of a table.
+
+    Long cells of a column that may shrink lose their middle. Cells of a column of
+    names stay distinct: they lose only what all have in common, and otherwise wrap.
+    """
 
     heading: str
     is_number: bool = False
     may_shrink: bool = False
+    is_name: bool = False
 
 
 def print_table(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> None:
     """Print a table that fits the window; in full where there is none."""
+    limit = width()
+    if limit is not None and not fits_window(columns, rows):
+        rows, folder = fit_names(columns, rows, limit)
+    else:
+        folder = ""
+    print_fitted(columns, rows, folder)
+
+
+def print_fitted(columns: Sequence[Column], rows: Sequence[Sequence[str]], folder: str) -> None:
+    """Print a table whose names were shortened, and note the folder that they went without."""
     lines = format_table(columns, rows, width())
     if has_colour():
         lines[0] = f"\x1b[1m{lines[0]}\x1b[0m"
     print("\n".join(lines))
+    if folder:
+        heading = next(column.heading for column in columns if column.is_name)
+        note(f"Names in column '{heading}' are below {folder}")
 
 
 def fits_window(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> bool:
@@ -168,6 +195,31 @@ def fits_window(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> boo
     return max(map(cell_width, format_table(columns, rows))) <= limit
 
 
+def fit_names(
+    columns: Sequence[Column], rows: Sequence[Sequence[str]], limit: int
+) -> tuple[list[list[str]], str]:
+    """Return the rows with names as short as the window needs, and the folder they left out.
+
+    Only the first column of names goes without the folder that all have in common.
+    """
+    cells = [list(column) for column in zip(*rows, strict=True)] or [[] for _ in columns]
+    widths = [
+        max(map(cell_width, (column.heading, *texts)))
+        for column, texts in zip(columns, cells, strict=True)
+    ]
+    excess = sum(widths) + 2 * (len(widths) - 1) - limit
+    first, folder = True, ""
+    for number, column in enumerate(columns):
+        if not column.is_name:
+            continue
+        target = max(widths[number] - max(excess, 0), NARROWEST_NAME)
+        labels = label_names(cells[number], target, drop_folder=first)
+        cells[number] = [labels.shown[name] for name in cells[number]]
+        excess -= widths[number] - max(labels.width, cell_width(column.heading))
+        folder, first = (labels.folder if first else folder), False
+    return [list(row) for row in zip(*cells, strict=True)], folder
+
+
 def format_table(
     columns: Sequence[Column], rows: Sequence[Sequence[str]], limit: int | None = None
 ) -> list[str]:
@@ -176,29 +228,41 @@ def format_table(
     widths = [max(map(cell_width, column)) for column in zip(*cells, strict=True)]
     if limit is not None:
         _shrink(columns, widths, limit)
-    return [
-        "  ".join(
-            _fit(cell, size, column.is_number)
-            for cell, size, column in zip(row, widths, columns, strict=True)
-        ).rstrip()
-        for row in cells
+    return [line for row in cells for line in _format_row(columns, row, widths)]
+
+
+def _format_row(
+    columns: Sequence[Column], row: Sequence[str], widths: Sequence[int]
+) -> Iterator[str]:
+    """Yield the line of a row, and more lines where a name is wider than its column."""
+    parts = [
+        wrap(cell, size) if column.is_name else [shorten(cell, size)]
+        for cell, size, column in zip(row, widths, columns, strict=True)
     ]
+    for line in zip_longest(*parts, fillvalue=""):
+        yield "  ".join(
+            _pad(part, size, column.is_number)
+            for part, size, column in zip(line, widths, columns, strict=True)
+        ).rstrip()
 
 
 def _shrink(columns: Sequence[Column], widths: list[int], limit: int) -> None:
-    """Take columns from the widest that may shrink until the table fits, if it can."""
-    able = [number for number, column in enumerate(columns) if column.may_shrink]
+    """Take columns from the widest that may shrink until the table fits, if it can.
+
+    Names come last, because they wrap.
+    """
+    texts = [n for n, column in enumerate(columns) if column.may_shrink and not column.is_name]
+    names = [n for n, column in enumerate(columns) if column.is_name]
     excess = sum(widths) + 2 * (len(widths) - 1) - limit
-    while excess > 0 and able:
-        widest = max(able, key=lambda number: widths[number])
-        if widths[widest] <= _NARROWEST:
-            return
-        widths[widest] -= 1
-        excess -= 1
+    for able in (texts, names):
+        while excess > 0 and able:
+            widest = max(able, key=lambda number: widths[number])
+            if widths[widest] <= _NARROWEST:
+                break
+            widths[widest] -= 1
+            excess -= 1
 
 
-def _fit(cell: str, size: int, is_number: bool) -> str:
-    if cell_width(cell) > size:
-        cell = shorten(cell, size)
+def _pad(cell: str, size: int, is_number: bool) -> str:
     padding = " " * (size - cell_width(cell))
     return padding + cell if is_number else cell + padding

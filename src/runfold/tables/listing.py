@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from runfold.events.kinds import KINDS
+from runfold.labels import label_names
 from runfold.storage.address import show_url
 from runfold.text import escape, human_bytes, human_count, human_duration, human_span
 
@@ -140,6 +141,7 @@ def tags_html(log: RunLog) -> str:
 
 
 _SHOWN = 20
+_WIDEST_NAME = 60
 
 
 def _run_rows(logdir: Logdir, names: Sequence[str]) -> list[list[str]]:
@@ -148,10 +150,11 @@ def _run_rows(logdir: Logdir, names: Sequence[str]) -> list[list[str]]:
     logdir.load(logs)
     lines = [list_run(log) for log in logs]
     hidden = _hidden_cells(lines)
+    labels = label_names((line.run for line in lines), _WIDEST_NAME, drop_folder=False).shown
     rows = [["run", "tags", "points", *hidden[0], "steps", "duration", "size", "problems"]]
     rows += [
         [
-            escape(line.run, 60),
+            labels[line.run],
             human_count(len(line.tags)),
             human_count(line.points),
             *cell,
@@ -169,10 +172,11 @@ def _tag_rows(tags: list[TagLine]) -> list[list[str]]:
     """Headings and the first tags."""
     lines = tags[:_SHOWN]
     hidden = _hidden_cells(lines)
+    labels = label_names((line.tag for line in lines), _WIDEST_NAME, drop_folder=False).shown
     rows = [["tag", "kind", "points", *hidden[0], "steps"]]
     rows += [
         [
-            escape(line.tag, 60),
+            labels[line.tag],
             line.kind,
             human_count(line.points),
             *cell,
