@@ -251,3 +251,37 @@ def test_boxes_are_shown_listed_and_checked_on_the_command_line(tmp_path, capsys
     (value,) = json.loads(capsys.readouterr().out)["values"]
     assert value["value"]["labels"] == LABELS
     assert main(["check", str(tmp_path)]) == 0
+
+
+def log_pictures(folder, *steps, boxless=(), **options):
+    with rf.SummaryWriter(folder, **options) as writer:
+        for step in steps:
+            writer.add_image_with_boxes("p", PIXELS, BOXES, step, float(step))
+        for step in boxless:
+            writer.add_image("p", PIXELS, step, float(step))
+
+
+@pytest.mark.parametrize("restarts", ["session", "step", "keep"])
+def test_boxes_are_hidden_with_their_picture(tmp_path, restarts):
+    log_pictures(tmp_path, 1, 2, 3)
+    log_pictures(tmp_path, 2, purge_step=2)
+    runs = rf.open(tmp_path, restarts=restarts)
+    assert runs.boxes()["step"].tolist() == runs.images()["step"].tolist()
+    assert runs.boxes()["step"].tolist() == ([1, 2, 3, 2] if restarts == "keep" else [1, 2])
+    assert runs.hidden == (0 if restarts == "keep" else 4)
+
+
+def test_boxes_are_hidden_where_only_the_picture_was_logged_again(tmp_path):
+    log_pictures(tmp_path, 1, 2, 3)
+    log_pictures(tmp_path, boxless=[2, 4])
+    runs = rf.open(tmp_path, restarts="step")
+    assert runs.images()["step"].tolist() == [1, 2, 4]
+    assert runs.boxes()["step"].tolist() == [1]
+
+
+def test_boxes_survive_a_restart_that_their_picture_survives(tmp_path):
+    log_pictures(tmp_path, 4, boxless=[5])
+    log_pictures(tmp_path, 6, purge_step=5)
+    found = rf.open(tmp_path).boxes()
+    assert found["step"].tolist() == [4, 6]
+    assert all(one is not None for one in found["image"])

@@ -41,6 +41,8 @@ _FORM_KINDS = {
 
 # These tell of the run, not of a step of it: a restart does not make them wrong.
 _TIMELESS = {"graph", "hparams", "run_metadata"}
+# They belong to a picture, though their tag begins as those of a run's story do.
+_BOXES = "boxes"
 _STORY = "runfold/"
 # But for the events it marked, which stand at steps of the training.
 _MARK = "runfold/mark"
@@ -99,15 +101,46 @@ def assemble_payloads(
     sources = [(file, file.rereads) for file in files]
     counts, lowest = _item_markers(files)
     needs_policy = policy == "step" or (policy == "session" and len(counts) > 0)
-    assembled: dict[tuple[str, str], Payloads] = {}
-    for rows, kind, tag in _group(items, names, tags):
-        shown = rows
-        if needs_policy and kind not in _TIMELESS and not _is_story(tag):
+    groups = {(kind, tag): rows for rows, kind, tag in _group(items, names, tags)}
+    shown = dict(groups)
+    for (kind, tag), rows in groups.items():
+        if needs_policy and kind not in _TIMELESS and (kind == _BOXES or not _is_story(tag)):
             mask = visible(items["step"][rows], _row_markers(rows, counts, lowest), policy)
-            shown = rows if mask is None else rows[mask]
-        hidden = len(rows) - len(shown)
-        assembled[kind, tag] = Payloads(kind, tag, items[shown], places[shown], sources, hidden)
-    return assembled
+            shown[kind, tag] = rows if mask is None else rows[mask]
+    if needs_policy and any(kind == _BOXES for kind, _ in groups):
+        events = list(zip(places.tolist(), items["record"].tolist(), strict=True))
+        _hide_boxes(groups, shown, events)
+    return {
+        (kind, tag): Payloads(
+            kind, tag, items[rows], places[rows], sources, len(groups[kind, tag]) - len(rows)
+        )
+        for (kind, tag), rows in shown.items()
+    }
+
+
+def _hide_boxes(
+    groups: Mapping[tuple[str, str], NDArray[np.intp]],
+    shown: dict[tuple[str, str], NDArray[np.intp]],
+    events: Sequence[tuple[int, int]],
+) -> None:
+    """Show boxes where their picture, which is in the same event, is shown, and only there.
+
+    Their own steps say less: a restart that logs the picture again without boxes hides
+    both. Boxes without a picture are shown as any other value is.
+    """
+    from runfold.events.kinds.boxes import tag_of
+
+    for (kind, tag), rows in groups.items():
+        if kind == _BOXES:
+            picture = "image", tag_of(tag)
+            pictures = {events[row] for row in groups.get(picture, ())}
+            visible_pictures = {events[row] for row in shown.get(picture, ())}
+            visible_boxes = set(shown[kind, tag].tolist())
+            mask = [
+                events[row] in visible_pictures if events[row] in pictures else row in visible_boxes
+                for row in rows.tolist()
+            ]
+            shown[kind, tag] = rows[mask]
 
 
 def join_series(
