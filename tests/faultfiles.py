@@ -44,6 +44,13 @@ def image(step: int, content: bytes, tag: str = "picture") -> bytes:
     return buffer.getvalue()
 
 
+def settings_of(**settings: float) -> bytes:
+    """The hparams of a run."""
+    buffer = EventBuffer()
+    buffer.value(values.hparams_start(settings), 0, START_TIME)
+    return buffer.getvalue()
+
+
 def write(path: Path, *records: bytes) -> Path:
     """A file of these records, in a folder that is made if need be."""
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,11 +1,14 @@
 """Faults 47 to 53 and 55: folders that vanish, files that refuse, odd ones, and a bad disk."""
 
 import errno
+import gc
 import os
+import shutil
 import socket
 import subprocess
 import sys
 import tempfile
+import weakref
 from contextlib import chdir
 from pathlib import Path
 
@@ -19,6 +22,7 @@ from faultfiles import (
     points,
     powerless,
     replace,
+    settings_of,
     steps,
     version,
     write,
@@ -31,29 +35,127 @@ from runfold.logdir import read
 # 47 and 48: directories that vanish, files that refuse
 
 
+def out_of_sight(tmp_path, lost):
+    """A logdir with the runs `a` and `b`, what of it is to vanish, and where that goes."""
+    logdir = tmp_path / "logs"
+    if lost == "the target of a link":
+        (tmp_path / "disk").mkdir()
+        logdir.mkdir()
+        (logdir / "link").symlink_to(tmp_path / "disk")
+        return logdir, ["link/a", "link/b"], tmp_path / "disk"
+    return logdir, ["a", "b"], logdir
+
+
 @pytest.mark.fault(47)
-@pytest.mark.parametrize("lost", ["a", "."], ids=["a run", "the logdir"])
+@pytest.mark.parametrize("lost", ["the logdir", "the target of a link"])
 def test_a_directory_that_vanishes_and_returns_loses_nothing(tmp_path, lost):
+    logdir, names, vanishing = out_of_sight(tmp_path, lost)
+    for name in names:
+        write(logdir / name / EVENTS, points(1, 2))
+    runs = rf.open(logdir).load()
+    vanishing.rename(tmp_path / "away")
+    changes = runs.refresh()
+    assert sorted(changes.missing) == [str(logdir / name / EVENTS) for name in names]
+    assert changes.gone == []
+    assert sorted(runs) == names
+    assert [steps(runs, name) for name in names] == [[1, 2], [1, 2]]
+    assert codes(runs).count(("file-vanished", EVENTS)) == 2
+    assert codes(runs).count(("directory-vanished", "logs")) == (lost == "the logdir")
+    assert not runs.refresh()
+    (tmp_path / "away").rename(vanishing)
+    append(logdir / names[0] / EVENTS, points(3))
+    changes = runs.refresh()
+    assert (changes.points, changes.runs, changes.reread, changes.missing) == (1, [], [], [])
+    assert list(runs) == names
+    assert steps(runs, names[0]) == [1, 2, 3]
+    assert codes(runs) == []
+
+
+@pytest.mark.fault(47)
+def test_a_run_that_vanishes_is_gone_until_it_returns(tmp_path):
     logdir = tmp_path / "logs"
     for name in ("a", "b"):
         write(logdir / name / EVENTS, points(1, 2))
     runs = rf.open(logdir).load()
-    (logdir / lost).rename(tmp_path / "away")
+    (logdir / "a").rename(tmp_path / "away")
     changes = runs.refresh()
-    gone = ["a"] if lost == "a" else ["a", "b"]
-    assert sorted(changes.missing) == [str(logdir / name / EVENTS) for name in gone]
-    assert sorted(runs) == ["a", "b"]
-    assert (steps(runs, "a"), steps(runs, "b")) == ([1, 2], [1, 2])
-    assert codes(runs).count(("file-vanished", EVENTS)) == len(gone)
-    assert codes(runs).count(("directory-vanished", "logs")) == (lost == ".")
-    assert not runs.refresh()
-    (tmp_path / "away").rename(logdir / lost)
-    append(logdir / "a" / EVENTS, points(3))
-    changes = runs.refresh()
-    assert (changes.points, changes.runs, changes.reread, changes.missing) == (1, [], [], [])
-    assert list(runs) == ["a", "b"]
-    assert steps(runs, "a") == [1, 2, 3]
+    assert (changes.gone, changes.runs, changes.points, changes.missing) == (["a"], [], 0, [])
+    assert list(runs) == ["b"]
     assert codes(runs) == []
+    assert not runs.refresh()
+    (tmp_path / "away").rename(logdir / "a")
+    changes = runs.refresh()
+    assert (changes.gone, changes.runs) == ([], ["a"])
+    assert steps(runs, "a") == [1, 2]
+
+
+@pytest.mark.fault(47)
+def test_runs_in_a_folder_that_cannot_be_listed_stay():
+    with powerless(), tempfile.TemporaryDirectory() as name:
+        logdir = Path(name)
+        write(logdir / "group" / "a" / EVENTS, points(1, 2))
+        runs = rf.open(logdir).load()
+        (logdir / "group").chmod(0)
+        assert runs.refresh().gone == []
+        assert steps(runs, "group/a") == [1, 2]
+        (logdir / "group").chmod(0o700)
+
+
+# 69: a run folder that is deleted and made again
+
+
+@pytest.mark.fault(69)
+@pytest.mark.parametrize("is_seen", [False, True], ids=["between refreshes", "seen in between"])
+@pytest.mark.parametrize("name", [EVENTS, "events.out.tfevents.1800000000.host.2.0"])
+def test_a_run_deleted_and_made_again_has_only_its_new_points(tmp_path, is_seen, name):
+    write(tmp_path / "a" / EVENTS, version(1.0), points(1, 2, 3), points(1, tag="old"))
+    runs = rf.open(tmp_path).load()
+    shutil.rmtree(tmp_path / "a")
+    if is_seen:
+        assert runs.refresh().gone == ["a"]
+        assert list(runs) == []
+    write(tmp_path / "a" / name, version(2.0), points(1))
+    runs.refresh()
+    assert list(runs) == ["a"]
+    assert steps(runs, "a") == [1]
+    assert "old" not in runs["a"]
+    assert codes(runs) == []
+
+
+@pytest.mark.fault(69)
+def test_a_run_with_several_files_made_again_has_none_of_them(tmp_path):
+    for number in (1, 2):
+        write(tmp_path / "a" / f"{number}.tfevents", version(1.0), points(number))
+    runs = rf.open(tmp_path).load()
+    run = runs["a"]
+    # The old folder stays for now, so that no number of a file is given out again.
+    (tmp_path / "a").rename(tmp_path / "old-a")
+    write(tmp_path / "a" / "2.tfevents", version(2.0), points(7))
+    shutil.rmtree(tmp_path / "old-a")
+    assert runs.refresh().points == -1
+    assert run["loss"].steps.tolist() == [7]
+    assert codes(runs) == []
+
+
+@pytest.mark.fault(69)
+@pytest.mark.parametrize("is_made_again", [False, True])
+def test_what_a_deleted_run_held_is_freed(tmp_path, is_made_again):
+    write(tmp_path / "a" / EVENTS, points(1, 2, 3), image(1, b"x"))
+    write(tmp_path / "a" / "1700000000.25" / EVENTS, settings_of(lr=0.1))
+    write(tmp_path / "b" / EVENTS, points(1))
+    runs = rf.open(tmp_path).load()
+    assert list(runs) == ["a", "b"]
+    runs.table()
+    log = runs._logdir.logs["a"]
+    held = [weakref.ref(one) for one in (*log.all_files, log.scalars["loss"].steps)]
+    del log
+    shutil.rmtree(tmp_path / "a")
+    if is_made_again:
+        write(tmp_path / "a" / "new.tfevents", points(9))
+    runs.refresh()
+    gc.collect()
+    assert [one() for one in held] == [None] * 3
+    assert list(runs) == (["a", "b"] if is_made_again else ["b"])
 
 
 @pytest.mark.fault(47)

@@ -132,14 +132,25 @@ def test_new_run_is_off_where_the_link_names_those_that_are_on(show, logdir, swi
     expect(late).to_be_checked(checked=not is_on)
 
 
-def test_a_run_that_is_gone_is_told_while_one_looks(show, logdir):
-    write(logdir / "lost", scalars("loss", (0, 1.0)))
+def test_a_file_that_is_gone_is_told_while_one_looks(show, logdir):
+    path = write(logdir / "lost", scalars("loss", (0, 1.0)))
     page = show(tab="more", part="problems")
     expect(page.get_by_role("main")).to_contain_text("Nothing is wrong")
     expect(page.get_by_role("checkbox", name="lost")).to_be_visible()
-    shutil.rmtree(logdir / "lost")
+    path.unlink()
     expect(page.get_by_role("main")).to_contain_text("file-vanished: 1")
     expect(page.get_by_role("checkbox", name="lost")).to_be_visible()
+
+
+@pytest.mark.fault(69)
+def test_a_run_that_is_deleted_leaves_the_page(show, logdir):
+    write(logdir / "deleted", scalars("loss", (0, 1.0)))
+    page = show(tab="curves")
+    listed = page.get_by_role("checkbox", name="deleted")
+    expect(listed).to_be_visible()
+    shutil.rmtree(logdir / "deleted")
+    expect(listed).to_have_count(0)
+    expect(page.get_by_role("alert")).to_have_count(0)
 
 
 def test_server_that_comes_back_is_followed_again_and_the_view_stays(browser, tmp_path):

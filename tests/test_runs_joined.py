@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -220,6 +221,18 @@ def test_a_part_that_contradicts_later_parts_them_all(tmp_path: Path):
     assert list(runs) == ["a", *parts]
     assert "acc" not in runs["a"]
     assert runs[parts[0]]["acc"].run == parts[0]
+
+
+def test_a_part_that_is_deleted_leaves_its_run(tmp_path: Path):
+    write(tmp_path / "a", scalars("loss", (0, 1.0)))
+    grow(tmp_path / "a" / PART, lr=0.1)
+    runs = rf.open(tmp_path).load()
+    assert list(runs["a"]) == ["loss", "acc"]
+    shutil.rmtree(tmp_path / "a" / PART)
+    assert runs.refresh().points == -3
+    assert list(runs["a"]) == ["loss"]
+    assert runs["a"].config == {}
+    assert runs.problems().empty
 
 
 def test_the_server_tells_of_a_run_that_got_a_part(tmp_path: Path):

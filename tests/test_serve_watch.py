@@ -11,6 +11,7 @@ import pytest
 from logs import scalars, write
 
 import runfold as rf
+from runfold.errors import UnknownRun
 from runfold.serve.source import _PATIENCE, Source
 from runfold.serve.watch import Watcher, can_watch, is_remote
 
@@ -74,7 +75,7 @@ def test_new_runs_and_what_is_new_in_runs_is_told(logdir, poll):
 
 
 @pytest.mark.parametrize("poll", [None, 0.05])
-@pytest.mark.parametrize("lost", ["b/events.out.tfevents.1", "b", "."])
+@pytest.mark.parametrize("lost", ["b/events.out.tfevents.1", "."])
 def test_what_is_gone_is_told_and_that_it_came_back(logdir, poll, lost):
     grow(logdir, "b", 1)
     away, gone = logdir.parent / "away", ["a", "b"] if lost == "." else ["b"]
@@ -87,6 +88,27 @@ def test_what_is_gone_is_told_and_that_it_came_back(logdir, poll, lost):
         away.rename(logdir / lost)
         assert following.wait() == (3, [], gone)
         assert source.runs()._list_problems() == []
+
+
+@pytest.mark.fault(69)
+@pytest.mark.parametrize("poll", [None, 0.05])
+def test_a_run_that_is_deleted_and_made_again_is_told(logdir, poll):
+    grow(logdir, "b", 1)
+    source = Source(logdir)
+    source.logs()
+    with Following(source, poll) as following:
+        # Moved, so that nobody sees a half of it.
+        (logdir / "b").rename(logdir.parent / "old")
+        assert following.wait() == (2, [], [])
+        assert list(source.runs()) == ["a"]
+        # A page that asks for both, because it was not told yet, gets the one that is left.
+        assert [log.name for log in source.logs(["a", "b"])] == ["a"]
+        with pytest.raises(UnknownRun, match="No run 'b'"):
+            source.logs(["b"])
+        grow(logdir.parent, "new", 7)
+        (logdir.parent / "new").rename(logdir / "b")
+        assert following.wait() == (3, ["b"], [])
+        assert source.log("b").scalars["loss"].steps.tolist() == [7]
 
 
 def test_a_pack_that_is_gone_is_told_though_its_runs_stay(logdir):

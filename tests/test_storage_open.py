@@ -89,13 +89,12 @@ def test_without_the_store_the_copy_is_read_and_that_is_said(s3, logs):
     assert len(runs.problems()) == 0
 
 
-def test_what_is_deleted_there_stays_with_a_note(s3, logs):
+def test_what_is_deleted_there_is_gone(s3, logs):
     runs = rf.open(logs.url)
     runs.load()
     open_system().rm(f"{s3.bucket}/team/runs/lr-2", recursive=True)
-    assert len(runs.refresh().missing) == 1
-    assert runs["lr-2/seed-1"]["train/loss"].values.tolist() == [5.0, 4.0]
-    assert list(rf.open(logs.url)) == ["lr-1/seed-1", "lr-1/seed-2"]
+    assert runs.refresh().gone == ["lr-2/seed-1"]
+    assert list(runs) == list(rf.open(logs.url)) == ["lr-1/seed-1", "lr-1/seed-2"]
 
 
 def test_wrong_urls_are_explained(s3, logs):

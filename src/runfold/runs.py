@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
+from weakref import WeakValueDictionary
 
 from runfold.errors import RunfoldError, UnknownRun
 from runfold.logdir.load import Changes
@@ -75,7 +76,8 @@ class Runs(Frames, Collection, Mapping[str, Run]):
         self._logdir = logdir
         # Those that were chosen; None for all, also such as come later.
         self._names = None if names is None else frozenset(names)
-        self._runs: dict[str, Run] = {}
+        # Weak, because a Run holds all that was read of it, also when its folder is gone.
+        self._runs: WeakValueDictionary[str, Run] = WeakValueDictionary()
 
     def __getitem__(self, name: str) -> Run:
         """One run. Raises UnknownRun with the near names."""
@@ -88,7 +90,11 @@ class Runs(Frames, Collection, Mapping[str, Run]):
                 raise UnknownRun(part)
             hint = did_you_mean(name, list(self))
             raise UnknownRun(f"No run '{escape(name)}'. {hint}".rstrip())
-        return self._runs.setdefault(name, Run(self._logdir, self._logdir.logs[name]))
+        log = self._logdir.logs[name]
+        run = self._runs.get(name)
+        if run is None or run._unread is not log:
+            run = self._runs[name] = Run(self._logdir, log)
+        return run
 
     def __contains__(self, name: object) -> bool:
         return name in self._logdir.logs and (self._names is None or name in self._names)
@@ -146,6 +152,11 @@ class Runs(Frames, Collection, Mapping[str, Run]):
 
         Arrays and tables that were handed out before stay as they are. The whole
         logdir is looked at; runs that were chosen, as by `where`, stay the same ones.
+
+        A run whose folder was deleted is no longer listed (`.gone` of the answer), and what
+        was read of it is freed. A folder that was deleted and made again has only its new
+        points. Where just one of several files is gone, or the logdir itself, what was read
+        stays with a note in `problems`, because a network disk may lose sight of it.
         """
         return self._logdir.refresh()
 

@@ -102,6 +102,7 @@ class EventFile:
     """
 
     __slots__ = (
+        "__weakref__",
         "_before",
         "_head",
         "_is_in_order",
@@ -161,6 +162,16 @@ class EventFile:
             or seen.st_ino != stat.st_ino
             or seen.st_dev != stat.st_dev
         )
+
+    def is_another(self) -> bool:
+        """Whether another file is at the path now, by the number that the disk gave it."""
+        if self._stat is None:
+            return False
+        try:
+            stat = os.stat(self.path)
+        except OSError:
+            return False
+        return (stat.st_dev, stat.st_ino) != (self._stat.st_dev, self._stat.st_ino)
 
     def was_replaced(self, stat: os.stat_result, descriptor: int) -> bool:
         """Whether other bytes stand now where this file was read before."""

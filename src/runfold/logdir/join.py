@@ -58,6 +58,8 @@ class Joins:
 
         All logs of the families must have been read.
         """
+        names = {*families, *(name for family in families.values() for name in family)}
+        self._decoded = {name: one for name, one in self._decoded.items() if name in names}
         owners: dict[str, str] = {}
         # A folder comes before those inside it: a part of a run has no parts.
         for parent in sorted(families, key=len):

@@ -33,6 +33,9 @@ _MAX_THREADS = 8
 _BYTES_PER_RUN = 256 << 10
 _BYTES_PER_THREAD = 64 << 20
 
+# What is said of a folder that could not be listed.
+_UNLISTED = {Code.DIRECTORY_VANISHED, Code.UNREADABLE_DIRECTORY}
+
 # So many runs tell how large they are on average.
 _SAMPLE = 16
 
@@ -91,6 +94,8 @@ class Logdir:
         # The folders that may be parts, by run; until they are read, the list is open.
         self._families = self._find_families()
         self._logs = None if self._families else self._folders
+        # The runs that have parts.
+        self._parted: set[str] = set()
         self._note(found.problems)
 
     def _find_families(self) -> dict[str, list[str]]:
@@ -111,16 +116,22 @@ class Logdir:
 
     def _join(self) -> dict[str, RunLog]:
         """The runs by name, with the folders that are parts of them."""
-        if not self._families or self._joins is None:
+        if self._joins is None:
             return self._folders
         folders = self._folders
         names = {*self._families, *(name for parts in self._families.values() for name in parts)}
         self._read([folders[name] for name in names if not folders[name].is_loaded])
         owners = self._joins.find(self._families, folders)
+        parts: dict[str, list[RunLog]] = {}
         for run, family in self._families.items():
             for name in family:
                 folders[name].rename(owners.get(name, name))
-            folders[run].join([folders[name] for name in family if owners.get(name) == run])
+            parts[run] = [folders[name] for name in family if owners.get(name) == run]
+        # Runs that have lost the last such folder are in no family any more.
+        for run in self._parted | parts.keys():
+            if run in folders:
+                folders[run].join(parts.get(run, []))
+        self._parted = {run for run, own in parts.items() if own}
         return {name: log for name, log in folders.items() if name not in owners}
 
     def explain_part(self, name: str) -> str:
@@ -175,8 +186,11 @@ class Logdir:
     def refresh(self) -> Changes:
         """Look for new runs and files, and read what is new in those that were read before.
 
-        A run that is gone stays, with a note: a network disk may lose sight of
-        it for a moment.
+        A run whose folder was deleted is gone, and what was read of it is freed. If
+        the folder comes back, it is read from scratch. What was read stays, with a
+        note, where only a file is gone, where a folder above cannot be listed, and
+        where the logdir itself or the target of a link is gone: a network disk may
+        lose sight of them for a moment.
         """
         with suppress(LogdirNotFound):  # all of it is gone, as is found below
             self.sync()
@@ -213,7 +227,12 @@ class Logdir:
         )
 
     def _update_folders(self, found: Discovery) -> None:
-        folders = dict(self._folders)
+        unlisted = [one.file for one in found.problems if one.code in _UNLISTED]
+        folders = {
+            name: log
+            for name, log in self._folders.items()
+            if name in found.runs or not _is_deleted(log.path, unlisted)
+        }
         for name, run in found.runs.items():
             if name in folders:
                 folders[name].update(run)
@@ -259,6 +278,26 @@ class Logdir:
                 _read_runs(iter(logs), advance)
             else:
                 _read_in_threads(logs, threads, advance)
+
+
+def _is_deleted(folder: str, unlisted: Iterable[str]) -> bool:
+    """Whether a folder was deleted, and is not just out of sight for a moment.
+
+    `unlisted` are the folders that could not be listed: nobody knows what is in them.
+    """
+    if any(f"{folder}/".startswith(os.path.join(one, "")) for one in unlisted):
+        return False
+    try:
+        os.lstat(folder)
+    except (FileNotFoundError, NotADirectoryError):
+        above = os.path.dirname(folder)
+        while not os.path.lexists(above):
+            above = os.path.dirname(above)
+        # Of a link without a target the disk may not be mounted at the moment.
+        return os.path.exists(above)
+    except OSError:
+        return False
+    return False
 
 
 def _is_gone(file: EventFile) -> bool:

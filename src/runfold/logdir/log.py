@@ -87,15 +87,34 @@ class RunLog:
         """Take note of the files that the run has now.
 
         A file that is gone stays: a network disk may lose sight of it for a
-        moment, and what was read of it is not wrong.
+        moment, and what was read of it is not wrong. Where none of the files is
+        there any more but others are, the folder was made again, and what was
+        read of the earlier ones is forgotten.
         """
         self.config = found.config
+        here = set(found.files)
         known = {file.path for file in self.files}
+        if (
+            here
+            and not known <= here
+            and not any(file.path in here and not file.is_another() for file in self.files)
+        ):
+            self._forget()
+            known = set()
         new = [path for path in found.files if path not in known]
         if new:
             self.files += [EventFile(path, self.tags) for path in new]
             if len(self.files) > 1:
                 self.files.sort(key=lambda file: file_order(file.path))
+
+    def _forget(self) -> None:
+        """Drop all that was read, with the tags: the folder holds another run now."""
+        self.files = []
+        self.tags = Tags()
+        self.late_problems = {}
+        self._scalars = self._payloads = self._own_payloads = None
+        self._names, self._numbers = [], {}
+        self._versions, self._rereads = [], {}
 
     def rename(self, name: str) -> None:
         """Give the log the name of the run that it is part of, or its own again."""

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
+    from runfold.logdir.log import RunLog
     from runfold.serve.source import Source
 
 _SECONDS = 20.0
@@ -69,8 +70,13 @@ def answer(source: Source, asked: Query) -> bytes:
     from runfold.tables.relations import Source as Relations
 
     runs = source.runs()
+
+    def read(names: list[str]) -> list[RunLog]:
+        # Between two tables of one query a run may have been deleted.
+        return runs._logs([name for name in names if name in runs])
+
     with source.held():
-        relations = Relations(list(runs), runs._logs, runs._list_problems)
+        relations = Relations(list(runs), read, runs._list_problems)
     limits: Any = {"limit_seconds": _SECONDS, "limit_memory": _MEMORY}
     rows = run_query(relations, asked.query, **limits, crew=source.crew, hold=source.held)
     shown = _plain(rows.slice(0, _MOST_ROWS))

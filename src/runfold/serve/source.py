@@ -93,6 +93,8 @@ class Source:
         # The processes in which queries are answered.
         self.crew = Crew(_QUERIES)
         self._is_fetched = False
+        # Runs that were listed once, and are no longer there.
+        self._gone: set[str] = set()
         self._gate = _Gate()
 
     def _read_ahead(self) -> None:
@@ -115,8 +117,11 @@ class Source:
         """The logs of some runs, each once, or of all, read. Raises UnknownRun."""
         if names is None:
             return self._runs._logs(None)
+        # A page asks for runs that were there a moment ago: it is told of those that are left.
+        wanted = dict.fromkeys(names)
+        left = [name for name in wanted if name not in self._gone] or wanted
         # One by one: here a name is never a glob.
-        return self._runs._logs([self._runs[name].name for name in dict.fromkeys(names)])
+        return self._runs._logs([self._runs[name].name for name in left])
 
     def logs_with(
         self, tag: str, kind: str = "scalar", names: Iterable[str] | None = None
@@ -178,16 +183,18 @@ class Source:
             self._is_fetched = False
             began = time.monotonic()
             before, wrong = self._states(), self._wrong()
-            new = list(logdir.look_again().runs)
+            found = logdir.look_again()
+            self._gone = (self._gone | {*found.gone}).difference(logdir.logs)
             changed = [
                 name
                 for name, states in self._states().items()
                 if name in before and states != before[name]
             ]
-            has_news = bool(new or changed or self._wrong() != wrong)
+            has_news = bool(found.runs or found.gone or changed or self._wrong() != wrong)
             with self._telling:
                 self.generation += has_news
-                return Changed(self.generation, new, changed, has_news, time.monotonic() - began)
+                seconds = time.monotonic() - began
+                return Changed(self.generation, found.runs, changed, has_news, seconds)
 
     def tell_of(self, name: str) -> Changed:
         """That a run is not as it was, though nothing was written to its log."""
