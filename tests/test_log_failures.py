@@ -40,6 +40,34 @@ def test_a_full_disk_is_told_at_the_next_call_and_nothing_is_lost_once_there_is_
 
 
 @pytest.mark.fault(56)
+def test_flush_tries_again_once_there_is_room_and_raises_only_if_that_fails(tmp_path):
+    code = """
+        import resource
+        from runfold.log import flusher
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        # The thread would try again by itself.
+        flusher.flusher.drain_all = lambda: None
+        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        for step in range(100): writer.add_scalar("loss", 1.0, step)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (2000, hard))
+        for attempt in range(2):
+            try:
+                writer.flush()
+            except OSError as error:
+                print(error.errno)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        writer.flush()
+        print(os.path.getsize(writer.path) > 2000)
+        writer.add_scalar("loss", 1.0, 100)
+        os._exit(0)
+    """
+    done = run(code, tmp_path)
+    assert done.stdout.decode().split() == [f"{errno.EFBIG}"] * 2 + ["True"], done.stderr
+    assert list(logged(tmp_path)) == list(range(100))
+    assert problems(tmp_path) == []
+
+
+@pytest.mark.fault(56)
 def test_with_warnings_only_a_disk_that_stays_full_costs_what_is_reported(tmp_path):
     code = """
         import resource, warnings

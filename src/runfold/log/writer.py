@@ -156,9 +156,14 @@ class EventWriter(Points):
     def flush(self) -> None:
         """Wait until the system has everything that was logged; a closed writer has nothing left.
 
-        Raises what went wrong if on_error="raise".
+        Tries again what could not be written before. Raises what went wrong if
+        on_error="raise".
         """
-        if not self.is_closed and self._is_heard():
+        if self.is_closed:
+            return
+        if self._failure is not None:
+            self.drain()  # or an old error would be raised though there is room again
+        if self._is_heard():
             self.drain()
             if self._feed is not None:
                 sync.wake()
