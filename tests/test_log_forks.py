@@ -85,3 +85,110 @@ def test_workers_of_a_data_loader_log_by_the_writer_of_their_parent(tmp_path):
     assert done.returncode == 0, done.stderr
     assert sorted(logged(tmp_path, "read")) == list(range(16))
     assert list(logged(tmp_path, "trained")) == [0, 4, 8, 12]
+
+
+# A thread makes the first call of one lazy run after another while the main thread forks.
+FIRST_CALLS = """
+import os, signal, sys, threading
+import runfold as rf
+from runfold.errors import WriterClosed
+
+sys.setswitchinterval(1e-5)
+folder, make = sys.argv[1], getattr(rf, sys.argv[2])
+options = {"code": False, "system": False} if make is rf.track else {"is_lazy": True}
+current, is_over = [None], threading.Event()
+
+def call():
+    number = 0
+    while not is_over.is_set():
+        number += 1
+        current[0] = writer = make(f"{folder}/{number}", **options)
+        writer.add_scalar("loss", 1.0, 1)
+        writer.close()
+
+thread = threading.Thread(target=call, daemon=True)
+thread.start()
+for _ in range(30):
+    while current[0] is None:
+        pass
+    writer, current[0] = current[0], None
+    child = os.fork()
+    if child == 0:
+        signal.alarm(60)
+        try:
+            writer.add_scalar("child", 1.0, 1)
+        except WriterClosed:  # the thread was faster
+            pass
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+is_over.set()
+thread.join()
+print("done")
+"""
+
+
+@pytest.mark.fault(60)
+@pytest.mark.parametrize("make", ["SummaryWriter", "track"])
+def test_a_fork_during_the_first_call_of_a_lazy_writer_leaves_the_child_usable(tmp_path, make):
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", FIRST_CALLS, str(tmp_path), make],
+        capture_output=True,
+        text=True,
+        timeout=200,
+    )
+    assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
+
+
+@pytest.mark.fault(60)
+def test_a_fork_waits_for_a_first_call_in_another_thread(tmp_path):
+    code = """
+        begun, forking = threading.Event(), threading.Event()
+        class Slow(EventWriter):
+            def _open(self):
+                with self.lock:
+                    begun.set()
+                    forking.wait()
+                    super()._open()
+        slow = Slow(writer.folder + "/slow", is_lazy=True)
+        os.register_at_fork(before=forking.set)  # called first, as it was registered last
+        thread = threading.Thread(target=slow.add_scalar, args=("loss", 1.0, 1))
+        thread.start()
+        begun.wait()
+        child = os.fork()
+        if child == 0:
+            signal.alarm(60)
+            slow.add_scalar("loss", 1.0, 2)
+            slow.close()
+            os._exit(0)
+        print(os.waitpid(child, 0)[1])
+        thread.join()
+        slow.close()
+    """
+    done = run(code, tmp_path)
+    assert done.stdout == b"0\n", done.stderr
+    assert logged(tmp_path / "slow") == {1: 1.0, 2: 1.0}
+
+
+@pytest.mark.fault(60)
+def test_a_fork_while_another_thread_counts_a_batch_leaves_the_child_usable(tmp_path):
+    code = """
+        import runfold as rf
+        begun, is_over = threading.Event(), threading.Event()
+        run = rf.track(writer.folder + "/run", code=False, system=False)
+        run.log({"loss": 1.0}, step=1)
+        run.log = lambda *_: (begun.set(), is_over.wait())
+        thread = threading.Thread(target=run.batch, args=({"loss": 1.0},))
+        thread.start()
+        begun.wait()
+        child = os.fork()
+        if child == 0:
+            signal.alarm(60)
+            run.log = lambda *_: None
+            run.batch({"loss": 2.0})
+            os._exit(0)
+        print(os.waitpid(child, 0)[1])
+        is_over.set()
+        thread.join()
+    """
+    done = run(code, tmp_path)
+    assert done.stdout == b"0\n", done.stderr

@@ -36,6 +36,11 @@ class Batches(SummaryWriter):
         self._batch_tags: tuple[dict[Any, str], dict[Any, str]] = ({}, {})
         super().__init__(*args, **kwargs)
 
+    def begin_anew(self) -> None:
+        """Forget the parent's file: the child of a fork."""
+        self._counting = threading.Lock()
+        super().begin_anew()
+
     @property
     def batch_count(self) -> int:
         """How many batches of training were logged, before a resumption, too."""

@@ -12,13 +12,13 @@ import os
 import signal
 import sys
 import threading
+import weakref
 from typing import TYPE_CHECKING, Any
-from weakref import WeakSet
 
 from runfold.log import sync
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from runfold.log.writer import EventWriter
 
@@ -29,12 +29,32 @@ SECONDS = 2.0
 LEAST_SECONDS = 0.1
 
 
+class Writers:
+    """Writers that are held weakly; other threads may add and remove some at any moment."""
+
+    def __init__(self) -> None:
+        # Not a WeakSet, which raises when it grows while it is read.
+        self._references: set[weakref.ref[EventWriter]] = set()
+
+    def __iter__(self) -> Iterator[EventWriter]:
+        found = [reference() for reference in list(self._references)]
+        return iter([writer for writer in found if writer is not None])
+
+    def add(self, writer: EventWriter) -> None:
+        """Take a writer in; once more does nothing."""
+        self._references.add(weakref.ref(writer, self._references.discard))
+
+    def discard(self, writer: EventWriter) -> None:
+        """Let a writer go, if it is here."""
+        self._references.discard(weakref.ref(writer))
+
+
 class Flusher:
     """The thread, started for the first writer, and the writers that it serves."""
 
     def __init__(self) -> None:
         # Weakly: a writer that is forgotten ends itself, and gives its file back.
-        self.writers: WeakSet[EventWriter] = WeakSet()
+        self.writers = Writers()
         # But not before it has written all: a signal that came while the collector of
         # cycles is at work would find neither the writer nor what waits in it.
         self.busy: set[EventWriter] = set()
@@ -119,28 +139,34 @@ def watch_sigterm() -> None:
         signal.signal(signal.SIGTERM, flush_on_sigterm)
 
 
-# Those locked for a fork: while it lasts, another thread may open a writer or close one.
+# Every writer of the process, open or not: a lazy one may be at its first call in another
+# thread. The child of a fork makes all of them usable.
+known = Writers()
+# Held by the one thread that forks, and the writers that it has locked for that.
+_fork_lock = threading.RLock()
 _forking: list[EventWriter] = []
 
 
 def _before_fork() -> None:
-    # No other thread may be in the middle of a write, or the child would see it half done.
-    _forking.extend(flusher.writers)
-    for writer in _forking:
+    _fork_lock.acquire()
+    # No other thread may be in the middle of a write or of the first call of a lazy
+    # writer, or the child would see it half done, and its lock held for ever.
+    for writer in known:
         writer.lock.acquire()
+        _forking.append(writer)
 
 
 def _after_fork_in_parent() -> None:
     while _forking:
         _forking.pop().lock.release()
+    _fork_lock.release()
 
 
 def _after_fork_in_child() -> None:
-    global flusher
-    _forking.clear()  # their locks are the parent's
-    writers, flusher = list(flusher.writers), Flusher()
-    for writer in writers:
-        writer.begin_anew()
+    global flusher, _fork_lock
+    _fork_lock, flusher = threading.RLock(), Flusher()
+    while _forking:
+        _forking.pop().begin_anew()
 
 
 def _close_with_worker() -> None:

@@ -108,6 +108,7 @@ class EventWriter(Points):
         self._warned: set[tuple[str, str]] = set()
         # How many calls could not be logged, by tag; "" counts those without a tag.
         self.skipped: dict[str, int] = {}
+        shared.known.add(self)
         if not self.is_silent and not is_lazy:
             self._try_open()
 
@@ -188,6 +189,7 @@ class EventWriter(Points):
             setattr(self, name, value)
         self.lock, self._gate = threading.RLock(), threading.RLock()
         self._failure, self._draining_thread, self._adding_thread = None, 0, 0
+        shared.known.add(self)
 
     def __enter__(self) -> Self:
         return self
@@ -281,6 +283,8 @@ class EventWriter(Points):
         """Forget the parent's file and what it has not written yet: the child of a fork."""
         self.lock, self._gate = threading.RLock(), threading.RLock()
         self.is_ready = False
+        if self.is_closed:
+            return
         if self._stream is not None:
             self._stream.close()
             self._stream = None
