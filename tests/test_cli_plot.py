@@ -188,6 +188,49 @@ def test_too_many_groups_are_refused_unless_the_limit_is_raised(
     plot(capsys, tmp_path, "--by", "parent", "--max-groups", 3)
 
 
+def test_runs_that_do_not_fit_together_are_drawn_on_the_first_try(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(tmp_path / "a", seed(1.0, 2.0, 3.0, tags=("loss", "acc")))
+    other = EventBuffer()
+    other.file_version(START)
+    for step, value in ((0, 1.0), (5, 9.0), (5, 2.0), (20, 3.0)):
+        other.scalar("loss", value, step, START + step)
+    write(tmp_path / "b", other)
+    out, err = plot(capsys, tmp_path)
+    assert out.startswith("loss: mean")
+    assert "\nacc" in out
+    notes = err.splitlines()
+    assert notes[0].endswith(
+        "Left out: 1 duplicate point (--duplicates chooses another value of a step)."
+    )
+    assert notes[1:3] == [
+        "The runs do not have the same steps in tag loss: aligned by interpolate"
+        " (align=, --align).",
+        "Folded over fewer runs than the group has: tag acc (--no-lax-tags refuses that).",
+    ]
+    plot(capsys, tmp_path, "-o", tmp_path / "a.png")
+    for option in (["--duplicates", "error"], ["--align", "strict"], ["--no-lax-tags"]):
+        assert "nothing was folded" in plot(capsys, tmp_path, *option, status=2)[1]
+    assert main(["reduce", str(tmp_path), "-o", str(tmp_path / "out.csv")]) == 2
+
+
+def test_single_runs_are_drawn_under_their_names(
+    logdir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, err = plot(capsys, logdir, "--by", "run")
+    assert out.startswith("val/loss\n")
+    names = [f"{group}/seed-{number}" for group in "ab" for number in range(3)]
+    assert out.splitlines()[-1] == "".join(
+        f"  {mark} {name}" for mark, name in zip("*o+x#@", names, strict=True)
+    )
+    assert err == (
+        "Folded 6 runs in 6 groups, 1 tag: mean by step (same steps in all, NaN skipped)."
+        " Left out: nothing.\n"
+    )
+    plot(capsys, logdir, "--by", "run", "-o", tmp_path / "runs.png")
+
+
 def test_what_is_not_drawn_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(tmp_path / "a", seed(1.0, -1.0, 2.0))
     note = "1 value of 'val/loss' lies below the log y-axis, at or below 0.\n"

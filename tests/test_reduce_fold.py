@@ -10,6 +10,7 @@ from logs import scalars, values, write
 import runfold as rf
 from runfold.errors import CannotFold, UnknownStatistic, UnknownTag
 from runfold.events.values import histogram, text
+from runfold.reduce import align as alignment
 
 
 def log(folder, **runs):
@@ -344,3 +345,32 @@ def test_a_tag_called_system_of_a_run_that_was_not_tracked_is_folded(tmp_path):
     reduced = rf.open(tmp_path).reduce("mean")
     assert reduced.tags == ["loss", "system/energy"]
     assert reduced.left_out == ()
+
+
+def test_auto_interpolates_only_the_tags_whose_steps_differ_and_says_so(tmp_path):
+    write(tmp_path / "a", scalars("loss", (0, 0.0), (2, 2.0)), scalars("acc", (0, 1.0)))
+    write(tmp_path / "b", scalars("loss", (0, 0.0), (1, 1.0), (2, 2.0)), scalars("acc", (0, 3.0)))
+    reduced = rf.open(tmp_path).reduce("mean", align="auto")
+    assert reduced["loss"].x.tolist() == [0, 1, 2]
+    assert reduced["loss"]["mean"].tolist() == [0.0, 1.0, 2.0]
+    assert reduced["acc"]["mean"].tolist() == [2.0]
+    assert reduced.align == "interpolate"
+    assert reduced.remarks == (
+        "The runs do not have the same steps in tag loss: aligned by interpolate"
+        " (align=, --align).",
+    )
+
+
+def test_auto_leaves_equal_steps_alone_and_takes_bins_where_they_are_too_many(
+    tmp_path, monkeypatch
+):
+    runs = log(tmp_path, a=[1.0] * 40, b=[2.0] * 40)
+    same = runs.reduce("mean", align="auto")
+    assert (same.align, same.remarks) == ("strict", ())
+    monkeypatch.setattr(alignment, "_HANDY_CELLS", 50)
+    apart = log(tmp_path, c={3 * step: 3.0 for step in range(40)}).reduce("mean", align="auto")
+    assert (apart.align, len(apart["loss"])) == ("bins", 10)
+    assert apart.remarks[0].endswith(
+        "in tag loss: aligned by means over 10 bins (align=, --align)."
+    )
+    assert log(tmp_path).reduce("mean", align="auto", bins=4).align == "bins"

@@ -198,3 +198,12 @@ def test_metrics_that_torch_logs_with_hparams_are_folded(tmp_path):
             writer.add_hparams({"lr": 0.1}, {"acc": seed}, run_name=f"170000000{seed}.5")
     assert group(tmp_path, "lr").left_out == []
     assert rf.open(tmp_path).reduce("mean", by="lr")["lr=0.1", "acc"]["mean"].tolist() == [0.5]
+
+
+def test_each_run_alone_is_a_group_under_its_own_name(sweep):
+    assert members(group(sweep, "run")) == {
+        name: [name]
+        for name in ("ppo-0.01/seed-0", "ppo-0.01/seed-1", "ppo-0.1/seed-0", "ppo-0.1/seed-1")
+    }
+    reduced = rf.open(sweep).reduce("mean", by="run")
+    assert reduced.groups["ppo-0.1/seed-1"].key == {"run": "ppo-0.1/seed-1"}

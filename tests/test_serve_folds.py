@@ -10,6 +10,7 @@ from serve_client import Client, told
 
 import runfold as rf
 from runfold.plot.smooth import smooth
+from runfold.reduce import align as alignment
 from runfold.serve import folds
 
 
@@ -89,7 +90,7 @@ def test_steps_that_differ_are_aligned_by_lines_and_said_so(tmp_path):
 
 
 def test_many_different_places_are_put_into_bins_and_said_so(seeds, monkeypatch):
-    monkeypatch.setattr(folds, "_HANDY_CELLS", 500)
+    monkeypatch.setattr(alignment, "_HANDY_CELLS", 500)
     client = Client(seeds)
     assert told(client.post("/api/fold", tags=["loss"]))[0]["note"] == ""
     write(seeds / "seed-6", scalars("loss", *((3 * step, 0.0) for step in range(50))))

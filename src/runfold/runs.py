@@ -214,9 +214,9 @@ class Runs(Frames, Collection, Mapping[str, Run]):
                 reduction of NumPy by name, or a function of a (runs, steps) array. std, var
                 and sem are those of a sample: divided by n - 1, as in pandas.
             by: fold groups of runs: one or several of the name of an hparam,
-                "parent" for the folder, a pattern with named groups that is
-                searched in the run's name, or a function of a Run that gives a
-                value, or None to leave it out.
+                "parent" for the folder, "run" for each run alone, a pattern with
+                named groups that is searched in the run's name, or a function of
+                a Run that gives a value, or None to leave it out.
             tags: names and globs; by default all scalars but the system metrics of
                 tracked runs.
             runs: names and globs; by default all.
@@ -224,7 +224,9 @@ class Runs(Frames, Collection, Mapping[str, Run]):
                 "strict" refuses, "intersection" keeps the steps that all have,
                 "union" those that any has; "nearest", "ffill" and "interpolate"
                 fill in between a run's first and last point, never beyond;
-                "bins" takes means over equal parts.
+                "bins" takes means over equal parts; "auto" does nothing where all
+                have the same steps, and otherwise interpolates, or takes bins
+                where that would take too much memory.
             bins: how many; implies align="bins".
             min_runs: leave out steps that fewer runs have.
             duplicates: of several values at one step of a run, take the "first",

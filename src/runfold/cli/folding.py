@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import argparse
 from typing import TYPE_CHECKING
 
 from runfold.cli.choosing import choose_logs, none_fulfils
 from runfold.cli.terminal import CommandError, no_runs, tell_problems
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Iterable
 
     from runfold.cli.parser import Parser
@@ -16,14 +16,16 @@ if TYPE_CHECKING:
     from runfold.reduce.folded import Folded
 
 # As in `reduce.align` and its kin, which bring NumPy along; a test holds them together.
-ALIGNMENTS = ("strict", "intersection", "union", "nearest", "ffill", "interpolate", "bins")
+ALIGNMENTS = ("auto", "strict", "intersection", "union", "nearest", "ffill", "interpolate", "bins")
 DUPLICATES = ("error", "first", "last", "mean")
 NANS = ("skip", "propagate")
 
 
-def add_folding(parser: Parser) -> None:
-    """Declare the options of a fold."""
+def add_folding(parser: Parser, is_strict: bool = True) -> None:
+    """Declare the options of a fold; by default a strict one refuses what does not fit together."""
     add_by(parser)
+    align = "strict" if is_strict else "auto"
+    parser.set_defaults(is_strict=is_strict)
     parser.add_argument(
         "--align",
         choices=ALIGNMENTS,
@@ -31,7 +33,8 @@ def add_folding(parser: Parser) -> None:
         help="How to bring runs together that logged at different steps: 'strict' refuses,"
         " 'intersection' keeps the steps that all have, 'union' those that any has;"
         " 'nearest', 'ffill' and 'interpolate' fill in between a run's first and last"
-        " point; 'bins' takes means over equal parts. Default: strict.",
+        " point; 'bins' takes means over equal parts; 'auto' interpolates where steps differ, or"
+        f" takes bins where they are too many. Default: {align}.",
     )
     parser.add_argument(
         "--bins", type=int, metavar="N", help="As --align bins, with N bins. Default: none."
@@ -43,8 +46,10 @@ def add_folding(parser: Parser) -> None:
     )
     parser.add_argument(
         "--lax-tags",
-        action="store_true",
-        help="Fold a tag over the runs that have it, also where others lack it. Default: off.",
+        action=argparse.BooleanOptionalAction,
+        default=not is_strict,
+        help="Fold a tag over the runs that have it, also where others lack it."
+        f" Default: {'off' if is_strict else 'on'}.",
     )
     parser.add_argument(
         "--min-runs",
@@ -53,7 +58,7 @@ def add_folding(parser: Parser) -> None:
         metavar="N",
         help="Leave out steps that fewer runs have. Default: none are.",
     )
-    add_duplicates(parser)
+    add_duplicates(parser, "error" if is_strict else "last")
     parser.add_argument(
         "--nan",
         choices=NANS,
@@ -80,8 +85,9 @@ def add_by(parser: Parser) -> None:
         action="append",
         metavar="KEY",
         help="What makes a group of runs: the name of an hparam, 'parent' for the folder"
-        " that a run lies in, or a pattern with named groups over the run's name, such as"
-        " '(?P<algo>\\w+)/seed'. May be given again. Default: all runs are one group.",
+        " that a run is in, 'run' for each run alone, or a pattern with named groups over the"
+        " run's name, such as '(?P<algo>\\w+)/seed'. Repeatable. Default: all runs are one"
+        " group.",
     )
 
 
@@ -116,6 +122,7 @@ def fold_options(
         nan=options.nan,
         x=options.x,
         lax_tags=options.lax_tags,
+        has_hints=not options.is_strict,
     )
     return fold_runs(read_logs(options), operations, tags=tags, by=options.by, manner=manner)
 
@@ -141,4 +148,4 @@ def _alignment(options: argparse.Namespace) -> str:
         return str(options.align)
     if options.lax_steps and options.bins is None:
         return "intersection" if options.min_runs is None else "union"
-    return "strict"
+    return "strict" if options.is_strict else "auto"

@@ -29,14 +29,18 @@ if TYPE_CHECKING:
 HELP = """\
 Draw folded runs as curves with bands.
 
-Folds the runs below the paths as `runfold reduce` does, and draws a line and a
-band for each group, a panel for each tag: into a file by its suffix, .png, .svg
-or .pdf, ready for a paper; or here in the terminal where no file is named.
+Folds the runs below the paths, and draws a line and a band for each group, a
+panel for each tag: into a file by its suffix, .png, .svg or .pdf, ready for a
+paper; or here in the terminal where no file is named. Where `runfold reduce`
+refuses runs that do not fit together, plot chooses: it aligns different steps,
+takes the last of several values at one step, and draws a tag of the runs that
+have it. A note names each choice and the option that changes it. `--by run`
+draws each run alone.
 
 Example:
   runfold plot demo-runs --tag val/loss --by lr --smooth 0.6 -o curve.pdf
 
-Exit status: 0, or 2 where runs do not fit together, or the file exists.
+Exit status: 0; 2 for a wrong path, tag or option, or where the file exists.
 """
 
 # Marks for terminals without colours; as many strokes share a drawing.
@@ -71,12 +75,11 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "-r",
         "--reduce-ops",
-        default="mean,std",
         metavar="OPS",
         help="Statistics, as of `runfold reduce`: the first mean, median or iqm is the line; std,"
         " sem, ci95, two quantiles, or min and max its band. ci95 is the interval of the line:"
         " with iqm it means ci95-iqm, with median ci95-median. Without such a pair each is a"
-        " line. Default: mean,std.",
+        " line. Default: mean,std; mean with --by run.",
     )
     parser.add_argument(
         "--band",
@@ -119,7 +122,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "-f", "--overwrite", action="store_true", help="Replace FILE if it exists. Default: off."
     )
-    add_folding(parser)
+    add_folding(parser, is_strict=False)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -178,8 +181,10 @@ def _show(options: argparse.Namespace) -> None:
 def _fold(options: argparse.Namespace) -> Folded:
     from runfold.reduce.bands import match_intervals
 
-    operations = match_intervals(options.reduce_ops)
-    if operations != options.reduce_ops:
+    # A run alone has no spread.
+    given = options.reduce_ops or ("mean" if options.by == ["run"] else "mean,std")
+    operations = match_intervals(given)
+    if operations != given:
         note(f"Drawn with the interval of the line: -r {operations}.")
     return fold_options(options, operations, options.tag)
 

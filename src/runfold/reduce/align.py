@@ -16,8 +16,15 @@ if TYPE_CHECKING:
 
     Places = NDArray[Any]
 
-STRICT, INTERSECTION, BINS = "strict", "intersection", "bins"
-ALIGNMENTS = (STRICT, INTERSECTION, "union", "nearest", "ffill", "interpolate", BINS)
+AUTO, STRICT, INTERSECTION, BINS = "auto", "strict", "intersection", "bins"
+INTERPOLATE = "interpolate"
+ALIGNMENTS = (AUTO, STRICT, INTERSECTION, "union", "nearest", "ffill", INTERPOLATE, BINS)
+
+# As many values of runs times places as "auto" aligns by lines between points.
+_HANDY_CELLS = 4_000_000
+# So many points of a run are in a bin on average, so that few bins are without any.
+_PER_BIN = 4
+MOST_BINS = 10_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,6 +77,32 @@ def union(points: Sequence[Points]) -> Places:
     return every[np.concatenate([[True], every[1:] != every[:-1]])] if len(every) else every
 
 
+def choose_alignment(groups: Sequence[Sequence[Points]]) -> tuple[str, int | None]:
+    """What "auto" means for the groups of one tag, and how many bins where it means bins.
+
+    Runs with the same places stay as they are. Others are aligned by lines between
+    their points or, where that would take too much memory, by means over bins.
+    """
+    cells = count_cells(groups)
+    if not cells:
+        return STRICT, None
+    if cells <= _HANDY_CELLS:
+        return INTERPOLATE, None
+    return BINS, choose_bins([len(one) for points in groups for one in points])
+
+
+def count_cells(groups: Sequence[Sequence[Points]]) -> int:
+    """How many values it takes to give every run of a group all places; 0 where all have them."""
+    apart = [points for points in groups if not has_same_places(points)]
+    return sum(len(union(points)) * len(points) for points in apart)
+
+
+def choose_bins(sizes: Sequence[int]) -> int:
+    """How many bins suit runs with so many points."""
+    most = min(MOST_BINS, _HANDY_CELLS // len(sizes))
+    return max(1, min(int(np.median(sizes)) // _PER_BIN, most))
+
+
 def align(points: Sequence[Points], how: str, bins: Range | None = None) -> Aligned:
     """Bring runs to the same places.
 
@@ -92,7 +125,7 @@ def align(points: Sequence[Points], how: str, bins: Range | None = None) -> Alig
             common = common[np.isin(common, one.x, assume_unique=True)]
         kept = [one.take(np.isin(one.x, common, assume_unique=True)) for one in points]
         return replace(_stack(kept), dropped=len(places) - len(common))
-    pick = {"union": _same, "nearest": _nearest, "ffill": _before, "interpolate": _interpolate}
+    pick = {"union": _same, "nearest": _nearest, "ffill": _before, INTERPOLATE: _interpolate}
     return _fill(points, places, pick[how])
 
 

@@ -11,18 +11,20 @@ from runfold.errors import CannotFold, UnknownTag
 from runfold.logdir.progress import progress_bar
 from runfold.reduce.align import (
     ALIGNMENTS,
+    AUTO,
     BINS,
     INTERSECTION,
     STRICT,
     align,
+    choose_alignment,
     has_same_places,
     range_of,
 )
 from runfold.reduce.folded import Curve, Folded, Group
 from runfold.reduce.gaps import Gaps
 from runfold.reduce.groups import make_groups
-from runfold.reduce.notes import Notes
-from runfold.reduce.points import AXES, DUPLICATES, STEP, Points, place
+from runfold.reduce.notes import Notes, name_all
+from runfold.reduce.points import AXES, DUPLICATES, STEP, Points, name_places, place
 from runfold.reduce.sample import Sample
 from runfold.reduce.statistics import fold, parse
 from runfold.reduce.tags import choose_tags, set_system_apart
@@ -43,6 +45,8 @@ NANS = ("skip", "propagate")
 class Manner:
     """How runs are folded: the options of `runs.reduce` that hold for every tag.
 
+    `has_hints` lets notes name the options of the command that change a choice.
+
     Raises CannotFold for a value that an option does not have.
     """
 
@@ -55,6 +59,7 @@ class Manner:
     lax_tags: bool = False
     resamples: int = 10_000
     seed: int = 0
+    has_hints: bool = False
 
     def __post_init__(self) -> None:
         for name, known in (("align", ALIGNMENTS), ("duplicates", DUPLICATES), ("nan", NANS)):
@@ -69,7 +74,7 @@ class Manner:
         if self.align == BINS and self.bins is None:
             raise CannotFold("align='bins' needs to know how many: bins=100 (--bins 100).")
         if self.bins is not None:
-            if self.align not in (STRICT, BINS):
+            if self.align not in (AUTO, STRICT, BINS):
                 raise CannotFold(f"bins={self.bins} and align='{self.align}' are two ways; choose.")
             object.__setattr__(self, "align", BINS)
 
@@ -121,8 +126,9 @@ def fold_runs(
     wanted, unasked = _wanted_tags(everyone, tags, manner.x)
     members, lacking = _having_axis(grouping.groups, manner)
     gathered = _gather(members, wanted, manner)
-    notes = Notes(manner.x, manner.nan, manner.too_few)
-    ranges = _ranges(gathered, manner)
+    notes = Notes(manner.x, manner.nan, manner.too_few, manner.has_hints)
+    manners = _choose_manners(gathered, manner)
+    ranges = _ranges(gathered, manners)
     groups = {}
     with progress_bar(lambda: sum(map(len, gathered)), "Folding", progress, " tags") as advance:
         for own, tracks in zip(members, gathered, strict=True):
@@ -130,7 +136,7 @@ def fold_runs(
             curves = {}
             for tag, points in tracks.items():
                 notes.see(tag, points, len(runs))
-                curve, dropped = _fold_tag(tag, points, statistics, manner, ranges.get(tag))
+                curve, dropped = _fold_tag(tag, points, statistics, manners[tag], ranges.get(tag))
                 notes.drop(tag, dropped, len(curve))
                 if len(curve):
                     curves[tag] = curve
@@ -141,10 +147,10 @@ def fold_runs(
         groups,
         columns,
         manner.x,
-        manner.align,
+        max((one.align for one in manners.values()), key=ALIGNMENTS.index, default=STRICT),
         manner.nan,
         left_out=(*grouping.left_out, *unasked, *lacking, *notes.left_out(groups)),
-        remarks=tuple(notes.remarks(groups, columns)),
+        remarks=(*_explain_choice(manner, manners), *notes.remarks(groups, columns)),
     )
     if not result.tags:
         left_out = "; ".join(result.left_out)
@@ -224,14 +230,48 @@ def _place(log: RunLog, tag: str, manner: Manner) -> Points:
     return place(log, log.scalars[tag], manner.x, manner.duplicates)
 
 
-def _ranges(gathered: Sequence[dict[str, list[Points]]], manner: Manner) -> dict[str, Range | None]:
-    if manner.bins is None:
-        return {}
+def _choose_manners(
+    gathered: Sequence[dict[str, list[Points]]], manner: Manner
+) -> dict[str, Manner]:
+    """How each tag is folded; with align="auto" that depends on its places."""
+    tags: dict[str, list[list[Points]]] = {}
+    for curves in gathered:
+        for tag, points in curves.items():
+            tags.setdefault(tag, []).append(points)
+    if manner.align != AUTO:
+        return dict.fromkeys(tags, manner)
+    chosen = {tag: choose_alignment(groups) for tag, groups in tags.items()}
+    return {tag: replace(manner, align=way, bins=bins) for tag, (way, bins) in chosen.items()}
+
+
+def _explain_choice(manner: Manner, manners: dict[str, Manner]) -> list[str]:
+    """What "auto" chose, in sentences."""
+    if manner.align != AUTO:
+        return []
+    tags: dict[str, list[str]] = {}
+    for tag, one in manners.items():
+        if one.align != STRICT:
+            way = f"means over {one.bins:,} bins" if one.bins else one.align
+            tags.setdefault(way, []).append(tag)
+    return [
+        f"The runs do not have the same {name_places(manner.x)} in {name_all('tag', names)}:"
+        f" aligned by {way} (align=, --align)."
+        for way, names in tags.items()
+    ]
+
+
+def _ranges(
+    gathered: Sequence[dict[str, list[Points]]], manners: dict[str, Manner]
+) -> dict[str, Range]:
     tags: dict[str, list[Points]] = {}
     for curves in gathered:
         for tag, points in curves.items():
             tags.setdefault(tag, []).extend(one for one in points if len(one))
-    return {tag: range_of(points, manner.bins) for tag, points in tags.items() if points}
+    return {
+        tag: range_of(points, bins)
+        for tag, points in tags.items()
+        if points and (bins := manners[tag].bins) is not None
+    }
 
 
 def _fold_tag(

@@ -19,7 +19,7 @@ from runfold.text import did_you_mean, escape, human_count, human_list, natural_
 if TYPE_CHECKING:
     from runfold.logdir.log import RunLog
 
-PARENT = "parent"
+PARENT, RUN = "parent", "run"
 
 One = str | Callable[[Any], object]
 By = One | Sequence[One] | None
@@ -63,7 +63,7 @@ def make_groups(logs: Iterable[RunLog], by: By = None, search: Search = search_n
     """Share runs out among groups; with `by` None all are one group with an empty name.
 
     Each of `by` is the name of an hparam, "parent" for the folder that a run
-    lies in, a regular expression with named groups that is searched in the
+    is in, "run" for each run alone, a regular expression with named groups that is searched in the
     run's name, or a function of the log that gives a value, or several by
     name. A run for which one of them has no answer is left out, and said so;
     CannotFold is raised where no run has any. Patterns are looked for by `search`.
@@ -131,6 +131,8 @@ def _key_function(
         return "a group by the function", lambda log: _named(one(log))
     if one == PARENT:
         return "a folder", lambda log: {PARENT: log.name.rpartition("/")[0] or "."}
+    if one == RUN:
+        return "a name", lambda log: {RUN: log.name}
     if "(?P<" in one:
         names = [log.name for log in runs]
         found = dict(zip(names, search(one, names), strict=True))
@@ -151,7 +153,7 @@ def _no_hparam(name: str, known: list[str]) -> str:
     if re.search(r"[\\()\[\]*+?^$|]", name):
         hint = "A pattern needs a named group: '(?P<algo>[a-z]+)/seed'."
     elif known:
-        hint = did_you_mean(name, [*known, PARENT]) or f"There are {human_list(known, 20)}."
+        hint = did_you_mean(name, [*known, PARENT, RUN]) or f"There are {human_list(known, 20)}."
     else:
         hint = f"The runs have no hparams at all; '{PARENT}' groups them by folder."
     return f"No hparam '{escape(name)}' in any run. {hint}"
@@ -174,7 +176,7 @@ def _free(name: str, taken: Key) -> str:
 
 
 def _name(key: Key, by: By) -> str:
-    if _each(by) == [PARENT] or list(key) == ["group"]:
+    if _each(by) in ([PARENT], [RUN]) or list(key) == ["group"]:
         return show_value(next(iter(key.values())))
     return ",".join(f"{name}={show_value(value)}" for name, value in key.items())
 

@@ -26,11 +26,15 @@ _MOST_TAGS = 3
 class Notes:
     """Counts, gathered tag by tag, that become sentences at the end."""
 
-    def __init__(self, x: str, nan: str, too_few: str) -> None:
-        """`too_few` says which places are dropped: those "that not all runs have"."""
+    def __init__(self, x: str, nan: str, too_few: str, has_hints: bool = False) -> None:
+        """`too_few` says which places are dropped: those "that not all runs have".
+
+        With hints, sentences name the options of the command that change things.
+        """
         self._x = x
         self._nan = nan
         self._too_few = too_few
+        self._has_hints = has_hints
         self._nans = 0
         self._nan_runs: dict[str, None] = {}
         self._lost = self._doubles = self._hidden = 0
@@ -63,9 +67,9 @@ class Notes:
         for tag, count in self._empty.items():
             is_elsewhere = any(tag in group.curves for group in groups.values())
             where = f"in {human_count(count, 'group')}" if is_elsewhere else "altogether"
-            told.append(f"{_named('tag', [tag])} {where}")
+            told.append(f"{name_all('tag', [tag])} {where}")
         if len(told) > _MOST_TAGS:
-            told = [f"{_named('tag', self._empty)} in whole or in part"]
+            told = [f"{name_all('tag', self._empty)} in whole or in part"]
         if self._places:
             told.append(f"{name_places(self._x, self._places)} {self._too_few}")
         if self._lost:
@@ -75,11 +79,12 @@ class Notes:
             )
             told.append(f"{human_count(self._lost, 'point')} without a {place}")
         if self._doubles:
-            told.append(human_count(self._doubles, "duplicate point"))
+            doubles = human_count(self._doubles, "duplicate point")
+            told.append(doubles + self._hint("--duplicates chooses another value of a step"))
         if self._hidden:
             told.append(f"{human_count(self._hidden, 'point')} hidden by a restart")
         if self._nans and self._nan == "skip":
-            told.append(f"{human_count(self._nans, 'NaN')} of {_named('run', self._nan_runs)}")
+            told.append(f"{human_count(self._nans, 'NaN')} of {name_all('run', self._nan_runs)}")
         return told
 
     def remarks(self, groups: Mapping[str, Group], statistics: Sequence[str]) -> list[str]:
@@ -87,10 +92,13 @@ class Notes:
         told = []
         folded = {tag for group in groups.values() for tag in group.curves}
         if partial := {tag: None for tag in self._partial if tag in folded}:
-            told.append(f"Folded over fewer runs than the group has: {_named('tag', partial)}.")
+            told.append(
+                f"Folded over fewer runs than the group has: {name_all('tag', partial)}"
+                f"{self._hint('--no-lax-tags refuses that')}."
+            )
         if self._nans and self._nan == "propagate":
             told.append(
-                f"{human_count(self._nans, 'NaN')} of {_named('run', self._nan_runs)} made the "
+                f"{human_count(self._nans, 'NaN')} of {name_all('run', self._nan_runs)} made the "
                 "statistics NaN there."
             )
         if spread := [name for name in statistics if _SPREAD.fullmatch(name)]:
@@ -100,12 +108,15 @@ class Notes:
             told.append(text)
         return told
 
+    def _hint(self, text: str) -> str:
+        return f" ({text})" if self._has_hints else ""
+
     def _alone(self, groups: Mapping[str, Group]) -> list[str]:
         """Where a single run has no company: in whole groups, and at places of others."""
         told = []
         alone = {name: None for name, group in groups.items() if len(group.runs) == 1}
         if alone:
-            told.append(f"in {_named('group', alone)}" if any(alone) else "in all")
+            told.append(f"in {name_all('group', alone)}" if any(alone) else "in all")
         counts = [
             curve.counts
             for group in groups.values()
@@ -117,8 +128,8 @@ class Notes:
         return told
 
 
-def _named(noun: str, names: Iterable[str]) -> str:
-    """`tag a` or `2 tags (a, b)`."""
+def name_all(noun: str, names: Iterable[str]) -> str:
+    """Names with their noun: `tag a` or `2 tags (a, b)`."""
     every = [name or '""' for name in names]
     shown = human_list(every)
     return f"{noun} {shown}" if len(every) == 1 else f"{human_count(len(every), noun)} ({shown})"

@@ -9,7 +9,16 @@ import numpy as np
 from starlette.routing import Route
 
 from runfold.plot.smooth import smooth
-from runfold.reduce.align import BINS, STRICT, has_same_places, union
+from runfold.reduce.align import (
+    AUTO,
+    BINS,
+    MOST_BINS,
+    STRICT,
+    choose_alignment,
+    choose_bins,
+    count_cells,
+    has_same_places,
+)
 from runfold.reduce.bands import Band
 from runfold.reduce.fold import Manner, fold_runs
 from runfold.reduce.points import AXES, STEP, name_places, place
@@ -33,13 +42,8 @@ if TYPE_CHECKING:
     from runfold.reduce.points import Points
     from runfold.serve.source import Source
 
-# As many values of runs times places as are aligned by lines between points unasked ...
-_HANDY_CELLS = 4_000_000
-# ... and as many as may be at all: 200 MB for a moment.
+# As many values of runs times places as may be aligned: 200 MB for a moment.
 _MOST_CELLS = 20_000_000
-# So many points of a run are in a bin on average, so that few bins are without any.
-_PER_BIN = 4
-_MOST_BINS = 10_000
 # A chart needs no third digit of its band's edges, and 10,000 take seconds.
 _RESAMPLES = 1000
 
@@ -70,7 +74,7 @@ class Fold(Chart):
     align: Literal[
         "auto", "strict", "intersection", "union", "nearest", "ffill", "interpolate", "bins"
     ] = "auto"
-    bins: Annotated[int, Limit(1, _MOST_BINS)] | None = None
+    bins: Annotated[int, Limit(1, MOST_BINS)] | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -172,20 +176,17 @@ def _place(
 def _choose(placed: Mapping[str, Sequence[Points]], asked: Fold) -> tuple[Manner, dict[str, str]]:
     """How to bring the runs of every group together, and for each group in words."""
     bins = asked.bins
-    align = BINS if bins is not None and asked.align == "auto" else asked.align
-    apart = {name: points for name, points in placed.items() if not has_same_places(points)}
-    cells = sum(len(union(points)) * len(points) for points in apart.values())
-    if align == "auto":
-        align = STRICT if not apart else "interpolate" if cells <= _HANDY_CELLS else BINS
-    elif align not in (STRICT, "intersection", BINS) and cells > _MOST_CELLS:
+    align: str = BINS if bins is not None and asked.align == AUTO else asked.align
+    groups = list(placed.values())
+    if align == AUTO:
+        align, bins = choose_alignment(groups)
+    elif align not in (STRICT, "intersection", BINS) and count_cells(groups) > _MOST_CELLS:
         raise TooLarge(
             f"The runs have so many different {name_places(asked.axis)} that align='{align}' would"
             " fill the memory. align='bins' or 'auto' folds them."
         )
     if align == BINS and bins is None:
-        sizes = [len(one) for points in placed.values() for one in points]
-        most = min(_MOST_BINS, _HANDY_CELLS // len(sizes))
-        bins = max(1, min(int(np.median(sizes)) // _PER_BIN, most))
+        bins = choose_bins([len(one) for points in groups for one in points])
     manner = Manner(
         align,
         bins,
@@ -196,7 +197,10 @@ def _choose(placed: Mapping[str, Sequence[Points]], asked: Fold) -> tuple[Manner
     )
     way = f"{name_places(asked.axis)} differ, aligned by "
     way += f"means over {bins:,} bins" if align == BINS else align
-    return manner, {name: way if name in apart or align == BINS else "" for name in placed}
+    is_aligned = {
+        name: align == BINS or not has_same_places(points) for name, points in placed.items()
+    }
+    return manner, {name: way if is_aligned[name] else "" for name in placed}
 
 
 def _columns(curve: Curve, asked: Fold) -> tuple[np.ndarray, ...]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from starlette.routing import Route
 
 from runfold.errors import UnknownColumn
-from runfold.reduce.groups import PARENT, Grouping, make_groups
+from runfold.reduce.groups import PARENT, RUN, Grouping, make_groups
 from runfold.serve.answer import JsonResponse
 from runfold.serve.errors import BadRequest
 from runfold.serve.patterns import search_apart
@@ -89,7 +89,7 @@ def group_logs(
 def _find_values(source: Source, by: str) -> dict[str, dict[str, Any]] | None:
     """What each run has in a column of the table; None for all that `make_groups` knows itself."""
     overview = source.runs()._overview()
-    if by == PARENT or "(?P<" in by or by in overview.known.hparams:
+    if by in (PARENT, RUN) or "(?P<" in by or by in overview.known.hparams:
         return None
     try:
         found = Naming(overview.known).find(by, ())
