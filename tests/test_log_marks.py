@@ -95,3 +95,16 @@ def test_very_many_marks_are_counted(tmp_path, monkeypatch):
     answer = open_client(tmp_path).get("/api/marks").json()
     assert [(one["step"], len(one["text"])) for one in answer["marks"]] == [(0, 500), (1, 500)]
     assert answer["leftOut"] == 3
+
+
+def test_marks_and_texts_of_a_tracked_run_hold_no_secret(tmp_path):
+    token = "ghp_" + "a1B2" * 9
+    with rf.track(tmp_path, **QUIET) as run:
+        run.mark(f"pushed with {token}")
+        run.add_text("note", f"password=hunter2, {token}, token: 50256")
+    (read,) = rf.open(tmp_path).values()
+    assert [mark.text for mark in read.marks] == ["pushed with ***"]
+    assert read.text(tags="note/*")["text"].tolist() == ["password=***, ***, token: 50256"]
+    with rf.SummaryWriter(tmp_path / "plain") as writer:
+        writer.add_text("note", token)  # byte for byte as torch's writer
+    assert rf.open(tmp_path / "plain").text()["text"].tolist() == [token]

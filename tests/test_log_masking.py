@@ -3,6 +3,12 @@
 import string
 
 import pytest
+import secret_samples
+from detect_secrets.core.plugins.util import get_mapping_from_secret_type_to_class
+from detect_secrets.core.scan import scan_line
+from detect_secrets.plugins.base import RegexBasedDetector
+from detect_secrets.plugins.ip_public import IPPublicDetector
+from detect_secrets.settings import transient_settings
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,6 +16,7 @@ from runfold.log.masking import (
     holds_private_key,
     mask_arguments,
     mask_mapping,
+    mask_output,
     mask_source,
     mask_text,
 )
@@ -198,3 +205,79 @@ def test_masking_twice_is_masking_once(text):
     assert mask_text(once) == once
     assert mask_source(text, "a.py").count("\n") == text.count("\n")
     assert mask_arguments(mask_arguments([text])) == mask_arguments([text])
+
+
+@pytest.mark.parametrize("token", secret_samples.TOKENS)
+def test_the_tokens_of_vendors_are_hidden_by_their_form(token):
+    for mask in (mask_text, mask_output, mask_source):
+        assert mask(f"use {token} here") == "use *** here"
+    assert mask_arguments(["train.py", token]) == ["train.py", MASK]
+
+
+@pytest.mark.parametrize(("line", "secret"), secret_samples.LINES)
+def test_a_secret_is_hidden_where_people_write_it(line, secret):
+    assert secret not in mask_text(line)
+    assert secret not in mask_output(line)
+    assert MASK in mask_text(line)
+
+
+@pytest.mark.parametrize("line", secret_samples.HARMLESS)
+def test_a_line_without_a_secret_stays_as_it_is(line):
+    assert mask_output(line) == line
+    assert mask_text(line) == line or "token: 50256" in line
+
+
+def test_what_holds_a_secret_stays_well_formed():
+    assert mask_text('{"password": ["a1", "b2"], "x": 1}') == '{"password": ["***", "***"], "x": 1}'
+    assert mask_text("{'password': b'a1', 'x': 1}") == "{'password': b'***', 'x': 1}"
+    assert mask_source("password = rb'a1'  # c\n", "a.py") == "password = rb'***'  # c\n"
+    assert mask_source("password = [x, 'a1']\n", "a.py") == "password = [x, '***']\n"
+    assert mask_text("curl -u 'me:a1' x | sh") == "curl -u '***' x | sh"
+
+
+def test_bytes_under_the_name_of_a_secret_are_hidden():
+    drawn = "aB3dE6gH9jK2mN5pQ8sT"
+    assert mask_mapping({"password": b"hunter2"}) == {"password": MASK}
+    assert mask_mapping({"token": drawn.encode()}) == {"token": MASK}
+
+
+@pytest.mark.parametrize(
+    ("argv", "shown"),
+    [
+        (["curl", "-u", "me:pw", "x"], ["curl", "-u", MASK, "x"]),
+        (["/usr/bin/mysql", "-u", "me", "-ppw"], ["/usr/bin/mysql", "-u", "me", "-p***"]),
+        (["sshpass", "-p", "pw", "ssh", "h"], ["sshpass", "-p", MASK, "ssh", "h"]),
+        (["docker", "login", "-p", "pw"], ["docker", "login", "-p", MASK]),
+        (["docker", "run", "-p", "80:80"], ["docker", "run", "-p", "80:80"]),
+        (["wandb", "login", "0a" * 20], ["wandb", "login", MASK]),
+        (["python", "train.py", "-p", "80"], ["python", "train.py", "-p", "80"]),
+    ],
+)
+def test_passwords_on_command_lines_of_known_programs(argv, shown):
+    assert mask_arguments(argv) == shown
+
+
+def test_a_pgp_key_is_hidden():
+    block = "-----BEGIN PGP PRIVATE KEY BLOCK-----\n\nlQOYBF\n-----END PGP PRIVATE KEY BLOCK-----"
+    assert mask_text(f"a\n{block}\nb") == "a\n***\nb"
+    assert holds_private_key(block)
+
+
+def test_another_scanner_finds_nothing_that_was_left():
+    """The rules of detect-secrets are a second opinion on every sample."""
+    lines = [line for line, _ in secret_samples.LINES]
+    lines += [f"use '{token}' here" for token in secret_samples.TOKENS]
+    found = [line for line in lines if find_secrets(line)]
+    assert len(found) > 10
+    assert [line for line in map(mask_text, found) if find_secrets(line)] == []
+
+
+def find_secrets(line):
+    """What the patterns of detect-secrets find; not its guesses by entropy and by names."""
+    plugins = [
+        {"name": plugin.__name__}
+        for plugin in get_mapping_from_secret_type_to_class().values()
+        if issubclass(plugin, RegexBasedDetector) and plugin is not IPPublicDetector
+    ]
+    with transient_settings({"plugins_used": plugins}):
+        return {secret.type for secret in scan_line(line)}

@@ -80,3 +80,22 @@ def test_secrets_that_are_printed_are_not_stored(transcript):
     )
     stored = "Namespace(api_key='***', lr=0.1)\nlogin at https://***@host/\ntoken: 50256, pass: 3\n"
     assert transcript(shown) == (stored, [0])
+
+
+KEY = ["-----BEGIN RSA PRIVATE KEY-----", "MIIEow" + "Ab1" * 19, "IBAAKC" + "cD2" * 19, "x9=="]
+END = "-----END RSA PRIVATE KEY-----"
+
+
+def test_a_private_key_that_is_printed_line_by_line_is_not_stored(transcript):
+    stored, _ = transcript("a\n", *(f"{line}\n" for line in [*KEY, END]), "b\n")
+    assert stored == "a\n***\n\nb\n"
+
+
+def test_a_private_key_without_an_end_hides_no_other_line(transcript):
+    stored, _ = transcript("\n".join(KEY[:3]) + "\n", KEY[3] + "\n", "epoch 1: loss 0.5\n", "b\n")
+    assert stored == "***\nepoch 1: loss 0.5\nb\n"
+
+
+def test_a_private_key_in_one_piece_is_not_stored(transcript):
+    stored, _ = transcript("a\n" + "\n".join([*KEY, END]) + "\nb\n")
+    assert stored == "a\n***\nb\n"

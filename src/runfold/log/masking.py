@@ -6,9 +6,10 @@ What is hidden becomes `***`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from runfold.log.command_secrets import find_password_arguments, mask_commands
 from runfold.log.secrets import (
     CERTAINLY,
     LIKELY,
@@ -19,34 +20,36 @@ from runfold.log.secrets import (
     known,
     rank_name,
 )
+from runfold.log.token_forms import (
+    AWS_PAIR,
+    BEARER,
+    KEY_BEGIN,
+    KEY_END,
+    KEY_LINE,
+    ODBC,
+    PRIVATE_KEY,
+    SIGNATURE,
+    TOKENS,
+)
 
-_TOKENS = re.compile(
-    r"(?<![A-Za-z0-9])(?:"
-    r"gh[pousr]_[A-Za-z0-9]{16,}|github_pat_\w{16,}|glpat-[\w-]{16,}|hf_[A-Za-z0-9]{16,}"
-    r"|sk-(?=[\w-]{0,80}\d)(?:[\w-]{40,}|[\w-]{0,60}?[A-Za-z0-9]{16,}[\w-]*)"
-    r"|[sr]k_(?:live|test)_[A-Za-z0-9]{10,}|(?:AKIA|ASIA)[A-Z0-9]{12,}"
-    r"|AIza[\w-]{30,}|ya29\.[\w-]{16,}|GOCSPX-[\w-]{16,}|xox[abeprs]-[\w-]{10,}"
-    r"|eyJ[\w+/=-]{12,}(?:\.[\w=-]+)*|npm_[A-Za-z0-9]{30,}|pypi-[\w-]{40,}|dop_v1_[a-f0-9]{32,}"
-    r"|wandb_v1_\w{16,}|SG\.[\w-]{16,}\.[\w-]{16,}|\d{8,10}:AA[\w-]{30,}|dapi[a-f0-9]{32}"
-    r"|r8_[A-Za-z0-9]{30,}|gsk_[A-Za-z0-9]{20,}|xai-[A-Za-z0-9]{20,}|nvapi-[\w-]{20,}"
-    r"|(?<=hooks\.slack\.com/services/)[\w/-]{8,}"
-    r"|(?<=discord\.com/api/webhooks/)[\w/-]{8,}"
-    r")"
-)
-_BEARER = re.compile(r"\b(Bearer\s+)[\w.~+/=-]{8,}", re.IGNORECASE)
-_PRIVATE_KEY = re.compile(
-    r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----.*?(?:-----END [A-Z ]{0,40}PRIVATE KEY-----|\Z)",
-    re.DOTALL,
-)
 # Greedy, for a password may hold an `@`. A user alone may be a token, but with SSH it is a name.
 _USER_INFO = re.compile(r"\b([A-Za-z][A-Za-z0-9+.-]{0,20}://)([^\s/?#\"'<>`]{1,500})@")
 # `name=value`, `"name": "value"`, `Name: value`, `name: str = "value"`, `env["name"] = "value"`.
 _NAME = re.compile(
-    r"(?<![\w.])([A-Za-z_][\w.-]{0,100}+)(?:\\?[\"'])?\]?[ \t]*+"
+    r"(?<![\w.])([^\W\d][\w.-]{0,100}+)(?:\\?[\"'])?\]?[ \t]*+"
     r"(?::[ \t]*[A-Za-z_][\w.\[\]| ]{0,40}=|:=|[:=])(?![:=])[ \t]*+"
 )
 _SCHEME = re.compile(r"(?:Basic|Bearer|Token|Digest) +", re.IGNORECASE)
-_QUOTED = re.compile(r"(\\?[\"'])((?:(?!\1)(?:\\.|[^\n]))*+)(\1?)")
+# With the letters of Python before it: `b"..."`, `rb"..."`.
+_QUOTED = re.compile(r"[bBrRuUfF]{0,2}(\\?[\"'])((?:(?!\1)(?:\\.|[^\n]))*+)(\1?)")
+# A list of values.
+_OPENING = re.compile(r"[\[(][\[(\s]*+")
+_COMMA = re.compile(r"\s*+,\s*+")
+# `the password is hunter2`.
+_SENTENCE = re.compile(
+    r"(?i)\b(password|passphrase|passcode|api[ _-]?key|secret(?: key)?|(?:access|auth|api) token)"
+    r"((?: for [\w.@-]{1,40})?[ \t]+(?:is|was)(?: now)?[ \t]+[\"'`]?)([^\s\"'`,]{6,200})"
+)
 # Up to a space, or to the sign before the next pair.
 _BARE = re.compile(r"(?:[^\s\"'&;,})\]]|[;,})\]](?![\s\"'&;,})\]]|\Z|[\w.-]{1,50}[:=]))++")
 # Of a bare value, this much is looked at before it is known to be one to hide.
@@ -67,7 +70,12 @@ def mask_arguments(argv: Sequence[str]) -> list[str]:
     """
     masked: list[str] = []
     hides_next = hides_all = is_unnamed = False
-    for argument in map(str, argv):
+    passwords = find_password_arguments(list(map(str, argv)))
+    for place, argument in enumerate(map(str, argv)):
+        if place in passwords:
+            masked.append(passwords[place])
+            hides_next = False
+            continue
         short = _SHORT.match(argument)
         is_flag = argument.startswith("--") or (short is not None and short[0] == argument)
         if (hides_next or hides_all) and not is_flag:
@@ -141,7 +149,35 @@ def mask_source(text: str, path: str = "") -> str:
 
 def holds_private_key(text: str) -> bool:
     """Whether a private key in PEM form is in a text."""
-    return _PRIVATE_KEY.search(text) is not None
+    return PRIVATE_KEY.search(text) is not None
+
+
+class PrivateKeyFilter:
+    """Hides private keys in text that arrives in pieces, such as a key printed line by line."""
+
+    def __init__(self) -> None:
+        self._is_inside = False
+
+    def hide(self, text: str) -> str:
+        """Return whole lines without the lines of a key that began in an earlier piece."""
+        if self._is_inside:
+            text = self._skip_rest(text)
+        begins = list(KEY_BEGIN.finditer(text))
+        if begins and not KEY_END.search(text, begins[-1].end()):
+            # What follows in this piece may be output again; the lines of a key are known.
+            start = begins[-1].start()
+            self._is_inside = True
+            text = text[:start] + MASK + "\n" + self._skip_rest(text[begins[-1].end() :])
+        return text
+
+    def _skip_rest(self, text: str) -> str:
+        lines = text.splitlines(keepends=True)
+        for number, line in enumerate(lines):
+            end = KEY_END.search(line)
+            if end or not KEY_LINE.fullmatch(line.strip()):
+                self._is_inside = False
+                return (line[end.end() :] if end else line) + "".join(lines[number + 1 :])
+        return ""
 
 
 def _mask_named(name: str, value: Any) -> Any:
@@ -162,15 +198,25 @@ def _hide(value: object) -> str:
 
 def _mask_looks(text: str) -> str:
     if "PRIVATE KEY" in text:
-        text = _PRIVATE_KEY.sub(MASK, text)
-    return _mask_tokens(text)
+        text = PRIVATE_KEY.sub(MASK, text)
+    return _SENTENCE.sub(_mask_sentence, mask_commands(_mask_tokens(text)))
 
 
 def _mask_tokens(text: str) -> str:
     text = known.hide(text)
     if "://" in text:
         text = _USER_INFO.sub(_mask_user, text)
-    return _BEARER.sub(rf"\g<1>{MASK}", _TOKENS.sub(MASK, text))
+    for form in (AWS_PAIR, SIGNATURE, ODBC):
+        text = form.sub(rf"\g<1>{MASK}", text)
+    return BEARER.sub(rf"\g<1>{MASK}", TOKENS.sub(MASK, text))
+
+
+def _mask_sentence(found: re.Match[str]) -> str:
+    """Hide what a sentence names as a password, unless it is a word: `password is required`."""
+    value = found[3].rstrip(".!?)")
+    if not any(not char.isalpha() for char in value):
+        return found[0]
+    return f"{found[1]}{found[2]}{MASK}{found[3][len(value) :]}"
 
 
 def _mask_user(found: re.Match[str]) -> str:
@@ -187,19 +233,36 @@ def _mask_pairs(text: str, is_hidden: Callable[[str, str, bool], bool]) -> str:
         start = found.end()
         if not rank_name(found[1]):
             continue
-        quoted = _QUOTED.match(text, start)
+        for begin, end, value, is_quoted in _list_values(text, start):
+            if is_hidden(found[1], value, is_quoted):
+                if len(value) == _LONGEST_LOOK and not is_quoted:
+                    end = _BARE.match(text, begin).end()  # type: ignore[union-attr]  # it did before
+                parts += (text[kept:begin], _hide(value))
+                kept = start = end
+    return "".join((*parts, text[kept:]))
+
+
+def _list_values(text: str, start: int) -> Iterator[tuple[int, int, str, bool]]:
+    """Yield what follows a name: one value, or those of a list: `["a", b"b"]`.
+
+    Each has its begin, its end, its text, and whether it is quoted at both ends.
+    """
+    opening = _OPENING.match(text, start)
+    begin = opening.end() if opening else start
+    while True:
+        quoted = _QUOTED.match(text, begin)
         if quoted:
-            begin, end, value = quoted.start(2), quoted.end(2), quoted[2]
+            yield quoted.start(2), quoted.end(2), quoted[2], bool(quoted[3])
+            end = quoted.end()
         else:
-            scheme = _SCHEME.match(text, start)
-            begin = scheme.end() if scheme else start
+            scheme = _SCHEME.match(text, begin)
+            begin = scheme.end() if scheme else begin
             bare = _BARE.match(text, begin, begin + _LONGEST_LOOK)
             if not bare:
-                continue
-            end, value = bare.end(), bare[0]
-        if is_hidden(found[1], value, quoted is not None and bool(quoted[3])):
-            if not quoted and len(value) == _LONGEST_LOOK:
-                end = _BARE.match(text, begin).end()  # type: ignore[union-attr]  # it did before
-            parts += (text[kept:begin], _hide(value))
-            kept = start = end
-    return "".join((*parts, text[kept:]))
+                return
+            yield bare.start(), bare.end(), bare[0], False
+            end = bare.end()
+        comma = _COMMA.match(text, end) if opening else None
+        if not comma:
+            return
+        begin = comma.end()

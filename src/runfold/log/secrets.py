@@ -22,10 +22,13 @@ def _words(text: str) -> frozenset[str]:
 
 _CERTAIN = _words(
     "password passwords passwd passphrase passcode pwd secret secrets credential credentials "
-    "creds apikey apikeys authorization bearer jwt"
+    "creds apikey apikeys authorization bearer jwt "
+    # The same word in other languages.
+    "passwort kennwort contraseña contrasena senha motdepasse wachtwoord lösenord "
+    "losenord hasło haslo heslo jelszó jelszo salasana пароль 密码 密碼 パスワード 비밀번호"
 )
 _CERTAIN_ENDS = (
-    *("password", "passwd", "passphrase", "secret", "apikey"),
+    *("password", "passwd", "passphrase", "secret", "apikey", "passwort", "kennwort"),
     *("accesskey", "secretkey", "privatekey", "authtoken", "accesstoken", "apitoken"),
 )
 _VENDORS = _words(
@@ -64,7 +67,7 @@ _ABOUT = _words(
 )
 _WEAK = _words("key keys token tokens auth pass pw signature sig cookie cookies pat dsn webhook")
 
-_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_]+")
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+")
 _SEGMENT = re.compile(r"[./:]|__")
 _WORKING_DIRECTORIES = ("PWD", "OLDPWD")
 _RANDOM = re.compile(r"(?=(?:[^\d]*\d){3})(?=(?:[^A-Za-z]*[A-Za-z]){3})[\w+=~-]{16,}")
@@ -113,6 +116,8 @@ def is_secret(name: str, value: object) -> bool:
     rank = rank_name(name)
     if rank == CERTAINLY:
         return True
+    if isinstance(value, bytes):
+        value = value.decode("latin-1")
     if not isinstance(value, str) or not rank:
         return False
     return rank == LIKELY or is_random(value)
@@ -154,6 +159,8 @@ def rank_name(name: str) -> int:
 def _rank_word(word: str, before: str, *, is_last: bool, name: str) -> int:
     if word in _CERTAIN or word.endswith(_CERTAIN_ENDS):
         return CERTAINLY
+    if word == "passe" and before == "de":  # mot_de_passe
+        return CERTAINLY
     if word in ("key", "keys") and before in _OPENERS:
         return CERTAINLY
     if word == "token" and before in _TOKEN_OPENERS:
@@ -181,7 +188,9 @@ def _find_secrets(named: Mapping[str, Any], above: str = "") -> Iterator[str]:
             if isinstance(item, Mapping):
                 # Below a name such as `credentials` everything is a secret.
                 yield from _find_secrets(item, name if rank_name(name) == CERTAINLY else "")
-            elif isinstance(item, str) and _is_telling(name, item):
+            if isinstance(item, bytes):
+                item = item.decode("utf-8", "replace")
+            if isinstance(item, str) and _is_telling(name, item):
                 yield item.strip()
 
 

@@ -23,7 +23,7 @@ from runfold.log.environment import (
     list_packages,
 )
 from runfold.log.guard import guarded
-from runfold.log.masking import mask_mapping
+from runfold.log.masking import mask_mapping, mask_output
 from runfold.log.remote import (
     as_log_path,
     check_storage,
@@ -201,6 +201,18 @@ class Tracker(Batches):
         self._saved += 1
         return artifact
 
+    def add_text(
+        self,
+        tag: str,
+        text_string: str,
+        global_step: Any = None,
+        walltime: float | None = None,
+    ) -> None:
+        """Log a text as SummaryWriter does, with `***` for the secrets in it."""
+        if isinstance(text_string, str):
+            text_string = mask_output(text_string)
+        super().add_text(tag, text_string, global_step, walltime)
+
     @guarded
     def mark(self, text: str, step: Any = None) -> None:
         """Mark an event, such as a lower learning rate: the page draws a line in all charts.
@@ -208,7 +220,7 @@ class Tracker(Batches):
         Without a step it stands at the last one logged.
         """
         if self._is_heard():
-            message = story.encode_story(story.MARK, text)
+            message = story.encode_story(story.MARK, mask_output(str(text)))
             self.put("value", message, self._metric_step(step), self._time(None))
 
     def end(self) -> None:

@@ -8,7 +8,7 @@ import re
 from collections import deque
 from typing import TYPE_CHECKING
 
-from runfold.log.masking import mask_output
+from runfold.log.masking import PrivateKeyFilter, mask_output
 from runfold.log.secrets import known
 from runfold.log.story import OUTPUT, PREFIX, encode_story
 
@@ -40,6 +40,7 @@ class Transcript:
         self._open: list[str] = []
         self._tail = ""
         self._dropped = 0
+        self._keys = PrivateKeyFilter()
 
     def feed(self) -> Callable[[str | bytes], object]:
         """A function that takes the text, or the bytes, of one stream."""
@@ -115,6 +116,6 @@ class Transcript:
     def _log(self, text: str) -> None:
         # Many a script begins with `print(args)`, or loads its secrets only then.
         known.learn(os.environ)
-        message = encode_story(OUTPUT, mask_output(text))
+        message = encode_story(OUTPUT, mask_output(self._keys.hide(text)))
         self._writer.add_value(PREFIX + OUTPUT, message, self._step)
         self._step += 1

@@ -1,0 +1,109 @@
+"""Passwords on the command lines of well-known programs, such as `curl -u me:password`.
+
+The option says nothing to somebody who does not know the program: `-p` is a port here
+and a password there.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING
+
+from runfold.log.secrets import CERTAINLY, MASK, rank_name
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+# The options of each program that take a password, or a user with one.
+_OPTIONS = {
+    **dict.fromkeys(("curl",), ("-u", "-U", "--user", "--proxy-user", "--oauth2-bearer")),
+    **dict.fromkeys(("http", "https", "xh"), ("-a", "--auth")),
+    **dict.fromkeys(("mysql", "mysqldump", "mysqladmin", "mariadb", "mariadb-dump"), ("-p",)),
+    **dict.fromkeys(("sshpass", "mongo", "mongosh", "mongodump", "mongorestore", "az"), ("-p",)),
+    **dict.fromkeys(("docker", "podman", "nerdctl", "helm", "skopeo", "oc"), ("-p",)),
+    **dict.fromkeys(("7z", "7za", "unrar", "rar", "sqlcmd", "bcp"), ("-p", "-P")),
+    **dict.fromkeys(("zip", "unzip"), ("-P",)),
+    **dict.fromkeys(("ldapsearch", "ldapadd", "ldapmodify", "ldapwhoami"), ("-w",)),
+    **dict.fromkeys(("redis-cli",), ("-a", "--pass")),
+    **dict.fromkeys(("smbclient", "mount.cifs"), ("-U",)),
+}
+# Of these only `login` takes a password; elsewhere `-p` is a port, and everybody writes it.
+_ONLY_LOGIN = ("docker", "podman", "nerdctl", "helm", "skopeo", "oc", "az")
+
+_PROGRAMS = "|".join(sorted(map(re.escape, _OPTIONS), key=len, reverse=True))
+_COMMAND = re.compile(rf"(?<![\w.-])({_PROGRAMS})(?=[ \t])([^\n|;&]{{1,2000}})")
+_WORD = re.compile(r"\"(?:\\.|[^\"\\])*\"?|'[^']*'?|\S+")
+_LOGIN = re.compile(r"(?<![\w.-])(wandb[ \t]+login(?:[ \t]+--\S+)*[ \t]+)([0-9A-Za-z_-]{20,})")
+_PASS_PHRASE = re.compile(r"(-pass(?:in|out)?[ \t]+[\"']?pass:)([^\s\"']+)")
+# `--password VALUE`, and `aws configure set aws_secret_access_key VALUE`.
+_NAMED = re.compile(
+    r"(?<![\w.-])((?:--|set[ \t]+)([A-Za-z_][\w.:/-]{2,80})[ \t]+[\"']?)([^\s=:\"'-][^\s\"']{3,})"
+)
+
+
+def mask_commands(text: str) -> str:
+    """Return text with `***` for the passwords on command lines of known programs."""
+    text = _COMMAND.sub(lambda found: found[1] + _mask_words(found[1], found[2]), text)
+    text = _LOGIN.sub(rf"\g<1>{MASK}", text)
+    text = _PASS_PHRASE.sub(rf"\g<1>{MASK}", text)
+    return _NAMED.sub(_mask_named, text)
+
+
+def find_password_arguments(argv: Sequence[str]) -> dict[int, str]:
+    """Return the arguments that hold a password, by position, as they may be shown."""
+    found: dict[int, str] = {}
+    options: tuple[str, ...] = ()
+    for place, argument in enumerate(argv):
+        program = os.path.basename(argument)
+        if program in _OPTIONS:
+            options = _options_of(program, argv[place + 1 :])
+        elif program == "wandb" and list(argv[place + 1 : place + 2]) == ["login"]:
+            rest = range(place + 2, len(argv))
+            found |= {number: MASK for number in rest if not argv[number].startswith("-")}
+        elif place and argv[place - 1] in options:
+            found[place] = MASK
+        else:
+            option = _attached(argument, options)
+            if option:
+                found[place] = option + MASK
+    return found
+
+
+def _options_of(program: str, rest: Sequence[str]) -> tuple[str, ...]:
+    return () if program in _ONLY_LOGIN and "login" not in rest else _OPTIONS[program]
+
+
+def _attached(argument: str, options: tuple[str, ...]) -> str:
+    """Return the option, and the sign after it, of a value that follows it directly."""
+    for option in options:
+        if option.startswith("--"):
+            if argument.startswith(f"{option}="):
+                return f"{option}="
+        elif argument.startswith(option) and len(argument) > len(option):
+            return option
+    return ""
+
+
+def _mask_words(program: str, rest: str) -> str:
+    words = list(_WORD.finditer(rest))
+    options = _options_of(program, [word[0] for word in words])
+    masked, kept = "", 0
+    for before, word in zip([None, *words], words, strict=False):
+        if before is not None and before[0] in options:
+            quote = word[0][0] if word[0][0] in "\"'" else ""
+            shown = quote + MASK + quote
+        else:
+            option = _attached(word[0], options)
+            if not option:
+                continue
+            shown = option + MASK
+        masked += rest[kept : word.start()] + shown
+        kept = word.end()
+    return masked + rest[kept:]
+
+
+def _mask_named(found: re.Match[str]) -> str:
+    """Hide a value after the name of a secret, unless it is a word: `--password is required`."""
+    is_hidden = rank_name(found[2]) == CERTAINLY and not found[3].rstrip(".,;:!?)").isalpha()
+    return f"{found[1]}{MASK}" if is_hidden else found[0]
