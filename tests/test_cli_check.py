@@ -99,14 +99,21 @@ def test_two_bad_values_of_one_record_are_two_problems(
     assert problems[0]["offset"] == problems[1]["offset"]
 
 
-def test_strict_stops_at_the_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for name in ("a", "b"):
+def test_strict_stops_at_the_first_and_reads_no_further_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(tmp_path / "a", losses(1.0))
+    for name in ("b", "c"):
         path = write(tmp_path / name, losses(1.0))
         path.write_bytes(path.read_bytes()[:-1] + b"?")
     assert main(["check", "--strict", str(tmp_path)]) == 1
     shown = capsys.readouterr()
-    assert len(shown.out.splitlines()) == 1
+    (line,) = shown.out.splitlines()
+    assert "/b/" in line
     assert shown.err.startswith("Stopped at the first problem. Read 2 event files")
+    assert main(["check", "--strict", "--json", str(tmp_path)]) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert (len(told["problems"]), told["runs"], told["files"]) == (1, 2, 2)
 
 
 def test_strict_stops_at_the_first_value_that_does_not_decode(

@@ -34,7 +34,9 @@ def add_arguments(parser: Parser) -> None:
     """Declare the options."""
     parser.add_logdirs()
     parser.add_argument(
-        "--strict", action="store_true", help="Stop at the first problem. Default: off."
+        "--strict",
+        action="store_true",
+        help="Stop at the first problem, and read no further run. Default: off.",
     )
     parser.add_json()
 
@@ -62,16 +64,21 @@ def run(options: argparse.Namespace) -> int:
 
 
 def find_problems(logdir: Logdir, is_strict: bool = False) -> list[Problem]:
-    """Read all runs and decode all their values. Raises BadLog if strict."""
+    """Read all runs and decode all their values.
+
+    If strict, raise BadLog for the first problem, and read no run after it.
+    """
     from runfold.logdir.progress import progress_bar
     from runfold.tables.values import check_values
 
     if is_strict and logdir.problems:
         raise BadLog(logdir.problems[0])
-    logdir.load()
+    if not is_strict:
+        logdir.load()
     with progress_bar(lambda: _totals(logdir)["bytes"], "Checking") as advance:
         for log in logdir.logs.values():
             if is_strict:
+                logdir.load([log])
                 for problem in log.list_problems():
                     raise BadLog(problem)
             log.is_strict = is_strict
@@ -81,9 +88,10 @@ def find_problems(logdir: Logdir, is_strict: bool = False) -> list[Problem]:
 
 
 def _totals(logdir: Logdir) -> dict[str, int]:
-    files = [file for log in logdir.logs.values() for file in log.files]
+    logs = [log for log in logdir.logs.values() if log.is_loaded]
+    files = [file for log in logs for file in log.files]
     return {
-        "runs": len(logdir.logs),
+        "runs": len(logs),
         "files": len(files),
         "records": sum(file.decoder.events for file in files),
         "bytes": sum(file.size for file in files),
