@@ -1,6 +1,7 @@
 """The commands `runfold edit` and `runfold repair`: what they print, and how they end."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -153,7 +154,13 @@ def test_repair_tells_what_was_lost(log: Path, capsys: pytest.CaptureFixture[str
     assert shown.err.startswith("1 of 2 event files repaired: ")
     assert main(["check", "new"]) == 0
     assert main(["repair", "new", "--dry-run"]) == 0
-    assert capsys.readouterr().err.endswith("Nothing to repair.\n")
+    sound = "Nothing to repair in 2 event files. Nothing was written.\n"
+    assert capsys.readouterr().err.endswith(sound)
+    before = sorted(os.listdir())
+    for place in (["-o", "below/again"], ["--in-place"]):
+        assert main(["repair", "new", *place]) == 0
+        assert capsys.readouterr() == ("", sound)
+    assert sorted(os.listdir()) == before
 
 
 def test_edit_of_scalars_needs_no_heavy_package(log: Path) -> None:

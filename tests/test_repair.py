@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cli_runs import START
@@ -58,7 +59,6 @@ BREAKS = {
     "no event": ([*RECORDS[:2], frame(b"\xff\xff"), *RECORDS[2:]], [1]),
     "noise before": ([b"noise", *RECORDS], [1]),
     "length beyond all": ([*RECORDS[:3], frame(b"x" * 50)[:12], *RECORDS[3:]], [1]),
-    "whole": (RECORDS, []),
 }
 
 
@@ -74,6 +74,23 @@ def test_every_sound_record_is_kept_and_the_loss_is_told(name: str, tmp_path: Pa
     assert sum(file.lost for file in report.files) == len(before) - kept
     assert problems(tmp_path / "new") == []
     assert source.read_bytes() == before
+
+
+@pytest.mark.parametrize("where", [{"output": "new"}, {"in_place": True}, {"dry_run": True}])
+def test_sound_log_needs_no_repair_and_nothing_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: dict[str, Any]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    make(tmp_path / "log", *RECORDS)
+    os.chmod(tmp_path, 0o500)
+    try:
+        report = repair("log", **where)
+    finally:
+        os.chmod(tmp_path, 0o700)
+    assert (report.changed, report.target, report.backup) == ([], None, None)
+    assert [file.records for file in report.files] == [len(RECORDS)]
+    assert report.summary == "Nothing to repair in 1 event file. Nothing was written."
+    assert os.listdir() == ["log"]
 
 
 @pytest.mark.parametrize("reader", READERS)
@@ -207,11 +224,12 @@ def test_whatever_is_done_to_a_file_its_sound_records_survive(
     folder = tmp_path_factory.mktemp("log")
     path = make(folder / "log", bytes(data))
     sound = [record for record in RECORDS if record in data]
-    repair(folder / "log", folder / "new")
-    result = folder / "new" / "run" / NAME
-    if not data:
-        assert result.read_bytes() == b""
+    report = repair(folder / "log", folder / "new")
+    if not report.changed:
+        assert not (folder / "new").exists()
+        assert salvage(str(path)).is_whole
         return
+    result = folder / "new" / "run" / NAME
     kept = result.read_bytes() if result.exists() else b""
     for record in sound:
         assert kept.count(record) == data.count(record)

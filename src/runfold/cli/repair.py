@@ -16,11 +16,12 @@ if TYPE_CHECKING:
 HELP = """\
 Salvage every good record of broken event files.
 
-Writes a copy of the logdir with sound event files, or lets it take the logdir's
-place and keeps that as a backup. Every record whose checksums fit is kept, also
-behind a broken length; torn tails, zeros and damaged records go, and a missing
-header is added. Whole files, and all others, are copied as they are. One line
-for each stretch of bytes that is lost, up to ten of a file.
+Writes a copy of the logdir with sound event files, or replaces the logdir and
+keeps a backup. Every record whose checksums fit is kept, also after a broken
+length. Torn tails, zeros and damaged records are removed, and a missing header
+is added. Whole files, and all others, are copied as they are. Prints one line
+per stretch of lost bytes, up to ten per file. If no file needs repair, it says
+so and writes nothing.
 
 Example:
   runfold repair demo-runs -o sound
@@ -48,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
         for file in report.files:
             for line in file.lines:
                 print(line)
-    text = report.summary if report.changed else "Nothing to repair."
+    text = report.summary
     if report.backup is not None:
         text += f" The logdir as it was: {escape(report.backup, 4096)}"
     note(text)

@@ -90,7 +90,10 @@ class RepairReport:
 
     @property
     def summary(self) -> str:
-        """One sentence on all of it."""
+        """What was done to all files, or that there was nothing to do."""
+        if not self.changed:
+            files = human_count(len(self.files), "event file")
+            return f"Nothing to repair in {files}. Nothing was written."
         kept = sum(file.records for file in self.files)
         lost = sum(file.lost for file in self.files if not file.is_compressed)
         return (
@@ -113,33 +116,31 @@ def repair(
 
     Every record whose checksums fit is kept, wherever it stands; what is torn, zeros
     or damaged goes; a header is put where it is missing. Files that are whole, and
-    all others, are copied as they are. The arguments are those of
-    `runfold.edit.edit`, and so is the promise: the result appears when all of
-    it is on the disk, and the logdir is as it was until then.
+    all others, are copied as they are. Where no file needs repair, nothing is
+    written: `changed` of the report is empty and its `target` None. The arguments
+    are those of `runfold.edit.edit`, and so is the promise: the result appears when
+    all of it is on the disk, and the logdir is as it was until then.
 
     Example:
         >>> repair("runs", "sound").changed
     """
     if dry_run and output is None and not in_place and backup is None:
         tree, stamps = _read(find_root(logdir))
-        return _work(tree, stamps, None, False, progress)
+        return _judge_all(tree, stamps, progress)[0]
     place = choose_place(logdir, output, in_place, backup)
     tree, stamps = _read(place.source)
     if place.is_in_place:
         tree.check_links()
         if not force:
             refuse_live((run.path for run in tree.runs.values()), stamps)
-    if dry_run:
-        return _work(tree, stamps, None, place.is_in_place, progress)
+    report, found = _judge_all(tree, stamps, progress)
+    if dry_run or not report.changed:
+        return report
     with build(place) as result:
-        report = _work(tree, stamps, result.folder, place.is_in_place, progress)
-        if place.is_in_place:
-            changed = find_changed(stamps)
-            if changed and not force:
-                raise being_written(changed)
-            if not report.changed:
-                result.cancel()
-                return report
+        _write_tree(tree, report, found, result.folder, place.is_in_place)
+        changed = find_changed(stamps) if place.is_in_place else []
+        if changed and not force:
+            raise being_written(changed)
     report.target, report.backup = place.target, place.backup
     return report
 
@@ -149,36 +150,36 @@ def _read(root: str) -> tuple[Tree, dict[str, Stamp]]:
     return tree, stamp_files(path for run in tree.runs.values() for path in run.files)
 
 
-def _work(
-    tree: Tree,
-    stamps: dict[str, Stamp],
-    folder: str | None,
-    is_linked: bool,
-    progress: bool | None,
-) -> RepairReport:
+def _judge_all(
+    tree: Tree, stamps: dict[str, Stamp], progress: bool | None
+) -> tuple[RepairReport, list[Salvage]]:
+    """What is to be done to each file, and where its sound records are."""
     report = RepairReport()
-    places = tree.list_places()
-    if folder is not None:
-        tree.place_others(places, folder, is_linked)
-    with (
-        Output(folder) as output,
-        progress_bar(lambda: sum(s[2] for s in stamps.values()), "Repairing", progress) as advance,
-    ):
+    found = []
+    total = sum(stamp[2] for stamp in stamps.values())
+    with progress_bar(lambda: total, "Repairing", progress) as advance:
         for name, run in tree.runs.items():
             for path in run.files:
-                found = salvage(path)
-                done = _judge(path, name, found)
-                report.files.append(done)
-                if folder is not None and not done.has_changed:
-                    place_event_file(path, folder, places[name], is_linked)
-                elif folder is not None and found.spans:
-                    output.begin(places[name], os.path.basename(path), path)
-                    _write(path, found, output)
-                    output.end()
+                found.append(salvage(path))
+                report.files.append(_judge(path, name, found[-1]))
                 advance(stamps[path][2])
-    if folder is not None:
-        tree.copy_rights(places, folder)
-    return report
+    return report, found
+
+
+def _write_tree(
+    tree: Tree, report: RepairReport, found: list[Salvage], folder: str, is_linked: bool
+) -> None:
+    places = tree.list_places()
+    tree.place_others(places, folder, is_linked)
+    with Output(folder) as output:
+        for file, salvaged in zip(report.files, found, strict=True):
+            if not file.has_changed:
+                place_event_file(file.file, folder, places[file.run], is_linked)
+            elif salvaged.spans:
+                output.begin(places[file.run], os.path.basename(file.file), file.file)
+                _write(file.file, salvaged, output)
+                output.end()
+    tree.copy_rights(places, folder)
 
 
 def _judge(path: str, run: str, found: Salvage) -> FileRepair:
