@@ -234,3 +234,22 @@ def test_listing_and_checking_scalars_need_no_heavy_package(command: str, tmp_pa
     loaded = {name.partition(".")[0] for name in done.stdout.split()}
     assert "numpy" in loaded
     assert not loaded & {"pandas", "tensorboard", "google", "PIL", "tqdm"}
+
+
+def test_too_little_memory_is_one_sentence(tmp_path: Path) -> None:
+    write(tmp_path, losses(*range(500_000)))
+    script = """if True:
+        import resource, sys
+        import numpy, pandas
+        import runfold.cli.show, runfold.cli.terminal, runfold.pack.load, runfold.runs
+        from runfold.cli import main
+        with open("/proc/self/statm") as file:
+            used = int(file.read().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (used + (2 << 20), resource.RLIM_INFINITY))
+        sys.exit(main(["show", sys.argv[1], "loss"]))
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True
+    )
+    told = "There is not enough memory for this. Choose fewer runs, tags or steps.\n"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", told)

@@ -2,6 +2,7 @@
 
 import logging
 
+import numpy as np
 import pytest
 from logs import scalars, write
 from serving import open_client
@@ -52,6 +53,16 @@ def test_any_other_error_is_an_id_under_which_the_log_has_all(client_of, caplog)
     (record,) = [one for one in caplog.records if one.name == "runfold.serve"]
     assert told["id"] in record.getMessage()
     assert "ValueError: /home/me/secret" in caplog.text
+
+
+def test_request_that_needs_too_much_memory_is_told_and_the_server_answers_the_next(client_of):
+    with pytest.raises(MemoryError) as caught:
+        np.empty(1 << 60, np.uint8)
+    client = client_of(caught.value)
+    answer = client.get("/fail")
+    told = "The server does not have enough memory for this. Choose fewer runs, tags or steps."
+    assert (answer.status_code, answer.json()) == (503, {"error": told})
+    assert client.get("/api/table").status_code == 200
 
 
 def test_client_that_goes_before_it_was_read_is_no_error(client_of, caplog):

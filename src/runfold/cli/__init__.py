@@ -90,6 +90,9 @@ def _run(argv: list[str]) -> int:
     except RunfoldError as error:
         note(str(error))
         status = 2
+    except MemoryError:  # also NumPy's and Arrow's
+        note("There is not enough memory for this. Choose fewer runs, tags or steps.")
+        status = 2
     except BrokenPipeError:
         raise
     except OSError as error:

@@ -86,9 +86,18 @@ async def _tell_unforeseen(request: Request, error: Exception) -> Response:
     return error_response("Something went wrong in the server; its log says what.", 500, id=number)
 
 
+async def _tell_memory(request: Request, error: Exception) -> Response:
+    """The work of one request failed; the server continues."""
+    log.error("not enough memory for %s %s", request.method, request.url.path)
+    return error_response(
+        "The server does not have enough memory for this. Choose fewer runs, tags or steps.", 503
+    )
+
+
 HANDLERS: dict[int | type[Exception], Callable[[Request, Exception], object]] = {
     RunfoldError: _tell_foreseen,
     HTTPException: _tell_http,
     ClientDisconnect: _tell_nobody,
+    MemoryError: _tell_memory,
     Exception: _tell_unforeseen,
 }
