@@ -1,6 +1,9 @@
 """The server on a real socket: streams, half requests, and how it ends with them open."""
 
 import asyncio
+import contextlib
+import http.client
+import resource
 import socket
 import threading
 from contextlib import contextmanager
@@ -8,6 +11,7 @@ from contextlib import contextmanager
 import httpx
 import pytest
 from logs import scalars, write
+from servers import serving
 from starlette.responses import StreamingResponse
 from starlette.routing import Route
 
@@ -118,10 +122,90 @@ def test_rule_28_endless_headers_are_refused(serve):
         assert client.get("/api/status").status_code == 200
 
 
+def ask(client, path="/api/status", headers=()):
+    """A connection on which a request was sent, and kept open."""
+    connection = socket.create_connection(("127.0.0.1", client.base_url.port), 60)
+    lines = [f"GET {path} HTTP/1.1", "Host: localhost", *headers, "", ""]
+    connection.sendall("\r\n".join(lines).encode())
+    return connection
+
+
 def test_rule_28_connections_have_a_limit(serve):
-    with serve(connections=2) as (client, _):
-        client.get("/api/status")  # keeps its connection
-        assert httpx.get(client.base_url, headers=client.headers).status_code == 503
+    with serve(connections=2) as (client, _), contextlib.ExitStack() as ending:
+        asked = []
+        for number in (0, 1, 2, 1):
+            if number == len(asked):
+                one = http.client.HTTPConnection("127.0.0.1", client.base_url.port, timeout=60)
+                asked.append(ending.enter_context(contextlib.closing(one)))
+                one.connect()
+                one.auto_open = 0
+            asked[number].request("GET", "/api/status", headers=dict(client.headers))
+            answer = asked[number].getresponse()
+            assert (answer.status, len(answer.read()) > 0) == (200, True)
+        # The oldest has made room.
+        assert read_to_end(asked[0].sock) == b""
+
+
+def read_to_end(connection):
+    with contextlib.suppress(ConnectionResetError):
+        return b"".join(iter(lambda: connection.recv(65536), b""))
+    return b""
+
+
+def test_rule_35_strangers_end_only_each_other_also_while_they_are_answered(serve):
+    begun = threading.Semaphore(0)
+
+    async def endless(request):
+        begun.release()
+        await asyncio.Event().wait()
+
+    with serve(Route("/login", endless), strangers=2, connections=1) as (client, _):
+        assert client.get("/api/status").status_code == 200  # keeps its connection
+        with ask(client, "/login") as first, ask(client, "/login") as second:
+            assert begun.acquire(timeout=60)
+            assert begun.acquire(timeout=60)
+            # One that waits makes room before one that is answered.
+            with socket.create_connection(("127.0.0.1", client.base_url.port), 60) as third:
+                assert read_to_end(first) == b""
+                with ask(client, "/login") as fourth:
+                    assert begun.acquire(timeout=60)
+                    assert read_to_end(third) == b""
+                    assert client.get("/api/status").status_code == 200
+                    assert fourth.fileno() > 0
+                    assert second.fileno() > 0
+
+
+@pytest.fixture
+def many_files():
+    """Room for thousands of sockets in this process."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(before[1], 4096), before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+def test_rule_35_no_number_of_strangers_locks_the_owner_out(tmp_path, many_files):
+    write(tmp_path / "logs" / "a", scalars("loss", (0, 1.0)))
+    with (
+        serving(tmp_path / "logs", "--token-file", tmp_path / "token") as served,
+        contextlib.ExitStack() as ending,
+        served.browse() as browser,
+    ):
+        assert browser.get(served.link).status_code == 303
+        assert browser.get("/api/status").status_code == 200  # keeps its connection
+        headers = {"Authorization": f"Bearer {(tmp_path / 'token').read_text()}"}
+        strangers = []
+        for _ in range(4):
+            for _ in range(400):
+                half = served.connect("GET /api/status HTTP/1.1\r\nHost: localhost\r\nX: ")
+                strangers.append(ending.enter_context(half))
+            assert browser.get("/api/status").status_code == 200
+            newcomer = httpx.get(f"{served.url}/api/status", headers=headers, timeout=60)
+            assert newcomer.status_code == 200
+            with served.browse() as other:
+                assert other.get(served.link).status_code == 303
+                assert other.get("/api/status").status_code == 200
+        assert read_to_end(strangers[0]) == b""
 
 
 @pytest.mark.parametrize(

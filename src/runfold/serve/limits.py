@@ -31,7 +31,9 @@ class Limits:
         streams: at once, one for each open page.
         proxied: requests to instances, at once. They may be of any size and take any time.
         seconds: for a request, from its first byte to the last of its answer.
-        connections: at once, of which a request may be only half sent.
+        strangers: connections at once that have not logged in yet.
+        connections: at once, of those who have logged in. With the strangers they must fit
+            into the 1,024 open files that most systems allow.
         silence: seconds after which a connection ends that sent no whole request.
     """
 
@@ -41,7 +43,8 @@ class Limits:
     streams: int = 100
     proxied: int = 500
     seconds: float = 60.0
-    connections: int = 1000
+    strangers: int = 256
+    connections: int = 700
     silence: int = 30
 
 

@@ -16,6 +16,7 @@ from starlette.routing import Route
 
 from runfold.serve.access import LOGIN, PROOF, make_login_path, make_proof
 from runfold.serve.answer import JsonResponse
+from runfold.serve.connections import ADMIT
 from runfold.serve.errors import error_response
 
 if TYPE_CHECKING:
@@ -43,6 +44,8 @@ HEADERS = {
 # Below it are the pages of TensorBoard, which have needs of their own.
 PROXY = "/proxy/"
 
+# What a stranger may ask for.
+_OPEN = (LOGIN, PROOF)
 _DATA = ("/api/", PROXY)
 _SAFE = ("GET", "HEAD")
 _OWN = ("same-origin", "none")
@@ -73,6 +76,9 @@ class Guard:
             return
 
         refusal = self._refuse(scope)
+        if refusal is None and scope["path"] not in _OPEN:
+            # Told to the connection, which is then no longer that of a stranger.
+            scope.get("state", {}).get(ADMIT, lambda: None)()
 
         async def send_marked(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -95,7 +101,7 @@ class Guard:
         hosts = headers.getlist("host")
         if len(hosts) != 1 or not self._access.answers_to(hosts[0]):
             return _forbidden()
-        is_open = scope["path"] in (LOGIN, PROOF)
+        is_open = scope["path"] in _OPEN
         has_token = self._has_token(headers)
         if not is_open and self._access.has_login and not (has_token or self._has_cookie(headers)):
             return _forbidden()

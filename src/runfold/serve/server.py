@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import errno
 import signal
 import socket
 import threading
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from runfold.errors import RunfoldError
 from runfold.serve.access import is_loopback
+from runfold.serve.connections import Connection, Crowd
 from runfold.text import escape
 
 if TYPE_CHECKING:
@@ -29,6 +29,11 @@ _TRIED = 10
 
 # Streams end at once; other answers have so long to come to their end.
 _GRACE = 3
+
+# Connections that wait to be accepted, and how many are accepted before others are heard: fewer
+# than half the strangers there may be, so that who sends a request at once is heard in time.
+_QUEUE = 2048
+_ACCEPTED = 100
 
 _EVERYWHERE = ("0.0.0.0", "::")
 
@@ -89,7 +94,7 @@ def _bind(host: str, port: int) -> socket.socket:
         # A server that was just stopped may be started again.
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.bind(address)
-        bound.listen(2048)
+        bound.listen(_QUEUE)
     except OSError as error:
         bound.close()
         raise CannotServe(_refusal(error, host, port)) from None
@@ -139,42 +144,6 @@ def make_url(host: str, listening: socket.socket) -> str:
     return f"http://[{shown}]:{port}" if ":" in shown else f"http://{shown}:{port}"
 
 
-class Connection(H11Protocol):
-    """A connection that ends when no whole request came on it for `timeout_keep_alive` seconds.
-
-    uvicorn's own clock begins with the first answer only, and any byte stops it: a
-    stranger could hold all the connections there may be, for ever.
-    """
-
-    _clock: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin to wait for the first request."""
-        super().connection_made(transport)
-        self._wait()
-
-    def on_response_complete(self) -> None:
-        """Begin to wait for the next request."""
-        super().on_response_complete()
-        self._wait()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Wait no more."""
-        super().connection_lost(exc)
-        if self._clock is not None:
-            self._clock.cancel()
-
-    def _wait(self) -> None:
-        if self._clock is not None:
-            self._clock.cancel()
-        self._clock = self.loop.call_later(self.timeout_keep_alive, self._end_silence)
-
-    def _end_silence(self) -> None:
-        # One that is being answered has limits of its own.
-        if self.cycle is None or self.cycle.response_complete:
-            self.transport.close()
-
-
 class Server(uvicorn.Server):
     """A server of an application on a socket; it ends on SIGINT and SIGTERM, with its streams.
 
@@ -182,11 +151,13 @@ class Server(uvicorn.Server):
     """
 
     def __init__(self, app: App, on_ready: Callable[[], object]) -> None:
+        limits = app.state.limits
+        crowds = {"strangers": Crowd(limits.strangers), "known": Crowd(limits.connections)}
         super().__init__(
             uvicorn.Config(
                 app,
                 # The versions without compiled parts, whose limits are known.
-                http=Connection,
+                http=partial(Connection, **crowds),  # type: ignore[arg-type]
                 loop="asyncio",
                 ws="none",
                 lifespan="on",
@@ -196,9 +167,9 @@ class Server(uvicorn.Server):
                 log_level="critical",
                 proxy_headers=False,
                 server_header=False,
-                limit_concurrency=app.state.limits.connections,
+                backlog=_ACCEPTED,
                 h11_max_incomplete_event_size=64 << 10,
-                timeout_keep_alive=app.state.limits.silence,
+                timeout_keep_alive=limits.silence,
                 timeout_graceful_shutdown=_GRACE,
             )
         )
@@ -208,6 +179,8 @@ class Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to serve, and say so."""
         await super().startup(sockets)
+        for one in sockets or ():
+            one.listen(_QUEUE)  # asyncio has made the queue as short as what it accepts at a time
         if self.started:
             self._on_ready()
 
