@@ -96,6 +96,7 @@ def test_experiments_are_named_by_id_prefix_or_path(folder):
         (["--config", "port=80"], "port is set by Runfold itself"),
         (["--config", "reload_interval"], "name=value"),
         (["--config-file", "gone.yaml"], "gone.yaml"),
+        (["--max", "0"], "0 are live, and the limit is 0. End one with `runfold tensorboard kill"),
     ],
 )
 def test_mistake_is_told_in_a_line_and_starts_nothing(argv, part):

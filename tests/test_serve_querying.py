@@ -55,6 +55,30 @@ def test_more_rows_than_are_shown_are_counted(client, monkeypatch):
     assert (told(table, "rows"), told(table, "truncated")) == (25, True)
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        # One value, one batch, and many batches; the process itself has room for them.
+        "select list(range) as a from range(9000000)",
+        "select repeat('x', 1000) as a from range(100000)",
+        "select range as a, range as b, range * 1.5 as c, range::varchar || repeat('x', 900) as d"
+        " from range(99000)",
+    ],
+)
+def test_rule_36_an_answer_that_is_too_large_is_refused(client, query):
+    status, message = client.refused("/api/sql", query=query)
+    assert status == 400
+    assert "its answer is larger than 64.0 MB, which is the limit here. Ask for fewer" in message
+    # The next query is answered.
+    assert client.post("/api/sql", query="select 1 as n")["n"].to_pylist() == [1]
+
+
+def test_rule_36_rows_that_are_not_shown_take_no_room(client):
+    # 1.6 GB in all, and 800 kB of them are shown.
+    table = client.post("/api/sql", query="select range as n from range(200000000)")
+    assert (len(table), told(table, "rows"), told(table, "truncated")) == (100000, 2 * 10**8, True)
+
+
 def test_types_that_a_page_lacks_are_text(client):
     query = """select interval 3 days as a, 1.25::decimal(9, 2) as b, [1.5::decimal(3, 1)] as c,
                ['x'] as d, {'k': 1} as e, null as f"""

@@ -45,6 +45,30 @@ def test_rule_4_a_used_link_still_leads_a_browser_that_is_logged_in_to_the_page(
     assert client.get(link).status_code == 303
 
 
+def test_rule_33_a_look_ahead_does_not_use_up_a_link(client, access):
+    link = access.link
+    ahead = (
+        {"Sec-Purpose": "prefetch"},
+        {"Sec-Purpose": "prefetch;prerender"},
+        {"X-Moz": "prefetch"},
+    )
+    refused = [client.head(link), *(client.get(link, headers=headers) for headers in ahead)]
+    assert {answer.status_code for answer in refused} == {403}
+    assert not any(answer.cookies for answer in refused)
+    assert access.link == link
+    assert client.get(link).status_code == 303
+
+
+def test_rule_5_each_login_has_its_own_cookie_and_the_oldest_end(client, access):
+    cookies = []
+    for _ in range(101):
+        client.cookies.clear()
+        cookies.append(client.get(access.link).cookies["runfold-6006"])
+    assert len(set(cookies)) == 101
+    known = [access.knows_cookie(one, HOST) for one in cookies]
+    assert known == [False, *[True] * 100]
+
+
 def test_rule_4_the_next_link_is_told_when_one_was_used(client, access):
     told = []
     access.on_login = lambda: told.append(access.link)

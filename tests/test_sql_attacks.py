@@ -47,6 +47,24 @@ def test_no_file_and_no_address_can_be_read(query: str, runs: rf.Runs, tmp_path:
     assert "secret-content" not in str(raised.value)
 
 
+def test_no_setting_and_no_message_shows_a_path(runs: rf.Runs):
+    functions = """select distinct function_name as name from duckdb_functions()
+                   where function_type like 'table%'"""
+    queries = [f"select columns(*)::varchar from {name}()" for name in runs.sql(functions)["name"]]
+    assert "select columns(*)::varchar from duckdb_settings()" in queries
+    settings = runs.sql("select name from duckdb_settings()")["name"]
+    queries += [f"select current_setting('{name}')" for name in settings]
+    shown = []
+    for query in queries:
+        try:
+            shown.append(runs.sql(query).to_csv())
+        except BadQuery as error:
+            shown.append(str(error))
+    assert len(shown) > 200
+    for path in (os.getcwd(), os.path.expanduser("~")):
+        assert not [text for text in shown if path in text]
+
+
 @pytest.mark.parametrize(
     "statement",
     [

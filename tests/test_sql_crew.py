@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from contextlib import nullcontext
 
 import psutil
 import pytest
@@ -11,7 +12,7 @@ import runfold as rf
 from runfold.errors import BadQuery, QueryStopped
 from runfold.tables import crew as crews
 from runfold.tables.crew import Crew
-from runfold.tables.database import run_query
+from runfold.tables.database import run_limited
 from runfold.tables.relations import Source
 
 
@@ -29,8 +30,10 @@ def ask(tmp_path, crew):
     source = Source(list(runs), runs._logs, runs._list_problems)
 
     def ask(query, **limits):
-        limits = {"limit_seconds": 60, **limits}
-        return run_query(source, query, **limits, crew=crew).to_pydict()
+        limits = {"limit_seconds": 60, "limit_memory": 500_000_000, **limits}
+        sizes = {"most_rows": 100, "most_bytes": 1_000_000}
+        rows, _ = run_limited(source, query, **limits, **sizes, crew=crew, hold=nullcontext)
+        return rows.to_pydict()
 
     return ask
 

@@ -23,7 +23,7 @@ from runfold.serve.tensorboards.requests import (
     read_log,
 )
 from runfold.serve.tensorboards.sources import Sources
-from runfold.serve.tensorboards.store import Store, UnknownInstance
+from runfold.serve.tensorboards.store import Store, TooManyInstances, UnknownInstance
 
 LOGS = Sources(("/logs",))
 
@@ -105,6 +105,25 @@ def test_the_same_sources_give_the_same_live_instance(store: Store) -> None:
     another, is_new = open_instance(store, LOGS, Options())
     assert is_new
     assert another.id != first.id
+
+
+def test_rule_36_instances_have_a_limit_that_can_be_raised(store: Store) -> None:
+    def open_one(number: int, **options: int) -> str:
+        return open_instance(store, Sources((f"/logs/{number}",)), Options(), **options)[0].id
+
+    ids = [open_one(number) for number in range(16)]
+    message = "No TensorBoard was started: 16 are live, and the limit is 16. End one with"
+    with pytest.raises(TooManyInstances, match=message):
+        open_one(16)
+    assert [one.id for one in store.all()] == ids
+    # One that is there is opened, a higher limit is kept, and one that ends makes room.
+    assert open_one(3) == ids[3]
+    open_one(17, most=17)
+    end_instance(store, ids[0])
+    with pytest.raises(TooManyInstances):
+        open_one(18)
+    end_instance(store, ids[1])
+    open_one(18)
 
 
 def test_packs_are_refused_since_tensorboard_reads_none(store: Store, tmp_path: Path) -> None:

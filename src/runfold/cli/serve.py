@@ -20,13 +20,13 @@ HELP = """\
 Show the runs in the browser, and follow them while they grow.
 
 Prints a link that logs a browser in, and opens it. The link works once; after
-that the next one is printed. If stderr is not a terminal, as with nohup, links go
-to a file that only you can read, and its path is printed instead.
+that the next one is printed. If stderr is not a terminal, as with nohup, links
+go to a file that only you can read, and its path is printed instead.
 
 Only this machine can reach the server, unless --host is given. The page has a
-random name below localhost, so that no other server on this machine receives its
-cookie. A browser that cannot open such a name, as Safari before 18, needs
---host 127.0.0.1. Ctrl-C ends the server.
+random name below localhost, so that no other server on this machine receives
+its cookie. A browser that cannot open such a name, such as an older Safari,
+needs --host 127.0.0.1. Ctrl-C ends the server.
 
 Example:
   runfold serve demo-runs

@@ -60,6 +60,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _add_start(parser: Parser) -> None:
+    from runfold.serve.tensorboards.store import MOST
+
     parser.add_argument(
         "experiments",
         nargs="*",
@@ -94,6 +96,13 @@ def _add_start(parser: Parser) -> None:
     parser.add_argument(
         "--description", default="", metavar="TEXT", help="What it is for. Default: none."
     )
+    parser.add_argument(
+        "--max",
+        type=_count,
+        default=MOST,
+        metavar="N",
+        help=f"Start nothing if this many instances are live. Default: {MOST}.",
+    )
 
 
 def _add_no_browser(parser: Parser) -> None:
@@ -110,7 +119,9 @@ def _start(options: argparse.Namespace) -> int:
 
     sources, settings = choose_sources(options), _read_options(options)
     with open_store() as store:
-        instance, is_new = open_instance(store, sources, settings, options.description)
+        instance, is_new = open_instance(
+            store, sources, settings, options.description, most=options.max
+        )
         if is_new:
             record_action("tensorboard start", f"{instance.id} {instance.name}", how="command")
         starting = call_service(store, instance)

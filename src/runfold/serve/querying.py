@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _SECONDS = 20.0
 _MEMORY = 500_000_000
 _MOST_ROWS = 100_000
+_MOST_BYTES = 64_000_000
 
 
 @dataclass(frozen=True)
@@ -51,9 +52,9 @@ def choose_runs(source: Source, asked: Condition) -> dict[str, list[str]]:
 
 
 async def sql(request: Request) -> Response:
-    """The first 100,000 rows that a query asks for; it runs apart, with 20 s and 500 MB.
+    """The first 100,000 rows of the answer to a query, up to 64 MB.
 
-    Where others run, it waits for its turn.
+    The query runs in a separate process with 20 s and 500 MB, and waits for its turn.
     """
     asked = await read_json(request, Query)
     source: Source = request.app.state.source
@@ -66,7 +67,7 @@ def answer(source: Source, asked: Query) -> bytes:
     Each table is as the runs are at one moment, and while the query works on them the
     runs may change. Raises BadQuery with the place, and QueryStopped at a limit.
     """
-    from runfold.tables.database import run_query
+    from runfold.tables.database import run_limited
     from runfold.tables.relations import Source as Relations
 
     runs = source.runs()
@@ -78,9 +79,12 @@ def answer(source: Source, asked: Query) -> bytes:
     with source.held():
         relations = Relations(list(runs), read, runs._list_problems)
     limits: Any = {"limit_seconds": _SECONDS, "limit_memory": _MEMORY}
-    rows = run_query(relations, asked.query, **limits, crew=source.crew, hold=source.held)
-    shown = _plain(rows.slice(0, _MOST_ROWS))
-    return encode_table(shown, rows=len(rows), truncated=len(rows) > _MOST_ROWS)
+    sizes: Any = {"most_rows": _MOST_ROWS, "most_bytes": _MOST_BYTES}
+    found = run_limited(
+        relations, asked.query, **limits, **sizes, crew=source.crew, hold=source.held
+    )
+    rows, count = found
+    return encode_table(_plain(rows), rows=count, truncated=count > len(rows))
 
 
 def _plain(rows: pa.Table) -> pa.Table:

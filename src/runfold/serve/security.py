@@ -179,8 +179,11 @@ async def log_in(request: Request) -> Response:
 
     A link that was opened under another name of this server, as through a tunnel, is
     sent to the private name with its ticket unused. Only who has a ticket learns that name.
+    A request for a look ahead is refused, so that the ticket is there when the user comes.
     """
     access: Access = request.app.state.access
+    if request.method != "GET" or _is_ahead(request.headers):
+        return _forbidden()
     cookie = None
     if access.has_login:
         host, ticket = request.headers["host"], request.query_params.get("token", "")
@@ -204,6 +207,12 @@ async def log_in(request: Request) -> Response:
     if cookie is not None:
         response.set_cookie(access.cookie_name, cookie, path="/", httponly=True, samesite="strict")
     return response
+
+
+def _is_ahead(headers: Headers) -> bool:
+    """Whether a browser fetches a page before its user has opened it."""
+    said = (headers.get(name, "") for name in ("sec-purpose", "purpose", "x-purpose", "x-moz"))
+    return any(word in text.lower() for text in said for word in ("prefetch", "preview"))
 
 
 async def prove(request: Request) -> Response:

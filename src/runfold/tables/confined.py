@@ -50,10 +50,17 @@ def run_confined(
     limit_seconds: float | None,
     limit_memory: int | None,
     crew: Crew | None = None,
-) -> pa.Table:
-    """The rows that a query asks for. Raises as `answer_query`, and QueryStopped at a limit."""
+    *,
+    most_rows: int | None = None,
+    most_bytes: int | None = None,
+) -> tuple[pa.Table, int]:
+    """Return the first `most_rows` rows of the answer to a query, and how many there are in all.
+
+    Raises as `answer_query`, and QueryStopped at a limit, or where the returned rows take
+    more than `most_bytes`.
+    """
     try:
-        message = pickle.dumps((query, parameters, limit_memory))
+        message = pickle.dumps((query, parameters, limit_memory, most_rows))
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         raise BadQuery(
             f"The parameters cannot be handed to another process: {escape(str(error))}. Give"
@@ -63,19 +70,38 @@ def run_confined(
         assert process.stdin is not None
         assert process.stdout is not None
         try:
-            return _converse(process.stdin, process.stdout, message, host, watch)
+            return _converse(process.stdin, process.stdout, message, host, watch, most_bytes)
         except (BrokenPipeError, EOFError):
             raise watch.reason or BadQuery(
                 "The query brought the database down. Another way to say it may work."
             ) from None
 
 
-def _converse(ask: IO[bytes], hear: IO[bytes], query: bytes, host: Host, watch: _Watch) -> pa.Table:
+def _converse(
+    ask: IO[bytes],
+    hear: IO[bytes],
+    query: bytes,
+    host: Host,
+    watch: _Watch,
+    most_bytes: int | None,
+) -> tuple[pa.Table, int]:
     import pyarrow as pa
 
     batches, schema, size = [], None, 0
     while True:
-        kind, content = _receive(hear)
+        kind, length = _HEAD.unpack(_read(hear, _HEAD.size))
+        if kind == _ROWS:
+            # Before it is read: one batch can be as large as the memory of the process.
+            size += length
+            if most_bytes is not None and size > most_bytes:
+                raise QueryStopped(
+                    f"The query was stopped: its answer is larger than {human_bytes(most_bytes)},"
+                    " which is the limit here. Ask for fewer rows or columns, or use `runfold"
+                    " sql` or `runs.sql()`, which have no such limit."
+                )
+            if watch.limit_memory is not None and size > watch.limit_memory:
+                raise watch.out_of_memory()
+        content = _read(hear, length)
         if kind == _READY:
             watch.start()
             _send(ask, _QUERY, query)
@@ -88,9 +114,6 @@ def _converse(ask: IO[bytes], hear: IO[bytes], query: bytes, host: Host, watch: 
                 _send(ask, _TABLE, part)
             _send(ask, _END)
         elif kind == _ROWS:
-            size += len(content)
-            if watch.limit_memory is not None and size > watch.limit_memory:
-                raise watch.out_of_memory()
             rows = _unpack(content)
             schema = rows.schema
             batches += rows.to_batches()
@@ -99,7 +122,7 @@ def _converse(ask: IO[bytes], hear: IO[bytes], query: bytes, host: Host, watch: 
             found = getattr(errors, name, RunfoldError)
             raise (found if name in errors.__all__ else RunfoldError)(text)
         else:
-            return pa.Table.from_batches(batches, schema)
+            return pa.Table.from_batches(batches, schema), int(content)
 
 
 class _Watch:
@@ -204,13 +227,18 @@ def _answer(ask: IO[bytes], hear: IO[bytes], message: bytes) -> None:
         while (message := _receive(hear))[0] == _TABLE:
             yield _unpack(message[1])
 
-    query, parameters, limit_memory = pickle.loads(message)
+    query, parameters, limit_memory, most_rows = pickle.loads(message)
     try:
         with answer_query(query, parameters, Host(tell_plans, fetch), limit_memory) as reader:
             _send(ask, _ROWS, _pack(reader.schema.empty_table()))
+            count = 0
             for batch in reader:
-                _send(ask, _ROWS, _pack(pa.Table.from_batches([batch])))
-        _send(ask, _END)
+                # The others are only counted.
+                shown = batch if most_rows is None else batch.slice(0, max(0, most_rows - count))
+                if shown.num_rows:
+                    _send(ask, _ROWS, _pack(pa.Table.from_batches([shown])))
+                count += batch.num_rows
+        _send(ask, _END, b"%d" % count)
     except RunfoldError as error:
         _send(ask, _ERROR, json.dumps([type(error).__name__, str(error)]).encode())
 

@@ -36,13 +36,10 @@ def run_query(
     *,
     limit_seconds: float | None = None,
     limit_memory: int | None = None,
-    crew: Crew | None = None,
-    hold: Callable[[], AbstractContextManager[object]] = nullcontext,
 ) -> pa.Table:
     """The rows that a query asks for, as an Arrow table whose columns have different names.
 
-    With a limit the query is run in a process of its own, which is killed at it; in
-    one of a crew, if there is one. Each table is made while `hold` lasts.
+    With a limit the query is run in a process of its own, which is killed at it.
     Raises BadQuery, with the place, for one that is wrong or wants more than to
     read, and QueryStopped at a limit. A log that cannot be read raises as it does
     elsewhere.
@@ -57,14 +54,42 @@ def run_query(
     for name, limit in (("limit_seconds", limit_seconds), ("limit_memory", limit_memory)):
         if limit is not None and not limit > 0:
             raise ValueError(f"{name} is a number above 0, not {limit}.")
-    host = _host(source, parameters, hold)
+    host = _host(source, parameters, nullcontext)
     if limit_seconds is None and limit_memory is None:
         with answer_query(query, parameters, host) as reader:
             rows = pa.Table.from_batches(list(reader), reader.schema)
     else:
         from runfold.tables.confined import run_confined
 
-        rows = run_confined(query, parameters, host, limit_seconds, limit_memory, crew)
+        rows, _ = run_confined(query, parameters, host, limit_seconds, limit_memory)
+    return _finish(rows)
+
+
+def run_limited(
+    source: Source,
+    query: str,
+    *,
+    limit_seconds: float,
+    limit_memory: int,
+    most_rows: int,
+    most_bytes: int,
+    crew: Crew,
+    hold: Callable[[], AbstractContextManager[object]],
+) -> tuple[pa.Table, int]:
+    """Return the first rows of the answer to a query, and how many there are in all.
+
+    The query runs in a process of the crew. Each table is made while `hold` lasts.
+    Raises as `run_query`, and QueryStopped where the rows take more than `most_bytes`.
+    """
+    from runfold.tables.confined import run_confined
+
+    host = _host(source, None, hold)
+    sizes = {"most_rows": most_rows, "most_bytes": most_bytes}
+    rows, count = run_confined(query, None, host, limit_seconds, limit_memory, crew, **sizes)
+    return _finish(rows), count
+
+
+def _finish(rows: pa.Table) -> pa.Table:
     return _narrow(rows.rename_columns(_distinct(rows.column_names)))
 
 

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from runfold.tables.pushdown import Parameters
 
 _SHUT = {
-    "enable_external_access": "false",
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
     "allow_community_extensions": "false",
@@ -33,6 +32,10 @@ _SHUT = {
     # What does not fit into memory ends; it is not written to the disk.
     "temp_directory": "",
     "max_temp_directory_size": "0KiB",
+    # A query can ask for settings. These would show where the user's home is.
+    "home_directory": "nowhere",
+    "secret_directory": "nowhere",
+    "extension_directory": "nowhere",
     # Tables are planned without rows. With it, DuckDB would plan for nothing to come.
     "disabled_optimizers": "statistics_propagation",
 }
@@ -118,6 +121,8 @@ def _connect(limit_memory: int | None) -> Iterator[DuckDBPyConnection]:
         config["memory_limit"] = f"{limit_memory}B"
     connection = duckdb.connect(":memory:", config=config)
     try:
+        # Not in the configuration above: DuckDB would then list the current folder as allowed.
+        connection.execute("SET enable_external_access = false")
         connection.execute("SET lock_configuration = true")
         yield connection
     finally:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from runfold.errors import RunfoldError
 from runfold.pack.layout import MARKER, SUFFIX
 from runfold.serve.tensorboards.lines import Line, Marker
-from runfold.serve.tensorboards.store import UnknownInstance
+from runfold.serve.tensorboards.store import MOST, UnknownInstance
 from runfold.storage.address import is_url
 from runfold.text import human_list
 
@@ -41,12 +41,14 @@ def open_instance(
     description: str = "",
     *,
     is_keeper: bool = False,
+    most: int = MOST,
 ) -> tuple[Instance, bool]:
     """A live instance with these sources and options, or else a new one; whether it is new.
 
     A keeper starts it as soon as it looks. One of a store is started here and taken over by
     the keeper, unless that is this process: who asks for it has the credentials. Raises
-    OnlyPacks where there is nothing that TensorBoard can read.
+    OnlyPacks where there is nothing that TensorBoard can read, and TooManyInstances where a
+    new one would be more than `most`.
     """
     if all(map(_is_pack, sources.logdirs)):
         names = human_list(map(os.path.basename, sources.logdirs))
@@ -55,14 +57,14 @@ def open_instance(
             " the event files back."
         )
     if is_keeper or not any(map(is_url, sources.logdirs)):
-        return store.claim(sources, options, description)
+        return store.claim(sources, options, description, most=most)
     from runfold.serve.tensorboards.instance import spawn
 
     def begin(instance: Instance) -> dict[str, Any]:
         process = spawn(instance, store.folder_of(instance.id))
         return {"pid": process.pid, "pid_started": process.started}
 
-    return store.claim(sources, options, description, begin)
+    return store.claim(sources, options, description, begin, most)
 
 
 def _is_pack(path: str) -> bool:

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 State = Literal["STARTING", "WAITING", "RUNNING", "TERMINATING", "TERMINATED"]
 
+# Each takes a process and some 100 MB.
+MOST = 16
+
 _VERSION = 1
 _BUSY_SECONDS = 10.0
 _RETRY_SECONDS = 0.01
@@ -54,6 +57,10 @@ _SELECT = f"select {', '.join(_COLUMNS)} from instances"
 
 class UnknownInstance(RunfoldError, KeyError):
     """No instance has that id or name, or several begin like that."""
+
+
+class TooManyInstances(RunfoldError):
+    """As many instances are live as there may be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,17 +145,27 @@ class Store:
         options: Options,
         description: str = "",
         begin: Callable[[Instance], dict[str, Any]] | None = None,
+        most: int = MOST,
     ) -> tuple[Instance, bool]:
         """A live instance with the same sources and options, or else a new one; whether it is new.
 
         Two processes that ask at once get the same one. What `begin` gives is noted of a new
-        one before anybody else knows of it.
+        one before anybody else knows of it. Raises TooManyInstances where a new one would be
+        more than `most`.
         """
         same = f"{sources.key} {options.key}"
         with self._change():
-            rows = self._rows("where same = ? and wanted = 'up' and state != 'TERMINATED'", same)
+            is_up = "wanted = 'up' and state != 'TERMINATED'"
+            rows = self._rows(f"where same = ? and {is_up}", same)
             if rows:
                 return rows[0], False
+            count = len(self._rows(f"where {is_up}"))
+            if count >= most:
+                raise TooManyInstances(
+                    f"No TensorBoard was started: {count} are live, and the limit is {most}. End"
+                    " one with `runfold tensorboard kill ID`, or allow more with `runfold"
+                    " tensorboard start --max N`."
+                )
             instance = self._insert(sources, options, description, same)
             if begin is not None:
                 instance = self._set(instance.id, begin(instance))
