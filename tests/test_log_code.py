@@ -7,6 +7,7 @@ import subprocess
 import sys
 import sysconfig
 
+import pytest
 from repositories import IDENTITY, git, give_repository, make_repository, read, restore, write
 
 from runfold.log.code import Code, describe_code, make_patch
@@ -71,7 +72,14 @@ def test_a_submodule_and_the_repository_around_it(repository, tmp_path):
 
 def test_a_folder_of_another_user_is_read_and_runs_no_program(repository, tmp_path, monkeypatch):
     trace = tmp_path / "trace"
-    write(repository, {".gitattributes": "*.py filter=evil=x\n", "a/model.py": "x = 7\ny = 2\n"})
+    write(
+        repository,
+        {
+            ".gitattributes": "train.py filter=evil=x\n",
+            "train.py": "print(7)\n",
+            "a/model.py": "x = 7\ny = 2\n",
+        },
+    )
     git(repository, "config", "filter.evil=x.clean", f"touch {trace}; cat")
     git(repository, "config", "core.fsmonitor", f"touch {trace}")
     # git's own switch for its tests; without it only root could make such a folder.
@@ -90,7 +98,50 @@ GIT_TEST_ASSUME_DIFFERENT_OWNER=1 exec {shutil.which("git")} "$@"
     assert b"dubious ownership" in refused.stderr
     code = describe_code(str(repository / "train.py"))
     assert "+x = 7" in code.diff
+    assert code.left_out["train.py"] == "its filter in git is not run"
     assert not trace.exists()
+
+
+@pytest.mark.parametrize("place", ["local", "included", "worktree", "user's", "submodule"])
+@pytest.mark.parametrize("kind", ["clean", "process"])
+def test_no_filter_is_run(repository, tmp_path, monkeypatch, place, kind):
+    trace = tmp_path / "trace"
+    inner = repository
+    if place == "submodule":
+        make_repository(tmp_path / "part", {"train.py": "print(1)\n"})
+        git(repository, "submodule", "--quiet", "add", str(tmp_path / "part"), "part")
+        git(repository, "commit", "-q", "-a", "-m", "with part")
+        inner = repository / "part"
+    config = repository.parent / "more.config"
+    where = {
+        "included": ["--file", str(config)],
+        "worktree": ["--worktree"],
+        "user's": ["--file", str(config)],
+    }.get(place, [])
+    if place == "included":
+        git(repository, "config", "include.path", str(config))
+    if place == "worktree":
+        git(repository, "config", "extensions.worktreeConfig", "true")
+    if place == "user's":
+        monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(config))
+    git(inner, "config", *where, f"filter.evil.{kind}", f"touch {trace}; cat")
+    git(inner, "config", *where, "filter.evil.required", "true")
+    # Of the same size as before, so that git has to look at the content.
+    write(inner, {".gitattributes": "train.py filter=evil\n", "train.py": "print(7)\n"})
+    os.utime(inner / "train.py", (1, 1))
+    subprocess.run(["git", "diff", "HEAD"], cwd=repository, capture_output=True)
+    assert trace.exists()  # as git by itself would do
+    trace.unlink()
+    code = describe_code(str(repository / "train.py"))
+    assert not trace.exists()
+    if place == "submodule":
+        assert list(code.left_out) == ["part"]
+        return
+    assert code.left_out == {"train.py": "its filter in git is not run"}
+    assert (code.diff, code.is_dirty, code.script_text) == ("", None, "print(7)\n")
+    write(repository, {"a/model.py": "x = 7\n"})
+    code = describe_code(str(repository / "train.py"))
+    assert ("train.py" in code.diff, "+x = 7" in code.diff, code.is_dirty) == (False, True, True)
 
 
 def test_without_git_the_imported_sources_are_kept(tmp_path):
@@ -131,10 +182,15 @@ def test_without_git_the_imported_sources_are_kept(tmp_path):
     assert read(tmp_path / "empty") == read(folder)
 
 
-def test_git_that_hangs_is_ended_and_the_commit_is_known(repository, monkeypatch):
+def test_git_that_hangs_is_ended_and_the_commit_is_known(repository, tmp_path, monkeypatch):
     git(repository, "remote", "add", "origin", "/elsewhere")
-    write(repository, {".gitattributes": "*.py filter=slow\n", "train.py": "print(2)\n"})
-    git(repository, "config", "filter.slow.clean", "cat; read line < hangs")
+    write(repository, {"train.py": "print(2)\n"})
+    # A network disk may let it wait for ever.
+    program = tmp_path / "bin" / "git"
+    hang = 'if [ "$1" = diff ]; then read line < hangs; fi'
+    write(program.parent, {"git": f'#!/bin/sh\n{hang}\nexec {shutil.which("git")} "$@"\n'})
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(program.parent), prepend=os.pathsep)
     os.mkfifo(repository / "hangs")
     monkeypatch.setattr("runfold.log.git._SECONDS", 2.0)
     code = describe_code(str(repository / "train.py"))

@@ -26,6 +26,7 @@ from runfold.text import human_bytes, human_count
 _MOST_FILES = 2_000
 _MOST_TOLD = 100
 _LONGEST_LISTING = 16_000_000
+_FILTERED = "its filter in git is not run"
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,15 +168,24 @@ class _Story:
         if len(answer) == most and sections:
             sections.pop()  # cut off in its middle
         self.left_out |= dict.fromkeys(changed, "its changes are too large")
+        filtered = git.find_filtered(changed)
+        if filtered is None:
+            self.notes.append("The uncommitted changes could not be read.")
+            return "", None
+        self.left_out |= dict.fromkeys(filtered, _FILTERED)
         chosen: dict[int, str] = {}
         total = 0
         for place in sorted(range(len(sections)), key=lambda place: len(sections[place])):
             path = read_path(sections[place])
+            if path in filtered:
+                continue
             total += len(sections[place])
             text = self._check_section(path, sections[place], is_fitting=total <= self.limit)
             if text is not None:
                 chosen[place] = text
-        return "".join(chosen[place] for place in sorted(chosen)), bool(changed)
+        # Whether a filtered file has changed is known to its filter alone.
+        is_dirty = None if filtered and filtered >= set(changed) else bool(changed)
+        return "".join(chosen[place] for place in sorted(chosen)), is_dirty
 
     def _check_section(self, path: str, section: bytes, *, is_fitting: bool) -> str | None:
         reason = find_obstacle(section)

@@ -7,10 +7,18 @@ import signal
 import subprocess
 import threading
 import time
+from typing import TYPE_CHECKING
 
 from runfold.log.masking import mask_text
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 _SECONDS = 10.0  # for all questions together
+_LONGEST_LISTING = 16_000_000
+_MOST_PATHS = 500  # of one question
+_MOST_NESTED = 5  # submodules within submodules
+_SUBMODULE = b"160000 "  # the mode of its entry in the index
 _KEPT = (
     *("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_EXEC_PATH"),
     *("GIT_CEILING_DIRECTORIES", "GIT_DISCOVERY_ACROSS_FILESYSTEM"),
@@ -26,7 +34,7 @@ _SETTINGS = {
 }
 _DIFF = (
     *("diff", "--patch-with-raw", "--full-index", "--no-color", "--no-ext-diff", "--no-textconv"),
-    *("--no-renames", "--no-relative", "--submodule=short", "--ignore-submodules=untracked"),
+    *("--no-renames", "--no-relative", "--submodule=short"),
     *("--src-prefix=a/", "--dst-prefix=b/", "--unified=3", "--inter-hunk-context=0"),
 )
 
@@ -39,16 +47,21 @@ class Git:
         self.is_late = False
         self.ends = time.monotonic() + _SECONDS
         self.settings = dict(_SETTINGS)
+        # git looks into a submodule with the programs that its own settings name.
+        self._knows_submodules = True
 
     def find_root(self) -> str | None:
         """The top of the working tree; later questions are asked there."""
         answer = self.ask("rev-parse", "--show-toplevel")
         if not answer:
-            answer = self._trust()
+            # git refuses a folder of another user because its settings may name programs.
+            # In a container that is the usual case: the folder is mounted from outside.
+            self.settings["safe.directory"] = "*"
+            answer = self.ask("rev-parse", "--show-toplevel")
         if not answer:
             return None
         self.folder = os.fsdecode(answer.removesuffix(b"\n"))
-        return self.folder
+        return self.folder if self._disarm(self.folder, _MOST_NESTED) else None
 
     def find_commit(self) -> str | None:
         """The commit that is checked out; None where there is none yet."""
@@ -79,7 +92,24 @@ class Git:
         """What differs from a commit, or from nothing: raw lines, then patches; cut at `most`."""
         # The tree without files is known to each repository; its name depends on the hash in use.
         base = commit or _line(self.ask("hash-object", "-t", "tree", "--stdin"))
-        return self.ask(*_DIFF, base, "--", most=most) if base else None
+        if not base:
+            return None
+        ignored = "untracked" if self._knows_submodules else "dirty"
+        return self.ask(*_DIFF, f"--ignore-submodules={ignored}", base, "--", most=most)
+
+    def find_filtered(self, paths: Sequence[str]) -> set[str] | None:
+        """Return which paths have a filter that was not run; None where git does not say."""
+        filters = {name.split(".", 1)[1].rpartition(".")[0] for name in self._filters()}
+        found: set[str] = set()
+        for start in range(0, len(paths) if filters else 0, _MOST_PATHS):
+            some = paths[start : start + _MOST_PATHS]
+            answer = self.ask("check-attr", "-z", "filter", "--", *some, most=_LONGEST_LISTING)
+            if answer is None:
+                return None
+            fields = [os.fsdecode(field) for field in answer.split(b"\0")]
+            values = zip(fields[::3], fields[2::3], strict=False)
+            found |= {path for path, value in values if value in filters}
+        return found
 
     def list_untracked(self, most: int) -> bytes | None:
         """Names, each ended by NUL, of what is neither tracked nor ignored; cut at `most`."""
@@ -89,7 +119,9 @@ class Git:
         """Whether git knows a file, by its path below the root; also where git does not say."""
         return self.ask("ls-files", "--cached", "-z", "--", path) != b""
 
-    def ask(self, *arguments: str, most: int = 1_000_000) -> bytes | None:
+    def ask(
+        self, *arguments: str, most: int = 1_000_000, folder: str | None = None
+    ) -> bytes | None:
         """What git answers, at most `most` bytes of it; None when it fails or takes too long."""
         left = self.ends - time.monotonic()
         if left <= 0:
@@ -98,7 +130,7 @@ class Git:
         try:
             process = subprocess.Popen(
                 ["git", *arguments],
-                cwd=self.folder,
+                cwd=folder or self.folder,
                 env=self._environment(),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
@@ -125,24 +157,32 @@ class Git:
         self.is_late = True
         _kill(process)
 
-    def _trust(self) -> bytes | None:
-        """The root of a folder that another user owns, with the programs in its settings disarmed.
+    def _filters(self) -> list[str]:
+        return [name for name in self.settings if name.startswith("filter.")]
 
-        git refuses such a folder because its settings may name programs. In a
-        container that is the usual case: the folder is mounted from outside.
+    def _disarm(self, folder: str, most_nested: int) -> bool:
+        """Let git run no filter in a repository and its submodules; False where it does not say.
+
+        Whoever made the repository chose these programs, and a filter of the user, such
+        as git-lfs, may run what the repository's settings name.
         """
-        self.settings["safe.directory"] = "*"
-        root = self.ask("rev-parse", "--show-toplevel")
-        if not root:
-            return None
-        for scope in ("--local", "--worktree"):
-            query = ("config", scope, "--includes", "-z", "--name-only", "--get-regexp")
-            answer = self.ask(*query, r"^filter\.")
-            if answer is None:
-                return None
-            for name in filter(None, os.fsdecode(answer).split("\0")):
-                self.settings[name] = "false" if name.endswith(".required") else ""
-        return root
+        query = ("config", "--includes", "-z", "--name-only", "--get-regexp", r"^filter\.")
+        answer = self.ask(*query, folder=folder)
+        if answer is None:
+            return False
+        for name in filter(None, os.fsdecode(answer).split("\0")):
+            self.settings[name] = "false" if name.endswith(".required") else ""
+        listing = self.ask("ls-files", "--stage", "-z", folder=folder, most=_LONGEST_LISTING)
+        if listing is None or len(listing) == _LONGEST_LISTING or not most_nested:
+            self._knows_submodules = False
+            return True
+        for entry in listing.split(b"\0"):
+            if entry.startswith(_SUBMODULE):
+                inner = os.path.join(folder, os.fsdecode(entry.partition(b"\t")[2]))
+                has_git = os.path.lexists(os.path.join(inner, ".git"))
+                if has_git and not self._disarm(inner, most_nested - 1):
+                    self._knows_submodules = False
+        return True
 
     def _environment(self) -> dict[str, str]:
         # In a hook, GIT_DIR and others name the repository of the hook.
