@@ -1,6 +1,8 @@
 """The table over HTTP is that of the library, a row a run, with what each column is."""
 
 import math
+import os
+import threading
 
 import pandas as pd
 import pytest
@@ -112,3 +114,60 @@ def test_pack_gives_what_its_logdir_gives(logdir, tmp_path_factory):
         mine, theirs = (one.post(path, tags=["loss", "acc"]) for one in (packed, client))
         assert str(mine.to_pydict()) == str(theirs.to_pydict())
         assert mine.schema.metadata == theirs.schema.metadata
+
+
+REWRITES = {
+    "deleted": lambda path: path.unlink(),
+    "emptied": lambda path: path.write_bytes(b""),
+    "replaced": lambda path: os.replace(write(path.parent.parent / "new", scalars("x")), path),
+}
+
+
+@pytest.mark.parametrize("how", REWRITES)
+def test_a_run_that_is_rewritten_meanwhile_costs_only_itself(logdir, how):
+    client = Client(logdir)
+    client.source.logs()
+    REWRITES[how](next((logdir / "a").iterdir()))
+    table = client.get("/api/table")
+    assert cells(table, "run") == ["a", "b", "c"]
+    assert cells(table, "lr") == [None, 0.2, None]
+    assert cells(table, "loss") == [1.0, math.inf, None]
+    assert cells(table, "problems") == [1, 0, 0]
+    assert cells(table, "note") == [None, None, None]
+
+
+@pytest.mark.parametrize("how", REWRITES)
+def test_no_path_of_the_machine_is_told_where_a_file_changed(logdir, how):
+    client = Client(logdir)
+    client.source.logs()
+    REWRITES[how](next((logdir / "a").iterdir()))
+    answer = client.http.get("/api/texts", params={"tag": "note"})
+    assert answer.status_code == 409
+    assert answer.json() == {
+        "error": "A file of the log changed while it was read. Ask again in a moment."
+    }
+
+
+def test_while_a_run_is_rewritten_all_the_time_every_answer_is_whole(logdir):
+    """As an attacker did: a thread rewrites one run, another refreshes, a client asks."""
+    client = Client(logdir)
+    path = next((logdir / "a").iterdir())
+    whole = path.read_bytes()
+    is_done = threading.Event()
+
+    def rewrite() -> None:
+        while not is_done.is_set():
+            os.replace(write(logdir.parent / "new", scalars("loss", (0, 1.0))), path)
+            client.source.refresh()
+            path.write_bytes(whole)
+
+    thread = threading.Thread(target=rewrite)
+    thread.start()
+    try:
+        for _ in range(30):
+            table = client.get("/api/table")
+            assert cells(table, "run") == ["a", "b", "c"]
+            assert cells(table, "lr")[1] == 0.2
+    finally:
+        is_done.set()
+        thread.join()

@@ -10,7 +10,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
-from runfold.errors import RunfoldError, UnknownRun, UnknownTag
+from runfold.errors import FileChanged, RunfoldError, UnknownRun, UnknownTag
 from runfold.serve.answer import JsonResponse
 
 if TYPE_CHECKING:
@@ -43,9 +43,13 @@ class NotFound(RunfoldError, KeyError):
     """A value asked for by its place, where there is none."""
 
 
+# Its own message names a path of this machine.
+_CHANGED = "A file of the log changed while it was read. Ask again in a moment."
+
 _STATUS: dict[type[RunfoldError], int] = {
     UnknownRun: 404,
     UnknownTag: 404,
+    FileChanged: 409,
     NotFound: 404,
     TooLarge: 413,
     TooBusy: 429,
@@ -64,7 +68,8 @@ async def _tell_foreseen(request: Request, error: Exception) -> Response:
     status = next((code for kind, code in _STATUS.items() if isinstance(error, kind)), 400)
     at = getattr(error, "at", None)
     headers = {"Retry-After": "1"} if status == 429 else None
-    return error_response(str(error), status, headers, **({} if at is None else {"at": at}))
+    message = _CHANGED if isinstance(error, FileChanged) else str(error)
+    return error_response(message, status, headers, **({} if at is None else {"at": at}))
 
 
 async def _tell_http(request: Request, error: Exception) -> Response:

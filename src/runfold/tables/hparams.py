@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from runfold.events.kinds.hparams import Experiment, SessionEnd, SessionStart
 from runfold.events.kinds.hparams import decode as decode_hparams
-from runfold.tables.rows import Stored, decode_rows, fetched, objects
+from runfold.tables.rows import Stored, decode_rows, fetched, noting_changes, objects
 from runfold.tables.scalars import categories
 
 if TYPE_CHECKING:
@@ -54,9 +54,13 @@ def stored_in(log: RunLog, is_own: bool = False) -> Iterator[tuple[RunLog, Paylo
 
 
 def read_settings(logs: Iterable[RunLog]) -> dict[str, dict[str, Any]]:
-    """The hparams of each run that has any."""
-    said = by_run(pair for log in logs for pair in stored_in(log))
-    return {run: settings(one) for run, one in said.items()}
+    """The hparams of each run that has any, and whose files can be read."""
+    found = {}
+    for log in logs:
+        with noting_changes(log):
+            for run, said in by_run(stored_in(log)).items():
+                found[run] = settings(said)
+    return found
 
 
 def announced_metrics(log: RunLog) -> set[str]:

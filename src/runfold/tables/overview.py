@@ -20,6 +20,7 @@ from runfold.tables.columns import AT, COUNTED, Column, Known
 from runfold.tables.curves import Curves
 from runfold.tables.direction import LOWER, find_direction
 from runfold.tables.hparams import read_settings
+from runfold.tables.rows import noting_changes
 from runfold.text import escape
 
 if TYPE_CHECKING:
@@ -273,9 +274,10 @@ class Overview:
             if len(payloads):
                 number = len(payloads) - 1 - int(payloads.steps[::-1].argmax())
                 only = payloads.only(slice(number, number + 1))
-                for found in ROWS[column.what]([(log, only)]):
-                    yield row, found.value
-                    break
+                with noting_changes(log):
+                    for found in ROWS[column.what]([(log, only)]):
+                        yield row, found.value
+                        break
 
     def _spread(self, found: Iterable[tuple[int, Any]]) -> list[Any]:
         cells: list[Any] = [None] * len(self)
@@ -290,7 +292,9 @@ def _read_status(log: RunLog) -> RunStatus:
         return RunStatus("unknown")
     from runfold.tables.story import read_status
 
-    return read_status(log)
+    with noting_changes(log):
+        return read_status(log)
+    return RunStatus("unknown")
 
 
 def _restore_integers(log: RunLog, own: dict[str, Any]) -> dict[str, Any]:
@@ -300,7 +304,9 @@ def _restore_integers(log: RunLog, own: dict[str, Any]) -> dict[str, Any]:
     from runfold.log.config import name_leaves
     from runfold.tables.story import read_part
 
-    told = dict(name_leaves(read_part(log, story.CONFIG) or {}))
+    told: dict[str, Any] = {}
+    with noting_changes(log):
+        told = dict(name_leaves(read_part(log, story.CONFIG) or {}))
     return {
         name: told[name] if type(told.get(name)) is int and told[name] == value else value
         for name, value in own.items()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
+from runfold.errors import FileChanged
 from runfold.events.problems import Code, Problem
 from runfold.tables.scalars import categories
 
@@ -99,6 +101,19 @@ def fetched(selected: Iterable[tuple[RunLog, Payloads]]) -> Iterator[tuple[Store
     for log, payloads in selected:
         for row, data in enumerate(log.fetch(payloads)):
             yield Stored(log, payloads, row), data
+
+
+@contextmanager
+def noting_changes(log: RunLog) -> Iterator[None]:
+    """Note a file of the run that changed while it was read, instead of raising FileChanged.
+
+    For what reads many runs at once: one that is being rewritten must not cost the others.
+    """
+    try:
+        yield
+    except FileChanged as error:
+        detail = "it changed while it was read"
+        log.note(Problem.of(Code.READ_ERROR, error.file, detail=detail))
 
 
 def frame(

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from runfold.core.event import Form
-from runfold.errors import FileChanged
 from runfold.events.kinds import (
     audio,
     boxes,
@@ -31,7 +30,7 @@ from runfold.events.kinds import (
 from runfold.events.kinds.value import plugin_content, plugin_of
 from runfold.events.problems import Code, Problem
 from runfold.events.wire import FIRST_LOOK, grow
-from runfold.tables.rows import Row, Stored, decode_rows, fetched, row_of
+from runfold.tables.rows import Row, Stored, decode_rows, fetched, noting_changes, row_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -176,15 +175,12 @@ def check_values(log: RunLog) -> None:
     for (kind, _), payloads in log.payloads.items():
         by_kind.setdefault(kind, []).append((log, payloads))
     for kind, selected in by_kind.items():
-        try:
+        with noting_changes(log):
             if kind == "image":
                 _check_images(selected)
             else:
                 for _ in ROWS[kind](selected):
                     pass
-        except FileChanged as error:
-            detail = "it changed while it was read"
-            log.note(Problem.of(Code.READ_ERROR, error.file, detail=detail))
     embeddings_of(log)
 
 
