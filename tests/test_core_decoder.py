@@ -140,7 +140,7 @@ def test_what_was_taken_is_gone_and_outlives_the_decoder() -> None:
     buffer.graph(b"abc", 1.0)
     feed(decoder, buffer.getvalue())
     scalars, items, _, _ = decoder.take()
-    assert decoder.take()[0] == {}
+    assert len(decoder.take()[0]) == 0
     assert len(decoder.take()[1]) == 0
     del decoder
     assert [column.tolist() for column in scalars[0]] == [[7], [2.0], [1.0]]

@@ -16,7 +16,7 @@ def decode_in_order(data: bytes) -> tuple[np.ndarray, Decoder, list]:
     decoder = Decoder(Tags(), is_in_order=True)
     feed(decoder, data)
     scalars, items, notes, restarts = decoder.take()
-    assert scalars == {}
+    assert len(scalars) == 0
     assert notes == []
     return items, decoder, restarts
 

@@ -4,10 +4,9 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from runfold.core.scalars import ScalarPoints
 from runfold.core.tags import Tags
 
-# steps, wall times, values
-Points: TypeAlias = tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]
 # step, items before it, points before it of each tag that got some since the last one
 Restart: TypeAlias = tuple[int, int, dict[int, int]]
 
@@ -42,7 +41,7 @@ class Decoder:
     def skip(self) -> None: ...
     def take(
         self,
-    ) -> tuple[dict[int, Points], NDArray[np.void], list[tuple[int, int, int]], list[Restart]]: ...
+    ) -> tuple[ScalarPoints, NDArray[np.void], list[tuple[int, int, int]], list[Restart]]: ...
 
 def decode(
     decoders: list[Decoder],

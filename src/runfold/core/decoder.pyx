@@ -1,8 +1,8 @@
 """One event file decoded piece by piece, many files in one call.
 
 `decode` is handed a buffer with a stretch of each file in it and works through
-all of them without the GIL. What was collected is then taken over as NumPy
-arrays that own the decoder's memory: no point is copied.
+all of them without the GIL. What was collected is then taken over with the
+decoder's memory: the points of a long series are never copied.
 """
 
 import numpy as np
@@ -11,7 +11,6 @@ cimport numpy as cnp
 from libc.math cimport NAN
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free
-from libc.string cimport memset
 
 from runfold.core.checksum cimport rf_crc32c_init
 from runfold.core.collected cimport Collected, Item, Restart, add_note, free_collected
@@ -24,7 +23,6 @@ from runfold.core.event cimport (
     Outcome,
     collect_event,
 )
-from runfold.core.points cimport Points
 from runfold.core.record cimport (
     BAD_LENGTH,
     BAD_PAYLOAD,
@@ -35,6 +33,7 @@ from runfold.core.record cimport (
     Framing,
     read_record,
 )
+from runfold.core.scalars cimport Block, ScalarPoints, as_array
 from runfold.core.tags cimport Tags
 from runfold.core.wire cimport Cursor
 
@@ -126,44 +125,17 @@ cdef bint decode_stretch(Progress* file, const uint8_t* data, size_t size) noexc
     return 1
 
 
-cdef class Block:
-    """Keeps malloc'ed memory alive for the arrays that look into it."""
-
-    cdef (void*)[3] columns
-
-    def __dealloc__(self):
-        free(self.columns[0])
-        free(self.columns[1])
-        free(self.columns[2])
-
-
-cdef object as_array(Block block, void* data, cnp.npy_intp size, int type_number):
-    """An array that looks into a block. It is read-only: many hands hold the same one."""
-    array = cnp.PyArray_SimpleNewFromData(1, &size, type_number, data)
-    cnp.set_array_base(array, block)
-    cnp.PyArray_CLEARFLAGS(array, cnp.NPY_ARRAY_WRITEABLE)
-    return array
-
-
-cdef object as_arrays(Block block, const Points* points):
-    return (
-        as_array(block, points.steps, points.size, cnp.NPY_INT64),
-        as_array(block, points.wall_times, points.size, cnp.NPY_FLOAT64),
-        as_array(block, points.values, points.size, cnp.NPY_FLOAT64),
-    )
-
-
-cdef object take_points(Collected* collected, size_t tag):
-    """Three arrays that own the columns of a tag's points, which are none afterwards."""
-    cdef Block block = Block()
-    # Nothing below may find the columns in two hands, should an array not be made
-    # for want of memory.
-    cdef Points points = collected.points[tag]
-    memset(&collected.points[tag], 0, sizeof(Points))
-    block.columns[0] = points.steps
-    block.columns[1] = points.wall_times
-    block.columns[2] = points.values
-    return as_arrays(block, &points)
+cdef ScalarPoints take_points(Collected* collected):
+    """The points of all tags, which are none afterwards."""
+    cdef ScalarPoints taken = ScalarPoints()
+    cdef size_t tag
+    taken.points = collected.points
+    taken.room = collected.points_room
+    collected.points = NULL
+    collected.points_room = 0
+    for tag in range(taken.room):
+        taken.count += taken.points[tag].size > 0
+    return taken
 
 
 cdef object take_items(Collected* collected):
@@ -277,22 +249,22 @@ cdef class Decoder:
         """Hand over what was collected since the last call.
 
         Returns:
-            scalars: tag number -> (steps, wall_times, values), arrays.
+            scalars: tag number -> (steps, wall_times, values), a `ScalarPoints`.
             items: an array of `ITEM`, one for each value that is not a scalar.
             notes: (offset, NoteCode, tag number or -1) for everything wrong.
             restarts: (step, items before it, {tag number: points before it}), where
                 a tag is named only if it got points since the restart before.
         """
         cdef Collected* collected = &self.progress.collected
-        cdef size_t tag
         self.tags.check_idle()
         notes = list_notes(collected)
         restarts = list_restarts(collected)
-        collected.notes_size = collected.restarts_size = collected.advances_size = 0
-        scalars = {}
-        for tag in range(collected.points_room):
-            if collected.points[tag].size:
-                scalars[tag] = take_points(collected, tag)
+        collected.notes_size = collected.restarts_size = 0
+        # One for each tag, of which there may be a million.
+        free(collected.advances)
+        collected.advances = NULL
+        collected.advances_size = collected.advances_room = 0
+        scalars = take_points(collected)
         items = take_items(collected) if collected.items_size else NO_ITEMS
         return scalars, items, notes, restarts
 

@@ -1,16 +1,74 @@
 """The scalar points of one tag: three columns that grow together."""
 
 from libc.stdint cimport int64_t
-from libc.stdlib cimport free, realloc
-from libc.string cimport memset
+from libc.stdlib cimport free, malloc, realloc
+from libc.string cimport memcpy, memset
+
+# The only point of a tag takes the place of the pointers: a log may have a million
+# tags with one point each.
+cdef union Steps:
+    int64_t* column
+    int64_t only
+
+cdef union Numbers:
+    double* column
+    double only
 
 cdef struct Points:
-    int64_t* steps
-    double* wall_times
-    double* values
+    Steps steps
+    Numbers wall_times
+    Numbers values
     size_t size
-    size_t room
+    size_t room             # 0: no columns yet, and at most one point
     size_t restarts         # one more than there were when its last point came; 0: no point yet
+
+cdef enum:
+    FIRST_ROOM = 4
+    SECOND_ROOM = 32
+
+
+cdef inline void free_columns(Points* points) noexcept nogil:
+    """Give the memory of the columns back; the first ones share a block."""
+    if points.room:
+        free(points.steps.column)
+    if points.room > FIRST_ROOM:
+        free(points.wall_times.column)
+        free(points.values.column)
+
+
+cdef inline bint make_columns(Points* points) noexcept nogil:
+    """Move the points to the first columns, or from there to larger ones; 0: no memory."""
+    cdef size_t room = SECOND_ROOM if points.room else FIRST_ROOM
+    cdef int64_t* steps
+    cdef double* wall_times
+    cdef double* values
+    if room == FIRST_ROOM:
+        steps = <int64_t*> malloc(3 * FIRST_ROOM * 8)
+        if steps == NULL:
+            return 0
+        wall_times = <double*> (steps + FIRST_ROOM)
+        values = wall_times + FIRST_ROOM
+        steps[0] = points.steps.only
+        wall_times[0] = points.wall_times.only
+        values[0] = points.values.only
+    else:
+        steps = <int64_t*> malloc(SECOND_ROOM * 8)
+        wall_times = <double*> malloc(SECOND_ROOM * 8)
+        values = <double*> malloc(SECOND_ROOM * 8)
+        if steps == NULL or wall_times == NULL or values == NULL:
+            free(steps)
+            free(wall_times)
+            free(values)
+            return 0
+        memcpy(steps, points.steps.column, FIRST_ROOM * 8)
+        memcpy(wall_times, points.wall_times.column, FIRST_ROOM * 8)
+        memcpy(values, points.values.column, FIRST_ROOM * 8)
+        free_columns(points)
+    points.steps.column = steps
+    points.wall_times.column = wall_times
+    points.values.column = values
+    points.room = room
+    return 1
 
 
 cdef inline bint grow_column(void** column, size_t room) noexcept nogil:
@@ -22,16 +80,17 @@ cdef inline bint grow_column(void** column, size_t room) noexcept nogil:
 
 
 cdef inline bint grow_points(Points* points) noexcept nogil:
-    # Doubling from a small start: ten thousand tags with one point each stay
-    # small. Each column has a block of its own because realloc moves a large
-    # block by its pages, without copying it or touching new memory.
-    cdef size_t room = points.room * 2 if points.room else 32
+    # Each large column has a block of its own because realloc moves a large block
+    # by its pages, without copying it or touching new memory.
+    cdef size_t room = points.room * 2
+    if points.room <= FIRST_ROOM:
+        return make_columns(points)
     if room > (<size_t> -1) // 64:
         return 0
     if not (
-        grow_column(<void**> &points.steps, room)
-        and grow_column(<void**> &points.wall_times, room)
-        and grow_column(<void**> &points.values, room)
+        grow_column(<void**> &points.steps.column, room)
+        and grow_column(<void**> &points.wall_times.column, room)
+        and grow_column(<void**> &points.values.column, room)
     ):
         return 0
     points.room = room
@@ -42,18 +101,23 @@ cdef inline bint add_point(
     Points* points, int64_t step, double wall_time, double value
 ) noexcept nogil:
     """Append one point; 0 when memory is out."""
-    if points.size == points.room and not grow_points(points):
-        return 0
-    points.steps[points.size] = step
-    points.wall_times[points.size] = wall_time
-    points.values[points.size] = value
+    if points.size >= points.room:
+        if points.size == 0:
+            points.steps.only = step
+            points.wall_times.only = wall_time
+            points.values.only = value
+            points.size = 1
+            return 1
+        if not grow_points(points):
+            return 0
+    points.steps.column[points.size] = step
+    points.wall_times.column[points.size] = wall_time
+    points.values.column[points.size] = value
     points.size += 1
     return 1
 
 
 cdef inline void free_points(Points* points) noexcept nogil:
     """Forget all points and give their memory back."""
-    free(points.steps)
-    free(points.wall_times)
-    free(points.values)
+    free_columns(points)
     memset(points, 0, sizeof(Points))

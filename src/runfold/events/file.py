@@ -12,13 +12,15 @@ import numpy as np
 from runfold.core.checksum import masked_crc32c
 from runfold.core.decoder import ITEM, MAX_RECORD, NO_ITEMS, Decoder, State
 from runfold.core.event import NoteCode
+from runfold.core.scalars import ScalarPoints
 from runfold.errors import FileChanged
 from runfold.events.problems import Code, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from runfold.core.decoder import Points, Restart
+    from runfold.core.decoder import Restart
+    from runfold.core.scalars import Points
     from runfold.core.tags import Tags
 
 HEADER_SIZE = 12
@@ -58,7 +60,7 @@ class Columns:
     Arrays are never changed, only replaced: those handed out stay as they were.
     """
 
-    scalars: dict[int, Points]
+    scalars: ScalarPoints
     items: np.ndarray
     restarts: list[Restart]
 
@@ -67,7 +69,7 @@ class Columns:
 
     def counts(self) -> dict[int, int]:
         """How many points each tag has."""
-        return {tag: len(points[0]) for tag, points in self.scalars.items()}
+        return self.scalars.counts()
 
     def append(self, new: Columns) -> None:
         """Add what a later reading of the file brought."""
@@ -131,7 +133,7 @@ class EventFile:
         self.rereads += 1
         self.version += 1
         self.decoder = Decoder(tags, is_in_order=self._is_in_order)
-        self.columns = Columns({}, NO_ITEMS, [])
+        self.columns = Columns(ScalarPoints(), NO_ITEMS, [])
         # Why the file could not be read at all, if so.
         self.trouble: Problem | None = None
         self._notes: list[tuple[int, int, int]] = []
@@ -148,8 +150,7 @@ class EventFile:
     @property
     def points(self) -> int:
         """How many values of any kind were read so far."""
-        scalars = self.columns.scalars.values()
-        return len(self.columns.items) + sum(len(steps) for steps, _, _ in scalars)
+        return len(self.columns.items) + self.columns.scalars.total
 
     def has_changed(self, stat: os.stat_result) -> bool:
         """Whether the file is not as it was when last read."""
@@ -220,7 +221,7 @@ class EventFile:
 
     def take(self) -> Columns:
         """Hand over what was read since the last call, and hold it no longer."""
-        taken, self.columns = self.columns, Columns({}, NO_ITEMS, [])
+        taken, self.columns = self.columns, Columns(ScalarPoints(), NO_ITEMS, [])
         return taken
 
     def problems(self, tag_names: Sequence[str]) -> Iterator[Problem]:

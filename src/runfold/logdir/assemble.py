@@ -7,6 +7,7 @@ What a restart hides is left out here, and counted.
 from __future__ import annotations
 
 from collections import ChainMap
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import accumulate, chain
 from typing import TYPE_CHECKING
@@ -21,11 +22,11 @@ from runfold.logdir.restarts import visible
 from runfold.logdir.series import Series
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    from runfold.core.decoder import Points
+    from runfold.core.scalars import Points
     from runfold.core.tags import Tags
     from runfold.events.file import EventFile
     from runfold.logdir.log import RunLog
@@ -48,10 +49,16 @@ _STORY = "runfold/"
 _MARK = "runfold/mark"
 
 
+# With more tags than this, a series is put together only when it is asked for.
+_MOST_SERIES = 1000
+
+
 def assemble_series(
     run: str, files: Sequence[EventFile], names: Sequence[str], policy: str
-) -> dict[str, Series]:
+) -> Mapping[str, Series]:
     """The scalar series of a run by tag."""
+    if any(len(file.columns.scalars) > _MOST_SERIES for file in files):
+        return SeriesByTag(run, files, names, policy)
     if len(files) == 1 and policy != "step" and not files[0].columns.restarts:
         # The runs of a large sweep are mostly like this, and by the thousand.
         only = files[0].columns.scalars
@@ -65,6 +72,36 @@ def assemble_series(
         names[tag]: assemble_one(run, names[tag], pieces, markers.get(tag, ()), policy)
         for tag, pieces in gathered.items()
     }
+
+
+class SeriesByTag(Mapping[str, Series]):
+    """The scalar series of a run by tag, each put together whenever it is asked for.
+
+    A Series with its arrays takes some 700 bytes, too many for a million tags.
+    """
+
+    def __init__(
+        self, run: str, files: Sequence[EventFile], names: Sequence[str], policy: str
+    ) -> None:
+        self._run = run
+        self._columns = [file.columns for file in files]
+        self._policy = policy
+        self._markers = point_markers(files) if policy == "session" else {}
+        self._numbers = {names[tag]: tag for columns in self._columns for tag in columns.scalars}
+
+    def __getitem__(self, tag: str) -> Series:
+        number = self._numbers[tag]
+        pieces = [one.scalars[number] for one in self._columns if number in one.scalars]
+        return assemble_one(self._run, tag, pieces, self._markers.get(number, ()), self._policy)
+
+    def __contains__(self, tag: object) -> bool:
+        return tag in self._numbers
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._numbers)
+
+    def __len__(self) -> int:
+        return len(self._numbers)
 
 
 def assemble_one(

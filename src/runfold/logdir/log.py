@@ -178,7 +178,8 @@ class RunLog:
         """The text of each tag, by number; different tags have different texts."""
         if len(self._names) < len(self.tags):
             names = self.tags.names()
-            if len(set(names)) < len(names):
+            # Only escaped bytes make two tags look alike.
+            if "\\x" in "".join(names):
                 _make_distinct(names)
             self._names = names
         return self._names
@@ -278,13 +279,28 @@ class RunLog:
     @property
     def points(self) -> int:
         """How many values of any kind the run shows."""
-        return sum(map(len, self.scalars.values())) + sum(map(len, self.payloads.values()))
+        if self._shows_all_points:
+            scalars = sum(file.columns.scalars.total for file in self.files)
+        else:
+            scalars = sum(map(len, self.scalars.values()))
+        return scalars + sum(map(len, self.payloads.values()))
 
     @property
     def hidden(self) -> int:
         """How many values the restart policy left out."""
-        series = sum(series.hidden for series in self.scalars.values())
-        return series + sum(payloads.hidden for payloads in self.payloads.values())
+        hidden = sum(payloads.hidden for payloads in self.payloads.values())
+        if not self._shows_all_points:
+            hidden += sum(series.hidden for series in self.scalars.values())
+        return hidden
+
+    @property
+    def _shows_all_points(self) -> bool:
+        """Whether all points that were read are shown, so that they can be counted at once."""
+        self.load()
+        has_restarts = any(file.columns.restarts for file in self.files)
+        return not self.parts and (
+            self.restarts == "keep" or (self.restarts == "session" and not has_restarts)
+        )
 
     @property
     def wall_time_range(self) -> tuple[float, float]:
@@ -309,9 +325,14 @@ class RunLog:
         self.load()
         found = [problem for file in self.files for problem in file.problems(self.names)]
         found += self.late_problems
-        kinds_of = self.tag_kinds()
+        # Only tags of other values can hold two kinds; scalar tags may be a million.
+        kinds_of: dict[str, list[str]] = {}
+        for kind, tag in self.payloads:
+            known = ["scalar"] if tag in self.scalars else []
+            kinds_of.setdefault(tag, known).append(kind)
         for number, name in enumerate(self.names):
-            if "\\x" in name and name in kinds_of and _is_invalid(self.tags.raw_name(number)):
+            is_shown = "\\x" in name and (name in self.scalars or name in kinds_of)
+            if is_shown and _is_invalid(self.tags.raw_name(number)):
                 found.append(
                     Problem.of(Code.INVALID_UTF8_TAG, self.path, detail=f"tag '{escape(name)}'")
                 )

@@ -14,7 +14,7 @@ from runfold.core.decoder import NO_ITEMS
 from runfold.events.file import join_points
 from runfold.events.kinds import embedding
 from runfold.events.problems import Code, Problem
-from runfold.logdir.assemble import assemble_one, point_markers
+from runfold.logdir.assemble import SeriesByTag
 from runfold.logdir.log import RunLog
 from runfold.pack.index import raw_bytes
 
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from runfold.core.decoder import Points, Restart
+    from runfold.core.decoder import Restart
+    from runfold.core.scalars import Points
     from runfold.logdir.discover import FoundRun
     from runfold.logdir.read import Reader
     from runfold.logdir.series import Series
@@ -57,6 +58,11 @@ class PackedPoints(Mapping[int, "Points"]):
         """How many points each tag has."""
         counts = self._pack.index.segments["count"]
         return {tag: int(counts[numbers].sum()) for tag, numbers in self._segments.items()}
+
+    @property
+    def total(self) -> int:
+        """How many points all tags have."""
+        return sum(self.counts().values())
 
 
 class PackedColumns:
@@ -111,7 +117,7 @@ class PackedFile:
     @property
     def points(self) -> int:
         """How many values of any kind there are."""
-        return len(self.columns.items) + sum(self.columns.counts().values())
+        return len(self.columns.items) + self.columns.scalars.total
 
     def problems(self, tag_names: Sequence[str]) -> Iterator[Problem]:
         """Everything that was wrong in the file when it was packed."""
@@ -129,37 +135,18 @@ class PackedFile:
             yield self._pack.payload(int(item["start"]))[:size]
 
 
-class PackedSeries(Mapping[str, "Series"]):
-    """The scalar series of a run by tag, each put together when asked for."""
+class PackedSeries(SeriesByTag):
+    """The scalar series of a run by tag, each decoded once."""
 
     def __init__(self, log: PackedLog) -> None:
-        self._log = log
-        self._numbers = {log.names[tag]: tag for file in log.files for tag in file.columns.scalars}
+        super().__init__(log.name, log.files, log.names, log.restarts)
         self._made: dict[str, Series] = {}
 
     def __getitem__(self, tag: str) -> Series:
         made = self._made.get(tag)
         if made is None:
-            number = self._numbers[tag]
-            columns = [file.columns.scalars for file in self._log.files]
-            pieces = [one[number] for one in columns if number in one]
-            marks = self._markers.get(number, ())
-            made = assemble_one(self._log.name, tag, pieces, marks, self._log.restarts)
-            self._made[tag] = made
+            made = self._made[tag] = super().__getitem__(tag)
         return made
-
-    @cached_property
-    def _markers(self) -> dict[int, list[tuple[int, int]]]:
-        return point_markers(self._log.files) if self._log.restarts == "session" else {}
-
-    def __contains__(self, tag: object) -> bool:
-        return tag in self._numbers
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._numbers)
-
-    def __len__(self) -> int:
-        return len(self._numbers)
 
 
 class PackedLog(RunLog):

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from runfold.core.decoder import Points
+    from runfold.core.scalars import Points
 
 # Where the columns of `ITEM_COLUMNS` go in an item, but for the place in its event.
 _ITEM_FIELDS = ["step", "wall_time", "record", "form", "plugin", "length"]

@@ -1,0 +1,88 @@
+"""Logs with very many tags: what they cost to open, and what each view shows of them."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cli_runs import START, write
+
+import runfold as rf
+from runfold.core.encoder import EventBuffer
+
+MANY = 100_000
+
+_MEASURE = """
+import sys
+import psutil
+import runfold as rf
+
+small, large, tags = sys.argv[1:]
+memory = psutil.Process().memory_info
+rf.open(small)["."].points  # whatever is imported at the first use
+before = memory().rss
+run = rf.open(large)["."]
+assert len(run) == int(tags)
+assert run["tag-7"].steps.tolist() == list(range(run.points // int(tags)))
+print((memory().rss - before) / int(tags))
+"""
+
+
+def write_tags(folder: Path, tags: int, points: int = 1) -> Path:
+    """A run with this many scalar tags, each with the same number of points."""
+    events = EventBuffer()
+    events.file_version(START)
+    for step in range(points):
+        for number in range(tags):
+            events.scalar(f"tag-{number}", number + step / 2, step, START + step)
+    write(folder, events)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_tags(tmp_path_factory.mktemp("many"), MANY)
+
+
+@pytest.mark.fault(71)
+def test_a_tag_takes_at_most_400_bytes_to_open(many: Path, tmp_path: Path) -> None:
+    small = write_tags(tmp_path, 10)
+    command = [sys.executable, "-c", _MEASURE, str(small), str(many), str(MANY)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert 0 < float(done.stdout) <= 400
+
+
+@pytest.mark.parametrize("points", [1, 2, 4, 5, 33])
+def test_every_point_of_many_tags_is_there(tmp_path: Path, points: int) -> None:
+    run = rf.open(write_tags(tmp_path, 1_100, points))["."]
+    assert (len(run), run.points, run.hidden) == (1_100, 1_100 * points, 0)
+    assert list(run) == [f"tag-{number}" for number in range(1_100)]
+    for number in (0, 1, 999, 1_099):
+        series = run[f"tag-{number}"]
+        np.testing.assert_array_equal(series.steps, np.arange(points))
+        np.testing.assert_array_equal(series.values, number + np.arange(points) / 2)
+        np.testing.assert_array_equal(series.wall_times, START + np.arange(points))
+        assert not series.values.flags.writeable
+    assert len(run.scalars()) == 1_100 * points
+
+
+def test_many_tags_grow_and_restart_as_few_do(tmp_path: Path) -> None:
+    counts = []
+    for tags in (900, 1_100):
+        folder = write_tags(tmp_path / str(tags), tags, 3)
+        runs = rf.open(folder)
+        assert runs["."]["tag-5"].steps.tolist() == [0, 1, 2]
+        events = EventBuffer()
+        events.session_start(2, START + 2)
+        for number in (5, tags):
+            events.scalar(f"tag-{number}", 9.0, 2, START + 9)
+        with open(folder / "events.out.tfevents.1", "ab") as file:
+            file.write(events.getvalue())
+        assert runs.refresh().points == 2
+        run = runs["."]
+        assert run["tag-5"].values.tolist() == [5.0, 5.5, 9.0]
+        assert run["tag-6"].steps.tolist() == [0, 1]
+        assert run[f"tag-{tags}"].values.tolist() == [9.0]
+        counts.append((len(run) - tags, run.points - 2 * tags, run.hidden - tags))
+    assert counts == [(1, 2, 0), (1, 2, 0)]
