@@ -46,6 +46,7 @@ def logdir(tmp_path_factory):
                     run.add_scalar(tag, step + number, step)
             run.add_text("bad", TEXT, 0)
             run.add_text(BAD, TEXT, 0)
+            run.add_text("slow", "_a" * 99_500, 0)
             run.add_histogram("__proto__/h", [1, 2, 3], 0)
             huge = Summary.Image(
                 height=25_000,
@@ -70,6 +71,14 @@ def assert_nothing_ran(page):
     """Nothing of the log has become code or an element."""
     assert page.evaluate("[window.hacked, ({}).hacked, document.scripts.length]") == [None, None, 1]
     assert page.locator("img[src=x]").count() == 0
+
+
+def test_text_that_is_slow_to_format_is_shown_as_written(show):
+    page = show(tab="text", full="slow/text_summary")
+    expect(page.get_by_text("The rest is shown as written.")).to_have_count(3)
+    page.get_by_label("As it was written").check()
+    expect(page.get_by_text("The rest is shown as written.")).to_have_count(0)
+    expect(page.locator("pre").first).to_contain_text("_a_a_a")
 
 
 @pytest.mark.parametrize("tab", TABS)

@@ -1,20 +1,38 @@
 /** Markdown from a log as elements of an allow-list: no HTML, no pictures from elsewhere. */
 
-import { lexer, type Token, type Tokens } from "marked";
+import type { Token, Tokens } from "marked";
 import { createElement, type ReactNode, useMemo } from "react";
+import { type Parsed, parseMarkdown } from "../format/markdown";
 import "./markdown.css";
 
-const LONGEST = 200_000;
-
-export function Markdown({ text }: { text: string }) {
-  const tokens = useMemo(() => read(text), [text]);
-  return <div className="markdown">{tokens ? renderAll(tokens) : <pre>{text}</pre>}</div>;
+interface Props {
+  text: string;
+  /** How many texts are shown together: they share the time that formatting may take. */
+  among?: number;
 }
 
-function read(text: string): Token[] | null {
-  if (text.length > LONGEST) return null;
+export function Markdown({ text, among = 1 }: Props) {
+  const parsed = useMemo(() => read(text, among), [text, among]);
+  if (!parsed) return <pre>{text}</pre>;
+  return (
+    <div className="markdown">
+      {renderAll(parsed.tokens)}
+      {parsed.isSimplified && (
+        <p className="hint">This text has too much markup. Parts of it are shown as written.</p>
+      )}
+      {parsed.rest && (
+        <>
+          <p className="hint">The text is long. The rest is shown as written.</p>
+          <pre>{parsed.rest}</pre>
+        </>
+      )}
+    </div>
+  );
+}
+
+function read(text: string, among: number): Parsed | null {
   try {
-    return lexer(text, { gfm: true });
+    return parseMarkdown(text, among);
   } catch {
     return null; // what the parser cannot take is shown as it is
   }

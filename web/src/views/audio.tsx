@@ -49,7 +49,7 @@ export function AudioView() {
                     {clip.sampleRate > 0 &&
                       `, ${(clip.lengthFrames / clip.sampleRate).toFixed(2)} s`}
                   </p>
-                  {clip.label && <Markdown text={clip.label} />}
+                  {clip.label && <Markdown text={clip.label} among={clips.length} />}
                 </div>
               ))}
           </article>

@@ -45,7 +45,11 @@ export function TextView() {
               {run} <small>step {formatStep(entry.step)}</small>{" "}
               <small>{formatTime(entry.wallTime)}</small>
             </h2>
-            {view.isPlain ? <pre>{flat(entry.text)}</pre> : <Shown text={entry.text} />}
+            {view.isPlain ? (
+              <pre>{flat(entry.text)}</pre>
+            ) : (
+              <Shown text={entry.text} among={count} />
+            )}
             {entry.length !== undefined && (
               <p className="hint">Only the beginning of {entry.length} characters.</p>
             )}
@@ -60,9 +64,14 @@ function flat(text: TextValue): string {
   return typeof text === "string" ? text : text.map(flat).join("\n");
 }
 
+function countTexts(text: TextValue): number {
+  return typeof text === "string" ? 1 : text.reduce((sum, part) => sum + countTexts(part), 0);
+}
+
 /** A text, or a table of texts. */
-function Shown({ text }: { text: TextValue }) {
-  if (typeof text === "string") return <Markdown text={text} />;
+function Shown({ text, among }: { text: TextValue; among: number }) {
+  if (typeof text === "string") return <Markdown text={text} among={among} />;
+  const share = among * countTexts(text);
   return (
     <table className="cells">
       <tbody>
@@ -72,7 +81,7 @@ function Shown({ text }: { text: TextValue }) {
             {(typeof row === "string" ? [row] : row).map((cell, place) => (
               // biome-ignore lint/suspicious/noArrayIndexKey: cells do not move
               <td key={place}>
-                <Shown text={cell} />
+                <Shown text={cell} among={share} />
               </td>
             ))}
           </tr>
