@@ -12,8 +12,9 @@ from cli_runs import RUNFOLD
 from logs import scalars, write
 
 import runfold as rf
-from runfold.cli import PIPE_CLOSED, folding, main
+from runfold.cli import folding, main
 from runfold.reduce import align, fold, points
+from runfold.signals import PIPE_CLOSED
 
 
 @pytest.fixture

@@ -7,8 +7,6 @@ longer to import than `runfold ls` may take in all.
 
 from __future__ import annotations
 
-import os
-import signal
 import sys
 from typing import TYPE_CHECKING
 
@@ -41,62 +39,69 @@ COMMANDS = {
     "demo": "Train a small ensemble and look at its logs.",
 }
 
-INTERRUPTED = 130
-TERMINATED = 143
-PIPE_CLOSED = 141
-
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status; a user's mistake is one line on stderr.
 
-    0 is success, 1 that `check` found problems or a run goes on after `stop`, 2 a wrong
+    0 is success, 1 that `check` found problems or a run continues after `stop`, 2 a wrong
     option, path or name.
-    Ctrl-C gives 130 and a reader that closed the pipe 141, both without a word; a
-    job that is ended (SIGTERM) 143, after what was half written is removed.
+    Ctrl-C gives 130, SIGTERM 143, and output that nobody reads 141, all three without a
+    message and after unfinished output is removed. Without `argv` the arguments are those
+    of the process, which then ends within a second of a signal.
     """
-    # In a test or a server the handler is theirs, and only the main thread may set one.
-    if argv is None and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
-        signal.signal(signal.SIGTERM, _end)
+    if argv is None:
+        from runfold.signals import run_process
+
+        return run_process(lambda: run_command(sys.argv[1:]))
+    from runfold.signals import INTERRUPTED, PIPE_CLOSED
+    from runfold.streams import discard_output
+
     try:
-        return _run(sys.argv[1:] if argv is None else list(argv))
-    except KeyboardInterrupt as stop:
-        return TERMINATED if stop.args else INTERRUPTED
+        return run_command(list(argv))
+    except KeyboardInterrupt:
+        return INTERRUPTED
     except BrokenPipeError:
-        # What is still in the buffer must not be written at exit either.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        discard_output()
         return PIPE_CLOSED
 
 
-def _end(number: int, frame: object) -> None:
-    signal.signal(number, signal.SIG_DFL)  # a second one ends it at once
-    raise KeyboardInterrupt(number)
-
-
-def _run(argv: list[str]) -> int:
-    from runfold.cli.parser import parse
-    from runfold.cli.terminal import note, prepare_streams, warnings_as_notes
+def run_command(argv: list[str]) -> int:
+    """Run a command and return its exit status. Raises KeyboardInterrupt and BrokenPipeError."""
+    from runfold.cli.terminal import note
     from runfold.errors import BadLog, RunfoldError
+    from runfold.streams import OutputLost, flush_output
 
-    prepare_streams()
     try:
-        command, options = parse(argv)
-        with warnings_as_notes():
-            status = command.run(options)
-    except SystemExit as stop:  # the parser's way to end after --help or a wrong option
-        status = stop.code if isinstance(stop.code, int) else 0
+        status = _run(argv)
+        flush_output()
+        return status
     except BadLog as error:
-        note(str(error))
-        status = 1
+        message, status = str(error), 1
     except RunfoldError as error:
-        note(str(error))
-        status = 2
+        message, status = str(error), 2
     except MemoryError:  # also NumPy's and Arrow's
-        note("There is not enough memory for this. Choose fewer runs, tags or steps.")
+        message = "There is not enough memory for this. Choose fewer runs, tags or steps."
         status = 2
     except BrokenPipeError:
         raise
     except OSError as error:
-        note(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        message = f"{error.filename}: {error.strerror}" if error.filename else str(error)
         status = 2
-    sys.stdout.flush()
+    try:
+        flush_output()
+    except OutputLost as error:  # the cause, if printing failed
+        message = str(error)
+    note(message)
     return status
+
+
+def _run(argv: list[str]) -> int:
+    from runfold.cli.parser import parse
+    from runfold.cli.terminal import warnings_as_notes
+
+    try:
+        command, options = parse(argv)
+        with warnings_as_notes():
+            return command.run(options)
+    except SystemExit as stop:  # the parser's way to end after --help or a wrong option
+        return stop.code if isinstance(stop.code, int) else 0

@@ -57,7 +57,7 @@ def add_arguments(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Train, then show the logs."""
-    from runfold.cli import main
+    from runfold.cli import run_command
 
     folder = options.folder.rstrip(os.sep) or options.folder
     reduced = f"{folder}-reduced"
@@ -75,7 +75,7 @@ def run(options: argparse.Namespace) -> int:
         ["compare", folder, "--by", "lr", "--tag", "val/loss"],
     ):
         print(f"\n$ runfold {as_typed(*command)}")
-        status = status or main(command)
+        status = status or run_command(command)
     print(f"\n{_next_steps(folder, reduced)}")
     return status
 

@@ -28,8 +28,9 @@ stderr.
 """
 
 _STATUS = """\
-Exit status: 0 success, 1 `check` found problems or a run goes on after `stop`,
-2 a wrong option, path or name.
+Exit status: 0 success; 1 `check` found problems, or a run continues after
+`stop`; 2 a wrong option, path or name; 130 Ctrl-C, 143 SIGTERM, 141 output that
+nobody reads.
 """
 
 

@@ -31,8 +31,8 @@ needs --host 127.0.0.1. Ctrl-C ends the server.
 Example:
   runfold serve demo-runs
 
-Exit status: 0 when ended by Ctrl-C, SIGTERM or with its terminal; 2 for a path
-that does not exist, a port that is taken or a wrong option.
+Exit status: 130 after Ctrl-C, 143 after SIGTERM, 129 when its terminal closes;
+2 for a path that does not exist, a port that is taken or a wrong option.
 """
 
 _SHARED = (
@@ -150,11 +150,13 @@ def _serve(options: argparse.Namespace, starting: ExitStack) -> int:
 
         boards = Boards(access, url, page=page)
         app = make_app(source, access, poll=options.poll, boards=boards)
-        Server(app, tell).run(sockets=sockets)
-    if not source.close():
-        # A long query in a thread would keep the process from ending.
+        server = Server(app, tell)
+        server.run(sockets=sockets)
+    source.close()
+    if server.ended_by:
+        # A query or a fold in a thread would keep the process from ending.
         sys.stderr.flush()
-        os._exit(0)
+        os._exit(128 + server.ended_by)
     return 0
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import io
 import json
 import math
 import os
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from runfold.errors import RunfoldError
 from runfold.labels import label_names
 from runfold.storage.address import mask_url, show_url
+from runfold.streams import flush_output
 from runfold.text import cell_width, escape, human_count, shorten, wrap
 
 if TYPE_CHECKING:
@@ -35,18 +35,15 @@ class CommandError(RunfoldError):
     """A wish that a command cannot fulfil; the message is for the user."""
 
 
-def prepare_streams() -> None:
-    """Let a character that the terminal's encoding lacks come out escaped."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
-
-
 def note(text: str) -> None:
-    """Print a note on stderr."""
-    # Whatever stands on stdout already comes first where both are one terminal.
-    sys.stdout.flush()
-    print(text, file=sys.stderr, flush=True)
+    """Print a note on stderr; one that cannot be written, as on a full disk, is dropped."""
+    flush_output()  # what was printed before comes first where both are one terminal
+    try:
+        print(text, file=sys.stderr, flush=True)
+    except BrokenPipeError:
+        raise
+    except OSError:
+        pass
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from runfold.errors import CannotEdit, OutputExists
 from runfold.logdir.discover import discover
 from runfold.storage.address import is_url, show_url
 from runfold.text import escape
+from runfold.undo import Undo
 
 _RENAME_EXCHANGE = 2
 _AT_FDCWD = -100
@@ -108,12 +109,12 @@ def build(place: Place) -> Iterator[Result]:
     parent = os.path.dirname(place.target)
     os.makedirs(parent, exist_ok=True)
     temporary = os.path.join(parent, f".runfold-{os.urandom(8).hex()}.tmp")
-    try:
+    with Undo() as undo:
+        undo.callback(shutil.rmtree, temporary, ignore_errors=True)
         os.mkdir(temporary)
         result = Result(temporary)
         yield result
         if not result.is_wanted:
-            shutil.rmtree(temporary)
             return
         sync_tree(temporary)
         shutil.copystat(place.source, temporary)
@@ -124,9 +125,6 @@ def build(place: Place) -> Iterator[Result]:
             os.makedirs(os.path.dirname(place.backup), exist_ok=True)
             _swap(temporary, place.target, place.backup)
         _sync_folder(parent)
-    except BaseException:
-        shutil.rmtree(temporary, ignore_errors=True)
-        raise
 
 
 def _swap(new: str, target: str, backup: str) -> None:

@@ -14,6 +14,7 @@ from typing import BinaryIO
 from runfold.errors import OutputExists, RunfoldError
 from runfold.reduce.folded import FILE_SUFFIX
 from runfold.text import escape
+from runfold.undo import Undo
 
 StrPath = str | os.PathLike[str]
 
@@ -57,7 +58,7 @@ def replace_file(path: StrPath, overwrite: bool = False) -> Iterator[BinaryIO]:
         return
     target = os.path.realpath(path)
     temporary = _temporary(target)
-    with _named([path], [temporary]), ExitStack() as undo:
+    with _named([path], [temporary]), Undo() as undo:
         _make_folder(os.path.dirname(target), undo)
         undo.callback(_remove_file, temporary)
         # Not tempfile's: those are closed to others, whatever the umask says.
@@ -116,7 +117,7 @@ def replace_folders(
     check_folders(paths, overwrite, ours)
     targets = [_place(path) for path in paths]
     temporaries = [_temporary(target) for target in targets]
-    with _named(paths, temporaries), ExitStack() as undo:
+    with _named(paths, temporaries), Undo() as undo:
         for target, temporary in zip(targets, temporaries, strict=True):
             _make_folder(os.path.dirname(target), undo)
             undo.callback(shutil.rmtree, temporary, ignore_errors=True)
@@ -137,7 +138,7 @@ def _swap(
 ) -> list[str]:
     """Put each new folder in its place, all or none; what is left of the old, innermost first."""
     old: list[str] = []
-    with ExitStack() as undo:
+    with Undo() as undo:
         for path, target, temporary in moves:
             aside = temporary + "-old"
             if overwrite:

@@ -11,6 +11,7 @@ from runfold.errors import OutputExists
 from runfold.events.kinds import audio, image
 from runfold.export.names import Claims, portable_name
 from runfold.text import escape
+from runfold.undo import Undo
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -102,9 +103,8 @@ def open_folder(path: str | os.PathLike[str], overwrite: bool) -> Iterator[Media
                 f"{escape(folder)} has files in it already. Use --overwrite, or overwrite=True in "
                 "Python, to write among them."
             )
-    try:
-        yield MediaFolder(folder)
-    except BaseException:
+    with Undo() as undo:
         if is_new:
-            shutil.rmtree(folder, ignore_errors=True)
-        raise
+            undo.callback(shutil.rmtree, folder, ignore_errors=True)
+        yield MediaFolder(folder)
+        undo.pop_all()

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 PORT = 6006
 _TRIED = 10
 
-# Streams end at once; other answers have so long to come to their end.
-_GRACE = 3
+# Streams end at once; other answers get this many seconds to end: the whole takes one.
+_GRACE = 0.5
 
 # Connections that wait to be accepted, and how many are accepted before others are heard: fewer
 # than half the strangers there may be, so that who sends a request at once is heard in time.
@@ -148,6 +148,7 @@ class Server(uvicorn.Server):
     """A server of an application on a socket; it ends on SIGINT and SIGTERM, with its streams.
 
     Also on SIGHUP, as when its terminal is closed, unless that is ignored as by `nohup`.
+    `ended_by` is the number of the signal.
     """
 
     def __init__(self, app: App, on_ready: Callable[[], object]) -> None:
@@ -170,11 +171,12 @@ class Server(uvicorn.Server):
                 backlog=_ACCEPTED,
                 h11_max_incomplete_event_size=64 << 10,
                 timeout_keep_alive=limits.silence,
-                timeout_graceful_shutdown=_GRACE,
+                timeout_graceful_shutdown=_GRACE,  # type: ignore[arg-type]
             )
         )
         self._served = app
         self._on_ready = on_ready
+        self.ended_by = 0
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to serve, and say so."""
@@ -202,3 +204,4 @@ class Server(uvicorn.Server):
         """End at the first signal, at once at the second; the process itself goes on."""
         self.force_exit = self.should_exit
         self.should_exit = True
+        self.ended_by = sig

@@ -2,10 +2,24 @@
 
 import sys
 
-from runfold.compat.tensorboard_reducer import main
+from runfold.compat.tensorboard_reducer import main as reduce_runs
+from runfold.signals import run_process
+
+
+def main() -> int:
+    """Run the command and return its exit status: 1, as there, where runs cannot be reduced."""
+    return run_process(_reduce)
+
+
+def _reduce() -> int:
+    try:
+        return reduce_runs()
+    except BrokenPipeError:
+        raise
+    except (ValueError, OSError) as error:
+        print(f"TensorBoard Reducer: {error}", file=sys.stderr)
+        return 1
+
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except (ValueError, OSError) as error:
-        sys.exit(f"TensorBoard Reducer: {error}")
+    sys.exit(main())

@@ -1,4 +1,8 @@
-"""The scalars of several runs as one table for each tag."""
+"""The scalars of several runs as one table for each tag.
+
+Heavy packages are imported where they are used, so that the command reacts to Ctrl-C
+from its start.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +10,6 @@ import os
 import warnings
 from typing import TYPE_CHECKING, Literal, get_args
 
-import numpy as np
-
-from runfold.logdir.load import Logdir
 from runfold.text import escape, human_count
 
 if TYPE_CHECKING:
@@ -91,6 +92,8 @@ def load_tb_events(
 
 def _read_scalars(folder: str) -> Mapping[str, Series]:
     """The series of a run by tag; none where the folder itself holds no event file."""
+    from runfold.logdir.load import Logdir
+
     # Every point on disk: what a restarted job logged again counts as duplicate steps.
     logdir = Logdir(folder, restarts="keep", progress=False, join=False)
     log = logdir.logs.get(os.curdir)
@@ -108,6 +111,7 @@ def _make_column(
     series: Series, folder: str, handle_dup_steps: HandleDupSteps, before: pd.Index[int] | None
 ) -> pd.Series[float]:
     """The values of a run by step; `before` is the index of the run before it, if any."""
+    import numpy as np
     import pandas as pd
 
     # Most runs log the same steps, and pandas compares and joins one index in no time.

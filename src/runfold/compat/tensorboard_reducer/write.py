@@ -11,15 +11,7 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-import numpy as np
-
-from runfold.core.encoder import EventBuffer
 from runfold.errors import OutputExists
-from runfold.export.compression import compress
-from runfold.export.files import check_file, check_folders, replace_file, replace_folders
-from runfold.export.tensorboard import write_file
-from runfold.log.stream import name_file
-from runfold.reduce.folded import FILE_SUFFIX
 from runfold.text import escape
 
 if TYPE_CHECKING:
@@ -56,6 +48,8 @@ def write_tb_events(
     """
     from tqdm import tqdm
 
+    from runfold.export.files import check_folders, replace_folders
+
     beginning = out_dir if out_dir.endswith(("/", "\\")) else f"{out_dir}-"
     operations = dict(data_to_write)
     bands: dict[str, Curves] = {}
@@ -83,6 +77,13 @@ def write_tb_events(
 
 
 def _write_events(curves: Curves, folder: str) -> None:
+    import numpy as np
+
+    from runfold.core.encoder import EventBuffer
+    from runfold.export.tensorboard import write_file
+    from runfold.log.stream import name_file
+    from runfold.reduce.folded import FILE_SUFFIX
+
     now = time.time()
     buffer = EventBuffer()
     buffer.file_version(now)
@@ -113,10 +114,12 @@ def write_data_file(
             f"{out_path=} has unknown extension, should be one of {_EXTENSIONS} or compressed "
             "versions thereof like '.csv.gz', '.json.bz2', etc."
         )
+    import pandas as pd
+
+    from runfold.export.files import check_file, replace_file
+
     with _refusing(path, overwrite):
         check_file(path, overwrite)
-
-    import pandas as pd
 
     table = pd.concat(
         {name: pd.DataFrame(dict(part)) for name, part in data_to_write.items()}, axis=1
@@ -155,6 +158,8 @@ def _write_compressed(file: BinaryIO, content: bytes, suffix: str, member: str) 
         with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
             archive.writestr(member, content)
     else:
+        from runfold.export.compression import compress
+
         # `.gzip` stays plain text, as pandas writes it and expects to read it.
         with compress(file, suffix) as out:
             out.write(content)
