@@ -35,7 +35,7 @@ List runs and what is in them.
 One line for each run: its tags by kind, how many points they hold, over which
 steps and how long, the size of its event files, and how many problems they
 have. Where a restarted job logged points twice, the hidden ones are counted. A
-folder that torch's `add_hparams` made inside a run's folder is part of that run.
+folder that torch's `add_hparams` made in a run's folder is part of that run.
 
 Example:
   runfold ls --tags demo-runs
