@@ -95,7 +95,7 @@ def test_a_run_that_is_being_written_is_told(logdir, options):
 def test_server_ends_with_its_streams(logdir):
     with serving(logdir) as served, listening(served) as (_, events):
         assert next(events)[0] == "ping"
-        assert served.end(signal.SIGTERM) == (0, "")
+        assert served.end(signal.SIGTERM) == (143, "")
         assert list(events) == []
 
 
