@@ -47,6 +47,11 @@ def test_late_start_and_gap_are_counted_and_steps_without_any_run_are_not() -> N
     assert "'loss' (n=1-3, fewer at 3 of 5 steps)" in sheet.notes[0]
 
 
+def test_seeds_that_share_no_step_are_not_said_to_be_folded_together() -> None:
+    assert make_sheet(ended_early([1, 1, 1])).groups == {"lr=1": "lr=1 (n=1 of 3)"}
+    assert make_sheet(ended_early([1, 2, 1], group="")).groups == {"": "1-2 of 3 runs"}
+
+
 def test_marks_are_left_out_where_the_number_changes_all_the_time() -> None:
     (stroke,) = make_sheet(ended_early([3, 2] * 20)).panels[0].strokes
     assert not stroke.marks.any()

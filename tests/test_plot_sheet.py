@@ -135,6 +135,13 @@ def test_hundreds_of_groups_are_refused_with_a_hint() -> None:
     assert len(make_sheet(folded, max_groups=101).groups) == 101
 
 
+def test_long_folder_of_all_groups_is_in_the_caption() -> None:
+    names = [f"a-folder-with-a-rather-long-name/of-a-sweep/lr-{rate}" for rate in (1, 2)]
+    sheet = make_sheet(seeds(*names))
+    assert list(sheet.groups.values()) == ["lr-1 (n=3)", "lr-2 (n=3)"]
+    assert sheet.caption == "a-folder-with…ther-long-name/of-a-sweep/, mean ± std"
+
+
 def test_labels_of_groups_and_tags_are_distinct() -> None:
     names = [
         f"a-very-long-beginning-{lr}-a-very-long-middle-part-{seed}-and-an-end-that-is-long-too"

@@ -63,12 +63,20 @@ def test_long_names_lose_their_middle(name: str, shown: str) -> None:
 
 
 def test_long_names_that_begin_and_end_alike_are_still_told_apart() -> None:
-    assert show_names(["run-7-lr=0.1-x-1000", "run-7-lr=0.2-x-1000"], 12) == [
-        "r…r=0.1-…00",
-        "r…r=0.2-…00",
-    ]
-    alike = [
-        f"{start}{number}{end}" for start in ("a" * 20,) for number in range(9) for end in "xy"
-    ]
-    assert len(set(show_names([f"{name}{'z' * 20}" for name in alike], 12))) == len(alike)
-    assert show_names(["sweep-3/lr-0.1/seed-7", "b"], 12) == ["swee…/seed-7", "b"]
+    names = ["run-7-lr=0.1-x-1000", "run-7-lr=0.2-x-1000"]
+    labels = show_names(names, 12)
+    assert labels.width <= 12
+    assert ["0.1" in labels.shown[names[0]], "0.2" in labels.shown[names[1]]] == [True, True]
+    alike = [f"{20 * 'a'}{number}{end}{20 * 'z'}" for number in range(9) for end in "xy"]
+    assert len(set(show_names(alike, 12).shown.values())) == len(alike)
+
+
+def test_folder_of_all_names_is_dropped_where_they_are_too_long() -> None:
+    labels = show_names(["a-long-sweep/lr-0.1", "a-long-sweep/lr-0.2"], 12, drop_folder=True)
+    assert (labels.folder, list(labels.shown.values())) == ("a-long-sweep/", ["lr-0.1", "lr-0.2"])
+
+
+def test_names_with_nothing_in_common_lose_their_middle() -> None:
+    names = ["sweep-3/lr-0.1/seed-7", "b"]
+    assert list(show_names(names, 12).shown.values()) == ["swee…/seed-7", "b"]
+    assert list(show_names(names[:1], 12).shown.values()) == ["swee…/seed-7"]

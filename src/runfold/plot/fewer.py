@@ -57,10 +57,13 @@ def find_changes(curve: Curve) -> Mask:
 
 
 def count_runs(curves: Sequence[Curve], fewer_runs: str) -> str:
-    """How many runs the points of a group's line are folded over: `3`, or `1-3`."""
+    """How many runs the points of a group's line are folded over: `3`, `1-3`, or `1-2 of 3`."""
+    every = max(len(curve.runs) for curve in curves)
     counts = np.concatenate([_drawn_counts(curve, fewer_runs) for curve in curves])
-    low, high = counts.min(initial=max(len(curve.runs) for curve in curves)), counts.max(initial=0)
-    return str(low) if low >= high else f"{low}-{high}"
+    low, high = int(counts.min(initial=every)), int(counts.max(initial=0)) or every
+    span = str(low) if low == high else f"{low}-{high}"
+    # Seeds that share no step: each point is of one run, and no point is of all.
+    return span if high == every else f"{span} of {every}"
 
 
 def explain_fewer(folded: Folded, tags: Sequence[str], fewer_runs: str) -> list[str]:

@@ -18,7 +18,7 @@ from runfold.plot.fewer import (
     find_fewer,
 )
 from runfold.plot.smooth import smooth
-from runfold.plot.theme import LONGEST_AXIS, show_names
+from runfold.plot.theme import LONGEST_AXIS, show_name, show_names
 from runfold.reduce.bands import (
     Band,
     choose_band,
@@ -95,7 +95,8 @@ class Sheet:
         groups: how each group is called, by its name: `lr=0.1 (n=5)`; on one line,
             and no two alike.
         statistics: those that are drawn as lines.
-        caption: what line and band are: `mean ± std, smoothed 0.6`.
+        caption: what line and band are: `mean ± std, smoothed 0.6`; first the folder
+            that the labels of groups leave out.
         x: what the x-axis is, as in Folded.
         x_label: the same, to be written below it.
         log_x, log_y: which axes are logarithmic.
@@ -161,7 +162,7 @@ def make_sheet(
     lines = _lines(folded.statistics, ring, band)
     scale, x_label = _x_axis(folded, chosen)
     panels = []
-    for tag, label in zip(chosen, show_names(chosen, LONGEST_AXIS), strict=True):
+    for tag, label in show_names(chosen, LONGEST_AXIS).shown.items():
         curves = {name: group.curves.get(tag) for name, group in folded.groups.items()}
         strokes = [
             _show_fewer(_stroke(name, line, curve, ring, weight, scale), curve, fewer_runs)
@@ -177,10 +178,12 @@ def make_sheet(
         panels = [_without_negative_x(panel, notes) for panel in panels]
     if log_y:
         panels = [_without_negative_y(panel, notes) for panel in panels]
-    labels = zip(names, show_names(names), strict=True)
-    groups = {name: _name(folded, name, label, chosen, fewer_runs) for name, label in labels}
+    labels = show_names(names, drop_folder=True)
+    groups = {
+        name: _name(folded, name, label, chosen, fewer_runs) for name, label in labels.shown.items()
+    }
     sheet = Sheet(panels, groups, lines, "", folded.x, x_label, log_x, log_y, notes)
-    return replace(sheet, caption=_caption(folded, sheet, ring, weight))
+    return replace(sheet, caption=_caption(folded, sheet, ring, weight, labels.folder))
 
 
 def find_band(statistics: Sequence[str], wanted: str | None) -> Band | None:
@@ -317,8 +320,9 @@ def _name(folded: Folded, group: str, label: str, tags: list[str], fewer_runs: s
     return "1 run" if number == "1" else f"{number} runs"
 
 
-def _caption(folded: Folded, sheet: Sheet, ring: Band | None, weight: float) -> str:
-    said = []
+def _caption(folded: Folded, sheet: Sheet, ring: Band | None, weight: float, folder: str) -> str:
+    # What the names of all groups begin with is said once.
+    said = [show_name(folder)] if folder else []
     if ring is not None and sheet.has_band:
         said.append(ring.label)
     elif len(sheet.statistics) == 1 and any(len(one.runs) > 1 for one in folded.groups.values()):

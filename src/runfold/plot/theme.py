@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from runfold.labels import label_names
+from runfold.labels import Labels, label_names
 from runfold.text import escape
 
 if TYPE_CHECKING:
@@ -148,17 +148,17 @@ def show_name(name: str, size: int = LONGEST_NAME) -> str:
     return escape(name if len(name) <= size else f"{name[:head]}…{name[head + 1 - size :]}")
 
 
-def show_names(names: Sequence[str], size: int = LONGEST_NAME) -> list[str]:
-    """Names as distinct labels: whole, without their middle, or as `label_names` has them.
+def show_names(names: Sequence[str], size: int = LONGEST_NAME, drop_folder: bool = False) -> Labels:
+    """Names as distinct labels, as short as `label_names` can make them.
 
-    With 12 letters ["run-7-lr=0.1-x-1000", "run-7-lr=0.2-x-1000"]  ->
-    ["r…r=0.1-…00", "r…r=0.2-…00"]
+    Where names have so little in common that it cannot, they lose their middle, if
+    they stay distinct.
     """
-    shown = [show_name(name, size) for name in names]
-    if len(set(shown)) == len(set(names)):
-        return shown
-    labels = label_names(names, size, drop_folder=False).shown
-    return [labels[name] for name in names]
+    labels = label_names(names, size, drop_folder)
+    if len(labels.shown) > 1 and labels.width <= size:
+        return labels
+    cut = {name: show_name(name, size) for name in names}
+    return Labels("", cut) if len(set(cut.values())) == len(cut) else labels
 
 
 def shorten_numbers(values: Sequence[float]) -> list[str]:
