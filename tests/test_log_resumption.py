@@ -1,7 +1,13 @@
 """Where a resumed run goes on, with its batches and with the rest."""
 
+import json
+import os
+import re
+from datetime import datetime
+
 import pytest
 from batch_points import points, track
+from trainings import training
 
 import runfold as rf
 
@@ -98,3 +104,37 @@ def test_a_validation_first_leaves_it_to_the_next_batch_where_the_run_goes_on(tm
         run.batch({"loss": 7.0}, validation=True)
         run.batch({"loss": 9.0}, step=3)
     assert points(tmp_path)["batch/loss"] == [(1, 4.0), (2, 3.0), (3, 9.0)]
+
+
+@pytest.mark.fault(75)
+def test_a_run_that_is_still_running_is_resumed_with_a_warning(tmp_path):
+    folder = tmp_path / "run"
+    with training(folder) as process:
+        beat = json.loads((folder / ".runfold" / "heartbeat").read_text())
+        begun = f"{datetime.fromtimestamp(beat['started']):%Y-%m-%d %H:%M:%S}"
+        message = re.escape(f"process {process.pid} on {os.uname().nodename}, since {begun}")
+        with (
+            pytest.warns(RuntimeWarning, match=message) as told,
+            track(folder, resume=True) as run,
+        ):
+            run.log({"other": 1.0}, step=1)
+    assert [warning.filename for warning in told] == [__file__]
+    # What both have logged is kept apart.
+    assert points(folder) == {"loss": [(0, 1.0)], "other": [(1, 1.0)]}
+    # The other process is gone now, and so nothing is said.
+    with track(folder, resume=True):
+        pass
+
+
+def test_processes_of_one_job_resume_a_run_without_a_warning(tmp_path, monkeypatch):
+    with track(tmp_path):
+        pass
+    for name, value in {"RANK": "0", "WORLD_SIZE": "2", "LOCAL_RANK": "0"}.items():
+        monkeypatch.setenv(name, value)
+    for name, value in {"MASTER_ADDR": "localhost", "MASTER_PORT": "29500"}.items():
+        monkeypatch.setenv(name, value)
+    with track(tmp_path, resume=True, ranks="all") as first:
+        first.log({"loss": 1.0}, step=1)
+        monkeypatch.setenv("RANK", "1")
+        with track(tmp_path, resume=True, ranks="all") as second:
+            second.log({"loss": 1.0}, step=1)

@@ -177,12 +177,12 @@ def tell(tag: str | None, argument: str, fact: str) -> None:
     warn(f"{place}{argument} {fact}.")
 
 
-def warn(message: str) -> None:
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
     """Warn at the line of the program that called us, however deep the call is."""
     level, frame = 1, sys._getframe().f_back
     while frame is not None and frame.f_globals.get("__name__", "").startswith("runfold."):
         level, frame = level + 1, frame.f_back
-    warnings.warn(message, stacklevel=level + 1)
+    warnings.warn(message, category, stacklevel=level + 1)
 
 
 def refuse(tag: str | None, argument: str, value: Any, reason: str) -> str:

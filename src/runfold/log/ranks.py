@@ -92,6 +92,11 @@ class RankPolicy:
         """Whether rank zero probably logs to the same folder, so that a file can wait."""
         return self._job is not None and self._job.is_certain
 
+    @property
+    def began(self) -> float:
+        """The earliest start of a process of this job; infinity for a process without a job."""
+        return float("inf") if self._job is None else _STARTED - _SAME_START_SECONDS
+
     def announce(self) -> None:
         """Leave the mark in the folder, once, if this is rank zero of a job."""
         if self._is_announced or self._job is None or self._job.rank or self._is_for_all:

@@ -1,12 +1,17 @@
-"""Where a resumed run goes on: by the first step that it says, of its batches and of the rest."""
+"""Where a resumed run continues, by its first steps; and whether it is still running."""
 
 from __future__ import annotations
 
+import time
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from runfold.log.arrays import warn
+from runfold.log.aside import as_float, read_aside
 from runfold.log.batches import PREFIX as BATCH
 from runfold.log.batches import VALIDATION
+from runfold.log.status import ALIVE, HEARTBEAT, read_status
+from runfold.text import escape
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -58,3 +63,27 @@ class Resumption:
             )
             return False
         return True
+
+
+def warn_if_running(folder: str, since: float) -> None:
+    """Warn if the run in a folder is still running, and began before a time.
+
+    Processes of one job resume a run together, so one that began later is not reported.
+    """
+    beat = read_aside(folder, HEARTBEAT)
+    started = as_float(beat.get("started"))
+    if started is None or started >= since:
+        return
+    if read_status([beat], folder, time.time()).state not in ALIVE:
+        return
+    try:
+        begun = f"{datetime.fromtimestamp(started):%Y-%m-%d %H:%M:%S}"
+    except (ValueError, OverflowError, OSError):
+        begun = "an unknown time"
+    process, host = escape(str(beat.get("pid"))), escape(str(beat.get("host")))
+    warn(
+        f"The run in {escape(folder)} is still running: process {process} on {host}, since "
+        f"{begun}. This program resumes it all the same, and both write to it, each to its own "
+        "event file. To end the other first, use `runfold stop`.",
+        RuntimeWarning,
+    )

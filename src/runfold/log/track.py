@@ -31,7 +31,7 @@ from runfold.log.remote import (
     join_place,
     name_run,
 )
-from runfold.log.resumption import Resumption
+from runfold.log.resumption import Resumption, warn_if_running
 from runfold.log.status import Heart
 from runfold.log.summary import LOGDIR_VARIABLE, SummaryWriter, default_folder
 from runfold.log.system import PREFIX as SYSTEM
@@ -81,8 +81,9 @@ class Tracker(Batches):
             dataclass, a configuration of Hydra or pydantic; nested ones by dots.
         name: the run's folder below `logdir`.
         config: the whole configuration, of any of these kinds; also hparams.
-        resume: True goes on with the run in that folder; if the first step that is logged
-            now was logged there before, all from it on is void. Or that step.
+        resume: True continues the run in that folder; if the first step that is logged
+            now was logged there before, all from it on is void. Or that step. Warns if
+            the run is still running.
         code: whether to record the code.
         system: whether to log system metrics, or every how many seconds.
         output: whether to record standard output and error.
@@ -285,6 +286,8 @@ class Tracker(Batches):
         url = self._choose_url()
         if is_resumed and url is not None:
             fetch_earlier(self.folder, url)
+        if is_resumed and not self._is_guest:
+            warn_if_running(self.folder, self._policy.began)
         before = _next_steps(self.folder) if is_resumed else {}
         earlier = Resumption({tag: before[tag] for tag in before if not tag.startswith(_OWN)})
         self._next_step, self._batch_count = earlier.next_step, earlier.next_batch - 1
