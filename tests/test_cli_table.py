@@ -204,10 +204,10 @@ def test_a_file_is_written_by_its_suffix(logdir: Path, capsys: pytest.CaptureFix
     out = logdir.parent / "pictures.parquet"
     assert main(["table", str(logdir), "-o", str(out)]) == 0
     assert rf.read_table(out)["picture"][3].pil().size == (4, 2)
-    assert main(["table", str(logdir), "-o", str(logdir.parent / "other.csv")]) == 0
-    assert "Only a .parquet file holds pictures; here they are named: picture." in (
-        capsys.readouterr().err
-    )
+    named = "Only a .parquet file holds pictures; here they are named: picture."
+    for args in (["-o", str(logdir.parent / "other.csv")], ["--csv"], ["--markdown"]):
+        assert main(["table", str(logdir), *args]) == 0
+        assert capsys.readouterr().err.count(named) == 1
 
 
 @pytest.mark.parametrize(

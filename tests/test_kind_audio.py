@@ -12,7 +12,7 @@ from kind_values import new_form, tensor_value, written
 from tensorboard.compat.proto.summary_pb2 import Summary
 from torch.utils import tensorboard as torch_tensorboard
 
-from runfold.events.kinds.audio import Audio, Clip, decode_wave, locate
+from runfold.events.kinds.audio import Audio, Clip, decode_wave, locate, of_bytes
 from runfold.events.wire import NeedMore, grow
 
 SAMPLES = np.sin(np.arange(800) / 9).astype(np.float32)
@@ -146,3 +146,14 @@ def test_damaged_wav_files_give_samples_or_value_error(data):
         damaged[data.draw(st.integers(0, len(damaged) - 1))] = data.draw(st.integers(0, 255))
     with suppress(ValueError):
         decode_wave(bytes(damaged[: data.draw(st.integers(0, len(damaged)))]))
+
+
+def test_save_writes_the_clip_as_it_was_stored(tmp_path):
+    data = wav(np.arange(3, dtype=np.int16).tobytes())
+    clip = of_bytes(data)
+    clip.save(tmp_path / "a.WAV")
+    assert (tmp_path / "a.WAV").read_bytes() == data
+    with pytest.raises(ValueError, match=r"the clip is stored as \.wav and is not converted"):
+        clip.save(tmp_path / "a.mp3")
+    of_bytes(b"of no known format").save(tmp_path / "a.bin")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.WAV", "a.bin"]

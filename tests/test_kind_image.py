@@ -3,11 +3,14 @@
 import base64
 import io
 import struct
+import sys
+import types
 import zlib
 from contextlib import suppress
 
 import numpy as np
 import PIL.Image
+import PIL.ImageShow
 import pytest
 import tensorboardX
 from hypothesis import given
@@ -171,3 +174,75 @@ def test_damaged_images_never_raise(format, data):
     for _ in range(3):
         damaged[data.draw(st.integers(12, len(damaged) - 1))] = data.draw(st.integers(0, 255))
     Image(7, 5, lambda: bytes(damaged)).numpy()
+
+
+def image_of(data):
+    return Image(7, 5, lambda: data)
+
+
+@pytest.mark.parametrize("name", ["a.png", "A.PNG"])
+def test_save_writes_the_stored_bytes_where_the_suffix_is_theirs(tmp_path, name):
+    stored = encode() + b"trailing bytes that PIL would drop"
+    image_of(stored).save(tmp_path / name)
+    assert (tmp_path / name).read_bytes() == stored
+
+
+@pytest.mark.parametrize("suffix", ["jpg", "jpeg", "webp", "gif", "bmp", "tiff"])
+@pytest.mark.parametrize("mode", ["RGB", "RGBA", "P", "L"])
+def test_save_converts_to_the_format_of_the_suffix(tmp_path, suffix, mode):
+    out = io.BytesIO()
+    PIL.Image.fromarray(PIXELS).convert(mode).save(out, "png")
+    image_of(out.getvalue()).save(str(tmp_path / f"a.{suffix}"))
+    with PIL.Image.open(tmp_path / f"a.{suffix}") as saved:
+        kind = {"jpg": "JPEG"}.get(suffix, suffix.upper())
+        assert (saved.size, saved.format) == ((7, 5), kind)
+
+
+def test_save_hands_options_to_pil_and_overwrites(tmp_path):
+    for compress_level in (0, 9):
+        image_of(encode()).save(tmp_path / "a.png", compress_level=compress_level)
+        with PIL.Image.open(tmp_path / "a.png") as saved:
+            np.testing.assert_array_equal(np.asarray(saved), PIXELS)
+    assert (tmp_path / "a.png").read_bytes() != encode()
+
+
+@pytest.mark.parametrize(
+    ("data", "name", "message"),
+    [
+        (encode(), "a", "the suffix '' is not that of an image format"),
+        (encode(), "a.txt", r"the suffix '\.txt' is not that of an image format\. Use \.png"),
+        (b"no image", "a.jpg", "the image is in none of the formats png, jpeg"),
+        (encode()[:50], "a.jpg", "the png image cannot be decoded"),
+    ],
+)
+def test_save_of_what_cannot_be_saved_writes_nothing(tmp_path, data, name, message):
+    with pytest.raises(ValueError, match=message):
+        image_of(data).save(tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_show_uses_the_viewer_of_pil(monkeypatch):
+    shown = []
+
+    class Viewer(PIL.ImageShow.Viewer):
+        def show_image(self, image, **options):
+            shown.append(np.asarray(image))
+            return 1
+
+    monkeypatch.setattr(PIL.ImageShow, "_viewers", [])
+    PIL.ImageShow.register(Viewer())
+    image_of(encode()).show()
+    np.testing.assert_array_equal(shown, [PIXELS])
+    with pytest.raises(ValueError, match="none of the formats"):
+        image_of(b"no image").show()
+
+
+def test_show_in_a_notebook_displays_the_image(monkeypatch):
+    shown = []
+    shell = types.SimpleNamespace(kernel=object())
+    display = types.SimpleNamespace(display=shown.append)
+    notebook = types.SimpleNamespace(get_ipython=lambda: shell, display=display)
+    monkeypatch.setitem(sys.modules, "IPython", notebook)
+    image = image_of(encode())
+    image.show()
+    assert shown == [image]

@@ -243,6 +243,8 @@ def _show(table: Mapping[str, Cells], options: argparse.Namespace) -> None:
             for text in spell_table(_plain(table), suffix, options.escape_formulas):
                 # A file gets every byte; a terminal none that moves its cursor.
                 sys.stdout.write(text if width() is None else _visible(text))
+            if not options.output:
+                _note_pictures(table)
             return
     if not options.output:
         _print(table, is_chosen=options.columns is not None)
@@ -270,12 +272,17 @@ def _write(table: Mapping[str, Cells], options: argparse.Namespace) -> None:
             options.overwrite,
             escape_formulas=options.escape_formulas,
         )
-        named = [name for name, cells in table.items() if any(isinstance(c, Image) for c in cells)]
-        if named:
-            note(f"Only a .parquet file holds pictures; here they are named: {human_list(named)}.")
+        _note_pictures(table)
     shown = options.csv or options.json or options.markdown
     # What is printed is for a program, to which a path is noise.
     (note if shown else print)(escape(options.output))
+
+
+def _note_pictures(table: Mapping[str, Cells]) -> None:
+    """Say which columns have the name of a picture in the place of the picture."""
+    named = [name for name, cells in table.items() if any(isinstance(c, Image) for c in cells)]
+    if named:
+        note(f"Only a .parquet file holds pictures; here they are named: {human_list(named)}.")
 
 
 def _print(table: Mapping[str, Cells], is_chosen: bool) -> None:

@@ -19,13 +19,7 @@ if TYPE_CHECKING:
     from runfold.tables.table import Table
 
 KINDS = {"images": image.Image, "audio": audio.Audio}
-_SUFFIXES = {
-    "jpeg": ".jpg",
-    "audio/wav": ".wav",
-    "audio/ogg": ".ogg",
-    "audio/flac": ".flac",
-    "audio/mpeg": ".mp3",
-}
+_SUFFIXES = {"jpeg": ".jpg", **audio.SUFFIXES}
 
 
 class MediaFolder:

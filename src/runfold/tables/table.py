@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd  # noqa: TID253
 
+from runfold.text import human_list
+
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable
@@ -40,6 +42,10 @@ class Column(pd.Series):
         if not is_ours(self):
             raise AttributeError("__arrow_array__")
         return partial(hand_over, self)
+
+    def to_csv(self, *args: Any, **options: Any) -> str | None:  # type: ignore[override]
+        """Write CSV as a table does."""
+        return _write_csv(self.to_frame(), *args, **options)
 
 
 class Table(pd.DataFrame):
@@ -121,7 +127,29 @@ class Table(pd.DataFrame):
         table = self if index in (None, True) else self.reset_index(drop=True)
         return write_parquet(table._hand_over(), path, compression=compression, **options)
 
+    def to_csv(self, *args: Any, **options: Any) -> str | None:  # type: ignore[override]
+        """Write CSV, with the arguments of pandas. Arrays are written in full, as JSON.
+
+        A cell with a picture, a clip or a graph has a short description instead. A
+        warning names such columns: `to_parquet` and `runs.export` keep their content.
+        """
+        return _write_csv(self, *args, **options)
+
     def _repr_html_(self) -> str | None:
         from runfold.tables.thumbnails import show_html
 
         return show_html(self, pd.DataFrame._repr_html_)  # type: ignore[attr-defined]
+
+
+def _write_csv(table: pd.DataFrame, *args: Any, **options: Any) -> str | None:
+    from runfold.tables.delimited import describe_objects
+
+    plain, described = describe_objects(table)
+    if described:
+        warnings.warn(
+            f"CSV holds no pictures, clips or graphs, so it has a short description instead in "
+            f"{human_list(described)}. Use to_parquet or runs.export to keep them.",
+            stacklevel=3,
+        )
+    text: str | None = pd.DataFrame(plain).to_csv(*args, **options)
+    return text

@@ -1,6 +1,7 @@
 """Audio clips: found by position in the file, and decoded only when someone listens."""
 
 import io
+import os
 import struct
 import wave
 from base64 import b64encode
@@ -14,6 +15,12 @@ import numpy as np
 from runfold.events.kinds import value as stored
 from runfold.events.wire import BYTES, FIXED32, VARINT, Data, fields, span
 
+SUFFIXES = {
+    "audio/wav": ".wav",
+    "audio/ogg": ".ogg",
+    "audio/flac": ".flac",
+    "audio/mpeg": ".mp3",
+}
 # As far as a WAV file's format and data chunks usually start.
 WAV_HEAD = 44
 
@@ -154,6 +161,23 @@ class Audio:
         # A pickle holds the bytes: the file they lie in may be elsewhere when it is read.
         said = {name: getattr(self, name) for name in self.__slots__}
         return None, said | {"_load": partial(bytes, self.data)}
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the clip to a file, as it was stored. An existing file is overwritten.
+
+        Raises ValueError where the suffix names another format than the clip has.
+        """
+        data = self.data
+        name = os.fspath(path)
+        suffix = os.path.splitext(name)[1].lower()
+        expected = SUFFIXES.get(sniff(data) or "")
+        if expected is not None and suffix != expected:
+            raise ValueError(
+                f"{name!r}: the clip is stored as {expected} and is not converted. "
+                f"Use a name that ends in {expected}."
+            )
+        with open(path, "wb") as file:
+            file.write(data)
 
     def wave(self) -> tuple[int, np.ndarray]:
         """Give sample rate and samples of a PCM WAV clip, as (frames, channels).

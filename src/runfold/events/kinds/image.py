@@ -1,12 +1,14 @@
 """Images: found by position in the file, and decoded only when someone looks."""
 
 import io
+import os
+import sys
 from base64 import b64encode
 from collections.abc import Callable, Container
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -134,6 +136,35 @@ class Image:
             image = image.convert("RGBA" if "transparency" in image.info else "RGB")
         return np.asarray(image)
 
+    def save(self, path: "str | os.PathLike[str]", **options: Any) -> None:
+        """Write the image to a file, in the format that its suffix names, as PIL does.
+
+        The stored bytes are written as they are where they have that format.
+        Otherwise the image is converted, and `options` are those of PIL's `save`.
+        An existing file is overwritten. Raises ValueError for an unknown suffix and
+        for an image that cannot be decoded.
+        """
+        data = self.data
+        if options or suffix_format(path) != sniff(data):
+            data = _convert(data, suffix_format(path), options)
+        with open(path, "wb") as file:
+            file.write(data)
+
+    def show(self) -> None:
+        """Show the image: in a notebook below the cell, otherwise with PIL's viewer.
+
+        Raises ValueError for an image that cannot be decoded, except in a notebook,
+        which shows a placeholder.
+        """
+        notebook = sys.modules.get("IPython")
+        if notebook is not None and hasattr(notebook.get_ipython(), "kernel"):
+            notebook.display.display(self)
+            return
+        pil, problem = open_image(self.data)
+        if problem is not None:
+            raise ValueError(problem)
+        pil.show()
+
     def _repr_mimebundle_(
         self, include: Container[str] | None = None, exclude: Container[str] | None = None
     ) -> dict[str, str]:
@@ -185,6 +216,34 @@ def open_image(data: bytes) -> "tuple[PIL.Image.Image, str | None]":
     except Exception as error:
         return _placeholder(), f"the {kind} image cannot be decoded: {error}"
     return image, None
+
+
+def suffix_format(path: "str | os.PathLike[str]") -> str:
+    """Return the format that the suffix of a file name stands for, such as `jpeg` for `.JPG`.
+
+    Raises ValueError for one that PIL cannot write.
+    """
+    import PIL.Image
+
+    suffix = os.path.splitext(os.fspath(path))[1].lower()
+    name = PIL.Image.registered_extensions().get(suffix)
+    if name not in PIL.Image.SAVE:
+        raise ValueError(
+            f"{os.fspath(path)!r}: the suffix {suffix!r} is not that of an image format. "
+            f"Use {', '.join(f'.{one}' for one in MAGIC)}, or another one that PIL writes."
+        )
+    return name.lower()
+
+
+def _convert(data: bytes, kind: str, options: dict[str, Any]) -> bytes:
+    pil, problem = open_image(data)
+    if problem is not None:
+        raise ValueError(problem)
+    if kind == "jpeg" and pil.mode not in ("L", "RGB", "CMYK"):
+        pil = pil.convert("RGB")
+    out = io.BytesIO()
+    pil.save(out, kind, **options)
+    return out.getvalue()
 
 
 def _placeholder() -> "PIL.Image.Image":
