@@ -1,5 +1,6 @@
 """Logs with very many tags: what they cost to open, and what each view shows of them."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -7,9 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from cli_runs import START, write
+from serve_client import Client
 
 import runfold as rf
+from runfold.cli import main
 from runfold.core.encoder import EventBuffer
+from runfold.tables.columns import MOST_TAGS
 
 MANY = 100_000
 
@@ -86,3 +90,65 @@ def test_many_tags_grow_and_restart_as_few_do(tmp_path: Path) -> None:
         assert run[f"tag-{tags}"].values.tolist() == [9.0]
         counts.append((len(run) - tags, run.points - 2 * tags, run.hidden - tags))
     assert counts == [(1, 2, 0), (1, 2, 0)]
+
+
+# What views show
+
+
+@pytest.mark.fault(71)
+def test_ls_and_table_show_the_first_tags_and_say_so(
+    many: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["ls", str(many)]) == 0
+    shown = capsys.readouterr()
+    assert "100000 scalar" in shown.out
+    assert shown.err == "1 run, 100,000 points, 4.5 MB.\n"
+    assert main(["ls", "--tags", str(many)]) == 0
+    shown = capsys.readouterr()
+    assert len(shown.out.splitlines()) == 1 + MOST_TAGS
+    assert "Run '.' has 100,000 tags; these are the first 1,000. --json lists all." in shown.err
+    assert main(["table", str(many)]) == 0
+    shown = capsys.readouterr()
+    assert len(shown.out.splitlines()[0].split()) == 5 + MOST_TAGS
+    assert (
+        "There are 100,000 tags of scalars; the first 1,000 are shown. --last and --columns choose"
+        " others; --csv prints all."
+    ) in shown.err
+
+
+def test_tags_after_the_first_can_be_chosen(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    folder = str(write_tags(tmp_path, 1_100))
+    assert main(["table", folder, "--json", "--columns", "tag-1099"]) == 0
+    assert json.loads(capsys.readouterr().out) == [{"run": ".", "tag-1099": 1099.0}]
+    for choice in (["--columns", "tag-1099"], ["--last", "tag-1099"]):
+        assert main(["table", folder, "--sort", "tag-1098", *choice]) == 0
+        shown = capsys.readouterr()
+        assert "tag-1099" in shown.out
+        assert (shown.out.split()[-1], "first 1,000" in shown.err) == ("1099", False)
+    assert main(["table", folder, "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)[0]) == 6 + 1_100 - 1
+    assert main(["ls", folder, "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["runs"][0]["tags"]) == 1_100
+    assert len(rf.open(folder).table().columns) == 5 + 1_100
+
+
+@pytest.mark.fault(71)
+def test_the_server_lists_the_first_tags_and_says_how_many_there_are(many: Path) -> None:
+    client = Client(many)
+    tags = client.get("/api/tags")
+    assert [one["tag"] for one in tags["kinds"]["scalar"]] == [f"tag-{n}" for n in range(MOST_TAGS)]
+    assert tags["leftOut"] == {"scalar": MANY - MOST_TAGS}
+    assert client.get("/api/status")["kinds"] == {"scalar": MANY}
+    table = client.get("/api/table", stat="last")
+    assert [name for name in table.column_names if "tag-" in name] == [
+        f"tag-{number}" for number in range(MOST_TAGS)
+    ]
+    assert table["steps"].to_pylist() == [0]
+
+
+@pytest.mark.fault(71)
+def test_a_report_holds_the_first_tags_and_says_so(many: Path, tmp_path: Path) -> None:
+    output = tmp_path / "report.html"
+    assert main(["report", str(many), "-o", str(output)]) == 0
+    assert "99,000 more scalar tags are not in this report." in output.read_text()
+    assert output.stat().st_size < 10_000_000

@@ -18,7 +18,8 @@ def test_tags_of_every_kind_with_runs_and_steps(tmp_path):
                 {"tag": "lr", "runs": 1, "first": 0, "last": 0},
             ],
             "text": [{"tag": "note", "runs": 1, "first": 7, "last": 7}],
-        }
+        },
+        "leftOut": {},
     }
 
 

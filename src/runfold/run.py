@@ -211,9 +211,10 @@ def tags_of(logs: Iterable[RunLog]) -> dict[str, list[str]]:
 
     tags: dict[str, dict[str, None]] = {}
     for log in logs:
-        for tag, kinds in log.tag_kinds().items():
-            for kind in kinds:
-                tags.setdefault(kind, {})[tag] = None
+        if log.scalars:
+            tags.setdefault("scalar", {}).update(dict.fromkeys(log.scalars))
+        for kind, tag in log.payloads:
+            tags.setdefault(kind, {})[tag] = None
         for one in embeddings_of(log):
             tags.setdefault("embedding", {})[one.name] = None
     return {kind: list(names) for kind, names in tags.items()}

@@ -19,7 +19,7 @@ from runfold.cli.terminal import (
 )
 from runfold.cli.window import fit_columns
 from runfold.storage.address import mask_url
-from runfold.text import human_bytes, human_count, human_duration, human_list, human_span
+from runfold.text import escape, human_bytes, human_count, human_duration, human_list, human_span
 
 if TYPE_CHECKING:
     import argparse
@@ -58,17 +58,20 @@ def add_arguments(parser: Parser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print the list."""
     from runfold.pack.load import open_logdir
+    from runfold.tables.columns import MOST_TAGS
     from runfold.tables.listing import list_run
 
     logdir = open_logdir(*options.logdirs, restarts=options.restarts)
     logs = choose_logs(logdir, options.where)
     logdir.load(logs)
-    lines = [list_run(log) for log in logs]
+    most = None if options.json else MOST_TAGS
+    lines = [list_run(log, most) for log in logs]
     if options.json:
         print_json(_describe(logdir, lines))
         return 0
     if lines and options.tags:
         _print_tags(logdir, lines)
+        _tell_left_out(lines)
     elif lines:
         _print_runs(lines)
     _print_totals(logdir, lines, options)
@@ -154,6 +157,16 @@ def _print(ranks: Mapping[Column, int], rows: list[list[str]]) -> None:
         note(f"No room in this window for {human_list(left_out, 12)}. A wider window shows all.")
 
 
+def _tell_left_out(lines: list[RunLine]) -> None:
+    for line in lines:
+        if line.left_out:
+            every = sum(line.kinds.values())
+            note(
+                f"Run '{escape(line.run)}' has {human_count(every, 'tag')}; these are the first"
+                f" {human_count(len(line.tags))}. --json lists all."
+            )
+
+
 def _embeddings(logdir: Logdir, line: RunLine) -> list[str]:
     if line.projector_config is None:
         return []
@@ -184,7 +197,7 @@ def _kinds(line: RunLine) -> str:
 def _kinds_in_short(line: RunLine) -> str:
     """The first kind, and how many tags there are besides."""
     first, *others = [f"{count} {kind}" for kind, count in line.kinds.items()] or ["-"]
-    rest = len(line.tags) - next(iter(line.kinds.values()), 0)
+    rest = sum(line.kinds.values()) - next(iter(line.kinds.values()), 0)
     return f"{first} +{rest}" if others else first
 
 

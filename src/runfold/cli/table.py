@@ -24,7 +24,7 @@ from runfold.cli.terminal import (
 )
 from runfold.cli.window import fit_columns
 from runfold.events.kinds.image import Image
-from runfold.tables.columns import COUNTED, FIXED
+from runfold.tables.columns import COUNTED, FIXED, MOST_TAGS
 from runfold.text import escape, human_count, human_duration, human_list
 
 if TYPE_CHECKING:
@@ -190,6 +190,8 @@ def run(options: argparse.Namespace) -> int:
     logs = [logdir.logs[name] for name in chosen]
     logdir.load(logs)
     overview = Overview(logs, options.better, lambda: Overview(logdir.logs.values()))
+    is_whole = options.columns or options.csv or options.json or options.output
+    most = None if is_whole else MOST_TAGS
     table = tabulate(
         overview,
         {
@@ -200,8 +202,15 @@ def run(options: argparse.Namespace) -> int:
         columns=_split(options.columns),
         sort=_split(options.sort),
         reverse=options.reverse,
+        most=most,
     )
     _show(table, options)
+    count = len(overview.known.scalars)
+    if most is not None and not options.last and count > most:
+        note(
+            f"There are {human_count(count, 'tag')} of scalars; the first {human_count(most)} are"
+            " shown. --last and --columns choose others; --csv prints all."
+        )
     if options.output:
         _write(table, options)
     if len(logs) < len(logdir.logs):

@@ -72,7 +72,11 @@ async def make_report(app: Starlette, view: View) -> bytes:
     seen = Visit(recording, view, runs, table.schema, tags["kinds"], wanted)
     await visit(seen)
     status = json.loads((await recording.ask("/api/status"))[1])
-    kinds = {kind: len(known) for kind, known in tags["kinds"].items()}
+    kinds = {
+        kind: len(known) + tags["leftOut"].get(kind, 0) for kind, known in tags["kinds"].items()
+    }
+    for kind, count in tags["leftOut"].items():
+        seen.notes.append(f"{count:,} more {kind} tags are not in this report.")
     status |= {"runs": len(runs), "isLive": False, "kinds": kinds}
     await recording.keep("/api/table", STATS, ArrowResponse.media_type, encode_table(table))
     for path, answer in (

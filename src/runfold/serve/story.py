@@ -17,6 +17,7 @@ from runfold.serve.arrow import ArrowResponse, encode_table, number_array, text_
 from runfold.serve.problems import describe_problems
 from runfold.serve.request import Limit, read_query
 from runfold.serve.thin import Stack
+from runfold.tables.columns import MOST_TAGS
 from runfold.tables.difference import MISSING, Entry
 from runfold.tables.listing import list_run
 from runfold.tables.story import find_part, read_all, read_system
@@ -110,7 +111,7 @@ def describe_run(source: Source, name: str) -> dict[str, Any]:
         ],
         "marks": [dataclasses.asdict(one) for one in found.marks[:_MOST_MARKS]],
         **describe_problems(log.list_problems(), _MOST_PROBLEMS),
-        "tags": found.tags,
+        "tags": {kind: names[:MOST_TAGS] for kind, names in found.tags.items()},
         "hidden": line.hidden,
         "points": line.points,
         "steps": line.steps,

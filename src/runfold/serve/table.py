@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
@@ -14,7 +15,7 @@ from runfold.logdir.pause import pause_collector
 from runfold.serve.arrow import ArrowResponse, encode_table, number_array, text_array
 from runfold.serve.cache import remember
 from runfold.serve.request import Limit, read_query
-from runfold.tables.columns import Column, Naming
+from runfold.tables.columns import MOST_TAGS, Column, Naming
 from runfold.tables.forms import spell
 from runfold.text import utf8
 
@@ -68,7 +69,7 @@ def _tabulate(source: Source, asked: Asked) -> bytes:
     import pyarrow as pa
 
     overview = source.runs()._overview()
-    naming = Naming(overview.known)
+    naming = Naming(overview.known, most=MOST_TAGS)
     fields: dict[str, pa.Field] = {}
     arrays: list[pa.Array] = []
 
@@ -97,13 +98,17 @@ def _columns(
     for name in known.hparams:
         yield Column("hparam", name), {"kind": "hparam"}
     for stat in dict.fromkeys(statistics):
-        for tag in known.scalars:
-            if _is_own(tag) or (stat in ("best", "best_step") and not overview.knows_best(tag)):
+        for tag in _first(known.scalars):
+            if stat in ("best", "best_step") and not overview.knows_best(tag):
                 continue
             yield Column(stat, tag), {"kind": "statistic", "stat": stat}
-    for tag in known.texts:
-        if not _is_own(tag):
-            yield Column("text", tag), {"kind": "text"}
+    for tag in _first(known.texts):
+        yield Column("text", tag), {"kind": "text"}
+
+
+def _first(tags: Sequence[str]) -> list[str]:
+    """The first tags, without those of a tracked run's own."""
+    return list(islice((tag for tag in tags if not _is_own(tag)), MOST_TAGS))
 
 
 def _is_own(tag: str) -> bool:

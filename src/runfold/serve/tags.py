@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Any
 from starlette.routing import Route
 
 from runfold.serve.answer import JsonResponse
+from runfold.tables.columns import MOST_TAGS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
+    import numpy as np
+    from numpy.typing import NDArray
     from starlette.requests import Request
     from starlette.responses import Response
 
@@ -34,21 +37,27 @@ class _Tag:
 
 
 def list_tags(source: Source, runs: Iterable[str] | None = None) -> dict[str, Any]:
-    """Kinds with their tags in some runs, or all; any has it between the steps `first`, `last`."""
+    """Kinds with their tags in some runs, or all; any has it between the steps `first`, `last`.
+
+    Of each kind the first MOST_TAGS are listed; `leftOut` says how many others there are.
+    """
     found: dict[str, dict[str, _Tag]] = {}
+    others: dict[str, set[str]] = {}
+
+    def is_left_out(kind: str, tag: str) -> bool:
+        known = found.setdefault(kind, {})
+        if tag in known or len(known) < MOST_TAGS:
+            return False
+        others.setdefault(kind, set()).add(tag)
+        return True
+
     for log in source.logs(runs):
-        held = [("scalar", tag, series.steps) for tag, series in log.scalars.items()]
-        held += [
-            # A mesh is asked for by its name, and lies in a tag for each of its parts.
-            (kind, _mesh_name(log, payloads) if kind == "mesh" else tag, payloads.steps)
-            for (kind, tag), payloads in log.payloads.items()
-        ]
         counted = set()
-        for kind, tag, steps in held:
+        for kind, tag, steps in _held(log, is_left_out):
             if not len(steps):
                 continue
             low, high = int(steps.min()), int(steps.max())
-            known = found.setdefault(kind, {}).setdefault(tag, _Tag(0, low, high))
+            known = found[kind].setdefault(tag, _Tag(0, low, high))
             known.runs += (kind, tag) not in counted
             known.first, known.last = min(known.first, low), max(known.last, high)
             counted.add((kind, tag))
@@ -59,8 +68,24 @@ def list_tags(source: Source, runs: Iterable[str] | None = None) -> dict[str, An
                 for tag, one in named.items()
             ]
             for kind, named in found.items()
-        }
+            if named
+        },
+        "leftOut": {kind: len(names) for kind, names in others.items()},
     }
+
+
+def _held(
+    log: RunLog, is_left_out: Callable[[str, str], bool]
+) -> Iterator[tuple[str, str, NDArray[np.int64]]]:
+    """Yield the kind, the tag and the steps of what a run holds, but for what is left out."""
+    for tag in log.scalars:
+        if not is_left_out("scalar", tag):
+            yield "scalar", tag, log.scalars[tag].steps
+    for (kind, tag), payloads in log.payloads.items():
+        # A mesh is asked for by its name, and lies in a tag for each of its parts.
+        name = _mesh_name(log, payloads) if kind == "mesh" else tag
+        if not is_left_out(kind, name):
+            yield kind, name, payloads.steps
 
 
 def _mesh_name(log: RunLog, payloads: Payloads) -> str:

@@ -39,6 +39,8 @@ COUNTED = {
 STATISTICS = ("last", "first", "best", "best_step", "min", "max", "mean", "auc")
 AT = "at"
 SHORT = ("hparam", "last", "text", "image")
+# A log may have a million tags: a table that people look at shows the first ones.
+MOST_TAGS = 1000
 
 _RESERVED = {*FIXED, *COUNTED.values()}
 _AT = re.compile(r"at (-?[0-9]{1,19}) (.*)", re.DOTALL)
@@ -72,14 +74,14 @@ class Known:
     images: Sequence[str]
     counted: Sequence[str]
 
-    def every(self) -> list[Column]:
-        """Everything that has a short name, and all that every run has."""
+    def every(self, most: int | None = None) -> list[Column]:
+        """Everything that has a short name, and all that every run has; of tags the first."""
         return [
             *map(Column, FIXED),
             *(Column("hparam", name) for name in self.hparams),
-            *(Column("last", tag) for tag in self.scalars),
-            *(Column("text", tag) for tag in self.texts),
-            *(Column("image", tag) for tag in self.images),
+            *(Column("last", tag) for tag in self.scalars[:most]),
+            *(Column("text", tag) for tag in self.texts[:most]),
+            *(Column("image", tag) for tag in self.images[:most]),
             *(Column(COUNTED[kind]) for kind in self.counted),
         ]
 
@@ -89,14 +91,20 @@ class Naming:
 
     `whole` gives the names of the whole logdir where the runs are some of it: of a
     column that only others have there is one without values, rather than an error.
+    Tags after the first `most` of their kind go by their full names.
     """
 
-    def __init__(self, known: Known, whole: Callable[[], Known] | None = None) -> None:
+    def __init__(
+        self,
+        known: Known,
+        whole: Callable[[], Known] | None = None,
+        most: int | None = None,
+    ) -> None:
         self._known = known
         self._whole = whole
         self._columns: dict[str, Column] = {}
         self._names: dict[Column, str] = {}
-        for column in known.every():
+        for column in known.every(most):
             name = column.name
             is_short = column.what in SHORT and name and name not in _RESERVED
             if not is_short or name in self._columns or name.startswith(_FULL):
@@ -128,6 +136,8 @@ class Naming:
             return [column]
         if columns := self._find_full(want):
             return columns
+        if want in self._known.scalars:  # one after the first
+            return [Column("last", want)]
         columns = [shown[name] for name in match_glob(list(shown), want)]
         if not columns and self._whole is not None:
             return self._find_elsewhere(want, self._whole())

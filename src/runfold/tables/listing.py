@@ -10,10 +10,14 @@ from typing import TYPE_CHECKING
 from runfold.events.kinds import KINDS
 from runfold.labels import label_names
 from runfold.storage.address import show_url
+from runfold.tables.columns import MOST_TAGS
 from runfold.text import escape, human_bytes, human_count, human_duration, human_span
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
 
     from runfold.logdir.load import Logdir
     from runfold.logdir.log import RunLog
@@ -35,7 +39,10 @@ class TagLine:
 
 @dataclass(frozen=True, slots=True)
 class RunLine:
-    """One run: how much it holds, over which steps and how long, and what is wrong."""
+    """One run: how much it holds, over which steps and how long, and what is wrong.
+
+    `kinds` counts the tags of each kind; `tags` may be the first of them only.
+    """
 
     run: str
     path: str
@@ -46,37 +53,33 @@ class RunLine:
     points: int
     hidden: int
     steps: tuple[int, int] | None
+    kinds: dict[str, int]
     tags: list[TagLine]
     projector_config: str | None
     problems: int
 
     @property
-    def kinds(self) -> dict[str, int]:
-        """How many tags there are of each kind, scalars first."""
-        counts = dict.fromkeys(KINDS, 0)
-        for line in self.tags:
-            counts[line.kind] += 1
-        return {kind: count for kind, count in counts.items() if count}
+    def left_out(self) -> int:
+        """How many tags there are besides those in `tags`."""
+        return sum(self.kinds.values()) - len(self.tags)
 
 
-def list_run(log: RunLog) -> RunLine:
-    """The line of one run, which is read for it."""
-    entries: list[tuple[str, str, Series | Payloads]] = [
-        ("scalar", tag, series) for tag, series in log.scalars.items()
-    ]
-    entries += [(kind, tag, payloads) for (kind, tag), payloads in log.payloads.items()]
-    tags = [
-        TagLine(
-            tag,
-            kind,
-            len(entry),
-            int(entry.steps.min()) if len(entry) else 0,
-            int(entry.steps.max()) if len(entry) else 0,
-            entry.hidden,
-        )
-        for kind, tag, entry in entries
-    ]
-    shown = [line for line in tags if line.points]
+def list_run(log: RunLog, most: int | None = MOST_TAGS) -> RunLine:
+    """The line of one run, which is read for it, with at most this many of its tags."""
+    tags: list[TagLine] = []
+    kinds = dict.fromkeys(KINDS, 0)
+    points = hidden = 0
+    first, last = math.inf, -math.inf
+    for kind, tag, entry in _entries(log):
+        kinds[kind] += 1
+        count = len(entry)
+        points += count
+        hidden += entry.hidden
+        low, high = _step_range(entry.steps)
+        if count:
+            first, last = min(first, low), max(last, high)
+        if most is None or len(tags) < most:
+            tags.append(TagLine(tag, kind, count, low, high, entry.hidden))
     start, end = log.wall_time_range
     return RunLine(
         run=log.name,
@@ -85,15 +88,30 @@ def list_run(log: RunLog) -> RunLine:
         size=log.size,
         start=start,
         duration=end - start if not math.isnan(start) else math.nan,
-        points=sum(line.points for line in tags),
-        hidden=sum(line.hidden for line in tags),
-        steps=(min(one.first_step for one in shown), max(one.last_step for one in shown))
-        if shown
-        else None,
+        points=points,
+        hidden=hidden,
+        steps=(int(first), int(last)) if first <= last else None,
+        kinds={kind: count for kind, count in kinds.items() if count},
         tags=tags,
         projector_config=log.config,
         problems=len(log.list_problems()),
     )
+
+
+def _step_range(steps: NDArray[np.int64]) -> tuple[int, int]:
+    """The lowest and the highest step; 0 where there is none."""
+    if len(steps) < 2:  # at once: a million tags may have one point each
+        only = int(steps[0]) if len(steps) else 0
+        return only, only
+    return int(steps.min()), int(steps.max())
+
+
+def _entries(log: RunLog) -> Iterator[tuple[str, str, Series | Payloads]]:
+    """Yield the kind, the tag and the values of each tag of a run."""
+    for tag, series in log.scalars.items():
+        yield "scalar", tag, series
+    for (kind, tag), payloads in log.payloads.items():
+        yield kind, tag, payloads
 
 
 def describe_runs(logdir: Logdir, names: Sequence[str]) -> str:
@@ -128,16 +146,18 @@ def describe_run(log: RunLog) -> str:
     if not line.tags:
         return head
     table = align_rows(_tag_rows(line.tags))
-    more = f"\n... and {len(line.tags) - _SHOWN} more" if len(line.tags) > _SHOWN else ""
+    count = sum(line.kinds.values())
+    more = f"\n... and {count - _SHOWN} more" if count > _SHOWN else ""
     return f"{head}\n{table}{more}"
 
 
 def tags_html(log: RunLog) -> str:
     """The tags of one run as a table for a notebook."""
-    tags = list_run(log).tags
-    more = f" (the first {_SHOWN} of {len(tags):,} tags are shown)" if len(tags) > _SHOWN else ""
+    line = list_run(log)
+    count = sum(line.kinds.values())
+    more = f" (the first {_SHOWN} of {count:,} tags are shown)" if count > _SHOWN else ""
     caption = f"<caption>Run {html.escape(escape(log.name))}{more}</caption>"
-    return html_table(caption, _tag_rows(tags))
+    return html_table(caption, _tag_rows(line.tags))
 
 
 _SHOWN = 20
@@ -155,7 +175,7 @@ def _run_rows(logdir: Logdir, names: Sequence[str]) -> list[list[str]]:
     rows += [
         [
             labels[line.run],
-            human_count(len(line.tags)),
+            human_count(sum(line.kinds.values())),
             human_count(line.points),
             *cell,
             human_span(line.steps),

@@ -16,7 +16,7 @@ from runfold.events.kinds.text import text_of
 from runfold.log import story, system
 from runfold.log.status import RunStatus
 from runfold.select import match_glob
-from runfold.tables.columns import AT, COUNTED, Column, Known
+from runfold.tables.columns import AT, COUNTED, MOST_TAGS, Column, Known
 from runfold.tables.curves import Curves
 from runfold.tables.direction import LOWER, find_direction
 from runfold.tables.hparams import read_settings
@@ -78,7 +78,7 @@ class Overview:
         """The names of all hparams and tags."""
         return Known(
             list(dict.fromkeys(name for own in self.settings if own for name in own)),
-            list(self._series),
+            list(dict.fromkeys(tag for log in self.logs for tag in log.scalars)),
             list(self._stored["text"]),
             list(self._stored["image"]),
             [kind for kind in COUNTED if kind in self._counts],
@@ -101,6 +101,11 @@ class Overview:
     def statuses(self) -> list[RunStatus]:
         """How each run fares."""
         return [_read_status(log) for log in self.logs]
+
+    @cached_property
+    def _has_many_tags(self) -> bool:
+        """Whether a run has so many tags that their series are not all held at once."""
+        return any(len(log.scalars) > MOST_TAGS for log in self.logs)
 
     @cached_property
     def _series(self) -> dict[str, tuple[list[int], list[Series]]]:
@@ -227,6 +232,12 @@ class Overview:
         return next((way for glob, way in self._better.items() if match_glob([tag], glob)), None)
 
     def _curves_of(self, tag: str) -> Curves | None:
+        if self._has_many_tags:
+            found = [
+                (row, log.scalars[tag]) for row, log in enumerate(self.logs) if tag in log.scalars
+            ]
+            pairs = [(row, series) for row, series in found if series.steps.size]
+            return Curves(*map(list, zip(*pairs, strict=True))) if pairs else None
         if tag not in self._curves:
             rows, series = self._series.get(tag, ((), ()))
             if not rows:
@@ -249,12 +260,19 @@ class Overview:
         """The last step of each run; the seconds that the machine's load counts are none."""
         found = np.full(len(self), np.iinfo(np.int64).min)
         has_any = np.zeros(len(self), np.bool_)
-        for tag in self._series:
-            curves = None if tag.startswith(system.PREFIX) else self._curves_of(tag)
-            if curves is not None:
-                rows, steps = curves.last_step()
-                np.maximum.at(found, rows, steps)
-                has_any[rows] = True
+        if self._has_many_tags:
+            for number, log in enumerate(self.logs):
+                for tag, series in log.scalars.items():
+                    if series.steps.size and not tag.startswith(system.PREFIX):
+                        found[number] = max(int(found[number]), int(series.steps.max()))
+                        has_any[number] = True
+        else:
+            for tag in self._series:
+                curves = None if tag.startswith(system.PREFIX) else self._curves_of(tag)
+                if curves is not None:
+                    rows, steps = curves.last_step()
+                    np.maximum.at(found, rows, steps)
+                    has_any[rows] = True
         for row in np.flatnonzero(~has_any):
             others = [
                 int(payloads.steps.max())

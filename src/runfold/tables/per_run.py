@@ -39,14 +39,16 @@ def tabulate(
     columns: Names = None,
     sort: Names = None,
     reverse: bool = False,
+    most: int | None = None,
 ) -> dict[str, Cells]:
     """The columns of a table by their names, the rows sorted as asked.
 
     `statistics` says for each which tags are wanted: True for all but what a tracked
-    run tells of itself. Raises UnknownTag and UnknownColumn with the near ones.
+    run tells of itself, or for the first `most` of them. Raises UnknownTag and
+    UnknownColumn with the near ones.
     """
-    naming = Naming(overview.known, lambda: overview.whole.known)
-    shown = _arrange(overview, statistics, at, text, images)
+    naming = Naming(overview.known, lambda: overview.whole.known, most)
+    shown = _arrange(overview, statistics, at, text, images, most)
     if columns is not None:
         columns = [columns] if isinstance(columns, str) else list(columns)
         found = naming.find(columns, shown)
@@ -69,12 +71,13 @@ def _arrange(
     at: Steps | Mapping[str, Steps] | None,
     text: Wanted,
     images: Wanted,
+    most: int | None,
 ) -> list[Column]:
     """Every column that is asked for, but by its name."""
     shown = [Column(name) for name in FIXED[:-1]]
     shown += [Column("hparam", name) for name in overview.known.hparams]
     for what, wanted in statistics.items():
-        tags = _choose(overview, "scalars", wanted)
+        tags = _choose(overview, "scalars", wanted, most)
         if what == "best":
             tags = _with_direction(overview, tags, wanted)
         for tag in tags:
@@ -84,21 +87,21 @@ def _arrange(
     if at is not None:
         by_tag = at.items() if isinstance(at, Mapping) else [(True, at)]
         for wanted, steps in by_tag:
-            tags = _choose(overview, "scalars", wanted)
+            tags = _choose(overview, "scalars", wanted, most)
             every = steps if isinstance(steps, Iterable) else [steps]
             shown += [Column(AT, tag, operator.index(step)) for step in every for tag in tags]
-    shown += [Column("text", tag) for tag in _choose(overview, "texts", text)]
-    shown += [Column("image", tag) for tag in _choose(overview, "images", images)]
+    shown += [Column("text", tag) for tag in _choose(overview, "texts", text, most)]
+    shown += [Column("image", tag) for tag in _choose(overview, "images", images, most)]
     return shown + [Column(COUNTED[kind]) for kind in overview.known.counted]
 
 
-def _choose(overview: Overview, kind: Kind, wanted: Wanted) -> list[str]:
+def _choose(overview: Overview, kind: Kind, wanted: Wanted, most: int | None) -> list[str]:
     """The tags of a kind that are wanted; by name or glob also those that only other runs have."""
     if wanted is None or wanted is False:
         return []
     names = getattr(overview.known, kind)
     if wanted is True:
-        return [name for name in names if not name.startswith(_STORY)]
+        return [name for name in names if not name.startswith(_STORY)][:most]
     wanted = [wanted] if isinstance(wanted, str) else list(wanted)
     try:
         return select(names, wanted)

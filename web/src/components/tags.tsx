@@ -51,6 +51,17 @@ export function TagPicker({ tags, tag, pick }: PickerProps) {
   );
 }
 
+/** Says that the page lists the first tags only, and where the others are. */
+export function MoreTags({ leftOut }: { leftOut: number }) {
+  if (leftOut === 0) return null;
+  return (
+    <p className="hint">
+      {leftOut.toLocaleString("en")} more tags are not shown here. <code>runfold ls --json</code>{" "}
+      lists all, and <code>runfold show</code> draws any.
+    </p>
+  );
+}
+
 interface StateProps {
   found: Loaded<unknown>;
   what: string;

@@ -23,6 +23,8 @@ export interface TagInfo {
 
 export interface Tags {
   kinds: Record<string, TagInfo[]>;
+  /** How many more tags of a kind there are than are listed; not in older reports. */
+  leftOut?: Record<string, number>;
 }
 
 /** A cell of a table: a step may be a bigint, NaN and infinity are numbers. */

@@ -4,6 +4,7 @@ import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { Chart, type ChartSetting } from "../components/chart";
 import { ChartControls } from "../components/chart-controls";
 import { Empty, Failed, Waiting } from "../components/states";
+import { MoreTags } from "../components/tags";
 import { getJson } from "../data/api";
 import { useLoaded, usePaused } from "../data/loading";
 import { type Mark, useMarks } from "../data/marks";
@@ -44,6 +45,7 @@ export function CurvesView() {
         count={found.length}
         isMarked={marks.length > 0}
       />
+      <MoreTags leftOut={loaded.value.leftOut?.scalar ?? 0} />
       {!shown.length && <Empty>No run is chosen.</Empty>}
       {shown.length > 0 && <Charts {...{ view, change, tags, sections, setting }} />}
     </div>

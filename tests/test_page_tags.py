@@ -1,0 +1,23 @@
+"""More tags than the page lists: it says how many there are."""
+
+import pytest
+from logs import scalars, write
+from pages import serve_page
+from playwright.sync_api import expect
+
+TAGS, LISTED = 1_250, 1_000
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("tags")
+    write(folder / "a", *(scalars(f"tag-{number}", (0, 1.0)) for number in range(TAGS)))
+    with serve_page(folder, state=folder.parent) as served:
+        yield served
+
+
+@pytest.mark.fault(71)
+def test_tags_that_are_not_listed_are_counted(show):
+    page = show(tags="tag-12")
+    expect(page.get_by_role("main")).to_contain_text(f"{TAGS - LISTED} more tags are not shown")
+    expect(page.locator("section.chart")).to_have_count(11)
