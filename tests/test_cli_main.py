@@ -67,9 +67,9 @@ def test_version_is_the_package_s(capsys: pytest.CaptureFixture[str]) -> None:
             " See `runfold ls --help`.",
         ),
         (
-            ["check"],
-            "runfold check: the following arguments are required: LOGDIR."
-            " See `runfold check --help`.",
+            ["unpack"],
+            "runfold unpack: the following arguments are required: PACK."
+            " See `runfold unpack --help`.",
         ),
         (
             ["show", ".", "a", "b", "--step", "x"],

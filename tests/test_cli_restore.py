@@ -132,7 +132,7 @@ def test_what_is_no_commit_is_never_printed_as_one(tmp_path: Path, commit: objec
         (["a"], "a tells nothing of its code. `rf.track` and `runfold run` record it."),
         ([".", "b"], "No run 'b' in .. `runfold ls .` lists them."),
         ([".", "a", "b"], "One run is restored: give its folder, or a logdir and its name."),
-        (["b"], "No logdir 'b'."),
+        (["./b"], "No logdir './b'."),
     ],
 )
 def test_mistakes_are_one_line(args: list[str], message: str, tmp_path: Path) -> None:

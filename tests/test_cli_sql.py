@@ -129,7 +129,7 @@ def test_tables_are_listed_without_a_logdir(capsys: pytest.CaptureFixture[str]):
     [
         ([], "Give a logdir and a query"),
         (["{}"], "Give a logdir and a query"),
-        (["--file", "q.sql"], "Give the logdir"),
+        (["{}", "--logdir", "{}", "select 1"], "as an argument or with --logdir, not both"),
         (["{}/nowhere", "select 1"], "nowhere"),
         (["{}", "select x from runs"], "Line 1 of the query: There is no column 'x'"),
         (["{}", "delete from runs"], "DELETE is not answered"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -51,20 +50,3 @@ def name_action(argv: Sequence[str], actions: Sequence[str]) -> list[str]:
     if first and not first.startswith("-"):
         raise CommandError(not_one_of("The action", first, actions))
     return [actions[0], *argv]
-
-
-def add_logdir(parser: Parser) -> None:
-    """Add the option that says where experiments are."""
-    parser.add_argument(
-        "--logdir",
-        metavar="DIR",
-        help="The logdir. Default: the folder `runs` if there is one here, or else this folder.",
-    )
-
-
-def find_logdir(options: argparse.Namespace) -> str:
-    """The logdir that is meant."""
-    given: str | None = getattr(options, "logdir", None)
-    if given == "":
-        raise CommandError("--logdir is empty. Leave it out, or name a folder.")
-    return given or ("runs" if os.path.isdir("runs") else os.curdir)

@@ -7,6 +7,7 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from runfold.cli.logdirs import find_place
 from runfold.cli.terminal import (
     Column,
     CommandError,
@@ -70,6 +71,7 @@ def add_arguments(parser: Parser) -> None:
         action="store_true",
         help="Also what is the same in both, and what always differs. Default: off.",
     )
+    parser.add_logdir()
     parser.add_json()
     parser.add_restarts()
 
@@ -80,7 +82,8 @@ def run(options: argparse.Namespace) -> int:
 
     if len(options.runs) not in (2, 3):
         raise CommandError("Two runs are compared: give two folders, or a logdir and two names.")
-    *place, first, second = options.runs
+    place = find_place(options, options.runs, 2)
+    first, second = options.runs[-2:]
     a, log_a = open_run([*place, first], options.restarts)
     b, log_b = open_run([*place, second], options.restarts)
     found = compare_runs(log_a, log_b, (a, b))

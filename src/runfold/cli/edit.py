@@ -6,6 +6,7 @@ import argparse
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
+from runfold.cli.logdirs import only_logdir
 from runfold.cli.terminal import CommandError, note, print_json
 from runfold.text import escape, human_bytes, human_count
 
@@ -33,7 +34,7 @@ log, or output that exists.
 
 def add_arguments(parser: Parser) -> None:
     """Declare the options."""
-    parser.add_argument("logdir", metavar="LOGDIR", help="A logdir, or the folder of a run.")
+    parser.add_logdirs()
     add_places(parser)
     _add_list(parser, "--runs", "RUN", "Change only these runs: a name or a glob in quotes.", "all")
     _add_list(parser, "--tags", "TAG", "Change only these tags: a name or a glob in quotes.", "all")
@@ -181,7 +182,7 @@ def run(options: argparse.Namespace) -> int:
     if not (rules.has_tag_rules or rules.has_run_rules):
         raise CommandError("Nothing to change: give a rule, such as --delete-tags. See --help.")
     report = edit(
-        options.logdir,
+        only_logdir(options.logdirs),
         options.output,
         **chosen_places(options),
         **{one.name: getattr(rules, one.name) for one in dataclasses.fields(rules)},

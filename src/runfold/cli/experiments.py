@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from runfold.cli.actions import Action, add_actions, add_logdir, find_logdir
+from runfold.cli.actions import Action, add_actions
+from runfold.cli.logdirs import find_logdir
 from runfold.cli.terminal import Column, CommandError, note, print_json, print_table, show_names
 from runfold.storage.address import show_url
 from runfold.text import escape, human_count, human_list
@@ -44,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _add_list(parser: Parser) -> None:
-    add_logdir(parser)
+    parser.add_logdir()
     parser.add_argument("--all", "-a", action="store_true", help="Archived ones too. Default: off.")
     parser.add_argument(
         "--label", metavar="LABEL", help="Only those with this label. Default: all."
@@ -100,7 +101,7 @@ def _describe(one: Experiment) -> list[str]:
 
 def _add_one(parser: Parser) -> None:
     parser.add_argument("experiment", metavar="EXPERIMENT", help="An id, a name or its beginning.")
-    add_logdir(parser)
+    parser.add_logdir()
     parser.add_json()
 
 
@@ -141,7 +142,7 @@ def _add_some(parser: Parser) -> None:
     parser.add_argument(
         "experiments", nargs="+", metavar="EXPERIMENT", help="Ids, names or their beginnings."
     )
-    add_logdir(parser)
+    parser.add_logdir()
 
 
 def _add_archive(parser: Parser) -> None:
@@ -203,7 +204,7 @@ def _add_label(parser: Parser) -> None:
         metavar="LABEL",
         help="To take off. May be given again. Default: none.",
     )
-    add_logdir(parser)
+    parser.add_logdir()
 
 
 def _label(options: argparse.Namespace) -> int:
@@ -223,7 +224,7 @@ def _add_note(parser: Parser) -> None:
     parser.add_argument(
         "text", nargs="?", metavar="TEXT", help='The note; "" for none. Default: print it.'
     )
-    add_logdir(parser)
+    parser.add_logdir()
 
 
 def _note(options: argparse.Namespace) -> int:

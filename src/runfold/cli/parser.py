@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NoReturn, Protocol, cast
 
 import runfold
 from runfold.cli import COMMANDS
+from runfold.cli.logdirs import DEFAULT, find_logdirs
 from runfold.cli.terminal import note
 from runfold.storage.address import mask_url
 from runfold.text import did_you_mean
@@ -69,10 +70,20 @@ class Parser(argparse.ArgumentParser):
         """Add the paths to read."""
         self.add_argument(
             "logdirs",
-            nargs="+",
+            nargs="*",
             metavar="LOGDIR",
             help="A logdir, a run, an event file, a pack, a glob, or the URL of one, such as"
-            " s3://bucket/runs.",
+            f" s3://bucket/runs. {DEFAULT}",
+        )
+        self.add_logdir()
+
+    def add_logdir(self) -> None:
+        """Add --logdir, the other way to name the logdir."""
+        self.add_argument(
+            "--logdir",
+            action="append",
+            metavar="LOGDIR",
+            help=f"The logdir, instead of an argument. {DEFAULT}",
         )
 
     def add_restarts(self) -> None:
@@ -152,7 +163,10 @@ def parse(argv: Sequence[str]) -> tuple[Command, argparse.Namespace]:
         # An option may stand between a logdir and a query. What follows `--` is no option,
         # which the parser would forget on its second way.
         is_plain = actions or "--" in given
-        return command, (parser.parse_args if is_plain else parser.parse_intermixed_args)(given)
+        options = (parser.parse_args if is_plain else parser.parse_intermixed_args)(given)
+        if hasattr(options, "logdirs"):
+            options.logdirs = find_logdirs(options.logdirs, options)
+        return command, options
     top = _top()
     if not name.startswith("-"):
         note(f"No command '{name}'. {did_you_mean(name, COMMANDS)}".rstrip() + _SEE)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from runfold.cli.edit import add_places, chosen_places
+from runfold.cli.logdirs import only_logdir
 from runfold.cli.terminal import note, print_json
 from runfold.text import escape
 
@@ -33,7 +34,7 @@ exists.
 
 def add_arguments(parser: Parser) -> None:
     """Declare the options."""
-    parser.add_argument("logdir", metavar="LOGDIR", help="A logdir, or the folder of a run.")
+    parser.add_logdirs()
     add_places(parser)
     parser.add_json()
 
@@ -42,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
     """Repair, and say what was lost."""
     from runfold.edit import repair
 
-    report = repair(options.logdir, options.output, **chosen_places(options))
+    report = repair(only_logdir(options.logdirs), options.output, **chosen_places(options))
     if options.json:
         print_json(report)
     else:

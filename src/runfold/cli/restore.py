@@ -8,6 +8,7 @@ import shlex
 from typing import TYPE_CHECKING
 
 from runfold.cli.diff import is_commit, open_run
+from runfold.cli.logdirs import find_place
 from runfold.cli.terminal import CommandError, note
 from runfold.text import escape, human_list
 
@@ -46,6 +47,7 @@ def add_arguments(parser: Parser) -> None:
         metavar="RUN",
         help="The folder of a run; or a logdir and a run, as `runfold ls` names it.",
     )
+    parser.add_logdir()
     parser.add_argument(
         "-o", "--output", metavar="FILE", help="The patch. Default: the run's name and '.patch'."
     )
@@ -62,7 +64,7 @@ def run(options: argparse.Namespace) -> int:
 
     if len(options.run) > 2:
         raise CommandError("One run is restored: give its folder, or a logdir and its name.")
-    label, log = open_run(options.run)
+    label, log = open_run([*find_place(options, options.run, 1), options.run[-1]])
     code = read_code(log)
     for problem in log.late_problems:
         note(str(problem.in_run(label)))

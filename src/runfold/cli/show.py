@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from runfold.cli.choosing import choose_logs, none_fulfils
+from runfold.cli.logdirs import find_logdirs, only_logdir
 from runfold.cli.terminal import CommandError, as_typed, no_runs, note, tell_problems
 from runfold.errors import AmbiguousTag, UnknownRun, UnknownTag
 from runfold.storage.address import show_url
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from runfold.logdir.payloads import Payloads
     from runfold.tables.rows import Row
 
-USAGE = "runfold show [options] LOGDIR [RUN] TAG"
+USAGE = "runfold show [options] [LOGDIR] [RUN] TAG"
 
 HELP = """\
 Show the values of one tag in the terminal.
@@ -43,11 +44,13 @@ Exit status: 0, or 2 for a path, run, tag, kind or step that does not exist.
 def add_arguments(parser: Parser) -> None:
     """Declare the options."""
     parser.add_argument(
-        "logdir", metavar="LOGDIR", help="A logdir, a run, an event file or a glob."
+        "words",
+        nargs="+",
+        metavar="[LOGDIR] [RUN] TAG",
+        help="A logdir, a run, an event file or a glob, unless --logdir names it; the run, as"
+        " `runfold ls` names it; the tag.",
     )
-    parser.add_argument(
-        "names", nargs="+", metavar="[RUN] TAG", help="The run, as `runfold ls` names it; the tag."
-    )
+    parser.add_logdir()
     parser.add_argument("--step", type=int, metavar="N", help="Only this step. Default: as above.")
     parser.add_argument(
         "--kind",
@@ -84,18 +87,20 @@ def run(options: argparse.Namespace) -> int:
     from runfold.cli import views
     from runfold.pack.load import open_logdir
 
-    logdir = open_logdir(options.logdir, restarts=options.restarts)
+    count = 0 if options.logdir or len(options.words) == 1 else 1
+    path = only_logdir(find_logdirs(options.words[:count], options))
+    logdir = open_logdir(path, restarts=options.restarts)
     logs = {log.name: log for log in choose_logs(logdir, options.where)}
     if logdir.logs and not logs:
         raise CommandError(none_fulfils(logdir, options.where))
-    if part := logdir.explain_part(options.names[0]):
+    if part := logdir.explain_part(options.words[count]):
         raise UnknownRun(part)
-    log, name = find_run(logs, options.logdir, options.names)
+    log, name = find_run(logs, path, options.words[count:])
     tag = _tag_of(log, name)
     kind = find_kind(log, tag, options.kind)
     if options.csv and kind != "scalar":
         raise CommandError(f"--csv is for scalars; {kind} data comes with --json.")
-    tell_problems(logdir, [log], [options.logdir])
+    tell_problems(logdir, [log], [path])
     if kind == "scalar":
         if options.output:
             raise CommandError("-o saves images, audio and text; for scalars use --csv > FILE.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from runfold.cli.actions import find_logdir
+from runfold.cli.logdirs import default_logdir, find_logdir
 from runfold.cli.terminal import CommandError
 from runfold.errors import LogdirNotFound, UnknownExperiment
 from runfold.storage.address import is_url
@@ -38,7 +38,7 @@ def choose_sources(options: argparse.Namespace) -> Sources:
     if named and all(map(_is_place, named)):
         if options.trial_ids:
             raise CommandError("--trial-ids goes with --logdir, not with paths of experiments.")
-        places = [_place(text, find_logdir(options)) for text in named]
+        places = [_place(text, (options.logdir or [default_logdir()])[0]) for text in named]
         return Sources(tuple(dict.fromkeys(places)), where=where)
     logdir = find_logdir(options)
     if is_url(logdir) and not named and not options.trial_ids:

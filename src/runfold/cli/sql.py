@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import sys
 from typing import TYPE_CHECKING, Any
 
+from runfold.cli.logdirs import find_logdirs
 from runfold.cli.terminal import (
     Column,
     CommandError,
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from runfold.cli.parser import Parser
 
 USAGE = """\
-runfold sql [options] LOGDIR [LOGDIR ...] QUERY
+runfold sql [options] [LOGDIR ...] QUERY
        runfold sql --tables"""
 
 HELP = """\
@@ -62,6 +64,7 @@ def add_arguments(parser: Parser) -> None:
         metavar="LOGDIR QUERY",
         help="A logdir, a run, an event file or a glob, or several; then the query, '-' for stdin.",
     )
+    parser.add_logdir()
     parser.add_argument(
         "--file",
         metavar="FILE",
@@ -141,14 +144,14 @@ def _read_query(options: argparse.Namespace) -> tuple[list[str], str]:
     """The logdirs and the query."""
     words = options.words
     if options.file is not None:
-        if not words:
-            raise CommandError("Give the logdir that the query is about.")
         with open(options.file, encoding="utf-8") as file:
-            return words, _decode(file.read, options.file)
-    if len(words) < 2:
+            return find_logdirs(words, options), _decode(file.read, options.file)
+    is_path = len(words) == 1 and not options.logdir and os.path.lexists(words[0])
+    if not words or is_path:
         example = 'runfold sql runs/ "select * from runs"'
         raise CommandError(f"Give a logdir and a query, as in `{example}`.")
-    *paths, query = words
+    *given, query = words
+    paths = find_logdirs(given, options)
     return paths, _decode(sys.stdin.read, "stdin") if query == "-" else query
 
 

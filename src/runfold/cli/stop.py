@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from runfold.cli.actions import add_logdir, find_logdir
+from runfold.cli.logdirs import find_logdir
 from runfold.cli.terminal import CommandError, note, print_json
 from runfold.errors import LogdirNotFound, RunfoldError, UnknownTrial
 from runfold.storage.address import is_url, mask_url
@@ -52,7 +52,7 @@ def add_arguments(parser: Parser) -> None:
         metavar="RUN",
         help="A run's name, the beginning of its name, its id as a trial, or its folder.",
     )
-    add_logdir(parser)
+    parser.add_logdir()
     parser.add_argument(
         "--reason", default="", metavar="TEXT", help="Why, for the run's log. Default: none."
     )

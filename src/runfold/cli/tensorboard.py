@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from runfold.cli.actions import Action, add_actions, add_logdir
+from runfold.cli.actions import Action, add_actions
 from runfold.cli.instances import add_list, open_store, print_list
 from runfold.cli.terminal import CommandError, note, print_json
 from runfold.serve.tensorboards.lines import LEVELS, is_chosen
@@ -76,7 +76,7 @@ def _add_start(parser: Parser) -> None:
         help="Only these trials, by id or name, also of several experiments. Default: all.",
     )
     parser.add_where()
-    add_logdir(parser)
+    parser.add_logdir()
     _add_no_browser(parser)
     parser.add_argument(
         "--detach", "-d", action="store_true", help="Print the id at once. Default: off."

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from runfold.cli.actions import add_logdir, find_logdir
 from runfold.cli.experiments import print_trials
+from runfold.cli.logdirs import find_logdir
 from runfold.cli.terminal import print_json
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ Exit status: 0, or 2 for an experiment or a path that is not there.
 def add_arguments(parser: Parser) -> None:
     """Declare the options."""
     parser.add_argument("experiment", metavar="EXPERIMENT", help="An id, a name or its beginning.")
-    add_logdir(parser)
+    parser.add_logdir()
     parser.add_json()
 
 

@@ -1,0 +1,78 @@
+"""The logdir of a command: an argument, `--logdir`, or by default `runs` or this folder."""
+
+from pathlib import Path
+
+import pytest
+from cli_runs import losses, write
+
+from runfold.cli import main
+
+RUNS = "Reading the folder runs. Name another with --logdir.\n"
+HERE = "Reading this folder, which has no folder runs. Name another with --logdir.\n"
+
+# Commands that print the same whichever way the logdir is named; {} is where it goes.
+COMMANDS = [
+    ["ls", "{}"],
+    ["check", "{}"],
+    ["table", "{}", "--csv"],
+    ["show", "{}", "a", "train/loss", "--csv"],
+    ["show", "{}", "train/loss", "--csv"],
+    ["sql", "{}", "select run from runs", "--csv"],
+    ["reduce", "{}", "-o", "out.csv", "-f"],
+    ["compare", "{}", "--tag", "train/loss", "--json"],
+    ["plot", "{}", "--tag", "train/loss"],
+    ["diff", "{}", "a", "a", "--json"],
+    ["export", "{}", "-o", "out.csv", "-f"],
+    ["edit", "{}", "--every", "2", "--dry-run"],
+    ["repair", "{}", "--dry-run"],
+    ["pack", "{}", "-o", "out.parquet", "-f"],
+    ["report", "{}", "-o", "out.html", "-f"],
+]
+
+
+def run(words: list[str], place: list[str], capsys: pytest.CaptureFixture[str]) -> tuple:
+    argv = [part for word in words for part in (place if word == "{}" else [word])]
+    return main(argv), *capsys.readouterr()
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+@pytest.mark.parametrize("name", ["runs", "."])
+def test_the_logdir_is_an_argument_an_option_or_the_default(
+    words: list[str],
+    name: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    write(tmp_path / name / "a", losses(1.0, 2.0, 3.0))
+    monkeypatch.chdir(tmp_path)
+    status, out, notes = run(words, [name], capsys)
+    assert status == 0, notes
+    assert run(words, ["--logdir", name], capsys) == (status, out, notes)
+    if words[0] == "diff" and name == ".":
+        return  # here the folder a is the run itself
+    if words[:3] == ["show", "{}", "a"]:
+        return  # without a logdir, two words are a logdir and a tag
+    assert run(words, [], capsys) == (status, out, (RUNS if name == "runs" else HERE) + notes)
+
+
+@pytest.mark.parametrize("words", [["ls", "{}"], ["edit", "{}", "--every", "2", "-o", "new"]])
+def test_an_argument_and_the_option_at_once_are_refused(
+    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    both = [str(tmp_path), "--logdir", str(tmp_path)]
+    message = "Give the logdir as an argument or with --logdir, not both.\n"
+    assert run(words, both, capsys) == (2, "", message)
+
+
+def test_an_empty_option_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["ls", "--logdir", ""]) == 2
+    message = "--logdir is empty. Leave it out, or name a folder.\n"
+    assert capsys.readouterr() == ("", message)
+
+
+def test_several_logdirs_are_refused_where_one_is_edited(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["repair", str(tmp_path), str(tmp_path), "--dry-run"]) == 2
+    assert capsys.readouterr() == ("", "This command takes one logdir.\n")
