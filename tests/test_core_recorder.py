@@ -14,7 +14,7 @@ class Recording(Recorder):
     def __init__(self) -> None:
         self.handed_on: list[tuple[object, ...]] = []
         self.woken = 0
-        self.is_ready = True
+        self._is_ready = True
 
     def _record(self, *call: object) -> None:
         self.handed_on.append(call)
@@ -38,7 +38,7 @@ def records(buffer: EventBuffer) -> int:
 def test_a_plain_number_is_encoded_as_the_encoder_does():
     recorder, expected = Recording(), EventBuffer()
     recorder.add_scalar("loss", 0.5, 7)
-    taken = bytes(recorder.take())
+    taken = bytes(recorder._take())
     wall_time = taken[13:21]
     expected.scalar("loss", 0.5, 7, memoryview(wall_time).cast("d")[0])
     assert taken == bytes(expected)
@@ -71,22 +71,22 @@ def test_anything_else_is_handed_on_whole(call):
     forms = {(True,): "tensor", (False, True): "double", (True, True): "double_tensor"}
     assert form == forms.get(call[4:], "simple")
     assert (name, description) == ("Loss" if len(call) == 7 else "", "")
-    assert len(recorder.take()) == 0
+    assert len(recorder._take()) == 0
 
 
 def test_nothing_takes_the_short_way_while_the_recorder_is_not_ready():
     recorder = Recording()
-    recorder.is_ready = False
+    recorder._is_ready = False
     recorder.add_scalar("loss", 0.5, 7)
     recorder.log({"loss": 0.5}, 7)
     assert len(recorder.handed_on) == 2
-    assert len(recorder.take()) == 0
+    assert len(recorder._take()) == 0
 
 
 def test_several_numbers_are_encoded_or_handed_on_together():
     recorder = Recording()
     recorder.log({"a": 0.5, "b": 1.5}, 3)
-    taken = recorder.take()
+    taken = recorder._take()
     assert records(taken) == 2
     taken.clear()
     for mixed in ({"a": 0.5, "b": 1}, {"a": float("nan")}, {"a": 0.5, 1: 0.5}):
@@ -95,46 +95,46 @@ def test_several_numbers_are_encoded_or_handed_on_together():
     recorder.log({"a": 0.5}, 2**64)
     recorder.log([("a", 0.5)], 3)
     assert len(recorder.handed_on) == 6
-    assert len(recorder.take()) == 0
+    assert len(recorder._take()) == 0
 
 
 def test_what_is_taken_is_no_longer_added_to():
     recorder = Recording()
     recorder.add_scalar("loss", 0.5, 1)
-    first = recorder.take()
+    first = recorder._take()
     recorder.add_scalar("loss", 0.5, 2)
     assert records(first) == 1
     first.clear()
-    assert records(recorder.take()) == 1
+    assert records(recorder._take()) == 1
 
 
 def test_what_was_taken_and_not_cleared_comes_first_again():
     recorder = Recording()
     recorder.add_scalar("loss", 0.5, 1)
-    first = bytes(recorder.take())
+    first = bytes(recorder._take())
     recorder.add_scalar("loss", 0.5, 2)
-    again = recorder.take()
+    again = recorder._take()
     assert bytes(again) == first
     again.clear()
-    assert records(recorder.take()) == 1
+    assert records(recorder._take()) == 1
 
 
 def test_the_writer_is_woken_once_and_again_only_when_nobody_comes():
     recorder = Recording()
-    recorder.limit = 1000
+    recorder._limit = 1000
     while not recorder.woken:
         recorder.add_scalar("loss", 0.5, 1)
-    assert len(recorder.events) > 1000
+    assert len(recorder._events) > 1000
     for _ in range(10):
         recorder.add_scalar("loss", 0.5, 1)
     assert recorder.woken == 1
-    while len(recorder.events) <= 16 * 1000:
+    while len(recorder._events) <= 16 * 1000:
         recorder.add_scalar("loss", 0.5, 1)
     assert recorder.woken == 2
-    recorder.take().clear()
+    recorder._take().clear()
     while recorder.woken == 2:
         recorder.add_scalar("loss", 0.5, 1)
-    assert len(recorder.events) > 1000
+    assert len(recorder._events) > 1000
 
 
 def test_the_largest_step_is_known():
@@ -156,13 +156,13 @@ def test_threads_add_and_take_without_losing_an_event():
     for thread in threads:
         thread.start()
     while any(thread.is_alive() for thread in threads):
-        events = recorder.take()
+        events = recorder._take()
         taken += records(events)
         events.clear()
     for thread in threads:
         thread.join()
     for _ in range(2):
-        events = recorder.take()
+        events = recorder._take()
         taken += records(events)
         events.clear()
     assert taken == 6000

@@ -138,7 +138,7 @@ def test_sigterm_while_an_event_is_added_waits_for_nobody(tmp_path):
     code = """
         has_lock = threading.Event()
         def hold_lock():
-            with writer.lock:
+            with writer._lock:
                 has_lock.set()
                 with writer._gate: pass
         def announce():

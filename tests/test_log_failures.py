@@ -111,7 +111,7 @@ def test_a_deleted_folder_is_told_at_the_next_call_and_on_close(tmp_path):
     writer = EventWriter(folder)
     shutil.rmtree(folder)
     writer.add_scalar("loss", 1.0, 1)
-    writer.drain()
+    writer._drain()
     with pytest.raises(FileNotFoundError, match="event file was deleted"):
         writer.add_scalar("loss", 1.0, 2)
     with pytest.raises(FileNotFoundError, match="event file was deleted"):
@@ -125,7 +125,7 @@ def test_with_warnings_only_training_goes_on_in_a_new_file(tmp_path):
     shutil.rmtree(folder)
     writer.add_scalar("loss", 1.0, 1)
     with pytest.warns(UserWarning, match="event file was deleted"):
-        writer.drain()
+        writer._drain()
     writer.add_scalar("loss", 1.0, 2)
     writer.close()
     assert list(logged(folder)) == [2]
@@ -136,14 +136,14 @@ def test_a_failure_that_is_raised_often_holds_no_frames_of_the_times_before(tmp_
     folder = tmp_path / "run"
     writer = EventWriter(folder)
     shutil.rmtree(folder)
-    writer.drain()
+    writer._drain()
     depths = []
     for _ in range(3):
         with pytest.raises(FileNotFoundError) as caught:
             writer.add_scalar("loss", 1.0, 1)
         depths.append(len(caught.traceback))
     assert len(set(depths)) == 1
-    writer.end()
+    writer._end()
 
 
 @pytest.mark.fault(61)

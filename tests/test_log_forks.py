@@ -145,7 +145,7 @@ def test_a_fork_waits_for_a_first_call_in_another_thread(tmp_path):
         begun, forking = threading.Event(), threading.Event()
         class Slow(EventWriter):
             def _open(self):
-                with self.lock:
+                with self._lock:
                     begun.set()
                     forking.wait()
                     super()._open()

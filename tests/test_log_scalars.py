@@ -73,7 +73,7 @@ def test_a_series_takes_lists_and_tensors_and_the_time_of_the_call(tmp_path):
 def test_a_dict_is_logged_below_a_tag_or_as_it_is(tmp_path):
     with Numbers(tmp_path) as writer:
         writer.add_scalar_dict({"a": 1.0, "b": 2}, 3, tag="main", walltime=5.0)
-        writer.add_scalar_dict({"a": np.nextafter(np.float32(1), 2)}, 4, walltime=6.0)
+        writer.add_scalar_dict({"a": np.nextafter(np.float32(1), 2)}, global_step=4, walltime=6.0)
         writer.add_scalar_dict({}, 5)
     expected = [("main/a", 3, 5.0, 1.0), ("main/b", 3, 5.0, 2.0), ("a", 4, 6.0, 1 + 2**-23)]
     assert scalars(tmp_path) == expected

@@ -126,3 +126,39 @@ def test_a_graph_of_onnx_needs_one_of_its_names(tmp_path):
         pytest.raises(TypeError, match="path of an ONNX"),
     ):
         writer.add_onnx_graph()
+
+
+# What Runfold's writer has beyond the public names of the two peers.
+OWN = {
+    *("add_scalar_dict", "add_scalar_series", "add_value", "log", "clean_tags", "folder"),
+    *("is_closed", "is_silent", "last_step", "path", "skipped"),
+}
+
+
+def test_dir_lists_what_users_call(tmp_path):
+    writers = [make(str(tmp_path / name)) for name, make in PEERS.items()]
+    known = {name for writer in writers for name in dir(writer)}
+    with rf.SummaryWriter(tmp_path / "ours") as writer:
+        ours = {name for name in dir(writer) if not name.startswith("_")}
+    for each in writers:
+        each.close()
+    assert ours - known == OWN
+    with rf.track(tmp_path / "run", code=False, system=False) as run:
+        more = {name for name in dir(run) if not name.startswith("_")} - ours
+    assert more == {
+        *("batch", "batch_count", "batches", "fail", "mark", "save", "should_stop", "storage"),
+    }
+
+
+def test_a_subclass_may_use_common_names(tmp_path):
+    def taken(*_):
+        raise AssertionError("this is the subclass's own")
+
+    names = ("put", "end", "finish", "drain", "take", "events", "lock", "limit", "is_ready")
+    kind = type("Mine", (rf.SummaryWriter,), dict.fromkeys(names, taken))
+    with kind(tmp_path) as writer:
+        writer.add_scalar("loss", 1.0, 1)
+        writer.add_text("note", "text", 1)
+        writer.flush()
+        writer.add_hparams({"lr": 0.1}, {"accuracy": 1.0})
+    assert rf.open(tmp_path)["."]["loss"].values.tolist() == [1.0]

@@ -59,8 +59,8 @@ class Counted(EventWriter):
         self.calls = calls
         self.is_enough = threading.Event()
 
-    def put(self, kind, *arguments):
-        super().put(kind, *arguments)
+    def _put(self, kind, *arguments):
+        super()._put(kind, *arguments)
         self.calls -= arguments[0] == "system/process/memory_mb"
         if self.calls < 0:  # the last whole sample is logged before another begins
             self.is_enough.set()

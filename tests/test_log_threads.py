@@ -13,7 +13,7 @@ from runfold.log.writer import EventWriter
 
 def test_threads_may_log_at_once(tmp_path):
     with EventWriter(tmp_path) as writer:
-        writer.limit = 1000  # so that the writing thread has to come often
+        writer._limit = 1000  # so that the writing thread has to come often
 
         def log(name: str) -> None:
             for step in range(5000):
@@ -35,7 +35,7 @@ def test_no_event_is_lost_or_refused_while_others_are_written(tmp_path):
 
     def write_all_the_time() -> None:
         while not is_over.is_set():
-            writer.drain()
+            writer._drain()
 
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
@@ -83,7 +83,7 @@ def test_a_warning_that_is_an_error_does_not_end_the_writing_for_others(tmp_path
         assert told.wait(60)
         writer.add_scalar("loss", 1.0, 1)
         flusher.flusher.wake()
-        while len(writer.events): pass
+        while len(writer._events): pass
         gone.add_scalar("loss", 1.0, 2)
         gone.flush()
         writer.flush()

@@ -4,12 +4,12 @@ from typing import Any
 from runfold.core.encoder import EventBuffer
 
 class Recorder:
-    is_ready: bool
-    limit: int
+    _is_ready: bool
+    _limit: int
     last_step: int
     @property
-    def events(self) -> EventBuffer: ...
-    def take(self) -> EventBuffer: ...
+    def _events(self) -> EventBuffer: ...
+    def _take(self) -> EventBuffer: ...
     def add_scalar(
         self,
         tag: str,

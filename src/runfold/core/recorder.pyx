@@ -31,32 +31,32 @@ cdef class Recorder:
 
     What is plain is encoded here, in about a tenth of a microsecond: a float under
     a str at an int. All else goes to `_record`, which a subclass has, and which may
-    raise. It is asked as well while `is_ready` is false: when the writer is closed
+    raise. It is asked as well while `_is_ready` is false: when the writer is closed
     or in trouble, and in the child of a fork. `_wake` is called when more than
-    `limit` bytes wait. `last_step` is the largest step that a number was logged at.
+    `_limit` bytes wait. `last_step` is the largest step that a number was logged at.
 
     Calls from several threads follow one another, and no event is lost.
     """
 
     cdef EventBuffer buffer
     cdef EventBuffer spare
-    cdef public bint is_ready
-    cdef public size_t limit
+    cdef public bint _is_ready
+    cdef public size_t _limit
     cdef public int64_t last_step
     cdef bint is_woken
 
     def __cinit__(self, *args, **kwargs):
         self.buffer = EventBuffer()
         self.spare = EventBuffer()
-        self.limit = 1 << 20
+        self._limit = 1 << 20
 
     @property
-    def events(self):
-        """The buffer to add other events to. It is another one after each `take`."""
+    def _events(self):
+        """The buffer to add other events to. It is another one after each `_take`."""
         return self.buffer
 
     @cython.critical_section
-    def take(self):
+    def _take(self):
         """Events in their order, for one writer at a time to write and to clear.
 
         All so far; or, where those of the last call were not cleared because an
@@ -96,7 +96,7 @@ cdef class Recorder:
         cdef int64_t step
         cdef int is_huge
         if (
-            self.is_ready and walltime is None and PyFloat_CheckExact(scalar_value)
+            self._is_ready and walltime is None and PyFloat_CheckExact(scalar_value)
             and PyLong_CheckExact(global_step) and PyUnicode_CheckExact(tag)
             and new_style is False and double_precision is False
             and display_name == "" and summary_description == ""
@@ -132,7 +132,7 @@ cdef class Recorder:
         if PyLong_CheckExact(step):
             index = PyLong_AsLongLongAndOverflow(step, &is_huge)
         if (
-            not self.is_ready or type(values) is not dict or is_huge
+            not self._is_ready or type(values) is not dict or is_huge
             or not PyLong_CheckExact(step) or walltime is not None
         ):
             self._record_many(values, step, walltime)
@@ -156,8 +156,8 @@ cdef class Recorder:
         self.buffer.put_simple(tag, value, step, wall_time)
         if step > self.last_step:
             self.last_step = step
-        if self.buffer.size > self.limit and (
-            not self.is_woken or self.buffer.size > 16 * self.limit
+        if self.buffer.size > self._limit and (
+            not self.is_woken or self.buffer.size > 16 * self._limit
         ):
             self.is_woken = True  # once is enough, unless nobody comes
             self._wake()

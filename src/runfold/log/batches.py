@@ -36,10 +36,10 @@ class Batches(SummaryWriter):
         self._batch_tags: tuple[dict[Any, str], dict[Any, str]] = ({}, {})
         super().__init__(*args, **kwargs)
 
-    def begin_anew(self) -> None:
+    def _begin_anew(self) -> None:
         """Forget the parent's file: the child of a fork."""
         self._counting = threading.Lock()
-        super().begin_anew()
+        super()._begin_anew()
 
     @property
     def batch_count(self) -> int:
@@ -82,7 +82,7 @@ class Batches(SummaryWriter):
         is neither logged nor counted; otherwise only that value is left out.
         """
         now = time.perf_counter()
-        if not self.is_ready and not self._is_heard():
+        if not self._is_ready and not self._is_heard():
             return
         named = self._name(metrics, validation)
         samples = None if size is None else _read_size(size)

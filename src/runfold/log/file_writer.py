@@ -59,7 +59,7 @@ class FileWriter:
         if self._writer._is_heard():
             step, at = self._writer._step(global_step, None), self._writer._time(walltime)
             self._writer.last_step = max(self._writer.last_step, step)
-            self._writer.put("field", _SUMMARY, summary.SerializeToString(), step, at)
+            self._writer._put("field", _SUMMARY, summary.SerializeToString(), step, at)
 
     @guarded
     def add_graph(self, graph_profile: Any, walltime: float | None = None) -> None:
@@ -68,14 +68,14 @@ class FileWriter:
         self.add_onnx_graph(graph, walltime)
         if self._writer._is_heard():
             at = self._writer._time(walltime)
-            self._writer.put("run_metadata", METADATA_TAG, metadata.SerializeToString(), 0, at)
+            self._writer._put("run_metadata", METADATA_TAG, metadata.SerializeToString(), 0, at)
 
     @guarded
     def add_onnx_graph(self, graph: Any, walltime: float | None = None) -> None:
         """Write a `GraphDef`."""
         if self._writer._is_heard():
             at = self._writer._time(walltime)
-            self._writer.put("graph", graph.SerializeToString(), at)
+            self._writer._put("graph", graph.SerializeToString(), at)
 
     add_openvino_graph = add_onnx_graph
 
@@ -122,4 +122,4 @@ class EventFileWriter(FileWriter):
         """Write an `Event` as it is."""
         if self._writer._is_heard():
             self._writer.last_step = max(self._writer.last_step, event.step)
-            self._writer.put("event", event.SerializeToString())
+            self._writer._put("event", event.SerializeToString())

@@ -88,11 +88,11 @@ class Flusher:
 
     def drain_all(self) -> None:
         """Write all that waits, so that writers that were forgotten are held no longer."""
-        self._ask_each(lambda writer: writer.drain())
+        self._ask_each(lambda writer: writer._drain())
 
     def close_all(self) -> None:
         """Write all that waits, and end the writers, without raising: nobody is there to see it."""
-        self._ask_each(lambda writer: writer.end())
+        self._ask_each(lambda writer: writer._end())
 
     def _ask_each(self, ask: Callable[[EventWriter], object]) -> None:
         for writer in list(self.writers):
@@ -112,12 +112,12 @@ last_calls: set[Callable[[], object]] = set()
 
 def flush_on_sigterm(number: int, frame: Any) -> None:
     """Write all that waits, then let the signal do what it does."""
-    if any(writer.is_busy_here() for writer in flusher.writers):
+    if any(writer._is_busy_here() for writer in flusher.writers):
         # It came in the middle of a call that holds a lock, which has to end first.
         flusher.deadly_signal = number
         return
     for writer in list(flusher.writers):
-        writer.drain()
+        writer._drain()
     for call in list(last_calls):
         call()
     # Then end as the process would have ended without us, so that its status says so.
@@ -152,13 +152,13 @@ def _before_fork() -> None:
     # No other thread may be in the middle of a write or of the first call of a lazy
     # writer, or the child would see it half done, and its lock held for ever.
     for writer in known:
-        writer.lock.acquire()
+        writer._lock.acquire()
         _forking.append(writer)
 
 
 def _after_fork_in_parent() -> None:
     while _forking:
-        _forking.pop().lock.release()
+        _forking.pop()._lock.release()
     _fork_lock.release()
 
 
@@ -166,7 +166,7 @@ def _after_fork_in_child() -> None:
     global flusher, _fork_lock
     _fork_lock, flusher = threading.RLock(), Flusher()
     while _forking:
-        _forking.pop().begin_anew()
+        _forking.pop()._begin_anew()
 
 
 def _close_with_worker() -> None:

@@ -118,7 +118,7 @@ class Media(EventWriter):
             pixels = as_picture(img_tensor, name, dataformats=dataformats)
             both = encode_boxes(name, pixels, box_tensor, rescale, labels, scores, colors, masks)
             # In one event, so that neither exists without the other.
-            self.put("summary", both, self._step(global_step, name), self._time(walltime, name))
+            self._put("summary", both, self._step(global_step, name), self._time(walltime, name))
 
     @guarded
     def add_figure(

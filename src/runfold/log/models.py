@@ -75,7 +75,7 @@ class Models(EventWriter):
         numbers = {tag: value for tag, value in metrics.items() if value is not None}
         # Not by the method of a tracker: a trial's step does not say where a run is resumed.
         step = self._default_step if at is None else Points._step(self, at, None)
-        with self.lock:
+        with self._lock:
             trials = self._trials = self._trials or self._make_trials()
             if not label and not trials.own.is_begun:
                 trials.adopt(read_earlier(self.folder, self._paths))
@@ -114,8 +114,8 @@ class Models(EventWriter):
         if self._is_heard():
             graph_def, metadata = graph.trace(model, input_to_model, verbose, use_strict_trace)
             now = self._time(None)
-            self.put("graph", graph_def, now)
-            self.put("run_metadata", graph.METADATA_TAG, metadata, 0, now)
+            self._put("graph", graph_def, now)
+            self._put("run_metadata", graph.METADATA_TAG, metadata, 0, now)
 
     @guarded
     def add_onnx_graph(
@@ -135,7 +135,7 @@ class Models(EventWriter):
             raise TypeError("add_onnx_graph needs the path of an ONNX file")
         if self._is_heard():
             graph_def, now = graph.read_onnx(file), self._time(None)
-            self.put("graph", graph_def, now)
+            self._put("graph", graph_def, now)
 
     @guarded
     def add_openvino_graph(self, xmlname: str | os.PathLike[str]) -> None:
@@ -144,7 +144,7 @@ class Models(EventWriter):
 
         if self._is_heard():
             graph_def, now = graph.read_openvino(xmlname), self._time(None)
-            self.put("graph", graph_def, now)
+            self._put("graph", graph_def, now)
 
     @guarded
     def add_embedding(
@@ -178,7 +178,7 @@ class Models(EventWriter):
         if not isinstance(step, str) or step.strip().isdecimal():
             step = self._step(step, name)
         try:
-            with self.lock:
+            with self._lock:
                 embedding.write_files(
                     self.folder, name, step, mat, metadata, metadata_header, label_img
                 )
@@ -214,7 +214,7 @@ class Models(EventWriter):
         if self._is_heard():
             name = as_tag(tag)
             parts = mesh.encode(name, vertices, colors, faces, config_dict)
-            self.put("summary", parts, self._step(global_step, name), self._time(walltime, name))
+            self._put("summary", parts, self._step(global_step, name), self._time(walltime, name))
 
     def __exit__(self, *raised: object) -> None:
         error = raised[1] if len(raised) > 1 else None
@@ -231,12 +231,12 @@ class Models(EventWriter):
         finally:
             self._ended_by = None  # it holds all frames that it went through
 
-    def finish(self) -> None:
+    def _finish(self) -> None:
         """Add how the session ended, if there is one."""
-        super().finish()
+        super()._finish()
         if self._trials is not None:
             for message in self._trials.end(self._raised()):
-                self.put("value", message, 0, self._time(None))
+                self._put("value", message, 0, self._time(None))
 
     def _open(self) -> None:
         super()._open()
@@ -251,7 +251,7 @@ class Models(EventWriter):
         step: int | None,
     ) -> None:
         """Write hparams and metrics to the folder of a trial. Raises OSError."""
-        with self.lock:
+        with self._lock:
             messages = trial.add(settings)
             at = trial.take_step(step) if metrics else 0
         if not messages and not metrics:
@@ -259,7 +259,7 @@ class Models(EventWriter):
         try:
             with self._make_trial_writer(trial.folder) as writer:
                 if messages and self._purged_from is not None:
-                    writer.put("session_start", self._purged_from, self._time(None))
+                    writer._put("session_start", self._purged_from, self._time(None))
                 for message in messages:
                     writer.add_value("", message, 0)
                 for tag, number in metrics.items():

@@ -19,7 +19,7 @@ OnError = Literal["raise", "warn"]
 class Points(Recorder):
     """The slow path of a Recorder: checks each point, and refuses bad ones by their tag.
 
-    A subclass has `put`, `_is_heard` and `_survive`.
+    A subclass has `_put`, `_is_heard` and `_survive`.
     """
 
     _on_error: OnError | None = "raise"
@@ -35,7 +35,7 @@ class Points(Recorder):
         self._default_step: int | None = None
         self._default_walltime: float | None = None
 
-    def put(self, kind: str, *arguments: Any) -> None:
+    def _put(self, kind: str, *arguments: Any) -> None:
         """Add to the events by one of the methods of EventBuffer."""
         raise NotImplementedError
 
@@ -100,10 +100,10 @@ class Points(Recorder):
             message = values.scalar(
                 tag, number, form, display_name=display_name, description=description
             )
-            self.put("value", message, index, at)
+            self._put("value", message, index, at)
         else:
             kind = "scalar" if form == "simple" else f"scalar_{form}"
-            self.put(kind, tag, number, index, at)
+            self._put(kind, tag, number, index, at)
 
     @guarded
     def _record_many(self, many: Any, step: Any, walltime: Any) -> None:

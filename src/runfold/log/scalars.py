@@ -61,14 +61,14 @@ class Scalars(EventWriter):
             numbers[tag] = as_number(value, tag, "tag_scalar_dict") if is_checked else value
         self.log(numbers, self._step(global_step, name), walltime)
         if new and name:
-            with self.lock:
+            with self._lock:
                 self._charts.draw(name, new)
 
     @guarded
     def add_scalar_dict(
         self,
         values: Mapping[str, Any],
-        step: Any = None,
+        global_step: Any = None,
         tag: str = "",
         walltime: float | None = None,
     ) -> None:
@@ -76,7 +76,7 @@ class Scalars(EventWriter):
 
         Without a tag they are logged as `key`, and drawn on no common chart.
         """
-        self.add_scalars(tag, values, step, walltime)
+        self.add_scalars(tag, values, global_step, walltime)
 
     @guarded
     def add_scalar_series(
@@ -114,7 +114,7 @@ class Scalars(EventWriter):
             self._step(int(index.min()), name)
             self.last_step = max(self.last_step, int(index.max()))
         form = "double" if double_precision else "simple"
-        self.put("scalars", name, index, times, numbers, form)
+        self._put("scalars", name, index, times, numbers, form)
 
     @guarded
     def add_custom_scalars(self, layout: Mapping[str, Mapping[str, Any]]) -> None:
@@ -127,7 +127,7 @@ class Scalars(EventWriter):
         """
         if self._is_heard():
             charts = read_layout(layout)
-            with self.lock:
+            with self._lock:
                 self._charts.add(charts)
 
     @guarded
@@ -189,33 +189,33 @@ class Scalars(EventWriter):
         finally:
             self._set_defaults(*before)
 
-    def drain(self) -> None:
+    def _drain(self) -> None:
         """Hand all that waits to the system, with the charts that came since the last time.
 
         So a program that logs a thousand main tags at its first step writes one
         layout, and not a thousand.
         """
-        with self.lock:
+        with self._lock:
             if self._charts.is_new and self._stream is not None and not self.is_closed:
                 message = encode.layout(self._charts.take())
                 # No restart marker hides what stands at step 0, but one that voids all.
-                self.put("value", message, 0, self._time(None))
-            super().drain()
+                self._put("value", message, 0, self._time(None))
+            super()._drain()
 
     @guarded
     def _add_chart(self, kind: str, tags: Any, category: str, title: str) -> None:
         if self._is_heard():
             charts = read_layout({category: {title: [kind, tags]}}, "tags")
-            with self.lock:
+            with self._lock:
                 self._charts.add(charts)
 
     def _choose_way(self) -> None:
         super()._choose_way()
         # Only the slow path cleans tags.
-        self.is_ready = self.is_ready and not self.clean_tags
+        self._is_ready = self._is_ready and not self.clean_tags
 
     def _set_defaults(self, step: int | None, walltime: float | None) -> None:
-        with self.lock:
+        with self._lock:
             self._default_step, self._default_walltime = step, walltime
             self._choose_way()
 

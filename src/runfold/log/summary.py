@@ -203,9 +203,9 @@ class SummaryWriter(Numbers, Media, Models):
     def scalar_dict(self, value: Any) -> None:
         pass
 
-    def end(self) -> None:
+    def _end(self) -> None:
         """Close without raising."""
-        super().end()
+        super()._end()
         if self._remote is not None:
             self._remote.close()
 
@@ -217,7 +217,7 @@ class SummaryWriter(Numbers, Media, Models):
             remote.close_later()
 
     def _open(self) -> None:
-        with self.lock:
+        with self._lock:
             if self._stream is None:  # or another thread was faster
                 if self._remote is not None:
                     self._move(self._remote.prepare())
@@ -225,7 +225,7 @@ class SummaryWriter(Numbers, Media, Models):
                 self._start_upload()
         purge_step, self.purge_step = self.purge_step, None
         if purge_step is not None:
-            self.put("session_start", purge_step, self._time(None))
+            self._put("session_start", purge_step, self._time(None))
         hparams, self._hparams_given = self._hparams_given, None
         if hparams is not None:
             self.add_hparams(hparams, run_name=os.curdir)

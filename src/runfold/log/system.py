@@ -85,7 +85,7 @@ class SystemMonitor:
         now = time.time()
         for tag, value in readings.items():
             # Not by `log`: these steps are no steps of the training.
-            self._writer.put("scalar", PREFIX + tag, value, step, now)
+            self._writer._put("scalar", PREFIX + tag, value, step, now)
 
 
 def _find_sources(folder: str) -> dict[str, Source]:

@@ -222,13 +222,13 @@ class Tracker(Batches):
         """
         if self._is_heard():
             message = story.encode_story(story.MARK, mask_output(str(text)))
-            self.put("value", message, self._metric_step(step), self._time(None))
+            self._put("value", message, self._metric_step(step), self._time(None))
 
-    def end(self) -> None:
+    def _end(self) -> None:
         """Close without raising."""
         if self._heart is not None:
             self._heart.stop(self._raised())
-        super().end()
+        super()._end()
         if self._uploads is not None:
             self._uploads.close()
 
@@ -247,7 +247,7 @@ class Tracker(Batches):
             self._on_stop(request)
 
     def _open(self) -> None:
-        with self.lock:
+        with self._lock:
             if self._stream is not None:  # another thread was faster
                 return
             if self._policy.defer(self.folder):
@@ -360,10 +360,10 @@ class Tracker(Batches):
     def _choose_way(self) -> None:
         super()._choose_way()
         # The first number of a resumed run is looked at: it says where the run goes on.
-        self.is_ready = self.is_ready and self._resumption is None
+        self._is_ready = self._is_ready and self._resumption is None
 
     def _void_from(self, step: int) -> None:
-        self.put("session_start", step, self._time(None))
+        self._put("session_start", step, self._time(None))
 
     def _step(self, step: Any, tag: str | None) -> int:
         index = super()._step(step, tag)

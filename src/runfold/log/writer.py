@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _MOST_WAITING = 64 << 20
 # What a copy of a writer in another process must not share.
 _OF_THIS_PROCESS = (
-    "lock",
+    "_lock",
     "_gate",
     "_stream",
     "_feed",
@@ -92,7 +92,7 @@ class EventWriter(Points):
         super().__init__()
         # Who writes holds the first, and who adds or takes events the second, so that
         # nobody who logs waits for the disk.
-        self.lock = threading.RLock()
+        self._lock = threading.RLock()
         self._gate = threading.RLock()
         self.folder = os.fspath(folder)
         self.flush_secs = flush_secs
@@ -132,9 +132,9 @@ class EventWriter(Points):
     ) -> None:
         """Add one serialised `Summary.Value`, such as the functions of `events.values` make."""
         if self._is_heard():
-            self.put("value", message, self._step(step, tag), self._time(walltime, tag))
+            self._put("value", message, self._step(step, tag), self._time(walltime, tag))
 
-    def put(self, kind: str, *arguments: Any) -> None:
+    def _put(self, kind: str, *arguments: Any) -> None:
         """Add to the events by one of the methods of EventBuffer, while nobody takes them away."""
         with self._gate:
             self._adding_thread = threading.get_ident()
@@ -144,13 +144,13 @@ class EventWriter(Points):
                     shared.flusher.busy.add(self)
                     self._choose_way()
                     self._policy.announce()
-                getattr(self.events, kind)(*arguments)
-                waiting = len(self.events)
+                getattr(self._events, kind)(*arguments)
+                waiting = len(self._events)
             finally:
                 self._adding_thread = 0
         if shared.flusher.is_over:
-            self.drain()
-        elif waiting > self.limit:
+            self._drain()
+        elif waiting > self._limit:
             self._wake()
         shared.end_if_signalled()
 
@@ -163,9 +163,9 @@ class EventWriter(Points):
         if self.is_closed:
             return
         if self._failure is not None:
-            self.drain()  # or an old error would be raised though there is room again
+            self._drain()  # or an old error would be raised though there is room again
         if self._is_heard():
-            self.drain()
+            self._drain()
             if self._feed is not None:
                 sync.wake()
             self._raise_failure()
@@ -187,7 +187,7 @@ class EventWriter(Points):
     def __setstate__(self, state: dict[str, Any]) -> None:
         for name, value in state.items():
             setattr(self, name, value)
-        self.lock, self._gate = threading.RLock(), threading.RLock()
+        self._lock, self._gate = threading.RLock(), threading.RLock()
         self._failure, self._draining_thread, self._adding_thread = None, 0, 0
         shared.known.add(self)
 
@@ -199,40 +199,40 @@ class EventWriter(Points):
 
     def __del__(self) -> None:
         if self._stream is not None and not self.is_closed:
-            self.end()
+            self._end()
 
     def close(self) -> None:
         """Write the rest and close the file. Raises what went wrong if on_error="raise"."""
         if not self.is_closed:
-            self.end()
+            self._end()
             if self._feed is not None:
                 sync.settle()
             self._raise_failure()
 
-    def end(self) -> None:
+    def _end(self) -> None:
         """Close without raising."""
         lost = 0
-        with self.lock:
+        with self._lock:
             if self._stream is not None and not self.is_closed:
-                self.finish()
-                self.drain()
-                lost = len(self.events) + self._stream.waiting
+                self._finish()
+                self._drain()
+                lost = len(self._events) + self._stream.waiting
                 self._stream.close()
                 if self._feed is not None:
                     self._feed.end()
             self.is_closed = True
-            self.is_ready = False
+            self._is_ready = False
             shared.flusher.writers.discard(self)
             shared.flusher.busy.discard(self)
         if lost and self._on_error != "raise":
             warn(f"{self._failure}. {lost:,} bytes of events are not in the file.")
 
-    def finish(self) -> None:
+    def _finish(self) -> None:
         """Add what comes last in the file; a subclass may have something to say."""
 
-    def drain(self) -> None:
+    def _drain(self) -> None:
         """Hand all that waits to the system; what goes wrong is kept for the next call."""
-        with self.lock:
+        with self._lock:
             if self._stream is None or self.is_closed:
                 return
             self._draining_thread = threading.get_ident()
@@ -241,9 +241,9 @@ class EventWriter(Points):
                 # Twice where an interrupt left the first ones between here and the file.
                 for _ in range(2):
                     with self._gate:
-                        events = self.take()
+                        events = self._take()
                     self._stream.write(events)
-                    if not len(self.events):
+                    if not len(self._events):
                         break
             except OSError as error:
                 self._fail(error)
@@ -257,11 +257,11 @@ class EventWriter(Points):
 
     def _measure(self) -> int:
         """Hand all that waits to the system, and return the size of the event file."""
-        with self.lock:
-            self.drain()
+        with self._lock:
+            self._drain()
             return 0 if self.path is None else os.path.getsize(self.path)
 
-    def is_busy_here(self) -> bool:
+    def _is_busy_here(self) -> bool:
         """Whether this very thread adds events or writes them, as a signal handler may find it."""
         here = threading.get_ident()
         return here in (self._draining_thread, self._adding_thread)
@@ -279,20 +279,20 @@ class EventWriter(Points):
             self._stream = new
             self._note_path()
 
-    def begin_anew(self) -> None:
+    def _begin_anew(self) -> None:
         """Forget the parent's file and what it has not written yet: the child of a fork."""
-        self.lock, self._gate = threading.RLock(), threading.RLock()
-        self.is_ready = False
+        self._lock, self._gate = threading.RLock(), threading.RLock()
+        self._is_ready = False
         if self.is_closed:
             return
         if self._stream is not None:
             self._stream.close()
             self._stream = None
-        self.take().clear()
-        self.take().clear()
+        self._take().clear()
+        self._take().clear()
 
     def _open(self) -> None:
-        with self.lock:
+        with self._lock:
             if self._stream is None:  # or another thread was faster
                 self._stream = self._make_stream()
                 self._note_path()
@@ -327,8 +327,8 @@ class EventWriter(Points):
     def _rest(self) -> None:
         """Let the writer go, if nobody else holds it; the next call comes the long way."""
         with self._gate:
-            self.is_ready = False  # first, or a number might slip in behind the next line
-            if not len(self.events):
+            self._is_ready = False  # first, or a number might slip in behind the next line
+            if not len(self._events):
                 shared.flusher.busy.discard(self)
             self._choose_way()
 
@@ -346,7 +346,7 @@ class EventWriter(Points):
 
     def _choose_way(self) -> None:
         """Let numbers take the short way where nothing asks for a look at each of them."""
-        self.is_ready = (
+        self._is_ready = (
             self._stream is not None
             and not self.is_closed
             and self._failure is None
@@ -376,7 +376,7 @@ class EventWriter(Points):
                 f"The run in {escape(self.folder)} is closed. Nothing was logged by this call. "
                 "Log before close(), or begin another run."
             )
-        with self.lock:
+        with self._lock:
             if self.is_closed:  # or another thread was faster
                 self._stream = None
                 self.is_closed = False
@@ -405,19 +405,19 @@ class EventWriter(Points):
             error = OSError(error.errno, os.strerror(error.errno or 0), self._stream.path)
         is_new, self._failure = self._failure is None, error
         # The next call has to come the slow way, and so learns of it.
-        self.is_ready = False
+        self._is_ready = False
         if isinstance(error, FileNotFoundError) and self._on_error != "raise":
             self._begin_again()
-        if len(self.events) > _MOST_WAITING:
-            self.events.clear()
+        if len(self._events) > _MOST_WAITING:
+            self._events.clear()
         if is_new and self._on_error != "raise":
             # Last, as the program may make it an error.
             warn(f"{error}. Events are kept in memory, and the write will be retried.")
 
     def _wake(self) -> None:
         """Called by the recorder when much waits."""
-        if len(self.events) > 16 * self.limit:
-            self.drain()  # the thread does not keep up
+        if len(self._events) > 16 * self._limit:
+            self._drain()  # the thread does not keep up
         else:
             shared.flusher.wake()
 
