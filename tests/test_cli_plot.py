@@ -215,6 +215,19 @@ def test_runs_that_do_not_fit_together_are_drawn_on_the_first_try(
     assert main(["reduce", str(tmp_path), "-o", str(tmp_path / "out.csv")]) == 2
 
 
+def test_runs_without_the_tag_of_the_axis_are_named_with_the_option(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(tmp_path / "a", seed(1.0, 2.0, tags=("loss", "samples")))
+    write(tmp_path / "b", seed(1.0, 2.0, tags=("loss",)))
+    _, err = plot(capsys, tmp_path, "--x", "samples")
+    assert "1 run without tag 'samples': b (--no-lax-tags refuses that)" in err
+    assert (
+        "nothing was folded"
+        in plot(capsys, tmp_path, "--x", "samples", "--no-lax-tags", status=2)[1]
+    )
+
+
 def test_single_runs_are_drawn_under_their_names(
     logdir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

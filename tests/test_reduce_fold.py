@@ -374,3 +374,13 @@ def test_auto_leaves_equal_steps_alone_and_takes_bins_where_they_are_too_many(
         "in tag loss: aligned by means over 10 bins (align=, --align)."
     )
     assert log(tmp_path).reduce("mean", align="auto", bins=4).align == "bins"
+
+
+def test_interval_of_another_centre_is_remarked(tmp_path):
+    runs = log(tmp_path, a=[1.0, 2.0], b=[2.0, 3.0], c=[3.0, 4.0])
+    hint = "ci95 belongs to the mean, so it makes no band around the iqm. Fold 'ci95-iqm' for one."
+    reduced = runs.reduce("iqm,ci95")
+    assert reduced.remarks == (hint,)
+    with pytest.warns(UserWarning, match=hint):
+        reduced.plot()
+    assert runs.reduce("iqm,ci95-iqm").remarks == ()

@@ -200,7 +200,8 @@ def _having_axis(groups: Sequence[Members], manner: Manner) -> tuple[list[Member
     having = [
         replace(own, logs=[log for log in own.logs if manner.x in log.scalars]) for own in groups
     ]
-    return [own for own in having if own.logs], [lacking]
+    hint = " (--no-lax-tags refuses that)" if manner.has_hints else ""
+    return [own for own in having if own.logs], [lacking + hint]
 
 
 def _gather(
