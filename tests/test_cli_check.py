@@ -146,6 +146,7 @@ def test_json_tells_all(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
         "files": 1,
         "records": 1,
         "bytes": path.stat().st_size,
+        "unknown": [],
     }
 
 

@@ -45,7 +45,7 @@ def test_every_kind_is_shown(
 ) -> None:
     assert main(["show", str(logdir), ".", tag]) == 0
     shown = capsys.readouterr().out
-    assert shown.startswith(f"{show_tag(tag)} in run .: {kind}")
+    assert shown.startswith(f"{show_tag(tag or kind)} in run .: {kind}")
     assert part in shown
     assert main(["show", str(logdir), ".", tag, "--json"]) == 0
     found = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)

@@ -112,6 +112,7 @@ def test_json_is_strict_and_exact(tmp_path: Path, capsys: pytest.CaptureFixture[
         "tags": [
             {"tag": "x", "kind": "scalar", "points": 2, "hidden": 0, "steps": [-big - 1, big]}
         ],
+        "unknown": [],
     }
     assert {problem["code"] for problem in problems} == {"unknown-wall-time"}
     assert listing["paths"] == [str(tmp_path)]

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from cli_runs import START, losses, png, run_in_terminal, write, write_kinds
+from torch.utils.tensorboard import SummaryWriter
 
 from runfold.cli import main
 from runfold.core.encoder import EventBuffer
@@ -236,11 +238,11 @@ def test_mistake_is_one_line(
     assert complaint(capsys, logdir, *args) == message.format(logdir) + "\n"
 
 
-def test_tag_must_be_named_behind_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_tag_must_be_named_after_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("a", "b"):
         write(tmp_path / name, losses(1.0))
     said = complaint(capsys, tmp_path, "b")
-    assert said == "Name a tag behind the run 'b': train/loss.\n"
+    assert said == "Name a tag after the run 'b': train/loss.\n"
 
 
 def test_run_must_be_named_where_there_are_several(
@@ -293,3 +295,40 @@ def test_hidden_points_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert "1 point, step 0, 2 hidden by a restart" in show(capsys, tmp_path, "train/loss")
     kept = show(capsys, tmp_path, "train/loss", "--restarts", "keep")
     assert "3 points, steps 0..2\n" in kept
+
+
+def write_graph(folder: Path, *tags: str) -> None:
+    """A graph, which has no tag, and a point of each tag."""
+    with SummaryWriter(str(folder)) as writer:
+        writer.add_graph(torch.nn.Linear(2, 3), torch.rand(1, 2))
+        for tag in tags:
+            writer.add_scalar(tag, 1.0, 0)
+
+
+def test_a_graph_without_a_tag_is_shown_by_its_kind(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_graph(tmp_path / "a", "loss")
+    write_graph(tmp_path / "b", "loss")
+    shown = show(capsys, tmp_path, "a", "graph").splitlines()
+    assert shown[0] == "graph in run a: graph, 1 value, step 0"
+    assert shown[3] == "5 nodes"
+    assert json.loads(show(capsys, "--json", tmp_path, "a", "graph"))["kind"] == "graph"
+    assert "after the run 'a': loss, step1, graph." in complaint(capsys, tmp_path, "a")
+    assert "Did you mean 'graph'?" in complaint(capsys, tmp_path, "a", "graf")
+
+
+def test_a_tag_called_graph_comes_before_the_graph(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_graph(tmp_path, "graph", "")
+    assert show(capsys, tmp_path, "graph").startswith("graph in run .: scalar, 1 point")
+    assert "5 nodes" in show(capsys, "--kind", "graph", tmp_path, "")
+
+
+def test_the_empty_tag_and_the_graph_are_told_apart(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_graph(tmp_path, "")
+    assert "5 nodes" in show(capsys, tmp_path, "graph")
+    assert show(capsys, "--kind", "scalar", tmp_path, "").startswith('"" in run .: scalar')

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from runfold.errors import UnknownTag
+from runfold.events.kinds import UNKNOWN
 from runfold.pack.load import open_logdir
 from runfold.select import Names, select
 from runfold.storage.address import is_url
@@ -206,7 +207,10 @@ def describe_logdir(logdir: Logdir) -> Opening:
 
 
 def tags_of(logs: Iterable[RunLog]) -> dict[str, list[str]]:
-    """The tags of each kind, each once; embeddings by the names that their table shows."""
+    """The tags of each kind, each once; embeddings by the names that their table shows.
+
+    Under "unknown" are those whose values only their plugin can read.
+    """
     from runfold.tables.values import embeddings_of
 
     tags: dict[str, dict[str, None]] = {}
@@ -217,4 +221,6 @@ def tags_of(logs: Iterable[RunLog]) -> dict[str, list[str]]:
             tags.setdefault(kind, {})[tag] = None
         for one in embeddings_of(log):
             tags.setdefault("embedding", {})[one.name] = None
+        for _, tag in log.unknown:
+            tags.setdefault(UNKNOWN, {})[tag] = None
     return {kind: list(names) for kind, names in tags.items()}

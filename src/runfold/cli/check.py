@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from runfold.cli.terminal import no_runs, note, print_json
 from runfold.errors import BadLog
+from runfold.tables.listing import describe_unknown, list_unknown
 from runfold.text import escape, human_bytes, human_count
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from runfold.cli.parser import Parser
     from runfold.events.problems import Problem
     from runfold.logdir.load import Logdir
+    from runfold.tables.listing import UnknownLine
 
 HELP = """\
 Find everything that is wrong in event files.
@@ -52,12 +54,14 @@ def run(options: argparse.Namespace) -> int:
     except BadLog as stop:
         problems = [stop.problem]  # type: ignore[list-item]
     if options.json:
-        print_json({"problems": problems, **_totals(logdir)})
+        print_json({"problems": problems, **_totals(logdir), "unknown": _unknown(logdir)})
         return 1 if problems else 0
     for problem in problems:
         print(f"{_shown(problem.file)}: {problem.message}")
     if logdir.logs or problems:
         note(_summary(logdir, len(problems), options.strict))
+        if unknown := describe_unknown(_unknown(logdir)):
+            note(unknown)
     else:
         note(no_runs(*options.logdirs))
     return 1 if problems else 0
@@ -96,6 +100,10 @@ def _totals(logdir: Logdir) -> dict[str, int]:
         "records": sum(file.decoder.events for file in files),
         "bytes": sum(file.size for file in files),
     }
+
+
+def _unknown(logdir: Logdir) -> list[UnknownLine]:
+    return [line for log in logdir.logs.values() if log.is_loaded for line in list_unknown(log)]
 
 
 def _summary(logdir: Logdir, problems: int, is_strict: bool) -> str:

@@ -36,6 +36,7 @@ One line for each run: its tags by kind, how many points they hold, over which
 steps and how long, the size of its event files, and how many problems they
 have. Where a restarted job logged points twice, the hidden ones are counted. A
 folder that torch's `add_hparams` made in a run's folder is part of that run.
+Values that only their plugin can read are listed as unknown, with the plugin.
 
 Example:
   runfold ls --tags demo-runs
@@ -136,6 +137,16 @@ def _print_tags(logdir: Logdir, lines: list[RunLine]) -> None:
             ]
             for tag in line.tags
         ]
+        rows += [
+            [
+                names[line.run],
+                show_tag(one.tag),
+                f"unknown ({show_tag(one.plugin)})",
+                human_count(one.values),
+                *(["-"] * (len(columns) - 4)),
+            ]
+            for one in line.unknown
+        ]
         blank = ["-"] * (len(columns) - 3)
         rows += [
             [names[line.run], show_tag(name), "embedding", *blank]
@@ -176,6 +187,8 @@ def _embeddings(logdir: Logdir, line: RunLine) -> list[str]:
 
 
 def _print_totals(logdir: Logdir, lines: list[RunLine], options: argparse.Namespace) -> None:
+    from runfold.tables.listing import describe_unknown
+
     if not logdir.logs:
         note(no_runs(*options.logdirs))
     elif not lines:
@@ -184,6 +197,8 @@ def _print_totals(logdir: Logdir, lines: list[RunLine], options: argparse.Namesp
         points = human_count(sum(line.points for line in lines), "point")
         size = human_bytes(sum(line.size for line in lines))
         note(f"{count_chosen(logdir, len(lines))}, {points}, {size}.")
+        if unknown := describe_unknown(one for line in lines for one in line.unknown):
+            note(unknown)
     tell_problems(logdir, (logdir.logs[line.run] for line in lines), options.logdirs)
 
 
@@ -219,6 +234,7 @@ def _describe(logdir: Logdir, lines: list[RunLine]) -> dict[str, Any]:
                 "kinds": line.kinds,
                 "projector_config": line.projector_config,
                 "tags": [_describe_tag(tag) for tag in line.tags],
+                "unknown": line.unknown,
                 "problems": logdir.logs[line.run].list_problems(),
             }
             for line in lines

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from runfold.logdir.payloads import Payloads
     from runfold.tables.rows import Row
 
+_GRAPH = "graph"
+
 USAGE = "runfold show [options] [LOGDIR] [RUN] TAG"
 
 HELP = """\
@@ -32,7 +34,7 @@ Scalars come as a curve and a table, text as it is, an image as a small picture
 where the terminal has colours, a histogram as bars, and any other kind as a
 summary. Except for scalars and text, only the value of the last step is shown
 unless --step or --all says otherwise. RUN may be left out where there is but
-one.
+one. A graph without a tag is shown by the name `graph`.
 
 Example:
   runfold show demo-runs lr-0.1/seed-0 train/loss
@@ -96,8 +98,8 @@ def run(options: argparse.Namespace) -> int:
     if part := logdir.explain_part(options.words[count]):
         raise UnknownRun(part)
     log, name = find_run(logs, path, options.words[count:])
-    tag = _tag_of(log, name)
-    kind = find_kind(log, tag, options.kind)
+    tag, kind = _tag_of(log, name)
+    kind = find_kind(log, tag, kind or options.kind)
     if options.csv and kind != "scalar":
         raise CommandError(f"--csv is for scalars; {kind} data comes with --json.")
     tell_problems(logdir, [log], [path])
@@ -127,8 +129,8 @@ def find_run(logs: Mapping[str, RunLog], path: str, names: list[str]) -> tuple[R
         raise CommandError("A run and a tag are enough. Names with spaces need quotes.")
     if len(names) == 1 and len(runs) > 1:
         if (log := logs.get(names[0])) is not None:
-            tags = human_list(log.tag_kinds())
-            raise CommandError(f"Name a tag behind the run '{escape(names[0])}': {tags}.")
+            tags = human_list(_names_of(log))
+            raise CommandError(f"Name a tag after the run '{escape(names[0])}': {tags}.")
         example = f"`runfold show {as_typed(path, runs[0], names[0])}`"
         count = f"There are {human_count(len(runs), 'run')} in {show_url(path)}"
         raise CommandError(f"{count}: name the run before the tag, as in {example}.")
@@ -139,15 +141,28 @@ def find_run(logs: Mapping[str, RunLog], path: str, names: list[str]) -> tuple[R
     return logs[name], names[-1]
 
 
-def _tag_of(log: RunLog, name: str) -> str:
-    """The tag that is named; where it is a mesh, as its table names it, the tag of a part."""
+def _names_of(log: RunLog) -> list[str]:
+    """What the values of a run are asked for by: their tag, and a graph without one as `graph`."""
+    untagged = [_GRAPH] if (_GRAPH, "") in log.payloads else []
+    tags = [tag for tag, kinds in log.tag_kinds().items() if tag or kinds != [_GRAPH]]
+    return list(dict.fromkeys([*tags, *untagged]))
+
+
+def _tag_of(log: RunLog, name: str) -> tuple[str, str | None]:
+    """The tag that is named, and its kind where the name says it.
+
+    `graph` is the graph that a run has without a tag. A mesh may be named as its table
+    names it; it then is the tag of one of its parts.
+    """
     from runfold.tables.values import mesh_name
 
     if name not in log.tag_kinds():
+        if name == _GRAPH and (_GRAPH, "") in log.payloads:
+            return "", _GRAPH
         for (kind, tag), payloads in log.payloads.items():
             if kind == "mesh" and mesh_name(log, payloads) == name:
-                return tag
-    return name
+                return tag, None
+    return name, None
 
 
 def find_kind(log: RunLog, tag: str, wanted: str | None) -> str:
@@ -164,7 +179,16 @@ def find_kind(log: RunLog, tag: str, wanted: str | None) -> str:
     where = f"in run '{escape(log.name)}'"
     held = " and ".join(kinds)
     if not kinds:
-        hint = did_you_mean(tag, known) or "`runfold ls --tags` lists what there is."
+        from runfold.tables.listing import describe_unknown, list_unknown
+
+        if unknown := [line for line in list_unknown(log) if line.tag == tag]:
+            raise UnknownTag(
+                f"Tag '{escape(tag)}' {where} cannot be shown. {describe_unknown(unknown)}"
+            )
+        hint = (
+            did_you_mean(tag, dict.fromkeys([*_names_of(log), *known]))
+            or "`runfold ls --tags` lists what there is."
+        )
         raise UnknownTag(f"No tag '{escape(tag)}' {where}. {hint}")
     if wanted is None and len(kinds) > 1:
         choices = " or ".join(f"--kind {kind}" for kind in kinds)

@@ -155,7 +155,8 @@ def _print_heading(tag: str, run: str, kind: str, steps: NDArray[np.int64], hidd
         parts.append(f"step {low}" if low == high else f"steps {low}..{high}")
     if hidden:
         parts.append(f"{human_count(hidden)} hidden by a restart")
-    print(f"{show_tag(tag)} in run {escape(run)}: {', '.join(parts)}")
+    name = tag if tag or kind != "graph" else kind
+    print(f"{show_tag(name)} in run {escape(run)}: {', '.join(parts)}")
 
 
 def _details(kind: str, value: Any) -> Any:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from runfold.errors import RunfoldError, UnknownFormat, UnknownTag
+from runfold.events.kinds import UNKNOWN
 from runfold.export.excel import note_cut, write_excel
 from runfold.export.files import StrPath, check_file, replace_file
 from runfold.export.flat import flatten
@@ -171,6 +172,9 @@ def export(
             raise RunfoldError(_nothing(_tags(source, runs), wanted))
         done = _write(tables, target, media, Options(escape_formulas), overwrite)
     others = [kind for kind in _tags(source, runs) if kind not in wanted]
+    if UNKNOWN in others:
+        others.remove(UNKNOWN)
+        done.notes.append("Values of plugins that Runfold does not know are not written.")
     if kinds is None and others:
         done.notes.append(
             f"Only {KINDS[default]} are in {escape(target.path)}; there are "

@@ -155,6 +155,28 @@ def assemble_payloads(
     }
 
 
+def count_unknown(
+    files: Sequence[EventFile], names: Sequence[str], tags: Tags
+) -> dict[tuple[str, str], tuple[int, int]]:
+    """How many values of a run only their plugin can read, and their bytes, by plugin and tag.
+
+    All that they hold is in the metadata of the plugin. Nothing hides them.
+    """
+    plugins = tags.plugins()
+    found: dict[tuple[str, str], tuple[int, int]] = {}
+    for file in files:
+        items = file.columns.items
+        bare = items[items["form"] == Form.NOTHING]
+        for tag, plugin, length in zip(
+            *(bare[name].tolist() for name in ("tag", "plugin", "length")), strict=True
+        ):
+            key = plugins[plugin or tags.plugin(tag)], names[tag]
+            if key[0] and key[0] not in PLUGIN_KINDS:
+                count, size = found.get(key, (0, 0))
+                found[key] = count + 1, size + length
+    return found
+
+
 def _hide_boxes(
     groups: Mapping[tuple[str, str], NDArray[np.intp]],
     shown: dict[tuple[str, str], NDArray[np.intp]],

@@ -11,7 +11,13 @@ from runfold.core.tags import Tags
 from runfold.errors import BadLog, UnknownTag
 from runfold.events.file import EventFile
 from runfold.events.problems import Code, Problem
-from runfold.logdir.assemble import assemble_payloads, assemble_series, join_payloads, join_series
+from runfold.logdir.assemble import (
+    assemble_payloads,
+    assemble_series,
+    count_unknown,
+    join_payloads,
+    join_series,
+)
 from runfold.logdir.read import Reader
 from runfold.text import did_you_mean, escape, file_order
 
@@ -212,6 +218,15 @@ class RunLog:
             self.load()
             self._own_payloads = assemble_payloads(self.files, self.names, self.tags, self.restarts)
         return self._own_payloads
+
+    @property
+    def unknown(self) -> dict[tuple[str, str], tuple[int, int]]:
+        """How many values only their plugin can read, and their bytes, by plugin and tag."""
+        self.load()
+        found: dict[tuple[str, str], tuple[int, int]] = {}
+        for log in (self, *self.parts):
+            found = {**count_unknown(log.files, log.names, log.tags), **found}
+        return found
 
     def series(self, tag: str) -> Series:
         """The scalar series of a tag. Raises UnknownTag with the near ones."""

@@ -7,14 +7,14 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from runfold.events.kinds import KINDS
+from runfold.events.kinds import KINDS, UNKNOWN
 from runfold.labels import label_names
 from runfold.storage.address import show_url
 from runfold.tables.columns import MOST_TAGS
-from runfold.text import escape, human_bytes, human_count, human_duration, human_span
+from runfold.text import escape, human_bytes, human_count, human_duration, human_list, human_span
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -38,6 +38,16 @@ class TagLine:
 
 
 @dataclass(frozen=True, slots=True)
+class UnknownLine:
+    """One tag of a run whose values only their plugin can read, and how many bytes they take."""
+
+    tag: str
+    plugin: str
+    values: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
 class RunLine:
     """One run: how much it holds, over which steps and how long, and what is wrong.
 
@@ -55,13 +65,14 @@ class RunLine:
     steps: tuple[int, int] | None
     kinds: dict[str, int]
     tags: list[TagLine]
+    unknown: list[UnknownLine]
     projector_config: str | None
     problems: int
 
     @property
     def left_out(self) -> int:
-        """How many tags there are besides those in `tags`."""
-        return sum(self.kinds.values()) - len(self.tags)
+        """How many tags there are besides those in `tags` and `unknown`."""
+        return sum(self.kinds.values()) - len(self.tags) - len(self.unknown)
 
 
 def list_run(log: RunLog, most: int | None = MOST_TAGS) -> RunLine:
@@ -80,6 +91,8 @@ def list_run(log: RunLog, most: int | None = MOST_TAGS) -> RunLine:
             first, last = min(first, low), max(last, high)
         if most is None or len(tags) < most:
             tags.append(TagLine(tag, kind, count, low, high, entry.hidden))
+    unknown = list_unknown(log)
+    kinds[UNKNOWN] = len(unknown)
     start, end = log.wall_time_range
     return RunLine(
         run=log.name,
@@ -93,6 +106,7 @@ def list_run(log: RunLog, most: int | None = MOST_TAGS) -> RunLine:
         steps=(int(first), int(last)) if first <= last else None,
         kinds={kind: count for kind, count in kinds.items() if count},
         tags=tags,
+        unknown=unknown,
         projector_config=log.config,
         problems=len(log.list_problems()),
     )
@@ -112,6 +126,25 @@ def _entries(log: RunLog) -> Iterator[tuple[str, str, Series | Payloads]]:
         yield "scalar", tag, series
     for (kind, tag), payloads in log.payloads.items():
         yield kind, tag, payloads
+
+
+def list_unknown(log: RunLog) -> list[UnknownLine]:
+    """The tags of a run whose values only their plugin can read."""
+    return [
+        UnknownLine(tag, plugin, values, size)
+        for (plugin, tag), (values, size) in log.unknown.items()
+    ]
+
+
+def describe_unknown(lines: Iterable[UnknownLine]) -> str:
+    """A sentence on the values that only their plugins can read; empty where there are none."""
+    lines = list(lines)
+    if not lines:
+        return ""
+    count = human_count(sum(line.values for line in lines), "value")
+    size = human_bytes(sum(line.size for line in lines))
+    plugins = human_list(dict.fromkeys(line.plugin for line in lines))
+    return f"Not decoded: {count}, {size}, of plugins that Runfold does not know: {plugins}."
 
 
 def describe_runs(logdir: Logdir, names: Sequence[str]) -> str:
@@ -143,12 +176,14 @@ def describe_run(log: RunLog) -> str:
     """One run and its tags for the terminal."""
     line = list_run(log)
     head = f"Run {escape(line.run)}: {human_count(line.points, 'point')}"
+    unknown = describe_unknown(line.unknown)
+    last = f"\n{unknown}" if unknown else ""
     if not line.tags:
-        return head
+        return head + last
     table = align_rows(_tag_rows(line.tags))
-    count = sum(line.kinds.values())
+    count = sum(line.kinds.values()) - len(line.unknown)
     more = f"\n... and {count - _SHOWN} more" if count > _SHOWN else ""
-    return f"{head}\n{table}{more}"
+    return f"{head}\n{table}{more}{last}"
 
 
 def tags_html(log: RunLog) -> str:

@@ -224,6 +224,12 @@ function OthersPart() {
             This log has {words}; see “{place}” there. {link(dashboard, place)}
           </li>
         ))}
+        {kinds.unknown ? (
+          <li>
+            This log has {plural(kinds.unknown, "tag")} of plugins that Runfold does not know.
+            TensorBoard shows them if it has the plugin.
+          </li>
+        ) : null}
         <li>
           Embeddings, if there are any, are in its “Projector”. {link("projector", "Projector")}
         </li>

@@ -21,6 +21,9 @@ KINDS = (
     "boxes",
 )
 
+# Values whose content only their plugin can read: they are listed, and never decoded.
+UNKNOWN = "unknown"
+
 # A tensor under a plugin that is not named here is of the kind "tensor".
 PLUGIN_KINDS = {
     "scalars": "scalar",
