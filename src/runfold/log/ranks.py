@@ -201,6 +201,11 @@ class RankStream:
         elif len(events):
             self._make().write(events)
 
+    def sync(self) -> None:
+        """Wait until the file and its name are on the disk. Raises OSError."""
+        if self._stream is not None:
+            self._stream.sync()
+
     def close(self) -> None:
         """Give the file back to the system; once more does nothing."""
         if self._stream is not None:

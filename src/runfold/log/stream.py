@@ -79,6 +79,15 @@ class Stream:
             with waiting[done:] as rest:  # no frame of an error may keep the buffer
                 done += os.write(self._file, rest)
 
+    def sync(self) -> None:
+        """Wait until the file and its name are on the disk. Raises OSError."""
+        os.fsync(self._file)
+        folder = os.open(os.path.dirname(self.path) or os.curdir, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
     def close(self) -> None:
         """Give the file back to the system; once more does nothing."""
         file, self._file = self._file, -1

@@ -154,11 +154,12 @@ class EventWriter(Points):
             self._wake()
         shared.end_if_signalled()
 
-    def flush(self) -> None:
+    def flush(self, *, fsync: bool = False) -> None:
         """Wait until the system has everything that was logged; a closed writer has nothing left.
 
-        Tries again what could not be written before. Raises what went wrong if
-        on_error="raise".
+        Tries again what could not be written before. With `fsync` it also waits until
+        everything is on the disk, where a power loss cannot take it. Raises what went
+        wrong if on_error="raise".
         """
         if self.is_closed:
             return
@@ -169,6 +170,19 @@ class EventWriter(Points):
             if self._feed is not None:
                 sync.wake()
             self._raise_failure()
+            if fsync:
+                self._sync()
+
+    def _sync(self) -> None:
+        """Wait until the event file and its name in the folder are on the disk."""
+        with self._lock:
+            try:
+                if self._stream is not None:
+                    self._stream.sync()
+            except OSError as error:
+                if self._on_error == "raise":
+                    raise
+                warn(f"{error}. What was logged may be lost if the power fails.")
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         """Pickle or copy a closed writer; the copy opens its own file when it is used."""
