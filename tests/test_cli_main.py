@@ -253,3 +253,22 @@ def test_too_little_memory_is_one_sentence(tmp_path: Path) -> None:
     )
     told = "There is not enough memory for this. Choose fewer runs, tags or steps.\n"
     assert (done.returncode, done.stdout, done.stderr) == (2, "", told)
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["tensorboard", "list"],
+        ["tensorboard", "start", "--logdir", "runs", "--detach"],
+        ["experiments", "--logdir", "runs"],
+    ],
+)
+def test_a_home_that_cannot_be_written_names_the_variable(args: list[str], tmp_path: Path) -> None:
+    write(tmp_path / "runs" / "a", losses(1.0))
+    # Root may write anywhere, but nobody can make a folder below a file.
+    (tmp_path / "home").write_text("")
+    (tmp_path / "runs" / ".runfold").symlink_to(tmp_path / "home")
+    done = run_apart(*args, cwd=tmp_path, XDG_STATE_HOME=str(tmp_path / "home"))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.endswith(". Set XDG_STATE_HOME to a folder that you can write to\n")
+    assert "Traceback" not in done.stderr

@@ -137,3 +137,15 @@ def test_what_a_heartbeat_says_cannot_reach_the_terminal_raw(logdir, capsys):
     assert (status, out) == (2, "")
     assert "It runs on \\x1b]0;owned\\x07\\x1b[2J." in err
     assert "\x1b" not in err
+
+
+def test_a_run_that_does_not_exist_leaves_no_trace(tmp_path, monkeypatch, capsys):
+    run = tmp_path / "runs" / "seed-1"
+    run.mkdir(parents=True)
+    (run / "events.out.tfevents.1").write_bytes(b"")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.chdir(tmp_path)
+    before = sorted(tmp_path.rglob("*"))
+    assert main(["stop", "nope"]) == 2
+    assert capsys.readouterr().err.startswith("No trial 'nope'.")
+    assert sorted(tmp_path.rglob("*")) == before

@@ -16,8 +16,17 @@ def cache_folder(*parts: str) -> str:
 
 
 def make_private(folder: str) -> str:
-    """The folder, made where it was not there, for its owner only. Raises OSError."""
-    os.makedirs(folder, mode=0o700, exist_ok=True)
+    """Return the folder, made for its owner only where it did not exist.
+
+    Raises OSError, which names the variable that moves the folder elsewhere.
+    """
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+    except OSError as error:
+        is_cache = folder.startswith(cache_folder())
+        variable = "XDG_CACHE_HOME" if is_cache else "XDG_STATE_HOME"
+        reason = f"{error.strerror}. Set {variable} to a folder that you can write to"
+        raise type(error)(error.errno, reason, folder) from None
     return folder
 
 

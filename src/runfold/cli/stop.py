@@ -100,7 +100,7 @@ def _find(text: str, options: argparse.Namespace) -> tuple[str, str]:
         from runfold.experiments import open_experiments
 
         try:
-            trial = open_experiments(find_logdir(options)).find_trial(text)
+            trial = open_experiments(find_logdir(options), is_written=False).find_trial(text)
         except (UnknownTrial, LogdirNotFound):
             if options.logdir is not None or not os.path.isdir(text):
                 raise

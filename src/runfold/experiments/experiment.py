@@ -48,19 +48,19 @@ class Experiment:
 Named = TypeVar("Named", Experiment, Trial)
 
 
-def open_experiments(logdir: str | os.PathLike[str]) -> Experiments:
+def open_experiments(logdir: str | os.PathLike[str], *, is_written: bool = True) -> Experiments:
     """The experiments of a logdir, also by its URL; no event file is read.
 
-    Those that were never seen before get ids. Raises LogdirNotFound, and CannotStore
-    for a URL that cannot be reached.
+    Those that were never seen before get ids, which are not kept without `is_written`.
+    Raises LogdirNotFound, and CannotStore for a URL that cannot be reached.
     """
-    return Experiments(os.fspath(logdir))
+    return Experiments(os.fspath(logdir), is_written=is_written)
 
 
 class Experiments:
     """The experiments of a logdir, by id, name or the beginning of a name."""
 
-    def __init__(self, logdir: str) -> None:
+    def __init__(self, logdir: str, *, is_written: bool = True) -> None:
         (path,) = fetch(logdir)
         self.logdir = os.path.abspath(os.path.expanduser(path))
         # Where its index belongs: of a URL only the copy is a folder of this machine.
@@ -70,7 +70,7 @@ class Experiments:
             raise LogdirNotFound(
                 f"{escape(logdir)} is no folder; experiments are folders below a logdir."
             )
-        self.all = _find_all(self.logdir, self._home)
+        self.all = _find_all(self.logdir, self._home, is_written=is_written)
 
     @property
     def is_remote(self) -> bool:
@@ -112,7 +112,7 @@ class Experiments:
             change(index.experiments.setdefault(experiment.name, Entry(experiment.id)))
 
         change_index(self._home, change_one)
-        self.all = _find_all(self.logdir, self._home)
+        self.all = _find_all(self.logdir, self._home, is_written=True)
 
 
 def name_experiment(run: str) -> str:
@@ -120,12 +120,12 @@ def name_experiment(run: str) -> str:
     return run.partition("/")[0]
 
 
-def _find_all(logdir: str, home: str) -> tuple[Experiment, ...]:
+def _find_all(logdir: str, home: str, *, is_written: bool) -> tuple[Experiment, ...]:
     runs = discover(logdir).runs
     grouped: dict[str, list[str]] = {}
     for name in runs:
         grouped.setdefault(name_experiment(name), []).append(name)
-    index = load_index(home, list(grouped), list(runs))
+    index = load_index(home, list(grouped), list(runs), is_written=is_written)
     found = []
     for name, names in grouped.items():
         entry = index.experiments[name]

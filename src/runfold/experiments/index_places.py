@@ -29,11 +29,16 @@ _NAME = "experiments.json"
 _READ_ONLY = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
-def load_index(logdir: str, experiments: list[str], trials: list[str]) -> Index:
-    """Return the index with an id for each of these names. Writes it if some are new."""
+def load_index(
+    logdir: str, experiments: list[str], trials: list[str], *, is_written: bool = True
+) -> Index:
+    """Return the index with an id for each of these names.
+
+    Writes it if some are new; without `is_written` they have these ids only here.
+    """
     is_own = is_url(logdir) or (_has_own(logdir) and not _can_share(logdir))
     index = (_read_own if is_own else _read_shared)(logdir)
-    if not index.take_in(experiments, trials):
+    if not index.take_in(experiments, trials) or not is_written:
         return index
     return change_index(logdir, lambda index: index.take_in(experiments, trials))
 
