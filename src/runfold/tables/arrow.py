@@ -13,6 +13,7 @@ import numpy as np
 
 from runfold.errors import RunfoldError
 from runfold.events.kinds import audio, image
+from runfold.tables.dtypes import describe, describe_axes, restore, restore_axes
 from runfold.tables.forms import MEDIA, Form, form_of, is_pil
 from runfold.tables.lists import from_list
 from runfold.text import escape, utf8
@@ -31,12 +32,14 @@ _OURS = b"runfold"
 _HUGGING_FACE = b"huggingface"
 
 
-def to_arrow(table: pd.DataFrame) -> tuple[pa.Table, list[str]]:
+def to_arrow(table: pd.DataFrame, keep_index: bool = False) -> tuple[pa.Table, list[str]]:
     """The table for Arrow, and notes on what has no form there.
 
     Numbers are not copied where pandas holds them as Arrow does; categories
     become dictionaries; `forms` says what becomes of objects. An index comes
-    first, unless it only numbers the rows. A name that stands already gets
+    first, unless it only numbers the rows; with `keep_index` also then, if the numbers
+    are not a range. The metadata has what `from_arrow` needs to give an equal table
+    back. A name that stands already gets
     `_2` behind it, because most readers refuse a name twice.
     """
     import pyarrow as pa
@@ -45,9 +48,11 @@ def to_arrow(table: pd.DataFrame) -> tuple[pa.Table, list[str]]:
     told: dict[str, dict[str, Any]] = {}
     notes: list[str] = []
     index = []
-    for name, column, is_index in _columns(table):
+    described: dict[str, Any] = {}
+    for name, column, is_index in _columns(table, keep_index):
         form = _form(column)
         key = _claim(name, arrays)
+        described[key] = describe(column)
         arrays[key] = form.array
         if is_index:
             index.append(key)
@@ -63,9 +68,11 @@ def to_arrow(table: pd.DataFrame) -> tuple[pa.Table, list[str]]:
             told.setdefault(other, {"form": beside.name, "of": key})
         if said:
             told[key] = said
+    pandas = {"axes": describe_axes(table), "columns": described}
+    ours = {"columns": told, "index": index, "pandas": pandas}
     schema = pa.schema(
         [(name, array.type) for name, array in arrays.items()],
-        {_OURS: json.dumps({"columns": told, "index": index}), **_features(told)},
+        {_OURS: json.dumps(ours), **_features(told)},
     )
     return pa.Table.from_arrays(list(arrays.values()), schema=schema), notes
 
@@ -79,10 +86,13 @@ def _features(told: Mapping[str, Mapping[str, Any]]) -> dict[bytes, str]:
     return {_HUGGING_FACE: json.dumps({"info": {"features": features}})} if features else {}
 
 
-def _columns(table: pd.DataFrame) -> Iterator[tuple[str, pd.Series, bool]]:
+def _columns(table: pd.DataFrame, keep_index: bool) -> Iterator[tuple[str, pd.Series, bool]]:
     """Name and values of the index, if it says anything, and of every column."""
+    import pandas as pd
+
     index = table.index
-    if index.nlevels > 1 or index.name is not None or index.dtype.kind not in "iu":
+    is_kept = keep_index and not isinstance(index, pd.RangeIndex)
+    if is_kept or index.nlevels > 1 or index.name is not None or index.dtype.kind not in "iu":
         for number in range(index.nlevels):
             values = index.get_level_values(number)
             yield _shown(values.name, "index"), values.to_series(), True
@@ -204,12 +214,15 @@ def read_table(path: str | os.PathLike[str]) -> Table:
 
 def from_arrow(stored: pa.Table) -> Table:
     """The table that `to_arrow` was given; of a table of others, what pandas makes of it."""
+    import pandas as pd
+
     from runfold.tables.table import Table
 
     metadata = stored.schema.metadata or {}
     if _OURS not in metadata and _HUGGING_FACE not in metadata:
         return Table(stored.to_pandas())
     told, index = _told(metadata)
+    axes, described = _described(metadata)
     index = [name for name in index if name in stored.column_names]
     is_beside = {
         name for name, said in told.items() if "of" in said and said.get("form") == "plain"
@@ -219,11 +232,14 @@ def from_arrow(stored: pa.Table) -> Table:
         for name in stored.column_names
         if name not in is_beside
     }
+    for name in columns.keys() & described.keys():
+        columns[name] = restore(pd.Series(columns[name]), described[name])
     table = Table(columns, copy=False)
     if index:
         table = table.set_index(index)
         table.index.names = [told.get(name, {}).get("name", name) for name in index]
     table.columns = [told.get(name, {}).get("name", name) for name in table.columns]
+    restore_axes(table, axes, bool(index))
     return table
 
 
@@ -248,6 +264,15 @@ def _told(metadata: Mapping[bytes, bytes]) -> tuple[dict[str, dict[str, str]], l
         return told, list(map(str, ours.get("index", [])))
     except (ValueError, AttributeError, TypeError, RecursionError):
         return {}, []
+
+
+def _described(metadata: Mapping[bytes, bytes]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What the file says of the axes and the columns of a table, for `dtypes` to judge."""
+    try:
+        said = json.loads(metadata.get(_OURS, b"{}")).get("pandas", {})
+        return dict(said.get("axes", {})), dict(said.get("columns", {}))
+    except (ValueError, AttributeError, TypeError, RecursionError):
+        return {}, {}
 
 
 def _restore(stored: pa.Table, name: str, said: Mapping[str, Any]) -> Any:

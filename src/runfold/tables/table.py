@@ -80,11 +80,11 @@ class Table(pd.DataFrame):
         """
         return self._hand_over()
 
-    def _hand_over(self, stacklevel: int = 3) -> pa.Table:
+    def _hand_over(self, stacklevel: int = 3, keep_index: bool = False) -> pa.Table:
         """The table for Arrow, after a warning of the caller for all that is lost."""
         from runfold.tables.arrow import to_arrow
 
-        table, notes = to_arrow(self)
+        table, notes = to_arrow(self, keep_index)
         for note in notes:
             warnings.warn(note, stacklevel=stacklevel)
         return table
@@ -115,17 +115,20 @@ class Table(pd.DataFrame):
         index: bool | None = None,
         **options: Any,
     ) -> bytes | None:
-        """Write a Parquet file, pictures, clips and arrays included; `rf.read_table` reads it.
+        """Write a Parquet file, pictures, clips and arrays included.
 
-        A file that is there is replaced, as by every DataFrame, when the new one is
-        whole. Without a path, give the bytes. An `index` that only numbers the rows
-        is left out, or any if False. The `engine` is always pyarrow, and further
+        `rf.read_table` gives an equal table back; only embeddings become arrays. An
+        existing file is replaced, as by every DataFrame, when the new one is whole.
+        Without a path, return the bytes. With `index=False` the index is left out; a
+        range of numbers takes no column. The `engine` is always pyarrow, and further
         options are those of its write_table.
         """
         from runfold.tables.arrow import write_parquet
 
         table = self if index in (None, True) else self.reset_index(drop=True)
-        return write_parquet(table._hand_over(), path, compression=compression, **options)
+        return write_parquet(
+            table._hand_over(keep_index=True), path, compression=compression, **options
+        )
 
     def to_csv(self, *args: Any, **options: Any) -> str | None:  # type: ignore[override]
         """Write CSV, with the arguments of pandas. Arrays are written in full, as JSON.

@@ -145,6 +145,25 @@ class Audio:
         seconds = f" {self.duration:.3g} s" if self.duration is not None else ""
         return f"<Audio{seconds} {self.content_type or 'unknown type'}>"
 
+    def __eq__(self, other: object) -> bool:
+        """Whether the other is a clip of which the same is said, with the same bytes."""
+        if not isinstance(other, Audio):
+            return NotImplemented
+        return self._said == other._said and self.data == other.data
+
+    def __hash__(self) -> int:
+        return hash(self._said)
+
+    @property
+    def _said(self) -> tuple[object, ...]:
+        return (
+            self.sample_rate,
+            self.channels,
+            self.length_frames,
+            self.content_type,
+            self.label,
+        )
+
     @property
     def duration(self) -> float | None:
         """Seconds, where frames and sample rate are known."""

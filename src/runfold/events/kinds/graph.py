@@ -22,11 +22,11 @@ class Node(NamedTuple):
 class Graph:
     """The nodes of a graph in stored order; `proto()` gives all that was stored."""
 
-    __slots__ = ("_keras", "data", "nodes")
+    __slots__ = ("data", "is_keras", "nodes")
 
     def __init__(self, data: bytes, keras: bool = False) -> None:
         self.data = data
-        self._keras = keras
+        self.is_keras = keras
         self.nodes = _keras_layers(data) if keras else _operations(data)
 
     def __len__(self) -> int:
@@ -34,6 +34,15 @@ class Graph:
 
     def __repr__(self) -> str:
         return f"<Graph of {len(self)} nodes>"
+
+    def __eq__(self, other: object) -> bool:
+        """Whether the other is a graph of the same bytes."""
+        if not isinstance(other, Graph):
+            return NotImplemented
+        return (self.is_keras, self.data) == (other.is_keras, other.data)
+
+    def __hash__(self) -> int:
+        return hash(self.data)
 
     @property
     def names(self) -> list[str]:
@@ -48,11 +57,11 @@ class Graph:
     @property
     def config(self) -> dict[str, Any] | None:
         """The configuration of a Keras model, None for a graph of operations."""
-        return _keras_config(self.data) if self._keras else None
+        return _keras_config(self.data) if self.is_keras else None
 
     def proto(self) -> "GraphDef":
         """Give the GraphDef message, or raise ValueError where the bytes are not one."""
-        return _keras_graph(self.data) if self._keras else _graph_def(self.data)
+        return _keras_graph(self.data) if self.is_keras else _graph_def(self.data)
 
 
 def decode(graph_def: bytes) -> Graph:

@@ -105,6 +105,16 @@ class Image:
     def __repr__(self) -> str:
         return f"<Image {self.width}x{self.height}>"
 
+    def __eq__(self, other: object) -> bool:
+        """Whether the other is an image of the same size and the same bytes."""
+        if not isinstance(other, Image):
+            return NotImplemented
+        is_as_large = (self.width, self.height) == (other.width, other.height)
+        return is_as_large and self.data == other.data
+
+    def __hash__(self) -> int:
+        return hash((self.width, self.height))
+
     @property
     def data(self) -> bytes:
         """The encoded image, as the writer stored it."""

@@ -1,0 +1,155 @@
+"""A table that was saved as Parquet and read again is equal: types, index, names and cells."""
+
+import io
+import math
+import warnings
+from datetime import UTC, datetime
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from packs import FRAMES, write_odd_runs
+from writers import torch as write_all_kinds
+
+import runfold as rf
+from runfold.tables.table import Table
+
+KINDS = [*FRAMES, "problems", "table"]
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("logdir")
+    write_all_kinds(folder / "seed-1")
+    write_all_kinds(folder / "seed-2")
+    write_odd_runs(folder)
+    with rf.SummaryWriter(folder / "boxes") as writer:
+        pixels = np.zeros((8, 8, 3), np.uint8)
+        writer.add_image_with_boxes(
+            "p", pixels, np.array([[1, 1, 4, 4]]), labels=["cat"], dataformats="HWC"
+        )
+        writer.add_hparams({"lr": 0.1, "n": 3, "name": "x", "flag": True}, {"loss": 0.5})
+    with rf.SummaryWriter(folder / "others") as writer:
+        writer.add_hparams({"lr": "auto", "n": 0.5}, {"loss": 0.25})
+    return rf.open(folder)
+
+
+def assert_equal_again(table):
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "value|lr|n: values of several types")
+        again = rf.read_table(io.BytesIO(table.to_parquet()))
+    assert type(again) is type(table)
+    assert again.attrs == table.attrs
+    pd.testing.assert_frame_equal(again, table, check_exact=True, check_index_type="equiv")
+    for (_, column), (_, original) in zip(again.items(), table.items(), strict=True):
+        assert [_type(one) for one in column] == [_type(one) for one in original]
+
+
+def _type(cell):
+    if isinstance(cell, np.ndarray):
+        return cell.dtype, cell.shape
+    is_missing = cell is None or cell is pd.NA or cell is pd.NaT
+    return (
+        repr(cell) if is_missing else cell.item().__class__ if hasattr(cell, "item") else type(cell)
+    )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_comes_back_equal(runs, kind):
+    table = getattr(runs, kind)()
+    assert len(table)
+    assert_equal_again(table)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_part_of_a_table_comes_back_equal(runs, kind):
+    table = getattr(runs, kind)()
+    for rows in (slice(0), slice(1, None), slice(None, None, -1)):
+        assert_equal_again(table.iloc[rows])
+    assert_equal_again(table[np.arange(len(table)) % 3 != 1])
+
+
+def test_wide_table_comes_back_equal(runs):
+    assert_equal_again(runs.scalars(wide=True))
+
+
+def test_embeddings_come_back_as_arrays(runs):
+    table = runs.embeddings()
+    again = rf.read_table(io.BytesIO(table.to_parquet()))
+    same = [name for name in table if name != "embedding"]
+    pd.testing.assert_frame_equal(again[same], table[same])
+    np.testing.assert_array_equal(again["embedding"][0], table["embedding"][0].tensor())
+
+
+COLUMNS = {
+    "integers with gaps": pd.array([2**53 + 1, None], dtype="Int64"),
+    "small integers": np.array([1, 2], np.int8),
+    "halves": np.array([0.5, math.nan], np.float16),
+    "flags with gaps": pd.array([True, None], dtype="boolean"),
+    "times": pd.to_datetime([datetime(2026, 1, 31, tzinfo=UTC), None]),
+    "spans": pd.to_timedelta([5, None], unit="s"),
+    "text": pd.array(["a", None], dtype="str"),
+    "None": pd.Series(["a", None], dtype=object),
+    "NaN": pd.Series(["a", math.nan], dtype=object),
+    "nothing": pd.Series([None, math.nan], dtype=object),
+    "lists": pd.Series([[1, 2], []], dtype=object),
+    "nested lists": pd.Series([[[1], [2, 3]], None], dtype=object),
+    "tuples": pd.Series([("a", "b"), None], dtype=object),
+    "dicts": pd.Series([{"a": [1]}, None], dtype=object),
+    "bytes": pd.Series([b"\xff", None], dtype=object),
+    "large integers": pd.Series([2**70, 1], dtype=object),
+    "ordered": pd.Categorical(["b", None], ["b", "a", "unused"], ordered=True),
+    "numbers": pd.Categorical([2, 1], [2, 1, 3]),
+    "no categories": pd.Categorical([None, None], []),
+}
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_column_of_every_type_comes_back_equal(name):
+    table = Table({name: COLUMNS[name]})
+    assert_equal_again(table)
+    assert_equal_again(table.iloc[:0])
+    assert_equal_again(table.iloc[::-1])
+    assert_equal_again(table.set_axis(["x", "y"], axis=0))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda table: table.rename_axis(index="n", columns="names"),
+        lambda table: table.set_index(["a", "b"]),
+        lambda table: table.set_axis([5, 9, 7], axis=0),
+        lambda table: table.set_axis([1, 2], axis=1),
+        lambda table: table.set_axis(pd.MultiIndex.from_tuples([("x", 1), ("y", 2)]), axis=1),
+        lambda table: table.set_axis(["a", "a"], axis=1),
+        lambda table: table.assign(index=1.5).set_axis([3, 1, 2], axis=0),
+    ],
+)
+def test_axes_come_back_equal(change):
+    table = Table({"a": [1, 2, 3], "b": ["x", "y", "z"]})
+    table.attrs["unit"] = "m"
+    assert_equal_again(change(table))
+
+
+values = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-(2**70), 2**70),
+    st.floats(),
+    st.text(st.characters(exclude_categories=["Cs"]), max_size=5),
+    st.binary(max_size=5),
+)
+
+
+@given(st.lists(values, max_size=6))
+def test_objects_of_any_types_come_back_equal(cells):
+    table = Table({"value": pd.Series(cells, dtype=object)})
+    assert_equal_again(table)
+
+
+def test_index_is_left_out_when_asked():
+    table = Table({"a": [1, 2]}, index=[7, 3])
+    again = rf.read_table(io.BytesIO(table.to_parquet(index=False)))
+    pd.testing.assert_frame_equal(again, table.reset_index(drop=True))
