@@ -92,6 +92,29 @@ def test_with_warnings_only_a_disk_that_stays_full_costs_what_is_reported(tmp_pa
 
 
 @pytest.mark.fault(56)
+def test_what_no_longer_fits_in_memory_is_dropped_with_a_warning(tmp_path, monkeypatch):
+    def full(file: int, data: bytes) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("runfold.log.writer._MOST_WAITING", 100)
+    # The thread would write at moments of its own.
+    monkeypatch.setattr("runfold.log.flusher.flusher.drain_all", lambda: None)
+    kept = EventWriter(tmp_path, on_error="warn", flush_secs=600)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", full)
+        kept.add_scalar("loss", 1.0, 1)
+        with pytest.warns(UserWarning, match="will be retried"):
+            kept._drain()
+        for step in range(2, 100):
+            kept.add_scalar("loss", 1.0, step)
+        with pytest.warns(UserWarning, match="bytes of events were dropped"):
+            kept._drain()
+    kept.add_scalar("loss", 1.0, 100)
+    kept.close()
+    assert list(logged(tmp_path)) == [1, 100]
+
+
+@pytest.mark.fault(56)
 def test_a_file_that_cannot_be_begun_is_neither_held_open_nor_left(tmp_path, monkeypatch):
     def full(file: int, data: bytes) -> int:
         raise OSError(errno.ENOSPC, "No space left on device")

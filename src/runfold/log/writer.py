@@ -422,10 +422,13 @@ class EventWriter(Points):
         self._is_ready = False
         if isinstance(error, FileNotFoundError) and self._on_error != "raise":
             self._begin_again()
-        if len(self._events) > _MOST_WAITING:
+        dropped = len(self._events) if len(self._events) > _MOST_WAITING else 0
+        if dropped:
             self._events.clear()
-        if is_new and self._on_error != "raise":
-            # Last, as the program may make it an error.
+        # Last, as the program may make it an error.
+        if dropped:
+            warn(f"{error}. {dropped:,} bytes of events were dropped: memory would fill up.")
+        elif is_new and self._on_error != "raise":
             warn(f"{error}. Events are kept in memory, and the write will be retried.")
 
     def _wake(self) -> None:
