@@ -262,6 +262,9 @@ def test_packing_some_runs_packs_their_parts(logdir: Path, tmp_path: Path):
     again = rf.open(tmp_path / "some.parquet")
     assert list(again) == ["seed-2"]
     assert again["seed-2"].config == {"lr": 0.2, "model": "mlp"}
+    output = str(tmp_path / "one.parquet")
+    assert main(["pack", str(logdir), "--runs", "seed-1", "-o", output]) == 0
+    assert rf.open(output)["seed-1"].config == {"lr": 0.1, "model": "mlp"}
 
 
 def test_whatever_works_on_files_sees_every_folder(logdir: Path, tmp_path: Path, capsys):

@@ -63,6 +63,7 @@ def run(options: argparse.Namespace) -> int:
     """Pack, and say what became of it."""
     from runfold.export.pack import pack_logdir
     from runfold.logdir.discover import discover
+    from runfold.logdir.join import parent_of
     from runfold.select import select
     from runfold.storage.places import fetch
 
@@ -70,7 +71,10 @@ def run(options: argparse.Namespace) -> int:
     output = options.output or _name(options.logdirs[0])
     only = None
     if options.runs:
-        only = select(list(discover(*logdirs).runs), options.runs, noun="run")
+        runs = discover(*logdirs).runs
+        chosen = set(select(list(runs), options.runs, noun="run"))
+        # The folders that add_hparams made hold the hparams of their run.
+        only = {name for name in runs if name in chosen or parent_of(name) in chosen}
     packed = pack_logdir(
         logdirs,
         output,
