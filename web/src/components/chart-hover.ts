@@ -1,6 +1,7 @@
 /** The table beside the pointer: what each line says there. One for the whole page. */
 
 import { cutRows, type Found } from "../data/hover";
+import { nameCount } from "../data/lines";
 import type { Flag } from "../data/marks";
 import { formatNumber } from "../format/number";
 
@@ -11,11 +12,6 @@ function make(tag: string, className: string, parent: HTMLElement): HTMLElement 
   element.className = className;
   parent.append(element);
   return element;
-}
-
-/** Without its middle: the names of a sweep differ in their ends. */
-function shorten(name: string): string {
-  return name.length > 48 ? `${name.slice(0, 20)}…${name.slice(-26)}` : name;
 }
 
 interface Row {
@@ -78,7 +74,7 @@ class HoverTable {
   ) {
     row.root.className = isNearest ? "nearest" : "";
     row.swatch.style.background = line.colour;
-    row.name.textContent = shorten(line.label);
+    row.name.textContent = line.short;
     row.value.textContent = formatNumber(y, 5);
     row.more.textContent = this.more(line, place);
     const own = line.x[place] as number;
@@ -92,7 +88,7 @@ class HoverTable {
       const [low, high] = [line.low[place] ?? null, line.high[place] ?? null];
       parts.push(`${formatNumber(low)} … ${formatNumber(high)}`);
     }
-    if (line.series.count) parts.push(`n = ${line.series.count[place]}`);
+    if (line.series.count) parts.push(nameCount(line, place));
     return parts.join(", ");
   }
 

@@ -1,6 +1,6 @@
 /** Lines on a canvas, a few milliseconds in each frame, so that no frame is long. */
 
-import { type Line, placesIn } from "../data/lines";
+import { type Line, piecesOf, placesIn } from "../data/lines";
 import { fade } from "../scale/colours";
 import type { Range } from "../scale/range";
 import {
@@ -130,11 +130,20 @@ function strokeLine(
   const { ratio } = frame;
   context.lineWidth = width * ratio;
   context.strokeStyle = context.fillStyle = line.colour;
-  context.setLineDash(line.dash.map((length) => length * ratio));
-  context.beginPath();
-  const pen = makePen(context, line.dash.length > 0);
-  traceLine(line.x, line.y, placesIn(line, frame.x), toX, toY, pen, marks);
-  context.stroke();
+  for (const [y, dash] of piecesOf(line)) {
+    context.setLineDash(dash.map((length) => length * ratio));
+    context.beginPath();
+    const pen = makePen(context, dash.length > 0);
+    traceLine(line.x, y, placesIn(line, frame.x), toX, toY, pen, marks);
+    context.stroke();
+  }
+  context.setLineDash([]);
+  for (const place of line.changes) {
+    const [x, y] = [toX(line.x[place] as number), toY(line.y[place] as number)];
+    context.beginPath();
+    context.arc(x, y, 3.2 * ratio, 0, 7);
+    context.stroke();
+  }
   context.beginPath();
   for (const [x, y] of marks.dots) {
     context.moveTo(x, y);

@@ -33,6 +33,8 @@ export interface ChartSetting {
   marks: readonly Mark[];
   colourOf: (series: Series) => string;
   colourOfTag: (tag: string) => string;
+  /** The title of a chart: a tag in few letters, and different from that of every other tag. */
+  labelOfTag: (tag: string) => string;
   /** How many problems the files of a run have. */
   problemsOf: (run: string) => number;
   onZoom: (range: Range | null) => void;
@@ -104,7 +106,7 @@ export const Chart = memo(function Chart(props: ChartProps) {
   return (
     <section className={isFull ? "chart full" : "chart"} ref={root} aria-label={title}>
       <div className="chart-head">
-        <h3 title={title}>{title}</h3>
+        <h3 title={title}>{setting.labelOfTag(title)}</h3>
         <Badges series={loaded.value ?? []} problemsOf={setting.problemsOf} />
         <Buttons {...props} save={save} />
       </div>

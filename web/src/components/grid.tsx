@@ -7,6 +7,7 @@ import { formatCell } from "../format/number";
 import "./grid.css";
 
 const LINE = 26;
+const NAMES = new Set(["run", "tag"]);
 
 interface Props {
   columns: readonly Column[];
@@ -42,7 +43,12 @@ export function Grid({ columns, caption }: Props) {
               {columns.map((column) => {
                 const text = formatCell(column.cells[item.index] ?? null);
                 return (
-                  <td key={column.key} title={text} data-number={column.isNumber || undefined}>
+                  <td
+                    key={column.key}
+                    title={text}
+                    data-number={column.isNumber || undefined}
+                    data-name={NAMES.has(column.key) || undefined}
+                  >
                     {text}
                   </td>
                 );

@@ -1,13 +1,9 @@
-/** The name of a run; where it has no room it loses its middle: runs of a sweep differ at the end. */
+/** The name of a run or a group by a label that no other has; pointing at it shows the whole name. */
 
-const END = 14;
-
-export function Name({ run }: { run: string }) {
-  if (run.length <= 2 * END) return <span className="name">{run}</span>;
+export function Name({ name, label }: { name: string; label: string }) {
   return (
-    <span className="name long">
-      <span>{run.slice(0, -END)}</span>
-      <span>{run.slice(-END)}</span>
+    <span className="name" title={name}>
+      {label}
     </span>
   );
 }

@@ -2,6 +2,7 @@
 
 import { useMemo, useState } from "react";
 import type { Cell } from "../data/types";
+import { labelNames } from "../format/labels";
 import { formatCell } from "../format/number";
 import { makeAxis, shade } from "../scale/axis";
 import { Drawing } from "./drawing";
@@ -33,6 +34,10 @@ export function Parallel({ runs, axes, onOpen }: Props) {
       : `${runs[near]}: ${axes.map((axis) => `${axis.name} ${formatCell(axis.cells[near] ?? null)}`).join(", ")}`;
   const draw = (width: number) => {
     const step = (width - 2 * SIDE) / Math.max(axes.length - 1, 1);
+    const names = axes.map((axis) => axis.name);
+    const labels = labelNames(names, Math.max(2, Math.floor(step / LETTER)), false);
+    // Titles that have no room next to each other take turns on two lines.
+    const isCrowded = names.some((name) => labels.of(name).length * LETTER > step);
     const trace = (row: number) =>
       axes
         .flatMap((axis, number) => {
@@ -57,7 +62,13 @@ export function Parallel({ runs, axes, onOpen }: Props) {
         {axes.map((axis, number) => (
           <g key={axis.name} transform={`translate(${SIDE + number * step} 0)`}>
             <line y1={TOP} y2={TOP + SPAN} className="axis" />
-            <Title name={axis.name} room={step} isFirst={number === 0} isLast={!axes[number + 1]} />
+            <Title
+              name={axis.name}
+              label={labels.of(axis.name)}
+              y={isCrowded && number % 2 ? 27 : 12}
+              isFirst={number === 0}
+              isLast={!axes[number + 1]}
+            />
             {scales[number]?.ticks.map((tick) => (
               <text key={tick.at} x={6} y={TOP + (1 - tick.at) * SPAN + 4}>
                 {tick.label}
@@ -73,7 +84,7 @@ export function Parallel({ runs, axes, onOpen }: Props) {
       <Drawing height={HEIGHT} label="Runs over their hparams" draw={draw} />
       <figcaption className="hint">
         {told ||
-          `Point at a line to see its run; it is the more yellow the higher its ${axes.at(-1)?.name}.`}
+          `Point at a line to see its run; colour shows ${axes.at(-1)?.name}: higher is more yellow.`}
       </figcaption>
     </figure>
   );
@@ -81,29 +92,25 @@ export function Parallel({ runs, axes, onOpen }: Props) {
 
 interface TitleProps {
   name: string;
-  room: number;
+  label: string;
+  y: number;
   isFirst: boolean;
   isLast: boolean;
 }
 
 /** Above the middle of its axis, or up to the edge where the first or last one is long. */
-function Title({ name, room, isFirst, isLast }: TitleProps) {
-  const isLong = name.length * LETTER > 2 * SIDE;
+function Title({ name, label, y, isFirst, isLast }: TitleProps) {
+  const isLong = label.length * LETTER > 2 * SIDE;
   const side = !isLong || isFirst === isLast ? 0 : isFirst ? -1 : 1;
   return (
     <text
       x={side * SIDE}
-      y={14}
+      y={y}
       textAnchor={side ? (isFirst ? "start" : "end") : "middle"}
       className="title"
     >
-      {shorten(name, (side ? SIDE + room / 2 : room) / LETTER)}
+      {label}
       <title>{name}</title>
     </text>
   );
-}
-
-/** The end of a name that has no room: what several begin with tells them least apart. */
-function shorten(name: string, most: number): string {
-  return name.length <= most ? name : `…${name.slice(1 - Math.max(2, Math.floor(most)))}`;
 }

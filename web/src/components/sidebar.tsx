@@ -11,22 +11,38 @@ import { Swatch } from "./swatch";
 import { useWalk } from "./walk";
 
 const LINE = 26;
+/** How much higher a line is for each further row of its label, and the letters in a row. */
+const [ROW, LETTERS] = [18, 24];
+
+function heightOf(label: string, isGroup: boolean): number {
+  // The name of a group is bold, and next to it is a count.
+  const rows = Math.ceil(label.length / (isGroup ? LETTERS * 0.7 : LETTERS));
+  return LINE + ROW * Math.min(20, Math.max(0, rows - 1));
+}
 
 export function Sidebar() {
   const [view, change] = useView();
   const openRun = useOpenRun();
-  const { listed, shown, table, groupOf, colourOf, whereError, byError } = useChoice();
+  const choice = useChoice();
+  const { listed, shown, table, groupOf, colourOf, labels, groupLabels } = choice;
+  const { whereError, byError } = choice;
   const entries = useMemo(() => {
     const shut = new Set(view.by ? view.shut : []);
     return arrangeRuns(table, listed, "", false, view.by ? groupOf : null).filter(
       (entry) => entry.kind === "group" || !shut.has(groupOf(entry.name)),
     );
   }, [table, listed, view.by, view.shut, groupOf]);
+  const estimateSize = (row: number) => {
+    const entry = entries[row];
+    if (!entry) return LINE;
+    const isGroup = entry.kind === "group";
+    return heightOf((isGroup ? groupLabels : labels).of(entry.name), isGroup);
+  };
   const list = useRef<HTMLDivElement>(null);
   const lines = useVirtualizer({
     count: entries.length,
     getScrollElement: () => list.current,
-    estimateSize: () => LINE,
+    estimateSize,
     overscan: 20,
   });
   const walk = useWalk(entries.length, lines, list);
@@ -103,13 +119,14 @@ export function Sidebar() {
           None
         </button>
       </div>
+      {labels.folder && <p className="hint">Names are below {labels.folder}</p>}
       {/* biome-ignore lint/a11y/noStaticElementInteractions: the keys come from the lines in it */}
       <div className="list" ref={list} onKeyDown={walk.onKeyDown}>
         <ul style={{ height: lines.getTotalSize() }}>
           {lines.getVirtualItems().map((item) => {
             const entry = entries[item.index];
             if (!entry) return null;
-            const place = { transform: `translateY(${item.start}px)`, height: LINE };
+            const place = { transform: `translateY(${item.start}px)`, height: item.size };
             if (entry.kind === "group") {
               const members = listed.filter((run) => groupOf(run) === entry.name);
               const on = members.filter((run) => !off.has(run)).length;
@@ -143,7 +160,7 @@ export function Sidebar() {
                     {isOneColour && (
                       <span className="swatch" style={{ background: colourOf(entry.name) }} />
                     )}
-                    <Name run={entry.name || "none"} />
+                    <Name name={entry.name} label={groupLabels.of(entry.name) || "none"} />
                   </label>
                   <span className="group">
                     {on} of {members.length}
@@ -166,7 +183,7 @@ export function Sidebar() {
                       if (event.key === "Enter") openRun?.(run);
                     }}
                   />
-                  <Name run={run} />
+                  <Name name={run} label={labels.of(run)} />
                 </label>
                 {openRun && (
                   <button

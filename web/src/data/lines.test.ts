@@ -1,5 +1,14 @@
 import { expect, test } from "vitest";
-import { isDrawn, makeLines, placesIn, rangeOfX, rangeOfY } from "./lines";
+import {
+  isDrawn,
+  type Line,
+  makeLines,
+  nameCount,
+  piecesOf,
+  placesIn,
+  rangeOfX,
+  rangeOfY,
+} from "./lines";
 import type { Series } from "./series";
 
 function series(name: string, tag: string, x: number[], y: number[]): Series {
@@ -90,4 +99,48 @@ test.each([
   expect(isDrawn(line, false, false)).toBe(linear);
   expect(isDrawn(line, true, false)).toBe(logX);
   expect(isDrawn(line, false, true)).toBe(logY);
+});
+
+test("long labels of lines stay distinct", () => {
+  const all = ["large", "small"].flatMap((size) =>
+    [0, 1, 2].map((seed) =>
+      series(
+        `experiments_of_2026/transformer_${size}_layers/with_warm_up/seed-${seed}`,
+        "x",
+        [0],
+        [1],
+      ),
+    ),
+  );
+  const lines = makeLines(all, style);
+  expect(new Set(lines.map((line) => line.short)).size).toBe(6);
+  expect(Math.max(...lines.map((line) => line.short.length))).toBeLessThanOrEqual(40);
+});
+
+function group(count: number[]): Series {
+  const steps = count.map((_, step) => step);
+  return { ...series("lr=0.1", "loss", steps, steps), count: Float64Array.from(count) };
+}
+
+test("a group is dashed from where runs have ended, and the change is marked", () => {
+  const [line] = makeLines([group([3, 3, 1, 1])], style);
+  const none = Number.NaN;
+  expect([...(line?.whole ?? [])]).toEqual([0, 1, none, none]);
+  expect([...(line?.fewer ?? [])]).toEqual([none, 1, 2, 3]);
+  expect(line?.changes).toEqual([1]);
+  expect(line?.count).toBe("n=1-3");
+  expect([1, 2].map((place) => nameCount(line as Line, place))).toEqual(["n = 3", "n = 1 of 3"]);
+  expect(piecesOf(line as Line).map(([, dash]) => dash.length > 0)).toEqual([false, true]);
+});
+
+test("a group with all runs at every point is one line", () => {
+  const [line] = makeLines([group([3, 3, 3])], style);
+  expect(line).toMatchObject({ whole: null, fewer: null, changes: [], count: "n=3" });
+  expect(piecesOf(line as Line)).toHaveLength(1);
+});
+
+test("runs that begin late are marked where the last one joins", () => {
+  const [line] = makeLines([group([2, 3, 3])], style);
+  expect(line?.changes).toEqual([1]);
+  expect([...(line?.fewer ?? [])]).toEqual([0, 1, Number.NaN]);
 });

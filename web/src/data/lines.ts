@@ -1,5 +1,6 @@
 /** The lines of a chart: which colour, how smooth, and what is drawn faintly behind. */
 
+import { labelNames } from "../format/labels";
 import { lowerBound, type Range, robustSpread, spread, widen } from "../scale/range";
 import { smooth } from "../scale/smooth";
 import type { Series } from "./series";
@@ -8,6 +9,8 @@ export interface Line {
   series: Series;
   /** What the line is called in this chart: its run or group, with the tag if there are several. */
   label: string;
+  /** The label in few letters, and different from that of every other line. */
+  short: string;
   colour: string;
   dash: readonly number[];
   x: Float64Array;
@@ -16,11 +19,23 @@ export interface Line {
   high: Float64Array | null;
   /** The values before smoothing, null when they are `y`. */
   raw: Float64Array | null;
+  /** Of a group that some runs leave early: `y` where all runs have a point, and where fewer do. */
+  whole: Float64Array | null;
+  fewer: Float64Array | null;
+  /** The points next to which the number of runs changes, on the side with more runs. */
+  changes: number[];
+  /** How many runs a group has at its points: `n=3`, or `n=1-3`. Empty for a run. */
+  count: string;
   /** False where x runs back, as it may when x is another tag. */
   isSorted: boolean;
 }
 
 const DASHES: readonly (readonly number[])[] = [[], [7, 3], [2, 3], [9, 3, 2, 3], [14, 4]];
+
+/** How a line is drawn where fewer than all runs of its group have a point. */
+const FEWER_DASH: readonly number[] = [4, 4];
+const SHORT = 40;
+const MOST_CHANGES = 12;
 
 export interface LineStyle {
   smooth: number;
@@ -32,7 +47,7 @@ export interface LineStyle {
 export function makeLines(all: readonly Series[], style: LineStyle): Line[] {
   const tags = [...new Set(all.map((series) => series.tag))];
   const names = new Set(all.map((series) => series.name));
-  return all.map((series) => {
+  const lines = all.map((series) => {
     const byTag = tags.length > 1 && names.size === 1;
     const sorted = isSorted(series.x);
     // Until the server has smoothed all points with this weight, the ones that are here will do;
@@ -46,6 +61,7 @@ export function makeLines(all: readonly Series[], style: LineStyle): Line[] {
     return {
       series,
       label: byTag ? series.tag : label,
+      ...splitByCount(y, series.count),
       colour: byTag ? style.colourOfTag(series.tag) : style.colourOf(series),
       dash: byTag ? [] : (DASHES[tags.indexOf(series.tag) % DASHES.length] ?? []),
       x: series.x,
@@ -56,6 +72,55 @@ export function makeLines(all: readonly Series[], style: LineStyle): Line[] {
       isSorted: sorted,
     };
   });
+  const labels = labelNames(
+    lines.map((line) => line.label),
+    SHORT,
+    false,
+  );
+  return lines.map((line) => ({ ...line, short: labels.of(line.label) }));
+}
+
+type Parts = Pick<Line, "whole" | "fewer" | "changes" | "count">;
+
+/** The parts of a folded line with all of its runs and with fewer; both have the points between. */
+function splitByCount(y: Float64Array, count: Float64Array | null): Parts {
+  if (!count?.length) return { whole: null, fewer: null, changes: [], count: "" };
+  const most = count.reduce((a, b) => Math.max(a, b));
+  const least = count.reduce((a, b) => (b > 0 ? Math.min(a, b) : a), most);
+  if (most === least) return { whole: null, fewer: null, changes: [], count: `n=${most}` };
+  const [whole, fewer] = [new Float64Array(y.length), new Float64Array(y.length)].map((one) =>
+    one.fill(Number.NaN),
+  ) as [Float64Array, Float64Array];
+  const changes: number[] = [];
+  for (let place = 0; place < y.length; place++) {
+    const value = y[place] as number;
+    const isWhole = count[place] === most;
+    (isWhole ? whole : fewer)[place] = value;
+    if (place === 0 || count[place] === count[place - 1]) continue;
+    changes.push((count[place] as number) < (count[place - 1] as number) ? place - 1 : place);
+    // The piece between the two points belongs to the part with fewer runs.
+    fewer[isWhole ? place : place - 1] = y[isWhole ? place : place - 1] as number;
+  }
+  // More marks than these would look like a line style.
+  const marks = changes.length > MOST_CHANGES ? [] : changes;
+  return { whole, fewer, changes: marks, count: `n=${least}-${most}` };
+}
+
+/** What to stroke of a line, each with its dashes: more than one piece where runs end early. */
+export function piecesOf(line: Line): [Float64Array, readonly number[]][] {
+  if (!line.whole || !line.fewer) return [[line.y, line.dash]];
+  return [
+    [line.whole, line.dash],
+    [line.fewer, FEWER_DASH],
+  ];
+}
+
+/** How many runs a point of a group has: `n = 3`, or `n = 1 of 3` where others have ended. */
+export function nameCount(line: Line, place: number): string {
+  const count = line.series.count;
+  if (!count) return "";
+  const most = count.reduce((a, b) => Math.max(a, b));
+  return count[place] === most ? `n = ${most}` : `n = ${count[place]} of ${most}`;
 }
 
 function isSorted(x: Float64Array): boolean {

@@ -1,6 +1,6 @@
 /** A chart as an SVG text: what is shown, with axes, title and names. */
 
-import { type Line, placesIn } from "../data/lines";
+import { type Line, piecesOf, placesIn } from "../data/lines";
 import type { Flag } from "../data/marks";
 import type { Range } from "../scale/range";
 import { type Measure, makeTicks, nameTicks } from "../scale/ticks";
@@ -73,7 +73,7 @@ export function writeSvg(picture: Picture): string {
     ...lines.map((line) => band(line, picture.x, toX, toY)),
     ...lines.map((line) => stroke(line, picture, toX, toY)),
     "</g>",
-    ...names.map((line, row) => name(line.label, line, height + row * 16 + 6, ink)),
+    ...names.map((line, row) => name(nameOf(line), line, height + row * 16 + 6, ink)),
     lines.length > names.length
       ? `<text x="${LEFT + 26}" y="${height + names.length * 16 + 6}" fill="${ink}">and ${lines.length - names.length} others</text>`
       : "",
@@ -129,7 +129,8 @@ function band(line: Line, x: Range, toX: Project, toY: Project): string {
 function stroke(line: Line, picture: Picture, toX: Project, toY: Project): string {
   const parts: string[] = [];
   const marks: Marks = { dots: [], infinities: [] };
-  for (const values of line.raw ? [line.raw, line.y] : [line.y]) {
+  const raw: [Float64Array, readonly number[]][] = line.raw ? [[line.raw, line.dash]] : [];
+  for (const [values, dashes] of [...raw, ...piecesOf(line)]) {
     const pen = new PathPen();
     traceLine(
       line.x,
@@ -138,11 +139,18 @@ function stroke(line: Line, picture: Picture, toX: Project, toY: Project): strin
       toX,
       toY,
       pen,
-      values === line.y ? marks : null,
+      values === line.raw ? null : marks,
     );
-    const faint = values === line.y ? "" : ' stroke-opacity=".25"';
-    const dash = line.dash.length ? ` stroke-dasharray="${line.dash.join(" ")}"` : "";
+    const faint = values === line.raw ? ' stroke-opacity=".25"' : "";
+    const dash = dashes.length ? ` stroke-dasharray="${dashes.join(" ")}"` : "";
     parts.push(`<path d="${pen.path}" stroke="${line.colour}" stroke-width="1.4"${faint}${dash}/>`);
+  }
+  for (const place of line.changes) {
+    const [x, y] = [toX(line.x[place] as number), toY(line.y[place] as number)];
+    if (Number.isNaN(x) || Number.isNaN(y)) continue;
+    parts.push(
+      `<circle cx="${x.toFixed(1)}" cy="${y.toFixed(1)}" r="3" stroke="${line.colour}" stroke-width="1.4"/>`,
+    );
   }
   for (const [x, y] of marks.dots)
     parts.push(`<circle cx="${x.toFixed(1)}" cy="${y.toFixed(1)}" r="2" fill="${line.colour}"/>`);
@@ -155,6 +163,8 @@ function stroke(line: Line, picture: Picture, toX: Project, toY: Project): strin
   }
   return parts.join("");
 }
+
+const nameOf = ({ short, count }: Line) => (count ? `${short} (${count})` : short);
 
 function name(label: string, line: Line, y: number, ink: string): string {
   const dash = line.dash.length ? ` stroke-dasharray="${line.dash.join(" ")}"` : "";

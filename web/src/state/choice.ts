@@ -5,6 +5,7 @@ import { sendJson } from "../data/api";
 import { useLoaded, usePaused } from "../data/loading";
 import { findGrouping } from "../data/rows";
 import type { RunTable } from "../data/types";
+import { type Labels, labelNames } from "../format/labels";
 import { spellCell } from "../format/number";
 import { assignColours } from "../scale/colours";
 import type { View } from "./view";
@@ -18,12 +19,18 @@ export interface Choice {
   groupOf: (run: string) => string;
   groups: string[];
   colourOf: (name: string) => string;
+  /** Labels of all runs and of all groups that fit a narrow column if possible. */
+  labels: Labels;
+  groupLabels: Labels;
   /** Whose colour a run has: its own, or that of its group. */
   colouredAs: (run: string) => string;
   /** What is wrong with the condition, and with what makes a group. */
   whereError: Error | null;
   byError: string;
 }
+
+/** The characters that a label may have: what the list of runs has room for. */
+const LABEL = 28;
 
 export const ChoiceContext = createContext<Choice | null>(null);
 
@@ -96,12 +103,29 @@ export function useChoose(table: RunTable, view: View, generation: number): Choi
     const names = isByGroup ? [...new Set(table.runs.map(groupOf))] : table.runs;
     return new Map([...assignColours(names), ...Object.entries(view.painted)]);
   }, [table, groupOf, isByGroup, view.painted]);
+  const labels = useMemo(() => labelNames(table.runs, LABEL), [table]);
+  const groupLabels = useMemo(() => labelNames(groups, LABEL - 8, false), [groups]);
   const whereError = view.where ? where.error : null;
   return useMemo(() => {
     const colouredAs = isByGroup ? groupOf : (run: string) => run;
     const colourOf = (name: string) =>
       colours.get(name) ?? colours.get(colouredAs(name)) ?? "#7a8290";
     const wrong = { whereError, byError };
-    return { generation, table, listed, shown, groupOf, groups, colourOf, colouredAs, ...wrong };
-  }, [generation, table, listed, shown, groupOf, groups, colours, isByGroup, whereError, byError]);
+    const names = { labels, groupLabels };
+    const runs = { table, listed, shown, groupOf, groups };
+    return { generation, ...runs, colourOf, colouredAs, ...names, ...wrong };
+  }, [
+    generation,
+    table,
+    listed,
+    shown,
+    groupOf,
+    groups,
+    colours,
+    isByGroup,
+    labels,
+    groupLabels,
+    whereError,
+    byError,
+  ]);
 }

@@ -12,6 +12,7 @@ import { report } from "../data/report";
 import type { Question, Series } from "../data/series";
 import { makeFilter, makeSections, type Section } from "../data/tags";
 import type { Tags } from "../data/types";
+import { labelNames } from "../format/labels";
 import { assignColours } from "../scale/colours";
 import type { Range } from "../scale/range";
 import { useChoice } from "../state/choice";
@@ -174,6 +175,7 @@ function useSetting(
   );
   const tagColours = useMemo(() => assignColours(tags), [tags]);
   const colourOfTag = useCallback((tag: string) => tagColours.get(tag) ?? "#7a8290", [tagColours]);
+  const labelOfTag = useMemo(() => labelNames(tags, 28, false).of, [tags]);
   const problemsOf = useMemo(() => {
     const column = table.columns.find((one) => one.key === "problems");
     const counts = new Map(table.runs.map((run, row) => [run, Number(column?.cells[row] ?? 0)]));
@@ -193,6 +195,7 @@ function useSetting(
       marks,
       colourOf: colourOfOne,
       colourOfTag,
+      labelOfTag,
       problemsOf,
       onZoom,
     }),
@@ -209,6 +212,7 @@ function useSetting(
       marks,
       colourOfOne,
       colourOfTag,
+      labelOfTag,
       problemsOf,
       onZoom,
     ],

@@ -1,6 +1,7 @@
 /** Pictures of a tag, side by side over runs, with one slider for all. */
 
 import { useMemo } from "react";
+import { Name } from "../components/name";
 import { PictureBox } from "../components/picture";
 import { EntriesState, Stepper, TagPicker, useTag } from "../components/tags";
 import { getEntries } from "../data/api";
@@ -22,7 +23,7 @@ const [SMALLEST, LARGEST] = [80, 900];
 
 export function ImagesView() {
   const [view, change] = useView();
-  const { generation, shown, colourOf } = useChoice();
+  const { generation, shown, colourOf, labels: runLabels } = useChoice();
   const labelsOff = new Set(view.labelsOff);
   // No address makes a picture larger than the slider does.
   const size = Math.min(LARGEST, Math.max(SMALLEST, view.size));
@@ -116,7 +117,7 @@ export function ImagesView() {
               <figure key={`${picture.blob} ${picture.index}`}>
                 <figcaption title={run} style={{ width: size }}>
                   <span className="swatch" style={{ background: colourOf(run) }} />
-                  <span className="name">{run}</span>
+                  <Name name={run} label={runLabels.of(run)} />
                   <small>step {formatStep(picture.step)}</small>
                 </figcaption>
                 <PictureBox

@@ -38,16 +38,16 @@ function widthOf(column: Column, title: string): number {
   return Math.min(260, Math.max(56, longest * 7.8 + 18, title.length * 8.8 + 34));
 }
 
-function nameWidthOf(runs: readonly string[]): number {
-  const longest = runs.reduce((most, run) => Math.max(most, run.length), 0);
-  // Beside the name there is its colour.
-  return Math.min(380, Math.max(120, longest * 7.8 + 44));
+function nameWidthOf(labels: readonly string[]): number {
+  const longest = labels.reduce((most, label) => Math.max(most, label.length), 0);
+  // Next to the name is its colour. Names are never cut, so the column takes what they need.
+  return Math.min(2000, Math.max(120, longest * 8.2 + 64));
 }
 
 export function RunsView() {
   const [view, change] = useView();
   const openRun = useOpenRun();
-  const { table, listed, shown: chosen, groupOf } = useChoice();
+  const { table, listed, shown: chosen, groupOf, labels } = useChoice();
   const running = useMemo(() => {
     const states = table.columns.find((column) => column.key === "status")?.cells;
     const rows = new Map(table.runs.map((run, row) => [run, row]));
@@ -62,7 +62,7 @@ export function RunsView() {
     () => columns.map((column, place) => widthOf(column, titles[place] ?? "")),
     [columns, titles],
   );
-  const nameWidth = useMemo(() => nameWidthOf(table.runs), [table]);
+  const nameWidth = useMemo(() => nameWidthOf(table.runs.map(labels.of)), [table, labels]);
   const lines = useMemo(
     () => arrangeRuns(table, listed, view.sort, view.isDescending, view.by ? groupOf : null),
     [table, listed, view.sort, view.isDescending, view.by, groupOf],
@@ -253,7 +253,7 @@ export function RunsView() {
                       disabled={!openRun}
                       onClick={() => openRun?.(line.name)}
                     >
-                      <Name run={line.name} />
+                      <Name name={line.name} label={labels.of(line.name)} />
                     </button>
                   </th>
                   {pinned.map((place) => cell(place, line.row))}
