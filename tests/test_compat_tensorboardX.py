@@ -82,7 +82,7 @@ def test_tags_stay_as_they_are_unless_the_option_is_on(tmp_path):
         with rf.SummaryWriter(tmp_path / name, **options) as writer:
             writer.add_scalar("y=2x+C", 1.0, 1)
             # The quick path does not look at tags.
-            assert writer.is_ready == (name == "plain")
+            assert writer._is_ready == (name == "plain")
             writer.add_scalar("y=2x+C", 2.0, 2)
     assert logged(tmp_path / "plain", "y=2x+C") == {1: 1.0, 2: 2.0}
     assert logged(tmp_path / "clean", "y_2x_C") == {1: 1.0, 2: 2.0}
