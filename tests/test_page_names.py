@@ -22,7 +22,8 @@ def logdir(tmp_path_factory):
             # The runs of a model that end early leave the fold halfway.
             for step in range(10 if name.endswith("seed-1") else 20):
                 writer.add_scalar("train/loss", number + step, step)
-            writer.add_hparams({"size": name.split("_")[3]}, {})
+            options = {f"optimizer_learning_rate_option_{n}": number for n in range(12)}
+            writer.add_hparams({"size": name.split("_")[3], **options}, {})
     return folder
 
 
@@ -82,3 +83,12 @@ def test_fold_says_where_runs_have_ended(show):
     picture = download.value.path().read_text()
     assert picture.count("(n=4-6)") == 2
     assert 'stroke-dasharray="4 4"' in picture
+
+
+def test_axes_of_hparams_are_told_apart_and_their_limit_is_said(show):
+    page = show(tab="hparams")
+    expect(page.get_by_text("The first 11 of 13 hparams are drawn.")).to_be_visible()
+    titles = page.locator(".parallel text.title")
+    expect(titles).to_have_count(12)
+    names = titles.evaluate_all("all => all.map(one => one.firstChild.textContent)")
+    assert len(set(names)) == 12

@@ -29,25 +29,31 @@ export function useTag(kind: string, what: string) {
   if (found.error && !found.value) absent = <Failed error={found.error} />;
   else if (!found.value) absent = <Waiting what="the tags" />;
   else if (!tag) absent = <Empty>No run has logged {what}.</Empty>;
-  return { tag, tags, absent, pick: (full: string) => change({ full, step: null }) };
+  const moreTags = found.value?.leftOut?.[kind] ?? 0;
+  return { tag, tags, moreTags, absent, pick: (full: string) => change({ full, step: null }) };
 }
 
 interface PickerProps {
   tags: readonly string[];
+  /** How many further tags are not listed. */
+  moreTags: number;
   tag: string;
   pick: (tag: string) => void;
 }
 
-export function TagPicker({ tags, tag, pick }: PickerProps) {
+export function TagPicker({ tags, moreTags, tag, pick }: PickerProps) {
   return (
-    <label className="field">
-      Tag
-      <select value={tag} onChange={(event) => pick(event.target.value)}>
-        {tags.map((name) => (
-          <option key={name}>{name}</option>
-        ))}
-      </select>
-    </label>
+    <>
+      <label className="field">
+        Tag
+        <select value={tag} onChange={(event) => pick(event.target.value)}>
+          {tags.map((name) => (
+            <option key={name}>{name}</option>
+          ))}
+        </select>
+      </label>
+      <MoreTags leftOut={moreTags} />
+    </>
   );
 }
 

@@ -13,7 +13,7 @@ import "./media.css";
 export function AudioView() {
   const [view] = useView();
   const { generation, shown, colourOf } = useChoice();
-  const { tag, tags, absent, pick } = useTag("audio", "audio");
+  const { tag, tags, moreTags, absent, pick } = useTag("audio", "audio");
   const found = useLoaded(tag || null, generation, (signal) =>
     getEntries<Clip>("/api/audio", "clips", tag, signal),
   );
@@ -24,7 +24,7 @@ export function AudioView() {
   return (
     <section className="media">
       <div className="controls">
-        <TagPicker tags={tags} tag={tag} pick={pick} />
+        <TagPicker tags={tags} moreTags={moreTags} tag={tag} pick={pick} />
         <Stepper steps={stepsOf(clips)} />
       </div>
       <EntriesState found={found} what="clips" count={count} leftOut={leftOut} />

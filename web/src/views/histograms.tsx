@@ -16,7 +16,7 @@ const MOST = 60;
 export function HistogramsView() {
   const { generation, shown, colourOf } = useChoice();
   const [{ isBands }, change] = useView();
-  const { tag, tags, absent, pick } = useTag("histogram", "histograms");
+  const { tag, tags, moreTags, absent, pick } = useTag("histogram", "histograms");
   const found = useLoaded(tag || null, generation, (signal) => loadHistograms(tag, BINS, signal));
   const runs = useMemo(() => byRun(found.value?.entries ?? []), [found.value]);
   if (absent) return absent;
@@ -27,7 +27,7 @@ export function HistogramsView() {
   return (
     <section className="media">
       <div className="controls">
-        <TagPicker tags={tags} tag={tag} pick={pick} />
+        <TagPicker tags={tags} moreTags={moreTags} tag={tag} pick={pick} />
         <label className="field">
           As
           <select

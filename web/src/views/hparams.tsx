@@ -21,6 +21,9 @@ interface Importance {
   }[];
 }
 
+/** More axes than these have no room. */
+const MOST_AXES = 11;
+
 export function HparamsView() {
   const [view, change] = useView();
   const openRun = useOpenRun();
@@ -63,12 +66,17 @@ export function HparamsView() {
       </label>
       <Parallel
         runs={shown}
-        axes={[...hparams.slice(0, 11), metric].map((column) => ({
+        axes={[...hparams.slice(0, MOST_AXES), metric].map((column) => ({
           name: column.key,
           cells: take(column),
         }))}
         onOpen={(run) => openRun?.(run)}
       />
+      {hparams.length > MOST_AXES && (
+        <p className="hint">
+          The first {MOST_AXES} of {hparams.length} hparams are drawn.
+        </p>
+      )}
       <div className="two">
         <div>
           <h2>What matters</h2>

@@ -27,7 +27,7 @@ export function ImagesView() {
   const labelsOff = new Set(view.labelsOff);
   // No address makes a picture larger than the slider does.
   const size = Math.min(LARGEST, Math.max(SMALLEST, view.size));
-  const { tag, tags, absent, pick } = useTag("image", "images");
+  const { tag, tags, moreTags, absent, pick } = useTag("image", "images");
   const found = useLoaded(tag || null, generation, (signal) =>
     getEntries<Picture>("/api/images", "images", tag, signal),
   );
@@ -48,7 +48,7 @@ export function ImagesView() {
   return (
     <section className="media">
       <div className="controls">
-        <TagPicker tags={tags} tag={tag} pick={pick} />
+        <TagPicker tags={tags} moreTags={moreTags} tag={tag} pick={pick} />
         <Stepper steps={stepsOf(pictures)} />
         <label className="field">
           Size

@@ -57,7 +57,7 @@ type Part = (typeof PARTS)[number];
 function CurvesPart() {
   const [view] = useView();
   const { generation, shown, colourOf } = useChoice();
-  const { tag, tags, absent, pick } = useTag("pr_curve", "precision-recall curves");
+  const { tag, tags, moreTags, absent, pick } = useTag("pr_curve", "precision-recall curves");
   const found = useLoaded(tag || null, generation, (signal) => loadPrCurves(tag, signal));
   const runs = useMemo(() => byRun(found.value?.entries ?? []), [found.value]);
   const steps = useMemo(() => stepsOf(found.value?.entries ?? []), [found.value]);
@@ -66,7 +66,7 @@ function CurvesPart() {
   return (
     <>
       <div className="controls">
-        <TagPicker tags={tags} tag={tag} pick={pick} />
+        <TagPicker tags={tags} moreTags={moreTags} tag={tag} pick={pick} />
         <Stepper steps={steps} />
       </div>
       <EntriesState
@@ -91,7 +91,7 @@ function MeshesPart() {
   const { generation, shown, colourOf } = useChoice();
   const keep = useCallback((turn: Turn) => change({ turn }), [change]);
   const [turn, setTurn] = useHand(view.turn, keep);
-  const { tag, tags, absent, pick } = useTag("mesh", "meshes");
+  const { tag, tags, moreTags, absent, pick } = useTag("mesh", "meshes");
   const key = tag ? `${view.step} ${tag}` : null;
   const found = useLoaded(key, generation, (signal) => loadMeshes(tag, view.step, signal));
   if (absent) return absent;
@@ -100,7 +100,7 @@ function MeshesPart() {
   return (
     <>
       <div className="controls">
-        <TagPicker tags={tags} tag={tag} pick={pick} />
+        <TagPicker tags={tags} moreTags={moreTags} tag={tag} pick={pick} />
         <Stepper steps={found.value?.steps ?? []} />
         <button type="button" onClick={() => setTurn(FRONT)}>
           As at first

@@ -13,7 +13,7 @@ import "./media.css";
 export function TextView() {
   const [view, change] = useView();
   const { generation, shown, colourOf } = useChoice();
-  const { tag, tags, absent, pick } = useTag("text", "text");
+  const { tag, tags, moreTags, absent, pick } = useTag("text", "text");
   const found = useLoaded(tag || null, generation, (signal) =>
     getEntries<TextEntry>("/api/texts", "texts", tag, signal),
   );
@@ -24,7 +24,7 @@ export function TextView() {
   return (
     <section className="media">
       <div className="controls">
-        <TagPicker tags={tags} tag={tag} pick={pick} />
+        <TagPicker tags={tags} moreTags={moreTags} tag={tag} pick={pick} />
         <Stepper steps={stepsOf(entries)} />
         <label className="toggle">
           <input
