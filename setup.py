@@ -71,6 +71,8 @@ class BuildPage(build_py):
 
 # Cython's worker processes import this file again where they are not forked.
 if __name__ == "__main__":
+    # pip shows this only with -v.
+    print("Compiling the core where it changed: up to 5 minutes on a busy machine", file=sys.stderr)
     setup(
         ext_modules=cythonize(
             extensions(),

@@ -14,7 +14,7 @@ from runfold.cli import COMMANDS, main
 from runfold.cli.parser import load
 
 README = Path(__file__).parent.parent / "README.md"
-PROMPTS = ["Example:\n  runfold ", "\nExit status: "]
+PROMPTS = ["\nExample:\n  ", "\nExit status: "]
 
 
 def help_of(name: str, capsys: pytest.CaptureFixture[str]) -> str:

@@ -26,7 +26,9 @@ def build() -> None:
         return
     packages = WEB / "node_modules" / ".package-lock.json"
     if not packages.exists() or _time(packages) < _time(WEB / "package.json"):
+        _say("Fetching the packages that build the page")
         _run(*INSTALL)
+    _say("Building the page: up to a minute on a busy machine")
     _run("run", "build")
 
 
@@ -65,6 +67,10 @@ def _run(*arguments: str) -> None:
         raise NotBuilt(f"npm cannot be started: {error}") from None
     if done.returncode:
         raise NotBuilt(f"npm {arguments[0]} failed:\n{done.stdout}{done.stderr}")
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
 
 
 def _time(path: Path) -> float:

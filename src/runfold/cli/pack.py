@@ -24,7 +24,7 @@ that are no event files (artifacts, the files of a projector) are left out, and
 counted.
 
 Example:
-  runfold pack runs/ -o runs.parquet
+  runfold pack demo-runs -o demo.parquet
 
 Exit status: 0; 2 for a path without runs, or where the output exists.
 """

@@ -196,7 +196,7 @@ def parser_of(name: str, command: Command) -> Parser:
 
 def _top() -> Parser:
     commands = "\n".join(f"  {name:<13}{line}" for name, line in COMMANDS.items())
-    about = f"{_ABOUT}\nCommands:\n{commands}\n\nExample:\n  runfold ls runs/\n\n{_STATUS}"
+    about = f"{_ABOUT}\nCommands:\n{commands}\n\nExample:\n  runfold ls demo-runs\n\n{_STATUS}"
     parser = Parser("runfold", about, usage="runfold COMMAND [options]")
     parser.add_argument(
         "--version",

@@ -30,7 +30,9 @@ commands that bring the code back are printed, not run: nothing but the patch is
 written. Where there was no git, the patch makes all files anew.
 
 Example:
-  runfold restore runs/seed-1 -o seed-1.patch
+  echo "print('hello')" > hello.py
+  runfold run --logdir runs/hello -- python hello.py
+  runfold restore runs/hello -o hello.patch
 
 Exit status: 0; 2 for a run that does not exist or tells nothing of its code, or
 where the patch exists.

@@ -32,7 +32,8 @@ folder, which is also in the variable RUNFOLD_LOGDIR, and is where Runfold's own
 SummaryWriter writes if it is given no other.
 
 Example:
-  runfold run --logdir runs/seed-1 -- python train.py --log-dir {logdir}
+  echo "print('hello')" > hello.py
+  runfold run --logdir runs/hello -- python hello.py
 
 Exit status: 0 where the command ended well, or else its own; 2 where it cannot
 be started.

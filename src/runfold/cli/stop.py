@@ -33,7 +33,8 @@ period is ended, if it runs on this machine: by SIGTERM, and ten seconds later
 by SIGKILL with all that it started. What was done is kept in the audit log.
 
 Example:
-  runfold stop seed-1 --reason "the loss diverged"
+  runfold run --logdir runs/slow -- sleep 600 &
+  runfold stop slow --reason "it takes too long"
 
 Exit status: 0 when all have ended, 1 when one goes on, 2 for one that is not
 there, does not run or cannot be stopped.

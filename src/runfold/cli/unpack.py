@@ -21,7 +21,8 @@ They are the same, byte for byte, in the same folders; TensorBoard shows them as
 it showed the logdir. The folder must not be there yet: nothing is overwritten.
 
 Example:
-  runfold unpack runs.parquet -o runs/
+  runfold pack demo-runs -o demo.parquet
+  runfold unpack demo.parquet -o copy
 
 Exit status: 0; 2 for a file that is no pack, or where the folder exists.
 """
