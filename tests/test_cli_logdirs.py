@@ -7,8 +7,8 @@ from cli_runs import losses, write
 
 from runfold.cli import main
 
-RUNS = "Reading the folder runs. Name another with --logdir.\n"
-HERE = "Reading this folder, which has no folder runs. Name another with --logdir.\n"
+RUNS = "Reading the folder 'runs'. Use --logdir to read another.\n"
+HERE = "No folder 'runs' here: reading the current folder. Use --logdir to read another.\n"
 
 # Commands that print the same whichever way the logdir is named; {} is where it goes.
 COMMANDS = [

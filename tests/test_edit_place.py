@@ -90,6 +90,8 @@ def test_places_that_cannot_be_are_refused(
 @pytest.mark.parametrize("command", [lambda *paths: edit(*paths, every=2), repair])
 def test_folders_keep_their_rights_and_times(command: Callable, log: Path) -> None:
     private, old = log / "run-1", log / "run-2"
+    [broken] = (log / "run-0").glob("*tfevents*")
+    broken.write_bytes(broken.read_bytes() + b"torn")  # a sound log is not copied by repair
     private.chmod(0o700)
     (log / "run-3").chmod(0o555)
     os.utime(old, (1000, 1000))

@@ -7,12 +7,16 @@ A test names its fault by `@pytest.mark.fault(number)`. The numbers:
 35-41   ordering and restarts
 42-55   files and directories: missing, growing, replaced, unreadable, special ones
 56-64   writing: disk full, killed, existing output, two writers, fork, gaps between runs
+65      queries: a memory limit that is reached
+66-69   side files, links and shared folders that somebody else controls; folders made again
+70-73   packs that lie, a million tags, odd keys in a store, machines that start at once
+74-77   forged heartbeats, resumed runs, signals, values that another writer would take
 """
 
 import ast
 from pathlib import Path
 
-FAULTS = set(range(1, 65))
+FAULTS = set(range(1, 78))
 
 
 def faults_made(source: str) -> set[int]:

@@ -37,6 +37,7 @@ def test_an_endless_query_ends_at_the_time_limit(query: str, runs: rf.Runs):
     assert threading.active_count() == before
 
 
+@pytest.mark.fault(65)
 @pytest.mark.parametrize(
     "query",
     [

@@ -30,9 +30,9 @@ def find_logdirs(given: Sequence[str], options: argparse.Namespace) -> list[str]
         return [*given, *named]
     path = default_logdir()
     note(
-        "Reading the folder runs. Name another with --logdir."
+        "Reading the folder 'runs'. Use --logdir to read another."
         if path == RUNS
-        else "Reading this folder, which has no folder runs. Name another with --logdir."
+        else "No folder 'runs' here: reading the current folder. Use --logdir to read another."
     )
     return [path]
 
