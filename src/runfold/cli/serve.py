@@ -101,7 +101,7 @@ def _serve(options: argparse.Namespace, starting: ExitStack) -> int:
     source = Source(*options.logdirs, restarts=options.restarts, is_eager=True)
 
     # Meanwhile.
-    from runfold.serve.access import Access, make_private_name
+    from runfold.serve.access import Access
     from runfold.serve.app import make_app
     from runfold.serve.server import (
         Server,
@@ -113,7 +113,7 @@ def _serve(options: argparse.Namespace, starting: ExitStack) -> int:
     )
     from runfold.serve.static import MISSING, is_built
     from runfold.serve.tensorboards.boards import Boards
-    from runfold.serve.token import keep_secret
+    from runfold.serve.token import keep_secret, load_private_name
 
     with ExitStack() as ending:
         is_named = options.host is None
@@ -126,7 +126,7 @@ def _serve(options: argparse.Namespace, starting: ExitStack) -> int:
             port=sockets[0].getsockname()[1],
             hosts=find_names(host, sockets[0]),
             # Without a login there is no cookie to keep from others.
-            name=make_private_name() if is_named and not options.no_login else "",
+            name=load_private_name() if is_named and not options.no_login else "",
             has_login=not options.no_login,
         )
         url = make_url(host, sockets[0])

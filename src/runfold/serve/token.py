@@ -1,15 +1,20 @@
-"""Secrets in files that only their owner can read: the token for programs, and login links."""
+"""Secrets in files that only their owner can read: tokens, login links and the private name."""
 
 from __future__ import annotations
 
 import os
+import re
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from runfold.state import write_private
+from runfold.files import read_small
+from runfold.serve.access import make_private_name
+from runfold.state import make_private, state_folder, write_private
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+_NAME = re.compile(rb"[0-9a-f]{32}\.localhost")
 
 
 @contextmanager
@@ -32,3 +37,21 @@ def keep_secret(path: str | os.PathLike[str], secret: str) -> Iterator[Callable[
     finally:
         with suppress(FileNotFoundError):
             os.unlink(path)
+
+
+def load_private_name() -> str:
+    """Return the name below `localhost` of this user's servers, the same at each start.
+
+    So bookmarks and open tabs outlast a server. Where the name cannot be kept in the
+    state folder, it is a new one.
+    """
+    path = state_folder("serve", "name")
+    with suppress(OSError):
+        kept = read_small(path)
+        if _NAME.fullmatch(kept):
+            return kept.decode()
+    name = make_private_name()
+    with suppress(OSError):
+        make_private(os.path.dirname(path))
+        write_private(path, name)
+    return name

@@ -181,11 +181,12 @@ def _start() -> subprocess.Popen[bytes]:
 def main(idle: float = _IDLE_SECONDS) -> int:
     """Serve until no instance has lived for so many seconds, or told to end."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    from runfold.serve.access import Access, make_private_name
+    from runfold.serve.access import Access
     from runfold.serve.app import make_app
     from runfold.serve.server import Server, listen_privately, make_url
     from runfold.serve.source import Source
     from runfold.serve.tensorboards.store import Store
+    from runfold.serve.token import load_private_name
 
     try:
         Store().close()
@@ -194,7 +195,7 @@ def main(idle: float = _IDLE_SECONDS) -> int:
         return 1
     with ExitStack() as ending:
         listening = [ending.enter_context(one) for one in listen_privately(0)]
-        access = Access(port=listening[0].getsockname()[1], name=make_private_name())
+        access = Access(port=listening[0].getsockname()[1], name=load_private_name())
         page = make_url(access.name, listening[0])
         boards = Boards(access, make_url("127.0.0.1", listening[0]), page=page)
         source = Source(make_private(no_runs()))
