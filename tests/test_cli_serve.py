@@ -82,7 +82,10 @@ def test_state_folder_that_cannot_be_written_is_one_line(logdir, tmp_path, monke
     assert main(["serve", str(logdir), "--port", "0", "--no-browser"]) == 2
     error = capsys.readouterr().err
     assert error.count("\n") == 1
-    assert "Not a directory. The login link goes there, because stderr is not a terminal." in error
+    assert "The login link goes to a file, because stderr is not a terminal" in error
+    assert error.endswith(
+        "Not a directory. Set XDG_STATE_HOME to a folder that you can write to.\n"
+    )
 
 
 def test_login_works_where_nobody_reads_what_is_printed(logdir):

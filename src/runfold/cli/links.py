@@ -46,8 +46,8 @@ def keep_links(access: Access, url: str, page: str) -> Iterator[str]:
             write = ending.enter_context(keep_secret(path, f"{page}{access.link}\n"))
         except OSError as error:
             raise CommandError(
-                f"{escape(path)}: {error.strerror}. The login link goes there, because stderr is"
-                " not a terminal. Set XDG_STATE_HOME to a folder that you can write to."
+                "The login link goes to a file, because stderr is not a terminal, and that failed."
+                f" {escape(path)}: {error.strerror}."
             ) from None
 
         def write_link() -> None:
