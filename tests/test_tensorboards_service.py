@@ -213,7 +213,7 @@ def test_serve_is_the_service_while_it_runs(folder):
             assert client.get("data/runs").json() == ["big/seed-1", "big/seed-2"]
         pid = known(id).pid
         status, said = served.end(signal.SIGTERM)
-        assert (status, said) == (0, "")
+        assert (status, said) == (143, "")
     assert pid is not None
     assert group_of(pid) == set()
     assert not Path(state_folder("tensorboards", "service.json")).exists()
