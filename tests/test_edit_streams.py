@@ -71,6 +71,8 @@ def test_folder_whose_name_is_no_text_keeps_it(tmp_path: Path) -> None:
     write(tmp_path / "log" / name, losses(1.0, 2.0))
     (tmp_path / "log" / name / "model.pt").write_bytes(b"weights")
     edit(tmp_path / "log", tmp_path / "new", shift_steps=1)
+    with open(tmp_path / "log" / name / "events.out.tfevents.1", "ab") as file:
+        file.write(b"torn")  # a sound log is not copied
     repair(tmp_path / "log", tmp_path / "sound")
     for folder in ("new", "sound"):
         assert os.listdir(tmp_path / folder) == [name]
