@@ -1,5 +1,7 @@
 """What holds for all tests. Warnings are errors by pyproject.toml."""
 
+import signal
+
 import pytest
 from hypothesis import settings
 
@@ -8,6 +10,11 @@ pytest_plugins = ["eventfiles", "pages", "stores"]
 
 # They need other packages, and have their own pytest.ini: `make test-frameworks`.
 collect_ignore = ["frameworks"]
+
+# A shell script ignores SIGINT for what it starts with `&`, and programs inherit that. Tests
+# that send Ctrl-C would wait for nothing.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A busy machine makes an example slow; that says nothing about the code.
 settings.register_profile("runfold", deadline=None)
