@@ -1,5 +1,7 @@
-"""The README's commands and Python blocks run as they are pasted, from top to bottom."""
+"""The README's commands and Python blocks run as pasted, and print what it shows."""
 
+import ast
+import itertools
 import os
 import re
 import shutil
@@ -8,50 +10,113 @@ import sys
 from pathlib import Path
 
 import pytest
-from cli_runs import run_apart
+from cli_runs import START, losses, run_apart, write, write_kinds
 
 README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
-COMMANDS = re.findall(r"^\$ (.+)$", README, re.MULTILINE)
-PYTHON = re.findall(r"^```python\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+# Each block as its language and its text.
+BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+# A block of a command and its output: `$ COMMAND`, then what it prints.
+SESSIONS = [text[2:].split("\n", 1) for _, text in BLOCKS if text.startswith("$ ")]
+EDITS = [line for _, text in BLOCKS for line in text.splitlines() if "runfold edit" in line]
+
+NUMBER = re.compile(r"[\[(]*-?\d[\d.,:e+-]*?%?(?P<end>[])}.,;]*)")
+BRAILLE = re.compile("[\u2800-\u28ff]+")
+
+
+def forms(output: str) -> list[str]:
+    """Lines with N for each number, and without what depends on the host or the width."""
+    output = re.sub(r"(tfevents)\.\S+?(\.\d{6}\.runfold)", r"\1\2", BRAILLE.sub("", output))
+    output = re.sub(r"\b[kM]B\b", "B", output)
+    return [" ".join(map(_form, line.split())) for line in output.splitlines()]
+
+
+def _form(word: str) -> str:
+    number = NUMBER.fullmatch(word)
+    return f"N{number['end']}" if number else word
+
+
+def assert_printed(output: str, expected: str) -> None:
+    """Compare two outputs by their forms. A line `...` in the README stands for any lines."""
+    head, is_cut, tail = expected.partition("\n...\n")
+    lines, first, last = forms(output), forms(head), forms(tail)
+    if is_cut:
+        assert lines[: len(first)] + lines[len(lines) - len(last) :] == first + last
+    else:
+        assert lines == first
 
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("readme")
     assert run_apart("demo", cwd=folder).returncode == 0
-    # The README says that a byte near the start of one file was overwritten.
+    # The README says that one byte was overwritten, and the end of another file cut off.
     shutil.copytree(folder / "demo-runs", folder / "broken")
-    file = next((folder / "broken/lr-0.1/seed-0").glob("events.*"))
-    data = bytearray(file.read_bytes())
+    [changed] = (folder / "broken/lr-0.1/seed-0").glob("events.*")
+    data = bytearray(changed.read_bytes())
     data[4200] ^= 1
-    file.write_bytes(data)
+    changed.write_bytes(data)
+    [cut] = (folder / "broken/lr-0.1/seed-1").glob("events.*")
+    os.truncate(cut, 150_000)
+    os.utime(cut, (START, START))
     (folder / "weights.pt").write_bytes(b"weights")
     return folder
 
 
-def test_the_commands_run_as_pasted(place: Path) -> None:
-    assert len(COMMANDS) >= 8
+def run_line(line: str, folder: Path) -> "subprocess.CompletedProcess[str]":
     programs = os.path.dirname(sys.executable)
     env = {**os.environ, "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"}
-    for line in COMMANDS:
-        done = subprocess.run(
-            ["bash", "-c", line], cwd=place, env=env, capture_output=True, text=True, check=False
-        )
-        status = 1 if line == "runfold check broken" else 0
-        assert done.returncode == status, f"{line}: {done.stderr}"
+    return subprocess.run(
+        ["bash", "-c", line], cwd=folder, env=env, capture_output=True, text=True, check=False
+    )
 
 
-def test_the_python_blocks_run_as_pasted(place: Path) -> None:
-    assert len(PYTHON) >= 8
-    script = "\n".join(PYTHON)
-    env = {**os.environ, "MPLBACKEND": "agg"}
+@pytest.mark.parametrize(("line", "expected"), SESSIONS, ids=[line for line, _ in SESSIONS])
+def test_a_command_prints_what_the_readme_shows(line: str, expected: str, place: Path) -> None:
+    done = run_line(line, place)
+    assert done.returncode == (1 if line == "runfold check broken" else 0), done.stderr
+    assert_printed(done.stdout + done.stderr, expected)
+
+
+def test_the_readme_has_its_commands() -> None:
+    assert len(SESSIONS) >= 8
+    assert len(EDITS) >= 5
+
+
+def test_the_edits_run_as_pasted(tmp_path: Path) -> None:
+    for tag in ("train_loss", "debug/memory", "val/loss"):
+        name = f"events.out.tfevents.1.{tag.replace('/', '-')}"
+        write(tmp_path / "runs/seed-1", losses(*[0.5] * 300, tag=tag), name)
+    write_kinds(tmp_path / "runs/seed-2")
+    for number in (1, 2):
+        write(tmp_path / f"runs/job-restart-{number}", losses(0.5, 0.25))
+    for line in EDITS:
+        done = run_line(line, tmp_path)
+        assert done.returncode == 0, f"{line}: {done.stderr}"
+
+
+def test_the_python_blocks_run_as_pasted_and_give_what_the_readme_shows(place: Path) -> None:
+    script, expected = [], []
+    for (language, text), (next_language, output) in itertools.pairwise([*BLOCKS, ("", "")]):
+        if language != "python":
+            continue
+        # An output block follows its Python block at once.
+        if next_language or f"{text}```\n```\n{output}" not in README:
+            script.append(text)
+            continue
+        *rest, last = ast.parse(text).body
+        assert isinstance(last, ast.Expr)
+        script += [*map(ast.unparse, rest), f"print(repr({ast.unparse(last.value)}))"]
+        expected.append(output)
+    assert len(script) >= 8
+    assert len(expected) >= 4
     done = subprocess.run(
         [sys.executable, "-"],
-        input=script,
+        input="\n".join(script),
         cwd=place,
-        env=env,
+        env={**os.environ, "MPLBACKEND": "agg"},
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stderr
+    assert_printed(done.stdout, "".join(expected))
