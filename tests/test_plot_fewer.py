@@ -1,7 +1,10 @@
 """How figures show that some runs of a group ended early."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from matplotlib.lines import Line2D
 from numpy.testing import assert_array_equal
 from plot_folds import ended_early, seeds
 
@@ -74,6 +77,19 @@ def test_dashes_join_the_solid_line_in_a_figure() -> None:
     assert (solid.get_linestyle(), dashed.get_linestyle()) == ("-", "--")
     texts = [text.get_text() for text in ax.get_legend().get_texts()]
     assert texts == ["lr=1 (n=1-3)"]
+
+
+@pytest.mark.parametrize("count", [10, 30])
+def test_only_parts_with_fewer_runs_are_dashed_in_a_figure_of_many_groups(count: int) -> None:
+    names = [f"g{number}" for number in range(count)]
+    groups = {name: ended_early(COUNTS, group=name).groups[name] for name in names}
+    folded = replace(ended_early(COUNTS), groups=groups)
+    with pytest.warns(UserWarning, match="Not all runs have a value everywhere"):
+        figure = plot_folded(folded)
+    lines = {line.get_label(): line for line in figure.axes[0].lines if line.get_label() in names}
+    assert {line.get_linestyle() for line in lines.values()} == {"-"}
+    shown = figure.legends[0].findobj(Line2D)
+    assert len({(line.get_color(), line.get_marker()) for line in shown}) == count
 
 
 def test_log_axis_keeps_dashes_where_they_belong() -> None:

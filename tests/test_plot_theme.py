@@ -5,6 +5,7 @@ from matplotlib.colors import to_rgb
 
 from runfold.plot.theme import (
     DASHES,
+    MARKERS,
     OKABE_ITO,
     Look,
     choose_looks,
@@ -29,6 +30,17 @@ def test_statistics_differ_by_dashes_or_for_one_group_by_colour() -> None:
         ("", "min"): Look(OKABE_ITO[0]),
         ("", "max"): Look(OKABE_ITO[1]),
     }
+
+
+def test_markers_replace_dashes_where_dashed_means_fewer_runs() -> None:
+    for groups, statistics in ((8, 1), (10, 1), (24, 1), (25, 1), (2, 4), (1, 12)):
+        names = [str(number) for number in range(groups)]
+        kinds = [f"statistic-{number}" for number in range(statistics)]
+        looks = choose_looks(names, kinds, has_fewer=True).values()
+        assert len(set(looks)) == groups * statistics
+        assert {look.dashes for look in looks} == {"-"}
+    looks = choose_looks(["a", "b"], ["min", "max"], has_fewer=True)
+    assert looks["b", "max"] == Look(OKABE_ITO[1], marker=MARKERS[1])
 
 
 @pytest.mark.parametrize(

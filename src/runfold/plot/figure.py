@@ -87,7 +87,7 @@ def plot_folded(
     )
     for text in sheet.notes:
         warnings.warn(text, stacklevel=2)
-    looks = theme.choose_looks(list(sheet.groups), sheet.statistics)
+    looks = theme.choose_looks(list(sheet.groups), sheet.statistics, has_fewer=sheet.has_fewer)
     if ax is not None:
         if len(sheet.panels) > 1:
             raise ValueError(f"One axes holds one tag, not {len(sheet.panels)}; leave ax out.")
@@ -198,6 +198,16 @@ def _draw_stroke(ax: Axes, stroke: Stroke, look: Look, floor: float | None) -> N
         ax.plot(x, np.where(near, y, np.nan), linestyle=theme.FEWER_DASHES, label="_", **line)
     if marks.any():
         ax.plot(x[marks], y[marks], "|", color=look.colour, markersize=7, label="_")
+    if look.marker:
+        ax.plot(
+            x,
+            y,
+            look.marker,
+            color=look.colour,
+            markersize=theme.MARKER_SIZE,
+            markevery=theme.MARKER_DISTANCE,
+            label="_",
+        )
     if not edges:
         return
     lower, upper = edges

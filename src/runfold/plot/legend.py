@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from runfold.plot import theme
@@ -83,7 +84,7 @@ def list_entries(sheet: Sheet, looks: Looks) -> list[Entry]:
     if len(groups) == 1:
         return [(_handle(looks[only, name], sheet), name) for name in sheet.statistics]
     return [(_handle(Look(looks[group, first].colour), sheet), name) for group, name in groups] + [
-        (_handle(Look(theme.GREY, looks[only, name].dashes), sheet), name)
+        (_handle(replace(looks[only, name], colour=theme.GREY), sheet), name)
         for name in sheet.statistics
     ]
 
@@ -126,7 +127,15 @@ def _handle(look: Look, sheet: Sheet) -> tuple[Artist, ...]:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    line = Line2D([], [], color=look.colour, linestyle=look.dashes, linewidth=theme.LINE_WIDTH)
+    line = Line2D(
+        [],
+        [],
+        color=look.colour,
+        linestyle=look.dashes,
+        linewidth=theme.LINE_WIDTH,
+        marker=look.marker,
+        markersize=theme.MARKER_SIZE,
+    )
     band = Patch(color=look.colour, alpha=theme.BAND_ALPHA, linewidth=0)
     return (band, line) if sheet.has_band else (line,)
 

@@ -122,6 +122,11 @@ class Sheet:
             for stroke in panel.strokes
         )
 
+    @property
+    def has_fewer(self) -> bool:
+        """Whether any part of a line is dashed because it has fewer runs."""
+        return any(stroke.fewer is not None for panel in self.panels for stroke in panel.strokes)
+
 
 def make_sheet(
     folded: Folded,
@@ -329,6 +334,6 @@ def _caption(folded: Folded, sheet: Sheet, ring: Band | None, weight: float, fol
         said.append(sheet.statistics[0])
     if weight:
         said.append(f"smoothed {weight:g}")
-    if any(stroke.fewer is not None for panel in sheet.panels for stroke in panel.strokes):
+    if sheet.has_fewer:
         said.append("dashed: fewer runs")
     return ", ".join(said)

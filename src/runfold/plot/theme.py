@@ -39,7 +39,12 @@ OKABE_ITO = (
 Dashes = Literal["-", "--", ":", "-."]
 DASHES: tuple[Dashes, ...] = ("-", "--", ":", "-.")
 
-# Finer than the others, so that it is none of them.
+# They replace the dashes in a figure where dashed means fewer runs.
+MARKERS = ("", "s", "^", "D")
+MARKER_SIZE = 3.5
+# The distance between two markers of a line, as a share of the diagonal of the panel.
+MARKER_DISTANCE = 0.12
+
 FEWER_DASHES = (0, (1.8, 1.2))
 
 GREY = "#444444"
@@ -101,42 +106,54 @@ FILES: dict[Any, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """The colour and the line style of a line."""
+    """The colour, line style and marker of a line."""
 
     colour: str
     dashes: Dashes = "-"
+    marker: str = ""
 
 
-def choose_looks(groups: Sequence[str], statistics: Sequence[str]) -> dict[tuple[str, str], Look]:
-    """A look for each statistic of each group, each its own as far as one can tell them apart.
+def choose_looks(
+    groups: Sequence[str], statistics: Sequence[str], *, has_fewer: bool = False
+) -> dict[tuple[str, str], Look]:
+    """Return a distinct look for each statistic of each group.
 
-    A group has a colour, and a statistic a line style; the statistics of a
-    single group have colours instead. More groups than there are colours get
-    line styles too, and more than 24 the colours of a map, in their order.
+    Each group has a colour and each statistic a line style; the statistics of a
+    single group have colours instead. If there are more groups than colours, groups
+    have line styles too. More than 24 groups have the colours of a map, in order.
+
+    With `has_fewer` a dashed part of a line means fewer runs: all lines are solid, and
+    markers take the place of line styles.
     """
     if len(groups) == 1:
-        looks = _colour(len(statistics), len(DASHES))
+        looks = _colour(len(statistics), len(DASHES), has_fewer)
         return {(groups[0], name): look for name, look in zip(statistics, looks, strict=True)}
     if len(statistics) == 1:
-        looks = _colour(len(groups), 3)
+        looks = _colour(len(groups), 3, has_fewer)
         return {(group, statistics[0]): look for group, look in zip(groups, looks, strict=True)}
     return {
-        (group, name): Look(look.colour, DASHES[number % len(DASHES)])
-        for group, look in zip(groups, _colour(len(groups), 1), strict=True)
+        (group, name): _style(look.colour, number, has_fewer)
+        for group, look in zip(groups, _colour(len(groups), 1, has_fewer), strict=True)
         for number, name in enumerate(statistics)
     }
 
 
-def _colour(count: int, styles: int) -> list[Look]:
+def _colour(count: int, styles: int, has_fewer: bool) -> list[Look]:
     if count <= len(OKABE_ITO) * styles:
         places = (divmod(number, len(OKABE_ITO)) for number in range(count))
-        return [Look(OKABE_ITO[colour], DASHES[dash]) for dash, colour in places]
+        return [_style(OKABE_ITO[colour], style, has_fewer) for style, colour in places]
     from matplotlib import colormaps
     from matplotlib.colors import to_hex
 
     # Its yellow end is as weak on white as any.
     shades = colormaps["viridis"]
     return [Look(to_hex(shades(0.92 * number / (count - 1)))) for number in range(count)]
+
+
+def _style(colour: str, number: int, has_fewer: bool) -> Look:
+    """Return the look of a colour with the line style or marker of this number."""
+    number %= len(DASHES)
+    return Look(colour, marker=MARKERS[number]) if has_fewer else Look(colour, DASHES[number])
 
 
 def show_name(name: str, size: int = LONGEST_NAME) -> str:
