@@ -2,7 +2,7 @@
 
 import type { Token, Tokens } from "marked";
 import { createElement, type ReactNode, useMemo } from "react";
-import { type Parsed, parseMarkdown } from "../format/markdown";
+import { type Parsed, parseMarkdown, splitLines } from "../format/markdown";
 import "./markdown.css";
 
 interface Props {
@@ -13,7 +13,7 @@ interface Props {
 
 export function Markdown({ text, among = 1 }: Props) {
   const parsed = useMemo(() => read(text, among), [text, among]);
-  if (!parsed) return <pre>{text}</pre>;
+  if (!parsed) return <Plain text={text} />;
   return (
     <div className="markdown">
       {renderAll(parsed.tokens)}
@@ -23,9 +23,21 @@ export function Markdown({ text, among = 1 }: Props) {
       {parsed.rest && (
         <>
           <p className="hint">The text is long. The rest is shown as written.</p>
-          <pre>{parsed.rest}</pre>
+          <Plain text={parsed.rest} />
         </>
       )}
+    </div>
+  );
+}
+
+/** A text as it was written. */
+export function Plain({ text }: { text: string }) {
+  return (
+    <div className="plain-text">
+      {splitLines(text).map((piece, number) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: pieces do not move
+        <pre key={number}>{piece}</pre>
+      ))}
     </div>
   );
 }

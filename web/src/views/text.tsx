@@ -1,6 +1,6 @@
 /** Texts of a tag, run by run: Markdown without anything that runs or is fetched. */
 
-import { Markdown } from "../components/markdown";
+import { Markdown, Plain } from "../components/markdown";
 import { EntriesState, Stepper, TagPicker, useTag } from "../components/tags";
 import { getEntries } from "../data/api";
 import { useLoaded } from "../data/loading";
@@ -46,7 +46,7 @@ export function TextView() {
               <small>{formatTime(entry.wallTime)}</small>
             </h2>
             {view.isPlain ? (
-              <pre>{flat(entry.text)}</pre>
+              <Plain text={flat(entry.text)} />
             ) : (
               <Shown text={entry.text} among={count} />
             )}
