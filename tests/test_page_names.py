@@ -1,5 +1,7 @@
 """Run names in the page: shortened, but never two the same."""
 
+import re
+
 import pytest
 from pages import eventually, read_pixels, serve_page
 from playwright.sync_api import expect
@@ -71,6 +73,8 @@ def test_hover_shows_every_line_apart(show):
 
 def test_fold_says_where_runs_have_ended(show):
     page = show(tags="train/loss", by="size", isFolded="true")
+    key = page.get_by_role("list", name="Runs in each group").get_by_role("listitem")
+    expect(key).to_have_text([re.compile("n=4-6$")] * 2)
     tooltip = page.get_by_role("tooltip")
     point_at(page, 0.85)
     expect(tooltip).to_contain_text("n = 4 of 6")

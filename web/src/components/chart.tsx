@@ -12,6 +12,7 @@ import { formatNumber, formatTime, plural } from "../format/number";
 import type { Range } from "../scale/range";
 import type { Measure } from "../scale/ticks";
 import { useIsDark } from "../state/theme";
+import { ChartKey } from "./chart-key";
 import { Plot } from "./chart-plot";
 import { type FileKind, saveChart } from "./chart-save";
 import { soon } from "./chart-soon";
@@ -134,6 +135,7 @@ export const Chart = memo(function Chart(props: ChartProps) {
           </p>
         )}
       </div>
+      <ChartKey lines={lines} isFull={isFull} />
       <Note
         series={loaded.value ?? []}
         isLoading={loaded.isLoading}
