@@ -144,6 +144,10 @@ def test_the_server_lists_the_first_tags_and_says_how_many_there_are(many: Path)
         f"tag-{number}" for number in range(MOST_TAGS)
     ]
     assert table["steps"].to_pylist() == [0]
+    assert json.loads(table.schema.metadata[b"leftOut"]) == {"scalar": MANY - MOST_TAGS}
+    run = client.get("/api/run", run=".")
+    assert run["tags"]["scalar"] == [f"tag-{number}" for number in range(MOST_TAGS)]
+    assert run["tagsLeftOut"] == {"scalar": MANY - MOST_TAGS}
 
 
 @pytest.mark.fault(71)

@@ -53,7 +53,7 @@ def test_a_run_tells_all_that_the_library_knows_of_it(logdir):
     assert found["packages"] == run.packages
     assert found["environment"] == run.environment
     assert [one["name"] for one in found["artifacts"]] == ["model.txt"]
-    assert found["tags"] == run.tags
+    assert (found["tags"], found["tagsLeftOut"]) == (run.tags, {})
     assert (found["points"], found["hidden"]) == (run.points, 0)
     assert found["problems"] == []
     assert found["diff"] == run.code.diff

@@ -112,6 +112,11 @@ def describe_run(source: Source, name: str) -> dict[str, Any]:
         "marks": [dataclasses.asdict(one) for one in found.marks[:_MOST_MARKS]],
         **describe_problems(log.list_problems(), _MOST_PROBLEMS),
         "tags": {kind: names[:MOST_TAGS] for kind, names in found.tags.items()},
+        "tagsLeftOut": {
+            kind: len(names) - MOST_TAGS
+            for kind, names in found.tags.items()
+            if len(names) > MOST_TAGS
+        },
         "hidden": line.hidden,
         "points": line.points,
         "steps": line.steps,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
@@ -59,6 +58,7 @@ def make_table(source: Source, asked: Asked) -> bytes:
     The metadata of each field says its `kind` (fixed, hparam, statistic or text),
     and for all but the fixed ones `name` and, of a statistic, `stat`. What a run
     does not have is null, which NaN is not; `start` and `duration` are seconds.
+    `leftOut` in the metadata of the schema says how many tags of a kind have no column.
     """
     # A run of which nothing is heard is taken for crashed, though nothing has changed.
     now = int(time.monotonic() / _STALE)
@@ -87,7 +87,8 @@ def _tabulate(source: Source, asked: Asked) -> bytes:
             title = utf8(naming.name(column))
             title = utf8(column.full) if title in fields else title
             add(title, to_array(overview.cells(column)), name=column.name, **told)
-    return encode_table(pa.Table.from_arrays(arrays, schema=pa.schema(list(fields.values()))))
+    table = pa.Table.from_arrays(arrays, schema=pa.schema(list(fields.values())))
+    return encode_table(table, leftOut=_count_left_out(overview))
 
 
 def _columns(
@@ -108,7 +109,18 @@ def _columns(
 
 def _first(tags: Sequence[str]) -> list[str]:
     """The first tags, without those of a tracked run's own."""
-    return list(islice((tag for tag in tags if not _is_own(tag)), MOST_TAGS))
+    return _others(tags)[:MOST_TAGS]
+
+
+def _others(tags: Sequence[str]) -> list[str]:
+    return [tag for tag in tags if not _is_own(tag)]
+
+
+def _count_left_out(overview: Overview) -> dict[str, int]:
+    """How many tags of each kind have no column; only the kinds with any."""
+    kinds = {"scalar": overview.known.scalars, "text": overview.known.texts}
+    counts = {kind: len(_others(tags)) - MOST_TAGS for kind, tags in kinds.items()}
+    return {kind: count for kind, count in counts.items() if count > 0}
 
 
 def _is_own(tag: str) -> bool:

@@ -1,6 +1,7 @@
 /** Which columns a table shows, and which of them stay at its left. */
 
 import { useState } from "react";
+import { nameFirst } from "../data/rows";
 import type { Column } from "../data/types";
 import { useView } from "../state/view";
 
@@ -15,6 +16,9 @@ const KINDS: [Column["kind"], string][] = [
   ["statistic", "Values"],
   ["text", "Text"],
 ];
+
+/** The most columns of a kind that are listed; a search finds the others. */
+const MOST = 500;
 
 export function ColumnPicker({ columns, shown }: Props) {
   const [view, change] = useView();
@@ -54,10 +58,12 @@ export function ColumnPicker({ columns, shown }: Props) {
           </button>
         </div>
         {KINDS.map(([kind, title]) => {
-          const these = found.filter((column) => column.kind === kind).slice(0, 500);
+          const all = found.filter((column) => column.kind === kind);
+          const these = all.slice(0, MOST);
+          const cut = nameFirst(these.length, all.length);
           return these.length === 0 ? null : (
             <fieldset key={kind}>
-              <legend>{title}</legend>
+              <legend>{cut ? `${title}, ${cut}` : title}</legend>
               {these.map(({ key }) => (
                 <div key={key} className="choice">
                   <label>

@@ -155,9 +155,14 @@ export function readColumns(table: Table): Column[] {
 }
 
 export async function loadTable(stats: readonly string[], signal: AbortSignal): Promise<RunTable> {
-  const columns = readColumns(await readArrow(await get("/api/table", { stat: stats }, signal)));
+  const table = await readArrow(await get("/api/table", { stat: stats }, signal));
+  const columns = readColumns(table);
   const runs = columns.find((column) => column.key === "run")?.cells.map(String) ?? [];
-  return { runs, columns };
+  const leftOut = JSON.parse(table.schema.metadata.get("leftOut") ?? "{}") as Record<
+    string,
+    number
+  >;
+  return { runs, columns, leftOut };
 }
 
 /** The series that a table holds in its rows, one behind the other. */

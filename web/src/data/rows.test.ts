@@ -3,6 +3,7 @@ import {
   arrangeRuns,
   chooseColumns,
   compareCells,
+  nameCut,
   tableToCsv,
   titleColumns,
   toggleStat,
@@ -80,4 +81,16 @@ test("the table is copied in the order that is shown, without headings of groups
   const lines = arrangeRuns(TABLE, ["b", "c"], "val/loss", false, () => "all");
   const columns = chooseColumns(TABLE.columns, ["val/loss", "note"], []);
   expect(tableToCsv(columns, lines)).toBe("run,val/loss,note\r\nc,1,\r\nb,nan,\r\n");
+});
+
+test("a table says how many of the tags have columns", () => {
+  const names = (count: number) =>
+    Array.from({ length: count }, (_, number) => ({
+      ...{ key: `${number}`, kind: "statistic" as const, name: `${number}`, stat: "last" },
+      ...{ isNumber: true, cells: [] },
+    }));
+  expect(nameCut({ runs: [], columns: names(1000), leftOut: { scalar: 250 } })).toBe(
+    "first 1,000 of 1,250 scalar tags",
+  );
+  expect(nameCut({ runs: [], columns: names(1000) })).toBe("");
 });

@@ -123,6 +123,23 @@ export function chooseColumns(
   return [...first, ...wanted.filter((column) => !isPinned.has(column.key))];
 }
 
+/** "first 1,000 of 1,250", or nothing where all are there. */
+export function nameFirst(shown: number, all: number): string {
+  return shown < all ? `first ${shown.toLocaleString("en")} of ${all.toLocaleString("en")}` : "";
+}
+
+/** Which tags have columns, where not all have: `first 1,000 of 1,250 scalar tags`. */
+export function nameCut({ columns, leftOut = {} }: RunTable): string {
+  const kinds = { scalar: "statistic", text: "text" };
+  const parts = Object.entries(kinds).map(([kind, columnKind]) => {
+    const names = columns.filter((one) => one.kind === columnKind).map((one) => one.name);
+    const shown = new Set(names).size;
+    const first = nameFirst(shown, shown + (leftOut[kind] ?? 0));
+    return first && `${first} ${kind} tags`;
+  });
+  return parts.filter(Boolean).join(", ");
+}
+
 /** What stands above each column: the hparam or tag, or the whole name where two would be alike. */
 export function titleColumns(columns: readonly Column[]): string[] {
   const short = columns.map(({ kind, name, stat, key }) => {

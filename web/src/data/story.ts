@@ -43,6 +43,8 @@ export interface Story {
   marks: { step: number | string; wall_time: number; text: string }[];
   problems: Problem[];
   tags: Record<string, string[]>;
+  /** How many more tags of a kind there are; not in older reports. */
+  tagsLeftOut?: Record<string, number>;
   hidden: number;
   points: number;
 }

@@ -46,6 +46,8 @@ export interface Column {
 export interface RunTable {
   runs: string[];
   columns: Column[];
+  /** How many tags of a kind have no column; not in older reports. */
+  leftOut?: Record<string, number>;
 }
 
 export interface CurveInfo {

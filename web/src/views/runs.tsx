@@ -10,7 +10,14 @@ import { StopRuns } from "../components/stop";
 import { Swatch } from "../components/swatch";
 import { useWalk } from "../components/walk";
 import { chooseSources } from "../data/boards";
-import { arrangeRuns, chooseColumns, tableToCsv, titleColumns, toggleStat } from "../data/rows";
+import {
+  arrangeRuns,
+  chooseColumns,
+  nameCut,
+  tableToCsv,
+  titleColumns,
+  toggleStat,
+} from "../data/rows";
 import type { Column } from "../data/types";
 import { formatCell } from "../format/number";
 import { useChoice } from "../state/choice";
@@ -57,6 +64,7 @@ export function RunsView() {
     () => chooseColumns(table.columns, view.columns, view.pinned),
     [table, view.columns, view.pinned],
   );
+  const cut = useMemo(() => nameCut(table), [table]);
   const titles = useMemo(() => titleColumns(columns), [columns]);
   const widths = useMemo(
     () => columns.map((column, place) => widthOf(column, titles[place] ?? "")),
@@ -162,6 +170,7 @@ export function RunsView() {
         <span>
           {listed.length} of {table.runs.length} runs, {columns.length} columns
         </span>
+        {cut && <span className="hint">{cut}</span>}
         {STATS.map((stat) => (
           <button
             type="button"
