@@ -283,3 +283,57 @@ def test_whatever_works_on_files_sees_every_folder(logdir: Path, tmp_path: Path,
 def test_exports_have_the_same_runs(logdir: Path, tmp_path: Path):
     rf.open(logdir).export(tmp_path / "scalars.parquet")
     assert set(pq.read_table(tmp_path / "scalars.parquet")["run"].to_pylist()) == set(SEEDS)
+
+
+def test_an_edit_that_deletes_a_run_deletes_its_parts(logdir: Path, tmp_path: Path, capsys):
+    values = rf.open(logdir)["seed-1"].points
+    assert main(["edit", str(logdir), "-o", str(tmp_path / "o"), "--delete-runs", "seed-1"]) == 0
+    told = capsys.readouterr()
+    assert told.out == f"seed-1: deleted, {values} values\n"
+    assert "1 of 3 runs changed" in told.err
+    assert list(rf.open(tmp_path / "o")) == ["seed-0", "seed-2"]
+    assert not (tmp_path / "o" / "seed-1").exists()
+
+
+def test_rules_of_a_chosen_run_hold_for_its_parts(logdir: Path, tmp_path: Path):
+    rules = ["--runs", "seed-1", "--rename-tag", "acc=accuracy"]
+    assert main(["edit", str(logdir), "-o", str(tmp_path / "o"), *rules]) == 0
+    runs = rf.open(tmp_path / "o")
+    assert [list(run) for run in runs.values()] == [
+        ["loss", "acc"],
+        ["loss", "accuracy"],
+        ["loss", "acc"],
+    ]
+
+
+def test_a_run_in_the_logdir_itself_is_renamed_with_its_parts(tmp_path: Path):
+    write(tmp_path / "logs", scalars("loss", (0, 1.0)))
+    grow(tmp_path / "logs" / PART, lr=0.1)
+    rules = ["--rename-run", ".=a"]
+    assert main(["edit", str(tmp_path / "logs"), "-o", str(tmp_path / "o"), *rules]) == 0
+    runs = rf.open(tmp_path / "o")
+    assert list(runs) == ["a"]
+    assert runs["a"].config == {"lr": 0.1}
+
+
+def test_a_tag_of_a_part_moves_by_the_name_of_its_run(logdir: Path, tmp_path: Path):
+    rules = ["--move-tag", "acc={run}-final"]
+    assert main(["edit", str(logdir), "-o", str(tmp_path / "o"), *rules]) == 0
+    runs = rf.open(tmp_path / "o")
+    assert sorted(runs) == sorted([*SEEDS, *(f"{name}-final" for name in SEEDS)])
+    assert runs["seed-2-final"]["acc"].values.tolist() == [2.0]
+
+
+def test_a_part_that_leaves_its_run_is_reported(logdir: Path, tmp_path: Path, capsys):
+    part = f"seed-1/{next(logdir.glob('seed-1/*.*/')).name}"
+    rules = ["--rename-run", f"{part}=other"]
+    assert main(["edit", str(logdir), "-o", str(tmp_path / "o"), *rules]) == 0
+    assert f"{part} -> other" in capsys.readouterr().out
+
+
+def test_folders_that_contradict_are_edited_one_by_one(tmp_path: Path):
+    write(tmp_path / "logs/a", hparams(lr=0.1), scalars("loss", (0, 1.0)))
+    grow(tmp_path / "logs/a" / PART, lr=0.2)
+    rules = ["--delete-runs", "a"]
+    assert main(["edit", str(tmp_path / "logs"), "-o", str(tmp_path / "o"), *rules]) == 0
+    assert list(rf.open(tmp_path / "o")) == [f"a/{PART}"]

@@ -18,7 +18,7 @@ from runfold.edit.parts import Parts
 from runfold.edit.place import build, choose_place, find_root
 from runfold.edit.plan import Moves, find_folder, plan_moves
 from runfold.edit.records import copy_records
-from runfold.edit.report import Report, RunReport
+from runfold.edit.report import Report, RunReport, join_parts
 from runfold.edit.rewrite import RunRewrite, TagChanges, resolve_tags
 from runfold.edit.rules import Rules
 from runfold.edit.survey import survey
@@ -26,6 +26,7 @@ from runfold.edit.together import check_together
 from runfold.edit.tree import Tree, place_event_file, read_tree
 from runfold.errors import CannotEdit
 from runfold.logdir.discover import discover
+from runfold.logdir.parts import find_parts
 from runfold.logdir.progress import progress_bar
 from runfold.text import human_list
 
@@ -102,7 +103,8 @@ class _Job:
         self.tree: Tree = read_tree(root, discover(root))
         if is_linked:
             self.tree.check_links()
-        self.moves: Moves = plan_moves(list(self.tree.runs), rules)
+        self.owners = find_parts(self.tree.runs)
+        self.moves: Moves = plan_moves(list(self.tree.runs), rules, self.owners)
         # A run that does not move stays where it is, also where its name as text is another.
         self.places = self.tree.list_places() | {
             name: target for name, target in self.moves.targets.items() if target != name
@@ -134,6 +136,7 @@ class _Job:
             for name in self.tree.runs:
                 report.runs.append(self._work_on(name, runs.get(name), output, report.notes))
                 go(report.runs[-1].bytes[0])
+        report.runs = join_parts(report.runs, self.owners)
         if folder is not None:
             self.tree.copy_rights(self.places, folder)
         return report
@@ -152,7 +155,9 @@ class _Job:
         for kind in self.rules.strip:
             if kind not in ("graph", "run_metadata") and not any(s.has_kind(kind) for s in surveys):
                 report.notes.append(f"No run has values of the kind '{kind}'.")
-        goals = choose_targets(surveys, self.rules, changes, targets)
+        # In a part, `{run}` stands for the run that it is part of.
+        names = {name: targets[self.owners.get(name, name)] for name in targets}
+        goals = choose_targets(surveys, self.rules, changes, names)
         reached = {goal for tags in goals.values() for goal in tags.values()}
         runs = {}
         for one in surveys:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from runfold.edit.names import Renames, list_renames, rename
 from runfold.edit.rules import Rules
 from runfold.errors import CannotEdit
+from runfold.logdir.parts import add_parts
 from runfold.select import select
 from runfold.text import escape
 
@@ -23,13 +24,18 @@ class Moves:
     merged: dict[str, list[str]] = field(default_factory=dict)
 
 
-def plan_moves(runs: Sequence[str], rules: Rules) -> Moves:
-    """Say where each run goes. Raises UnknownRun, or CannotEdit where two would be one."""
-    in_scope = select(runs, rules.runs, "run")
-    deleted = frozenset(select(in_scope, rules.delete_runs, "run") if rules.delete_runs else ())
+def plan_moves(runs: Sequence[str], rules: Rules, owners: Mapping[str, str]) -> Moves:
+    """Return where each run goes.
+
+    `owners` are the runs that folders of `add_hparams` are part of: a rule that names
+    a run holds for its parts. Raises UnknownRun, or CannotEdit where two would be one.
+    """
+    in_scope = add_parts(select(runs, rules.runs, "run"), runs, owners)
+    chosen = select(in_scope, rules.delete_runs, "run") if rules.delete_runs else ()
+    deleted = frozenset(add_parts(chosen, in_scope, owners))
     left = [run for run in in_scope if run not in deleted]
-    moved = _rename_folders(left, rules)
-    joined = _merge(left, rules.merge_runs)
+    moved = _rename_folders(left, rules, owners)
+    joined = _merge(left, rules.merge_runs, owners)
     for target in [*joined.values()]:
         # `--merge job-2=job` means the run 'job' as well, if there is one and it stays.
         if target in left and moved.get(target, target) == target:
@@ -57,7 +63,7 @@ def find_folder(run: str, folders: Mapping[str, str]) -> str:
     return run
 
 
-def _merge(runs: Sequence[str], rules: Renames) -> dict[str, str]:
+def _merge(runs: Sequence[str], rules: Renames, owners: Mapping[str, str]) -> dict[str, str]:
     """The runs that are put together, each with the run that it becomes.
 
     A run in the folder of another goes along with it instead of into it: the
@@ -68,32 +74,41 @@ def _merge(runs: Sequence[str], rules: Renames) -> dict[str, str]:
     for rule in list_renames(rules):
         renamed = {run: check_name(new) for run, new in rename(runs, [rule], "run").items()}
         for run, new in renamed.items():
-            if all(renamed.get(folder) != new for folder in _parents(run)):
+            if all(renamed.get(folder) != new for folder in _above(run, owners)):
                 found.setdefault(run, new)
-    return _take_along(runs, found)
+    return _take_along(runs, found, owners)
 
 
-def _rename_folders(runs: Sequence[str], rules: Rules) -> dict[str, str]:
+def _rename_folders(runs: Sequence[str], rules: Rules, owners: Mapping[str, str]) -> dict[str, str]:
     """The new names of runs; a folder takes the runs below it along, as `mv` does."""
     if not rules.rename_runs:
         return {}
     folders = [folder for run in runs for folder in _parents(run)]
     renamed = rename(list(dict.fromkeys([*runs, *folders])), rules.rename_runs, "run")
-    return _take_along(runs, renamed)
+    return _take_along(runs, renamed, owners)
 
 
-def _take_along(runs: Sequence[str], renamed: Mapping[str, str]) -> dict[str, str]:
+def _take_along(
+    runs: Sequence[str], renamed: Mapping[str, str], owners: Mapping[str, str]
+) -> dict[str, str]:
     """The new names of runs, where those of folders hold for the runs in them, too."""
     found = {}
     for run in runs:
         if run in renamed:
             found[run] = renamed[run]
             continue
-        for folder in _parents(run):
+        for folder in _above(run, owners):
             if folder in renamed:
                 found[run] = posixpath.join(renamed[folder], posixpath.relpath(run, folder))
                 break
     return found
+
+
+def _above(run: str, owners: Mapping[str, str]) -> Iterable[str]:
+    """The folders that take a run along when they move: also the logdir, if it is the run."""
+    yield from _parents(run)
+    if owners.get(run) == posixpath.curdir:
+        yield posixpath.curdir
 
 
 def _parents(run: str) -> Iterable[str]:

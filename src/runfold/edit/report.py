@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import posixpath
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from runfold.text import escape, human_bytes, human_count, human_list
 
@@ -47,6 +49,24 @@ class RunReport:
             or any(before != after for before, after in (self.events, self.values, self.bytes))
         )
 
+    def is_below(self, other: RunReport) -> bool:
+        """Whether nothing of the run is outside the folders that another run has now."""
+        folders = tuple(posixpath.join(one, "") for one in other.becomes)
+        is_everywhere = posixpath.curdir in other.becomes
+        return is_everywhere or all(one.startswith(folders) for one in self.becomes)
+
+    def with_part(self, part: RunReport) -> RunReport:
+        """The report of the run and of a folder that is part of it."""
+        return replace(
+            self,
+            events=_add(self.events, part.events),
+            values=_add(self.values, part.values),
+            renamed=self.renamed + part.renamed,
+            bytes=_add(self.bytes, part.bytes),
+            moved=(*self.moved, *part.moved),
+            shifted=self.shifted + part.shifted,
+        )
+
     def __str__(self) -> str:
         if not self.becomes:
             return f"{escape(self.name)}: deleted, {human_count(self.values[0], 'value')}"
@@ -78,3 +98,16 @@ class Report:
     def changed(self) -> list[RunReport]:
         """The runs of which anything is not as it was."""
         return [run for run in self.runs if run.has_changed]
+
+
+def join_parts(runs: Sequence[RunReport], owners: Mapping[str, str]) -> list[RunReport]:
+    """The reports of runs, each with its parts; a part that left its run has its own report."""
+    joined = {run.name: run for run in runs}
+    for part, owner in owners.items():
+        if joined[part].is_below(joined[owner]):
+            joined[owner] = joined[owner].with_part(joined.pop(part))
+    return list(joined.values())
+
+
+def _add(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
+    return one[0] + other[0], one[1] + other[1]
