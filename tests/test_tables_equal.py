@@ -2,6 +2,7 @@
 
 import io
 import math
+import shutil
 import warnings
 from datetime import UTC, datetime
 
@@ -10,13 +11,15 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from logs import scalars, values, write
 from packs import FRAMES, write_odd_runs
 from writers import torch as write_all_kinds
 
 import runfold as rf
+from runfold.events.values import tensor
 from runfold.tables.table import Table
 
-KINDS = [*FRAMES, "problems", "table"]
+KINDS = [*FRAMES, "embeddings", "problems", "table"]
 
 
 @pytest.fixture(scope="module")
@@ -75,12 +78,54 @@ def test_wide_table_comes_back_equal(runs):
     assert_equal_again(runs.scalars(wide=True))
 
 
-def test_embeddings_come_back_as_arrays(runs):
-    table = runs.embeddings()
-    again = rf.read_table(io.BytesIO(table.to_parquet()))
-    same = [name for name in table if name != "embedding"]
-    pd.testing.assert_frame_equal(again[same], table[same])
-    np.testing.assert_array_equal(again["embedding"][0], table["embedding"][0].tensor())
+def test_embeddings_come_back_equal_without_their_files(tmp_path):
+    folder = tmp_path / "run"
+    write(folder, scalars("loss", (0, 1.0)))
+    (folder / "projector_config.pbtxt").write_text(
+        'embeddings { tensor_name: "words" tensor_path: "words.tsv" metadata_path: "labels.tsv"'
+        ' sprite { image_path: "all.png" single_image_dim: 4 single_image_dim: 5 } }'
+        'embeddings { tensor_name: "none" tensor_path: "gone.tsv" }'
+    )
+    (folder / "words.tsv").write_text("1\tnan\n3\t4\n")
+    (folder / "labels.tsv").write_text("word\tcount\none\t1\ntwo\t2\n")
+    (folder / "all.png").write_bytes(b"pixels")
+    table = rf.open(tmp_path).embeddings()
+    with pytest.warns(UserWarning, match=r"left out: there is no file 'gone\.tsv'"):
+        data = table.to_parquet()
+    again = rf.read_table(io.BytesIO(data))
+    pd.testing.assert_frame_equal(again, table)
+    shutil.rmtree(folder)
+    words, none = again["embedding"]
+    np.testing.assert_array_equal(words.tensor(), np.float32([[1, math.nan], [3, 4]]))
+    assert {name: one.tolist() for name, one in words.metadata().items()} == {
+        "word": ["one", "two"],
+        "count": ["1", "2"],
+    }
+    assert (words.sprite(), words.sprite_size) == (b"pixels", (4, 5))
+    with pytest.raises(ValueError, match=r"'gone\.tsv' could not be read when the table was saved"):
+        none.tensor()
+    with pytest.raises(ValueError, match="names no such file"):
+        none.metadata()
+
+
+def test_embeddings_differ_by_what_their_files_hold(tmp_path):
+    for run, numbers, labels in (("a", "1\t2", "x"), ("b", "1\t3", "x"), ("c", "1\t2", "y")):
+        folder = tmp_path / run
+        write(folder, scalars("loss", (0, 1.0)))
+        (folder / "projector_config.pbtxt").write_text(
+            'embeddings { tensor_name: "w" tensor_path: "w.tsv" metadata_path: "l.tsv" }'
+        )
+        (folder / "w.tsv").write_text(numbers)
+        (folder / "l.tsv").write_text(labels)
+    first, *others = rf.open(tmp_path).embeddings()["embedding"]
+    assert [first == one for one in others] == [False, False]
+    assert first == rf.open(tmp_path).embeddings()["embedding"][0]
+
+
+def test_byte_strings_without_dimensions_come_back_as_arrays(tmp_path):
+    single, several = np.array(b"a", object), np.array([b"b", b"c"], object)
+    write(tmp_path, values(tensor("one", single, "mine"), tensor("two", several, "mine")))
+    assert_equal_again(rf.open(tmp_path).tensors())
 
 
 COLUMNS = {
@@ -133,7 +178,7 @@ def test_axes_come_back_equal(change):
     assert_equal_again(change(table))
 
 
-values = st.one_of(
+cells_of_any_type = st.one_of(
     st.none(),
     st.booleans(),
     st.integers(-(2**70), 2**70),
@@ -143,7 +188,7 @@ values = st.one_of(
 )
 
 
-@given(st.lists(values, max_size=6))
+@given(st.lists(cells_of_any_type, max_size=6))
 def test_objects_of_any_types_come_back_equal(cells):
     table = Table({"value": pd.Series(cells, dtype=object)})
     assert_equal_again(table)

@@ -14,7 +14,7 @@ import numpy as np
 from runfold.errors import RunfoldError
 from runfold.events.kinds import audio, image
 from runfold.tables.dtypes import describe, describe_axes, restore, restore_axes
-from runfold.tables.forms import MEDIA, Form, form_of, is_pil
+from runfold.tables.forms import MEDIA, Form, form_of, is_pil, make_embedding
 from runfold.tables.lists import from_list
 from runfold.text import escape, utf8
 
@@ -225,7 +225,10 @@ def from_arrow(stored: pa.Table) -> Table:
     axes, described = _described(metadata)
     index = [name for name in index if name in stored.column_names]
     is_beside = {
-        name for name, said in told.items() if "of" in said and said.get("form") == "plain"
+        name
+        for name, said in told.items()
+        if "of" in said
+        and (said.get("form") == "plain" or told.get(said["of"], {}).get("form") == "embedding")
     }
     columns = {
         name: _restore(stored, name, told.get(name, {}))
@@ -287,8 +290,10 @@ def _restore(stored: pa.Table, name: str, said: Mapping[str, Any]) -> Any:
         make = image.of_bytes if form == "image" else audio.of_bytes
         cells = [None if one is None else one.get("bytes") for one in column.to_pylist()]
         return objects([None if one is None else make(one) for one in cells])
-    if form == "array" and (pa.types.is_list(column.type) or pa.types.is_large_list(column.type)):
-        return objects(_arrays(stored, column, said))
+    is_list = pa.types.is_list(column.type) or pa.types.is_large_list(column.type)
+    if form in ("array", "embedding") and is_list:
+        arrays = _arrays(stored, column, said)
+        return objects(arrays if form == "array" else _embeddings(stored, arrays, said))
     if form == "json" and pa.types.is_string(column.type):
         with suppress(ValueError, RecursionError):
             cells = column.to_pylist()
@@ -306,11 +311,27 @@ def _is_media(kind: pa.DataType) -> bool:
 
 
 def _arrays(stored: pa.Table, column: pa.ChunkedArray, said: Mapping[str, Any]) -> list[Any]:
-    def beside(part: str) -> list[Any]:
-        known = said.get(part) in stored.column_names
-        return stored.column(said[part]).to_pylist() if known else [None] * len(column)
-
+    shapes, dtypes = (_beside(stored, said, part) for part in ("shape", "dtype"))
     cells = []
-    for scalar, shape, dtype in zip(column, beside("shape"), beside("dtype"), strict=True):
+    for scalar, shape, dtype in zip(column, shapes, dtypes, strict=True):
         cells.append(from_list(scalar, shape, dtype) if scalar.is_valid else None)
+    return cells
+
+
+def _beside(stored: pa.Table, said: Mapping[str, Any], part: str) -> list[Any]:
+    known = said.get(part) in stored.column_names
+    return stored.column(said[part]).to_pylist() if known else [None] * len(stored)
+
+
+def _embeddings(stored: pa.Table, arrays: list[Any], said: Mapping[str, Any]) -> list[Any]:
+    """The embeddings; their points alone where a file that others have changed lacks the rest."""
+    parts = (_beside(stored, said, part) for part in ("metadata", "sprite", "config"))
+    cells = []
+    try:
+        for array, metadata, sprite, config in zip(arrays, *parts, strict=True):
+            labels = None if metadata is None else json.loads(metadata)
+            known = None if config is None else json.loads(config)
+            cells.append(known and make_embedding(array, labels, sprite, known))
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return arrays
     return cells

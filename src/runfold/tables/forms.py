@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from runfold.events.kinds import audio, image
-from runfold.events.kinds.embedding import StoredEmbedding
+from runfold.events.kinds.embedding import Content, Embedding, StoredEmbedding
 from runfold.events.kinds.graph import Graph
 from runfold.events.kinds.run_metadata import RunMetadata
 from runfold.tables.lists import EXACT, NOTHING, text_array, to_lists, typed_array
@@ -37,7 +37,8 @@ MEDIA = {"image": image.Image, "audio": audio.Audio}
 class Form:
     """A column as Arrow has it, and those that belong to it by what their names end in.
 
-    `name` says what its cells were: plain, image, audio, array or json; `note` what was lost.
+    `name` says what its cells were: plain, image, audio, array, embedding or json; `note`
+    what was lost.
     """
 
     array: pa.Array
@@ -226,27 +227,42 @@ def _arrays(arrays: list[NDArray[Any] | None]) -> Form:
 
 
 def _embeddings(cells: list[StoredEmbedding | None]) -> Form:
-    """Their points; their labels as JSON, and the picture of all points where there is one."""
+    """Their points; their configurations and labels as JSON, and the pictures of all points."""
     import pyarrow as pa
 
     lost: dict[str, None] = {}
-
-    def read(cell: StoredEmbedding | None, part: str, path: str) -> Any:
-        if cell is None or not getattr(cell, path):
-            return None
-        try:
-            return getattr(cell, part)()
-        except ValueError as error:
-            lost[f"left out: {error}"] = None
-            return None
-
-    form = _arrays([read(one, "tensor", "tensor_path") for one in cells])
-    labels = [read(one, "metadata", "metadata_path") for one in cells]
-    told = text_array([None if one is None else spell(one) for one in labels])
-    form.beside["_metadata"] = Form(told, "json")
-    sprites = [read(one, "sprite", "sprite_path") for one in cells]
+    contents = [None if one is None else one.content(lost) for one in cells]
+    form = _arrays([None if one is None else one.tensor for one in contents])
+    form.name = "embedding"
+    labels = [one and one.metadata for one in contents]
+    configs = [one and one.config for one in cells]
+    for ending, parts in (("_metadata", labels), ("_config", configs)):
+        texts = text_array([None if one is None else spell(one) for one in parts])
+        form.beside[ending] = Form(texts, "json")
+    sprites = [one and one.sprite for one in contents]
     if any(one is not None for one in sprites):
         stored = [None if one is None else {"bytes": one, "path": None} for one in sprites]
         form.beside["_sprite"] = Form(pa.array(stored, _media_type()), "image")
-    form.note = "; ".join(lost)
+    form.note = "; ".join(f"left out: {reason}" for reason in lost)
     return form
+
+
+def make_embedding(
+    tensor: NDArray[Any] | None, metadata: Any, sprite: Any, config: Any
+) -> StoredEmbedding:
+    """Return the embedding that was saved as these parts, each as JSON or Arrow gives it back.
+
+    Raises TypeError, KeyError, AttributeError or ValueError for parts that do not fit: a file
+    may come from anyone.
+    """
+    texts = ("name", "tensor_path", "metadata_path", "bookmarks_path", "sprite_path")
+    sizes = ("tensor_shape", "sprite_size")
+    named: dict[str, Any] = {name: str(config[name]) for name in texts}
+    named |= {name: tuple(map(int, config[name])) for name in sizes}
+    labels = None
+    if metadata is not None:
+        labels = {str(name): _objects(list(map(str, one))) for name, one in metadata.items()}
+    data = None if sprite is None else sprite["bytes"]
+    if not isinstance(data, bytes | None):
+        raise TypeError("a sprite is not bytes")
+    return StoredEmbedding(Content(tensor, labels, data), Embedding(**named))

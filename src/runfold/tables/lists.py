@@ -105,8 +105,9 @@ def from_list(scalar: pa.Scalar, shape: list[int] | None, dtype: str | None) -> 
             array = array.astype(dtype, copy=False)
         if shape is None:
             return array
-        # The text of one string, beside those that are arrays of several.
-        return array[0] if not shape and array.dtype == object else array.reshape(shape)
+        # A str among arrays of several; a byte string without dimensions was an array.
+        is_text = not shape and isinstance(array[0], str)
+        return array[0] if is_text else array.reshape(shape)
     except (ValueError, TypeError, IndexError):  # a file that others have changed
         return array
 

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from runfold.files import read_small
 
 # Whoever only looks for runs needs the name of the configuration, and no NumPy.
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import numpy as np
+
+_Part = TypeVar("_Part")
+_NOT_NAMED = "the projector configuration names no such file"
 
 CONFIG_NAME = "projector_config.pbtxt"
 MOST_CONFIG_BYTES = 16 << 20
@@ -29,13 +34,26 @@ class Embedding:
     sprite_size: tuple[int, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Content:
+    """The content of an embedding's files; None for a file that is not named or was not read."""
+
+    tensor: np.ndarray | None
+    metadata: dict[str, np.ndarray] | None
+    sprite: bytes | None
+
+
 class StoredEmbedding:
-    """One embedding of a run; its files are read when they are asked for."""
+    """One embedding of a run.
 
-    __slots__ = ("_embedding", "_folder")
+    Its files are read from a folder on request, or it holds their content itself.
+    Two are equal if both their configurations and the content of their files are.
+    """
 
-    def __init__(self, folder: Path, embedding: Embedding) -> None:
-        self._folder = folder
+    __slots__ = ("_embedding", "_source")
+
+    def __init__(self, source: Path | Content, embedding: Embedding) -> None:
+        self._source = source
         self._embedding = embedding
 
     def __getattr__(self, name: str) -> Any:
@@ -47,17 +65,81 @@ class StoredEmbedding:
     def __repr__(self) -> str:
         return f"<Embedding {self._embedding.name!r}>"
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, StoredEmbedding):
+            return NotImplemented
+        return self._embedding == other._embedding and _is_same(self.content(), other.content())
+
+    def __hash__(self) -> int:
+        return hash(self._embedding)
+
+    @property
+    def config(self) -> Embedding:
+        """The configuration."""
+        return self._embedding
+
+    def content(self, lost: dict[str, None] | None = None) -> Content:
+        """Return what the files hold. The reasons why one cannot be read are added to `lost`."""
+
+        def read(path: str, load: Callable[[], Any]) -> Any:
+            if not path:
+                return None
+            try:
+                return load()
+            except ValueError as error:
+                if lost is not None:
+                    lost[str(error)] = None
+                return None
+
+        if isinstance(self._source, Content):
+            return self._source
+        return Content(
+            read(self.tensor_path, self.tensor),
+            read(self.metadata_path, self.metadata),
+            read(self.sprite_path, self.sprite),
+        )
+
     def tensor(self) -> np.ndarray:
         """The embedded points as float32, (points, dimensions)."""
-        return load_tensor(self._folder, self._embedding)
+        if isinstance(self._source, Content):
+            return _saved(self._source.tensor, self.tensor_path)
+        return load_tensor(self._source, self._embedding)
 
     def metadata(self) -> dict[str, np.ndarray]:
-        """The points' labels, one array of str a column."""
-        return load_metadata(self._folder, self._embedding)
+        """The points' labels, one array of str per column."""
+        if isinstance(self._source, Content):
+            return _saved(self._source.metadata, self.metadata_path)
+        return load_metadata(self._source, self._embedding)
 
     def sprite(self) -> bytes:
         """The encoded image that shows every point's picture."""
-        return load_sprite(self._folder, self._embedding)
+        if isinstance(self._source, Content):
+            return _saved(self._source.sprite, self.sprite_path)
+        return load_sprite(self._source, self._embedding)
+
+
+def _saved(part: _Part | None, path: str) -> _Part:
+    if part is None:
+        named = f"{path!r} could not be read when the table was saved"
+        raise ValueError(named if path else _NOT_NAMED)
+    return part
+
+
+def _is_same(one: Content, other: Content) -> bool:
+    import numpy as np
+
+    if one.sprite != other.sprite:
+        return False
+    if one.tensor is None or other.tensor is None:
+        if one.tensor is not other.tensor:
+            return False
+    elif not np.array_equal(one.tensor, other.tensor, equal_nan=True):
+        return False
+    if one.metadata is None or other.metadata is None:
+        return one.metadata is other.metadata
+    return list(one.metadata) == list(other.metadata) and all(
+        map(np.array_equal, one.metadata.values(), other.metadata.values())
+    )
 
 
 def read_config(path: str) -> list[StoredEmbedding]:
@@ -171,7 +253,7 @@ def _parse_binary(raw: bytes, shape: tuple[int, ...]) -> np.ndarray:
 
 def _read(folder: Path, path: str) -> bytes:
     if not path:
-        raise ValueError("the projector configuration names no such file")
+        raise ValueError(_NOT_NAMED)
     file = confine(folder, path)
     try:
         if not file.is_file():  # a pipe of that name would block for ever
