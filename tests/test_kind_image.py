@@ -19,6 +19,7 @@ from kind_values import new_form, tensor_value, written
 from tensorboard.compat.proto.summary_pb2 import Summary
 from torch.utils import tensorboard as torch_tensorboard
 
+from runfold.errors import RunfoldError
 from runfold.events.kinds.image import Image, ImageHead, locate
 from runfold.events.wire import NeedMore, grow
 
@@ -229,12 +230,31 @@ def test_show_uses_the_viewer_of_pil(monkeypatch):
             shown.append(np.asarray(image))
             return 1
 
+    monkeypatch.setenv("DISPLAY", ":0")
     monkeypatch.setattr(PIL.ImageShow, "_viewers", [])
     PIL.ImageShow.register(Viewer())
     image_of(encode()).show()
     np.testing.assert_array_equal(shown, [PIXELS])
     with pytest.raises(ValueError, match="none of the formats"):
         image_of(b"no image").show()
+
+
+@pytest.mark.parametrize("display", ["", ":0"])
+def test_show_without_a_viewer_or_display_says_what_to_do(monkeypatch, capfd, display):
+    started = []
+
+    class Viewer(PIL.ImageShow.Viewer):
+        def show_image(self, image, **options):
+            started.append(image)
+            return 1
+
+    monkeypatch.setenv("DISPLAY", display)
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+    monkeypatch.setattr(PIL.ImageShow, "_viewers", [] if display else [Viewer()])
+    with pytest.raises(RunfoldError, match=r'no image viewer\. Save it .* image\.save\("a\.png'):
+        image_of(encode()).show()
+    assert started == []
+    assert capfd.readouterr() == ("", "")
 
 
 def test_show_in_a_notebook_displays_the_image(monkeypatch):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from runfold.errors import RunfoldError
 from runfold.events.kinds import value as stored
 from runfold.events.wire import BYTES, VARINT, Data, fields, span
 
@@ -164,7 +165,7 @@ class Image:
         """Show the image: in a notebook below the cell, otherwise with PIL's viewer.
 
         Raises ValueError for an image that cannot be decoded, except in a notebook,
-        which shows a placeholder.
+        which shows a placeholder. Raises RunfoldError where there is no viewer or display.
         """
         notebook = sys.modules.get("IPython")
         if notebook is not None and hasattr(notebook.get_ipython(), "kernel"):
@@ -173,7 +174,13 @@ class Image:
         pil, problem = open_image(self.data)
         if problem is not None:
             raise ValueError(problem)
-        pil.show()
+        from PIL import ImageShow
+
+        if not (_has_display() and ImageShow.show(pil)):
+            raise RunfoldError(
+                "The image cannot be shown: this machine has no display or no image viewer."
+                ' Save it instead: image.save("a.png").'
+            )
 
     def _repr_mimebundle_(
         self, include: Container[str] | None = None, exclude: Container[str] | None = None
@@ -185,6 +192,13 @@ class Image:
             kind, data = "png", as_png(pil)
         note = repr(self) if problem is None else f"{self!r}: {problem}"
         return {f"image/{kind}": b64encode(data).decode("ascii"), "text/plain": note}
+
+
+def _has_display() -> bool:
+    """Whether a window can open. Without one xdg-open prints a page of errors and shows nothing."""
+    if sys.platform in ("win32", "darwin"):
+        return True
+    return any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
 
 
 def of_bytes(data: bytes) -> Image:
