@@ -17,6 +17,8 @@ from runfold.cli import main
 from runfold.compat.tensorboard_reducer import load_tb_events
 from runfold.errors import UnknownRun
 from runfold.events.values import hparams_end, metadata_only, text
+from runfold.experiments import Trial, open_experiments
+from runfold.log.status import HEARTBEAT, write_aside
 
 PART = "1700000000.25"
 SEEDS = ["seed-0", "seed-1", "seed-2"]
@@ -36,6 +38,11 @@ def logdir(tmp_path: Path) -> Path:
 def grow(folder: Path, **settings: object) -> None:
     """What one call of `add_hparams` writes."""
     write(folder, hparams(**settings), scalars("acc", (0, 0.5)), values(hparams_end("success")))
+
+
+def list_trials(logdir: Path) -> list[Trial]:
+    """The trials of all experiments."""
+    return [trial for one in open_experiments(logdir).all for trial in one.trials]
 
 
 @pytest.fixture
@@ -337,3 +344,53 @@ def test_folders_that_contradict_are_edited_one_by_one(tmp_path: Path):
     rules = ["--delete-runs", "a"]
     assert main(["edit", str(tmp_path / "logs"), "-o", str(tmp_path / "o"), *rules]) == 0
     assert list(rf.open(tmp_path / "o")) == [f"a/{PART}"]
+
+
+def test_experiments_and_trials_count_runs_as_other_lists_do(logdir: Path, monkeypatch, capsys):
+    monkeypatch.setenv("XDG_STATE_HOME", str(logdir.parent / "state"))
+    assert main(["experiments", "list", "--logdir", str(logdir), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [[trial["name"] for trial in one["trials"]] for one in found] == [[one] for one in SEEDS]
+    assert main(["trials", "seed-1", "--logdir", str(logdir), "--json"]) == 0
+    assert [trial["name"] for trial in json.loads(capsys.readouterr().out)] == ["seed-1"]
+    assert main(["experiments", "delete", "seed-1", "--yes", "--logdir", str(logdir)]) == 0
+    assert not (logdir / "seed-1").exists()
+
+
+def test_ids_of_trials_stay_when_one_turns_out_to_be_a_part(tmp_path: Path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    logdir = tmp_path / "logs"
+    for name in ("a", f"a/{PART}", "b"):
+        write(logdir / name, scalars("loss", (0, 1.0)))
+    before = {one.name: one.id for one in list_trials(logdir)}
+    assert list(before) == ["a", f"a/{PART}", "b"]
+    write(logdir / "a" / PART, hparams(lr=0.1), number=2)
+    assert {one.name: one.id for one in list_trials(logdir)} == {
+        "a": before["a"],
+        "b": before["b"],
+    }
+
+
+def test_a_part_that_is_being_written_protects_its_experiment(logdir: Path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(logdir.parent / "state"))
+    beat = {"pid": os.getpid(), "host": os.uname().nodename, "state": "running", "seconds": 10.0}
+    write_aside(str(next(logdir.glob("seed-1/*.*/"))), HEARTBEAT, beat)
+    assert main(["experiments", "delete", "seed-1", "--yes", "--logdir", str(logdir)]) == 2
+    assert (logdir / "seed-1").exists()
+
+
+@pytest.mark.parametrize("options", [[], ["--partition"]])
+def test_a_pack_counts_runs_as_other_lists_do(
+    logdir: Path, tmp_path: Path, options: list[str], capsys
+):
+    output = str(tmp_path / ("p" if options else "p.parquet"))
+    assert main(["pack", str(logdir), "-o", output, *options]) == 0
+    assert "Packed 3 runs, 6 event files" in capsys.readouterr().err
+
+
+def test_a_folder_that_contradicts_its_run_is_packed_only_by_its_name(tmp_path: Path):
+    write(tmp_path / "logs/a", hparams(lr=0.1), scalars("loss", (0, 1.0)))
+    grow(tmp_path / "logs/a" / PART, lr=0.2)
+    output = str(tmp_path / "one.parquet")
+    assert main(["pack", str(tmp_path / "logs"), "--runs", "a", "-o", output]) == 0
+    assert list(rf.open(output)) == ["a"]

@@ -129,3 +129,25 @@ def test_sources_that_show_the_same_have_one_key() -> None:
 def test_a_url_that_cannot_be_one_is_told_at_once() -> None:
     with pytest.raises(CannotStore, match="no store has the scheme 'gopher'"):
         Follower(Sources(("gopher://bucket/logs",)))
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [{"runs": ("sweep/a",)}, {"experiments": ("sweep",), "where": "lr == 0.1"}],
+    ids=["by name", "by a condition"],
+)
+def test_a_chosen_run_is_shown_with_the_folders_of_add_hparams(
+    logdir: Path, chosen: dict[str, tuple[str, ...]]
+) -> None:
+    follower = Follower(Sources((str(logdir),), **chosen))
+    follower.resolve()
+    write_log(logdir / "sweep/a/1700000000.25", hparams(lr=0.1), scalars("acc", (0, 0.5)))
+    write_log(logdir / "other/a/1700000000.25", hparams(lr=0.1), scalars("acc", (0, 0.5)))
+    assert list(follower.resolve()) == ["sweep/a", "sweep/a/1700000000.25"]
+    assert follower.problem == ""
+
+
+def test_a_folder_that_contradicts_its_run_is_not_shown_with_it(logdir: Path) -> None:
+    write_log(logdir / "sweep/a", hparams(lr=0.2), number=2)
+    write_log(logdir / "sweep/a/1700000000.25", hparams(lr=0.1), scalars("acc", (0, 0.5)))
+    assert list(resolve(Sources((str(logdir),), runs=("sweep/a",)))) == ["sweep/a"]

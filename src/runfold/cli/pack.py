@@ -63,7 +63,7 @@ def run(options: argparse.Namespace) -> int:
     """Pack, and say what became of it."""
     from runfold.export.pack import pack_logdir
     from runfold.logdir.discover import discover
-    from runfold.logdir.join import parent_of
+    from runfold.logdir.parts import add_parts, find_parts
     from runfold.select import select
     from runfold.storage.places import fetch
 
@@ -72,9 +72,9 @@ def run(options: argparse.Namespace) -> int:
     only = None
     if options.runs:
         runs = discover(*logdirs).runs
-        chosen = set(select(list(runs), options.runs, noun="run"))
+        chosen = select(list(runs), options.runs, noun="run")
         # The folders that add_hparams made hold the hparams of their run.
-        only = {name for name in runs if name in chosen or parent_of(name) in chosen}
+        only = add_parts(chosen, runs, find_parts(runs))
     packed = pack_logdir(
         logdirs,
         output,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from runfold.edit.alive import is_alive
 from runfold.errors import CannotEdit
+from runfold.logdir.discover import discover
 from runfold.text import human_list
 
 if TYPE_CHECKING:
@@ -32,7 +33,9 @@ def check_deletion(
             "The run lies in the logdir itself, whose folder may hold other things. Nothing was"
             " deleted. Remove its event files by hand."
         )
-    alive = [trial.path for trial in experiment.trials if is_alive(trial.path)]
+    # Every folder that would be removed counts, also one that is part of a run.
+    folders = discover(experiment.path).runs.values()
+    alive = [folder.path for folder in folders if is_alive(folder.path)]
     if alive and not is_forced:
         raise CannotEdit(
             f"Being written: {human_list(alive)}. Nothing was deleted. Stop them with"

@@ -10,6 +10,7 @@ from runfold.errors import LogdirNotFound, UnknownExperiment, UnknownTrial
 from runfold.experiments.index import Entry
 from runfold.experiments.index_places import change_index, load_index
 from runfold.logdir.discover import discover
+from runfold.logdir.parts import find_parts
 from runfold.storage.address import is_url
 from runfold.storage.places import fetch
 from runfold.text import did_you_mean, escape, human_list
@@ -49,8 +50,9 @@ Named = TypeVar("Named", Experiment, Trial)
 
 
 def open_experiments(logdir: str | os.PathLike[str], *, is_written: bool = True) -> Experiments:
-    """The experiments of a logdir, also by its URL; no event file is read.
+    """The experiments of a logdir, also by its URL.
 
+    Event files are read only where folders of `add_hparams` may be parts of runs.
     Those that were never seen before get ids, which are not kept without `is_written`.
     Raises LogdirNotFound, and CannotStore for a URL that cannot be reached.
     """
@@ -121,7 +123,9 @@ def name_experiment(run: str) -> str:
 
 
 def _find_all(logdir: str, home: str, *, is_written: bool) -> tuple[Experiment, ...]:
-    runs = discover(logdir).runs
+    folders = discover(logdir).runs
+    parts = find_parts(folders)
+    runs = {name: run for name, run in folders.items() if name not in parts}
     grouped: dict[str, list[str]] = {}
     for name in runs:
         grouped.setdefault(name_experiment(name), []).append(name)

@@ -12,6 +12,7 @@ from urllib.parse import quote
 from runfold.errors import BadPack, OutputExists, RunfoldError, UnknownFormat
 from runfold.export.files import replace_file, replace_folders
 from runfold.logdir.discover import discover
+from runfold.logdir.parts import find_parts
 from runfold.logdir.progress import progress_bar
 from runfold.pack.layout import MARKER, PART, SUFFIX, VERSION
 from runfold.pack.load import find_packs
@@ -146,10 +147,9 @@ def _partition_name(run: str) -> str:
 
 
 def _describe(indexes: Sequence[Index], found: Discovery, size: int) -> Packed:
-    runs = [run for index in indexes for run in index.runs]
-    files = [file for run in runs for file in run.files]
+    files = [file for index in indexes for run in index.runs for file in run.files]
     return Packed(
-        len(runs),
+        len(found.runs) - len(find_parts(found.runs)),
         len(files),
         sum(file.size for file in files),
         size,

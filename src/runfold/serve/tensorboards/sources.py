@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from runfold.errors import LogdirNotFound, RunfoldError
 from runfold.logdir.discover import FoundRun, discover
+from runfold.logdir.join import find_families
 from runfold.logdir.place import is_event_file, locate
 from runfold.select import is_glob
 from runfold.storage.address import show_url
@@ -100,11 +101,11 @@ class Follower:
             self.problem = str(error)
             return {}
         self.problem = self.problem or self._tell_gone(found, _base_of(folders))
-        chosen = {name: run for name, run in found.items() if self._is_chosen(name)}
-        if self.sources.where and chosen:
-            fitting = self._fitting(there)
-            chosen = {name: run for name, run in chosen.items() if run.path in fitting}
-        return chosen
+        chosen = {run.path for name, run in found.items() if self._is_chosen(name)}
+        may_miss_parts = not self._is_all and bool(find_families(found))
+        if chosen and (self.sources.where or may_miss_parts):
+            chosen = self._narrow(chosen, there)
+        return {name: run for name, run in found.items() if run.path in chosen}
 
     def _fetch(self) -> None:
         """Bring the copies of URLs up to date; what cannot be fetched is told, and tried again."""
@@ -128,20 +129,26 @@ class Follower:
         ]
         return f"Not there any more: {human_list(gone)}." if gone else ""
 
-    def _fitting(self, folders: list[str]) -> set[str]:
-        """The folders of the runs that fit the condition."""
+    def _narrow(self, chosen: set[str], folders: list[str]) -> set[str]:
+        """The folders of those chosen runs that fit the condition, with the parts of these runs."""
         from runfold.runs import open_runs
 
+        where = self.sources.where
         try:
             if self._opened is None:
                 self._opened = open_runs(*folders, progress=False)
             else:
                 self._opened.refresh()
-            return {run.path for run in self._opened.where(self.sources.where).values()}
+            fitting = self._opened.where(where) if where else self._opened
+            # Not the runs themselves, which would be read.
+            logs = [self._opened._logdir.logs[name] for name in fitting]
         except (RunfoldError, OSError) as error:
             self._opened = None
             self.problem = str(error)
-            return set()
+            return set() if where else chosen
+        if where:
+            chosen = chosen & {log.path for log in logs}
+        return chosen | {part.path for log in logs if log.path in chosen for part in log.parts}
 
 
 def _is_there(path: str) -> bool:
