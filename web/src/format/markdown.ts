@@ -14,7 +14,7 @@ export interface Work {
 
 /** How much Markdown is formatted in one view. The texts in it share that evenly. */
 export const LONGEST = 100_000;
-export const MOST: Work = { markup: 2_000_000, lines: 12_000_000, elements: 6_000 };
+export const MOST: Work = { markup: 2_000_000, lines: 8_000_000, elements: 4_500 };
 /** The most characters of one text, and how deep lists and quotes may be nested. */
 const LONGEST_TEXT = 20_000;
 const DEEPEST = 16;
@@ -35,14 +35,14 @@ export function parseMarkdown(text: string, among = 1): Parsed {
     lines: MOST.lines / among,
     elements: MOST.elements / among,
   };
-  const [start, rest] = cut(text, Math.min(LONGEST_TEXT, LONGEST / among), most.elements / 3);
+  const [start, rest] = cut(text, Math.min(LONGEST_TEXT, LONGEST / among), most.elements / 2);
   const parser = new BoundedLexer(most);
   const tokens = parser.lex(start);
   return { tokens, rest, isSimplified: parser.isSimplified, work: parser.work };
 }
 
 /** Plain text in pieces of at most `most` lines: the browser skips those out of sight. */
-export function splitLines(text: string, most = 1000): string[] {
+export function splitLines(text: string, most = 4000): string[] {
   const pieces: string[] = [];
   let start = 0;
   for (let end = text.indexOf("\n"), lines = 1; end >= 0; end = text.indexOf("\n", end + 1)) {
