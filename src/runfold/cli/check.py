@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from runfold.cli.terminal import no_runs, note, print_json
 from runfold.errors import BadLog
-from runfold.tables.listing import describe_unknown, list_unknown
+from runfold.tables.plugins import PluginLine, describe_plugins, list_plugins
 from runfold.text import escape, human_bytes, human_count
 
 if TYPE_CHECKING:
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from runfold.cli.parser import Parser
     from runfold.events.problems import Problem
     from runfold.logdir.load import Logdir
-    from runfold.tables.listing import UnknownLine
 
 HELP = """\
 Find everything that is wrong in event files.
 
 Reads every record, verifies both of its checksums and decodes every value of
 every kind once. One line for each problem: the file, what is wrong at which
-byte, and what became of it. A summary goes to stderr.
+byte, and what became of it. A summary goes to stderr. It counts values of plugins
+that Runfold does not know; a value that only its plugin can read is not a problem.
 
 Example:
   runfold check demo-runs && echo sound
@@ -54,14 +54,14 @@ def run(options: argparse.Namespace) -> int:
     except BadLog as stop:
         problems = [stop.problem]  # type: ignore[list-item]
     if options.json:
-        print_json({"problems": problems, **_totals(logdir), "unknown": _unknown(logdir)})
+        print_json({"problems": problems, **_totals(logdir), "unknown": _plugins(logdir)})
         return 1 if problems else 0
     for problem in problems:
         print(f"{_shown(problem.file)}: {problem.message}")
     if logdir.logs or problems:
         note(_summary(logdir, len(problems), options.strict))
-        if unknown := describe_unknown(_unknown(logdir)):
-            note(unknown)
+        for sentence in describe_plugins(_plugins(logdir)):
+            note(sentence)
     else:
         note(no_runs(*options.logdirs))
     return 1 if problems else 0
@@ -102,8 +102,8 @@ def _totals(logdir: Logdir) -> dict[str, int]:
     }
 
 
-def _unknown(logdir: Logdir) -> list[UnknownLine]:
-    return [line for log in logdir.logs.values() if log.is_loaded for line in list_unknown(log)]
+def _plugins(logdir: Logdir) -> list[PluginLine]:
+    return [line for log in logdir.logs.values() if log.is_loaded for line in list_plugins(log)]
 
 
 def _summary(logdir: Logdir, problems: int, is_strict: bool) -> str:

@@ -36,7 +36,8 @@ One line for each run: its tags by kind, how many points they hold, over which
 steps and how long, the size of its event files, and how many problems they
 have. Where a restarted job logged points twice, the hidden ones are counted. A
 folder that torch's `add_hparams` made in a run's folder is part of that run.
-Values that only their plugin can read are listed as unknown, with the plugin.
+Tensors of plugins that Runfold does not know are listed with the plugin and their
+size; values that only their plugin can read are listed as unknown.
 
 Example:
   runfold ls --tags demo-runs
@@ -123,6 +124,8 @@ def _print_tags(logdir: Logdir, lines: list[RunLine]) -> None:
         **({Column("hidden", is_number=True): 1} if has_hidden else {}),
         Column("steps", is_number=True): 1,
     }
+    from runfold.tables.plugins import name_kind
+
     names = show_names(line.run for line in lines)
     rows = []
     for line in lines:
@@ -130,7 +133,7 @@ def _print_tags(logdir: Logdir, lines: list[RunLine]) -> None:
             [
                 names[line.run],
                 show_tag(tag.tag),
-                tag.kind,
+                show_tag(name_kind(tag.kind, tag.plugin, tag.size)),
                 human_count(tag.points),
                 *([human_count(tag.hidden)] if has_hidden else []),
                 human_span((tag.first_step, tag.last_step) if tag.points else None) or "-",
@@ -141,7 +144,7 @@ def _print_tags(logdir: Logdir, lines: list[RunLine]) -> None:
             [
                 names[line.run],
                 show_tag(one.tag),
-                f"unknown ({show_tag(one.plugin)})",
+                show_tag(name_kind(one.kind, one.plugin, one.size)),
                 human_count(one.values),
                 *(["-"] * (len(columns) - 4)),
             ]
@@ -187,7 +190,7 @@ def _embeddings(logdir: Logdir, line: RunLine) -> list[str]:
 
 
 def _print_totals(logdir: Logdir, lines: list[RunLine], options: argparse.Namespace) -> None:
-    from runfold.tables.listing import describe_unknown
+    from runfold.tables.plugins import describe_plugins
 
     if not logdir.logs:
         note(no_runs(*options.logdirs))
@@ -197,8 +200,8 @@ def _print_totals(logdir: Logdir, lines: list[RunLine], options: argparse.Namesp
         points = human_count(sum(line.points for line in lines), "point")
         size = human_bytes(sum(line.size for line in lines))
         note(f"{count_chosen(logdir, len(lines))}, {points}, {size}.")
-        if unknown := describe_unknown(one for line in lines for one in line.unknown):
-            note(unknown)
+        for sentence in describe_plugins(one for line in lines for one in line.plugins):
+            note(sentence)
     tell_problems(logdir, (logdir.logs[line.run] for line in lines), options.logdirs)
 
 
@@ -250,4 +253,5 @@ def _describe_tag(tag: TagLine) -> dict[str, Any]:
         "points": tag.points,
         "hidden": tag.hidden,
         "steps": [tag.first_step, tag.last_step] if tag.points else None,
+        **({"plugin": tag.plugin, "size": tag.size} if tag.plugin else {}),
     }

@@ -117,6 +117,8 @@ def run(options: argparse.Namespace) -> int:
             _save(rows, kind, options)
         else:
             views.show_rows(log, log.payloads[kind, tag], rows, options)
+        for sentence in _plugin_sentences(log, tag):
+            note(sentence)
     return 0
 
 
@@ -179,12 +181,8 @@ def find_kind(log: RunLog, tag: str, wanted: str | None) -> str:
     where = f"in run '{escape(log.name)}'"
     held = " and ".join(kinds)
     if not kinds:
-        from runfold.tables.listing import describe_unknown, list_unknown
-
-        if unknown := [line for line in list_unknown(log) if line.tag == tag]:
-            raise UnknownTag(
-                f"Tag '{escape(tag)}' {where} cannot be shown. {describe_unknown(unknown)}"
-            )
+        if sentences := _plugin_sentences(log, tag):
+            raise UnknownTag(f"Tag '{escape(tag)}' {where} cannot be shown. {sentences[0]}")
         hint = (
             did_you_mean(tag, dict.fromkeys([*_names_of(log), *known]))
             or "`runfold ls --tags` lists what there is."
@@ -200,6 +198,13 @@ def find_kind(log: RunLog, tag: str, wanted: str | None) -> str:
             f" {hint}".rstrip()
         )
     return wanted or kinds[0]
+
+
+def _plugin_sentences(log: RunLog, tag: str) -> list[str]:
+    """What is said of the values of a tag whose plugin Runfold does not know."""
+    from runfold.tables.plugins import describe_plugins, list_plugins
+
+    return describe_plugins(line for line in list_plugins(log) if line.tag == tag)
 
 
 def _decode(log: RunLog, kind: str, tag: str, options: argparse.Namespace) -> list[Row[Any]]:

@@ -10,6 +10,8 @@ import numpy as np
 from runfold.core.tags import Tags
 from runfold.errors import BadLog, UnknownTag
 from runfold.events.file import EventFile
+from runfold.events.kinds import PLUGIN_KINDS
+from runfold.events.kinds.value import plugin_of
 from runfold.events.problems import Code, Problem
 from runfold.logdir.assemble import (
     assemble_payloads,
@@ -30,6 +32,9 @@ if TYPE_CHECKING:
     from runfold.logdir.discover import FoundRun
     from runfold.logdir.payloads import Payloads
     from runfold.logdir.series import Series
+
+# torch's add_tensor names it; TensorBoard has no such plugin.
+_PLAIN_TENSORS = "tensor"
 
 
 class RunLog:
@@ -55,6 +60,7 @@ class RunLog:
         "is_loaded",
         "is_strict",
         "late_problems",
+        "late_unknown",
         "name",
         "parts",
         "path",
@@ -74,6 +80,9 @@ class RunLog:
         self.is_loaded = False
         # What decoding a value found wrong, each once: known once asked for.
         self.late_problems: dict[Problem, None] = {}
+        # Tensors that decoding found to be readable by their plugin only, by file and place:
+        # their plugin, tag and length.
+        self.late_unknown: dict[tuple[str, int], tuple[str, str, int]] = {}
         self._scalars: Mapping[str, Series] | None = None
         self._payloads: dict[tuple[str, str], Payloads] | None = None
         self._own_payloads: dict[tuple[str, str], Payloads] | None = None
@@ -118,6 +127,7 @@ class RunLog:
         self.files = []
         self.tags = Tags()
         self.late_problems = {}
+        self.late_unknown = {}
         self._scalars = self._payloads = self._own_payloads = None
         self._names, self._numbers = [], {}
         self._versions, self._rereads = [], {}
@@ -169,6 +179,9 @@ class RunLog:
             self._rereads |= anew
             self.late_problems = {
                 late: None for late in self.late_problems if late.file not in anew
+            }
+            self.late_unknown = {
+                place: late for place, late in self.late_unknown.items() if place[0] not in anew
             }
 
     def load(self) -> None:
@@ -226,7 +239,15 @@ class RunLog:
         found: dict[tuple[str, str], tuple[int, int]] = {}
         for log in (self, *self.parts):
             found = {**count_unknown(log.files, log.names, log.tags), **found}
+        for plugin, tag, length in self.late_unknown.values():
+            count, size = found.get((plugin, tag), (0, 0))
+            found[plugin, tag] = count + 1, size + length
         return found
+
+    def foreign_plugin(self, tag: str) -> str:
+        """Return the plugin of a tag if Runfold does not know it; otherwise an empty text."""
+        plugin = plugin_of(self.metadata(tag) or b"")
+        return "" if plugin in PLUGIN_KINDS or plugin == _PLAIN_TENSORS else plugin
 
     def series(self, tag: str) -> Series:
         """The scalar series of a tag. Raises UnknownTag with the near ones."""

@@ -182,7 +182,8 @@ class PackedLog(RunLog):
             for file in self.files:
                 file.rereads += 1
             self._adopt()
-            self._names, self._numbers, self.late_problems = [], {}, {}
+            self._names, self._numbers = [], {}
+            self.late_problems, self.late_unknown = {}, {}
         for part in self.parts:
             part.read(reader)
 

@@ -11,10 +11,11 @@ from runfold.events.kinds import KINDS, UNKNOWN
 from runfold.labels import label_names
 from runfold.storage.address import show_url
 from runfold.tables.columns import MOST_TAGS
-from runfold.text import escape, human_bytes, human_count, human_duration, human_list, human_span
+from runfold.tables.plugins import PluginLine, describe_plugins, list_plugins, name_kind
+from runfold.text import escape, human_bytes, human_count, human_duration, human_span
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TagLine:
-    """One tag of a run."""
+    """One tag of a run, with its plugin and size if it belongs to an unknown plugin."""
 
     tag: str
     kind: str
@@ -35,16 +36,8 @@ class TagLine:
     first_step: int
     last_step: int
     hidden: int
-
-
-@dataclass(frozen=True, slots=True)
-class UnknownLine:
-    """One tag of a run whose values only their plugin can read, and how many bytes they take."""
-
-    tag: str
-    plugin: str
-    values: int
-    size: int
+    plugin: str = ""
+    size: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +58,14 @@ class RunLine:
     steps: tuple[int, int] | None
     kinds: dict[str, int]
     tags: list[TagLine]
-    unknown: list[UnknownLine]
+    plugins: list[PluginLine]
     projector_config: str | None
     problems: int
+
+    @property
+    def unknown(self) -> list[PluginLine]:
+        """The tags whose values only their plugin can read."""
+        return [line for line in self.plugins if line.kind == UNKNOWN]
 
     @property
     def left_out(self) -> int:
@@ -81,6 +79,8 @@ def list_run(log: RunLog, most: int | None = MOST_TAGS) -> RunLine:
     kinds = dict.fromkeys(KINDS, 0)
     points = hidden = 0
     first, last = math.inf, -math.inf
+    plugins = list_plugins(log)
+    foreign = {(line.kind, line.tag): (line.plugin, line.size) for line in plugins}
     for kind, tag, entry in _entries(log):
         kinds[kind] += 1
         count = len(entry)
@@ -90,9 +90,9 @@ def list_run(log: RunLog, most: int | None = MOST_TAGS) -> RunLine:
         if count:
             first, last = min(first, low), max(last, high)
         if most is None or len(tags) < most:
-            tags.append(TagLine(tag, kind, count, low, high, entry.hidden))
-    unknown = list_unknown(log)
-    kinds[UNKNOWN] = len(unknown)
+            plugin = foreign.get((kind, tag), ())
+            tags.append(TagLine(tag, kind, count, low, high, entry.hidden, *plugin))
+    kinds[UNKNOWN] = sum(line.kind == UNKNOWN for line in plugins)
     start, end = log.wall_time_range
     return RunLine(
         run=log.name,
@@ -106,7 +106,7 @@ def list_run(log: RunLog, most: int | None = MOST_TAGS) -> RunLine:
         steps=(int(first), int(last)) if first <= last else None,
         kinds={kind: count for kind, count in kinds.items() if count},
         tags=tags,
-        unknown=unknown,
+        plugins=plugins,
         projector_config=log.config,
         problems=len(log.list_problems()),
     )
@@ -126,25 +126,6 @@ def _entries(log: RunLog) -> Iterator[tuple[str, str, Series | Payloads]]:
         yield "scalar", tag, series
     for (kind, tag), payloads in log.payloads.items():
         yield kind, tag, payloads
-
-
-def list_unknown(log: RunLog) -> list[UnknownLine]:
-    """The tags of a run whose values only their plugin can read."""
-    return [
-        UnknownLine(tag, plugin, values, size)
-        for (plugin, tag), (values, size) in log.unknown.items()
-    ]
-
-
-def describe_unknown(lines: Iterable[UnknownLine]) -> str:
-    """A sentence on the values that only their plugins can read; empty where there are none."""
-    lines = list(lines)
-    if not lines:
-        return ""
-    count = human_count(sum(line.values for line in lines), "value")
-    size = human_bytes(sum(line.size for line in lines))
-    plugins = human_list(dict.fromkeys(line.plugin for line in lines))
-    return f"Not decoded: {count}, {size}, of plugins that Runfold does not know: {plugins}."
 
 
 def describe_runs(logdir: Logdir, names: Sequence[str]) -> str:
@@ -176,8 +157,7 @@ def describe_run(log: RunLog) -> str:
     """One run and its tags for the terminal."""
     line = list_run(log)
     head = f"Run {escape(line.run)}: {human_count(line.points, 'point')}"
-    unknown = describe_unknown(line.unknown)
-    last = f"\n{unknown}" if unknown else ""
+    last = "".join(f"\n{sentence}" for sentence in describe_plugins(line.plugins))
     if not line.tags:
         return head + last
     table = align_rows(_tag_rows(line.tags))
@@ -232,7 +212,7 @@ def _tag_rows(tags: list[TagLine]) -> list[list[str]]:
     rows += [
         [
             labels[line.tag],
-            line.kind,
+            escape(name_kind(line.kind, line.plugin, line.size)),
             human_count(line.points),
             *cell,
             human_span((line.first_step, line.last_step) if line.points else None),

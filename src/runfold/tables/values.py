@@ -136,6 +136,24 @@ def run_metadata_rows(selected: Selected) -> Iterator[Row[run_metadata.RunMetada
         yield from decode_rows([(place, data)], decode)
 
 
+def tensor_rows(selected: Selected) -> Iterator[Row[np.ndarray]]:
+    """Every tensor. One that only its plugin can read is counted as unknown and left out."""
+    for place, data in fetched(selected):
+        try:
+            value = tensor.decode(data)
+        except tensor.NoArray as error:
+            if plugin := place.log.foreign_plugin(place.payloads.tag):
+                at = place.file.path, int(place.item["start"])
+                late = plugin, place.payloads.tag, int(place.item["length"])
+                place.log.late_unknown[at] = late
+            else:
+                place.note(str(error))
+        except ValueError as error:
+            place.note(str(error))
+        else:
+            yield row_of(place, value)
+
+
 def _rows_by(decode: Callable[[bytes], Any]) -> Callable[[Selected], Iterator[Row[Any]]]:
     return lambda selected: decode_rows(fetched(selected), decode)
 
@@ -146,7 +164,7 @@ ROWS: dict[str, Callable[[Selected], Iterator[Row[Any]]]] = {
     "image": image_rows,
     "audio": audio_rows,
     "text": _rows_by(text.decode),
-    "tensor": _rows_by(tensor.decode),
+    "tensor": tensor_rows,
     "hparams": _rows_by(hparams.decode),
     "pr_curve": _rows_by(pr_curve.decode),
     "mesh": mesh_rows,
