@@ -228,3 +228,45 @@ def test_digits_are_checked_before_the_fold(runs, digits, capsys):
     assert main(["reduce", str(runs), "-o", "a.csv", "-o", "a.md", f"--digits={digits}"]) == 2
     assert f"'{digits}' is no whole number from 1 on" in capsys.readouterr().err
     assert not os.path.exists("a.csv")
+
+
+def test_the_summary_counts_only_what_contributed(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for number, tag in enumerate(["loss", "loss", "acc", "acc", "acc"]):
+        write(tmp_path / "runs" / f"lr-{number}" / "s", scalars(tag, (0, 1.0), (1, 0.5)))
+    assert main(["reduce", "runs", "--by", "parent", "--tag", "loss", "-o", "out.csv"]) == 0
+    assert {row["parent"] for row in rows("out.csv")} == {"lr-0", "lr-1"}
+    assert capsys.readouterr().err == (
+        "Folded 2 runs in 2 groups, 1 tag: mean, std by step (same steps in all, NaN skipped)."
+        " Left out: 3 runs without the tag 'loss': lr-2/s, lr-3/s, lr-4/s.\n"
+        "Only one run in 2 groups (lr-0, lr-1): std is NaN there.\n"
+    )
+    assert main(["plot", "runs", "--by", "run", "--tag", "loss"]) == 0
+    assert capsys.readouterr().err == (
+        "Folded 2 runs in 2 groups, 1 tag: mean by step (same steps in all, NaN skipped)."
+        " Left out: 3 runs without the tag 'loss': lr-2/s, lr-3/s, lr-4/s.\n"
+    )
+
+
+def test_runs_without_any_of_several_tags_are_named(runs, capsys):
+    write(runs / "lr-0.1" / "other", scalars("speed", (0, 1.0)))
+    write(runs / "lr-0.1" / "seed-0", scalars("acc", (0, 1.0)), number=2)
+    command = ["reduce", str(runs), "--tag", "loss", "--tag", "acc", "-o", "out.csv"]
+    assert main([*command, "--lax-tags"]) == 0
+    assert capsys.readouterr().err.splitlines()[0] == (
+        "Folded 6 runs, 2 tags: mean, std by step (same steps in all, NaN skipped)."
+        " Left out: 1 run without any of the 2 tags: lr-0.1/other."
+    )
+    assert main([*command, "-f"]) == 2
+    assert "lr-0.1/other" in capsys.readouterr().err
+
+
+def test_a_group_that_loses_all_its_steps_is_not_counted(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for name in ("a/0", "a/1", "b/0"):
+        write(tmp_path / "runs" / name, scalars("loss", (0, 1.0)))
+    command = ["reduce", "runs", "--by", "parent", "--min-runs", "2", "--align", "union"]
+    assert main([*command, "-o", "out.csv"]) == 0
+    summary = capsys.readouterr().err
+    assert "Folded 2 runs, 1 tag" in summary
+    assert "Left out: tag loss in 1 group; 1 step that fewer than 2 runs have." in summary

@@ -23,12 +23,13 @@ from runfold.reduce.align import (
 from runfold.reduce.folded import Curve, Folded, Group
 from runfold.reduce.gaps import Gaps
 from runfold.reduce.groups import make_groups
+from runfold.reduce.having import having_axis, having_tags
 from runfold.reduce.notes import Notes, name_all
 from runfold.reduce.points import AXES, DUPLICATES, STEP, Points, name_places, place
 from runfold.reduce.sample import Sample
 from runfold.reduce.statistics import fold, parse
 from runfold.reduce.tags import choose_tags, set_system_apart
-from runfold.text import did_you_mean, escape, human_count, human_list, not_one_of
+from runfold.text import did_you_mean, escape, human_count, not_one_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -124,7 +125,10 @@ def fold_runs(
         raise CannotFold("There are no runs to fold.")
     everyone = [log for group in grouping.groups for log in group.logs]
     wanted, unasked = _wanted_tags(everyone, tags, manner.x)
-    members, lacking = _having_axis(grouping.groups, manner)
+    members, lacking = having_axis(
+        grouping.groups, manner.x, is_lax=manner.lax_tags, has_hints=manner.has_hints
+    )
+    members, untagged = having_tags(members, wanted, is_lax=manner.lax_tags)
     gathered = _gather(members, wanted, manner)
     notes = Notes(manner.x, manner.nan, manner.too_few, manner.has_hints)
     manners = _choose_manners(gathered, manner)
@@ -141,7 +145,8 @@ def fold_runs(
                 if len(curve):
                     curves[tag] = curve
                 advance(1)
-            groups[own.name] = Group(own.name, own.key, runs, own.hparams, curves)
+            if curves:
+                groups[own.name] = Group(own.name, own.key, runs, own.hparams, curves)
     columns = tuple(column for one in statistics for column in one.columns)
     result = Folded(
         groups,
@@ -149,7 +154,7 @@ def fold_runs(
         manner.x,
         max((one.align for one in manners.values()), key=ALIGNMENTS.index, default=STRICT),
         manner.nan,
-        left_out=(*grouping.left_out, *unasked, *lacking, *notes.left_out(groups)),
+        left_out=(*grouping.left_out, *unasked, *lacking, *untagged, *notes.left_out(groups)),
         remarks=(*_explain_choice(manner, manners), *notes.remarks(groups, columns)),
     )
     if not result.tags:
@@ -180,28 +185,6 @@ def _wanted_tags(
     if not isinstance(tags, str) and not (tags := list(tags)):
         raise CannotFold("No tag was asked for, so there is nothing to fold.")
     return choose_tags(logs, tags), []
-
-
-def _having_axis(groups: Sequence[Members], manner: Manner) -> tuple[list[Members], list[str]]:
-    """The groups with the runs that have the tag that is the x-axis, and who has not, in words."""
-    if manner.x in AXES:
-        return list(groups), []
-    names = [log.name for own in groups for log in own.logs if manner.x not in log.scalars]
-    if not names:
-        return list(groups), []
-    lacking = (
-        f"{human_count(len(names), 'run')} without tag '{escape(manner.x)}': {human_list(names)}"
-    )
-    if not manner.lax_tags:
-        raise CannotFold(
-            f"The x-axis is a tag that some runs lack, so nothing was folded: {lacking}. "
-            "Fold the runs that have it with lax_tags=True (--lax-tags)."
-        )
-    having = [
-        replace(own, logs=[log for log in own.logs if manner.x in log.scalars]) for own in groups
-    ]
-    hint = " (--no-lax-tags refuses that)" if manner.has_hints else ""
-    return [own for own in having if own.logs], [lacking + hint]
 
 
 def _gather(
