@@ -104,6 +104,15 @@ LINES = [
     ("-H 'X-Api-Key: hunter2hunter2'", "hunter2hunter2"),
     ("postgresql://me:hunter2@host/db", "hunter2"),
     ("export HF_TOKEN=hunter2hunter2", "hunter2hunter2"),
+    ('{"password": {"value": "hunter2", "x": "hunter3"}}', "hunter3"),
+    ("password:\n  - hunter2\n  - hunter3\n", "hunter3"),
+    ("password:\n    value: hunter2\n", "hunter2"),
+    ("password = 'hunter1' + 'hunter2'", "hunter2"),
+    ("My password is: hunter2", "hunter2"),
+    ("Driver={ODBC 18};Uid=sa;Pwd={hunter2};", "hunter2"),
+    (f"huggingface-cli login --token {draw('a', 20)}x1", "x1"),
+    (f"vault login {draw('a', 20)}x1", "x1"),
+    ("ssh-keygen -N hunter2 -f key", "hunter2"),
     ("https://outlook.webhook.office.com/webhookb2/hunter2-hunter2/x", "hunter2-hunter2"),
 ]
 

@@ -281,3 +281,28 @@ def find_secrets(line):
     ]
     with transient_settings({"plugins_used": plugins}):
         return {secret.type for secret in scan_line(line)}
+
+
+def test_a_source_loses_the_passwords_of_its_commands_and_long_texts():
+    drawn = "Zx9kQ2vLw8RtY4uP"
+    script = f"mysql -p{drawn} db\ncurl -u me:{drawn} x\nsshpass -p {drawn} ssh h\n"
+    assert mask_source(script, "run.sh") == "mysql -p*** db\ncurl -u *** x\nsshpass -p *** ssh h\n"
+    for text in (f"password = '''{drawn}'''", f'password = """{drawn}"""'):
+        assert drawn not in mask_source(text, "a.py")
+    assert mask_source(f"run(cmd='sshpass -p {drawn} ssh x')", "a.py") == (
+        "run(cmd='sshpass -p *** ssh x')"
+    )
+
+
+def test_a_list_is_masked_as_a_command_line_and_as_a_pair():
+    secret = "wJalrXUtnFEMI/K7MDENG/bPxRfiCY" + "EXAMPLEKEY"
+    assert mask_mapping({"args": ["--password", "hunter2"]}) == {"args": ["--password", MASK]}
+    assert mask_mapping({"aws": ["AKIA" + "A2" * 8, secret]}) == {"aws": [MASK, MASK]}
+    assert mask_mapping({"layers": ["conv", "relu"]}) == {"layers": ["conv", "relu"]}
+
+
+def test_the_rest_of_a_mapping_stays():
+    text = '{"password": {"value": "a1"}, "lr": 0.1, "note": "b"}'
+    assert mask_text(text) == '{"password": {"value": "***"}, "lr": 0.1, "note": "b"}'
+    yaml = "password:\n  - a1\nlr: 0.1\n"
+    assert mask_text(yaml) == "password:\n  - ***\nlr: 0.1\n"

@@ -99,3 +99,11 @@ def test_a_private_key_without_an_end_hides_no_other_line(transcript):
 def test_a_private_key_in_one_piece_is_not_stored(transcript):
     stored, _ = transcript("a\n" + "\n".join([*KEY, END]) + "\nb\n")
     assert stored == "a\n***\nb\n"
+
+
+def test_a_private_key_behind_the_prefix_of_a_logger_is_not_stored(transcript):
+    stored, _ = transcript(*(f"12:00 INFO {line}\n" for line in [*KEY, END, "epoch 1"]))
+    assert "MIIE" not in stored
+    assert "IBAAKC" not in stored
+    assert "x9==" not in stored
+    assert stored.endswith("12:00 INFO epoch 1\n")

@@ -272,6 +272,7 @@ def test_a_store_that_never_answers_is_asked_a_few_times_only(s3, mirror):
     [
         pytest.param(f"{'x' * 300}/{EVENTS}", id="a part that is too long"),
         pytest.param(f"run-50/{EVENTS}/deeper/{EVENTS}", id="below a key that is a file"),
+        pytest.param(f"/abs/{EVENTS}", id="an empty part"),
     ],
 )
 def test_keys_that_cannot_be_files_cost_no_other_run(s3, store, mirror, bad):

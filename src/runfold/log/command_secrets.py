@@ -10,7 +10,7 @@ import os
 import re
 from typing import TYPE_CHECKING
 
-from runfold.log.secrets import CERTAINLY, MASK, rank_name
+from runfold.log.secrets import LIKELY, MASK, is_random, rank_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,6 +24,8 @@ _OPTIONS = {
     **dict.fromkeys(("docker", "podman", "nerdctl", "helm", "skopeo", "oc"), ("-p",)),
     **dict.fromkeys(("7z", "7za", "unrar", "rar", "sqlcmd", "bcp"), ("-p", "-P")),
     **dict.fromkeys(("zip", "unzip"), ("-P",)),
+    **dict.fromkeys(("ssh-keygen",), ("-N", "-P")),
+    **dict.fromkeys(("openssl",), ("-k",)),
     **dict.fromkeys(("ldapsearch", "ldapadd", "ldapmodify", "ldapwhoami"), ("-w",)),
     **dict.fromkeys(("redis-cli",), ("-a", "--pass")),
     **dict.fromkeys(("smbclient", "mount.cifs"), ("-U",)),
@@ -34,7 +36,10 @@ _ONLY_LOGIN = ("docker", "podman", "nerdctl", "helm", "skopeo", "oc", "az")
 _PROGRAMS = "|".join(sorted(map(re.escape, _OPTIONS), key=len, reverse=True))
 _COMMAND = re.compile(rf"(?<![\w.-])({_PROGRAMS})(?=[ \t])([^\n|;&]{{1,2000}})")
 _WORD = re.compile(r"\"(?:\\.|[^\"\\])*\"?|'[^']*'?|\S+")
-_LOGIN = re.compile(r"(?<![\w.-])(wandb[ \t]+login(?:[ \t]+--\S+)*[ \t]+)([0-9A-Za-z_-]{20,})")
+_LOGIN = re.compile(
+    r"(?<![\w.-])((?:wandb|vault|huggingface-cli)[ \t]+login(?:[ \t]+--\S+){0,5}[ \t]+)"
+    r"(?=[\w.-]{0,60}\d)([\w.-]{16,})"
+)
 _PASS_PHRASE = re.compile(r"(-pass(?:in|out)?[ \t]+[\"']?pass:)([^\s\"']+)")
 # `--password VALUE`, and `aws configure set aws_secret_access_key VALUE`.
 _NAMED = re.compile(
@@ -105,5 +110,7 @@ def _mask_words(program: str, rest: str) -> str:
 
 def _mask_named(found: re.Match[str]) -> str:
     """Hide a value after the name of a secret, unless it is a word: `--password is required`."""
-    is_hidden = rank_name(found[2]) == CERTAINLY and not found[3].rstrip(".,;:!?)").isalpha()
+    value = found[3].rstrip(".,;:!?)")
+    rank = rank_name(found[2])
+    is_hidden = is_random(value) if rank == LIKELY else rank > LIKELY and not value.isalpha()
     return f"{found[1]}{MASK}" if is_hidden else found[0]

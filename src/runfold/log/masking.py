@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from runfold.log.command_secrets import find_password_arguments, mask_commands
@@ -26,6 +27,7 @@ from runfold.log.token_forms import (
     KEY_BEGIN,
     KEY_END,
     KEY_LINE,
+    KEY_TAIL,
     ODBC,
     PRIVATE_KEY,
     SIGNATURE,
@@ -41,14 +43,21 @@ _NAME = re.compile(
 )
 _SCHEME = re.compile(r"(?:Basic|Bearer|Token|Digest) +", re.IGNORECASE)
 # With the letters of Python before it: `b"..."`, `rb"..."`.
-_QUOTED = re.compile(r"[bBrRuUfF]{0,2}(\\?[\"'])((?:(?!\1)(?:\\.|[^\n]))*+)(\1?)")
-# A list of values.
+_QUOTED = re.compile(r"[bBrRuUfF]{0,2}(\"\"\"|'''|\\?[\"'])((?:(?!\1)(?:\\.|[^\n]))*+)(\1?)")
+# The next part of a text: `"a" + "b"`.
+_JOIN = re.compile(r"[ \t]*+(?:\+[ \t]*+(?:\\?\n[ \t]*+)?|\\\n[ \t]*+)?(?=[bBrRuUfF]{0,2}[\"'])")
+# A list of values; and a mapping, whose values follow a colon.
 _OPENING = re.compile(r"[\[(][\[(\s]*+")
 _COMMA = re.compile(r"\s*+,\s*+")
+_MAPPING = re.compile(r"\{([^{}]{0,2000})\}?")
+_COLON = re.compile(r"[\w\"'.-][ \t]*+:[ \t]*+")
+# The same in YAML: indented lines, each an item or a pair.
+_YAML = re.compile(r"[ \t]*+((?:\n[ \t]++(?:-[ \t]++)?[^\n]{1,500}){1,50})")
+_YAML_VALUE = re.compile(r"\n[ \t]++(?:-[ \t]++)?(?:[\w\"'.-]++:[ \t]++)?")
 # `the password is hunter2`.
 _SENTENCE = re.compile(
     r"(?i)\b(password|passphrase|passcode|api[ _-]?key|secret(?: key)?|(?:access|auth|api) token)"
-    r"((?: for [\w.@-]{1,40})?[ \t]+(?:is|was)(?: now)?[ \t]+[\"'`]?)([^\s\"'`,]{6,200})"
+    r"((?: for [\w.@-]{1,40})?[ \t]+(?:is|was)(?: now)?:?[ \t]+[\"'`]?)([^\s\"'`,]{6,200})"
 )
 # Up to a space, or to the sign before the next pair.
 _BARE = re.compile(r"(?:[^\s\"'&;,})\]]|[;,})\]](?![\s\"'&;,})\]]|\Z|[\w.-]{1,50}[:=]))++")
@@ -144,7 +153,7 @@ def mask_source(text: str, path: str = "") -> str:
         rank = rank_name(name)
         return rank == CERTAINLY or (rank > 0 and is_random(value))
 
-    return _mask_pairs(_mask_tokens(text), is_hidden)
+    return _mask_pairs(mask_commands(_mask_tokens(text)), is_hidden)
 
 
 def holds_private_key(text: str) -> bool:
@@ -174,7 +183,7 @@ class PrivateKeyFilter:
         lines = text.splitlines(keepends=True)
         for number, line in enumerate(lines):
             end = KEY_END.search(line)
-            if end or not KEY_LINE.fullmatch(line.strip()):
+            if end or not (KEY_LINE.fullmatch(line.strip()) or KEY_TAIL.search(line)):
                 self._is_inside = False
                 return (line[end.end() :] if end else line) + "".join(lines[number + 1 :])
         return ""
@@ -186,10 +195,21 @@ def _mask_named(name: str, value: Any) -> Any:
             return {str(key): _mask_named(name, below) for key, below in value.items()}
         return mask_mapping(value)
     if isinstance(value, list | tuple):
+        if rank_name(name) < LIKELY and all(isinstance(item, str) for item in value):
+            return _mask_texts(value)
         return [_mask_named(name, item) for item in value]
     if is_secret(name, value):
         return _hide(value)
     return mask_text(value) if isinstance(value, str) else value
+
+
+def _mask_texts(texts: Sequence[str]) -> list[str]:
+    """A list of texts without secrets: it may be a command line, or a key and its secret."""
+    masked = mask_arguments(texts)
+    for place, pair in enumerate(pairwise(texts), 1):
+        if AWS_PAIR.fullmatch(" ".join(pair)):
+            masked[place] = MASK
+    return masked
 
 
 def _hide(value: object) -> str:
@@ -247,13 +267,25 @@ def _list_values(text: str, start: int) -> Iterator[tuple[int, int, str, bool]]:
 
     Each has its begin, its end, its text, and whether it is quoted at both ends.
     """
+    if block := _MAPPING.match(text, start) or _YAML.match(text, start):
+        pattern = _COLON if block[0].startswith("{") else _YAML_VALUE
+        for found in pattern.finditer(text, block.start(1), block.end(1)):
+            yield from _list_values_at(text, found.end(), is_list=False)
+        return
     opening = _OPENING.match(text, start)
-    begin = opening.end() if opening else start
+    yield from _list_values_at(text, opening.end() if opening else start, bool(opening))
+
+
+def _list_values_at(text: str, begin: int, is_list: bool) -> Iterator[tuple[int, int, str, bool]]:
     while True:
         quoted = _QUOTED.match(text, begin)
         if quoted:
             yield quoted.start(2), quoted.end(2), quoted[2], bool(quoted[3])
             end = quoted.end()
+            more = _JOIN.match(text, end)
+            if more and quoted[3]:
+                begin = more.end()
+                continue
         else:
             scheme = _SCHEME.match(text, begin)
             begin = scheme.end() if scheme else begin
@@ -262,7 +294,7 @@ def _list_values(text: str, start: int) -> Iterator[tuple[int, int, str, bool]]:
                 return
             yield bare.start(), bare.end(), bare[0], False
             end = bare.end()
-        comma = _COMMA.match(text, end) if opening else None
+        comma = _COMMA.match(text, end) if is_list else None
         if not comma:
             return
         begin = comma.end()

@@ -81,6 +81,8 @@ KEY_BEGIN = re.compile(rf"-----BEGIN {_KEY_NAME}-----")
 KEY_END = re.compile(rf"-----END {_KEY_NAME}-----")
 # A line of a key, or of its headers: `Proc-Type: 4,ENCRYPTED`.
 KEY_LINE = re.compile(r"|[A-Za-z0-9+/=]{1,100}|(?:Proc-Type|DEK-Info|Version|Comment|Hash): .*")
+# The same at the end of a line of a log: `12:00 INFO MIIE...`.
+KEY_TAIL = re.compile(r"(?<=\s)(?:[A-Za-z0-9+/]{32,100}={0,2}|[A-Za-z0-9+/]{1,100}={1,2})\s*\Z")
 
 # What signs a URL: Azure's `sig`, and the parameters of AWS and Google.
 SIGNATURE = re.compile(
@@ -97,5 +99,6 @@ AWS_PAIR = re.compile(
 
 # The password of an ODBC connection. In a shell, PWD is the working directory.
 ODBC = re.compile(
-    r"((?<=;)[ \t]*PWD[ \t]*=[ \t]*|\bPWD=(?=[^/;\s\"']{1,200};))(?:\{[^}\n]*\}|[^;\s\"']+)"
+    r"((?<=;)[ \t]*PWD[ \t]*=[ \t]*|\bPWD=(?=[^/;\s\"']{1,200};))(?:\{[^}\n]*\}|[^;\s\"']+)",
+    re.IGNORECASE,
 )

@@ -6,6 +6,7 @@ import functools
 import inspect
 import os
 import sys
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar
 
@@ -41,7 +42,7 @@ from runfold.storage.address import as_url, join_url
 from runfold.text import did_you_mean, escape
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
     from typing import Self
 
     from runfold.log.artifacts import Artifact
@@ -213,6 +214,12 @@ class Tracker(Batches):
         if isinstance(text_string, str):
             text_string = mask_output(text_string)
         super().add_text(tag, text_string, global_step, walltime)
+
+    def add_hparams(self, hparam_dict: Mapping[str, Any], *args: Any, **options: Any) -> None:
+        """Log hparams as SummaryWriter does, with `***` for the secrets among them."""
+        if isinstance(hparam_dict, Mapping):
+            hparam_dict = mask_mapping(hparam_dict)
+        super().add_hparams(hparam_dict, *args, **options)
 
     @guarded
     def mark(self, text: str, step: Any = None) -> None:

@@ -93,7 +93,7 @@ class Store:
             if isinstance(found, list):
                 found = {path: system.info(path) for path in found}
         return {
-            path[len(root) :].strip("/"): Entry(int(info["size"]), _time_of(info))
+            path[len(root) :].removeprefix("/"): Entry(int(info["size"]), _time_of(info))
             for path, info in found.items()
             # Consoles of stores make empty objects that stand for folders.
             if info.get("type") == "file" and not path.endswith("/")
