@@ -173,6 +173,20 @@ def test_a_signal_at_any_moment_ends_a_command_quietly(
         assert drafts(folder) == [], where
 
 
+def test_an_interrupt_within_exec_gives_the_same_status(tmp_path: Path) -> None:
+    script = """if True:
+        import sys
+        from runfold.signals import run_process
+        line = "import os, signal; os.kill(os.getpid(), signal.SIGINT); signal.pause()"
+        sys.exit(run_process(lambda: exec(line)))
+    """
+    (tmp_path / "interrupted.py").write_text(script)
+    # `python -m` alone ends by SIGINT then, not `python -c`.
+    words = [sys.executable, "-m", "interrupted"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
+
+
 def cpu_seconds(pid: int) -> float:
     """How long a process and those that it started have computed so far."""
     try:

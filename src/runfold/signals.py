@@ -56,7 +56,12 @@ def run_process(work: Callable[[], int]) -> int:
     # From now on a signal ends the process at once: there is nothing left to clean up.
     global _is_over
     _is_over = True
-    return status if _received is None else 128 + _received
+    if _received is None:
+        return status
+    # An interrupt that passes through `exec` of a string, as while a dataclass is made, makes
+    # `python -m` end by SIGINT, whatever the status is. The next `exec` clears that.
+    exec("")
+    return 128 + _received
 
 
 def _install_handlers() -> None:
