@@ -12,6 +12,7 @@ from torch.utils.tensorboard import SummaryWriter as TorchWriter
 import runfold as rf
 from runfold import SummaryWriter
 from runfold.errors import CannotLog
+from runfold.files import Untrusted
 
 POINTS = torch.linspace(-1, 1, 15).reshape(5, 3)
 LABELS = ["a", "b", "ü", "", "e"]
@@ -179,7 +180,7 @@ def test_bad_input_names_the_tag_and_the_argument_and_writes_nothing(arguments, 
 
 def test_a_folder_that_cannot_be_written_is_raised_or_warned_of(tmp_path):
     (tmp_path / "00000").write_text("in the way")
-    with SummaryWriter(tmp_path, on_error="raise") as writer, pytest.raises(NotADirectoryError):
+    with SummaryWriter(tmp_path, on_error="raise") as writer, pytest.raises(Untrusted):
         writer.add_embedding(POINTS)
     with SummaryWriter(tmp_path, on_error="warn") as writer:
         with pytest.warns(UserWarning, match="The embedding 'default' is not logged"):

@@ -12,7 +12,7 @@ from cli_runs import losses, write
 
 import runfold as rf
 from runfold.experiments import index_file, open_experiments
-from runfold.files import Untrusted, check_owner, open_folder
+from runfold.files import Untrusted, check_owner, make_folder, open_folder
 from runfold.log.aside import place_aside, read_aside, remove_aside, touch_aside
 from runfold.log.control import request_stop
 
@@ -347,6 +347,8 @@ def test_who_may_own_a_folder_that_is_written_to(tmp_path, give_away):
     tmp_path.chmod(0o777)
     check_owner(str(tmp_path / "mine"))
     with pytest.raises(Untrusted), open_folder(str(tmp_path / "theirs"), is_written=True):
+        pass
+    with pytest.raises(Untrusted), make_folder(str(tmp_path), "theirs"):
         pass
     with open_folder(str(tmp_path / "theirs")):  # to read
         pass

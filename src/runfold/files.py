@@ -50,19 +50,52 @@ def open_folder(path: str, *, is_written: bool = False) -> Iterator[int]:
     Raises Untrusted for a link and for a file, and with `is_written` where
     `check_owner` does; otherwise OSError.
     """
-    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-    try:
-        descriptor = os.open(path, flags)
-    except OSError as error:
-        if error.errno in (errno.ELOOP, errno.ENOTDIR) and os.path.lexists(path):
-            raise Untrusted(errno.EPERM, "A link or a file instead of a folder", path) from None
-        raise
+    descriptor = _open_folder(path, path)
     try:
         if is_written:
             check_owner(path, descriptor)
         yield descriptor
     finally:
         os.close(descriptor)
+
+
+@contextlib.contextmanager
+def make_folder(path: str, below: str, *, dir_fd: int | None = None) -> Iterator[int]:
+    """Yield a descriptor of the folder `below` another one, created if it is missing.
+
+    `path` may lead through links; `dir_fd` is its descriptor if it is open already. Each
+    folder after it is opened from the one before, without following a link, so that
+    nobody else can direct what is written to another place. Raises Untrusted as
+    `open_folder` with `is_written` does, and OSError.
+    """
+    if dir_fd is None:
+        os.makedirs(path, exist_ok=True)
+        descriptor = _open_folder(os.path.realpath(path), path)
+    else:
+        descriptor = os.dup(dir_fd)
+    try:
+        for name in filter(None, below.split("/")):
+            path = os.path.join(path, name)
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(name, dir_fd=descriptor)
+            inner = _open_folder(name, path, descriptor)
+            os.close(descriptor)
+            descriptor = inner
+            check_owner(path, descriptor)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _open_folder(name: str, path: str, dir_fd: int | None = None) -> int:
+    """Open a folder, but not through a link; errors show its whole path."""
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        return os.open(name, flags, dir_fd=dir_fd)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENOTDIR) and os.path.lexists(path):
+            raise Untrusted(errno.EPERM, "A link or a file instead of a folder", path) from None
+        raise
 
 
 def read_small(path: str, most: int = MOST_BYTES, *, dir_fd: int | None = None) -> bytes:

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import hashlib
 import itertools
 import os
+import secrets
 import shutil
 import stat
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from runfold.errors import CannotLog
+from runfold.files import make_folder
 from runfold.log.story import ARTIFACT, encode_story
 from runfold.text import escape
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from io import FileIO
 
 FOLDER = "artifacts"
 
 _BLOCK = 1 << 20
-_counter = itertools.count()
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,8 @@ def save_file(folder: str, path: str | os.PathLike[str], name: str | None = None
     Links are followed. The copy appears whole or not at all. Another content under
     the same name stays as it is, and the new one is called `model-1.pt`; the same
     content is not copied twice. Raises CannotLog for a name that leads elsewhere or
-    a folder that holds the run itself, and OSError.
+    a folder that holds the run itself, Untrusted where a folder of the copy is a link
+    (`files.make_folder`), and OSError.
     """
     source = os.fspath(path)
     name = _check_name(source, name)
@@ -55,17 +57,18 @@ def save_file(folder: str, path: str | os.PathLike[str], name: str | None = None
             f"'{escape(source)}' holds the run itself, so it cannot be copied into it. "
             "Nothing was saved. Save the files in it that matter."
         )
-    target = os.path.join(base, name)
-    os.makedirs(os.path.dirname(target), exist_ok=True)
-    temporary = os.path.join(base, f".saving-{os.uname().nodename}-{os.getpid()}-{next(_counter)}")
-    try:
-        size, digest = _copy(source, temporary)
-        for choice in _choices(name):
-            target = os.path.join(base, choice)
-            if _place(temporary, target) or _holds(target, size, digest):
-                return Artifact(choice, target, size, digest)
-    finally:
-        _remove(temporary)
+    parent = os.path.dirname(name)
+    draft = f".saving-{secrets.token_hex(8)}"
+    with make_folder(folder, os.path.join(FOLDER, parent)) as shelf:
+        try:
+            size, digest = _copy(source, os.path.join(base, parent, draft), shelf)
+            for choice in _choices(name):
+                target = os.path.join(base, choice)
+                is_placed = _place(draft, os.path.basename(choice), shelf)
+                if is_placed or _holds(target, size, digest):
+                    return Artifact(choice, target, size, digest)
+        finally:
+            _remove(draft, shelf)
     raise AssertionError("names do not run out")
 
 
@@ -103,28 +106,27 @@ def _choices(name: str) -> Iterator[str]:
         yield f"{stem}-{number}{suffix}"
 
 
-def _copy(source: str, target: str) -> tuple[int, str]:
-    """Copy a file or a folder; gives its size and hash."""
+def _copy(source: str, target: str, folder: int) -> tuple[int, str]:
+    """Copy a file or a folder into the open folder of the target; gives its size and hash."""
+    shelf, draft = os.path.split(target)
     if not os.path.isdir(source):
-        return _copy_file(source, target)
-    os.mkdir(target)
+        return _copy_file(source, draft, folder)
+    os.mkdir(draft, dir_fd=folder)
 
     def copy(name: str) -> tuple[int, str]:
-        place = os.path.join(target, name)
-        os.makedirs(os.path.dirname(place), exist_ok=True)
-        return _copy_file(os.path.join(source, name), place)
+        inner, last = os.path.split(name)
+        with make_folder(shelf, os.path.join(draft, inner), dir_fd=folder) as place:
+            return _copy_file(os.path.join(source, name), last, place)
 
     return _add_up(source, copy)
 
 
-def _copy_file(source: str, target: str) -> tuple[int, str]:
+def _copy_file(source: str, name: str, folder: int) -> tuple[int, str]:
     size, digest = 0, hashlib.sha256()
-    # A pipe without a writer would be waited for, for ever.
-    descriptor = os.open(source, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-    with open(descriptor, "rb", buffering=0) as reader:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(errno.EINVAL, "No regular file", source)
-        with open(target, "xb", buffering=0) as writer:
+    with _open_regular(source) as reader:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        target = os.open(name, flags, 0o666, dir_fd=folder)
+        with open(target, "wb", buffering=0) as writer:
             while block := reader.read(_BLOCK):
                 digest.update(block)
                 size += len(block)
@@ -134,9 +136,20 @@ def _copy_file(source: str, target: str) -> tuple[int, str]:
     return size, digest.hexdigest()
 
 
+def _open_regular(path: str) -> FileIO:
+    # A pipe without a writer would be waited for, for ever.
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "No regular file", path)
+    return open(descriptor, "rb", buffering=0)
+
+
 def _holds(target: str, size: int, digest: str) -> bool:
-    """Whether the same content is there."""
+    """Whether the same content is there, and not only a link to it."""
     try:
+        if os.path.islink(target):
+            return False
         if os.path.isdir(target):
             found = _add_up(target, lambda name: _measure_file(os.path.join(target, name)))
         elif os.path.getsize(target) != size:
@@ -149,7 +162,7 @@ def _holds(target: str, size: int, digest: str) -> bool:
 
 
 def _measure_file(path: str) -> tuple[int, str]:
-    with open(path, "rb") as file:
+    with _open_regular(path) as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
         return file.tell(), digest
 
@@ -185,20 +198,23 @@ def _is_within(path: str, folder: str) -> bool:
     return os.path.commonpath([real, outer]) == outer
 
 
-def _place(temporary: str, target: str) -> bool:
-    """Give a copy its name; False where something has it."""
-    if os.path.lexists(target):
-        return False
-    if not os.path.isdir(temporary):
-        try:
-            os.link(temporary, target)  # unlike a rename, never in place of another's
-            return True
-        except FileExistsError:
-            return False
-        except OSError:
-            pass  # a disk without hard links
+def _place(draft: str, name: str, folder: int) -> bool:
+    """Give a copy its name in an open folder; False where something has it."""
     try:
-        os.rename(temporary, target)
+        # Unlike a rename, a hard link never replaces another file.
+        os.link(draft, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
+        return True
+    except FileExistsError:
+        return False
+    except OSError:
+        pass  # a folder, or a disk without hard links
+    try:
+        os.stat(name, dir_fd=folder, follow_symlinks=False)
+        return False
+    except FileNotFoundError:
+        pass
+    try:
+        os.rename(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
     except OSError as error:
         if error.errno in (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR, errno.EISDIR):
             return False
@@ -206,9 +222,10 @@ def _place(temporary: str, target: str) -> bool:
     return True
 
 
-def _remove(path: str) -> None:
-    if os.path.isdir(path):
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        with contextlib.suppress(OSError):
-            os.unlink(path)
+def _remove(name: str, folder: int) -> None:
+    try:
+        os.unlink(name, dir_fd=folder)
+    except FileNotFoundError:
+        pass
+    except OSError:
+        shutil.rmtree(name, ignore_errors=True, dir_fd=folder)

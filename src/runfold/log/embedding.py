@@ -12,7 +12,7 @@ import numpy as np
 
 from runfold.errors import CannotLog
 from runfold.events.kinds.embedding import CONFIG_NAME, MOST_CONFIG_BYTES
-from runfold.files import read_small, replace_small
+from runfold.files import make_folder, read_small, replace_small
 from runfold.log.arrays import as_real, refuse, warn
 from runfold.text import escape
 
@@ -63,13 +63,14 @@ def write_files(
         info.sprite.image_path = f"{subdir}/{SPRITE_NAME}"
         info.sprite.single_image_dim.extend([pictures.shape[2], pictures.shape[1]])
         files[SPRITE_NAME] = _sprite(pictures, tag)
-    target = Path(folder, subdir)
-    target.mkdir(parents=True, exist_ok=True)
-    for each, content in files.items():
-        replace_small(str(target / each), content)
+    with make_folder(folder, subdir) as target:
+        for each, content in files.items():
+            replace_small(each, content, dir_fd=target)
     from google.protobuf import text_format
 
-    replace_small(str(Path(folder, CONFIG_NAME)), text_format.MessageToString(config).encode())
+    data = text_format.MessageToString(config).encode()
+    with make_folder(folder, "") as run:
+        replace_small(CONFIG_NAME, data, dir_fd=run)
 
 
 def _as_folder(tag: str) -> str:

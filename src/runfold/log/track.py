@@ -10,7 +10,9 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar
 
+from runfold.files import Untrusted
 from runfold.log import story
+from runfold.log.arrays import warn
 from runfold.log.batches import PREFIX as BATCH
 from runfold.log.batches import Batches
 from runfold.log.claims import claim_folder, drop_claim, list_event_files
@@ -192,12 +194,22 @@ class Tracker(Batches):
             self._heart.stop(state=state, code=code)
 
     def save(self, path: str | os.PathLike[str], name: str | None = None) -> Artifact | None:
-        """Copy a file or folder beside the run, and record its hash; None for a silent run."""
+        """Copy a file or folder into the run's folder, and record its hash.
+
+        Return None for a silent run, and with a warning where another user's link
+        would lead the copy out of the run's folder.
+        """
         from runfold.log.artifacts import encode_artifact, save_file
 
         if not self._is_heard():
             return None
-        artifact = save_file(self.folder, path, name)
+        try:
+            artifact = save_file(self.folder, path, name)
+        except Untrusted as error:
+            if self._on_error == "raise":
+                raise
+            warn(f"{error}. '{escape(os.fspath(path))}' was not saved. Remove what is there.")
+            return None
         message = encode_artifact(artifact, os.fspath(path))
         self.add_value(story.PREFIX + story.ARTIFACT, message, self._saved)
         self._saved += 1

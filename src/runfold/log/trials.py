@@ -6,6 +6,7 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeAlias
 
+from runfold.errors import CannotLog
 from runfold.events import values
 from runfold.log.arrays import warn
 from runfold.log.claims import list_event_files
@@ -116,6 +117,11 @@ class Trials:
             return self.own
         if path not in self._trials:
             if os.path.commonpath([path, root]) != root:
+                if os.path.commonpath([os.path.normpath(os.path.join(root, name)), root]) == root:
+                    raise CannotLog(
+                        f"The trial '{escape(name)}' was not logged: a link leads from its folder "
+                        f"to {escape(path)}. Remove the link, or use another name."
+                    )
                 warn(
                     f"The trial '{escape(name)}' is written to {escape(path)}, which is not in the "
                     f"run's folder {escape(root)}. Use a name without '..' and a leading '/' to "
