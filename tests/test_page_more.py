@@ -5,11 +5,13 @@ import signal
 
 import numpy as np
 import pytest
+from logs import values, write
 from page_logs import PICTURE_STEPS, RUNS
 from pages import MILLISECONDS, Shower, eventually, read_pixels, serve_page
 from playwright.sync_api import expect
 
 import runfold as rf
+from runfold.events.values import metadata_only, tensor
 from runfold.log.story import OUTPUT, encode_story
 from runfold.log.writer import EventWriter
 
@@ -38,10 +40,14 @@ def test_mesh_is_drawn_and_turned_by_keys_as_the_address_tells(show):
     eventually(page, lambda: mesh.count() > 0 and any(read_pixels(mesh)))
     before = read_pixels(mesh)
     mesh.press("ArrowRight")
-    mesh.press("ArrowUp")
     eventually(page, lambda: read_pixels(mesh) != before)
-    turned = read_pixels(mesh)
+    aside = read_pixels(mesh)
     page.wait_for_url("**turn=*")
+    address = page.url
+    mesh.press("ArrowUp")
+    eventually(page, lambda: read_pixels(mesh) != aside)
+    turned = read_pixels(mesh)
+    page.wait_for_url(lambda url: url != address)
     page.reload()
     eventually(page, lambda: mesh.count() > 0 and read_pixels(mesh) == turned)
     page.get_by_role("button", name="As at first").click()
@@ -86,6 +92,31 @@ def test_each_view_says_what_is_not_there_until_it_is(empty):
         writer.add_scalar("loss", 1.0, 1)
         writer.flush()
         expect(page.locator("section.chart h3")).to_have_text(["loss"])
+
+
+def test_values_of_unknown_plugins_are_named_with_count_and_size(empty):
+    page, logdir, served = empty
+    frames = metadata_only("frames", "beholder", bytes(100))
+    state = tensor("state", np.zeros(250, np.float32), "my_plugin")
+    write(logdir / "one", values(frames, frames, state))
+    sizes = f"{2 * len(frames)} bytes", f"{len(state) / 1000:.3g} kB"
+    expect(page.get_by_role("main")).to_contain_text(EMPTY["curves"])
+    page.goto(f"{served.page}/?tab=run&run=one")
+    part = page.locator("details").filter(has_text="Values of unknown plugins")
+    expect(part.get_by_role("listitem")).to_have_text(
+        [
+            f"frames of beholder: 2 values, {sizes[0]}, not decoded",
+            f"state of my_plugin: 1 value, {sizes[1]}, listed as tensors",
+        ]
+    )
+    page.goto(f"{served.page}/?tab=more&part=others")
+    found = page.get_by_role("list", name="Values of unknown plugins")
+    expect(found.get_by_role("listitem")).to_have_text(
+        [
+            f"beholder: 2 values, {sizes[0]}, not decoded, in 1 tag",
+            f"my_plugin: 1 value, {sizes[1]}, listed as tensors, in 1 tag",
+        ]
+    )
 
 
 def test_output_goes_on_while_one_reads_it(empty):

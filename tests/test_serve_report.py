@@ -59,6 +59,15 @@ def test_runs_that_the_view_does_not_show_are_not_in_the_file(client, switched):
     assert held.told["tabs"] == ["runs", "curves"]
 
 
+def test_unknown_plugins_are_those_of_the_runs_in_the_file(tmp_path):
+    for run in ("one", "two"):
+        value = encode.metadata_only("state", f"plugin-of-{run}", b"x")
+        write(tmp_path / run, scalars("loss", (0, 1.0)), values(value))
+    held = save(open_client(tmp_path), "tab=runs&search=one")
+    (total,) = held.json("GET", "/api/status")["plugins"]
+    assert (total["plugin"], total["values"]) == ("plugin-of-one", 1)
+
+
 def test_groups_by_a_pattern_are_those_of_the_runs_in_the_file(client):
     held = save(client, 'tab=runs&on=["seed-0","seed-2"]&by=(?P<seed>.)$')
     assert held.json("POST", "/api/groups")["groups"] == [

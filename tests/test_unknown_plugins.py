@@ -82,7 +82,11 @@ def test_show_says_why_it_cannot_show_them(logdir: Path, capsys):
 
 
 def test_the_page_hears_of_them(logdir: Path):
-    assert Client(logdir).get("/api/status")["kinds"] == {"scalar": 1, "unknown": 2}
+    found = Client(logdir).get("/api/status")
+    assert found["kinds"] == {"scalar": 1, "unknown": 2}
+    totals = [(one["plugin"], one["tags"], one["values"]) for one in found["plugins"]]
+    assert totals == [("beholder", 1, 2), ("debugger", 1, 1)]
+    assert sum(one["size"] for one in found["plugins"]) == size_of(logdir)
 
 
 def test_exports_say_that_they_lack_them(logdir: Path, tmp_path: Path):

@@ -17,6 +17,7 @@ from runfold.serve.errors import BadRequest, error_response
 from runfold.serve.recording import Recording
 from runfold.serve.request import Limit, read_json
 from runfold.serve.standalone import NoPage, make_file
+from runfold.serve.status import list_totals
 from runfold.serve.tags import list_tags
 from runfold.serve.visits import Visit, visit
 
@@ -77,7 +78,8 @@ async def make_report(app: Starlette, view: View) -> bytes:
     }
     for kind, count in tags["leftOut"].items():
         seen.notes.append(f"{count:,} more {kind} tags are not in this report.")
-    status |= {"runs": len(runs), "isLive": False, "kinds": kinds}
+    plugins = await source.work(list_totals, source, runs)
+    status |= {"runs": len(runs), "isLive": False, "kinds": kinds, "plugins": plugins}
     await recording.keep("/api/table", STATS, ArrowResponse.media_type, encode_table(table))
     for path, answer in (
         ("/api/status", status),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
 
 from starlette.routing import Route
 
@@ -11,8 +12,12 @@ import runfold
 from runfold.serve.answer import JsonResponse
 from runfold.serve.tensorboards.boards import no_runs
 from runfold.storage.address import mask_url
+from runfold.tables.columns import MOST_TAGS
+from runfold.tables.plugins import list_plugins, total_plugins
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from starlette.requests import Request
     from starlette.responses import Response
 
@@ -38,7 +43,14 @@ def _describe(source: Source) -> dict[str, object]:
         "runs": len(runs),
         "isLive": source.is_live,
         "kinds": {kind: len(names) for kind, names in tags.items()},
+        "plugins": list_totals(source),
     }
+
+
+def list_totals(source: Source, runs: Iterable[str] | None = None) -> list[dict[str, Any]]:
+    """What some runs, or all, hold of plugins that Runfold does not know."""
+    lines = (line for log in source.logs(runs) for line in list_plugins(log))
+    return [asdict(total) for total in total_plugins(lines)[:MOST_TAGS]]
 
 
 ROUTES = [Route("/api/status", status)]

@@ -117,6 +117,7 @@ def describe_run(source: Source, name: str) -> dict[str, Any]:
             for kind, names in found.tags.items()
             if len(names) > MOST_TAGS
         },
+        "plugins": [dataclasses.asdict(one) for one in line.plugins[:MOST_TAGS]],
         "hidden": line.hidden,
         "points": line.points,
         "steps": line.steps,

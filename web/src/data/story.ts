@@ -1,6 +1,7 @@
 /** What a run says of itself, and in what two runs differ. */
 
-import { formatBytes, formatNumber, formatStep } from "../format/number";
+import { formatBytes, formatNumber, formatStep, plural } from "../format/number";
+import type { PluginValues } from "./types";
 
 export type Value = string | number | boolean | null | Value[] | { [name: string]: Value };
 
@@ -45,8 +46,15 @@ export interface Story {
   tags: Record<string, string[]>;
   /** How many more tags of a kind there are; not in older reports. */
   tagsLeftOut?: Record<string, number>;
+  /** Not in older reports. */
+  plugins?: (PluginValues & { tag: string })[];
   hidden: number;
   points: number;
+}
+
+export function spellPlugin({ plugin, kind, values, size }: PluginValues): string {
+  const reading = kind === "unknown" ? "not decoded" : "listed as tensors";
+  return `${plugin}: ${plural(values, "value")}, ${formatBytes(size)}, ${reading}`;
 }
 
 export interface Output {

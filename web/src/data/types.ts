@@ -14,6 +14,20 @@ export interface Status {
   runs: number;
   isLive: boolean;
   kinds: Record<string, number>;
+  /** Not in older reports. */
+  plugins?: PluginTotal[];
+}
+
+/** Values of a plugin that Runfold does not know. */
+export interface PluginValues {
+  plugin: string;
+  kind: "unknown" | "tensor";
+  values: number;
+  size: number;
+}
+
+export interface PluginTotal extends PluginValues {
+  tags: number;
 }
 
 export interface TagInfo {

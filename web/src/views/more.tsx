@@ -12,6 +12,7 @@ import { countCodes, loadMeshes, loadPrCurves, loadProblems } from "../data/extr
 import { useLoaded } from "../data/loading";
 import { byRun, latest, stepsOf } from "../data/media";
 import { report } from "../data/report";
+import { spellPlugin } from "../data/story";
 import type { Column, Status } from "../data/types";
 import { formatStep, plural } from "../format/number";
 import { FRONT, type Turn } from "../scale/turn";
@@ -186,7 +187,7 @@ function OthersPart() {
   const status = useLoaded("status", generation, (signal) =>
     getJson<Status>("/api/status", {}, signal),
   );
-  const { kinds = {}, title = "LOGDIR" } = status.value ?? {};
+  const { kinds = {}, plugins = [], title = "LOGDIR" } = status.value ?? {};
   const found = OTHERS.filter(([kind]) => kinds[kind]);
   const make = () => ({ runs: shown.includes(run) ? [run] : shown, experiments: [], where: "" });
   const link = (dashboard: string, place: string) => (
@@ -224,12 +225,19 @@ function OthersPart() {
             This log has {words}; see “{place}” there. {link(dashboard, place)}
           </li>
         ))}
-        {kinds.unknown ? (
+        {plugins.length > 0 && (
           <li>
-            This log has {plural(kinds.unknown, "tag")} of plugins that Runfold does not know.
-            TensorBoard shows them if it has the plugin.
+            This log has values of plugins that Runfold does not know. TensorBoard shows them if it
+            has the plugin.
+            <ul aria-label="Values of unknown plugins">
+              {plugins.map((one) => (
+                <li key={`${one.kind} ${one.plugin}`}>
+                  {spellPlugin(one)}, in {plural(one.tags, "tag")}
+                </li>
+              ))}
+            </ul>
           </li>
-        ) : null}
+        )}
         <li>
           Embeddings, if there are any, are in its “Projector”. {link("projector", "Projector")}
         </li>

@@ -8,7 +8,15 @@ import { Empty, Failed, Waiting } from "../components/states";
 import { StopRun } from "../components/stop";
 import { getJson } from "../data/api";
 import { useLoaded } from "../data/loading";
-import { flatten, type Output, type Story, spell, spellCommand, spellHost } from "../data/story";
+import {
+  flatten,
+  type Output,
+  type Story,
+  spell,
+  spellCommand,
+  spellHost,
+  spellPlugin,
+} from "../data/story";
 import { formatBytes, formatNumber, formatStep, formatTime } from "../format/number";
 import { useChoice } from "../state/choice";
 import { useView } from "../state/view";
@@ -58,7 +66,7 @@ function OneRun({ run }: { run: string }) {
     return story.error ? <Failed error={story.error} /> : <Waiting what="the run" />;
   }
   const { status, config, code, diff, files, problems, artifacts, host, packages } = story.value;
-  const { marks } = story.value;
+  const { marks, plugins = [] } = story.value;
   const command = spellCommand(story.value.command);
   const isTracked = status.state !== "unknown" || code !== null;
   return (
@@ -82,6 +90,15 @@ function OneRun({ run }: { run: string }) {
           ]}
         />
         {status.traceback && <pre>{status.traceback}</pre>}
+      </Part>
+      <Part title="Values of unknown plugins" isEmpty={plugins.length === 0}>
+        <ul>
+          {plugins.map((one) => (
+            <li key={`${one.kind} ${one.plugin} ${one.tag}`}>
+              {one.tag} of {spellPlugin(one)}
+            </li>
+          ))}
+        </ul>
       </Part>
       <Part title="Problems" isEmpty={problems.length === 0}>
         <ul>
