@@ -330,12 +330,17 @@ def test_a_closed_stdout_keeps_no_file_from_being_written(folder: Path) -> None:
     assert (folder / "copy.parquet").read_bytes() == (folder / "runs.parquet").read_bytes()
 
 
+PRINTING = [["ls", "runs"], ["ls", "--help"], ["--help"], ["--version"]]
+
+
 @pytest.mark.parametrize("unbuffered", ["", "1"])
-def test_a_full_disk_behind_stdout_is_one_line(unbuffered: str, folder: Path) -> None:
-    words = [*RUNFOLD, "ls", "runs"]
+@pytest.mark.parametrize("words", PRINTING, ids=" ".join)
+def test_a_full_disk_behind_stdout_is_one_line(
+    words: list[str], unbuffered: str, folder: Path
+) -> None:
     with open("/dev/full", "w") as full:
         done = subprocess.run(
-            words,
+            [*RUNFOLD, *words],
             cwd=folder,
             stdout=full,
             stderr=subprocess.PIPE,
@@ -343,5 +348,25 @@ def test_a_full_disk_behind_stdout_is_one_line(unbuffered: str, folder: Path) ->
             env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
             check=False,
         )
-    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
-    assert "No space left on device" in done.stderr
+    message = "stdout: No space left on device. The output is incomplete.\n"
+    assert (done.returncode, done.stderr) == (2, message)
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("words", PRINTING, ids=" ".join)
+def test_a_closed_pipe_ends_every_command_quietly(
+    words: list[str], unbuffered: str, folder: Path
+) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    with open(writer, "w") as closed:
+        done = subprocess.run(
+            [*RUNFOLD, *words],
+            cwd=folder,
+            stdout=closed,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (141, "")

@@ -5,9 +5,12 @@ from __future__ import annotations
 import io
 import os
 import sys
-from typing import IO
+from typing import IO, TYPE_CHECKING, BinaryIO, cast
 
 from runfold.errors import RunfoldError
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 
 class OutputLost(RunfoldError):
@@ -19,7 +22,8 @@ def prepare_streams() -> None:
 
     A closed stdin is empty, notes to a closed stderr are dropped, and a closed stdout
     is a pipe that nobody reads. Without that, the next file that is opened would take
-    the number of the closed stream.
+    the number of the closed stream. A write to stdout that fails raises OutputLost, or
+    BrokenPipeError for a closed pipe.
     """
     if sys.stdin is None:
         _put(os.open(os.devnull, os.O_RDONLY), 0)
@@ -32,6 +36,7 @@ def prepare_streams() -> None:
         os.close(reader)
         _put(writer, 1)
         sys.stdout = _open(1, "w")
+    sys.stdout = _name_failures(sys.stdout)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -43,14 +48,48 @@ def flush_output() -> None:
         sys.stdout.flush()
     except BrokenPipeError:
         raise
+    except OutputLost:
+        discard_output()
+        raise
     except OSError as error:
         discard_output()
-        raise OutputLost(f"stdout: {error.strerror}. The output is incomplete.") from None
+        raise _lose(error) from None
 
 
 def discard_output() -> None:
     """Drop what is still in the buffer of stdout, which would be written at exit."""
     _put(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+class _Stdout(io.FileIO):
+    """The file behind stdout. Its own errors name no file."""
+
+    def write(self, data: Buffer, /) -> int:
+        try:
+            return super().write(data)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise _lose(error) from None
+
+
+def _lose(error: OSError) -> OutputLost:
+    return OutputLost(f"stdout: {error.strerror}. The output is incomplete.")
+
+
+def _name_failures(stream: IO[str]) -> IO[str]:
+    """Return a stream to the same file that raises OutputLost, buffered in the same way."""
+    if not isinstance(stream, io.TextIOWrapper):
+        return stream
+    stream.flush()
+    raw = _Stdout(stream.fileno(), "w", closefd=False)
+    # As in Python's own stdout, there is no buffer below a stream that writes through.
+    return io.TextIOWrapper(
+        cast("BinaryIO", raw) if stream.write_through else io.BufferedWriter(raw),
+        encoding=stream.encoding,
+        line_buffering=stream.line_buffering,
+        write_through=stream.write_through,
+    )
 
 
 def _open(number: int, mode: str) -> IO[str]:

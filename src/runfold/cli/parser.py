@@ -17,6 +17,8 @@ from runfold.text import did_you_mean
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from _typeshed import SupportsWrite
+
 # As in `logdir.restarts`, which brings NumPy along; a test holds the two together.
 POLICIES = ("session", "step", "keep")
 
@@ -104,7 +106,7 @@ class Parser(argparse.ArgumentParser):
             "--where",
             metavar="CONDITION",
             help="Only runs for which it holds, such as \"lr < 0.1 and status == 'finished' and"
-            " last['val/loss'] < 0.3\"; `runfold table --help` tells what may be said."
+            " last['val/loss'] < 0.3\"; `runfold table --help` describes the syntax."
             " Default: all runs.",
         )
 
@@ -124,6 +126,10 @@ class Parser(argparse.ArgumentParser):
             help="Put a quote before text in CSV, TSV and Excel that a spreadsheet would take for"
             " a formula. Default: off.",
         )
+
+    def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
+        """Print a help or a version. The original ignores errors, such as a full disk."""
+        (file or sys.stderr).write(message)
 
     def error(self, message: str) -> NoReturn:
         """Complain in one line and exit with status 2."""
