@@ -18,6 +18,7 @@ from plot_folds import curve, fold, seeds
 
 from runfold.plot.figure import plot_folded
 from runfold.plot.theme import OKABE_ITO
+from runfold.reduced import Reduced
 
 
 def drawn(figure: Figure) -> Figure:
@@ -131,6 +132,15 @@ def test_one_run_is_a_plain_line() -> None:
     assert ax.lines[0].get_ydata().tolist() == [2, 1]  # type: ignore[union-attr]
     assert not any(path.vertices.size for path in ax.collections[0].get_paths())  # type: ignore[union-attr]
     assert texts(legend_of(ax)) == ["", "1 run"]
+
+
+def test_a_warning_names_the_line_of_the_caller() -> None:
+    with pytest.warns(UserWarning, match="log x-axis") as caught:
+        plot_folded(seeds("a"), log_x=True)
+    assert caught[0].filename == __file__
+    with pytest.warns(UserWarning, match="log x-axis") as caught:
+        Reduced.of(seeds("a")).plot(log_x=True)
+    assert caught[0].filename == __file__
 
 
 def test_log_axes_start_where_the_band_is_cut() -> None:

@@ -43,6 +43,12 @@ def test_axes_and_legend_name_tag_axis_and_run(series):
     assert ax.get_legend().get_title().get_text() == "smoothed 0.5"
 
 
+def test_a_warning_names_the_line_of_the_caller(series):
+    with pytest.warns(UserWarning, match="log x-axis") as caught:
+        series.plot(log_x=True)
+    assert caught[0].filename == __file__
+
+
 def test_along_wall_time_the_axis_is_one_of_dates(series):
     x, _ = line(series.plot(x="wall_time"))
     assert_array_equal(np.array(x) * 86400, [1000, 1010, 1020, 1030, 1040])

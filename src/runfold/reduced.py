@@ -122,6 +122,7 @@ class Reduced(Folded):
             size=size,
             fewer_runs=fewer_runs,
             max_groups=max_groups,
+            stacklevel=3,
         )
 
     def to_tensorboard(

@@ -47,6 +47,7 @@ def plot_folded(
     size: tuple[float, float] | None = None,
     fewer_runs: str = "dash",
     max_groups: int = MOST_GROUPS,
+    stacklevel: int = 2,
 ) -> Figure:
     """A figure with a panel for each tag, by name or glob; or with one tag on the axes given.
 
@@ -71,6 +72,8 @@ def plot_folded(
     there is room, or else below, and the figure grows by its height. Neither
     pyplot nor matplotlib's settings are touched.
 
+    `stacklevel` chooses the line that warnings name: 2 is that of the caller.
+
     Raises UnknownTag, UnknownStatistic, and RunfoldError for no tag at all or
     more than `max_groups` groups. Of very many tags the first are drawn, with a
     warning.
@@ -86,7 +89,7 @@ def plot_folded(
         max_groups=max_groups,
     )
     for text in sheet.notes:
-        warnings.warn(text, stacklevel=2)
+        warnings.warn(text, stacklevel=stacklevel)
     looks = theme.choose_looks(list(sheet.groups), sheet.statistics, has_fewer=sheet.has_fewer)
     if ax is not None:
         if len(sheet.panels) > 1:

@@ -39,4 +39,4 @@ def plot_series(series: Series, x: str, **options: Any) -> Figure:
         {"value": series.values[order]},
     )
     group = Group(series.run, {}, curve.runs, curves={series.tag: curve})
-    return plot_folded(Folded({series.run: group}, ("value",), x), **options)
+    return plot_folded(Folded({series.run: group}, ("value",), x), stacklevel=4, **options)
