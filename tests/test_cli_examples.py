@@ -52,11 +52,6 @@ def type_in(line: str, folder: Path) -> subprocess.Popen[str]:
     )
 
 
-def until_tracked(folder: Path) -> None:
-    while not list(folder.glob("runs/slow/.runfold/heartbeat")):
-        os.sched_yield()
-
-
 @pytest.mark.parametrize("name", [*COMMANDS, "runfold"])
 def test_the_example_works_as_typed(name: str, place: Path) -> None:
     help = run_apart("--help").stdout if name == "runfold" else load(name).HELP
@@ -67,7 +62,6 @@ def test_the_example_works_as_typed(name: str, place: Path) -> None:
         process = type_in(line.removesuffix(" &"), place)
         if line.endswith(" &"):
             background.append(process)
-            until_tracked(place)
             continue
         if name == "serve":
             assert process.stderr is not None
@@ -79,3 +73,10 @@ def test_the_example_works_as_typed(name: str, place: Path) -> None:
         assert "Traceback" not in notes
     for process in background:
         process.communicate(timeout=SECONDS)
+
+
+def test_the_example_of_unpack_works_after_that_of_pack(place: Path) -> None:
+    for line in [line for name in ("pack", "unpack") for line in example_of(load(name).HELP)]:
+        process = type_in(line, place)
+        _, notes = process.communicate(timeout=SECONDS)
+        assert process.returncode == 0, notes

@@ -28,6 +28,14 @@ COMMANDS = [
     ["pack", "{}", "-o", "out.parquet", "-f"],
     ["report", "{}", "-o", "out.html", "-f"],
 ]
+# Commands that take --logdir alone.
+NAMED = [
+    ["experiments", "list", "--json"],
+    ["experiments", "show", "a"],
+    ["trials", "a"],
+    ["trials", "a", "--json"],
+    ["stop", "a"],
+]
 
 
 def run(words: list[str], place: list[str], capsys: pytest.CaptureFixture[str]) -> tuple:
@@ -54,6 +62,47 @@ def test_the_logdir_is_an_argument_an_option_or_the_default(
     if words[:3] == ["show", "{}", "a"]:
         return  # without a logdir, two words are a logdir and a tag
     assert run(words, [], capsys) == (status, out, (RUNS if name == "runs" else HERE) + notes)
+
+
+@pytest.mark.parametrize("words", NAMED, ids=" ".join)
+@pytest.mark.parametrize("name", ["runs", "."])
+def test_the_default_is_noted_once_where_only_an_option_names_the_logdir(
+    words: list[str],
+    name: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    write(tmp_path / name / "a", losses(1.0, 2.0, 3.0))
+    monkeypatch.chdir(tmp_path)
+    status, out, notes = run([*words, "--logdir", name], [], capsys)
+    if words[0] == "stop" and name == ".":
+        return  # here the folder a is the run itself
+    assert run(words, [], capsys) == (status, out, (RUNS if name == "runs" else HERE) + notes)
+
+
+def test_stop_notes_no_logdir_where_it_is_given_a_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(tmp_path / "other" / "a", losses(1.0))
+    monkeypatch.chdir(tmp_path)
+    assert main(["stop", "other/a"]) == 2
+    assert "reading" not in capsys.readouterr().err
+
+
+def test_unpack_takes_the_pack_as_an_argument_or_an_option(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(tmp_path / "runs" / "a", losses(1.0, 2.0))
+    monkeypatch.chdir(tmp_path)
+    assert main(["pack", "runs", "-o", "logs.parquet"]) == 0
+    assert main(["unpack", "--logdir", "logs.parquet", "-o", "copy"]) == 0
+    (original,), (copy,) = (list((tmp_path / name / "a").iterdir()) for name in ("runs", "copy"))
+    assert copy.read_bytes() == original.read_bytes()
+    capsys.readouterr()
+    assert main(["unpack"]) == 2
+    assert capsys.readouterr().err == "Name the pack to unpack.\n"
+    assert main(["unpack", "logs.parquet", "--logdir", "logs.parquet"]) == 2
 
 
 @pytest.mark.parametrize("words", [["ls", "{}"], ["edit", "{}", "--every", "2", "-o", "new"]])

@@ -54,7 +54,10 @@ def _add_list(parser: Parser) -> None:
 
 
 def _list(options: argparse.Namespace) -> int:
-    experiments = _open(options)
+    from runfold.experiments import open_experiments
+
+    logdir = find_logdir(options)
+    experiments = open_experiments(logdir)
     shown = [
         one
         for one in experiments.all
@@ -76,8 +79,7 @@ def _list(options: argparse.Namespace) -> int:
         print_table(columns, [_describe(one) for one in shown])
     left_out = len(experiments.all) - len(shown)
     if not experiments.all:
-        where = show_url(find_logdir(options))
-        note(f"No experiments in {where}: no file there has 'tfevents' in its name.")
+        note(f"No experiments in '{show_url(logdir)}': no file there has 'tfevents' in its name.")
     elif left_out:
         note(f"{human_count(len(shown), 'experiment')}; {left_out} more with --all.")
     return 0
@@ -202,7 +204,7 @@ def _add_label(parser: Parser) -> None:
         action="append",
         default=[],
         metavar="LABEL",
-        help="To take off. May be given again. Default: none.",
+        help="Remove this label (repeatable). Default: none.",
     )
     parser.add_logdir()
 

@@ -38,8 +38,8 @@ def find_logdirs(given: Sequence[str], options: argparse.Namespace) -> list[str]
 
 
 def find_logdir(options: argparse.Namespace) -> str:
-    """Return the logdir of a command that takes --logdir alone, or the default without a note."""
-    return only_logdir(find_logdirs([] if options.logdir else [default_logdir()], options))
+    """Return the logdir of a command that takes --logdir alone, or the default with a note."""
+    return only_logdir(find_logdirs([], options))
 
 
 def only_logdir(logdirs: Sequence[str]) -> str:

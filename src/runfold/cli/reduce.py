@@ -40,8 +40,7 @@ def add_arguments(parser: Parser) -> None:
         action="append",
         required=True,
         metavar="OUT",
-        help="Where to write, a file or the beginning of folders. May be given again."
-        " Default: none, it must be given.",
+        help="Output file, or the prefix of output folders (repeatable). Required.",
     )
     parser.add_argument(
         "-r",
@@ -59,7 +58,7 @@ def add_arguments(parser: Parser) -> None:
         "--tag",
         action="append",
         metavar="TAG",
-        help="Only these tags: a name or a glob in quotes. May be given again."
+        help="Only these tags: a name or a glob in quotes (repeatable)."
         " Default: all scalars,"
         " but not `system/` of tracked runs.",
     )

@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from runfold.cli.logdirs import find_logdir
+from runfold.cli.logdirs import default_logdir, find_logdir
 from runfold.cli.terminal import CommandError, note, print_json
 from runfold.errors import LogdirNotFound, RunfoldError, UnknownTrial
 from runfold.storage.address import is_url, mask_url
@@ -31,10 +31,11 @@ it within a second or two and is interrupted as by Ctrl-C, or calls its
 is reached. With --kill the process of a run that goes on beyond the grace
 period is ended, if it runs on this machine: by SIGTERM, and ten seconds later
 by SIGKILL with all that it started. What was done is kept in the audit log.
+A run can be stopped once it has started, which the loop in the example awaits.
 
 Example:
   runfold run --logdir runs/slow -- sleep 600 &
-  runfold stop slow --reason "it takes too long"
+  until runfold stop slow --reason "it takes too long"; do sleep 1; done
 
 Exit status: 0 when all have ended, 1 when one goes on, 2 for one that is not
 there, does not run or cannot be stopped.
@@ -80,7 +81,9 @@ def run(options: argparse.Namespace) -> int:
     if options.kill and options.no_wait:
         raise CommandError("--kill waits for the end of a run: leave out --no-wait, or --kill.")
     # All are found before one is asked.
-    folders = dict.fromkeys(_find(text, options) for text in options.runs)
+    has_names = options.logdir or not all(map(_is_folder, options.runs))
+    logdir = find_logdir(options) if has_names else default_logdir()
+    folders = dict.fromkeys(_find(text, logdir, options) for text in options.runs)
     jobs = [_Job(name, folder, options) for name, folder in folders]
     for job in jobs:
         job.start()
@@ -93,15 +96,20 @@ def run(options: argparse.Namespace) -> int:
     return max(job.status for job in jobs)
 
 
-def _find(text: str, options: argparse.Namespace) -> tuple[str, str]:
-    """The name of a run as it is shown, and its folder. Raises UnknownTrial."""
+def _is_folder(text: str) -> bool:
+    """Whether that is a run's folder or URL, and not only its name in a logdir."""
+    return is_url(text) or os.path.isabs(text) or os.path.isdir(text)
+
+
+def _find(text: str, logdir: str, options: argparse.Namespace) -> tuple[str, str]:
+    """Return the name of a run as it is shown, and its folder. Raises UnknownTrial."""
     if is_url(text):
         return mask_url(text), os.fsdecode(fetch(text)[0])
     if not (os.path.isabs(text) or text.startswith(_OUTSIDE)):
         from runfold.experiments import open_experiments
 
         try:
-            trial = open_experiments(find_logdir(options), is_written=False).find_trial(text)
+            trial = open_experiments(logdir, is_written=False).find_trial(text)
         except (UnknownTrial, LogdirNotFound):
             if options.logdir is not None or not os.path.isdir(text):
                 raise

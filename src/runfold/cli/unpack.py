@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from runfold.cli.terminal import note
+from runfold.cli.logdirs import find_logdirs, only_logdir
+from runfold.cli.terminal import CommandError, note
 from runfold.pack.layout import SUFFIX
 from runfold.text import escape, human_count
 
@@ -18,19 +19,25 @@ HELP = """\
 Give back the event files of a pack.
 
 They are the same, byte for byte, in the same folders; TensorBoard shows them as
-it showed the logdir. The folder must not be there yet: nothing is overwritten.
+it showed the logdir. The folder must not exist yet: nothing is overwritten.
 
 Example:
-  runfold pack demo-runs -o demo.parquet
-  runfold unpack demo.parquet -o copy
+  runfold pack demo-runs -o archive.parquet
+  runfold unpack archive.parquet -o copy
 
-Exit status: 0; 2 for a file that is no pack, or where the folder exists.
+Exit status: 0; 2 for a file that is not a pack, or where the folder exists.
 """
 
 
 def add_arguments(parser: Parser) -> None:
     """Declare the options."""
-    parser.add_argument("pack", metavar="PACK", help="What `runfold pack` wrote.")
+    parser.add_argument("pack", nargs="?", metavar="PACK", help="What `runfold pack` wrote.")
+    parser.add_argument(
+        "--logdir",
+        action="append",
+        metavar="PACK",
+        help="The pack, instead of an argument. Default: none.",
+    )
     parser.add_argument(
         "-o",
         "--output",
@@ -43,9 +50,12 @@ def run(options: argparse.Namespace) -> int:
     """Unpack, and say how much there was."""
     from runfold.export.pack import unpack_logdir
 
-    name = os.path.basename(os.path.abspath(options.pack))
+    if not (options.pack or options.logdir):
+        raise CommandError("Name the pack to unpack.")
+    pack = only_logdir(find_logdirs([options.pack] if options.pack else [], options))
+    name = os.path.basename(os.path.abspath(pack))
     output = options.output or name.removesuffix(SUFFIX)
-    count = unpack_logdir(options.pack, output)
+    count = unpack_logdir(pack, output)
     print(escape(output, 4096))
     note(f"Unpacked {human_count(count, 'event file')}.")
     return 0
