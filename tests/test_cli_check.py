@@ -22,7 +22,7 @@ def test_folder_without_runs_is_not_called_sound(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["check", str(tmp_path)]) == 0
-    shown = f"No runs in {tmp_path}: no file there has 'tfevents' in its name.\n"
+    shown = f"No runs in '{tmp_path}': no file there has 'tfevents' in its name.\n"
     assert capsys.readouterr() == ("", shown)
 
 

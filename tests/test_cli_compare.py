@@ -141,7 +141,7 @@ def test_output_that_exists_is_kept_and_nothing_else_written(
     ("args", "message"),
     [
         (["-o", "cmp.cvs"], "cmp.cvs: unknown format. Did you mean '.csv'"),
-        (["-o", "cmp/"], "cmp/: the name ends in no format of a table."),
+        (["-o", "cmp/"], "cmp/: the suffix does not name a table format."),
         (["-o", "cmp.md", "--digits", "0"], "'0' is no number of digits, which is 1 or more"),
     ],
 )
@@ -158,7 +158,7 @@ def test_folder_without_runs_is_a_mistake(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["compare", str(tmp_path), "--tag", "loss"]) == 2
-    assert capsys.readouterr().err.startswith(f"No runs in {tmp_path}: no file there")
+    assert capsys.readouterr().err.startswith(f"No runs in '{tmp_path}': no file there")
 
 
 def test_nothing_from_a_log_reaches_the_terminal_as_a_command(tmp_path: Path) -> None:

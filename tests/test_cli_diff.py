@@ -111,7 +111,7 @@ def test_runs_in_packs_are_named_as_their_folders_are(
     expected = capsys.readouterr().out.replace("logs/a", "logs.parquet/a")
     assert told == json.loads(expected)
     assert diff("logs.parquet/c", "logs/b") == 2
-    assert capsys.readouterr().err.startswith("No run 'c' in logs.parquet.")
+    assert capsys.readouterr().err.startswith("No run 'c' in 'logs.parquet'.")
 
 
 def test_what_always_differs_is_shown_only_when_asked_for(
@@ -123,7 +123,7 @@ def test_what_always_differs_is_shown_only_when_asked_for(
         write(tmp_path / str(number), tracked(host=host, environment=job))
     assert diff(tmp_path, "1", "2") == 0
     out, err = capsys.readouterr()
-    assert (out, err) == ("", "1 and 2 do not differ in anything that both tell of.\n")
+    assert (out, err) == ("", "1 and 2 do not differ in anything that both record.\n")
     assert diff(tmp_path, "1", "2", "--all") == 0
     words = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert ["pid", "1", "2"] in words
@@ -177,8 +177,7 @@ def test_what_only_one_run_tells_of_is_named(
     assert diff(tmp_path, "a", "b") == 0
     assert capsys.readouterr() == (
         "",
-        "a and b do not differ in anything that both tell of.\n"
-        "Only a tells of its packages, host.\n",
+        "a and b do not differ in anything that both record.\nOnly a records its packages, host.\n",
     )
 
 
@@ -238,10 +237,10 @@ def test_hparams_are_compared_where_no_configuration_was_tracked(
     ("args", "message"),
     [
         (["."], "Two runs are compared: give two folders, or a logdir and two names."),
-        ([".", "a", "bb"], "No run 'bb' in .. Did you mean 'b'?"),
-        ([".", "b"], "There are 2 runs in .: a, b. Give the folder of one."),
+        ([".", "a", "bb"], "No run 'bb' in '.'. Did you mean 'b'?"),
+        ([".", "b"], "There are 2 runs in '.': a, b. Give the folder of one."),
         (["a", "bb"], "No logdir 'bb'. Did you mean 'b'?"),
-        (["a", "none"], "No runs in none: no file there has 'tfevents' in its name."),
+        (["a", "none"], "No runs in 'none': no file there has 'tfevents' in its name."),
     ],
 )
 def test_mistakes_are_one_line(args: list[str], message: str, tmp_path: Path) -> None:

@@ -132,7 +132,7 @@ def test_problems_are_counted_and_check_is_named(
 
 def test_folder_without_runs_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["ls", str(tmp_path)]) == 0
-    message = f"No runs in {tmp_path}: no file there has 'tfevents' in its name.\n"
+    message = f"No runs in '{tmp_path}': no file there has 'tfevents' in its name.\n"
     assert capsys.readouterr() == ("", message)
 
 

@@ -23,7 +23,7 @@ def test_a_logdir_is_packed_and_unpacked(logdir, tmp_path, capsys):
     said = capsys.readouterr()
     assert said.out == "runs.parquet\n"
     assert said.err.startswith("Packed 2 runs, 2 event files")
-    assert said.err.endswith("Left out: 1 file that is no event file.\n")
+    assert said.err.endswith("Left out 1 file that is not an event file.\n")
     assert main(["unpack", "runs.parquet", "-o", "again"]) == 0
     said = capsys.readouterr()
     assert (said.out, said.err) == ("again\n", "Unpacked 2 event files.\n")

@@ -53,5 +53,5 @@ def test_mistakes_are_said_in_a_line_and_nothing_is_written(logdir, tmp_path, ca
     assert "stepz" in refuse(capsys, "runs", "--where", "stepz > 1")
     assert "nowhere" in refuse(capsys, "nowhere")
     (tmp_path / "empty").mkdir()
-    assert refuse(capsys, "empty").startswith("No runs in empty")
+    assert refuse(capsys, "empty").startswith("No runs in 'empty'")
     assert not list(tmp_path.glob("*.html"))

@@ -129,8 +129,8 @@ def test_what_is_no_commit_is_never_printed_as_one(tmp_path: Path, commit: objec
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["a"], "a tells nothing of its code. `rf.track` and `runfold run` record it."),
-        ([".", "b"], "No run 'b' in .. `runfold ls .` lists them."),
+        (["a"], "a has no recorded code. `rf.track` and `runfold run` record it."),
+        ([".", "b"], "No run 'b' in '.'. `runfold ls .` lists them."),
         ([".", "a", "b"], "One run is restored: give its folder, or a logdir and its name."),
         (["./b"], "No logdir './b'."),
     ],

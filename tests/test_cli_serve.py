@@ -205,7 +205,7 @@ def test_pack_is_served(logdir):
 def test_folder_without_runs_is_served_until_there_are_some(tmp_path):
     with serving(tmp_path) as served:
         assert served.told[0] == (
-            f"No runs in {tmp_path}: no file there has 'tfevents' in its name. They are shown as"
+            f"No runs in '{tmp_path}': no file there has 'tfevents' in its name. They are shown as"
             " soon as there are any.\n"
         )
 

@@ -202,7 +202,7 @@ def test_output_saves_the_stored_bytes_and_never_overwrites(
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["sed-1", "note"], "No run 'sed-1' in {}. Did you mean 'seed-1'?"),
+        (["sed-1", "note"], "No run 'sed-1' in '{}'. Did you mean 'seed-1'?"),
         (["seed-1", "los"], "No tag 'los' in run 'seed-1'. Did you mean 'train/loss'?"),
         (["zzz"], "No tag 'zzz' in run 'seed-1'. `runfold ls --tags` lists what there is."),
         (["a", "b", "c"], "A run and a tag are enough. Names with spaces need quotes."),
@@ -251,7 +251,7 @@ def test_run_must_be_named_where_there_are_several(
     for name in ("a", "b"):
         write(tmp_path / name, losses(1.0))
     assert complaint(capsys, tmp_path, "train/loss") == (
-        f"There are 2 runs in {tmp_path}: name the run before the tag,"
+        f"There are 2 runs in '{tmp_path}': name the run before the tag,"
         f" as in `runfold show {tmp_path} a train/loss`.\n"
     )
 

@@ -92,7 +92,10 @@ def test_a_refusal_is_noted_once_with_its_reason(logdir):
 
 def test_a_state_folder_that_cannot_be_written_keeps_nobody_from_stopping(logdir, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", "/dev/null")
-    said = "The audit log cannot be written"
+    said = (
+        "Cannot write the audit log: /dev/null/runfold: Not a directory. Set XDG_STATE_HOME to a"
+        " folder that you can write to. This action is not recorded."
+    )
     with training(logdir / "a", STUBBORN), pytest.warns(UserWarning, match=said):
         assert stop_run(logdir / "a", wait=False).is_new
     with training(logdir / "b", STUBBORN) as process:

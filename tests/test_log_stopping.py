@@ -235,7 +235,7 @@ def test_a_folder_that_cannot_be_written_is_told(folder):
         )
         for place in places:
             place.chmod(0o755)
-    assert asked.stderr.count("Warning: The audit log cannot be written") == 1
+    assert asked.stderr.count("Warning: Cannot write the audit log") == 1
     assert asked.stdout == (
         "run cannot be written: Permission denied. The run was not asked to stop. Ask as somebody"
         " who may write there. running\n"

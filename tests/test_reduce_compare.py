@@ -128,6 +128,15 @@ def test_several_values_at_one_step_count_as_in_the_table(tmp_path: Path) -> Non
         runs.compare("loss", by="parent", duplicates="error")
 
 
+def test_groups_of_one_run_are_not_said_to_be_corrected(tmp_path: Path) -> None:
+    found = compare(
+        write_groups(tmp_path, {"acc": {"a": [1], "b": [2], "c": [3]}}), "acc", by="run"
+    )
+    assert "(no test)" in found.sentence
+    assert "Holm" not in found.sentence
+    assert found.sentence.endswith(").")
+
+
 def test_best_of_three_groups_is_told_from_both(tmp_path: Path) -> None:
     groups = {"a": [3456.0, 3457.0, 3458.0], "b": [1000.0, 1001.0, 1002.0], "c": [1.0, 2.0, 3.0]}
     found = compare(write_groups(tmp_path, {"reward": groups}), "reward", by="parent")

@@ -92,7 +92,7 @@ def add_arguments(parser: Parser) -> None:
         help="Write the tables too, in the format of the suffix, a file each: 'cmp.csv' makes"
         " cmp-groups.csv, cmp-pairs.csv, cmp-scores.csv and, for several tags,"
         " cmp-overall.csv and cmp-overall-pairs.csv; .tsv, .json, .tex, .md (and .gz, .bz2,"
-        " .xz, .zst behind), .xlsx, .parquet, .feather. May be given again. Default: none.",
+        " .xz, .zst appended), .xlsx, .parquet, .feather. Repeatable. Default: none.",
     )
     parser.add_argument(
         "-f", "--overwrite", action="store_true", help="Replace those files. Default: off."

@@ -69,7 +69,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--all",
         action="store_true",
-        help="Also what is the same in both, and what always differs. Default: off.",
+        help="Include identical values and values that always differ. Default: off.",
     )
     parser.add_logdir()
     parser.add_json()
@@ -113,13 +113,13 @@ def open_run(names: list[str], restarts: str = "session") -> tuple[str, RunLog]:
             raise UnknownRun(part)
         if name[0] not in logdir.logs:
             hint = did_you_mean(name[0], runs) or f"`runfold ls {as_typed(path)}` lists them."
-            raise UnknownRun(f"No run '{escape(name[0])}' in {show_url(path)}. {hint}")
+            raise UnknownRun(f"No run '{escape(name[0])}' in '{show_url(path)}'. {hint}")
         return label, logdir.logs[name[0]]
     # A run may have runs below it, such as the trials of a sweep.
     if "." not in runs and len(runs) > 1:
         count = human_count(len(runs), "run")
         raise CommandError(
-            f"There are {count} in {show_url(path)}: {human_list(runs)}. Give the folder of one."
+            f"There are {count} in '{show_url(path)}': {human_list(runs)}. Give the folder of one."
         )
     return label, logdir.logs["." if "." in runs else runs[0]]
 
@@ -143,14 +143,14 @@ def _print(found: Difference, a: str, b: str) -> None:
             print()
         block()
     if not blocks:
-        note(f"{a} and {b} do not differ in anything that both tell of.")
+        note(f"{a} and {b} do not differ in anything that both record.")
     for entry in found.sections.get("code", []):
         commits = [one for one in (entry.a, entry.b) if is_commit(one)]
         if entry.name == "commit" and len(set(commits)) == 2:
             note(f"`git diff {' '.join(commits)}` shows what was committed between them.")
     for label, names in ((a, found.only_a), (b, found.only_b)):
         if names:
-            note(f"Only {label} tells of its {', '.join(names)}.")
+            note(f"Only {label} records its {', '.join(names)}.")
 
 
 def _print_entries(title: str, entries: list[Entry], a: str, b: str) -> None:

@@ -151,7 +151,7 @@ def _add_list(parser: Parser, option: str, name: str, text: str, default: str = 
         action="append",
         default=[],
         metavar=name,
-        help=f"{text} May be given again. Default: {default}.",
+        help=f"{text} Repeatable. Default: {default}.",
     )
 
 

@@ -47,7 +47,7 @@ def add_arguments(parser: Parser) -> None:
         metavar="KIND",
         help="scalar, histogram, image, audio, text, tensor, hparams, session, experiment,"
         " metric, pr_curve, mesh, graph, run_metadata, embedding, layout, boxes or problem,"
-        " several with commas. May be given again. Default: all that there are; for a file that"
+        " separated by commas (repeatable). Default: all existing kinds; for a file that"
         " holds one kind, scalar, or image with --images, or audio with --audio.",
     )
     parser.add_argument(
@@ -55,14 +55,14 @@ def add_arguments(parser: Parser) -> None:
         "--tag",
         action="append",
         metavar="TAG",
-        help="Only these tags: a name or a glob in quotes. May be given again. Default: all.",
+        help="Only these tags: a name or a glob in quotes (repeatable). Default: all.",
     )
     parser.add_argument(
         "--runs",
         "--run",
         action="append",
         metavar="RUN",
-        help="Only these runs: a name or a glob in quotes. May be given again. Default: all.",
+        help="Only these runs: a name or a glob in quotes (repeatable). Default: all.",
     )
     parser.add_argument(
         "--images",

@@ -19,9 +19,8 @@ Put a whole logdir into one Parquet file.
 
 Every point of every kind is kept, and all that makes up the event files, so
 that `runfold unpack` gives the same bytes again. Every command and `rf.open`
-take a pack in place of a logdir; DuckDB and pandas read it as Parquet. Files
-that are no event files (artifacts, the files of a projector) are left out, and
-counted.
+take a pack in place of a logdir; DuckDB and pandas read it as Parquet. Other
+files (artifacts, the files of a projector) are left out, and counted.
 
 Example:
   runfold pack demo-runs -o demo.parquet
@@ -49,7 +48,7 @@ def add_arguments(parser: Parser) -> None:
         "--runs",
         action="append",
         metavar="RUN",
-        help="Only these runs: a name or a glob in quotes. May be given again. Default: all.",
+        help="Only these runs: a name or a glob in quotes (repeatable). Default: all.",
     )
     parser.add_argument(
         "-f",
@@ -92,8 +91,8 @@ def run(options: argparse.Namespace) -> int:
     if packed.problems:
         note(f"{human_count(packed.problems, 'problem')} kept with them; see `runfold check`.")
     if packed.left_out:
-        what = "that is no event file" if packed.left_out == 1 else "that are no event files"
-        note(f"Left out: {human_count(packed.left_out, 'file')} {what}.")
+        verb = "is not an event file" if packed.left_out == 1 else "are not event files"
+        note(f"Left out {human_count(packed.left_out, 'file')} that {verb}.")
     return 0
 
 

@@ -69,7 +69,7 @@ def add_arguments(parser: Parser) -> None:
         "--tags",
         action="append",
         metavar="TAG",
-        help="What to draw: a name or a glob in quotes. May be given again. Default: all scalars,"
+        help="Tags to draw: a name or a glob in quotes (repeatable). Default: all scalars,"
         " but not `system/` of tracked runs.",
     )
     parser.add_argument(

@@ -34,7 +34,7 @@ Example:
   runfold run --logdir runs/hello -- python hello.py
   runfold restore runs/hello -o hello.patch
 
-Exit status: 0; 2 for a run that does not exist or tells nothing of its code, or
+Exit status: 0; 2 for a run that does not exist or has no recorded code, or
 where the patch exists.
 """
 
@@ -73,7 +73,7 @@ def run(options: argparse.Namespace) -> int:
     patch = "" if code is None else make_patch(code)
     if code is None or not (patch or is_commit(code.commit)):
         raise CommandError(
-            f"{escape(label)} tells nothing of its code. `rf.track` and `runfold run` record it."
+            f"{escape(label)} has no recorded code. `rf.track` and `runfold run` record it."
         )
     name = os.path.basename(log.path) if log.name == "." else log.name
     path = options.output or re.sub(r"[^\w.+=-]", "-", name) + ".patch"

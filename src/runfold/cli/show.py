@@ -134,12 +134,12 @@ def find_run(logs: Mapping[str, RunLog], path: str, names: list[str]) -> tuple[R
             tags = human_list(_names_of(log))
             raise CommandError(f"Name a tag after the run '{escape(names[0])}': {tags}.")
         example = f"`runfold show {as_typed(path, runs[0], names[0])}`"
-        count = f"There are {human_count(len(runs), 'run')} in {show_url(path)}"
+        count = f"There are {human_count(len(runs), 'run')} in '{show_url(path)}'"
         raise CommandError(f"{count}: name the run before the tag, as in {example}.")
     name = names[0] if len(names) == 2 else runs[0]
     if name not in logs:
         hint = did_you_mean(name, runs) or f"`runfold ls {as_typed(path)}` lists them."
-        raise UnknownRun(f"No run '{escape(name)}' in {show_url(path)}. {hint}")
+        raise UnknownRun(f"No run '{escape(name)}' in '{show_url(path)}'. {hint}")
     return logs[name], names[-1]
 
 

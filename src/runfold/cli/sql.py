@@ -85,8 +85,8 @@ def add_arguments(parser: Parser) -> None:
         default=[],
         metavar="FILE",
         help="Write the rows to a file instead, in the format of its suffix: .csv, .tsv, .json,"
-        " .jsonl, .tex, .md (and .gz, .bz2, .xz, .zst behind), .xlsx, .parquet, .arrow,"
-        " .feather. May be given again. Default: none.",
+        " .jsonl, .tex, .md (and .gz, .bz2, .xz, .zst appended), .xlsx, .parquet, .arrow,"
+        " .feather. Repeatable. Default: none.",
     )
     parser.add_argument(
         "-f", "--overwrite", action="store_true", help="Replace those files. Default: off."

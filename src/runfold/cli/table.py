@@ -80,8 +80,8 @@ def add_arguments(parser: Parser) -> None:
         "--columns",
         action="append",
         metavar="NAMES",
-        help="Only these after `run`, in this order: names and globs, separated by commas. May"
-        " be given again. Default: all.",
+        help="Only these after `run`, in this order: names and globs, separated by commas"
+        " (repeatable). Default: all.",
     )
     parser.add_where()
     parser.add_argument(
@@ -96,7 +96,7 @@ def add_arguments(parser: Parser) -> None:
         "--last",
         action="append",
         metavar="TAG",
-        help="Of which tags to show the last value: a name or a glob. May be given again."
+        help="Show the last value of these tags (name or glob; repeatable)."
         " Default: all, but not `system/` of tracked runs.",
     )
     for name, what in STATISTICS.items():
@@ -147,7 +147,7 @@ def _add_filters(parser: Parser) -> None:
         "--lacking",
         action="append",
         metavar="TAG",
-        help="Only runs without this tag. May be given again. Default: all runs.",
+        help="Only runs without this tag (repeatable). Default: all runs.",
     )
     parser.add_argument(
         "--shorter",

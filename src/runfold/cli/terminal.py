@@ -56,7 +56,7 @@ def warnings_as_notes() -> Iterator[None]:
 
 def no_runs(*paths: str) -> str:
     """What to say of paths without any run."""
-    places = " ".join(map(show_url, paths))
+    places = ", ".join(f"'{show_url(path)}'" for path in paths)
     return f"No runs in {places}: no file there has 'tfevents' in its name."
 
 

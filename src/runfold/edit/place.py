@@ -205,5 +205,6 @@ def _refuse_nested(root: str, target: str, shown: str) -> None:
     inner, outer = os.path.join(target, ""), os.path.join(root, "")
     if inner.startswith(outer) or outer.startswith(inner):
         raise CannotEdit(
-            f"{escape(shown)} and the logdir lie one in the other. Choose a folder beside it."
+            f"The output '{escape(shown)}' and the logdir overlap. Choose a folder outside the"
+            " logdir that does not contain it."
         )

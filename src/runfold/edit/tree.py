@@ -1,4 +1,4 @@
-"""The folders of a logdir in their new places, with all files that are no event files."""
+"""The folders of a logdir in their new places, with all other files."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class Tree:
 def read_tree(root: str, found: Discovery) -> Tree:
     """Return the logdir that was discovered. Raises CannotEdit where it has no runs."""
     if not found.runs:
-        raise CannotEdit(f"No runs in {escape(root)}: no file there has 'tfevents' in its name.")
+        raise CannotEdit(f"No runs in '{escape(root)}': no file there has 'tfevents' in its name.")
     return Tree(root, found.runs)
 
 

@@ -34,7 +34,7 @@ _LONGEST_NAME = 180
 class Packed:
     """What was packed: how many runs and problems, and how many bytes became how many.
 
-    `left_out` counts files in the runs' folders that are no event files.
+    `left_out` counts files in the runs' folders other than event files.
     """
 
     runs: int
@@ -76,7 +76,8 @@ def pack_logdir(
     found = discover(*paths)
     found.runs = {name: run for name, run in found.runs.items() if only is None or name in only}
     if not found.runs:
-        raise RunfoldError(f"No runs in {', '.join(escape(os.fsdecode(path)) for path in paths)}.")
+        places = ", ".join(f"'{escape(os.fsdecode(path))}'" for path in paths)
+        raise RunfoldError(f"No runs in {places}.")
     files = [file for run in found.runs.values() for file in run.files]
     with progress_bar(lambda: _size(files), "Packing", progress) as advance:
         if not is_folder:

@@ -79,7 +79,7 @@ def check_path(path: StrPath, suffix: str | None = None) -> Format:
             f"{', '.join(_TEXT)} may be followed by {', '.join(COMPRESSIONS)}."
         )
         if not suffix:
-            raise UnknownFormat(f"{shown}: the name ends in no format of a table. {known}")
+            raise UnknownFormat(f"{shown}: the suffix does not name a table format. {known}")
         hint = did_you_mean(suffix, [*FORMATS, *COMPRESSIONS])
         raise UnknownFormat(" ".join(filter(None, [f"{shown}: unknown format.", hint, known])))
     return Format(suffix, compression)

@@ -41,7 +41,8 @@ def record_action(
     try:
         _append(state_folder("audit.jsonl"), json.dumps(line, default=str).encode() + b"\n")
     except OSError as error:
-        warn(f"The audit log cannot be written: {error}. What was done is not noted.")
+        reason = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        warn(f"Cannot write the audit log: {reason}. This action is not recorded.")
 
 
 def record_stop(action: str, folder: str, *, how: str, outcome: str, **more: Any) -> None:

@@ -118,9 +118,9 @@ def _judge_many(
             (clear if is_clear else unclear).append(f"{name_group(pair.b)} ({p})")
     name, word, mean = name_group(best.group), _word(direction), _mean(best, level)
     top = "best" if direction.better else "highest"
-    note = f"Welch's test, Holm-corrected over {human_count(tests, 'pair')}."
+    note = f" Welch's test, Holm-corrected over {human_count(tests, 'pair')}." if tests else ""
     if len(level_with) == 1 and not unclear:
-        return f"{name} is {top} {where}: {mean}, {word} than {_join(clear)}. {note}"
+        return f"{name} is {top} {where}: {mean}, {word} than {_join(clear)}.{note}"
     has = (
         f"{name} has" if len(level_with) == 1 else f"{_join([*map(name_group, level_with)])} share"
     )
@@ -128,7 +128,7 @@ def _judge_many(
     told += [f"not clearly {word} than {_join(unclear)}"] if unclear else []
     subject = "It" if len(level_with) == 1 else name
     than = f" {subject} is {', but '.join(told)}." if told else ""
-    return f"No group is clearly {top} {where}. {has} the {top} mean, {mean}.{than} {note}"
+    return f"No group is clearly {top} {where}. {has} the {top} mean, {mean}.{than}{note}"
 
 
 def judge_overall(
