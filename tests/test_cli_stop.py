@@ -20,9 +20,14 @@ def logdir(tmp_path, monkeypatch):
 
 
 def said(capsys, *argv):
+    """The status, the output and the notes, apart from the one on the default logdir."""
     status = main(["stop", *argv])
     out, err = capsys.readouterr()
-    return status, out, err
+    return (
+        status,
+        out,
+        err.removeprefix("Reading the folder 'runs'. Use --logdir to read another.\n"),
+    )
 
 
 def actions():
@@ -147,5 +152,5 @@ def test_a_run_that_does_not_exist_leaves_no_trace(tmp_path, monkeypatch, capsys
     monkeypatch.chdir(tmp_path)
     before = sorted(tmp_path.rglob("*"))
     assert main(["stop", "nope"]) == 2
-    assert capsys.readouterr().err.startswith("No trial 'nope'.")
+    assert "\nNo trial 'nope'." in capsys.readouterr().err
     assert sorted(tmp_path.rglob("*")) == before
