@@ -22,8 +22,9 @@ Find everything that is wrong in event files.
 
 Reads every record, verifies both of its checksums and decodes every value of
 every kind once. One line for each problem: the file, what is wrong at which
-byte, and what became of it. A summary goes to stderr. It counts values of plugins
-that Runfold does not know; a value that only its plugin can read is not a problem.
+byte, and what became of it. A summary goes to stderr. It counts the values of
+plugins that Runfold does not know. A value that only its plugin can read is not
+a problem.
 
 Example:
   runfold check demo-runs && echo sound

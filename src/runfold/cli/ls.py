@@ -36,8 +36,8 @@ One line for each run: its tags by kind, how many points they hold, over which
 steps and how long, the size of its event files, and how many problems they
 have. Where a restarted job logged points twice, the hidden ones are counted. A
 folder that torch's `add_hparams` made in a run's folder is part of that run.
-Tensors of plugins that Runfold does not know are listed with the plugin and their
-size; values that only their plugin can read are listed as unknown.
+Tensors of plugins that Runfold does not know are listed with the plugin and
+their size. Values that only their plugin can read are listed as unknown.
 
 Example:
   runfold ls --tags demo-runs
