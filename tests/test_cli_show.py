@@ -332,3 +332,56 @@ def test_the_empty_tag_and_the_graph_are_told_apart(
     write_graph(tmp_path, "")
     assert "5 nodes" in show(capsys, tmp_path, "graph")
     assert show(capsys, "--kind", "scalar", tmp_path, "").startswith('"" in run .: scalar')
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, with runs in `runs` and others in `other`."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("runs/lr-0.1/seed-0", "runs/lr-0.1/seed-1", "other/x"):
+        write(tmp_path / name, losses(1.0))
+    return tmp_path
+
+
+def test_a_run_of_the_default_logdir_needs_no_path(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["show", "lr-0.1/seed-0", "train/loss", "--csv"]) == 0
+    shown = capsys.readouterr()
+    assert shown.err == "Reading the folder 'runs'. Use --logdir to read another.\n"
+    assert shown.out == show(capsys, "runs", "lr-0.1/seed-0", "train/loss", "--csv")
+    # A path comes before a run of the same name.
+    write(here / "lr-0.1/seed-0", losses(5.0, 6.0))
+    assert len(show(capsys, "lr-0.1/seed-0", "train/loss", "--csv").splitlines()) == 3
+
+
+def test_a_word_that_is_neither_path_nor_run_is_named_with_the_near_ones(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = complaint(capsys, "lr-0.1/seed-2", "train/loss")
+    assert said.startswith("'lr-0.1/seed-2' is neither a path nor a run in 'runs'. Did you mean")
+    assert "'lr-0.1/seed-1'" in said
+    said = complaint(capsys, "othr", "train/loss")
+    assert said == "No logdir 'othr'. Did you mean 'other'?\n"
+    assert complaint(capsys, "othr", "x", "train/loss") == said
+
+
+def test_a_logdir_alone_gives_the_runs_and_tags_to_choose_from(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert complaint(capsys, "runs") == (
+        "Name a run and a tag: `runfold show runs RUN TAG`."
+        " Runs: lr-0.1/seed-0, lr-0.1/seed-1. Tags: train/loss.\n"
+    )
+    assert complaint(capsys, "other") == (
+        "Name a tag: `runfold show other TAG`. Tags: train/loss.\n"
+    )
+
+
+def test_a_tag_may_have_the_name_of_a_folder_without_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "runs/a", losses(1.0, tag="loss"))
+    (tmp_path / "loss").mkdir()
+    assert show(capsys, "loss").startswith("loss in run a: scalar")

@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from runfold.cli.terminal import CommandError, note
+from runfold.select import is_glob
 from runfold.storage.address import is_url
 
 if TYPE_CHECKING:
@@ -63,6 +64,11 @@ def find_place(options: argparse.Namespace, words: Sequence[str], count: int) ->
     if given or options.logdir or all(map(_is_name, words)):
         return [only_logdir(find_logdirs(given, options))]
     return []
+
+
+def is_path(word: str) -> bool:
+    """Whether a word is a URL, a glob, or the path of something that exists."""
+    return is_url(word) or is_glob(word) or os.path.exists(os.path.expanduser(word))
 
 
 def _is_name(word: str) -> bool:

@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from runfold.cli.choosing import choose_logs, none_fulfils
-from runfold.cli.logdirs import find_logdirs, only_logdir
-from runfold.cli.terminal import CommandError, as_typed, no_runs, note, tell_problems
+from runfold.cli.naming import GRAPH, find_run, names_of, open_named
+from runfold.cli.terminal import CommandError, note, tell_problems
 from runfold.errors import AmbiguousTag, UnknownRun, UnknownTag
-from runfold.storage.address import show_url
-from runfold.text import did_you_mean, escape, human_bytes, human_count, human_list
+from runfold.text import did_you_mean, escape, human_bytes
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Mapping
 
     import numpy as np
     from numpy.typing import NDArray
@@ -22,8 +20,6 @@ if TYPE_CHECKING:
     from runfold.logdir.log import RunLog
     from runfold.logdir.payloads import Payloads
     from runfold.tables.rows import Row
-
-_GRAPH = "graph"
 
 USAGE = "runfold show [options] [LOGDIR] [RUN] TAG"
 
@@ -34,7 +30,9 @@ Scalars come as a curve and a table, text as it is, an image as a small picture
 where the terminal has colours, a histogram as bars, and any other kind as a
 summary. Except for scalars and text, only the value of the last step is shown
 unless --step or --all says otherwise. RUN may be left out where there is but
-one. A graph without a tag is shown by the name `graph`.
+one. A first word that is not a path is a run in the folder `runs`. A logdir
+alone gives the runs and tags to choose from. A graph without a tag is shown by
+the name `graph`.
 
 Example:
   runfold show demo-runs lr-0.1/seed-0 train/loss
@@ -50,7 +48,7 @@ def add_arguments(parser: Parser) -> None:
         nargs="+",
         metavar="[LOGDIR] [RUN] TAG",
         help="A logdir, a run, an event file or a glob, unless --logdir names it; the run, as"
-        " `runfold ls` names it; the tag.",
+        " `runfold ls` names it; the tag. Without LOGDIR, the folder `runs` is read.",
     )
     parser.add_logdir()
     parser.add_argument("--step", type=int, metavar="N", help="Only this step. Default: as above.")
@@ -87,17 +85,14 @@ def add_arguments(parser: Parser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print the values."""
     from runfold.cli import views
-    from runfold.pack.load import open_logdir
 
-    count = 0 if options.logdir or len(options.words) == 1 else 1
-    path = only_logdir(find_logdirs(options.words[:count], options))
-    logdir = open_logdir(path, restarts=options.restarts)
+    path, logdir, names = open_named(options)
     logs = {log.name: log for log in choose_logs(logdir, options.where)}
     if logdir.logs and not logs:
         raise CommandError(none_fulfils(logdir, options.where))
-    if part := logdir.explain_part(options.words[count]):
+    if names and (part := logdir.explain_part(names[0])):
         raise UnknownRun(part)
-    log, name = find_run(logs, path, options.words[count:])
+    log, name = find_run(logs, path, names)
     tag, kind = _tag_of(log, name)
     kind = find_kind(log, tag, kind or options.kind)
     if options.csv and kind != "scalar":
@@ -122,34 +117,6 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def find_run(logs: Mapping[str, RunLog], path: str, names: list[str]) -> tuple[RunLog, str]:
-    """The run and the tag that the names mean."""
-    runs = list(logs)
-    if not runs:
-        raise CommandError(no_runs(path))
-    if len(names) > 2:
-        raise CommandError("A run and a tag are enough. Names with spaces need quotes.")
-    if len(names) == 1 and len(runs) > 1:
-        if (log := logs.get(names[0])) is not None:
-            tags = human_list(_names_of(log))
-            raise CommandError(f"Name a tag after the run '{escape(names[0])}': {tags}.")
-        example = f"`runfold show {as_typed(path, runs[0], names[0])}`"
-        count = f"There are {human_count(len(runs), 'run')} in '{show_url(path)}'"
-        raise CommandError(f"{count}: name the run before the tag, as in {example}.")
-    name = names[0] if len(names) == 2 else runs[0]
-    if name not in logs:
-        hint = did_you_mean(name, runs) or f"`runfold ls {as_typed(path)}` lists them."
-        raise UnknownRun(f"No run '{escape(name)}' in '{show_url(path)}'. {hint}")
-    return logs[name], names[-1]
-
-
-def _names_of(log: RunLog) -> list[str]:
-    """What the values of a run are asked for by: their tag, and a graph without one as `graph`."""
-    untagged = [_GRAPH] if (_GRAPH, "") in log.payloads else []
-    tags = [tag for tag, kinds in log.tag_kinds().items() if tag or kinds != [_GRAPH]]
-    return list(dict.fromkeys([*tags, *untagged]))
-
-
 def _tag_of(log: RunLog, name: str) -> tuple[str, str | None]:
     """The tag that is named, and its kind where the name says it.
 
@@ -159,8 +126,8 @@ def _tag_of(log: RunLog, name: str) -> tuple[str, str | None]:
     from runfold.tables.values import mesh_name
 
     if name not in log.tag_kinds():
-        if name == _GRAPH and (_GRAPH, "") in log.payloads:
-            return "", _GRAPH
+        if name == GRAPH and (GRAPH, "") in log.payloads:
+            return "", GRAPH
         for (kind, tag), payloads in log.payloads.items():
             if kind == "mesh" and mesh_name(log, payloads) == name:
                 return tag, None
@@ -184,7 +151,7 @@ def find_kind(log: RunLog, tag: str, wanted: str | None) -> str:
         if sentences := _plugin_sentences(log, tag):
             raise UnknownTag(f"Tag '{escape(tag)}' {where} cannot be shown. {sentences[0]}")
         hint = (
-            did_you_mean(tag, dict.fromkeys([*_names_of(log), *known]))
+            did_you_mean(tag, dict.fromkeys([*names_of(log), *known]))
             or "`runfold ls --tags` lists what there is."
         )
         raise UnknownTag(f"No tag '{escape(tag)}' {where}. {hint}")
