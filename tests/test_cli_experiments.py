@@ -111,3 +111,16 @@ def test_mistakes_end_in_one_line(logdir, capsys, argv, message):
     assert (status, out) == (2, "")
     assert message in err
     assert len(err.removeprefix(DEFAULT).splitlines()) == 1
+
+
+@pytest.mark.filterwarnings("always::RuntimeWarning")
+@pytest.mark.parametrize("command", ["experiments list", "trials big"])
+def test_an_id_of_thousands_of_digits_ends_no_command(logdir, capsys, command):
+    index = logdir / ".runfold" / "experiments.json"
+    index.parent.mkdir()
+    number = "9" * 4300
+    entry = f'{{"id": {number}, "labels": [], "note": "", "is_archived": false}}'
+    index.write_text(f'{{"experiments": {{"gone": {entry}}}, "trials": {{"gone": {number}}}}}')
+    status, out, err = said(capsys, *command.split(), "--logdir", str(logdir))
+    assert (status, "big" in out) == (0, True)
+    assert "experiments.json could not be read" in err

@@ -167,6 +167,45 @@ def test_a_broken_index_is_told_and_kept(logdir):
     assert json.loads(place.read_text())["experiments"]["big"]["id"] == 2
 
 
+ENTRY = {"id": 1, "labels": [], "note": "", "is_archived": False}
+LONG = "x" * 65_537
+
+
+@pytest.mark.parametrize(
+    ("experiments", "trials"),
+    [
+        *(({"big": {**ENTRY, "id": bad}}, {}) for bad in (10**4299, 2**53, 0, -1, True, 1.0, "1")),
+        *(({}, {"big/seed-1": bad}) for bad in (10**4000, 2**53, 0, False, 2.5)),
+        ({"big": {**ENTRY, "note": LONG}}, {}),
+        ({"big": {**ENTRY, "note": 7}}, {}),
+        ({"big": {**ENTRY, "labels": ["good", LONG]}}, {}),
+        ({"big": {**ENTRY, "labels": [["good"]]}}, {}),
+        ({LONG: ENTRY}, {}),
+        ({}, {LONG: 1}),
+    ],
+)
+def test_a_forged_index_is_moved_aside(logdir, experiments, trials):
+    place = logdir / ".runfold" / "experiments.json"
+    place.parent.mkdir()
+    forged = json.dumps({"experiments": experiments, "trials": trials})
+    place.write_text(forged)
+    with pytest.warns(RuntimeWarning, match="could not be read"):
+        assert ids(logdir)[0] == {"alone": 1, "big": 2, "small": 3}
+    assert place.with_name("experiments.json.broken").read_text() == forged
+    assert ids(logdir)[0] == {"alone": 1, "big": 2, "small": 3}
+
+
+def test_a_label_or_note_that_is_too_long_is_refused(logdir):
+    experiments = open_experiments(logdir)
+    big = experiments.find("big")
+    experiments.note(big, "x" * 65_536)
+    with pytest.raises(CannotEdit, match="note was not stored: expected at most 65,536"):
+        experiments.note(big, LONG)
+    with pytest.raises(CannotEdit, match="label was not stored"):
+        experiments.label(big, ["good", LONG], [])
+    assert open_experiments(logdir).find("big").note == "x" * 65_536
+
+
 def test_processes_at_once_give_no_id_twice(logdir):
     for number in range(40):
         write(logdir / f"e{number}" / "x", losses(1.0))

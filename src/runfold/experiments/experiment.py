@@ -6,8 +6,8 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from runfold.errors import LogdirNotFound, UnknownExperiment, UnknownTrial
-from runfold.experiments.index import Entry
+from runfold.errors import CannotEdit, LogdirNotFound, UnknownExperiment, UnknownTrial
+from runfold.experiments.index import Entry, check_text
 from runfold.experiments.index_places import change_index, load_index
 from runfold.logdir.discover import discover
 from runfold.logdir.parts import find_parts
@@ -92,7 +92,9 @@ class Experiments:
         return _pick(text, trials, "trial", UnknownTrial)
 
     def label(self, experiment: Experiment, add: Sequence[str], remove: Sequence[str]) -> None:
-        """Put labels on an experiment, and take others off."""
+        """Put labels on an experiment, and take others off. Raises CannotEdit for a long one."""
+        for label in add:
+            _check_length("label", label)
 
         def change(entry: Entry) -> None:
             kept = [label for label in entry.labels if label not in remove]
@@ -101,7 +103,11 @@ class Experiments:
         self._change(experiment, change)
 
     def note(self, experiment: Experiment, text: str) -> None:
-        """Keep a note on an experiment, instead of an earlier one; an empty one is none."""
+        """Keep a note on an experiment, instead of an earlier one; an empty one is none.
+
+        Raises CannotEdit for a note that is too long.
+        """
+        _check_length("note", text)
         self._change(experiment, lambda entry: setattr(entry, "note", text))
 
     def archive(self, experiment: Experiment, is_archived: bool = True) -> None:
@@ -115,6 +121,13 @@ class Experiments:
 
         change_index(self._home, change_one)
         self.all = _find_all(self.logdir, self._home, is_written=True)
+
+
+def _check_length(kind: str, text: str) -> None:
+    try:
+        check_text(text)
+    except ValueError as error:
+        raise CannotEdit(f"The {kind} was not stored: {error}.") from None
 
 
 def name_experiment(run: str) -> str:

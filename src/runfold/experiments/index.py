@@ -12,6 +12,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+# The longest name, label or note.
+MOST_CHARACTERS = 1 << 16
+# Programs that read JSON keep whole numbers below this exactly.
+_MOST_IDS = 1 << 53
+
 
 @dataclass(slots=True)
 class Entry:
@@ -55,15 +60,30 @@ class Index:
 def parse_index(said: Any) -> Index:
     """Return the index that a file of JSON describes.
 
-    Raises ValueError, TypeError, LookupError, AttributeError or OverflowError for
-    any other JSON.
+    Whoever may write to the logdir can forge the file, so ids and texts have limits.
+    Raises ValueError, TypeError, LookupError or AttributeError for any other JSON.
     """
     return Index(
-        {name: _parse_entry(entry) for name, entry in said["experiments"].items()},
-        {str(name): int(number) for name, number in said["trials"].items()},
+        {check_text(name): _parse_entry(entry) for name, entry in said["experiments"].items()},
+        {check_text(name): _check_id(number) for name, number in said["trials"].items()},
     )
 
 
+def check_text(text: Any) -> str:
+    """Return a name, label or note. Raises ValueError where it is not one, or too long."""
+    if not isinstance(text, str):
+        raise ValueError(f"expected a text, got {type(text).__name__}")
+    if len(text) > MOST_CHARACTERS:
+        raise ValueError(f"expected at most {MOST_CHARACTERS:,} characters, got {len(text):,}")
+    return text
+
+
 def _parse_entry(said: Any) -> Entry:
-    labels = [str(label) for label in said["labels"]]
-    return Entry(int(said["id"]), labels, str(said["note"]), bool(said["is_archived"]))
+    labels = [check_text(label) for label in said["labels"]]
+    return Entry(_check_id(said["id"]), labels, check_text(said["note"]), bool(said["is_archived"]))
+
+
+def _check_id(number: Any) -> int:
+    if type(number) is not int or not 1 <= number < _MOST_IDS:
+        raise ValueError("expected an id from 1 to 2^53 - 1")
+    return number

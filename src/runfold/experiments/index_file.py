@@ -59,10 +59,7 @@ class IndexFile:
         except OSError as error:
             if error.errno not in _NOT_A_FILE:
                 raise
-        except (
-            *(ValueError, TypeError, LookupError, AttributeError),
-            *(OverflowError, RecursionError),
-        ):
+        except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
             pass
         if self._is_locked:
             self._set_aside()
