@@ -4,20 +4,27 @@ import ast
 import itertools
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from cli_runs import START, losses, run_apart, write, write_kinds
+from cli_runs import run_apart
+from services import own_state
 
 README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
 # Each block as its language and its text.
 BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
 # A block of a command and its output: `$ COMMAND`, then what it prints.
 SESSIONS = [text[2:].split("\n", 1) for _, text in BLOCKS if text.startswith("$ ")]
-EDITS = [line for _, text in BLOCKS for line in text.splitlines() if "runfold edit" in line]
+# The other commands of the shell, but for `make` and `pip`.
+LINES = [
+    line
+    for language, text in BLOCKS
+    for line in text.splitlines()
+    if not language and line.startswith(("runfold ", "cp ", "printf ", "truncate ", "touch "))
+]
+DAMAGES = [line for line in LINES if not line.startswith("runfold ")]
 
 NUMBER = re.compile(r"[\[(]*-?\d[\d.,:e+-]*?%?(?P<end>[])}.,;]*)")
 BRAILLE = re.compile("[\u2800-\u28ff]+")
@@ -49,16 +56,9 @@ def assert_printed(output: str, expected: str) -> None:
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("readme")
     assert run_apart("demo", cwd=folder).returncode == 0
-    # The README says that one byte was overwritten, and the end of another file cut off.
-    shutil.copytree(folder / "demo-runs", folder / "broken")
-    [changed] = (folder / "broken/lr-0.1/seed-0").glob("events.*")
-    data = bytearray(changed.read_bytes())
-    data[4200] ^= 1
-    changed.write_bytes(data)
-    [cut] = (folder / "broken/lr-0.1/seed-1").glob("events.*")
-    os.truncate(cut, 150_000)
-    os.utime(cut, (START, START))
-    (folder / "weights.pt").write_bytes(b"weights")
+    for line in DAMAGES:
+        done = run_line(line, folder)
+        assert done.returncode == 0, f"{line}: {done.stderr}"
     return folder
 
 
@@ -79,19 +79,16 @@ def test_a_command_prints_what_the_readme_shows(line: str, expected: str, place:
 
 def test_the_readme_has_its_commands() -> None:
     assert len(SESSIONS) >= 8
-    assert len(EDITS) >= 5
+    assert len(LINES) >= 13
+    assert len(DAMAGES) == 4
 
 
-def test_the_edits_run_as_pasted(tmp_path: Path) -> None:
-    for tag in ("train_loss", "debug/memory", "val/loss"):
-        name = f"events.out.tfevents.1.{tag.replace('/', '-')}"
-        write(tmp_path / "runs/seed-1", losses(*[0.5] * 300, tag=tag), name)
-    write_kinds(tmp_path / "runs/seed-2")
-    for number in (1, 2):
-        write(tmp_path / f"runs/job-restart-{number}", losses(0.5, 0.25))
-    for line in EDITS:
-        done = run_line(line, tmp_path)
-        assert done.returncode == 0, f"{line}: {done.stderr}"
+def test_the_other_commands_run_as_pasted(place: Path, tmp_path: Path) -> None:
+    with own_state(tmp_path):
+        for line in LINES:
+            if line not in DAMAGES:
+                done = run_line(line, place)
+                assert done.returncode == 0, f"{line}: {done.stderr}"
 
 
 def test_the_python_blocks_run_as_pasted_and_give_what_the_readme_shows(place: Path) -> None:
