@@ -78,7 +78,7 @@ def test_failed_run_shows_how_it_failed(show):
 
 def test_two_runs_stand_side_by_side(show):
     page = show(tab="run", run=RUNS[0])
-    page.get_by_role("combobox", name="beside").select_option(RUNS[2])
+    page.get_by_role("combobox", name="Compare with").select_option(RUNS[2])
     row = page.locator("main tr.differs", has=page.get_by_role("rowheader", name="lr", exact=True))
     expect(row.first.locator("td")).to_have_text(["0.01", "0.1"])
     finals = page.get_by_role("table", name="Final values")
@@ -86,7 +86,7 @@ def test_two_runs_stand_side_by_side(show):
     expect(last.locator("td")).to_have_text([re.compile(r"^[\d.]+ at step 299$")] * 2)
     expect(finals).not_to_contain_text("system/")
     expect(page.locator("main tr.same")).to_have_count(0)
-    page.get_by_label("Also what is the same").check()
+    page.get_by_label("Include identical values").check()
     expect(page.locator("main tr.same").first).to_be_visible()
 
 

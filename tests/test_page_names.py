@@ -1,6 +1,7 @@
 """Run names in the page: shortened, but never two the same."""
 
 import re
+from itertools import pairwise
 
 import pytest
 from pages import eventually, read_pixels, serve_page
@@ -51,6 +52,28 @@ def test_list_and_table_show_every_name_apart_and_whole_on_pointing(show):
         assert sorted(titles) == sorted(RUNS)
         assert not is_cut(names)
     expect(page.get_by_text("Names are below experiments_2026_autumn/")).to_be_visible()
+
+
+READ_ROWS = """all => all.map((line) => {
+  const text = document.createRange();
+  text.selectNodeContents(line.querySelector(".name"));
+  const rows = new Set([...text.getClientRects()].map((box) => Math.round(box.top))).size;
+  const { top, bottom } = line.getBoundingClientRect();
+  return [rows, Math.round(top), Math.round(bottom)];
+})"""
+
+
+def test_lines_of_the_list_are_as_high_as_their_names_and_follow_each_other(show):
+    page = show(tab="runs")
+    lines = page.get_by_role("complementary").locator("li")
+    expect(lines).to_have_count(len(RUNS))
+
+    def is_tight():
+        read = sorted(lines.evaluate_all(READ_ROWS), key=lambda line: line[1])
+        heights = [bottom - top == 26 + 18 * (rows - 1) for rows, top, bottom in read]
+        return all(heights) and all(before[2] == after[1] for before, after in pairwise(read))
+
+    eventually(page, is_tight)
 
 
 def point_at(page, share):

@@ -81,7 +81,7 @@ function FoldControls({ view, change }: Pick<ControlsProps, "view" | "change">) 
           />
           runs
         </label>
-        <label title="One line and band for each group; choose the groups beside the runs">
+        <label title="One line and band for each group; choose the groups in the list of runs">
           <input
             type="radio"
             name="lines"

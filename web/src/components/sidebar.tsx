@@ -14,7 +14,8 @@ const LINE = 26;
 /** How much higher a line is for each further row of its label, and the letters in a row. */
 const [ROW, LETTERS] = [18, 24];
 
-function heightOf(label: string, isGroup: boolean): number {
+/** A guess at the height of a line, until it is drawn and measured. */
+function guessHeight(label: string, isGroup: boolean): number {
   // The name of a group is bold, and next to it is a count.
   const rows = Math.ceil(label.length / (isGroup ? LETTERS * 0.7 : LETTERS));
   return LINE + ROW * Math.min(20, Math.max(0, rows - 1));
@@ -36,7 +37,7 @@ export function Sidebar() {
     const entry = entries[row];
     if (!entry) return LINE;
     const isGroup = entry.kind === "group";
-    return heightOf((isGroup ? groupLabels : labels).of(entry.name), isGroup);
+    return guessHeight((isGroup ? groupLabels : labels).of(entry.name), isGroup);
   };
   const list = useRef<HTMLDivElement>(null);
   const lines = useVirtualizer({
@@ -126,13 +127,14 @@ export function Sidebar() {
           {lines.getVirtualItems().map((item) => {
             const entry = entries[item.index];
             if (!entry) return null;
-            const place = { transform: `translateY(${item.start}px)`, height: item.size };
+            const place = { transform: `translateY(${item.start}px)` };
+            const measured = { "data-index": item.index, ref: lines.measureElement };
             if (entry.kind === "group") {
               const members = listed.filter((run) => groupOf(run) === entry.name);
               const on = members.filter((run) => !off.has(run)).length;
               const isShut = view.shut.includes(entry.name);
               return (
-                <li key={`group ${entry.name}`} className="heading" style={place}>
+                <li key={`group ${entry.name}`} className="heading" style={place} {...measured}>
                   <button
                     type="button"
                     className="shut"
@@ -170,7 +172,7 @@ export function Sidebar() {
             }
             const run = entry.name;
             return (
-              <li key={run} style={place}>
+              <li key={run} style={place} {...measured}>
                 <Swatch run={run} />
                 <label title={run}>
                   <input

@@ -81,7 +81,7 @@ export function CompareView() {
               !hparams.some((one) => one.name === view.by) && <option>{view.by}</option>}
           </select>
         </label>
-        {pick("The value that counts", view.at, AT, (at) => change({ at }))}
+        {pick("Value", view.at, AT, (at) => change({ at }))}
         {pick("Better is", view.better, BETTER, (better) =>
           change({ better: better as View["better"] }),
         )}

@@ -35,7 +35,7 @@ export function DifferenceView({ a, b }: { a: string; b: string }) {
           checked={isAll}
           onChange={(event) => change({ isAll: event.target.checked })}
         />
-        Also what is the same
+        Include identical values
       </label>
       {[...sections, { title: "Final values", rows: values }].map(({ title, rows }) => {
         const shown = rows.filter((row) => isAll || !row.isSame);

@@ -42,7 +42,7 @@ export function RunView() {
     <section className="run">
       <div className="controls">
         {pick("Run", run, (name) => change({ run: name }))}
-        {pick("beside", view.other, (name) => change({ other: name }), "none")}
+        {pick("Compare with", view.other, (name) => change({ other: name }), "none")}
         <StartBoard
           make={() => ({
             runs: view.other ? [run, view.other] : [run],
@@ -73,8 +73,8 @@ function OneRun({ run }: { run: string }) {
     <>
       {!isTracked && (
         <p className="hint">
-          This run was not tracked. With `rf.track` or `runfold run` it tells its code,
-          configuration, packages and how it ended.
+          This run was not tracked. `rf.track` and `runfold run` record the code, configuration,
+          packages and exit status of a run.
         </p>
       )}
       <Part title="Status">
