@@ -6,13 +6,15 @@ import zlib
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from packs import pack, write
 
 from runfold.core.encoder import EventBuffer
 from runfold.events import values
-from runfold.pack.layout import KEY
+from runfold.pack.index import SEGMENT, Index, StoredFile, StoredRun, StoredTags
+from runfold.pack.layout import KEY, MOST_ROWS, SCALAR, schema
 
 ROWS = 20_001
 SIZE = 4 << 20
@@ -57,3 +59,30 @@ def deflated(size: int) -> str:
     deflate = zlib.compressobj(9)
     pieces = [deflate.compress(bytes(1 << 20)) for _ in range(size >> 20)]
     return base64.b64encode(b"".join([*pieces, deflate.flush()])).decode()
+
+
+def equal_rows(path: Path, groups: int, kind: str) -> None:
+    """Write a pack with a run per row group, and as many equal rows in each as it may have."""
+    zeros = np.zeros(MOST_ROWS)
+    names = {"run": "r", "tag": "loss", "kind": kind, "file": "f"}
+    columns = [
+        pa.DictionaryArray.from_arrays(pa.array(zeros, pa.int32(), safe=False), [names[field.name]])
+        if field.name in names
+        else pa.array([b""], pa.binary()).take(pa.array(zeros.astype(np.int64)))
+        if field.name == "payload"
+        else pa.array(zeros).cast(field.type)
+        for field in schema()
+    ]
+    table = pa.Table.from_arrays(columns, schema=schema())
+    file = StoredFile("events.out.tfevents.1", 100, MOST_ROWS, 1.0, 2.0, 1.0)
+    runs = [StoredRun(f"r{number}", f"r{number}", 0, [file]) for number in range(groups)]
+    segments = np.zeros(groups, SEGMENT)
+    segments["group"] = segments["run"] = range(groups)
+    segments["count"] = MOST_ROWS
+    tags = StoredTags(["loss"], [None], [0], ["scalars" if kind == SCALAR else kind])
+    index = Index(runs, [tags], [], [], [kind == SCALAR] * groups, segments)
+    options: dict[str, Any] = {"compression": "zstd", "data_page_size": 1 << 30}
+    with pq.ParquetWriter(path, schema(), max_rows_per_page=MOST_ROWS, **options) as writer:
+        for _ in range(groups):
+            writer.write_table(table, row_group_size=MOST_ROWS)
+        writer.add_key_value_metadata({KEY: index.to_bytes()})

@@ -6,15 +6,20 @@ import subprocess
 import sys
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
-from pack_bombs import deflated, forge_index, many_texts, repeat_value
+from faultfiles import points
+from pack_bombs import deflated, equal_rows, forge_index, many_texts, repeat_value
 from packs import pack, write
 from writers import png
 
 import runfold as rf
 from runfold.core.encoder import EventBuffer
+from runfold.errors import BadPack, RunfoldError
 from runfold.events import values
-from runfold.export.pack import unpack_logdir
+from runfold.export.pack import pack_logdir, unpack_logdir
+from runfold.pack.layout import MARKER, PART
 from runfold.pack.pages import decoded_size
 
 ROOM = 1536 << 20
@@ -99,6 +104,53 @@ def test_index_that_unfolds_to_more_than_the_file_can_need_is_refused(tmp_path, 
     assert out[:-1] == ["ls 2", "check 2", "show 2", "unpack 2", "sql 2"]
     assert "the index in its footer unfolds to more than" in out[-1]
     assert notes == [out[-1]] * 5
+
+
+@pytest.mark.fault(70)
+@pytest.mark.parametrize(("kind", "size"), [("scalar", "503 MB"), ("text", "2.0 GB")])
+def test_equal_rows_that_fill_the_memory_are_refused(tmp_path, kind, size):
+    path = tmp_path / "equal.parquet"
+    equal_rows(path, 20, kind)
+    assert os.path.getsize(path) < 100_000
+    out, notes = ask_with_little_memory(path, "ls", "table", "check", "show", "unpack", "sql")
+    assert out[:-1] == ["ls 2", "table 2", "check 2", "show 2", "unpack 2", "sql 2"]
+    assert f"the rows of its file unfold to {size}, and Runfold decodes at most" in out[-1]
+    assert notes == [out[-1]] * 6
+
+
+@pytest.mark.fault(70)
+def test_equal_rows_in_many_files_are_measured_together(tmp_path):
+    folder = tmp_path / "packs"
+    for number in range(4):
+        (folder / str(number)).mkdir(parents=True)
+        equal_rows(folder / str(number) / PART, 5, "scalar")
+    (folder / MARKER).write_text("{}")
+    assert len(rf.open(folder / "0" / PART)) == 5
+    with pytest.raises(BadPack, match="the rows of 4 files unfold to 503 MB"):
+        rf.open(folder)
+    with pytest.raises(BadPack, match="the rows of 4 files unfold to 503 MB"):
+        unpack_logdir(folder, tmp_path / "again")
+
+
+def test_logs_that_no_pack_may_hold_are_not_packed(tmp_path, monkeypatch):
+    monkeypatch.setattr("runfold.pack.budget._LEAST_DECODED", 0)
+    monkeypatch.setattr("runfold.pack.budget._MOST_DECODED", 1)
+    write(tmp_path / "logs" / "run" / "events.out.tfevents.1", points(*range(5000)))
+    for name in ("one.parquet", "many/"):
+        with pytest.raises(RunfoldError, match="Nothing was written"):
+            pack_logdir([tmp_path / "logs"], f"{tmp_path}/{name}")
+    assert os.listdir(tmp_path) == ["logs"]
+
+
+def test_no_memory_is_not_a_damaged_pack(tmp_path, monkeypatch):
+    runs = rf.open(many_texts(tmp_path, 10))
+
+    def fail(*_, **__):
+        raise pa.ArrowMemoryError("malloc of size 8 failed")
+
+    monkeypatch.setattr(pq.ParquetFile, "iter_batches", fail)
+    with pytest.raises(MemoryError, match="malloc"):
+        runs.text()
 
 
 def page(kind, size, values, encoding):

@@ -9,6 +9,8 @@ from logging.handlers import QueueHandler
 
 import pytest
 from logs import scalars, write
+from pack_bombs import equal_rows
+from packs import pack
 
 import runfold as rf
 from runfold.errors import UnknownRun
@@ -166,9 +168,33 @@ def test_a_refresh_that_fails_or_gives_way_is_tried_again(logdir, caplog):
     source = Troubled(logdir)
     source.logs()
     grow(logdir, "b", 1)
-    with caplog.at_level(logging.ERROR, "runfold.serve"), Following(source, 0.01) as following:
+    with caplog.at_level(logging.WARNING, "runfold.serve"), Following(source, 0.01) as following:
         assert following.wait() == (2, ["b"], [])
     assert "the disk is away" in caplog.text
+
+
+def test_a_pack_replaced_by_one_that_fills_the_memory_is_one_warning(logdir):
+    path = pack(logdir)
+    bomb, sound = logdir.parent / "bomb", logdir.parent / "sound"
+    equal_rows(bomb, 20, "scalar")
+    shutil.copy(path, sound)
+    source = Source(path)
+    warned = queue.SimpleQueue()
+    handler = QueueHandler(warned)
+    logger = logging.getLogger("runfold.serve")
+    logger.addHandler(handler)
+    try:
+        with Following(source, 0.01) as following:
+            os.replace(bomb, path)
+            record = warned.get(timeout=60)
+            assert "could not be refreshed" in record.getMessage()
+            assert "unfold to 503 MB" in record.getMessage()
+            assert [record.levelname, record.exc_info, record.exc_text] == ["WARNING", None, None]
+            os.replace(sound, path)
+            assert following.wait()[0] == 2
+    finally:
+        logger.removeHandler(handler)
+    assert warned.empty()
 
 
 class Busy(Source):

@@ -14,10 +14,11 @@ from runfold.export.files import replace_file, replace_folders
 from runfold.logdir.discover import discover
 from runfold.logdir.parts import find_parts
 from runfold.logdir.progress import progress_bar
+from runfold.pack.budget import most_rows_size, rows_size
 from runfold.pack.layout import MARKER, PART, SUFFIX, VERSION
 from runfold.pack.load import find_packs
 from runfold.storage.places import fetch
-from runfold.text import escape, utf8
+from runfold.text import escape, human_bytes, utf8
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -84,6 +85,7 @@ def pack_logdir(
             with replace_file(output, overwrite) as out:
                 indexes = [write_pack(found, out, advance=advance)]
                 size = out.tell()
+                _check_size(indexes, size)
         else:
             with replace_folders([output], overwrite, (PART, MARKER)) as (folder,):
                 indexes = []
@@ -96,6 +98,7 @@ def pack_logdir(
                 with open(os.path.join(folder, MARKER), "x") as marker:
                     json.dump({"format": "runfold pack", "version": VERSION}, marker)
                 size = _size(_files_below(folder))
+                _check_size(indexes, size)
     return _describe(indexes, found, size)
 
 
@@ -118,10 +121,11 @@ def unpack_logdir(path: StrPath, folder: StrPath, *, progress: bool | None = Non
         raise OutputExists(
             f"{escape(os.fsdecode(folder))} exists already. Choose a folder that is not there yet."
         )
-    from runfold.pack.source import Pack
+    from runfold.pack.source import Pack, check_rows
     from runfold.pack.unpack import unpack
 
     packs = [Pack(place.path) for place in places]
+    check_rows(packs)
     runs = [run for pack in packs for run in pack.index.runs]
     total = sum(file.size for run in runs for file in run.files)
     with (
@@ -129,6 +133,18 @@ def unpack_logdir(path: StrPath, folder: StrPath, *, progress: bool | None = Non
         progress_bar(lambda: total, "Unpacking", progress) as advance,
     ):
         return unpack(packs, target, advance)
+
+
+def _check_size(indexes: Collection[Index], size: int) -> None:
+    """Raise RunfoldError for packs that Runfold would refuse to open."""
+    rows, most = rows_size(indexes), most_rows_size(size)
+    if rows > most:
+        raise RunfoldError(
+            f"These logs pack into {human_bytes(size)}, but their rows take {human_bytes(rows)} "
+            f"of memory, and Runfold opens a pack of this size only up to {human_bytes(most)}: "
+            "their values are nearly all the same. Nothing was written. "
+            "Pack fewer runs into each file."
+        )
 
 
 def _parts(found: Discovery) -> Iterator[Discovery]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from functools import cached_property
 from itertools import count
 from pathlib import Path
@@ -11,6 +12,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
 
 from runfold.core.decoder import NO_ITEMS
+from runfold.errors import FileChanged
 from runfold.events.file import join_points
 from runfold.events.kinds import embedding
 from runfold.events.problems import Code, Problem
@@ -117,7 +119,11 @@ class PackedFile:
     @property
     def points(self) -> int:
         """How many values of any kind there are."""
-        return len(self.columns.items) + self.columns.scalars.total
+        total = self.columns.scalars.total
+        # A refresh counts before it turns to the pack that has replaced this one.
+        with suppress(FileChanged):
+            total += len(self.columns.items)
+        return total
 
     def problems(self, tag_names: Sequence[str]) -> Iterator[Problem]:
         """Everything that was wrong in the file when it was packed."""

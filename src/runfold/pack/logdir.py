@@ -11,7 +11,7 @@ from runfold.logdir.discover import Discovery, FoundRun, discover, name_runs
 from runfold.logdir.load import Logdir
 from runfold.pack.load import PackPlace, find_packs
 from runfold.pack.log import PackedLog, restore_problem
-from runfold.pack.source import Pack, mark_of
+from runfold.pack.source import Pack, check_rows, mark_of
 
 if TYPE_CHECKING:
     from runfold.events.problems import Problem
@@ -48,8 +48,9 @@ class PackedLogdir(Logdir):
             for run in runs:
                 run.name = _name(prefix, run.name)
         problems = list(found.problems)
-        for place in dict.fromkeys(places):
-            pack = self._open(place)
+        packs = {place: self._open(place) for place in places}
+        check_rows(packs.values())
+        for place, pack in packs.items():
             runs += _runs_of(pack, base, place)
             problems += _problems_of(pack, place.root)
         return Discovery(name_runs(runs), problems, base)

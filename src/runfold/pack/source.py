@@ -14,7 +14,7 @@ import numpy as np
 from runfold.core.decoder import ITEM, MAX_RECORD
 from runfold.core.event import Form
 from runfold.errors import BadPack, FileChanged
-from runfold.pack.budget import TooLarge
+from runfold.pack.budget import TooLarge, most_rows_size, rows_size
 from runfold.pack.index import SEGMENT, read_index
 from runfold.pack.layout import ITEM_COLUMNS, KEY, MOST_ROWS, POINT_COLUMNS, schema
 from runfold.pack.pages import BoundedFile
@@ -22,7 +22,7 @@ from runfold.pack.tags import PackedTags
 from runfold.text import human_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     import pyarrow as pa
     from numpy.typing import NDArray
@@ -70,7 +70,8 @@ class Pack:
                 "Runfold opens logdirs and packs.",
             )
         rows = self._metadata.num_rows
-        most = _LEAST_UNFOLDED + _MOST_UNFOLDED * os.path.getsize(self.path)
+        self.size = os.path.getsize(self.path)
+        most = _LEAST_UNFOLDED + _MOST_UNFOLDED * self.size
         self.index = read_index(stored, self.path, rows, most)
         with self._blamed():
             if not self._metadata.schema.to_arrow_schema().equals(schema()):
@@ -91,6 +92,7 @@ class Pack:
         before = np.cumsum(segments["count"]) - segments["count"]
         starts = np.cumsum(counts) - counts
         self.starts = before - starts[segments["group"]]
+        self.rows_size = rows_size([self.index])
 
     @cached_property
     def series(self) -> dict[tuple[int, int], dict[int, list[int]]]:
@@ -235,6 +237,8 @@ class Pack:
 
         try:
             yield
+        except MemoryError:  # also Arrow's: the file may be sound
+            raise
         except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
             if isinstance(error, OSError) and error.errno is not None:
                 raise
@@ -242,6 +246,27 @@ class Pack:
             raise BadPack(
                 self.path, f"cannot be read as Parquet ({reason})", "Is it whole?"
             ) from None
+
+
+def check_rows(packs: Collection[Pack]) -> None:
+    """Raise BadPack if the rows of some packs would take far more memory than their files.
+
+    Every row is in memory once all runs have been read, and a few bytes can stand for a
+    million rows. The packs are measured together: a folder can hold any number of them.
+    """
+    total = sum(pack.rows_size for pack in packs)
+    most = most_rows_size(sum(pack.size for pack in packs))
+    if total <= most:
+        return
+    largest = max(packs, key=lambda pack: pack.rows_size)
+    files = "its file" if len(packs) == 1 else f"{len(packs)} files"
+    raise BadPack(
+        largest.path,
+        f"the rows of {files} unfold to {human_bytes(total)}, and Runfold decodes at most "
+        f"{human_bytes(most)} for packs of this size",
+        "No row was decoded. The file was probably made to fill the memory. If it is yours, "
+        "pack fewer runs into each file, and open fewer files at once.",
+    )
 
 
 def mark_of(path: str) -> tuple[int, ...]:

@@ -10,6 +10,7 @@ import time
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
+from runfold.errors import RunfoldError
 from runfold.storage.address import is_url
 
 if TYPE_CHECKING:
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from runfold.serve.stream import Hub
 
 log = logging.getLogger("runfold.serve")
+
+# Errors that say what is wrong without a traceback.
+_FORESEEN = (RunfoldError, OSError, MemoryError)
 
 POLL_SECONDS = 1.0
 # A bucket is listed so often: each time is paid for.
@@ -57,6 +61,7 @@ class Watcher:
         if poll is None and not can_watch(source.paths):
             poll = STORE_SECONDS if any(map(is_url, source.paths)) else POLL_SECONDS
         self.poll = poll
+        self._warned = ""
         self._stop = threading.Event()
         # A network disk that hangs must not keep the server from ending.
         self._thread = threading.Thread(target=self._run, name="runfold-watch", daemon=True)
@@ -116,9 +121,13 @@ class Watcher:
             while (changed := self._source.refresh()) is None:  # requests were at work for long
                 if self._stop.wait(_PAUSE_SECONDS):
                     return 0.0
-        except Exception:
-            log.exception("The logs could not be looked at again.")
+        except _FORESEEN as error:
+            self._warn("The logs could not be refreshed: %s", error)
             return 0.0
+        except Exception:
+            log.exception("The logs could not be refreshed.")
+            return 0.0
+        self._warned = ""
         began = time.monotonic()
         if changed:
             # What nobody read would not be seen to grow.
@@ -129,8 +138,17 @@ class Watcher:
     def _load(self, names: list[str] | None) -> None:
         try:
             self._source.logs(names)
+        except _FORESEEN as error:
+            self._warn("Some runs could not be read: %s", error)
         except Exception:
             log.exception("Some runs could not be read.")
+
+    def _warn(self, message: str, error: Exception) -> None:
+        """Log an error in one line, and not again while it stays the same."""
+        text = "not enough memory" if isinstance(error, MemoryError) else str(error)
+        if text != self._warned:
+            log.warning(message, text)
+        self._warned = text
 
 
 def can_watch(paths: Iterable[str]) -> bool:
