@@ -89,3 +89,27 @@ def test_projector_has_assets_of_every_kind(tmp_path: Path, is_linked: bool) -> 
         for name in paths:
             answers = {kind: ask(child, "a", kind, name) for kind in KINDS}
             assert answers == dict.fromkeys(KINDS, (200, b"1\t2\n")) | {"tensor": (200, numbers)}
+
+
+@pytest.mark.parametrize("is_link", [False, True])
+def test_projector_has_no_file_of_a_folder_that_replaced_the_run(tmp_path: Path, is_link) -> None:
+    run, outside = tmp_path / "logs" / "a", tmp_path / "outside"
+    with SummaryWriter(str(run)) as writer:
+        writer.add_scalar("loss", 1.0, 0)
+        writer.add_embedding(np.ones((2, 2)), metadata=["x", "y"], tag="good")
+    with serving(tmp_path / "state", Sources((str(tmp_path / "logs"),))) as child:
+        until(lambda: child.read("/data/plugin/projector/runs"))
+        info = child.read("/data/plugin/projector/info?run=a")["embeddings"]
+        name = info[0]["tensorName"]
+        assert ask(child, "a", "metadata", name) == (200, b"x\ny\n")
+        secret = outside / info[0]["metadataPath"]
+        secret.parent.mkdir(parents=True)
+        secret.write_text("secret\nsecret\n")
+        run.rename(tmp_path / "away")
+        if is_link:
+            run.symlink_to(outside)
+        else:
+            outside.rename(run)
+        answers = []
+        until(lambda: answers.append(ask(child, "a", "metadata", name)) or answers[-1][0] != 200)
+        assert [body for _, body in answers if b"secret" in body] == []

@@ -27,10 +27,12 @@ from runfold.log.process import started_at
 from runfold.serve.tensorboards.options import Options
 from runfold.serve.tensorboards.process import read_json, write_json
 from runfold.serve.tensorboards.sources import Follower, Sources
-from runfold.serve.tensorboards.tree import own_file, update_tree
+from runfold.serve.tensorboards.tree import Home, note_homes, update_tree
 from runfold.storage.address import is_url
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from runfold.serve.tensorboards.gate import Gate
 
 # TensorBoard is missing or too old: starting again would not help.
@@ -71,6 +73,7 @@ class Child:
         sources = Sources.from_json(settings["sources"])
         self._is_remote = any(map(is_url, sources.logdirs))
         self._follower = Follower(sources)
+        self._homes: dict[str, Home] = {}
         self._gate: Gate | None = None
         self._runs = self._files = 0
         self._problem = ""
@@ -114,6 +117,7 @@ class Child:
         try:
             found = self._follower.resolve()
             problem = self._follower.problem
+            self._homes = note_homes(self._tree, found)
             update_tree(self._tree, found)
             self._runs = len(found)
             self._files = sum(len(run.files) for run in found.values())
@@ -175,12 +179,20 @@ class Child:
             *self._options.to_arguments(),
         ]
         os.makedirs(self._tree, exist_ok=True)
-        _open_assets(self._tree)
+        _open_assets(self._find_asset)
         board = program.TensorBoard(server_class=Server)
         board.configure(arguments)
         board.launch()
         # It holds the pipe by which its data loader knows that this process lives.
         self._board = board
+
+    def _find_asset(self, path: str, config: str) -> str:
+        """Return the file that a projector's configuration in the tree names. Raises ValueError."""
+        home = self._homes.get(os.path.normpath(config))
+        file = None if home is None else home.find(path)
+        if file is None:
+            raise ValueError(f'There is no file "{path}" in the folder of this run.')
+        return file
 
     def _make_gate(self, app: Any) -> Any:
         from runfold.serve.tensorboards.gate import Gate
@@ -219,21 +231,13 @@ def pause_after(seconds: float, is_remote: bool) -> float:
     return max(_POLL_SECONDS, pause)
 
 
-def _open_assets(tree: str) -> None:
+def _open_assets(find: Callable[[str, str], str]) -> None:
     """Let the projector have the files that a configuration names in its run's own folder.
 
     TensorBoard looks for them next to the configuration, where the tree has only
     a link to the configuration itself.
     """
     from tensorboard.plugins.projector import projector_plugin
-
-    def find(path: str, config: str) -> str:
-        file = None
-        if config.startswith(tree + os.sep) and os.path.islink(config):
-            file = own_file(os.path.dirname(os.readlink(config)), path)
-        if file is None:
-            raise ValueError(f'There is no file "{path}" in the folder of this run.')
-        return file
 
     # Where TensorBoard has no such function any more, its own rule refuses these files.
     if hasattr(projector_plugin, "_rel_to_abs_asset_path"):

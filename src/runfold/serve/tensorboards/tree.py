@@ -12,8 +12,10 @@ anywhere: TensorBoard shows nothing of a file but its events.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from runfold.events.kinds.embedding import CONFIG_NAME
@@ -120,6 +122,44 @@ def own_file(folder: str, path: str) -> str | None:
     """
     file = os.path.realpath(os.path.join(folder, path))
     return file if is_inside(file, folder) and os.path.isfile(file) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """The folder of a run as it was found: its path, its real path, its device and inode."""
+
+    path: str
+    real: str
+    identity: tuple[int, int]
+
+    @classmethod
+    def of(cls, path: str) -> Home:
+        """Return what is there now. Raises OSError."""
+        real = os.path.realpath(path)
+        status = os.stat(real)
+        return cls(path, real, (status.st_dev, status.st_ino))
+
+    def find(self, path: str) -> str | None:
+        """Return the real path of a regular file in the folder, or None for any other path.
+
+        Also None where another folder, or a link to one, has replaced it since.
+        """
+        try:
+            is_same = Home.of(self.path) == self
+        except OSError:
+            is_same = False
+        return own_file(self.real, path) if is_same else None
+
+
+def note_homes(folder: str, runs: Mapping[str, FoundRun]) -> dict[str, Home]:
+    """Return the folders of runs with a projector's configuration, by its path in the tree."""
+    homes: dict[str, Home] = {}
+    for name, run in runs.items():
+        if run.config is not None:
+            with contextlib.suppress(OSError):  # gone meanwhile
+                link = os.path.normpath(os.path.join(folder, place_of(name), CONFIG_NAME))
+                homes.setdefault(link, Home.of(run.path))
+    return homes
 
 
 # What the tree holds
