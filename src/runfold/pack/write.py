@@ -5,25 +5,28 @@ from __future__ import annotations
 import base64
 import os
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from runfold.core.tags import Tags
+from runfold.events.kinds.embedding import read_config_bytes
+from runfold.events.problems import Code, Problem
+from runfold.files import is_inside
 from runfold.log.status import last_sign
 from runfold.logdir.log import RunLog
 from runfold.pack.index import Index, StoredFile, StoredRun, StoredTags, raw_text, store_problem
-from runfold.pack.layout import METADATA
+from runfold.pack.layout import BYTES, METADATA
 from runfold.pack.parts import Templates, read_kept, take_apart
 from runfold.pack.rows import Other, Place, Points, RowWriter
+from runfold.text import escape
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from runfold.events.file import EventFile
-    from runfold.events.problems import Problem
     from runfold.logdir.discover import Discovery, FoundRun
 
-# A projector configuration is a page of text.
-_LONGEST_CONFIG = 16 << 20
+_RECORDS_ONLY = "a link to a file outside the logdir. Only its sound records were packed."
 
 
 def write_pack(
@@ -58,6 +61,7 @@ class _Pack:
         self._runs: list[StoredRun] = []
         self._tags: dict[str, int] = {}
         self._tag_sets: list[StoredTags] = []
+        self._problems: list[Problem] = []
 
     def add_run(self, found: FoundRun, advance: Callable[[int], object]) -> None:
         log = RunLog(found, "keep")
@@ -66,11 +70,14 @@ class _Pack:
         kinds = _kinds(log)
         files = []
         for number, file in enumerate(log.files):
-            self._add_file(log, number, file, numbers, kinds)
+            left_out = self._add_file(log, number, file, numbers, kinds)
+            problems = [*file.problems(log.names)]
+            if left_out:
+                problems.append(Problem(Code.LINK_NOT_FOLLOWED, _RECORDS_ONLY, file.path))
             files.append(
                 StoredFile(
                     raw_text(os.fsencode(os.path.basename(file.path))),
-                    file.size,
+                    file.size - left_out,
                     file.decoder.events,
                     file.decoder.first_wall_time,
                     file.decoder.last_wall_time,
@@ -79,7 +86,7 @@ class _Pack:
                         (step, items, [*counts.items()])
                         for step, items, counts in file.columns.restarts
                     ],
-                    [store_problem(one, self._below) for one in file.problems(log.names)],
+                    [store_problem(one, self._below) for one in problems],
                 )
             )
             advance(file.size)
@@ -90,7 +97,7 @@ class _Pack:
                 raw_text(os.fsencode(folder)),
                 self._store_tags(log),
                 files,
-                _config(found),
+                self._read_config(found),
                 last_sign(found.path),
             )
         )
@@ -102,9 +109,14 @@ class _Pack:
         file: EventFile,
         numbers: dict[bytes, int],
         kinds: dict[tuple[int, int], str],
-    ) -> None:
+    ) -> int:
+        """Add the rows of a file, and return how many bytes of it were left out.
+
+        A link can lead to any file of this machine. Outside the logdir only sound
+        records are packed, so that a file that is not an event file is not copied.
+        """
         if file.size == 0:
-            return
+            return 0
         name = raw_text(os.fsencode(os.path.basename(file.path)))
         shown = name.encode("utf-8", "backslashreplace").decode()
         run = len(self._runs)
@@ -131,8 +143,24 @@ class _Pack:
                     payload,
                 )
             )
+        left_out = 0
+        if not is_inside(file.path, self._below):
+            left_out = sum(length for kind, _, _, length in parts.kept if kind == BYTES)
+            parts.kept = [part for part in parts.kept if part[0] != BYTES]
         for kind, offset, data in read_kept(file, parts):
             self.rows.add_other(Other(kind, nowhere, offset, 0, None, None, None, None, data))
+        return left_out
+
+    def _read_config(self, found: FoundRun) -> str | None:
+        """Return the projector configuration, unless a link leads out of the run's folder."""
+        if found.config is None:
+            return None
+        try:
+            return raw_text(read_config_bytes(Path(found.path), os.path.basename(found.config)))
+        except ValueError as error:
+            message = f"{escape(str(error))}. Not packed."
+            self._problems.append(Problem(Code.READ_ERROR, message, found.config))
+            return None
 
     def _store_tags(self, log: RunLog) -> int:
         tags = log.tags
@@ -157,7 +185,7 @@ class _Pack:
             self._runs,
             self._tag_sets,
             [table.raw_name(number) for number in range(len(table))],
-            [store_problem(one, self._below) for one in problems],
+            [store_problem(one, self._below) for one in [*problems, *self._problems]],
             self.rows.is_scalar,
             self.rows.segments(),
         )
@@ -177,12 +205,4 @@ def _kinds(log: RunLog) -> dict[tuple[int, int], str]:
 def _mtime(file: EventFile) -> float | None:
     with suppress(OSError):
         return os.stat(file.path).st_mtime
-    return None
-
-
-def _config(found: FoundRun) -> str | None:
-    if found.config is None:
-        return None
-    with suppress(OSError), open(found.config, "rb") as file:
-        return raw_text(file.read(_LONGEST_CONFIG))
     return None
