@@ -73,7 +73,9 @@ def test_lines_of_the_list_are_as_high_as_their_names_and_follow_each_other(show
         heights = [bottom - top == 26 + 18 * (rows - 1) for rows, top, bottom in read]
         return all(heights) and all(before[2] == after[1] for before, after in pairwise(read))
 
-    eventually(page, is_tight)
+    for width in ("200px", "600px"):
+        page.locator(".sidebar").evaluate("(list, width) => { list.style.width = width }", width)
+        eventually(page, is_tight)
 
 
 def point_at(page, share):
