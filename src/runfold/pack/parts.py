@@ -8,6 +8,7 @@ kept, so that unpacking never depends on how well this file was understood.
 
 from __future__ import annotations
 
+import errno
 import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
 CHUNK = 16 << 20
 # So much of what is broken is kept in one row.
 _PIECE = 4 << 20
+
+# Zeros at the end that are kept even if no disk block holds them.
+_LONGEST_HOLE = 64 << 20
 
 # Where the points of a tag are in the file (of the record, and of the value
 # within it), and their templates.
@@ -63,12 +67,32 @@ class Templates:
         return self._names
 
 
-def take_apart(file: EventFile, templates: Templates, numbers: Mapping[bytes, int]) -> FileParts:
-    """The parts of a file that was read; `numbers` are those of the run's tags.
+def stored_size(file: EventFile) -> int:
+    """Return the size of a file without a long tail that no disk block holds.
+
+    A crash, or a copy, can leave a file that claims gigabytes and has no data there.
+    Readers ignore such zeros.
+    """
+    descriptor = os.open(file.path, OPEN_FLAGS)
+    try:
+        end = file.decoder.offset
+        while file.size - end > _LONGEST_HOLE:
+            end = os.lseek(descriptor, os.lseek(descriptor, end, os.SEEK_DATA), os.SEEK_HOLE)
+    except OSError as error:
+        # ENXIO: no data follows. The zeros from here on were never written.
+        return min(end, file.size) if error.errno == errno.ENXIO else file.size
+    finally:
+        os.close(descriptor)
+    return file.size
+
+
+def take_apart(
+    file: EventFile, size: int, templates: Templates, numbers: Mapping[bytes, int]
+) -> FileParts:
+    """The parts of the first `size` bytes of a file; `numbers` are those of the run's tags.
 
     Raises FileChanged if there is less in the file than was read.
     """
-    size = file.size
     parts, rest = _scan(file, size, templates.table)
     index = parts["index"]
     kept = [

@@ -16,7 +16,7 @@ from runfold.log.status import last_sign
 from runfold.logdir.log import RunLog
 from runfold.pack.index import Index, StoredFile, StoredRun, StoredTags, raw_text, store_problem
 from runfold.pack.layout import BYTES, METADATA
-from runfold.pack.parts import Templates, read_kept, take_apart
+from runfold.pack.parts import Templates, read_kept, stored_size, take_apart
 from runfold.pack.rows import Other, Place, Points, RowWriter
 from runfold.text import escape
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from runfold.events.file import EventFile
     from runfold.logdir.discover import Discovery, FoundRun
 
+_NO_ZEROS = "only zeros that were never written follow to the end. They were not packed."
 _RECORDS_ONLY = "a link to a file outside the logdir. Only its sound records were packed."
 
 
@@ -70,14 +71,17 @@ class _Pack:
         kinds = _kinds(log)
         files = []
         for number, file in enumerate(log.files):
-            left_out = self._add_file(log, number, file, numbers, kinds)
+            size = stored_size(file) if file.size else 0
             problems = [*file.problems(log.names)]
+            if size < file.size:
+                problems.append(Problem(Code.ZERO_FILLED_TAIL, _NO_ZEROS, file.path, size))
+            left_out = self._add_file(log, number, file, size, numbers, kinds)
             if left_out:
                 problems.append(Problem(Code.LINK_NOT_FOLLOWED, _RECORDS_ONLY, file.path))
             files.append(
                 StoredFile(
                     raw_text(os.fsencode(os.path.basename(file.path))),
-                    file.size - left_out,
+                    size - left_out,
                     file.decoder.events,
                     file.decoder.first_wall_time,
                     file.decoder.last_wall_time,
@@ -107,6 +111,7 @@ class _Pack:
         log: RunLog,
         number: int,
         file: EventFile,
+        size: int,
         numbers: dict[bytes, int],
         kinds: dict[tuple[int, int], str],
     ) -> int:
@@ -115,12 +120,12 @@ class _Pack:
         A link can lead to any file of this machine. Outside the logdir only sound
         records are packed, so that a file that is not an event file is not copied.
         """
-        if file.size == 0:
+        if size == 0:
             return 0
         name = raw_text(os.fsencode(os.path.basename(file.path)))
         shown = name.encode("utf-8", "backslashreplace").decode()
         run = len(self._runs)
-        parts = take_apart(file, self._templates, numbers)
+        parts = take_apart(file, size, self._templates, numbers)
         for tag, points in file.columns.scalars.items():
             places = parts.places.get(tag, (None, None, None))
             at = Place(run, number, tag, log.name, shown, log.names[tag])
