@@ -1,5 +1,6 @@
 """Side files of a run that are not small regular files: nobody waits for them or reads them."""
 
+import json
 import os
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
@@ -10,10 +11,13 @@ from cli_runs import RUNFOLD
 from serving import open_client
 
 import runfold as rf
+from runfold.cli import main
+from runfold.errors import CannotStop
 from runfold.events.kinds.embedding import CONFIG_NAME, read_config
 from runfold.log.audit import read_actions, record_action
 from runfold.log.control import Control, find_request
 from runfold.log.ranks import MARK
+from runfold.log.stopping import look_at_stop
 from runfold.serve.tensorboards.process import read_json, write_json
 from runfold.serve.views import load_views, place_for
 from runfold.state import make_private, state_folder
@@ -61,7 +65,7 @@ def logdir(tmp_path: Path) -> Path:
     [
         (("ls", "runs"), 0),
         (("table", "runs"), 0),
-        (("check", "runs"), 0),
+        (("check", "runs"), 1),
         (("diff", "runs", "fifo", "dev-zero"), 0),
         (("report", "runs", "-o", "report.html"), 0),
         (("experiments", "--logdir", "runs"), 0),
@@ -84,6 +88,38 @@ def test_no_command_waits_for_an_odd_side_file(logdir, command, status, index):
         timeout=120,
     )
     assert (done.returncode, "Traceback" in done.stderr) == (status, False), done.stderr
+
+
+@pytest.mark.fault(66)
+def test_check_lists_every_odd_side_file(logdir, capsys):
+    (logdir / "sound" / ".runfold" / "claim").touch()
+    assert main(["check", "--json", str(logdir)]) == 1
+    problems = json.loads(capsys.readouterr().out)["problems"]
+    folders = [path for path in logdir.iterdir() if path.name != "sound"]
+    assert len(folders) == len(KINDS)
+    expected = {str(path / ".runfold" / name) for path in folders for name in NAMES}
+    assert {one["file"] for one in problems if one["code"] == "odd-side-file"} == expected
+    assert len(problems) == len(expected)
+
+
+@pytest.mark.fault(66)
+def test_check_lists_a_side_folder_that_is_a_link(tmp_path, capsys):
+    with rf.track(tmp_path / "run", code=False, system=False) as run:
+        run.log({"loss": 1.0}, step=1)
+    (tmp_path / "run" / ".runfold").rename(tmp_path / "away")
+    (tmp_path / "run" / ".runfold").symlink_to(tmp_path / "away")
+    assert main(["check", str(tmp_path / "run")]) == 1
+    out = capsys.readouterr().out
+    assert ".runfold: a side file of the run that is not a small regular file. Ignored" in out
+
+
+@pytest.mark.fault(66)
+@pytest.mark.parametrize("kind", KINDS)
+def test_stop_says_that_the_heartbeat_cannot_be_read(tmp_path, kind):
+    (tmp_path / ".runfold").mkdir()
+    make_odd(tmp_path / ".runfold" / "heartbeat", kind)
+    with pytest.raises(CannotStop, match="heartbeat of this run cannot be read"):
+        look_at_stop(str(tmp_path))
 
 
 @pytest.mark.fault(66)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from runfold.cli.terminal import no_runs, note, print_json
 from runfold.errors import BadLog
+from runfold.events.problems import Code, Problem
 from runfold.tables.plugins import PluginLine, describe_plugins, list_plugins
 from runfold.text import escape, human_bytes, human_count
 
@@ -14,17 +15,17 @@ if TYPE_CHECKING:
     import argparse
 
     from runfold.cli.parser import Parser
-    from runfold.events.problems import Problem
     from runfold.logdir.load import Logdir
 
 HELP = """\
 Find everything that is wrong in event files.
 
 Reads every record, verifies both of its checksums and decodes every value of
-every kind once. One line for each problem: the file, what is wrong at which
-byte, and what became of it. A summary goes to stderr. It counts the values of
-plugins that Runfold does not know. A value that only its plugin can read is not
-a problem.
+every kind once. Also lists side files of runs, such as `.runfold/heartbeat`,
+that are not small regular files. Prints one line per problem: the file, what is
+wrong at which byte, and what became of it. A summary goes to stderr. It counts
+the values of plugins that Runfold does not know. A value that only its plugin
+can read is not a problem.
 
 Example:
   runfold check demo-runs && echo sound
@@ -73,6 +74,7 @@ def find_problems(logdir: Logdir, is_strict: bool = False) -> list[Problem]:
 
     If strict, raise BadLog for the first problem, and read no run after it.
     """
+    from runfold.log.odd_files import list_odd_files
     from runfold.logdir.progress import progress_bar
     from runfold.tables.values import check_values
 
@@ -88,6 +90,8 @@ def find_problems(logdir: Logdir, is_strict: bool = False) -> list[Problem]:
                     raise BadLog(problem)
             log.is_strict = is_strict
             check_values(log)
+            for path in list_odd_files(log.path):
+                log.note(Problem.of(Code.ODD_SIDE_FILE, path))
             advance(log.size)
     return logdir.list_problems()
 

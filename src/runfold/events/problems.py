@@ -31,6 +31,7 @@ class Code(StrEnum):
     READ_ERROR = "read-error"
     FILE_VANISHED = "file-vanished"
     SPECIAL_FILE = "special-file"
+    ODD_SIDE_FILE = "odd-side-file"
     DANGLING_LINK = "dangling-link"
     SYMLINK_LOOP = "symlink-loop"
     UNREADABLE_DIRECTORY = "unreadable-directory"
@@ -86,6 +87,10 @@ MESSAGES: dict[Code, tuple[str, str]] = {
     Code.READ_ERROR: ("cannot be read", "What was read before was kept."),
     Code.FILE_VANISHED: ("the file is gone", "What was read before was kept."),
     Code.SPECIAL_FILE: ("not a regular file", "Skipped without opening it."),
+    Code.ODD_SIDE_FILE: (
+        "a side file of the run that is not a small regular file",
+        "Ignored, as if it were missing. Delete it.",
+    ),
     Code.DANGLING_LINK: ("a link to a file that does not exist", "Skipped."),
     Code.SYMLINK_LOOP: ("a link that leads back to itself", "Not followed again."),
     Code.UNREADABLE_DIRECTORY: (

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from runfold.errors import CannotStop, CannotStore, LogdirNotFound, RunfoldError
-from runfold.log.aside import as_float, read_aside
+from runfold.log.aside import SIDE_FOLDER, as_float, read_aside
 from runfold.log.audit import record_stop
 from runfold.log.control import find_request, request_stop
 from runfold.log.process import RunProcess
@@ -78,6 +78,12 @@ def _look(folder: str) -> Stop:
     if not beat:
         if not os.path.isdir(folder):
             raise LogdirNotFound(f"{show_place(folder)} is no folder; there is no run to stop.")
+        heartbeat = os.path.join(folder, SIDE_FOLDER, HEARTBEAT)
+        if os.path.lexists(heartbeat):
+            raise CannotStop(
+                f"{show_place(heartbeat)}: the heartbeat of this run cannot be read, so that "
+                "nobody can ask the run to stop. `runfold check` says if the file is odd."
+            )
         raise CannotStop(
             f"{show_place(folder)}: this run was not tracked, so that nobody can ask it to stop. "
             "Write it with rf.track or `runfold run`."

@@ -14,8 +14,8 @@ from runfold.storage.choice import SIDE_FOLDER, is_event_file
 from runfold.storage.store import Store
 
 # A line for each file that came from a store: the URL, and its name.
-_FETCHED = "fetched"
-_MOST_BYTES = 4 << 20
+FETCHED = "fetched"
+MOST_FETCHED_BYTES = 4 << 20
 
 
 def fetch_lacking(folder: str, url: str, seconds: float) -> None:
@@ -58,7 +58,7 @@ def list_fetched(folder: str, url: str) -> frozenset[str]:
     """
     try:
         with open_folder(os.path.join(folder, SIDE_FOLDER)) as opened:
-            lines = read_small(_FETCHED, _MOST_BYTES, dir_fd=opened).splitlines()
+            lines = read_small(FETCHED, MOST_FETCHED_BYTES, dir_fd=opened).splitlines()
         return frozenset(name for at, name in map(json.loads, lines) if at == mask_url(url))
     except (OSError, ValueError, TypeError):  # none, or not ours
         return frozenset()
@@ -69,6 +69,6 @@ def _note(folder: str, url: str, name: str) -> None:
     os.makedirs(side, exist_ok=True)
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     with open_folder(side, is_written=True) as opened:
-        descriptor = os.open(_FETCHED, flags, 0o666, dir_fd=opened)
+        descriptor = os.open(FETCHED, flags, 0o666, dir_fd=opened)
         with open(descriptor, "a", encoding="utf-8") as file:
             file.write(json.dumps([mask_url(url), name]) + "\n")
