@@ -207,7 +207,8 @@ def test_settings_come_from_a_file_too(folder):
 
 
 def test_full_disk_is_told_in_a_line(folder):
-    full = f"ulimit -f 1; exec {shlex.join([*RUNFOLD, 'tensorboard', 'start', '-d', 'big'])}"
+    command = [*RUNFOLD, "tensorboard", "start", "-d", "big", "--logdir", "runs"]
+    full = f"ulimit -f 1; exec {shlex.join(command)}"
     say("list")
     done = subprocess.run(["bash", "-c", full], capture_output=True, text=True)
     assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)

@@ -59,7 +59,8 @@ def test_rule_6_secrets_are_compared_in_constant_time_only():
 
 def test_rules_23_24_and_26_nothing_that_is_read_is_run_or_unpacked():
     for name, called, call in calls():
-        if called not in UNPICKLED.get(name, ()):
+        # Nothing at all is run by `exec("")`, which resets the interpreter after an interrupt.
+        if called not in UNPICKLED.get(name, ()) and ast.unparse(call) != "exec('')":
             assert called not in BANNED, f"{name}: {called}"
         assert not called.endswith(".extractall"), f"{name}: {called}"
         for option in call.keywords:
