@@ -113,6 +113,17 @@ LINES = [
     (f"huggingface-cli login --token {draw('a', 20)}x1", "x1"),
     (f"vault login {draw('a', 20)}x1", "x1"),
     ("ssh-keygen -N hunter2 -f key", "hunter2"),
+    ("password: >\n  hunter2\nlr: 1\n", "hunter2"),
+    ("password: |-\n    hunter2\n", "hunter2"),
+    ('subprocess.run(["mysql", "-phunter2", "app"])', "hunter2"),
+    ("['/usr/bin/curl', '-s', '-u', 'me:hunter2', 'x']", "hunter2"),
+    ('os.environ.get("DB_PASSWORD", "hunter2")', "hunter2"),
+    ('add_argument("--password", default="hunter2")', "hunter2"),
+    ("[('password', 'hunter2')]", "hunter2"),
+    ("{'name': 'password', 'value': 'hunter2'}", "hunter2"),
+    ("- name: DB_PASSWORD\n  value: hunter2\n", "hunter2"),
+    ("<password>hunter2</password>", "hunter2"),
+    ("password => hunter2", "hunter2"),
     ("https://outlook.webhook.office.com/webhookb2/hunter2-hunter2/x", "hunter2-hunter2"),
 ]
 
@@ -139,6 +150,10 @@ key-value store with key-frames
 as-is ak-47 pa-per
 attention.key.weight: [768, 768]
 import http; http.client
+columns = ["password", "username", "email"]
+parser.add_argument("--password", default="required")
+<password>required</password>
+run(["docker", "run", "-p", "80:80"])
 az ml job create -p x.yml
 zip -r out.zip runs
 s3://bucket/runs/seed-1/events.out.tfevents.1794979678

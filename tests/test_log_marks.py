@@ -102,6 +102,7 @@ def test_marks_and_texts_of_a_tracked_run_hold_no_secret(tmp_path):
     with rf.track(tmp_path, **QUIET) as run:
         run.mark(f"pushed with {token}")
         run.add_hparams({"lr": 0.1, "db_password": "hunter2"}, {"loss": 1.0})
+        run.add_text("password", "hunter2")
         run.add_text("note", f"password=hunter2, {token}, token: 50256")
     (read,) = rf.open(tmp_path).values()
     assert [mark.text for mark in read.marks] == ["pushed with ***"]
@@ -110,6 +111,7 @@ def test_marks_and_texts_of_a_tracked_run_hold_no_secret(tmp_path):
         "lr": 0.1,
         "db_password": "***",
     }
+    assert read.text(tags="password/*")["text"].tolist() == ["***"]
     assert read.text(tags="note/*")["text"].tolist() == ["password=***, ***, token: 50256"]
     with rf.SummaryWriter(tmp_path / "plain") as writer:
         writer.add_text("note", token)  # byte for byte as torch's writer

@@ -35,6 +35,11 @@ _ONLY_LOGIN = ("docker", "podman", "nerdctl", "helm", "skopeo", "oc", "az")
 
 _PROGRAMS = "|".join(sorted(map(re.escape, _OPTIONS), key=len, reverse=True))
 _COMMAND = re.compile(rf"(?<![\w.-])({_PROGRAMS})(?=[ \t])([^\n|;&]{{1,2000}})")
+# The same as a list of arguments: `["mysql", "-phunter2"]`.
+_LIST = re.compile(
+    rf"([\"'])(?:[\w./-]{{0,100}}/)?(?:{_PROGRAMS})\1(?:\s{{0,9}},\s{{0,9}}(?:\"[^\"\n]*\"|'[^'\n]*')){{1,40}}"
+)
+_ITEM = re.compile(r"\"([^\"\n]*)\"|'([^'\n]*)'")
 _WORD = re.compile(r"\"(?:\\.|[^\"\\])*\"?|'[^']*'?|\S+")
 _LOGIN = re.compile(
     r"(?<![\w.-])((?:wandb|vault|huggingface-cli)[ \t]+login(?:[ \t]+--\S+){0,5}[ \t]+)"
@@ -50,6 +55,7 @@ _NAMED = re.compile(
 def mask_commands(text: str) -> str:
     """Return text with `***` for the passwords on command lines of known programs."""
     text = _COMMAND.sub(lambda found: found[1] + _mask_words(found[1], found[2]), text)
+    text = _LIST.sub(_mask_list, text)
     text = _LOGIN.sub(rf"\g<1>{MASK}", text)
     text = _PASS_PHRASE.sub(rf"\g<1>{MASK}", text)
     return _NAMED.sub(_mask_named, text)
@@ -106,6 +112,18 @@ def _mask_words(program: str, rest: str) -> str:
         masked += rest[kept : word.start()] + shown
         kept = word.end()
     return masked + rest[kept:]
+
+
+def _mask_list(found: re.Match[str]) -> str:
+    """Hide the passwords in a list of quoted arguments."""
+    items = list(_ITEM.finditer(found[0]))
+    hidden = find_password_arguments([item[1] or item[2] or "" for item in items])
+    masked, kept = "", 0
+    for place, shown in sorted(hidden.items()):
+        start, end = items[place].span()
+        masked += found[0][kept : start + 1] + shown
+        kept = end - 1
+    return masked + found[0][kept:]
 
 
 def _mask_named(found: re.Match[str]) -> str:

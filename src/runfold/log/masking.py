@@ -39,7 +39,7 @@ _USER_INFO = re.compile(r"\b([A-Za-z][A-Za-z0-9+.-]{0,20}://)([^\s/?#\"'<>`]{1,5
 # `name=value`, `"name": "value"`, `Name: value`, `name: str = "value"`, `env["name"] = "value"`.
 _NAME = re.compile(
     r"(?<![\w.])([^\W\d][\w.-]{0,100}+)(?:\\?[\"'])?\]?[ \t]*+"
-    r"(?::[ \t]*[A-Za-z_][\w.\[\]| ]{0,40}=|:=|[:=])(?![:=])[ \t]*+"
+    r"(?::[ \t]*[A-Za-z_][\w.\[\]| ]{0,40}=|:=|=>|[:=])(?![:=])[ \t]*+"
 )
 _SCHEME = re.compile(r"(?:Basic|Bearer|Token|Digest) +", re.IGNORECASE)
 # With the letters of Python before it: `b"..."`, `rb"..."`.
@@ -52,8 +52,23 @@ _COMMA = re.compile(r"\s*+,\s*+")
 _MAPPING = re.compile(r"\{([^{}]{0,2000})\}?")
 _COLON = re.compile(r"[\w\"'.-][ \t]*+:[ \t]*+")
 # The same in YAML: indented lines, each an item or a pair.
-_YAML = re.compile(r"[ \t]*+((?:\n[ \t]++(?:-[ \t]++)?[^\n]{1,500}){1,50})")
+_YAML = re.compile(
+    r"[ \t]*+(?:[|>][-+\d]{0,2})?[ \t]*+((?:\n[ \t]++(?:-[ \t]++)?[^\n]{1,500}){1,50})"
+)
 _YAML_VALUE = re.compile(r"\n[ \t]++(?:-[ \t]++)?(?:[\w\"'.-]++:[ \t]++)?")
+# A name and its value as two texts, `get("DB_PASSWORD", "hunter2")`; as two settings, `name:
+# DB_PASSWORD, value: hunter2`; and as an element of XML.
+_PAIRED = (
+    re.compile(
+        r"([\"'](?P<name>[^\W\d][\w.-]{1,60}|--[\w-]{1,60})[\"']\s{0,9},\s{0,9}"
+        r"(?:default\s{0,3}=\s{0,3})?[bBrRuU]{0,2}[\"'])(?P<value>[^\s\"']{6,200})"
+    ),
+    re.compile(
+        r"(\bname[\"']?\s{0,3}[:=]\s{0,3}[\"']?(?P<name>[^\W\d][\w.-]{1,60})[\"']?\s{0,3},?\s{0,20}"
+        r"[\"']?value[\"']?\s{0,3}[:=]\s{0,3}[\"']?)(?P<value>[^\s\"',}]{6,200})"
+    ),
+    re.compile(r"(<(?P<name>[^\W\d][\w.-]{1,60})>)(?P<value>[^<>\s]{6,200})"),
+)
 # `the password is hunter2`.
 _SENTENCE = re.compile(
     r"(?i)\b(password|passphrase|passcode|api[ _-]?key|secret(?: key)?|(?:access|auth|api) token)"
@@ -228,7 +243,16 @@ def _mask_tokens(text: str) -> str:
         text = _USER_INFO.sub(_mask_user, text)
     for form in (AWS_PAIR, SIGNATURE, ODBC):
         text = form.sub(rf"\g<1>{MASK}", text)
+    for form in _PAIRED:
+        text = form.sub(_mask_paired, text)
     return BEARER.sub(rf"\g<1>{MASK}", TOKENS.sub(MASK, text))
+
+
+def _mask_paired(found: re.Match[str]) -> str:
+    """Hide a value next to the name of a secret, unless it may be another name."""
+    rank, value = rank_name(found["name"]), found["value"]
+    is_hidden = is_random(value) if rank == LIKELY else rank > LIKELY and not value.isalpha()
+    return f"{found[1]}{MASK}" if is_hidden else found[0]
 
 
 def _mask_sentence(found: re.Match[str]) -> str:

@@ -35,6 +35,7 @@ from runfold.log.remote import (
     name_run,
 )
 from runfold.log.resumption import Resumption, warn_if_running
+from runfold.log.secrets import MASK, is_secret
 from runfold.log.status import Heart
 from runfold.log.summary import LOGDIR_VARIABLE, SummaryWriter, default_folder
 from runfold.log.system import PREFIX as SYSTEM
@@ -224,7 +225,7 @@ class Tracker(Batches):
     ) -> None:
         """Log a text as SummaryWriter does, with `***` for the secrets in it."""
         if isinstance(text_string, str):
-            text_string = mask_output(text_string)
+            text_string = MASK if is_secret(tag, text_string) else mask_output(text_string)
         super().add_text(tag, text_string, global_step, walltime)
 
     def add_hparams(self, hparam_dict: Mapping[str, Any], *args: Any, **options: Any) -> None:
