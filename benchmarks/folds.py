@@ -18,7 +18,7 @@ Fold: TypeAlias = Callable[[], list[dict[str, Array]]]
 
 
 def fold_with_runfold(arrays: list[Array]) -> Fold:
-    """Mean and std by `runfold.reduce`."""
+    """Mean and std by `runfold._reduce`."""
     return _fold_with_runfold(arrays, "mean,std")
 
 
@@ -43,7 +43,7 @@ def fold_with_pandas(arrays: list[Array]) -> Fold:
 
 
 def resample_with_runfold(arrays: list[Array]) -> Fold:
-    """The interval `ci95` by `runfold.reduce`."""
+    """The interval `ci95` by `runfold._reduce`."""
     return _fold_with_runfold(arrays, "ci95")
 
 
@@ -68,8 +68,8 @@ def resample_with_scipy(arrays: list[Array]) -> Fold:
 
 
 def _fold_with_runfold(arrays: list[Array], operations: str) -> Fold:
-    from runfold.reduce.sample import Sample
-    from runfold.reduce.statistics import fold, parse
+    from runfold._reduce.operations import fold, parse
+    from runfold._reduce.sample import Sample
 
     statistics = parse(operations)
     return lambda: [fold(Sample(array, resamples=RESAMPLES), statistics) for array in arrays]

@@ -83,8 +83,8 @@ def make_contest(root: Path, fresh: bool = False, size: int = _LARGE_BYTES) -> C
 def _write(folder: Path, size: int, fresh: bool) -> Path:
     run = folder / "run"
     if fresh or not run.exists():
-        from runfold.core.encoder import EventBuffer
-        from runfold.events.values import image
+        from runfold._core.encoder import EventBuffer
+        from runfold._events.value_encoding import image
 
         events = EventBuffer()
         events.file_version(1.0)

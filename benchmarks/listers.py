@@ -17,8 +17,8 @@ from benchmarks.server import data_server
 
 def list_with_runfold() -> Read:
     """What `runfold ls` shows: every value indexed, with both its checksums verified."""
-    from runfold.logdir.load import Logdir
-    from runfold.tables.listing import list_run
+    from runfold._logdir.loader import Logdir
+    from runfold._tables.by_run.listing import list_run
 
     def read(logdir: Path) -> Reading:
         found = Logdir(logdir, progress=False)
@@ -41,10 +41,10 @@ def decode_with_runfold() -> Read:
     import pandas as pd
 
     import runfold as rf
-    from runfold.tables import kinds
+    from runfold._tables.frames import kind_frames
 
     open_runs = rf.open
-    del kinds
+    del kind_frames
 
     def columns(frame: pd.DataFrame, values: Iterable[Any]) -> Series:
         frame = frame.assign(compared=_objects(values))

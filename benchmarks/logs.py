@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from runfold.core.encoder import EventBuffer
-from runfold.events import values
+from runfold._core.encoder import EventBuffer
+from runfold._events import value_encoding
 
 NAMES = ("train/loss", "train/accuracy", "val/loss", "val/accuracy", "optimizer/lr")
 START = 1_750_000_000.0
@@ -115,7 +115,7 @@ def _add_tensors(
     """Append scalars as TensorFlow 2 writes them: float32 tensors with raw content."""
     for step, wall_time, row in zip(steps, wall_times, rows.astype(np.float32), strict=True):
         for tag, number in zip(tags, row, strict=True):
-            buffer.value(values.tensor(tag, number, "scalars"), step, wall_time)
+            buffer.value(value_encoding.tensor(tag, number, "scalars"), step, wall_time)
 
 
 def tag_names(count: int) -> list[str]:
@@ -130,7 +130,7 @@ def _image(tag: str, rng: np.random.Generator) -> bytes:
     pixels += rng.integers(0, 16, pixels.shape, dtype=np.uint8)
     encoded = io.BytesIO()
     Image.fromarray(pixels).save(encoded, "PNG")
-    return values.image(tag, IMAGE_SIZE, IMAGE_SIZE, 3, encoded.getvalue())
+    return value_encoding.image(tag, IMAGE_SIZE, IMAGE_SIZE, 3, encoded.getvalue())
 
 
 def _histogram(tag: str, rng: np.random.Generator) -> bytes:
@@ -139,7 +139,7 @@ def _histogram(tag: str, rng: np.random.Generator) -> bytes:
     counts, _ = np.histogram(weights, np.concatenate([[-np.inf], _LIMITS]))
     filled = np.flatnonzero(counts)
     kept = slice(filled[0], filled[-1] + 1)
-    return values.histogram(
+    return value_encoding.histogram(
         tag,
         min=weights.min(),
         max=weights.max(),

@@ -5,10 +5,11 @@ from engine import instrumented, run
 with instrumented():
     import numpy as np
 
-    from runfold.core.checksum import masked_crc32c
-    from runfold.core.decoder import Decoder, State, decode
-    from runfold.core.event import Form, NoteCode
-    from runfold.core.tags import Tags
+    from runfold._core.checksum import masked_crc32c
+    from runfold._core.decoder import Decoder, decode
+    from runfold._core.event import Form, NoteCode
+    from runfold._core.record import StopReason
+    from runfold._core.tag_table import Tags
 
 LIMIT = 1 << 20
 HEADER_SIZE, FRAME_SIZE = 12, 16
@@ -20,7 +21,7 @@ def read(data: bytes, cuts: list[int]) -> tuple[object, ...]:
     for cut in [*cuts, len(data)]:
         stretch = data[decoder.offset : cut]
         decode([decoder], stretch, np.array([0]), np.array([len(stretch)]))
-    if decoder.state == State.IS_TOO_LONG:
+    if decoder.stop == StopReason.IS_TOO_LONG:
         assert decoder.needed > LIMIT
     scalars, items, notes, restarts = decoder.take()
     check(decoder, items, notes)
@@ -31,7 +32,7 @@ def read(data: bytes, cuts: list[int]) -> tuple[object, ...]:
         restarts,
         decoder.tags.names(),
         [decoder.tags.metadata(number) for number in range(len(decoder.tags))],
-        (decoder.offset, decoder.state, decoder.needed, decoder.events),
+        (decoder.offset, decoder.stop, decoder.needed, decoder.events),
     )
 
 

@@ -4,32 +4,24 @@ A kind may refuse a value with ValueError, never with anything else.
 """
 
 from collections.abc import Callable
+from functools import partial
 
 from engine import instrumented, run
 
 with instrumented():
     import numpy as np
 
-    from runfold.core.decoder import Decoder, State, decode
-    from runfold.core.encoder import frame
-    from runfold.core.event import Form
-    from runfold.core.tags import Tags
-    from runfold.events.kinds import (
-        audio,
-        boxes,
-        graph,
-        histogram,
-        hparams,
-        image,
-        layout,
-        mesh,
-        pr_curve,
-        run_metadata,
-        tensor,
-        text,
-    )
-    from runfold.events.kinds.value import plugin_content, plugin_of
-    from runfold.events.wire import NeedMore
+    from runfold._core.decoder import Decoder, decode
+    from runfold._core.encoder import frame
+    from runfold._core.event import Form
+    from runfold._core.record import StopReason
+    from runfold._core.tag_table import Tags
+    from runfold._events.kinds import KINDS, SCALAR, Kind, graph, histogram, mesh
+    from runfold._events.kinds.stored_value import plugin_content, plugin_of
+    from runfold._events.wire import NeedMore
+
+    STORED_KINDS = [one for one in KINDS.values() if one.is_in_event_files and one.name != SCALAR]
+    MODULES = {one.name: one.module for one in STORED_KINDS}
 
 
 def locate(find: Callable[[bytes, int], object], data: bytes) -> None:
@@ -45,26 +37,24 @@ def locate(find: Callable[[bytes, int], object], data: bytes) -> None:
     assert found == find(data, len(data))
 
 
+def value_decoder(kind: Kind) -> Callable[[bytes], object]:
+    """What a kind does with the bytes of a summary value."""
+    module = MODULES[kind.name]
+    if hasattr(module, "locate"):
+        return partial(locate, module.locate)
+    return module.decode_value if kind.is_in_events else module.decode
+
+
 VALUE_KINDS = (
-    histogram.decode,
-    boxes.decode,
-    hparams.decode,
-    layout.decode,
-    mesh.decode,
-    pr_curve.decode,
-    run_metadata.decode_value,
-    tensor.decode,
-    text.decode,
-    graph.decode_value,
+    *map(value_decoder, STORED_KINDS),
     lambda data: graph.decode_value(data, "graph_keras_model"),
-    lambda data: locate(image.locate, data),
-    lambda data: locate(audio.locate, data),
 )
 EVENT_KINDS = {
-    Form.GRAPH: graph.decode,
-    Form.META_GRAPH: graph.decode_meta,
-    Form.RUN_METADATA: run_metadata.decode,
-}
+    form: MODULES[kind.name].decode
+    for kind in STORED_KINDS
+    for form in kind.forms
+    if kind.is_in_events
+} | {Form.META_GRAPH: graph.decode_meta}
 
 
 def decode_kinds(form: int, data: bytes, metadata: bytes) -> None:
@@ -90,7 +80,7 @@ def test_one_input(data: bytes) -> None:
     file = b"".join(frame(data[1 + i * size : 1 + (i + 1) * size]) for i in range(count))
     decoder = Decoder(Tags())
     decode([decoder], file, np.array([0]), np.array([len(file)]))
-    assert (decoder.state, decoder.offset) == (State.AT_END, len(file))
+    assert (decoder.stop, decoder.offset) == (StopReason.AT_END, len(file))
     items = decoder.take()[1]
     for number in range(len(decoder.tags)):
         plugin_of(decoder.tags.metadata(number) or b"")

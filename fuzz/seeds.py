@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from runfold.core.encoder import EventBuffer
-from runfold.events import values
+from runfold._core.encoder import EventBuffer
+from runfold._events import value_encoding
 
 PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(17)
 WAVE = b"RIFF\x24\0\0\0WAVEfmt \x10\0\0\0\1\0\1\0\x40\x1f\0\0\x80\x3e\0\0\2\0\x10\0data\0\0\0\0"
@@ -21,33 +21,39 @@ KERAS = '{"class_name": "Sequential", "config": {"layers": []}}'
 
 def value_messages() -> Iterator[bytes]:
     """A Summary.Value of every kind, old form and new."""
-    yield values.histogram("h", 0, 1, 2, 3, 4, [1, 2], [1, 1])
-    yield values.histogram_tensor("h", [[0.0, 1.0, 2.0], [1.0, 2.0, 3.0]])
-    yield values.image("i", 1, 1, 3, PNG)
-    yield values.image_tensor("i", 1, 1, [PNG, PNG])
-    yield values.audio("s", 8000, 1, 0, WAVE)
-    yield values.audio_tensor("s", [WAVE], ["label"])
-    yield values.text("t", ["one", "two"])
-    yield values.text("t", "# one")
-    yield values.tensor("x_VERTEX", np.zeros((1, 2, 3), np.float32), "mesh", b"\x12\x01x\x18\x01")
-    yield values.tensor("p", np.zeros((6, 3), np.float32), "pr_curves", b"\x10\x03")
-    yield values.metadata_only("_hparams_/experiment", "hparams", b"\x12\x00")
-    yield values.metadata_only("_hparams_/session_start_info", "hparams", b"\x1a\x02\x1a\x00")
-    yield values.tensor("custom_scalars__config__", np.array(LAYOUT, object), "custom_scalars")
-    yield values.tensor("b", np.array([BOXES, PNG], object), "runfold_boxes")
-    yield values.tensor("keras", np.array(KERAS, object), "graph_keras_model")
-    yield values.tensor("g", np.array(b"\x0a\x04\x0a\x02op", object), "graphs")
-    yield values.tensor("m", np.array(b"\x0a\x00", object), "graph_run_metadata")
+    yield value_encoding.histogram("h", 0, 1, 2, 3, 4, [1, 2], [1, 1])
+    yield value_encoding.histogram_tensor("h", [[0.0, 1.0, 2.0], [1.0, 2.0, 3.0]])
+    yield value_encoding.image("i", 1, 1, 3, PNG)
+    yield value_encoding.image_tensor("i", 1, 1, [PNG, PNG])
+    yield value_encoding.audio("s", 8000, 1, 0, WAVE)
+    yield value_encoding.audio_tensor("s", [WAVE], ["label"])
+    yield value_encoding.text("t", ["one", "two"])
+    yield value_encoding.text("t", "# one")
+    yield value_encoding.tensor(
+        "x_VERTEX", np.zeros((1, 2, 3), np.float32), "mesh", b"\x12\x01x\x18\x01"
+    )
+    yield value_encoding.tensor("p", np.zeros((6, 3), np.float32), "pr_curves", b"\x10\x03")
+    yield value_encoding.metadata_only("_hparams_/experiment", "hparams", b"\x12\x00")
+    yield value_encoding.metadata_only(
+        "_hparams_/session_start_info", "hparams", b"\x1a\x02\x1a\x00"
+    )
+    yield value_encoding.tensor(
+        "custom_scalars__config__", np.array(LAYOUT, object), "custom_scalars"
+    )
+    yield value_encoding.tensor("b", np.array([BOXES, PNG], object), "runfold_boxes")
+    yield value_encoding.tensor("keras", np.array(KERAS, object), "graph_keras_model")
+    yield value_encoding.tensor("g", np.array(b"\x0a\x04\x0a\x02op", object), "graphs")
+    yield value_encoding.tensor("m", np.array(b"\x0a\x00", object), "graph_run_metadata")
 
 
 def tensor_messages() -> Iterator[bytes]:
     """A TensorProto of every dtype that the encoder writes, and a HistogramProto."""
-    for dtype in values.DTYPES:
+    for dtype in value_encoding.DTYPES:
         if dtype != "bfloat16":
             for shape in ((), (2, 2)):
-                yield values.tensor("", np.ones(shape, dtype))[2:]
-    yield values.text("", ["one", "two"])[2:]
-    yield values.histogram("", 0, 1, 2, 3, 4, [1, 2], [1, 1])[2:]
+                yield value_encoding.tensor("", np.ones(shape, dtype))[2:]
+    yield value_encoding.text("", ["one", "two"])[2:]
+    yield value_encoding.histogram("", 0, 1, 2, 3, 4, [1, 2], [1, 1])[2:]
 
 
 def payloads() -> Iterator[bytes]:

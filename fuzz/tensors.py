@@ -5,8 +5,8 @@ from engine import instrumented, run
 with instrumented():
     import numpy as np
 
-    from runfold.core.histogram import decode_histograms, is_valid_histogram
-    from runfold.core.tensor import MalformedTensor, decode_number, decode_tensor, fits_shape
+    from runfold._core.histogram_proto import decode_histograms, is_valid_histogram
+    from runfold._core.tensor_proto import MalformedTensor, decode_number, decode_tensor, fits_shape
 
 
 def check_tensor(data: bytes) -> None:

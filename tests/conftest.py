@@ -6,7 +6,7 @@ import pytest
 from hypothesis import settings
 
 # Named here, their fixtures are known to all tests, and their checks say what they compared.
-pytest_plugins = ["eventfiles", "pages", "stores"]
+pytest_plugins = ["helpers.eventfiles", "helpers.pages", "helpers.stores"]
 
 # They need other packages, and have their own pytest.ini: `make test-frameworks`.
 collect_ignore = ["frameworks"]

@@ -5,6 +5,7 @@ import pickle
 import pytest
 
 from runfold import errors
+from runfold._events.problems import MESSAGES, Code, Problem
 from runfold.errors import (
     AmbiguousTag,
     BadExpression,
@@ -23,7 +24,6 @@ from runfold.errors import (
     UnknownTag,
     WriterClosed,
 )
-from runfold.events.problems import MESSAGES, Code, Problem
 
 PROBLEM = Problem.of(
     "bad-payload-checksum", "/logs/seed-1/events.out.tfevents.17", offset=4096, run="seed-1"

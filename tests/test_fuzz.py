@@ -5,8 +5,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from helpers.checkout import ROOT
 
-FUZZ = Path(__file__).parent.parent / "fuzz"
+FUZZ = ROOT / "fuzz"
 SEED = "import sys, pathlib, seeds; seeds.write_seeds('%s', pathlib.Path(sys.argv[1]))"
 
 

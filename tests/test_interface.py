@@ -1,5 +1,6 @@
 """What is promised at first sight: one script that opens, asks, folds and logs."""
 
+import pkgutil
 from pathlib import Path
 
 import pytest
@@ -44,3 +45,26 @@ def test_groups_are_folded_drawn_and_written(runs: rf.Runs) -> None:
     reduced.to_csv("reduced.csv")
     assert sorted(path.name for path in Path("reduced").iterdir()) == ["band", "mean", "std"]
     assert Path("reduced.csv").read_text().startswith("lr,tag,step")
+
+
+def test_every_public_name_is_there_and_has_a_docstring() -> None:
+    assert [name for name in rf.__all__ if not getattr(rf, name).__doc__] == []
+    assert set(rf.__all__) <= set(dir(rf))
+
+
+def test_every_other_module_is_private_by_name() -> None:
+    names = {module.name for module in pkgutil.iter_modules(rf.__path__)}
+    assert {name for name in names if not name.startswith("_")} == {"compat", "errors"}
+
+
+def test_a_call_of_the_library_has_the_name_of_its_command(tmp_path: Path) -> None:
+    with rf.track(tmp_path / "runs" / "seed-1", system=False) as run:
+        run.log({"loss": 1.0, "debug/x": 2.0}, step=1)
+    report = rf.edit(tmp_path / "runs", tmp_path / "clean", delete_tags="debug/*")
+    assert len(report.changed) == 1
+    assert [*rf.open(tmp_path / "clean").scalars()["tag"].unique()] == ["loss"]
+    assert rf.repair(tmp_path / "clean", dry_run=True).changed == []
+    assert rf.upload(tmp_path / "clean", tmp_path / "copy") == 2  # the log and its heartbeat
+    assert [one.name for one in rf.experiments(tmp_path / "clean")] == ["seed-1"]
+    with pytest.raises(rf.errors.CannotStop):
+        rf.stop(tmp_path / "clean" / "seed-1")

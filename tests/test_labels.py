@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runfold.labels import label_names
-from runfold.text import cell_width
+from runfold._humanize import cell_width
+from runfold._labels import label_names
 
 
 def labels(names, width, **options):

@@ -11,11 +11,11 @@ import types
 from typing import ClassVar
 
 import pytest
-from logs import scalars, values, write
+from helpers.logs import scalars, values, write
 
 import runfold as rf
-from runfold.events.values import text
-from runfold.logdir import progress
+from runfold import _progress as progress
+from runfold._events.value_encoding import text
 
 
 def test_repr_shows_a_line_for_each_run(tmp_path):
@@ -145,8 +145,8 @@ def in_terminal(code: str, *arguments: str) -> str:
 def test_bar_appears_in_a_terminal_once_a_load_is_long(tmp_path, delay, is_shown):
     write(tmp_path, scalars("loss", (0, 1.0)))
     code = (
-        "import sys, runfold as rf; from runfold.logdir import progress\n"
-        "progress._DELAY = float(sys.argv[2]); rf.open(sys.argv[1]).scalars()"
+        "import sys, runfold as rf; from runfold import _progress\n"
+        "_progress._DELAY = float(sys.argv[2]); rf.open(sys.argv[1]).scalars()"
     )
     assert ("Reading" in in_terminal(code, str(tmp_path), str(delay))) is is_shown
 
@@ -171,7 +171,7 @@ def test_notebook_gets_the_notebook_bar(tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "ipykernel", types.ModuleType("ipykernel"))
     monkeypatch.setattr(progress, "find_spec", lambda name: name == "ipywidgets")
     notebook = types.ModuleType("tqdm.notebook")
-    notebook.tqdm = NotebookBar
+    notebook.tqdm = NotebookBar  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "tqdm.notebook", notebook)
     monkeypatch.setattr(NotebookBar, "made", [])
     size = write(tmp_path, scalars("loss", (0, 1.0))).stat().st_size

@@ -10,10 +10,10 @@ import sys
 import pytest
 
 import runfold
-import runfold.core
+import runfold._core
 
 HEAVY = {"PIL", "matplotlib", "pandas", "rich", "tensorboard", "torch", "tqdm", "typer"}
-KERNELS = [module.name for module in pkgutil.iter_modules(runfold.core.__path__)]
+KERNELS = [module.name for module in pkgutil.iter_modules(runfold._core.__path__)]
 
 
 def test_installed_version_is_the_one_in_the_source() -> None:
@@ -38,11 +38,11 @@ def test_import_leaves_heavy_packages_for_later() -> None:
 
 @pytest.mark.parametrize("name", KERNELS)
 def test_every_kernel_is_compiled(name: str) -> None:
-    kernel = importlib.import_module(f"runfold.core.{name}")
+    kernel = importlib.import_module(f"runfold._core.{name}")
     assert not str(kernel.__file__).endswith(".py")
 
 
 def test_checksum_gives_the_published_check_value() -> None:
-    checksum = importlib.import_module("runfold.core.checksum")
+    checksum = importlib.import_module("runfold._core.checksum")
     assert checksum.crc32c(b"123456789") == 0xE3069283
     assert checksum.crc32c_by_table(b"123456789") == 0xE3069283

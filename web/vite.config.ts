@@ -5,7 +5,7 @@ import { defineConfig } from "vite";
 export default defineConfig({
   plugins: [react()],
   build: {
-    outDir: "../src/runfold/serve/page",
+    outDir: "../src/runfold/_serve/page",
     emptyOutDir: true,
     // The page's policy lets nothing be inlined.
     assetsInlineLimit: 0,

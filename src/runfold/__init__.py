@@ -6,37 +6,103 @@
     runs["seed-1"]["train/loss"].values
     runs.scalars(tags="train/*")
 
-The names below are imported when they are first used, so that `import runfold`
-costs next to nothing.
+What users import is below, in `runfold.errors` and in `runfold.compat`. Everything
+else is private and has a name that begins with an underscore. The names are imported
+when they are first used, so that `import runfold` costs next to nothing.
+
+Modules, from the left edge of the layers to the right:
+
+    _system       system calls that Windows lacks
+    _conventions  names of files, folders and tags
+    _humanize     names and quantities as people read them
+    _labels       short labels that stay distinct
+    _progress     progress bars
+    _files        small files that other users may have touched
+    _undo         unfinished output, removed when the work fails
+    _state        the folders of the user's own files
+    errors        everything that Runfold raises on purpose
+    _periodic     threads that do something small every few seconds
+    _atomic       output that appears only when it is whole
+    _streams      standard input and output
+    _signals      how a process ends on Ctrl-C and SIGTERM
+    _select       runs and tags chosen by name, glob or list
+    _core         bytes: framing, checksums, the protobuf wire
+    _events       one event file
+    _storage      logs in object stores and on other machines
+    _logdir       which files make up which run
+    _story        what a run records about itself
+    _log          SummaryWriter and the tracker
+    _edit         logs changed and repaired on disk
+    _pack         a logdir in one Parquet file
+    _tables       DataFrames, one row per run, SQL
+    _reduce       runs folded into curves
+    _compare      groups of runs compared
+    _export       results written to files
+    _plot         figures
+    _reduced      the result of a fold
+    _run          Run
+    _runs         Runs
+    _experiments  folders below a logdir, by short ids
+    _serve        the web server and TensorBoard instances
+    compat        the interfaces of other packages
+    _cli          the command line
 """
 
 from typing import TYPE_CHECKING
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
-__all__ = ["Run", "Runs", "Series", "SummaryWriter", "errors", "open", "read_table", "track"]
+__all__ = [
+    "Run",
+    "Runs",
+    "Series",
+    "SummaryWriter",
+    "edit",
+    "errors",
+    "experiments",
+    "fetch_file",
+    "open",
+    "read_table",
+    "repair",
+    "stop",
+    "track",
+    "upload",
+]
 
 if TYPE_CHECKING:
     from runfold import errors
-    from runfold.log.summary import SummaryWriter
-    from runfold.log.track import Tracker
-    from runfold.logdir.series import Series
-    from runfold.run import Run
-    from runfold.runs import Runs
-    from runfold.runs import open_runs as open
-    from runfold.tables.arrow import read_table
+    from runfold._edit.apply_edit import edit
+    from runfold._edit.repairs import repair
+    from runfold._experiments.experiment import open_experiments as experiments
+    from runfold._log.summary.summary_writer import SummaryWriter
+    from runfold._log.track.tracker import Tracker
+    from runfold._logdir.series import Series
+    from runfold._run import Run
+    from runfold._runs import Runs
+    from runfold._runs import open_runs as open
+    from runfold._storage.local_paths import fetch_file
+    from runfold._storage.uploader import upload_folder as upload
+    from runfold._story.stopping import stop_run as stop
+    from runfold._tables.arrow.arrow_reader import read_table
 
     track = Tracker
 
 _HOMES = {
-    "Run": ("runfold.run", "Run"),
-    "Runs": ("runfold.runs", "Runs"),
-    "Series": ("runfold.logdir.series", "Series"),
-    "SummaryWriter": ("runfold.log.summary", "SummaryWriter"),
+    "Run": ("runfold._run", "Run"),
+    "Runs": ("runfold._runs", "Runs"),
+    # The module that lets a series draw itself.
+    "Series": ("runfold._run", "Series"),
+    "SummaryWriter": ("runfold._log.summary.summary_writer", "SummaryWriter"),
+    "edit": ("runfold._edit.apply_edit", "edit"),
     "errors": ("runfold.errors", None),
-    "open": ("runfold.runs", "open_runs"),
-    "read_table": ("runfold.tables.arrow", "read_table"),
-    "track": ("runfold.log.track", "Tracker"),
+    "experiments": ("runfold._experiments.experiment", "open_experiments"),
+    "fetch_file": ("runfold._storage.local_paths", "fetch_file"),
+    "open": ("runfold._runs", "open_runs"),
+    "read_table": ("runfold._tables.arrow.arrow_reader", "read_table"),
+    "repair": ("runfold._edit.repairs", "repair"),
+    "stop": ("runfold._story.stopping", "stop_run"),
+    "track": ("runfold._log.track.tracker", "Tracker"),
+    "upload": ("runfold._storage.uploader", "upload_folder"),
 }
 
 

@@ -2,6 +2,6 @@
 
 import sys
 
-from runfold.cli import main
+from runfold._cli import main
 
 sys.exit(main())

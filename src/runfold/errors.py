@@ -30,7 +30,7 @@
 
 from typing import Protocol
 
-from runfold.text import escape
+from runfold._humanize import escape
 
 __all__ = [
     "AmbiguousTag",
@@ -61,7 +61,7 @@ __all__ = [
 
 
 class Noted(Protocol):
-    """What `BadLog` carries: a `runfold.events.problems.Problem`."""
+    """What `BadLog` carries: a `runfold._events.problems.Problem`."""
 
     @property
     def code(self) -> str: ...

@@ -11,7 +11,7 @@ from test_sync_wandb import POINTS, run_wandb
 
 # The fixture of a real SFTP server.
 sys.path.append(str(Path(__file__).parent.parent))
-pytest_plugins = ["sftp"]
+pytest_plugins = ["helpers.sftp"]
 
 # How a program ends, after it has logged the last ten points.
 ENDS = {

@@ -9,7 +9,9 @@ import { getJson, loadTable } from "./data/api";
 import { type Live, useLive } from "./data/live";
 import { useLoaded } from "./data/loading";
 import { report } from "./data/report";
-import type { RunTable, Status } from "./data/types";
+import type { RunTable } from "./data/types";
+import type { StatusResponse } from "./generated/endpoints";
+import { TABLE_STATISTICS } from "./generated/vocabulary";
 import { ChoiceContext, useChoose } from "./state/choice";
 import { chooseTheme, THEMES, type Theme, useTheme } from "./state/theme";
 import { knowRuns, TABS, type Tab, useView } from "./state/view";
@@ -45,11 +47,9 @@ export function App() {
   const live = useLive();
   // Not before the changes are followed, so that none is missed in between.
   const key = live.generation ? "all" : null;
-  const status = useLoaded(key, live.generation, (signal) =>
-    getJson<Status>("/api/status", {}, signal),
-  );
+  const status = useLoaded(key, live.generation, (signal) => getJson("/api/status", {}, signal));
   const table = useLoaded(key, live.generation, async (signal) => {
-    const found = await loadTable(["last", "min", "max"], signal);
+    const found = await loadTable(TABLE_STATISTICS, signal);
     knowRuns(found.runs);
     return found;
   });
@@ -68,7 +68,7 @@ export function App() {
 }
 
 interface PageProps {
-  status: Status;
+  status: StatusResponse;
   table: RunTable;
   generation: number;
   connection: Live["state"];

@@ -1,18 +1,17 @@
 /** How all charts are drawn: which tags, folded or not, along which axis, how smooth. */
 
 import type { Axis } from "../data/types";
+import {
+  AXIS_NAMES,
+  type AxisName,
+  BANDS,
+  BANDS_AROUND,
+  type Band,
+  CENTRES,
+  type Centre,
+} from "../generated/vocabulary";
 import { useHand } from "../state/hand";
 import type { ChangeView, View } from "../state/view";
-
-const CENTRES: Record<View["centre"], string> = { mean: "mean", median: "median", iqm: "IQM" };
-const BANDS: Record<View["band"], string> = {
-  std: "± std",
-  sem: "± std error",
-  minmax: "min – max",
-  "q05-q95": "5 – 95 %",
-  "q25-q75": "25 – 75 %",
-  ci95: "95 % bootstrap",
-};
 
 interface ControlsProps {
   view: View;
@@ -65,9 +64,10 @@ export function ChartControls({ view, change, tags, count, isMarked }: ControlsP
 }
 
 function FoldControls({ view, change }: Pick<ControlsProps, "view" | "change">) {
-  // The standard error is that of the mean.
-  const { sem: _, ...others } = BANDS;
-  const bands: Partial<typeof BANDS> = view.centre === "mean" ? BANDS : others;
+  const drawn = (centre: Centre): readonly Band[] => BANDS_AROUND[centre];
+  const bands: Partial<Record<Band, string>> = Object.fromEntries(
+    drawn(view.centre).map((band) => [band, BANDS[band]]),
+  );
   return (
     <>
       <fieldset>
@@ -98,9 +98,7 @@ function FoldControls({ view, change }: Pick<ControlsProps, "view" | "change">) 
             value={view.centre}
             choices={CENTRES}
             onChange={(centre) =>
-              change(
-                centre !== "mean" && view.band === "sem" ? { centre, band: "ci95" } : { centre },
-              )
+              change(drawn(centre).includes(view.band) ? { centre } : { centre, band: "ci95" })
             }
           />
           <Choice
@@ -137,8 +135,7 @@ function Choice<Name extends string>({ label, value, choices, onChange }: Choice
   );
 }
 
-const AXES = ["step", "wall_time", "relative"] as const;
-const AXIS_NAMES = { step: "step", wall_time: "wall time", relative: "relative time" };
+const AXES = Object.keys(AXIS_NAMES) as AxisName[];
 
 function AxisControl({
   x,

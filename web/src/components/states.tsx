@@ -24,6 +24,16 @@ export function Failed({ error, className = "state" }: { error: Error; className
   );
 }
 
+/** That there are more runs than are drawn. */
+export function TooManyRuns({ most, count }: { most: number; count: number }) {
+  if (count <= most) return null;
+  return (
+    <p className="hint">
+      {most} of {count} runs are drawn; switch some off to see others.
+    </p>
+  );
+}
+
 /** Where a view cannot be drawn, the rest of the page stays, and tells why. */
 export class Caught extends Component<{ children: ReactNode }, { error: Error | null }> {
   override state = { error: null as Error | null };

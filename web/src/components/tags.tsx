@@ -3,7 +3,8 @@
 import { type ReactNode, useMemo } from "react";
 import { getJson } from "../data/api";
 import { type Loaded, useLoaded } from "../data/loading";
-import type { Step, Tags } from "../data/types";
+import { isStory } from "../data/tags";
+import type { Step } from "../data/types";
 import { formatStep } from "../format/number";
 import { useChoice } from "../state/choice";
 import { useView } from "../state/view";
@@ -18,9 +19,9 @@ import { Empty, Failed, Waiting } from "./states";
 export function useTag(kind: string, what: string) {
   const [view, change] = useView();
   const { generation } = useChoice();
-  const found = useLoaded("tags", generation, (signal) => getJson<Tags>("/api/tags", {}, signal));
+  const found = useLoaded("tags", generation, (signal) => getJson("/api/tags", {}, signal));
   const tags = useMemo(() => {
-    const isOwn = (tag: string) => Number(tag.startsWith("runfold/"));
+    const isOwn = (tag: string) => Number(isStory(tag));
     const all = (found.value?.kinds[kind] ?? []).map((one) => one.tag);
     return all.toSorted((one, other) => isOwn(one) - isOwn(other));
   }, [found.value, kind]);

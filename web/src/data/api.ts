@@ -1,9 +1,21 @@
 /** Requests to the server; every answer is typed here and nowhere else. */
 
 import { type Table, tableFromIPC } from "apache-arrow";
-import { type Place, readStep } from "./media";
+import type {
+  BlobRequest,
+  CurvesRequest,
+  FoldRequest,
+  GetRequests,
+  GetResponses,
+  PostRequests,
+  PostResponses,
+  PutRequests,
+  PutResponses,
+} from "../generated/endpoints";
+import type { Statistic } from "../generated/vocabulary";
+import { readStep } from "./media";
 import { answer, blobOf, report } from "./report";
-import type { Axis, Cell, Column, Curve, CurveInfo, Fold, FoldInfo, RunTable, Step } from "./types";
+import type { Cell, Column, Curve, CurveInfo, Fold, FoldInfo, RunTable, Step } from "./types";
 
 /** What the server refused, and where in what was asked. */
 export class Refused extends Error {
@@ -15,8 +27,6 @@ export class Refused extends Error {
     super(message);
   }
 }
-
-type Query = Record<string, string | Step | readonly string[]>;
 
 async function request(path: string, init: RequestInit): Promise<Response> {
   let response: Response;
@@ -44,25 +54,29 @@ async function request(path: string, init: RequestInit): Promise<Response> {
   throw new Refused(message, response.status, at);
 }
 
-function withQuery(path: string, query: Query): string {
+function withQuery<Path extends keyof GetRequests>(path: Path, query: GetRequests[Path]): string {
   const parameters = new URLSearchParams();
-  for (const [name, value] of Object.entries(query)) {
-    if (typeof value === "object") for (const one of value) parameters.append(name, one);
-    else parameters.append(name, String(value));
+  for (const [name, value] of Object.entries(query) as [string, unknown][]) {
+    if (Array.isArray(value)) for (const one of value) parameters.append(name, String(one));
+    else if (value !== null) parameters.append(name, String(value));
   }
   const text = parameters.toString();
   return text ? `${path}?${text}` : path;
 }
 
-export function get(path: string, query: Query = {}, signal?: AbortSignal): Promise<Response> {
+export function get<Path extends keyof GetRequests>(
+  path: Path,
+  query: GetRequests[Path],
+  signal?: AbortSignal,
+): Promise<Response> {
   return request(withQuery(path, query), signal ? { signal } : {});
 }
 
-export function send(
+function sendBody(
+  method: "POST" | "PUT",
   path: string,
   body: unknown,
   signal?: AbortSignal,
-  method = "POST",
 ): Promise<Response> {
   return request(path, {
     method,
@@ -72,8 +86,35 @@ export function send(
   });
 }
 
-export async function getJson<T>(path: string, query: Query = {}, signal?: AbortSignal) {
-  return (await (await get(path, query, signal)).json()) as T;
+export function send<Path extends keyof PostRequests>(
+  path: Path,
+  body: PostRequests[Path],
+  signal?: AbortSignal,
+): Promise<Response> {
+  return sendBody("POST", path, body, signal);
+}
+
+export async function getJson<Path extends keyof GetResponses & keyof GetRequests>(
+  path: Path,
+  query: GetRequests[Path],
+  signal?: AbortSignal,
+): Promise<GetResponses[Path]> {
+  return (await get(path, query, signal)).json();
+}
+
+export async function sendJson<Path extends keyof PostResponses & keyof PostRequests>(
+  path: Path,
+  body: PostRequests[Path],
+  signal?: AbortSignal,
+): Promise<PostResponses[Path]> {
+  return (await send(path, body, signal)).json();
+}
+
+export async function putJson<Path extends keyof PutResponses & keyof PutRequests>(
+  path: Path,
+  body: PutRequests[Path],
+): Promise<PutResponses[Path]> {
+  return (await sendBody("PUT", path, body)).json();
 }
 
 /** What is logged under a tag, and how much more of it there is than the server lists. */
@@ -82,21 +123,15 @@ export interface Entries<T> {
   leftOut: number;
 }
 
-/** The entries of a tag, as the server lists them under a name. */
-export async function getEntries<T extends Place>(
-  path: string,
-  name: string,
-  tag: string,
-  signal: AbortSignal,
-): Promise<Entries<T>> {
-  const answer = await getJson<{ leftOut: number; [name: string]: unknown }>(path, { tag }, signal);
-  const listed = answer[name] as T[];
-  const entries = listed.map((entry) => ({ ...entry, step: readStep(entry.step) }));
-  return { entries, leftOut: answer.leftOut };
-}
+/** An entry whose step is a number or a bigint, whichever holds it. */
+export type WithStep<T> = Omit<T, "step"> & { step: Step };
 
-export async function sendJson<T>(path: string, body: unknown, signal?: AbortSignal) {
-  return (await (await send(path, body, signal)).json()) as T;
+/** The entries of an answer, each with its step as it is. */
+export function readEntries<T extends { step: number | string }>(
+  listed: T[],
+  leftOut: number,
+): Entries<WithStep<T>> {
+  return { entries: listed.map((entry) => ({ ...entry, step: readStep(entry.step) })), leftOut };
 }
 
 export async function readArrow(response: Response): Promise<Table> {
@@ -154,7 +189,10 @@ export function readColumns(table: Table): Column[] {
   });
 }
 
-export async function loadTable(stats: readonly string[], signal: AbortSignal): Promise<RunTable> {
+export async function loadTable(
+  stats: readonly Statistic[],
+  signal: AbortSignal,
+): Promise<RunTable> {
   const table = await readArrow(await get("/api/table", { stat: stats }, signal));
   const columns = readColumns(table);
   const runs = columns.find((column) => column.key === "run")?.cells.map(String) ?? [];
@@ -178,18 +216,7 @@ function* split<Info>(table: Table): Generator<[Info, number, number]> {
   }
 }
 
-export interface CurveRequest {
-  tags: readonly string[];
-  runs: readonly string[] | null;
-  x: Axis;
-  width: number | null;
-  range: readonly [number, number] | null;
-  /** Whether x is logarithmic, and the weight of the smoothing, over all points and then thinned. */
-  log: boolean;
-  smooth: number;
-}
-
-export async function loadCurves(asked: CurveRequest, signal: AbortSignal): Promise<Curve[]> {
+export async function loadCurves(asked: CurvesRequest, signal: AbortSignal): Promise<Curve[]> {
   // A report has the curves of all its runs together.
   const body = report ? { ...asked, runs: null } : asked;
   const wanted = report && asked.runs ? new Set(asked.runs) : null;
@@ -204,13 +231,6 @@ export async function loadCurves(asked: CurveRequest, signal: AbortSignal): Prom
   return wanted ? curves.filter((curve) => wanted.has(curve.run)) : curves;
 }
 
-export interface FoldRequest extends CurveRequest {
-  by: string | readonly string[] | null;
-  centre: "mean" | "median" | "iqm";
-  band: "std" | "sem" | "minmax" | "q05-q95" | "q25-q75" | "ci95";
-  align: string;
-}
-
 export async function loadFold(asked: FoldRequest, signal: AbortSignal): Promise<Fold[]> {
   const table = await readArrow(await send("/api/fold", asked, signal));
   const columns = ["x", "centre", "low", "high", "count"].map((name) => numbers(table, name));
@@ -222,7 +242,7 @@ export async function loadFold(asked: FoldRequest, signal: AbortSignal): Promise
 
 /** Where the bytes of a picture or clip are. */
 export function blobAddress(
-  kind: "image" | "audio" | "boxes",
+  kind: BlobRequest["kind"],
   place: { run: string; blob: string; index: number },
   tag: string,
 ): string {

@@ -2,39 +2,14 @@
 
 import { useSyncExternalStore } from "react";
 import { formatDuration } from "../format/number";
+import type { TensorBoard } from "../generated/endpoints";
 import type { View } from "../state/address";
 import { getJson, sendJson } from "./api";
 
-export type BoardState = "STARTING" | "WAITING" | "RUNNING" | "TERMINATING" | "TERMINATED";
+export type Board = TensorBoard;
 
 /** Which runs one shows; without names and experiments all of them, also those to come. */
-export interface Sources {
-  runs: string[] | null;
-  experiments: string[];
-  /** A condition as `runs.where` takes it. */
-  where: string;
-}
-
-export interface Board extends Sources {
-  id: string;
-  name: string;
-  state: BoardState;
-  /** Where its page is. */
-  path: string;
-  description: string;
-  /** The names of its logs, and whether these are the ones that this page shows. */
-  logdirs: string[];
-  isHere: boolean;
-  created: number;
-  started: number | null;
-  ended: number | null;
-  /** Seconds since somebody looked at it, where that is known. */
-  idle: number | null;
-  /** Negative for the signal that ended it. */
-  exitStatus: number | null;
-  restarts: number;
-  message: string;
-}
+export type Sources = Pick<Board, "runs" | "experiments" | "where">;
 
 export interface Boards {
   /** The newest first. */
@@ -154,7 +129,7 @@ async function load(): Promise<void> {
     isOld = false;
     const before = changes;
     try {
-      const { tensorboards } = await getJson<{ tensorboards: Board[] }>("/api/tensorboards");
+      const { tensorboards } = await getJson("/api/tensorboards", {});
       if (changes !== before) continue;
       show({ all: tensorboards.sort(byAge), isLoaded: true, error: null });
     } catch (error) {
@@ -166,13 +141,13 @@ async function load(): Promise<void> {
 
 /** One that shows these: one that is up already, or else a new one. */
 export async function startBoard({ runs, experiments, where }: Sources): Promise<Board> {
-  const board = await sendJson<Board>("/api/tensorboards", { runs, experiments, where });
+  const board = await sendJson("/api/tensorboards", { runs, experiments, where });
   put(board);
   return board;
 }
 
 export async function killBoard(id: string): Promise<void> {
-  put(await sendJson<Board>("/api/tensorboards/kill", { id }));
+  put(await sendJson("/api/tensorboards/kill", { id }));
 }
 
 const MOST_LINES = 1000;
@@ -180,7 +155,7 @@ const MOST_LINES = 1000;
 /** The last lines of its log. */
 export async function loadLog(id: string, signal: AbortSignal): Promise<string[]> {
   const asked = { id, tail: MOST_LINES };
-  return (await getJson<{ lines: string[] }>("/api/tensorboards/log", asked, signal)).lines;
+  return (await getJson("/api/tensorboards/log", asked, signal)).lines;
 }
 
 export function useBoards(): Boards {

@@ -1,6 +1,7 @@
 /** Precision-recall curves, meshes and problems, as the server sends them. */
 
 import type { Vector } from "apache-arrow";
+import type { ProblemEntry, ProblemsResponse } from "../generated/endpoints";
 import { type Entries, get, getJson, numbers, readArrow, steps } from "./api";
 import { list } from "./histograms";
 import { type Place, readStep, sortSteps } from "./media";
@@ -19,19 +20,6 @@ export interface Mesh extends Place {
   colours: Float32Array;
   /** How many there are at that step; the first one is here. */
   batch: number;
-}
-
-export interface Problem {
-  run: string;
-  file: string;
-  offset: number | null;
-  code: string;
-  message: string;
-}
-
-export interface Problems {
-  problems: Problem[];
-  leftOut: number;
 }
 
 export interface Meshes {
@@ -88,8 +76,8 @@ function flat(vector: Vector | null | undefined, row: number): ArrayLike<number>
   return (value?.toArray() as ArrayLike<number> | undefined) ?? [];
 }
 
-export function loadProblems(signal: AbortSignal): Promise<Problems> {
-  return getJson<Problems>("/api/problems", {}, signal);
+export function loadProblems(signal: AbortSignal): Promise<ProblemsResponse> {
+  return getJson("/api/problems", {}, signal);
 }
 
 /** The area below a curve by steps: the mean of the precision over the recall that is reached. */
@@ -108,7 +96,7 @@ export function averagePrecision(curve: Pick<PrCurve, "precision" | "recall">): 
 }
 
 /** How often each code occurs, the most frequent first. */
-export function countCodes(problems: readonly Problem[]): [string, number][] {
+export function countCodes(problems: readonly ProblemEntry[]): [string, number][] {
   const counts = new Map<string, number>();
   for (const { code } of problems) counts.set(code, (counts.get(code) ?? 0) + 1);
   return [...counts].sort((one, other) => other[1] - one[1]);

@@ -1,20 +1,14 @@
 /** The events that runs marked, and where each stands in a chart. */
 
 import { useMemo } from "react";
+import type { Mark } from "../generated/endpoints";
 import { getJson } from "./api";
 import { useLoaded } from "./loading";
 import type { Series } from "./series";
-import { SYSTEM } from "./tags";
+import { isSystem } from "./tags";
 import type { Axis } from "./types";
 
-export interface Mark {
-  run: string;
-  /** Beyond 2^53 its digits; no pixel of a chart is as fine. */
-  step: number | string;
-  wallTime: number;
-  relative: number;
-  text: string;
-}
+export type { Mark };
 
 /** A mark in a chart; what several runs marked alike is one, in no colour of theirs. */
 export interface Flag {
@@ -29,9 +23,7 @@ const SHARED = "#7a8290";
 
 /** The marks of all runs; the same array as long as they are the same. */
 export function useMarks(generation: number): Mark[] {
-  const { value } = useLoaded("marks", generation, (signal) =>
-    getJson<{ marks: Mark[] }>("/api/marks", {}, signal),
-  );
+  const { value } = useLoaded("marks", generation, (signal) => getJson("/api/marks", {}, signal));
   const text = useMemo(() => JSON.stringify(value?.marks ?? []), [value]);
   return useMemo(() => JSON.parse(text) as Mark[], [text]);
 }
@@ -46,7 +38,7 @@ export function placeMarks(
   if (typeof axis === "object" || !marks.length) return [];
   const place = axis === "wall_time" ? "wallTime" : axis;
   // The steps of the machine's load are none of the training.
-  const fitting = series.filter((one) => axis !== "step" || !one.tag.startsWith(`${SYSTEM}/`));
+  const fitting = series.filter((one) => axis !== "step" || !isSystem(one.tag));
   const owners = new Map(fitting.flatMap((one) => one.runs.map((run) => [run, one] as const)));
   const found = new Map<string, { x: number; colour: string; text: string; runs: string[] }>();
   for (const mark of marks) {

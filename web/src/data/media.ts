@@ -1,5 +1,12 @@
 /** Texts, pictures and clips of a tag, as the server lists them. */
 
+import type {
+  TextEntry as AnyText,
+  Clip as ClipEntry,
+  DrawnBoxes,
+  Mask,
+  Picture as PictureEntry,
+} from "../generated/endpoints";
 import type { Step } from "./types";
 
 export interface Place {
@@ -10,47 +17,11 @@ export interface Place {
 
 export type TextValue = string | TextValue[];
 
-export interface TextEntry extends Place {
-  text: TextValue;
-  /** How long it was, where only its beginning is here. */
-  length?: number;
-}
+export type TextEntry = Omit<AnyText, "step" | "text"> & Place & { text: TextValue };
 
-export interface Clip extends Place {
-  index: number;
-  sampleRate: number;
-  lengthFrames: number;
-  label: string;
-  blob: string;
-}
-
-export interface Mask {
-  size: [number, number];
-  counts: number[];
-}
-
-/** Boxes as `x1, y1, x2, y2` in pixels; all lists have one entry a box. */
-export interface Boxes {
-  width: number;
-  height: number;
-  boxes: [number, number, number, number][];
-  colors: string[];
-  labels?: string[];
-  scores?: (number | null)[];
-  masks?: Mask[];
-  /** The picture without them. */
-  blob: string;
-  isCut?: boolean;
-}
-
-export interface Picture extends Place {
-  index: number;
-  width: number;
-  height: number;
-  blob: string;
-  problem?: string;
-  boxes?: Boxes;
-}
+export type Boxes = DrawnBoxes;
+export type Clip = Omit<ClipEntry, "step"> & Place;
+export type Picture = Omit<PictureEntry, "step"> & Place;
 
 /** A step as JSON, Arrow or an address has it; equal ones are the same, whatever they came as. */
 export function readStep(sent: Step | string): Step {

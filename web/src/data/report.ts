@@ -1,5 +1,7 @@
 /** A report: the page with the answers inside, as `runfold report` writes it, and no server. */
 
+import { CHART_ONLY_FIELDS } from "../generated/vocabulary";
+
 /** Key, status, type, whether it is compressed, base64. */
 type Answer = [string, number, string, boolean, string];
 
@@ -16,10 +18,9 @@ export interface Report {
   find: (key: string) => Answer | undefined;
 }
 
-/** One answer of a chart serves every width and range of it. */
-const OF_CHARTS = new Set(["width", "range", "smooth"]);
+const OF_CHARTS = new Set<string>(CHART_ONLY_FIELDS);
 
-/** The name of an answer, the same as in `serve/recording.py`. */
+/** The name of an answer, the same as in `_serve/report/recorded_answers.py`. */
 export function keyOf(method: string, address: string, body?: string): string {
   const { pathname, searchParams } = new URL(address, "http://report");
   if (method === "GET") return JSON.stringify([method, pathname, [...searchParams]]);

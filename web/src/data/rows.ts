@@ -1,6 +1,7 @@
 /** The rows and columns of the table of runs, as one chose to see them. */
 
 import { writeCsv } from "../format/csv";
+import { isStory, isSystem } from "./tags";
 import type { Cell, Column, RunTable } from "./types";
 
 export type Line =
@@ -102,7 +103,7 @@ export function isShownByDefault(column: Column): boolean {
   const silent = column.kind === "fixed" ? (SILENT.get(column.key) ?? null) : null;
   if (column.cells.every((cell) => cell === null || cell === silent)) return false;
   if (column.kind === "statistic") {
-    const isOwn = column.name.startsWith("system/") || column.name.startsWith("runfold/");
+    const isOwn = isSystem(column.name) || isStory(column.name);
     return column.stat === "last" && !isOwn;
   }
   return column.kind !== "text";

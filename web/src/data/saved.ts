@@ -1,25 +1,11 @@
 /** Views and queries that were saved; the server keeps them, whatever port it has. */
 
 import { useEffect, useSyncExternalStore } from "react";
-import { getJson, Refused, send } from "./api";
+import type { ViewsResponse } from "../generated/endpoints";
+import { getJson, putJson, Refused } from "./api";
 
-export interface SavedView {
-  name: string;
-  /** The part of the address that says what is shown. */
-  view: string;
-}
-
-export interface SavedQuery {
-  name: string;
-  query: string;
-}
-
-export interface Kept {
-  views: SavedView[];
-  queries: SavedQuery[];
-  /** That of what was last seen, so that no window undoes what another one saved. */
-  revision: string | null;
-}
+/** The revision is that of what was last seen, so that no window undoes what another saved. */
+export type Kept = ViewsResponse;
 
 export type Edit = (kept: Kept) => Kept;
 
@@ -59,7 +45,7 @@ function subscribe(listener: () => void): () => void {
 }
 
 async function load(): Promise<Kept> {
-  const kept = await getJson<Kept>("/api/views");
+  const kept = await getJson("/api/views", {});
   show({ ...kept, isLoaded: true, error: null });
   return kept;
 }
@@ -68,8 +54,8 @@ async function load(): Promise<Kept> {
 async function store(edit: Edit): Promise<void> {
   const write = async (kept: Kept) => {
     const { views, queries, revision } = edit(kept);
-    const answer = await send("/api/views", { views, queries, revision }, undefined, "PUT");
-    show({ ...((await answer.json()) as Kept), isLoaded: true, error: null });
+    const answer = await putJson("/api/views", { views, queries, revision });
+    show({ ...answer, isLoaded: true, error: null });
   };
   try {
     await write(current.isLoaded ? current : await load());

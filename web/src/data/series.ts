@@ -1,6 +1,7 @@
 /** Single runs and folded groups as the same thing: a line with or without a band. */
 
-import { type CurveRequest, type FoldRequest, loadCurves, loadFold } from "./api";
+import type { CurvesRequest, FoldRequest } from "../generated/endpoints";
+import { loadCurves, loadFold } from "./api";
 import { Bundle } from "./bundle";
 import { report } from "./report";
 
@@ -28,10 +29,12 @@ export interface Series {
   note: string;
 }
 
+type Asked = Required<Omit<CurvesRequest, "tags">>;
+
 /** What is asked for each tag: the same for all charts. */
 export type Question =
-  | ({ isFolded: false } & Omit<CurveRequest, "tags">)
-  | ({ isFolded: true } & Omit<FoldRequest, "tags">);
+  | ({ isFolded: false } & Asked)
+  | ({ isFolded: true } & Asked & Pick<FoldRequest, "by" | "centre" | "band" | "align">);
 
 async function loadSeries(
   question: Question,

@@ -1,29 +1,19 @@
 /** A run that is asked to stop: how far that has come, and what one can do then. */
 
+import type { StopResponse } from "../generated/endpoints";
 import { getJson, sendJson } from "./api";
 
-export type Stage = "running" | "asked" | "seen" | "terminated" | "killed" | "ended";
-
-export interface Stop {
-  stage: Stage;
-  state: string;
-  who: string | null;
-  reason: string | null;
-  /** When it was asked, in seconds, by the clock of who asked. */
-  when: number | null;
-  /** Why its process cannot be killed from here: empty where it can, null where it has ended. */
-  whyNotKill: string | null;
-}
+export type Stop = StopResponse;
 
 /** So many seconds a run has for its end before one may kill it. */
 export const GRACE = 30;
 
 export function watchStop(run: string, signal: AbortSignal): Promise<Stop> {
-  return getJson<Stop>("/api/stop", { run }, signal);
+  return getJson("/api/stop", { run }, signal);
 }
 
 export function stopRun(run: string, reason: string, kill = false): Promise<Stop> {
-  return sendJson<Stop>("/api/stop", { run, reason, kill });
+  return sendJson("/api/stop", { run, reason, kill });
 }
 
 export function isUnderWay(stop: Stop): boolean {

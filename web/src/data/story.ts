@@ -1,83 +1,17 @@
 /** What a run says of itself, and in what two runs differ. */
 
 import { formatBytes, formatNumber, formatStep, plural } from "../format/number";
-import type { PluginValues } from "./types";
+import type { FinalRow, PluginValues } from "../generated/endpoints";
+import type { Json } from "../generated/vocabulary";
 
-export type Value = string | number | boolean | null | Value[] | { [name: string]: Value };
-
-export interface Problem {
-  run: string;
-  file: string;
-  offset: number | null;
-  code: string;
-  message: string;
-}
-
-export interface Story {
-  name: string;
-  status: {
-    state: string;
-    started: number | null;
-    ended: number | null;
-    exit: number | null;
-    traceback: string | null;
-    heartbeat: number | null;
-  };
-  config: Record<string, Value>;
-  code: {
-    commit: string;
-    branch: string | null;
-    remote: string | null;
-    is_dirty: boolean;
-    script: string;
-    masked: string[];
-    left_out: Record<string, string>;
-    notes: string[];
-  } | null;
-  diff: string;
-  files: Record<string, string>;
-  command: Value;
-  host: Record<string, Value>;
-  packages: Record<string, Value>;
-  environment: Record<string, Value>;
-  artifacts: { name: string; size: number; sha256: string }[];
-  marks: { step: number | string; wall_time: number; text: string }[];
-  problems: Problem[];
-  tags: Record<string, string[]>;
-  /** How many more tags of a kind there are; not in older reports. */
-  tagsLeftOut?: Record<string, number>;
-  /** Not in older reports. */
-  plugins?: (PluginValues & { tag: string })[];
-  hidden: number;
-  points: number;
-}
+export type Value = Json;
 
 export function spellPlugin({ plugin, kind, values, size }: PluginValues): string {
   const reading = kind === "unknown" ? "not decoded" : "listed as tensors";
   return `${plugin}: ${plural(values, "value")}, ${formatBytes(size)}, ${reading}`;
 }
 
-export interface Output {
-  text: string;
-  next: number;
-  total: number;
-}
-
-export interface DiffRow {
-  name: string;
-  a?: Value;
-  b?: Value;
-  isSame: boolean;
-}
-
-/** Step and value of the last point; NaN and infinity are words. */
-type Final = [number | string, number | string] | null;
-
-export interface Difference {
-  sections: { title: string; rows: DiffRow[] }[];
-  code: string;
-  finals: { tag: string; a: Final; b: Final; isSame: boolean }[];
-}
+type Final = FinalRow["a"];
 
 export function spellFinal(final: Final): string {
   return final ? `${formatNumber(Number(final[1]))} at step ${formatStep(final[0])}` : "";

@@ -1,5 +1,8 @@
 /** The tags that have a chart: which are shown, and under which heading. */
 
+import { METRIC, STORY_PREFIX, SYSTEM_PREFIX } from "../generated/vocabulary";
+import type { Column } from "./types";
+
 export interface Section {
   /** What stands before the first slash, "" for tags without one. */
   prefix: string;
@@ -18,8 +21,10 @@ export function makeFilter(wanted: string): (tag: string) => boolean {
   return (tag) => tag.toLowerCase().includes(text) || pattern?.test(tag) === true;
 }
 
-/** What a tracked run logs of its machine; the steps of these count seconds. */
-export const SYSTEM = "system";
+/** Whether a tag is of the load of a run's machine; the steps of these count seconds. */
+export function isSystem(tag: string): boolean {
+  return tag.startsWith(SYSTEM_PREFIX);
+}
 
 /** The tags in their sections; both in the order of their names, the machine's load last. */
 export function makeSections(tags: readonly string[]): Section[] {
@@ -34,6 +39,32 @@ export function makeSections(tags: readonly string[]): Section[] {
   }
   return Array.from(sections, ([prefix, own]) => ({ prefix, tags: own })).sort(
     (a, b) =>
-      Number(a.prefix === SYSTEM) - Number(b.prefix === SYSTEM) || order(a.prefix, b.prefix),
+      Number(isSystem(`${a.prefix}/`)) - Number(isSystem(`${b.prefix}/`)) ||
+      order(a.prefix, b.prefix),
+  );
+}
+
+/** Whether a tag is what a tracked run records about itself. */
+export function isStory(tag: string): boolean {
+  return tag.startsWith(STORY_PREFIX);
+}
+
+/** The statistics of tags that people compare runs by. */
+export function findMetrics(columns: readonly Column[]): Column[] {
+  return columns.filter((column) => column.kind === "statistic" && !isSystem(column.name));
+}
+
+const GUESS = new RegExp(METRIC);
+
+/** The one of a name, or else the one that is most likely meant; the same as a report chooses. */
+export function chooseMetric<T>(
+  metrics: readonly T[],
+  nameOf: (metric: T) => string,
+  wanted: string,
+): T | undefined {
+  return (
+    metrics.find((one) => nameOf(one) === wanted) ??
+    metrics.find((one) => GUESS.test(nameOf(one))) ??
+    metrics[0]
   );
 }

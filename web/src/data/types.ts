@@ -1,45 +1,10 @@
 /** What the server answers, as the page uses it. */
 
-export type Axis = "step" | "wall_time" | "relative" | { tag: string };
+import type { Step, View } from "../generated/vocabulary";
 
-/** Beyond 2^53 a bigint, as a number would be rounded; JSON has the digits of such a one. */
-export type Step = number | bigint;
+export type { Step };
 
-export interface Status {
-  version: string;
-  /** Not so of the service in the background: it has TensorBoards, and no runs of its own. */
-  hasLogdir: boolean;
-  title: string;
-  generation: number;
-  runs: number;
-  isLive: boolean;
-  kinds: Record<string, number>;
-  /** Not in older reports. */
-  plugins?: PluginTotal[];
-}
-
-/** Values of a plugin that Runfold does not know. */
-export interface PluginValues {
-  plugin: string;
-  kind: "unknown" | "tensor";
-  values: number;
-  size: number;
-}
-
-export interface PluginTotal extends PluginValues {
-  tags: number;
-}
-
-export interface TagInfo {
-  tag: string;
-  runs: number;
-}
-
-export interface Tags {
-  kinds: Record<string, TagInfo[]>;
-  /** How many more tags of a kind there are than are listed; not in older reports. */
-  leftOut?: Record<string, number>;
-}
+export type Axis = View["x"];
 
 /** A cell of a table: a step may be a bigint, NaN and infinity are numbers. */
 export type Cell = string | number | bigint | boolean | null;

@@ -1,4 +1,4 @@
-/** Short labels for many names, never the same label for two names; as runfold/labels.py does it. */
+/** Short labels for many names, never the same label for two names; as runfold/_labels.py does it. */
 
 /** A number such as 1e-3, a word such as `seed` or `v1.2`, or any other character. */
 const TOKEN =

@@ -1,13 +1,10 @@
 /** A mesh seen from a side: where its points fall, and which faces lie behind others. */
 
-export interface Turn {
-  /** Around the upright axis, then up or down, in radians. */
-  around: number;
-  up: number;
-  zoom: number;
-}
+import { DEFAULTS, type Turn } from "../generated/vocabulary";
 
-export const FRONT: Turn = { around: 0.6, up: 0.4, zoom: 1 };
+export type { Turn };
+
+export const FRONT: Turn = DEFAULTS.turn;
 
 export interface Projected {
   /** From -1 to 1 across the drawing, y downwards, at the zoom 1. */

@@ -1,139 +1,9 @@
 /** All that one looks at, and the address that tells it. */
 
 import { readStep } from "../data/media";
-import type { Axis, Step } from "../data/types";
-import { FRONT, type Turn } from "../scale/turn";
+import { AXIS_NAMES, DEFAULTS, TABS, type Turn, type View } from "../generated/vocabulary";
 
-export const TABS = [
-  "runs",
-  "curves",
-  "images",
-  "audio",
-  "text",
-  "histograms",
-  "more",
-  "hparams",
-  "compare",
-  "run",
-  "sql",
-  "boards",
-] as const;
-export type Tab = (typeof TABS)[number];
-
-export interface View {
-  tab: Tab;
-  /** A text to be found in the name, and a condition as `runs.where` takes it. */
-  search: string;
-  where: string;
-  /** Runs that are switched off, among those that the filters leave. */
-  off: string[];
-  /** Those that are on, where they are fewer: a run that appears later is off then, otherwise on. */
-  on: string[] | null;
-  /** What makes a group: an hparam, "parent", or a pattern with named groups. */
-  by: string;
-  /** Groups of which the list beside the views has only the name. */
-  shut: string[];
-  colours: "run" | "group";
-  /** Colours that were chosen by hand, by run or group. */
-  painted: Record<string, string>;
-  columns: string[] | null;
-  pinned: string[];
-  sort: string;
-  isDescending: boolean;
-  /** Which tags to show, as a text or a regular expression. */
-  tags: string;
-  isFolded: boolean;
-  centre: "mean" | "median" | "iqm";
-  band: "std" | "sem" | "minmax" | "q05-q95" | "q25-q75" | "ci95";
-  x: Axis;
-  smooth: number;
-  isLogX: boolean;
-  isLogY: boolean;
-  isRobust: boolean;
-  /** Whether charts have a line for each event that a run marked. */
-  hasMarks: boolean;
-  range: [number, number] | null;
-  /** A chart that fills the page, and tags that share one chart. */
-  full: string;
-  together: string[];
-  closed: string[];
-  step: Step | null;
-  /** Which part of "more" is open. */
-  part: string;
-  /** From where meshes are seen. */
-  turn: Turn;
-  layers: "boxes" | "masks" | "both" | "none";
-  threshold: number;
-  /** Labels of boxes that are switched off, and how wide a picture is. */
-  labelsOff: string[];
-  size: number;
-  /** Histograms as bands of quantiles, text as it was written, an answer drawn. */
-  isBands: boolean;
-  isPlain: boolean;
-  isDrawn: boolean;
-  /** Two runs with all that they have in common, too. */
-  isAll: boolean;
-  metric: string;
-  hparam: string;
-  at: string;
-  better: "" | "lower" | "higher";
-  run: string;
-  other: string;
-  query: string;
-  /** The TensorBoard that is open, and which of its dashboards it was opened at. */
-  board: string;
-  dashboard: string;
-}
-
-export const DEFAULTS: View = {
-  tab: "curves",
-  search: "",
-  where: "",
-  off: [],
-  on: null,
-  by: "",
-  shut: [],
-  colours: "run",
-  painted: {},
-  columns: null,
-  pinned: [],
-  sort: "",
-  isDescending: false,
-  tags: "",
-  isFolded: false,
-  centre: "mean",
-  band: "std",
-  x: "step",
-  smooth: 0,
-  isLogX: false,
-  isLogY: false,
-  isRobust: false,
-  hasMarks: true,
-  range: null,
-  full: "",
-  together: [],
-  closed: [],
-  step: null,
-  part: "",
-  turn: FRONT,
-  layers: "both",
-  threshold: 0,
-  labelsOff: [],
-  size: 260,
-  isBands: false,
-  isPlain: false,
-  isDrawn: false,
-  isAll: false,
-  metric: "",
-  hparam: "",
-  at: "last",
-  better: "",
-  run: "",
-  other: "",
-  query: "",
-  board: "",
-  dashboard: "",
-};
+export { DEFAULTS, TABS, type Tab, type View } from "../generated/vocabulary";
 
 /** The address of a view: what differs from the defaults, each as JSON or as plain text. */
 export function writeView(view: View): string {
@@ -196,7 +66,7 @@ export function findOff(view: View, runs: readonly string[]): View {
 function isAlike(value: unknown, standard: unknown, name: keyof View): boolean {
   if (name === "x") {
     const isTag = typeof value === "object" && value !== null && "tag" in value;
-    return isTag || value === "step" || value === "wall_time" || value === "relative";
+    return isTag || (typeof value === "string" && value in AXIS_NAMES);
   }
   if (name === "range") {
     return Array.isArray(value) && value.length === 2 && value.every(Number.isFinite);

@@ -63,8 +63,7 @@ function useGroups(table: RunTable, by: string, generation: number): Groups {
   const known = useMemo(() => knowGroups(table, by), [table, by]);
   const rested = usePaused(by, 300);
   const found = useLoaded(known ? null : rested || null, generation, async (signal) => {
-    type Answer = { groups: { name: string; runs: string[] }[] };
-    const { groups } = await sendJson<Answer>("/api/groups", { by: rested }, signal);
+    const { groups } = await sendJson("/api/groups", { by: rested }, signal);
     return new Map(groups.flatMap(({ name, runs }) => runs.map((run) => [run, name])));
   });
   return useMemo(() => {
@@ -78,7 +77,7 @@ export function useChoose(table: RunTable, view: View, generation: number): Choi
   const where = useLoaded<string[] | null>(view.where, generation, async (signal) => {
     if (!view.where) return null;
     const asked = { condition: view.where };
-    return (await sendJson<{ runs: string[] }>("/api/where", asked, signal)).runs;
+    return (await sendJson("/api/where", asked, signal)).runs;
   });
   // Typing goes on while a long list is made.
   const search = useDeferredValue(view.search).toLowerCase();

@@ -2,9 +2,9 @@
 
 import { Markdown } from "../components/markdown";
 import { EntriesState, Stepper, TagPicker, useTag } from "../components/tags";
-import { blobAddress, getEntries } from "../data/api";
+import { blobAddress, getJson, readEntries } from "../data/api";
 import { useLoaded } from "../data/loading";
-import { byRun, type Clip, latest, stepsOf } from "../data/media";
+import { byRun, latest, stepsOf } from "../data/media";
 import { formatStep } from "../format/number";
 import { useChoice } from "../state/choice";
 import { useView } from "../state/view";
@@ -14,9 +14,10 @@ export function AudioView() {
   const [view] = useView();
   const { generation, shown, colourOf } = useChoice();
   const { tag, tags, moreTags, absent, pick } = useTag("audio", "audio");
-  const found = useLoaded(tag || null, generation, (signal) =>
-    getEntries<Clip>("/api/audio", "clips", tag, signal),
-  );
+  const found = useLoaded(tag || null, generation, async (signal) => {
+    const { clips, leftOut } = await getJson("/api/audio", { tag }, signal);
+    return readEntries(clips, leftOut);
+  });
   if (absent) return absent;
   const { entries: clips = [], leftOut = 0 } = found.value ?? {};
   const runs = byRun(clips);
@@ -45,8 +46,10 @@ export function AudioView() {
                   {/* biome-ignore lint/a11y/useMediaCaption: a log has no captions */}
                   <audio controls preload="none" src={blobAddress("audio", clip, tag)} />
                   <p className="hint">
-                    {clip.sampleRate.toLocaleString("en")} Hz
-                    {clip.sampleRate > 0 &&
+                    {clip.sampleRate !== null && `${clip.sampleRate.toLocaleString("en")} Hz`}
+                    {clip.sampleRate !== null &&
+                      clip.sampleRate > 0 &&
+                      clip.lengthFrames !== null &&
                       `, ${(clip.lengthFrames / clip.sampleRate).toFixed(2)} s`}
                   </p>
                   {clip.label && <Markdown text={clip.label} among={clips.length} />}

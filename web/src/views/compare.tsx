@@ -4,44 +4,22 @@ import { Empty, Failed, Waiting } from "../components/states";
 import { sendJson } from "../data/api";
 import { useLoaded } from "../data/loading";
 import { spell, type Value } from "../data/story";
+import { chooseMetric, findMetrics } from "../data/tags";
 import { formatNumber } from "../format/number";
+import { BETTER, COMPARED_AT } from "../generated/vocabulary";
 import { useChoice } from "../state/choice";
 import { useView, type View } from "../state/view";
 import "./run.css";
 
-interface Comparison {
-  groups: Record<string, Value>[];
-  pairs: Record<string, Value>[];
-  /** How sure the intervals are, such as 0.95. */
-  level: number;
-  sentence: string;
-  /** How the columns of pairs called Holm are corrected; empty where nothing is. */
-  correction: string;
-  warnings: string[];
-  /** Which runs could not be compared, and why. */
-  leftOut: string[];
-}
-
-const BETTER: readonly View["better"][] = ["", "lower", "higher"];
-const AT = ["last", "best", "min", "max", "auc"];
-
 export function CompareView() {
   const [view, change] = useView();
   const { table, shown, generation } = useChoice();
-  const tags = [
-    ...new Set(
-      table.columns
-        .filter((column) => column.kind === "statistic" && !column.name.startsWith("system/"))
-        .map((column) => column.name),
-    ),
-  ];
-  const tag = tags.includes(view.metric)
-    ? view.metric
-    : (tags.find((name) => /val.*(loss|acc|return)/.test(name)) ?? tags[0] ?? "");
+  const tags = [...new Set(findMetrics(table.columns).map((column) => column.name))];
+  const tag = chooseMetric(tags, (name) => name, view.metric) ?? "";
   const asked = { tags: [tag], by: view.by, at: view.at, better: view.better || null, runs: shown };
   const isAskable = tag !== "" && view.by !== "" && shown.length > 0;
   const found = useLoaded(isAskable ? JSON.stringify(asked) : null, generation, (signal) =>
-    sendJson<Comparison>("/api/compare", asked, signal),
+    sendJson("/api/compare", asked, signal),
   );
   const hparams = table.columns.filter((column) => column.kind === "hparam");
   const pick = (
@@ -81,8 +59,8 @@ export function CompareView() {
               !hparams.some((one) => one.name === view.by) && <option>{view.by}</option>}
           </select>
         </label>
-        {pick("Value", view.at, AT, (at) => change({ at }))}
-        {pick("Better is", view.better, BETTER, (better) =>
+        {pick("Value", view.at, COMPARED_AT, (at) => change({ at: at as View["at"] }))}
+        {pick("Better is", view.better, ["", ...BETTER], (better) =>
           change({ better: better as View["better"] }),
         )}
       </div>

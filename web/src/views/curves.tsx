@@ -11,7 +11,6 @@ import { type Mark, useMarks } from "../data/marks";
 import { report } from "../data/report";
 import type { Question, Series } from "../data/series";
 import { makeFilter, makeSections, type Section } from "../data/tags";
-import type { Tags } from "../data/types";
 import { labelNames } from "../format/labels";
 import { assignColours } from "../scale/colours";
 import type { Range } from "../scale/range";
@@ -27,7 +26,7 @@ const NO_MARKS: Mark[] = [];
 export function CurvesView() {
   const [view, change] = useView();
   const { generation, shown } = useChoice();
-  const loaded = useLoaded("tags", generation, (signal) => getJson<Tags>("/api/tags", {}, signal));
+  const loaded = useLoaded("tags", generation, (signal) => getJson("/api/tags", {}, signal));
   const tags = useSame((loaded.value?.kinds.scalar ?? []).map((info) => info.tag));
   const found = useMemo(() => tags.filter(makeFilter(view.tags)), [tags, view.tags]);
   const sections = useMemo(() => makeSections(found), [found]);
@@ -160,7 +159,7 @@ function useSetting(
   const range = useSame(view.range);
   const colours = useSame(Object.fromEntries(shown.map((run) => [`run ${run}`, colourOf(run)])));
   const asked = { runs, x, width: null, range, log: view.isLogX };
-  const fold = { by: by || null, centre: view.centre, band: view.band, align: "auto" };
+  const fold = { by: by || null, centre: view.centre, band: view.band, align: "auto" } as const;
   const question: Question = useSame(
     view.isFolded
       ? { isFolded: true, ...asked, ...fold, smooth }

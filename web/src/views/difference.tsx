@@ -4,8 +4,9 @@ import { CodeDiff } from "../components/facts";
 import { Failed, Waiting } from "../components/states";
 import { getJson } from "../data/api";
 import { useLoaded } from "../data/loading";
-import { type Difference, type DiffRow, spell, spellFinal } from "../data/story";
-import { SYSTEM } from "../data/tags";
+import { spell, spellFinal } from "../data/story";
+import { isSystem } from "../data/tags";
+import type { DiffRow } from "../generated/endpoints";
 import { useChoice } from "../state/choice";
 import { useView } from "../state/view";
 
@@ -13,14 +14,14 @@ export function DifferenceView({ a, b }: { a: string; b: string }) {
   const { generation } = useChoice();
   const [{ isAll }, change] = useView();
   const found = useLoaded(`${a}\n${b}`, generation, (signal) =>
-    getJson<Difference>("/api/diff", { a, b }, signal),
+    getJson("/api/diff", { a, b }, signal),
   );
   if (!found.value) {
     return found.error ? <Failed error={found.error} /> : <Waiting what="the difference" />;
   }
   const { sections, finals, code } = found.value;
   // The load of the machine differs always.
-  const telling = finals.filter((one) => isAll || !one.tag.startsWith(`${SYSTEM}/`));
+  const telling = finals.filter((one) => isAll || !isSystem(one.tag));
   const values: DiffRow[] = telling.map((one) => ({
     name: one.tag,
     a: spellFinal(one.a),

@@ -2,6 +2,7 @@
 
 import { useMemo } from "react";
 import { Bands, Ridges } from "../components/ridges";
+import { TooManyRuns } from "../components/states";
 import { EntriesState, TagPicker, useTag } from "../components/tags";
 import { findLimits, loadHistograms } from "../data/histograms";
 import { useLoaded } from "../data/loading";
@@ -61,11 +62,7 @@ export function HistogramsView() {
           </figure>
         ))}
       </div>
-      {drawn.length > MOST && (
-        <p className="hint">
-          {MOST} of {drawn.length} runs are drawn; switch some off to see others.
-        </p>
-      )}
+      <TooManyRuns most={MOST} count={drawn.length} />
     </section>
   );
 }

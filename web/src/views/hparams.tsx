@@ -6,20 +6,14 @@ import { Scatter } from "../components/scatter";
 import { Empty, Failed, Waiting } from "../components/states";
 import { sendJson } from "../data/api";
 import { useLoaded } from "../data/loading";
+import { chooseMetric, findMetrics } from "../data/tags";
 import type { Cell, Column } from "../data/types";
 import { formatNumber } from "../format/number";
+import type { ImportanceRequest } from "../generated/endpoints";
+import type { MetricStatistic } from "../generated/vocabulary";
 import { useChoice } from "../state/choice";
 import { useOpenRun, useView } from "../state/view";
 import "./hparams.css";
-
-interface Importance {
-  hparams: {
-    name: string;
-    importance: number | string | null;
-    correlation: number | string | null;
-    runs: number;
-  }[];
-}
 
 /** More axes than these have no room. */
 const MOST_AXES = 11;
@@ -36,19 +30,18 @@ export function HparamsView() {
   const hparams = table.columns.filter(
     (column) => column.kind === "hparam" && new Set(take(column).map(String)).size > 1,
   );
-  const metrics = table.columns.filter(
-    (column) => column.kind === "statistic" && !column.name.startsWith("system/"),
-  );
-  const metric =
-    metrics.find((column) => column.key === view.metric) ??
-    metrics.find((column) => /val.*(acc|loss|return)/.test(column.key)) ??
-    metrics[0];
+  const metrics = findMetrics(table.columns);
+  const metric = chooseMetric(metrics, (column) => column.key, view.metric);
   const hparam = hparams.find((column) => column.name === view.hparam) ?? hparams[0];
-  const asked = metric && { tag: metric.name, stat: metric.stat, runs: shown };
+  const asked: ImportanceRequest | undefined = metric && {
+    tag: metric.name,
+    stat: metric.stat as MetricStatistic,
+    runs: shown,
+  };
   const importance = useLoaded(
     asked && shown.length ? JSON.stringify(asked) : null,
     generation,
-    (signal) => sendJson<Importance>("/api/importance", asked, signal),
+    (signal) => sendJson("/api/importance", asked as ImportanceRequest, signal),
   );
   if (!metric) return <Empty>No run has scalars to look at.</Empty>;
   if (hparams.length === 0) {

@@ -4,9 +4,9 @@ import { useMemo } from "react";
 import { Name } from "../components/name";
 import { PictureBox } from "../components/picture";
 import { EntriesState, Stepper, TagPicker, useTag } from "../components/tags";
-import { getEntries } from "../data/api";
+import { getJson, readEntries } from "../data/api";
 import { useLoaded } from "../data/loading";
-import { byRun, latest, type Picture, stepsOf } from "../data/media";
+import { byRun, latest, stepsOf } from "../data/media";
 import { formatStep } from "../format/number";
 import { useChoice } from "../state/choice";
 import { useView, type View } from "../state/view";
@@ -28,9 +28,10 @@ export function ImagesView() {
   // No address makes a picture larger than the slider does.
   const size = Math.min(LARGEST, Math.max(SMALLEST, view.size));
   const { tag, tags, moreTags, absent, pick } = useTag("image", "images");
-  const found = useLoaded(tag || null, generation, (signal) =>
-    getEntries<Picture>("/api/images", "images", tag, signal),
-  );
+  const found = useLoaded(tag || null, generation, async (signal) => {
+    const { images, leftOut } = await getJson("/api/images", { tag }, signal);
+    return readEntries(images, leftOut);
+  });
   const pictures = useMemo(() => found.value?.entries ?? [], [found.value]);
   const runs = useMemo(() => byRun(pictures), [pictures]);
   const labels = useMemo(

@@ -5,7 +5,7 @@ import { StartBoard } from "../components/board-start";
 import { Grid } from "../components/grid";
 import { MeshCanvas } from "../components/mesh";
 import { PrecisionRecall } from "../components/precision";
-import { Empty, Failed, Waiting } from "../components/states";
+import { Empty, Failed, TooManyRuns, Waiting } from "../components/states";
 import { EntriesState, Stepper, TagPicker, useTag } from "../components/tags";
 import { getJson } from "../data/api";
 import { countCodes, loadMeshes, loadPrCurves, loadProblems } from "../data/extras";
@@ -13,7 +13,7 @@ import { useLoaded } from "../data/loading";
 import { byRun, latest, stepsOf } from "../data/media";
 import { report } from "../data/report";
 import { spellPlugin } from "../data/story";
-import type { Column, Status } from "../data/types";
+import type { Column } from "../data/types";
 import { formatStep, plural } from "../format/number";
 import { FRONT, type Turn } from "../scale/turn";
 import { useChoice } from "../state/choice";
@@ -130,11 +130,7 @@ function MeshesPart() {
           </figure>
         ))}
       </div>
-      {meshes.length > MOST && (
-        <p className="hint">
-          {MOST} of {meshes.length} runs are drawn; switch some off to see others.
-        </p>
-      )}
+      <TooManyRuns most={MOST} count={meshes.length} />
     </>
   );
 }
@@ -184,9 +180,7 @@ const OTHERS: [kind: string, words: string, dashboard: string, place: string][] 
 function OthersPart() {
   const { generation, shown } = useChoice();
   const [run, setRun] = useState("");
-  const status = useLoaded("status", generation, (signal) =>
-    getJson<Status>("/api/status", {}, signal),
-  );
+  const status = useLoaded("status", generation, (signal) => getJson("/api/status", {}, signal));
   const { kinds = {}, plugins = [], title = "LOGDIR" } = status.value ?? {};
   const found = OTHERS.filter(([kind]) => kinds[kind]);
   const make = () => ({ runs: shown.includes(run) ? [run] : shown, experiments: [], where: "" });

@@ -8,15 +8,7 @@ import { Empty, Failed, Waiting } from "../components/states";
 import { StopRun } from "../components/stop";
 import { getJson } from "../data/api";
 import { useLoaded } from "../data/loading";
-import {
-  flatten,
-  type Output,
-  type Story,
-  spell,
-  spellCommand,
-  spellHost,
-  spellPlugin,
-} from "../data/story";
+import { flatten, spell, spellCommand, spellHost, spellPlugin } from "../data/story";
 import { formatBytes, formatNumber, formatStep, formatTime } from "../format/number";
 import { useChoice } from "../state/choice";
 import { useView } from "../state/view";
@@ -61,7 +53,7 @@ export function RunView() {
 
 function OneRun({ run }: { run: string }) {
   const { generation } = useChoice();
-  const story = useLoaded(run, generation, (signal) => getJson<Story>("/api/run", { run }, signal));
+  const story = useLoaded(run, generation, (signal) => getJson("/api/run", { run }, signal));
   if (!story.value) {
     return story.error ? <Failed error={story.error} /> : <Waiting what="the run" />;
   }
@@ -206,7 +198,7 @@ function LiveOutput({ run }: { run: string }) {
     const load = async () => {
       for (;;) {
         const asked = { run, after: next.current };
-        const more = await getJson<Output>("/api/output", asked, controller.signal);
+        const more = await getJson("/api/output", asked, controller.signal);
         if (more.next < next.current) setText("");
         if (more.text) setText((before) => before + more.text);
         next.current = more.next;

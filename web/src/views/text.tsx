@@ -2,7 +2,7 @@
 
 import { Markdown, Plain } from "../components/markdown";
 import { EntriesState, Stepper, TagPicker, useTag } from "../components/tags";
-import { getEntries } from "../data/api";
+import { type Entries, getJson, readEntries } from "../data/api";
 import { useLoaded } from "../data/loading";
 import { byRun, latest, stepsOf, type TextEntry, type TextValue } from "../data/media";
 import { formatStep, formatTime } from "../format/number";
@@ -10,13 +10,16 @@ import { useChoice } from "../state/choice";
 import { useView } from "../state/view";
 import "./media.css";
 
+async function loadTexts(tag: string, signal: AbortSignal): Promise<Entries<TextEntry>> {
+  const { texts, leftOut } = await getJson("/api/texts", { tag }, signal);
+  return readEntries(texts as (Omit<TextEntry, "step"> & { step: number | string })[], leftOut);
+}
+
 export function TextView() {
   const [view, change] = useView();
   const { generation, shown, colourOf } = useChoice();
   const { tag, tags, moreTags, absent, pick } = useTag("text", "text");
-  const found = useLoaded(tag || null, generation, (signal) =>
-    getEntries<TextEntry>("/api/texts", "texts", tag, signal),
-  );
+  const found = useLoaded(tag || null, generation, (signal) => loadTexts(tag, signal));
   if (absent) return absent;
   const { entries = [], leftOut = 0 } = found.value ?? {};
   const runs = byRun(entries);

@@ -9,6 +9,15 @@
 The tables have the columns, types and order of tbparse's. Other than there, images and
 audio need no TensorFlow, and a damaged file costs no more than its bad records:
 docs/compat.md tells all. `rf.open` has more tables, and scalars whatever wrote them.
+
+Modules:
+
+    summary_reader   SummaryReader
+    event_leaf       one event file and its rows
+    event_frames     the rows of many files as one table
+    value_columns    stored values as tbparse's columns
+    histogram_views  histograms as distributions and in equal buckets
+    media_arrays     images and clips as arrays
 """
 
 from runfold.compat.tbparse import summary_reader

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from runfold.compat.tbparse import histograms as distribution
-from runfold.compat.tbparse.columns import EXTRAS
-from runfold.compat.tbparse.frames import make_frame
-from runfold.compat.tbparse.leaf import Leaf
-from runfold.compat.tbparse.media import decode_audio, decode_image
+from runfold._humanize import escape, not_one_of
+from runfold._logdir.bulk_read import Reader
+from runfold.compat.tbparse import histogram_views
+from runfold.compat.tbparse.event_frames import make_frame
+from runfold.compat.tbparse.event_leaf import Leaf
+from runfold.compat.tbparse.media_arrays import decode_audio, decode_image
+from runfold.compat.tbparse.value_columns import EXTRAS
 from runfold.compat.tensorboard import EventAccumulator
-from runfold.logdir.read import Reader
-from runfold.text import escape, not_one_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import ArrayLike, NDArray
 
-    from runfold.compat.tbparse.leaf import Piece
+    from runfold.compat.tbparse.event_leaf import Piece
 
 # In the order of `tags`.
 _EVENT_TYPES = ("images", "audio", "histograms", "scalars", "tensors", "hparams", "text")
@@ -259,12 +259,12 @@ class SummaryReader:
     @staticmethod
     def tensor_to_histogram(tensor: ArrayLike) -> dict[str, Any]:
         """The histogram that rows of left edge, right edge and count describe."""
-        return distribution.tensor_to_histogram(tensor)
+        return histogram_views.tensor_to_histogram(tensor)
 
     @staticmethod
     def buckets_to_histogram_dict(lst: ArrayLike) -> dict[str, Any]:
         """The same as `tensor_to_histogram`, by its older name."""
-        return distribution.tensor_to_histogram(lst)
+        return histogram_views.tensor_to_histogram(lst)
 
     @staticmethod
     def tensor_to_image(tensor: NDArray[Any]) -> dict[str, Any]:
@@ -295,9 +295,9 @@ class SummaryReader:
             "sample_rate": rate.squeeze(0) if len(rate) == 1 else rate,
         }
 
-    histogram_to_cdf = staticmethod(distribution.histogram_to_cdf)
-    histogram_to_pdf = staticmethod(distribution.histogram_to_pdf)
-    histogram_to_bins = staticmethod(distribution.histogram_to_bins)
+    histogram_to_cdf = staticmethod(histogram_views.histogram_to_cdf)
+    histogram_to_pdf = staticmethod(histogram_views.histogram_to_pdf)
+    histogram_to_bins = staticmethod(histogram_views.histogram_to_bins)
 
 
 def _check_names(argument: str, names: set[str], known: set[str]) -> set[str]:

@@ -8,6 +8,16 @@
 They answer with TensorBoard's own events and messages. Other than there, every point
 is kept unless `size_guidance` says otherwise, and a damaged record costs no more than
 itself: docs/compat.md tells all. `rf.open` gives arrays and tables at once.
+
+Modules:
+
+    event_accumulator  EventAccumulator
+    event_multiplexer  EventMultiplexer
+    journal            everything in the files of one run, in order
+    event_index        what a run holds at one moment
+    purges             what a restart makes TensorBoard drop
+    reservoir          all events of a tag, or TensorBoard's sample
+    event_objects      TensorBoard's own event objects
 """
 
 from runfold.compat.tensorboard import event_accumulator, event_multiplexer

@@ -9,12 +9,12 @@ import threading
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from runfold.compat.tensorboard import events
-from runfold.compat.tensorboard.index import Index, read_source
+from runfold._core.event import Form
+from runfold._humanize import escape, human_count
+from runfold.compat.tensorboard import event_objects
+from runfold.compat.tensorboard.event_index import Index, read_source
 from runfold.compat.tensorboard.journal import Journal, logger
 from runfold.compat.tensorboard.reservoir import Reservoir
-from runfold.core.event import Form
-from runfold.text import escape, human_count
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -128,15 +128,19 @@ class EventAccumulator:
             "audios",
         )
         sizes = STORE_EVERYTHING_SIZE_GUIDANCE | dict(size_guidance or {})
-        compress = partial(events.make_compressed_histograms, compression_bps=compression_bps)
-        self.scalars = Reservoir(SCALARS, sizes[SCALARS], events.make_scalars)
-        self.histograms = Reservoir(HISTOGRAMS, sizes[HISTOGRAMS], events.make_histograms)
+        compress = partial(
+            event_objects.make_compressed_histograms, compression_bps=compression_bps
+        )
+        self.scalars = Reservoir(SCALARS, sizes[SCALARS], event_objects.make_scalars)
+        self.histograms = Reservoir(HISTOGRAMS, sizes[HISTOGRAMS], event_objects.make_histograms)
         self.compressed_histograms = Reservoir(
             HISTOGRAMS, sizes[COMPRESSED_HISTOGRAMS], compress, always_keep_last=False
         )
-        self.images = Reservoir(IMAGES, sizes[IMAGES], events.make_images)
-        self.audios = Reservoir(AUDIO, sizes[AUDIO], events.make_audio)
-        self.tensors = Reservoir(TENSORS, sizes[TENSORS], events.make_tensors, is_purged=False)
+        self.images = Reservoir(IMAGES, sizes[IMAGES], event_objects.make_images)
+        self.audios = Reservoir(AUDIO, sizes[AUDIO], event_objects.make_audio)
+        self.tensors = Reservoir(
+            TENSORS, sizes[TENSORS], event_objects.make_tensors, is_purged=False
+        )
         self._lock = threading.RLock()
         self._purged = 0
         self._journal = Journal(os.fspath(path))
@@ -302,7 +306,7 @@ class EventAccumulator:
     def summary_metadata(self) -> dict[str, SummaryMetadata]:
         """The first metadata of each tag that has some."""
         if self._metadata is None:
-            self._metadata = events.make_metadata(self._index)
+            self._metadata = event_objects.make_metadata(self._index)
         return self._metadata
 
     def AllSummaryMetadata(self) -> dict[str, SummaryMetadata]:

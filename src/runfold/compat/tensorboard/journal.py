@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from runfold.core.decoder import NO_ITEMS
-from runfold.core.event import Form
-from runfold.core.tags import Tags
+from runfold._conventions import is_event_file
+from runfold._core.decoder import NO_ITEMS
+from runfold._core.event import Form
+from runfold._core.tag_table import Tags
+from runfold._events.event_file import EventFile
+from runfold._humanize import file_order
+from runfold._logdir.bulk_read import Reader
 from runfold.errors import FileChanged
-from runfold.events.file import EventFile
-from runfold.logdir.place import is_event_file
-from runfold.logdir.read import Reader
-from runfold.text import file_order
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    from runfold.events.problems import Problem
+    from runfold._events.problems import Problem
 
 # The logger of TensorBoard itself: who silences or records its notes means these as well.
 logger = logging.getLogger("tensorboard")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from runfold.core.event import Form
+from runfold._core.event import Form
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

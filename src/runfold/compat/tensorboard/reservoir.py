@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from runfold.logdir.restarts import visible
-from runfold.text import did_you_mean
+from runfold._humanize import did_you_mean
+from runfold._logdir.restarts import visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
-    from runfold.compat.tensorboard.index import Index
+    from runfold.compat.tensorboard.event_index import Index
 
 
 class Reservoir:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from runfold.log import summary
+from runfold._log.summary import summary_writer
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
 
 
-class SummaryWriter(summary.SummaryWriter):
+class SummaryWriter(summary_writer.SummaryWriter):
     """Logs like `runfold.SummaryWriter`, called like `tensorboardX.SummaryWriter`.
 
     The tags of scalars, histograms, pictures and videos are cleaned: characters other

@@ -10,6 +10,13 @@ Other than there, every point of a series is read, also of those that TensorFlow
 wrote; strict steps are the same steps, not only as many; the command writes every
 kind of data file; and nothing is replaced but what Runfold wrote. `runs.reduce` and
 `runfold reduce` do more: they align steps, group runs and give confidence intervals.
+
+Modules:
+
+    load    load_tb_events
+    reduce  reduce_events
+    write   write_tb_events and write_data_file
+    main    the command
 """
 
 from runfold import __version__

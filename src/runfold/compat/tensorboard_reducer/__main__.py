@@ -2,8 +2,8 @@
 
 import sys
 
+from runfold._signals import run_process
 from runfold.compat.tensorboard_reducer import main as reduce_runs
-from runfold.signals import run_process
 
 
 def main() -> int:

@@ -10,14 +10,14 @@ import os
 import warnings
 from typing import TYPE_CHECKING, Literal, get_args
 
-from runfold.text import escape, human_count
+from runfold._humanize import escape, human_count
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import pandas as pd
 
-    from runfold.logdir.series import Series
+    from runfold._logdir.series import Series
 
     # A run's folder, and its values of one tag by step.
     Column = tuple[str, pd.Series[float]]
@@ -92,7 +92,7 @@ def load_tb_events(
 
 def _read_scalars(folder: str) -> Mapping[str, Series]:
     """The series of a run by tag; none where the folder itself holds no event file."""
-    from runfold.logdir.load import Logdir
+    from runfold._logdir.loader import Logdir
 
     # Every point on disk: what a restarted job logged again counts as duplicate steps.
     logdir = Logdir(folder, restarts="keep", progress=False, join=False)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from runfold._humanize import did_you_mean, escape
 from runfold.errors import UnknownStatistic
-from runfold.text import did_you_mean, escape
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

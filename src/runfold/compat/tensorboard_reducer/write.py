@@ -11,8 +11,9 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from runfold._conventions import name_event_file
+from runfold._humanize import escape
 from runfold.errors import OutputExists
-from runfold.text import escape
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -48,7 +49,7 @@ def write_tb_events(
     """
     from tqdm import tqdm
 
-    from runfold.export.files import check_folders, replace_folders
+    from runfold._atomic import check_folders, replace_folders
 
     beginning = out_dir if out_dir.endswith(("/", "\\")) else f"{out_dir}-"
     operations = dict(data_to_write)
@@ -79,10 +80,9 @@ def write_tb_events(
 def _write_events(curves: Curves, folder: str) -> None:
     import numpy as np
 
-    from runfold.core.encoder import EventBuffer
-    from runfold.export.tensorboard import write_file
-    from runfold.log.stream import name_file
-    from runfold.reduce.folded import FILE_SUFFIX
+    from runfold._conventions import REDUCED_SUFFIX
+    from runfold._core.encoder import EventBuffer
+    from runfold._export.fold_events import write_file
 
     now = time.time()
     buffer = EventBuffer()
@@ -94,7 +94,7 @@ def _write_events(curves: Curves, folder: str) -> None:
             np.full(len(curve), now),
             np.ascontiguousarray(curve, np.float64),
         )
-    write_file(folder, name_file(FILE_SUFFIX), [buffer])
+    write_file(folder, name_event_file(REDUCED_SUFFIX), [buffer])
 
 
 def write_data_file(
@@ -116,7 +116,7 @@ def write_data_file(
         )
     import pandas as pd
 
-    from runfold.export.files import check_file, replace_file
+    from runfold._atomic import check_file, replace_file
 
     with _refusing(path, overwrite):
         check_file(path, overwrite)
@@ -158,7 +158,7 @@ def _write_compressed(file: BinaryIO, content: bytes, suffix: str, member: str) 
         with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
             archive.writestr(member, content)
     else:
-        from runfold.export.compression import compress
+        from runfold._export.compression import compress
 
         # `.gzip` stays plain text, as pandas writes it and expects to read it.
         with compress(file, suffix) as out:

@@ -1,0 +1,54 @@
+"""The commands. The file `commands/GROUP/NAME.py` is `runfold NAME`; nothing else lists it.
+
+    read        ls, show, check
+    query       table, sql, diff, restore, export
+    fold        reduce, compare, plot
+    change      edit, repair, pack, unpack
+    look        serve, report, tensorboard, experiments, trials
+    log         run, stop, demo
+
+A module has HELP, whose first line is the summary in `runfold --help`, `add_arguments`
+for its options and `run` for its work. It is imported when its command is called.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from pkgutil import iter_modules
+from types import ModuleType
+
+# The order in which `runfold --help` lists them.
+GROUPS = ("read", "query", "fold", "change", "look", "log")
+# These need the processes, locks and open folders of POSIX.
+POSIX_ONLY = (
+    *("demo", "edit", "experiments", "pack", "repair", "run"),
+    *("serve", "stop", "tensorboard", "trials", "unpack"),
+)
+
+
+@cache
+def find_commands() -> dict[str, str]:
+    """Return the module of each command by the command's name, without importing any."""
+    return {
+        module.name: f"{__name__}.{group}.{module.name}"
+        for group in GROUPS
+        for module in iter_modules([f"{path}/{group}" for path in __path__])
+    }
+
+
+def load_command(name: str) -> ModuleType:
+    """Import the module of a command."""
+    return import_module(find_commands()[name])
+
+
+def summarize_command(name: str) -> str:
+    """Return the first line of a command's HELP, read from its source.
+
+    Importing all commands for their summaries would make `runfold --help` slow.
+    """
+    spec = find_spec(find_commands()[name])
+    source = spec.loader.get_source(spec.name) if spec and spec.loader else ""  # type: ignore[attr-defined]
+    _, _, help = source.partition('HELP = """\\\n')
+    return str(help.partition("\n")[0])

@@ -1,0 +1,1 @@
+"""Commands that change, repair and pack logs."""

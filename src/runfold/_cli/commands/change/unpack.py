@@ -1,0 +1,61 @@
+"""The command `runfold unpack`."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from runfold._cli.logdir_option import find_logdirs, only_logdir
+from runfold._cli.terminal import CommandError, note
+from runfold._humanize import escape, human_count
+from runfold._pack.pack_layout import SUFFIX
+
+if TYPE_CHECKING:
+    import argparse
+
+    from runfold._cli.parser import Parser
+
+HELP = """\
+Give back the event files of a pack.
+
+They are the same, byte for byte, in the same folders; TensorBoard shows them as
+it showed the logdir. The folder must not exist yet: nothing is overwritten.
+
+Example:
+  runfold pack demo-runs -o archive.parquet
+  runfold unpack archive.parquet -o copy
+
+Exit status: 0; 2 for a file that is not a pack, or where the folder exists.
+"""
+
+
+def add_arguments(parser: Parser) -> None:
+    """Declare the options."""
+    parser.add_argument("pack", nargs="?", metavar="PACK", help="What `runfold pack` wrote.")
+    parser.add_argument(
+        "--logdir",
+        action="append",
+        metavar="PACK",
+        help="The pack, instead of an argument. Default: none.",
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="DIR",
+        help="The folder, which is made. Default: the pack's name without '.parquet'.",
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Unpack, and say how much there was."""
+    from runfold._pack.pack import unpack_logdir
+
+    if not (options.pack or options.logdir):
+        raise CommandError("Name the pack to unpack.")
+    pack = only_logdir(find_logdirs([options.pack] if options.pack else [], options))
+    name = os.path.basename(os.path.abspath(pack))
+    output = options.output or name.removesuffix(SUFFIX)
+    count = unpack_logdir(pack, output)
+    print(escape(output, 4096))
+    note(f"Unpacked {human_count(count, 'event file')}.")
+    return 0

@@ -1,0 +1,1 @@
+"""Commands that fold and compare groups of runs."""

@@ -1,0 +1,202 @@
+"""The command `runfold run`."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from runfold._cli.terminal import CommandError, note
+from runfold._humanize import escape
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Mapping
+
+    from runfold._cli.parser import Parser
+    from runfold._story.status import State
+
+USAGE = "runfold run [options] -- COMMAND ..."
+HELP = """\
+Track a script that was not changed.
+
+Runs the command and records what makes it reproducible into an event file of
+the run's folder: code, command line, host, packages, system metrics, standard
+output and error, and how it ended. '{logdir}' in the command stands for that
+folder, which is also in the variable RUNFOLD_LOGDIR, and is where Runfold's own
+SummaryWriter writes if it is given no other.
+
+Example:
+  echo "print('hello')" > hello.py
+  runfold run --logdir runs/hello -- python hello.py
+
+Exit status: 0 where the command ended well, or else its own; 2 where it cannot
+be started.
+"""
+
+_NOT_STARTED = 2
+_INTERRUPTED = 128 + signal.SIGINT
+_KILLED = (128 + signal.SIGTERM, 128 + signal.SIGKILL)
+
+
+def add_arguments(parser: Parser) -> None:
+    """Declare the options."""
+    parser.add_argument("command", nargs="+", metavar="COMMAND", help="What to run, after '--'.")
+    parser.add_argument(
+        "--logdir",
+        metavar="DIR",
+        help="The run's folder, or a URL such as s3://bucket/run. Default: runs/<script>-<time>.",
+    )
+    parser.add_argument(
+        "--no-output",
+        action="store_true",
+        help="Do not record standard output and error. Default: off.",
+    )
+    parser.add_argument(
+        "--no-code", action="store_true", help="Do not record the code. Default: off."
+    )
+    parser.add_argument(
+        "--no-system", action="store_true", help="Do not log system metrics. Default: off."
+    )
+    parser.add_argument(
+        "--resume",
+        action="store_true",
+        help="Go on with the run in that folder. Default: off.",
+    )
+    parser.add_argument(
+        "--storage",
+        metavar="URL",
+        help="Upload the run there as it grows, such as s3://bucket/runs or a shared folder,"
+        " under the name of its folder. Default: nowhere.",
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command, and give its exit status."""
+    from runfold._log.summary.summary_writer import LOGDIR_VARIABLE
+    from runfold._log.track.run_uploads import STORAGE_VARIABLE
+    from runfold._log.track.tracker import Tracker
+
+    _check_program(options.command[0])
+    folder = options.logdir or _default_folder(options.command)
+    child = _Child()
+    tracker = Tracker(
+        folder,
+        resume=options.resume,
+        code=not options.no_code,
+        system=not options.no_system,
+        output=not options.no_output,
+        command=options.command,
+        on_stop=lambda _: child.ask_to_stop(),
+        storage=options.storage,
+    )
+    with tracker:
+        command = [part.replace("{logdir}", tracker.folder) for part in options.command]
+        environment = {**os.environ, LOGDIR_VARIABLE: os.path.abspath(tracker.folder)}
+        if tracker.storage:
+            environment[STORAGE_VARIABLE] = tracker.storage
+        try:
+            status = child.run(command, environment)
+        except OSError as error:
+            tracker.fail(_NOT_STARTED)
+            raise CommandError(
+                f"{escape(command[0])}: {error.strerror}. Nothing was run."
+            ) from None
+        if child.is_terminated or (status in _KILLED and not tracker.should_stop):
+            tracker.fail(status, "killed")
+        elif status:
+            is_interrupt = status == _INTERRUPTED
+            state: State = "interrupted" if is_interrupt else "failed"
+            tracker.fail(status, "stopped" if tracker.should_stop else state)
+    shown = escape(shlex.join(command))
+    place = tracker.folder if os.path.isdir(tracker.folder) else tracker.storage or ""
+    note(f"{shown} ended with status {status}. Tracked in {escape(place)}.")
+    return status
+
+
+class _Child:
+    """The command as it runs, and the signals that are passed on to it."""
+
+    def __init__(self) -> None:
+        self.is_terminated = False
+        self._process: subprocess.Popen[bytes] | None = None
+        self._waiting: list[int] = []
+
+    def run(self, command: list[str], environment: Mapping[str, str]) -> int:
+        """Its exit status as a shell counts it. Raises OSError where it cannot be started."""
+        # Before it begins: a script may be interrupted before it is known here.
+        previous = {
+            number: signal.signal(number, self._pass_on)
+            for number in (signal.SIGINT, signal.SIGTERM)
+            if signal.getsignal(number) is not signal.SIG_IGN
+        }
+        try:
+            self._process = subprocess.Popen(command, env=environment)
+            self._send_waiting()
+            status = self._process.wait()
+        finally:
+            for number, handler in previous.items():
+                signal.signal(number, handler)
+        return status if status >= 0 else 128 - status
+
+    def ask_to_stop(self) -> None:
+        """Interrupt it."""
+        # A shell script lets what it starts with `&` ignore SIGINT, and so do its children.
+        is_deaf = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+        self._send(signal.SIGTERM if is_deaf else signal.SIGINT)
+
+    def _pass_on(self, number: int, _: object) -> None:
+        if number == signal.SIGTERM:
+            self.is_terminated = True
+        elif _is_in_foreground():
+            return  # a terminal interrupts both, and twice would cut short what the first began
+        self._send(number)
+
+    def _send(self, number: int) -> None:
+        self._waiting.append(number)
+        self._send_waiting()
+
+    def _send_waiting(self) -> None:
+        # By two threads at once, as a request comes when the process has just begun.
+        with suppress(IndexError):
+            while self._process is not None:
+                self._process.send_signal(self._waiting.pop())
+
+
+def _is_in_foreground() -> bool:
+    """Whether a terminal's Ctrl-C comes to this process and its children."""
+    try:
+        terminal = os.open(os.ctermid(), os.O_RDONLY | os.O_NOCTTY)
+    except OSError:
+        return False
+    try:
+        return os.tcgetpgrp(terminal) == os.getpgrp()
+    except OSError:
+        return False
+    finally:
+        os.close(terminal)
+
+
+def _check_program(program: str) -> None:
+    """Raise CommandError for what is no program, before a folder is made for its run."""
+    if "{logdir}" in program or shutil.which(program) is not None:
+        return
+    if not os.path.isfile(program):
+        reason, hint = "No such program", ""
+    else:
+        reason = "It is a file, but no program that can be run"
+        hint = f" Did you mean `python {escape(program)}`?" if program.endswith(".py") else ""
+    raise CommandError(f"{escape(program)}: {reason}. Nothing was run.{hint}")
+
+
+def _default_folder(command: list[str]) -> str:
+    from runfold._log.capture.script_imports import find_script
+
+    path = os.path.splitext(find_script(command) or command[0])[0]
+    stem = os.path.basename(path.removesuffix(f"{os.sep}__main__"))
+    return os.path.join("runs", f"{stem}-{time.strftime('%Y%m%d-%H%M%S')}")

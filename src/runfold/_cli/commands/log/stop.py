@@ -1,0 +1,215 @@
+"""The command `runfold stop`."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import threading
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from runfold._cli.logdir_option import default_logdir, find_logdir
+from runfold._cli.terminal import CommandError, note, print_json
+from runfold._humanize import escape, human_duration
+from runfold._storage.local_paths import fetch
+from runfold._storage.url import is_url, mask_url
+from runfold.errors import LogdirNotFound, RunfoldError, UnknownTrial
+
+if TYPE_CHECKING:
+    from runfold._cli.parser import Parser
+    from runfold._story.stopping import Stop
+
+HELP = """\
+Ask running runs to stop, and wait until they have.
+
+The request is a file in the run's folder, so it works from every machine that
+can write there, with no open port in the training job. A run of `rf.track` sees
+it within a second or two and is interrupted as by Ctrl-C, or calls its
+`on_stop`; the command of `runfold run` is interrupted. Each stage is told as it
+is reached. With --kill the process of a run that goes on beyond the grace
+period is ended, if it runs on this machine: by SIGTERM, and ten seconds later
+by SIGKILL with all that it started. What was done is kept in the audit log.
+A run can be stopped once it has started, which the loop in the example awaits.
+
+Example:
+  runfold run --logdir runs/slow -- sleep 600 &
+  until runfold stop slow --reason "it takes too long"; do sleep 1; done
+
+Exit status: 0 when all have ended, 1 when one goes on, 2 for one that is not
+there, does not run or cannot be stopped.
+"""
+
+_OUTSIDE = (os.curdir + os.sep, os.pardir + os.sep)
+
+
+def add_arguments(parser: Parser) -> None:
+    """Declare the options."""
+    from runfold._story.stopping import GRACE
+
+    parser.add_argument(
+        "runs",
+        nargs="+",
+        metavar="RUN",
+        help="A run's name, the beginning of its name, its id as a trial, or its folder.",
+    )
+    parser.add_logdir(is_only=True)
+    parser.add_argument(
+        "--reason", default="", metavar="TEXT", help="Why, for the run's log. Default: none."
+    )
+    parser.add_argument(
+        "--grace",
+        type=_read_seconds,
+        default=GRACE,
+        metavar="SECONDS",
+        help=f"How long to wait for a run's end. Default: {GRACE:g}.",
+    )
+    parser.add_argument(
+        "--kill",
+        action="store_true",
+        help="End the process of a run that goes on after that. Default: off.",
+    )
+    parser.add_argument(
+        "--no-wait", action="store_true", help="Only ask; do not wait. Default: off."
+    )
+    parser.add_json()
+
+
+def run(options: argparse.Namespace) -> int:
+    """Ask, wait, and tell how each run fared."""
+    if options.kill and options.no_wait:
+        raise CommandError("--kill waits for the end of a run: leave out --no-wait, or --kill.")
+    # All are found before one is asked.
+    has_names = options.logdir or not all(map(_is_folder, options.runs))
+    logdir = find_logdir(options) if has_names else default_logdir()
+    folders = dict.fromkeys(_find(text, logdir, options) for text in options.runs)
+    jobs = [_Job(name, folder, options) for name, folder in folders]
+    for job in jobs:
+        job.start()
+    for job in jobs:
+        job.join()
+    for job in jobs:
+        job.tell()
+    if options.json:
+        print_json([job.describe() for job in jobs])
+    return max(job.status for job in jobs)
+
+
+def _is_folder(text: str) -> bool:
+    """Whether that is a run's folder or URL, and not only its name in a logdir."""
+    return is_url(text) or os.path.isabs(text) or os.path.isdir(text)
+
+
+def _find(text: str, logdir: str, options: argparse.Namespace) -> tuple[str, str]:
+    """Return the name of a run as it is shown, and its folder. Raises UnknownTrial."""
+    if is_url(text):
+        return mask_url(text), os.fsdecode(fetch(text)[0])
+    if not (os.path.isabs(text) or text.startswith(_OUTSIDE)):
+        from runfold._experiments import open_experiments
+
+        try:
+            trial = open_experiments(logdir, is_written=False).find_trial(text)
+        except (UnknownTrial, LogdirNotFound):
+            if options.logdir is not None or not os.path.isdir(text):
+                raise
+        else:
+            return trial.name, trial.path
+    return text, os.path.abspath(text)
+
+
+@dataclass
+class _Job:
+    """One run that is stopped, by a thread of its own: Ctrl-C ends the waiting, not the request."""
+
+    name: str
+    folder: str
+    options: argparse.Namespace
+    stop: Stop | None = None
+    error: RunfoldError | None = None
+
+    def start(self) -> None:
+        self._begun = time.monotonic()
+        self._thread = threading.Thread(target=self._work, daemon=True)
+        self._thread.start()
+
+    def join(self) -> None:
+        self._thread.join()
+
+    @property
+    def status(self) -> int:
+        """The exit status that this run alone would give."""
+        if self.error is not None:
+            return 2
+        assert self.stop is not None
+        return 0 if self.stop.is_over or self.options.no_wait else 1
+
+    def tell(self) -> None:
+        """Say how it ended, or what to do where it did not."""
+        if self.error is not None:
+            note(str(self.error))
+        elif self.stop is not None and self.status:
+            sight = "has seen the request" if self.stop.stage == "seen" else "has not answered"
+            grace = human_duration(self.options.grace)
+            note(
+                f"{escape(self.name)} {sight} and goes on after {grace}. Wait longer with --grace,"
+                " or end it with --kill."
+            )
+        elif self.stop is not None and self.stop.is_over and not self.options.json:
+            print(f"{escape(self.name)}: {escape(self.stop.state)}")
+
+    def describe(self) -> dict[str, Any]:
+        """What a program is told."""
+        return {
+            "run": self.name,
+            "folder": self.folder,
+            "stage": None if self.stop is None else self.stop.stage,
+            "state": None if self.stop is None else self.stop.state,
+            "request": None if self.stop is None else self.stop.request,
+            "error": None if self.error is None else str(self.error),
+        }
+
+    def _work(self) -> None:
+        from runfold._story.stopping import stop_run
+
+        options = self.options
+        try:
+            self.stop = stop_run(
+                self.folder,
+                reason=options.reason,
+                grace=options.grace,
+                kill=options.kill,
+                wait=not options.no_wait,
+                how="command",
+                on_stage=self._hear,
+            )
+        except RunfoldError as error:
+            self.error = error
+
+    def _hear(self, stop: Stop) -> None:
+        after = human_duration(time.monotonic() - self._begun)
+        said = {
+            "asked": "asked to stop" if stop.is_new else _tell_earlier(stop),
+            "seen": f"it has seen the request after {after}",
+            "terminated": f"sent SIGTERM after {after}",
+            "killed": f"killed after {after}",
+            "ended": f"ended after {after}",
+        }[stop.stage]
+        note(f"{escape(self.name)}: {said}.")
+
+
+def _tell_earlier(stop: Stop) -> str:
+    request = stop.request
+    who = f" by {escape(request.who)}" if request is not None and request.who else ""
+    why = f" ({escape(request.reason)})" if request is not None and request.reason else ""
+    return f"was already asked to stop{who}{why}"
+
+
+def _read_seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0 <= seconds <= threading.TIMEOUT_MAX:
+        raise argparse.ArgumentTypeError(f"a number of seconds from 0 on is meant, not '{text}'")
+    return seconds

@@ -1,0 +1,1 @@
+"""Commands that show runs in the browser, and TensorBoards on them."""

@@ -1,0 +1,1 @@
+"""Commands that query runs: as tables, by SQL, next to each other, as files."""

@@ -1,0 +1,242 @@
+"""The command `runfold diff`."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from runfold._cli.logdir_option import find_place
+from runfold._cli.terminal import (
+    Column,
+    CommandError,
+    as_typed,
+    has_colour,
+    no_runs,
+    note,
+    print_json,
+    print_table,
+    show_tag,
+    width,
+)
+from runfold._humanize import did_you_mean, escape, human_count, human_list
+from runfold._labels import label_names
+from runfold._storage.url import show_url
+from runfold.errors import UnknownRun
+
+if TYPE_CHECKING:
+    import argparse
+
+    from runfold._cli.parser import Parser
+    from runfold._logdir.run_log import RunLog
+    from runfold._tables.by_run.difference import Difference, Entry, Final
+
+USAGE = """\
+runfold diff [options] RUN_A RUN_B
+       runfold diff [options] LOGDIR RUN_A RUN_B"""
+
+HELP = """\
+Say in what two runs differ.
+
+Compared are status, command, configuration, hparams, environment, packages,
+host, code (its commit, what was not committed, files that git did not know) and
+the last value of each scalar. What only one of the runs tells of is named, not
+compared. The load of the machine (`system/`), and what differs between any two
+runs, such as process and job numbers, are left out unless --all is given.
+
+Example:
+  runfold diff demo-runs lr-0.1/seed-0 lr-0.01/seed-0
+
+Exit status: 0, whether they differ or not; 2 for a path or run that does not
+exist.
+"""
+
+_COLOURS = {"+": 32, "-": 31, "@": 36}
+# A log may say anything, and what is printed as a command is typed by somebody.
+_COMMIT = re.compile(r"[0-9a-f]{7,64}")
+
+
+def add_arguments(parser: Parser) -> None:
+    """Declare the options."""
+    parser.add_argument(
+        "runs",
+        nargs="+",
+        metavar="RUN",
+        help="The folders of two runs, also as PACK/RUN; or a logdir and two runs, as `runfold ls`"
+        " names them.",
+    )
+    parser.add_argument(
+        "--all",
+        action="store_true",
+        help="Include identical values and values that always differ. Default: off.",
+    )
+    parser.add_logdir()
+    parser.add_json()
+    parser.add_restarts()
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the differences."""
+    from runfold._tables.by_run.difference import compare_runs
+
+    if len(options.runs) not in (2, 3):
+        raise CommandError("Two runs are compared: give two folders, or a logdir and two names.")
+    place = find_place(options, options.runs, 2)
+    first, second = options.runs[-2:]
+    a, log_a = open_run([*place, first], options.restarts)
+    b, log_b = open_run([*place, second], options.restarts)
+    found = compare_runs(log_a, log_b, (a, b))
+    shown = found if options.all else found.without_same()
+    if options.json:
+        print_json(_describe(shown, (a, log_a), (b, log_b)))
+    else:
+        _print(shown, escape(a), escape(b))
+    for label, log in ((a, log_a), (b, log_b)):
+        for problem in log.late_problems:
+            note(str(problem.in_run(label)))
+    return 0
+
+
+def open_run(names: list[str], restarts: str = "session") -> tuple[str, RunLog]:
+    """The run in a folder, or of a name in a logdir: what to call it, and its log."""
+    from runfold._pack.open_logdir import open_logdir
+    from runfold._pack.pack_paths import split_run
+
+    label = names[-1].rstrip("/") or names[-1]
+    path, *name = split_run(names[0]) if len(names) == 1 else names
+    logdir = open_logdir(path, restarts=restarts)
+    runs = list(logdir.logs)
+    if not runs:
+        raise CommandError(no_runs(path))
+    if name:
+        if part := logdir.explain_part(name[0]):
+            raise UnknownRun(part)
+        if name[0] not in logdir.logs:
+            hint = did_you_mean(name[0], runs) or f"`runfold ls {as_typed(path)}` lists them."
+            raise UnknownRun(f"No run '{escape(name[0])}' in '{show_url(path)}'. {hint}")
+        return label, logdir.logs[name[0]]
+    # A run may have runs below it, such as the trials of a sweep.
+    if "." not in runs and len(runs) > 1:
+        count = human_count(len(runs), "run")
+        raise CommandError(
+            f"There are {count} in '{show_url(path)}': {human_list(runs)}. Give the folder of one."
+        )
+    return label, logdir.logs["." if "." in runs else runs[0]]
+
+
+def is_commit(said: object) -> bool:
+    """Whether that is the hash of a commit, and nothing that a shell or git takes otherwise."""
+    return isinstance(said, str) and _COMMIT.fullmatch(said) is not None
+
+
+def _print(found: Difference, a: str, b: str) -> None:
+    blocks = [
+        partial(_print_entries, title, entries, a, b)
+        for title, entries in found.sections.items()
+        if entries
+    ]
+    blocks += [partial(_print_change, name, lines) for name, lines in found.changes.items()]
+    if found.finals:
+        blocks.append(partial(_print_finals, found.finals, a, b))
+    for number, block in enumerate(blocks):
+        if number:
+            print()
+        block()
+    if not blocks:
+        note(f"{a} and {b} do not differ in anything that both record.")
+    for entry in found.sections.get("code", []):
+        commits = [one for one in (entry.a, entry.b) if is_commit(one)]
+        if entry.name == "commit" and len(set(commits)) == 2:
+            note(f"`git diff {' '.join(commits)}` shows what was committed between them.")
+    for label, names in ((a, found.only_a), (b, found.only_b)):
+        if names:
+            note(f"Only {label} records its {', '.join(names)}.")
+
+
+def _print_entries(title: str, entries: list[Entry], a: str, b: str) -> None:
+    a, b = _short_heads(a, b)
+    columns = [Column(title, is_name=True), *(Column(head, may_shrink=True) for head in (a, b))]
+    print_table(columns, [_cells(entry) for entry in entries])
+
+
+def _short_heads(a: str, b: str) -> tuple[str, str]:
+    """Return the names of the two runs as headings that stay distinct in a narrow window."""
+    limit = width()
+    labels = label_names((a, b), None if limit is None else limit // 4, drop_folder=False)
+    return labels.shown[a], labels.shown[b]
+
+
+def _print_change(name: str, lines: list[str]) -> None:
+    from runfold._cli.render import view_lines
+
+    print(_paint(escape(name), 1))
+    for line in view_lines("text", "\n".join(lines)):  # safe to show
+        print(_paint(line, _COLOURS.get(line[:1], 0)))
+
+
+def _cells(entry: Entry) -> list[str]:
+    from runfold._tables.by_run.difference import MISSING
+
+    shown = [
+        "-" if value is MISSING else value if isinstance(value, str) else json.dumps(value)
+        for value in (entry.a, entry.b)
+    ]
+    if shown[0] == shown[1] and not entry.is_same:  # such as 1 and "1"
+        shown = ["-" if value is MISSING else json.dumps(value) for value in (entry.a, entry.b)]
+    return [escape(entry.name, 10_000), *map(escape, shown)]
+
+
+def _print_finals(finals: list[Final], a: str, b: str) -> None:
+    # A run that was cut short shows: then each value has its step.
+    has_steps = any(one.a and one.b and one.a[0] != one.b[0] for one in finals)
+    rows = []
+    for one in finals:
+        both = [end[1] for end in (one.a, one.b) if end is not None]
+        shown = iter(_tell_apart(both))
+        cells = [
+            "-" if end is None else next(shown) + (f" @ {end[0]}" if has_steps else "")
+            for end in (one.a, one.b)
+        ]
+        change = f"{both[1] - both[0]:+.4g}" if len(both) == 2 else "-"
+        rows.append([show_tag(one.tag), *cells, change])
+    heads = [*_short_heads(a, b), "change"]
+    columns = [Column(head, is_number=True, may_shrink=head != "change") for head in heads]
+    title = "last value @ step" if has_steps else "last value"
+    print_table([Column(title, is_name=True), *columns], rows)
+
+
+def _tell_apart(numbers: list[float]) -> list[str]:
+    """Numbers with as few digits as tell them apart."""
+    for form in (".6g", ".9g", ""):
+        shown = [f"{number:{form}}" for number in numbers]
+        if len(set(shown)) == len(set(numbers)):
+            break
+    return shown
+
+
+def _paint(line: str, colour: int) -> str:
+    return f"\x1b[{colour}m{line}\x1b[0m" if colour and has_colour() else line
+
+
+def _describe(found: Difference, a: tuple[str, RunLog], b: tuple[str, RunLog]) -> dict[str, Any]:
+    from runfold._tables.by_run.difference import MISSING
+
+    def describe(entry: Entry) -> dict[str, Any]:
+        sides = {side: getattr(entry, side) for side in ("a", "b")}
+        return {"name": entry.name} | {
+            side: value for side, value in sides.items() if value is not MISSING
+        }
+
+    def end(point: tuple[int, float] | None) -> dict[str, Any] | None:
+        return None if point is None else {"step": point[0], "value": point[1]}
+
+    return {
+        "a": {"run": a[0], "path": a[1].path},
+        "b": {"run": b[0], "path": b[1].path},
+        "sections": {name: list(map(describe, one)) for name, one in found.sections.items()},
+        "only_a": found.only_a,
+        "only_b": found.only_b,
+        "changes": {name: "\n".join(lines) for name, lines in found.changes.items()},
+        "last_values": [{"tag": one.tag, "a": end(one.a), "b": end(one.b)} for one in found.finals],
+    }

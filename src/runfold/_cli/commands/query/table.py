@@ -1,0 +1,387 @@
+"""The command `runfold table`."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+import warnings
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from runfold._cli.column_fit import fit_columns
+from runfold._cli.render import format_time
+from runfold._cli.terminal import (
+    Column,
+    CommandError,
+    fits_window,
+    no_runs,
+    note,
+    print_fitted,
+    print_json,
+    show_names,
+    tell_problems,
+    width,
+)
+from runfold._events.kinds.image import Image
+from runfold._humanize import escape, human_count, human_duration, human_list
+from runfold._tables.by_run.run_columns import COUNTED, FIXED, MOST_TAGS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from runfold._cli.parser import Parser
+    from runfold._runs import Runs
+    from runfold._tables.by_run.overview import Cells
+
+HELP = """\
+Print one row for each run: status, settings and results.
+
+A tag's last value, an hparam, a text and an image go by their names. Other
+columns say what they hold first, and so may any in --columns and --sort:
+`best val/loss`, `best_step val/loss`, `min`, `max`, `mean`, `auc`, `first`,
+`at 100 val/loss`; `hparam lr` and `last lr` where both are called so. Numbers
+are rounded to four digits here, and exact in files and with --csv and --json.
+In a window that is too narrow, run names go without the parts that all have in
+common, and columns that do not fit are left out; notes below the table say so.
+
+A condition compares hparams by name (`optim.lr`, or `in backquotes`), run,
+status, failed, start ('2026-01-31'), duration (seconds), steps (the last one),
+points, and of tags last['val/loss'], first, best, best_step, min, max, mean,
+auc, at['val/loss', 100], text['note'] and has('val/loss'); with < <= > >= == !=
+and or not, in (1, 2), like 'glob*', + - * / // % **. What a run does not have
+makes a comparison false.
+
+Example:
+  runfold table demo-runs --where "lr > 0.01" --sort "best val/loss"
+
+Exit status: 0, also for no rows; 2 for a wrong path, column, tag or condition,
+or where output exists.
+"""
+
+STATISTICS = {
+    "best": "The best value, and its step,",
+    "min": "The smallest value",
+    "max": "The largest value",
+    "mean": "The mean of the values",
+    "auc": "The area under the curve",
+    "first": "The first value",
+}
+_FORMATS = {"csv": ".csv", "markdown": ".md"}
+_LONGEST_CELL = 60
+_LONG_TEXT = 20
+_MINUTES = len("2026-01-31 12:00")
+
+
+def add_arguments(parser: Parser) -> None:
+    """Declare the options."""
+    parser.add_logdirs()
+    parser.add_argument(
+        "--columns",
+        action="append",
+        metavar="NAMES",
+        help="Only these after `run`, in this order: names and globs, separated by commas"
+        " (repeatable). Default: all.",
+    )
+    parser.add_where()
+    parser.add_argument(
+        "--sort",
+        action="append",
+        metavar="NAMES",
+        help="The columns to sort by, shown or not, separated by commas. Default: the order of"
+        " the runs' names.",
+    )
+    parser.add_argument("--reverse", action="store_true", help="Largest first. Default: off.")
+    parser.add_argument(
+        "--last",
+        action="append",
+        metavar="TAG",
+        help="Show the last value of these tags (name or glob; repeatable)."
+        " Default: all, but not `system/` of tracked runs.",
+    )
+    for name, what in STATISTICS.items():
+        parser.add_argument(
+            f"--{name}",
+            action="append",
+            metavar="TAG",
+            help=f"{what} of these tags too; '*' for all. Default: of none.",
+        )
+    parser.add_argument(
+        "--at",
+        action="append",
+        type=int,
+        metavar="STEP",
+        help="The last value of each tag up to this step too. Default: none.",
+    )
+    parser.add_argument(
+        "--better",
+        choices=("higher", "lower"),
+        metavar="WAY",
+        help="Which way is better: higher or lower. Default: guessed from the tag's name.",
+    )
+    _add_filters(parser)
+    parser.add_argument("--csv", action="store_true", help="Print CSV, exactly. Default: off.")
+    parser.add_argument("--markdown", action="store_true", help="Print Markdown. Default: off.")
+    parser.add_json()
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="Write a file too, in the format of its suffix: {formats}. Default: none.",
+    )
+    parser.add_argument(
+        "-f", "--overwrite", action="store_true", help="Replace FILE if it exists. Default: off."
+    )
+    parser.add_escape_formulas()
+    parser.add_restarts()
+
+
+def _add_filters(parser: Parser) -> None:
+    parser.add_argument(
+        "--failed",
+        action=argparse.BooleanOptionalAction,
+        help="Only runs that failed or crashed, or only others. Default: all runs.",
+    )
+    parser.add_argument(
+        "--lacking",
+        action="append",
+        metavar="TAG",
+        help="Only runs without this tag (repeatable). Default: all runs.",
+    )
+    parser.add_argument(
+        "--shorter",
+        type=int,
+        metavar="STEPS",
+        help="Only runs whose last step is below this. Default: all runs.",
+    )
+    parser.add_argument(
+        "--newest", type=int, metavar="N", help="Only the N that began last. Default: all runs."
+    )
+    for name, which in (("duplicates", "repeat"), ("no-duplicates", "do not repeat")):
+        parser.add_argument(
+            f"--{name}",
+            choices=("hparams", "content"),
+            metavar="WHAT",
+            help=f"Only runs that {which} an earlier one: its 'hparams', or its whole 'content'."
+            " Default: all runs.",
+        )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print or write the table."""
+    from runfold._pack.open_logdir import open_logdir
+    from runfold._runs import Runs
+    from runfold._tables.by_run.overview import Overview
+    from runfold._tables.by_run.run_table import tabulate
+
+    if sum((options.csv, options.json, options.markdown)) > 1:
+        raise CommandError("Choose one of --csv, --json and --markdown.")
+    if options.output:
+        from runfold._atomic import check_file
+        from runfold._export.table_file import check_path
+
+        check_path(options.output)  # so that a slip in a name costs no reading
+        check_file(options.output, options.overwrite)
+    logdir = open_logdir(*options.logdirs, restarts=options.restarts)
+    if not logdir.logs:
+        note(no_runs(*options.logdirs))
+    chosen = _choose(Runs(logdir), options)
+    logs = [logdir.logs[name] for name in chosen]
+    logdir.load(logs)
+    overview = Overview(logs, options.better, lambda: Overview(logdir.logs.values()))
+    is_whole = options.columns or options.csv or options.json or options.output
+    most = None if is_whole else MOST_TAGS
+    table = tabulate(
+        overview,
+        {
+            "last": options.last or True,
+            **{name: getattr(options, name) for name in STATISTICS},
+        },
+        at=options.at,
+        columns=_split(options.columns),
+        sort=_split(options.sort),
+        reverse=options.reverse,
+        most=most,
+    )
+    _show(table, options)
+    count = len(overview.known.scalars)
+    if most is not None and not options.last and count > most:
+        note(
+            f"There are {human_count(count, 'tag')} of scalars; the first {human_count(most)} are"
+            " shown. --last and --columns choose others; --csv prints all."
+        )
+    if options.output:
+        _write(table, options)
+    if len(logs) < len(logdir.logs):
+        note(f"{human_count(len(logs), 'run')} of {human_count(len(logdir.logs))}.")
+    tell_problems(logdir, logs, options.logdirs)
+    return 0
+
+
+def _choose(runs: Runs, options: argparse.Namespace) -> Runs:
+    """The runs that all options agree on; the newest are those of what the others leave."""
+    if options.where is not None:
+        runs = runs.where(options.where, better=options.better)
+    if options.failed is not None:
+        runs = runs.failed() if options.failed else runs - runs.failed()
+    if options.lacking:
+        runs = runs.lacking(options.lacking)
+    if options.shorter is not None:
+        runs = runs.shorter(options.shorter)
+    if options.duplicates:
+        runs = runs.duplicates(options.duplicates)
+    if options.no_duplicates:
+        runs = runs - runs.duplicates(options.no_duplicates)
+    return runs if options.newest is None else runs.newest(options.newest)
+
+
+def _split(given: list[str] | None) -> list[str] | None:
+    return None if given is None else [name.strip() for text in given for name in text.split(",")]
+
+
+def _show(table: Mapping[str, Cells], options: argparse.Namespace) -> None:
+    if options.json:
+        exact = [[_exact(name, cell) for cell in _list(cells)] for name, cells in table.items()]
+        print_json([dict(zip(table, row, strict=True)) for row in zip(*exact, strict=True)])
+        return
+    for name, suffix in _FORMATS.items():
+        if getattr(options, name):
+            from runfold._export.table_file import spell_table
+
+            for text in spell_table(_plain(table), suffix, options.escape_formulas):
+                # A file gets every byte; a terminal none that moves its cursor.
+                sys.stdout.write(text if width() is None else _visible(text))
+            if not options.output:
+                _note_pictures(table)
+            return
+    if not options.output:
+        _print(table, is_chosen=options.columns is not None)
+
+
+def _write(table: Mapping[str, Cells], options: argparse.Namespace) -> None:
+    from runfold._export.table_file import write_table
+
+    if options.output.lower().endswith(".parquet"):
+        from runfold._atomic import replace_file
+        from runfold._tables.by_run.run_table import run_frame
+
+        with (
+            warnings.catch_warnings(record=True) as caught,
+            replace_file(options.output, options.overwrite) as file,
+        ):
+            warnings.simplefilter("always")
+            run_frame(table).to_parquet(file)
+        for warning in caught:
+            note(f"{warning.message}.")
+    else:
+        write_table(
+            _plain(table),
+            options.output,
+            options.overwrite,
+            escape_formulas=options.escape_formulas,
+        )
+        _note_pictures(table)
+    shown = options.csv or options.json or options.markdown
+    # What is printed is for a program, to which a path is noise.
+    (note if shown else print)(escape(options.output))
+
+
+def _note_pictures(table: Mapping[str, Cells]) -> None:
+    """Say which columns have the name of a picture in the place of the picture."""
+    named = [name for name, cells in table.items() if any(isinstance(c, Image) for c in cells)]
+    if named:
+        note(f"Only a .parquet file holds pictures; here they are named: {human_list(named)}.")
+
+
+def _print(table: Mapping[str, Cells], is_chosen: bool) -> None:
+    """Print the columns that fit the window, results first, and say which do not."""
+    headings = show_names(table)
+    columns = [_column(name, headings[name], cells) for name, cells in table.items()]
+    shown = [
+        list(map(show_names(cells).__getitem__, cells))
+        if name == "run"
+        else [_show_cell(name, cell) for cell in _list(cells)]
+        for name, cells in table.items()
+    ]
+    rows = list(zip(*shown, strict=True))
+    limit = width()
+    if limit is None or fits_window(columns, rows):
+        print_fitted(columns, rows, "")
+        return
+    ranks = [0 if is_chosen else _rank(name, cells) for name, cells in table.items()]
+    fitting = fit_columns(columns, rows, ranks, limit)
+    print_fitted(list(fitting.columns.values()), fitting.rows, fitting.folder)
+    left_out = [name for number, name in enumerate(table) if number not in fitting.columns]
+    if left_out:
+        note(
+            f"No room in this window for {human_list(left_out, 12)}."
+            " --columns chooses what is shown; --csv prints all."
+        )
+
+
+def _column(name: str, heading: str, cells: Cells) -> Column:
+    if name == "run":
+        return Column(heading, is_name=True)
+    is_number = name in ("start", "duration") or all(
+        isinstance(cell, int | float | None) for cell in cells
+    )
+    return Column(heading, is_number, may_shrink=not is_number)
+
+
+def _rank(name: str, cells: Cells) -> int:
+    """How soon a column is left out: texts, pictures and counts first, what was asked for last."""
+    is_long = any(isinstance(cell, str) and len(cell) > _LONG_TEXT for cell in cells)
+    if name in COUNTED.values() or is_long or any(isinstance(cell, Image) for cell in cells):
+        return 4
+    if name in FIXED:
+        return 1 if name == "status" else 3 if name in ("start", "duration") else 2
+    return 0 if name.partition(" ")[0] in (*STATISTICS, "best_step", "at") else 1
+
+
+def _list(cells: Cells) -> list[Any]:
+    return cells if isinstance(cells, list) else cells.tolist()
+
+
+def _show_cell(name: str, cell: Any) -> str:
+    """A value in a few letters, on one line."""
+    if cell is None or (name in ("start", "duration") and math.isnan(cell)):
+        return "-"
+    if name == "start":
+        return format_time(cell)[:_MINUTES]
+    if name == "duration":
+        return human_duration(cell)
+    if isinstance(cell, bool):
+        return "true" if cell else "false"
+    if isinstance(cell, float):
+        return f"{cell:.4g}"
+    if isinstance(cell, Image):
+        return f"{cell.width}x{cell.height}"
+    return escape(str(cell), _LONGEST_CELL)
+
+
+def _exact(name: str, cell: Any) -> Any:
+    """A value for a program: a time by the standard, a picture by its size."""
+    if isinstance(cell, Image):
+        return {"width": cell.width, "height": cell.height}
+    if name == "duration":
+        return None if math.isnan(cell) else cell
+    if name == "start":
+        try:
+            return datetime.fromtimestamp(cell, UTC).isoformat()
+        except (ValueError, OverflowError, OSError):
+            return None
+    return cell
+
+
+def _visible(text: str) -> str:
+    return "\n".join(escape(line, 10 * max(len(line), 1)) for line in text.split("\n"))
+
+
+def _plain(table: Mapping[str, Cells]) -> dict[str, list[Any]]:
+    """The table for a format that holds no pictures."""
+    return {
+        name: [
+            repr(cell) if isinstance(cell, Image) else _exact(name, cell) for cell in _list(cells)
+        ]
+        for name, cells in table.items()
+    }

@@ -1,0 +1,129 @@
+"""The command `runfold check`."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from runfold._cli.terminal import no_runs, note, print_json
+from runfold._humanize import escape, human_bytes, human_count
+from runfold._tables.frames.unknown_plugins import PluginLine, describe_plugins, list_plugins
+from runfold.errors import BadLog
+
+if TYPE_CHECKING:
+    import argparse
+
+    from runfold._cli.parser import Parser
+    from runfold._events.problems import Problem
+    from runfold._logdir.loader import Logdir
+
+HELP = """\
+Find everything that is wrong in event files.
+
+Reads every record, verifies both of its checksums and decodes every value of
+every kind once. Also lists side files of runs, such as `.runfold/heartbeat`,
+that are not small regular files. Prints one line per problem: the file, what is
+wrong at which byte, and what became of it. A summary goes to stderr. It counts
+the values of plugins that Runfold does not know. A value that only its plugin
+can read is not a problem.
+
+Example:
+  runfold check demo-runs && echo sound
+
+Exit status: 0 without problems, 1 with any, 2 for a path that leads nowhere.
+"""
+
+
+def add_arguments(parser: Parser) -> None:
+    """Declare the options."""
+    parser.add_logdirs()
+    parser.add_argument(
+        "--strict",
+        action="store_true",
+        help="Stop at the first problem, and read no further run. Default: off.",
+    )
+    parser.add_json()
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the problems."""
+    from runfold._pack.open_logdir import open_logdir
+
+    # Values that a restart, or a value in another folder of the run, hides can be broken too.
+    logdir = open_logdir(*options.logdirs, restarts="keep", join=False)
+    try:
+        problems = find_problems(logdir, options.strict)
+    except BadLog as stop:
+        problems = [stop.problem]  # type: ignore[list-item]
+    if options.json:
+        print_json({"problems": problems, **_totals(logdir), "unknown": _plugins(logdir)})
+        return 1 if problems else 0
+    for problem in problems:
+        print(f"{_shown(problem.file)}: {problem.message}")
+    if logdir.logs or problems:
+        note(_summary(logdir, len(problems), options.strict))
+        for sentence in describe_plugins(_plugins(logdir)):
+            note(sentence)
+    else:
+        note(no_runs(*options.logdirs))
+    return 1 if problems else 0
+
+
+def find_problems(logdir: Logdir, is_strict: bool = False) -> list[Problem]:
+    """Read all runs and decode all their values.
+
+    If strict, raise BadLog for the first problem, and read no run after it.
+    """
+    from runfold._progress import progress_bar
+    from runfold._story.odd_side_files import find_odd_files
+    from runfold._tables.frames.decoded_values import check_values
+
+    if is_strict and logdir.problems:
+        raise BadLog(logdir.problems[0])
+    if not is_strict:
+        logdir.load()
+    with progress_bar(lambda: _totals(logdir)["bytes"], "Checking") as advance:
+        for log in logdir.logs.values():
+            if is_strict:
+                logdir.load([log])
+                for problem in log.list_problems():
+                    raise BadLog(problem)
+            log.is_strict = is_strict
+            check_values(log)
+            for problem in find_odd_files(log.path):
+                log.note(problem)
+            advance(log.size)
+    return logdir.list_problems()
+
+
+def _totals(logdir: Logdir) -> dict[str, int]:
+    logs = [log for log in logdir.logs.values() if log.is_loaded]
+    files = [file for log in logs for file in log.files]
+    return {
+        "runs": len(logs),
+        "files": len(files),
+        "records": sum(file.decoder.events for file in files),
+        "bytes": sum(file.size for file in files),
+    }
+
+
+def _plugins(logdir: Logdir) -> list[PluginLine]:
+    return [line for log in logdir.logs.values() if log.is_loaded for line in list_plugins(log)]
+
+
+def _summary(logdir: Logdir, problems: int, is_strict: bool) -> str:
+    totals = _totals(logdir)
+    read = (
+        f"{human_count(totals['files'], 'event file')} with {human_count(totals['records'])}"
+        f" records, {human_bytes(totals['bytes'])}"
+    )
+    if problems and is_strict:
+        return f"Stopped at the first problem. Read {read}."
+    found = human_count(problems, "problem") if problems else "No problems"
+    return f"{found} in {read}."
+
+
+def _shown(path: str) -> str:
+    """A path that can be copied: from here if it lies below, otherwise in full."""
+    here = os.path.relpath(path)
+    return escape(path if here.startswith(os.pardir) else here, 4096)

@@ -1,0 +1,162 @@
+"""TensorBoard instances as `runfold tensorboard list` prints them."""
+
+from __future__ import annotations
+
+import time
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING, Any
+
+from runfold._cli.terminal import Column, CommandError, note, print_json, print_table
+from runfold._humanize import escape, human_count, human_duration, human_list
+from runfold._state import state_folder
+from runfold._storage.url import mask_url
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator
+
+    from runfold._cli.parser import Parser
+    from runfold._serve.tensorboards.instance_store import Instance, Store
+
+COLUMNS = (
+    *("id", "name", "state", "description", "sources", "created", "started", "ended"),
+    *("exit_status", "restarts", "user", "message"),
+)
+
+
+@contextmanager
+def open_store() -> Iterator[Store]:
+    """The store of all instances, closed at the end of the context."""
+    import sqlite3
+
+    from runfold._serve.tensorboards.instance_store import Store
+
+    try:
+        with closing(Store()) as store:
+            yield store
+    except sqlite3.Error as error:  # as on a full disk
+        place = escape(state_folder("tensorboards"))
+        raise CommandError(f"{place}: the instances cannot be read or noted: {error}.") from None
+
+
+def add_list(parser: Parser) -> None:
+    """Declare the options of the list."""
+    parser.add_argument(
+        "--all", "-a", action="store_true", help="Those that have ended too. Default: off."
+    )
+    shape = parser.add_mutually_exclusive_group()
+    shape.add_argument("--quiet", "-q", action="store_true", help="Only ids. Default: off.")
+    shape.add_argument("--json", action="store_true", help="Print JSON. Default: off.")
+    shape.add_argument("--csv", action="store_true", help="Print CSV. Default: off.")
+    parser.add_argument(
+        "--sort-by",
+        choices=COLUMNS,
+        default="created",
+        metavar="COLUMN",
+        help=f"One of {', '.join(COLUMNS)}. Default: created.",
+    )
+    parser.add_argument(
+        "--order-by",
+        choices=("asc", "desc"),
+        default="asc",
+        metavar="ORDER",
+        help="'asc', or 'desc' for the largest first. Default: asc.",
+    )
+
+
+def print_list(options: argparse.Namespace) -> int:
+    """Print the instances."""
+    with open_store() as store:
+        if store.live():
+            _see_to_them()
+        everything = store.all()
+    shown = [one for one in everything if options.all or one.is_live]
+    rows = sorted(map(_describe, shown), key=lambda row: _order(row[options.sort_by]))
+    if options.order_by == "desc":
+        rows.reverse()
+    if options.quiet:
+        print(*(row["id"] for row in rows), sep="\n", end="\n" if rows else "")
+    elif options.json:
+        print_json(rows)
+    elif options.csv:
+        _print_csv(rows)
+    else:
+        _print_rows(rows)
+        for row in rows:
+            # Not of those that ended in good order, as when idle.
+            if row["message"] and row["exit_status"] != 0:
+                fact = row["message"].partition("\n")[0].removesuffix(" Its log ends:")
+                note(f"{row['name']}: {escape(fact, 1000)}")
+        ended = len(everything) - len(shown)
+        if ended:
+            note(f"{human_count(len(shown), 'instance')}; {ended} that ended with --all.")
+        elif not rows:
+            note("There are no instances. `runfold tensorboard start` starts one.")
+    return 0
+
+
+def _see_to_them() -> None:
+    """Let somebody keep the instances: after a crash or a reboot what was noted is not so."""
+    from runfold._serve.tensorboards.service import NoService, ensure_service
+
+    try:
+        ensure_service()
+    except NoService as error:
+        note(f"{error} What is listed may have ended.")
+
+
+def _describe(one: Instance) -> dict[str, Any]:
+    return {
+        **{name: getattr(one, name) for name in COLUMNS if name != "sources"},
+        "sources": _say_sources(one),
+    }
+
+
+def _say_sources(one: Instance) -> str:
+    """What an instance shows, in a line."""
+    sources = one.sources
+    parts = [*sources.experiments, *(sources.runs or ())] or [*map(mask_url, sources.logdirs)]
+    told = human_list(parts)
+    return f"{told} where {escape(sources.where)}" if sources.where else told
+
+
+def _order(value: Any) -> tuple[bool, Any]:
+    return value is not None, value if value is not None else 0
+
+
+def _print_csv(rows: list[dict[str, Any]]) -> None:
+    import csv
+    import sys
+
+    writer = csv.DictWriter(sys.stdout, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+
+
+def _print_rows(rows: list[dict[str, Any]]) -> None:
+    if not rows:
+        return
+    columns = [
+        Column("id"),
+        Column("name"),
+        Column("state"),
+        Column("age", is_number=True),
+        Column("restarts", is_number=True),
+        Column("shows", may_shrink=True),
+        Column("description", may_shrink=True),
+    ]
+    print_table(columns, [_cells(row) for row in rows])
+
+
+def _cells(row: dict[str, Any]) -> list[str]:
+    status = row["exit_status"]
+    has_ended = row["state"] == "TERMINATED" and status is not None
+    return [
+        row["id"],
+        row["name"],
+        f"{row['state']} ({status})" if has_ended else row["state"],
+        human_duration(max(0.0, time.time() - row["created"])),
+        str(row["restarts"] or "-"),
+        row["sources"],
+        escape(row["description"]) or "-",
+    ]

@@ -1,0 +1,77 @@
+"""The logdirs of a command: its arguments, `--logdir`, or the default."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from runfold._cli.terminal import CommandError, note
+from runfold._select import is_glob
+from runfold._storage.url import is_url
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+RUNS = "runs"
+DEFAULT = "Default: the folder `runs` if there is one here, or else this folder."
+
+
+def find_logdirs(given: Sequence[str], options: argparse.Namespace) -> list[str]:
+    """Return the logdirs of the arguments or of --logdir, or the default. Raises CommandError.
+
+    A note says which folder is the default.
+    """
+    named = options.logdir or []
+    if "" in named:
+        raise CommandError("--logdir is empty. Leave it out, or name a folder.")
+    if given and named:
+        raise CommandError("Give the logdir as an argument or with --logdir, not both.")
+    if given or named:
+        return [*given, *named]
+    path = default_logdir()
+    note(
+        "Reading the folder 'runs'. Use --logdir to read another."
+        if path == RUNS
+        else "No folder 'runs' here: reading the current folder. Use --logdir to read another."
+    )
+    return [path]
+
+
+def find_logdir(options: argparse.Namespace) -> str:
+    """Return the logdir of a command that takes --logdir alone, or the default with a note."""
+    return only_logdir(find_logdirs([], options))
+
+
+def only_logdir(logdirs: Sequence[str]) -> str:
+    """Return the logdir of a command that takes one. Raises CommandError for several."""
+    if len(logdirs) > 1:
+        raise CommandError("This command takes one logdir.")
+    return logdirs[0]
+
+
+def default_logdir() -> str:
+    """Return the folder that is read where none is named."""
+    return RUNS if os.path.isdir(RUNS) else os.curdir
+
+
+def find_place(options: argparse.Namespace, words: Sequence[str], count: int) -> list[str]:
+    """Return the logdir that the last `count` words are runs of; none where they are paths.
+
+    A word is the name of a run in the default logdir if nothing here is called so.
+    """
+    given = list(words[:-count])
+    if given or options.logdir or all(map(_is_name, words)):
+        return [only_logdir(find_logdirs(given, options))]
+    return []
+
+
+def is_path(word: str) -> bool:
+    """Whether a word is a URL, a glob, or the path of something that exists."""
+    return is_url(word) or is_glob(word) or os.path.exists(os.path.expanduser(word))
+
+
+def _is_name(word: str) -> bool:
+    # A run in a pack is PACK/RUN, of which only the beginning exists.
+    first = word.split(os.sep)[0] or os.sep
+    return not is_url(word) and not os.path.lexists(first)

@@ -1,0 +1,43 @@
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runfold._core.scalar_columns import ScalarPoints
+from runfold._core.tag_table import Tags
+
+# step, items before it, points before it of each tag that got some since the last one
+Restart: TypeAlias = tuple[int, int, dict[int, int]]
+
+MAX_RECORD: int
+ITEM: np.dtype[np.void]
+NO_ITEMS: NDArray[np.void]
+
+class Decoder:
+    tags: Tags
+    def __init__(
+        self, tags: Tags, offset: int = 0, limit: int = ..., is_in_order: bool = False
+    ) -> None: ...
+    @property
+    def offset(self) -> int: ...
+    @property
+    def needed(self) -> int: ...
+    @property
+    def stop(self) -> int: ...
+    @property
+    def events(self) -> int: ...
+    @property
+    def first_wall_time(self) -> float: ...
+    @property
+    def last_wall_time(self) -> float: ...
+    def skip(self) -> None: ...
+    def take(
+        self,
+    ) -> tuple[ScalarPoints, NDArray[np.void], list[tuple[int, int, int]], list[Restart]]: ...
+
+def decode(
+    decoders: list[Decoder],
+    buffer: bytes | bytearray | memoryview | NDArray[np.uint8],
+    starts: NDArray[np.int64],
+    ends: NDArray[np.int64],
+) -> None: ...

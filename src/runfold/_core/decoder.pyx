@@ -1,0 +1,305 @@
+"""One event file decoded piece by piece, many files in one call.
+
+`decode` is handed a buffer with a stretch of each file in it and works through
+all of them without the GIL. What was collected is then taken over with the
+decoder's memory: the points of a long series are never copied.
+"""
+
+import numpy as np
+
+cimport numpy as cnp
+from libc.math cimport NAN
+from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.stdlib cimport calloc, free
+
+from runfold._core.checksum cimport rf_crc32c_init
+from runfold._core.collected cimport Collected, Item, Restart, add_note, free_collected
+from runfold._core.event cimport (
+    BAD_PAYLOAD_CHECKSUM,
+    MALFORMED,
+    MALFORMED_EVENT,
+    OUT_OF_MEMORY,
+    RECORD_TOO_LONG,
+    Outcome,
+    collect_event,
+)
+from runfold._core.record cimport (
+    AT_END,
+    BAD_PAYLOAD,
+    FRAME_SIZE,
+    IS_TOO_LONG,
+    WHOLE,
+    Framing,
+    StopReason,
+    find_reason,
+    read_record,
+)
+from runfold._core.scalar_columns cimport Block, ScalarPoints, as_array
+from runfold._core.tag_table cimport Tags
+from runfold._core.wire cimport Cursor
+
+cnp.import_array()
+rf_crc32c_init()
+
+# Records above this are refused before anything is allocated for them.
+MAX_RECORD = 256 << 20
+
+# So far from the largest number that no sum of bytes in memory leads there.
+cdef int64_t MAX_OFFSET = <int64_t> 1 << 62
+
+ITEM = np.dtype(
+    [
+        ("step", np.int64),
+        ("wall_time", np.float64),
+        ("record", np.int64),
+        ("start", np.int64),
+        ("length", np.int64),
+        ("tag", np.int32),
+        ("form", np.int16),
+        ("plugin", np.int16),
+    ]
+)
+assert ITEM.itemsize == sizeof(Item)
+NO_ITEMS = np.empty(0, ITEM)
+NO_ITEMS.flags.writeable = False
+
+
+cdef struct Progress:
+    Collected collected
+    int64_t offset          # of the next record in the file
+    uint64_t needed         # bytes from there on that the next record takes
+    uint64_t limit
+    StopReason stop
+
+
+cdef struct Stretch:
+    Progress* file
+    size_t start
+    size_t size
+
+
+cdef bint decode_stretch(Progress* file, const uint8_t* data, size_t size) noexcept nogil:
+    """Read the records that lie whole in `data`; 0 when memory is out."""
+    cdef const uint8_t* at = data
+    cdef const uint8_t* end = data + size
+    cdef Cursor payload
+    cdef uint64_t length
+    cdef Framing framing
+    cdef Outcome outcome
+    while at < end:
+        framing = read_record(at, end, file.limit, &payload, &length)
+        if framing == WHOLE:
+            outcome = collect_event(&file.collected, payload, file.offset)
+            if outcome == OUT_OF_MEMORY:
+                return 0
+            if outcome == MALFORMED:
+                if not add_note(&file.collected, file.offset, MALFORMED_EVENT, -1):
+                    return 0
+        elif framing == BAD_PAYLOAD:
+            if not add_note(&file.collected, file.offset, BAD_PAYLOAD_CHECKSUM, -1):
+                return 0
+        else:
+            file.stop = find_reason(framing)
+            # A length near 2**64 must not wrap to a small need.
+            file.needed = length + FRAME_SIZE if length <= <uint64_t> -1 - FRAME_SIZE else length
+            return 1
+        at += length + FRAME_SIZE
+        file.offset += length + FRAME_SIZE
+    file.stop = AT_END
+    file.needed = 0
+    return 1
+
+
+cdef ScalarPoints take_points(Collected* collected):
+    """The points of all tags, which are none afterwards."""
+    cdef ScalarPoints taken = ScalarPoints()
+    cdef size_t tag
+    taken.points = collected.points
+    taken.room = collected.points_room
+    collected.points = NULL
+    collected.points_room = 0
+    for tag in range(taken.room):
+        taken.count += taken.points[tag].size > 0
+    return taken
+
+
+cdef object take_items(Collected* collected):
+    """One array that owns the block of the items, which are none afterwards."""
+    cdef Block block = Block()
+    cdef cnp.npy_intp size = collected.items_size * sizeof(Item)
+    block.columns[0] = collected.items
+    collected.items = NULL
+    collected.items_size = collected.items_room = 0
+    return as_array(block, block.columns[0], size, cnp.NPY_UINT8).view(ITEM)
+
+
+cdef list list_notes(const Collected* collected):
+    cdef size_t i
+    return [
+        (collected.notes[i].offset, collected.notes[i].code, collected.notes[i].tag)
+        for i in range(collected.notes_size)
+    ]
+
+
+cdef list list_restarts(const Collected* collected):
+    cdef const Restart* restart
+    cdef size_t i, at = 0
+    found = []
+    for i in range(collected.restarts_size):
+        restart = &collected.restarts[i]
+        points = {}
+        while at < restart.advances:
+            points[collected.advances[at].tag] = collected.advances[at].points
+            at += 1
+        found.append((restart.step, restart.items, points))
+    return found
+
+
+cdef class Decoder:
+    """What one event file holds, as far as its bytes were given to `decode`.
+
+    Args:
+        tags: the tags of the run the file belongs to.
+        offset: where in the file the first byte to come stands.
+        limit: records longer than this many bytes are not read.
+        is_in_order: give every value as an item in the order of the file, scalars too, and
+            in the form in which it is stored; of other events that there was one.
+    """
+
+    cdef Progress progress
+    cdef readonly Tags tags
+
+    def __cinit__(self, Tags tags not None, int64_t offset=0, uint64_t limit=MAX_RECORD,
+                  bint is_in_order=False):
+        if not 0 <= offset <= MAX_OFFSET:
+            raise ValueError(f"no file has a byte {offset}")
+        self.tags = tags
+        self.progress.collected.tags = &tags.table
+        self.progress.collected.is_in_order = is_in_order
+        self.progress.collected.previous_tag = -1
+        self.progress.collected.first_wall_time = NAN
+        self.progress.collected.last_wall_time = NAN
+        self.progress.offset = offset
+        # A limit so high that a length plus its frame overflows limits nothing.
+        self.progress.limit = min(limit, <uint64_t> 1 << 62)
+
+    def __dealloc__(self):
+        free_collected(&self.progress.collected)
+
+    @property
+    def offset(self):
+        """Where in the file the next record starts."""
+        return self.progress.offset
+
+    @property
+    def needed(self):
+        """How many bytes from `offset` on the next record takes, as far as is known."""
+        return self.progress.needed
+
+    @property
+    def stop(self):
+        """Why decoding stopped at `offset`: a `StopReason`."""
+        return <int> self.progress.stop
+
+    @property
+    def events(self):
+        """How many sound events were read."""
+        return self.progress.collected.events
+
+    @property
+    def first_wall_time(self):
+        """The wall time of the first event, NaN before there is one."""
+        return self.progress.collected.first_wall_time
+
+    @property
+    def last_wall_time(self):
+        """The wall time of the last event, NaN before there is one."""
+        return self.progress.collected.last_wall_time
+
+    def skip(self):
+        """Step over the record at `offset`, which is above the limit, and note it."""
+        cdef uint64_t length = self.progress.needed
+        self.tags.check_idle()
+        if self.progress.stop != IS_TOO_LONG:
+            raise ValueError("there is no record to step over")
+        if length > <uint64_t> MAX_OFFSET or self.progress.offset > MAX_OFFSET - <int64_t> length:
+            raise ValueError(f"no file goes on for {length} bytes from {self.progress.offset} on")
+        if not add_note(&self.progress.collected, self.progress.offset, RECORD_TOO_LONG, -1):
+            raise MemoryError
+        self.progress.offset += length
+        self.progress.stop = AT_END
+        self.progress.needed = 0
+
+    def take(self):
+        """Hand over what was collected since the last call.
+
+        Returns:
+            scalars: tag number -> (steps, wall_times, values), a `ScalarPoints`.
+            items: an array of `ITEM`, one for each value that is not a scalar.
+            notes: (offset, NoteCode, tag number or -1) for everything wrong.
+            restarts: (step, items before it, {tag number: points before it}), where
+                a tag is named only if it got points since the restart before.
+        """
+        cdef Collected* collected = &self.progress.collected
+        self.tags.check_idle()
+        notes = list_notes(collected)
+        restarts = list_restarts(collected)
+        collected.notes_size = collected.restarts_size = 0
+        # One for each tag, of which there may be a million.
+        free(collected.advances)
+        collected.advances = NULL
+        collected.advances_size = collected.advances_room = 0
+        scalars = take_points(collected)
+        items = take_items(collected) if collected.items_size else NO_ITEMS
+        return scalars, items, notes, restarts
+
+
+def decode(list decoders not None, const uint8_t[::1] buffer not None,
+           const int64_t[::1] starts not None, const int64_t[::1] ends not None):
+    """Decode a stretch of each of many files in one call without the GIL.
+
+    Args:
+        decoders: one for each file; the stretch begins at the decoder's offset.
+        buffer: the stretches, in any order.
+        starts, ends: where in the buffer each file's stretch lies.
+
+    Each decoder stands behind its last whole record afterwards, with the reason
+    in `stop`. Files that share their tags are decoded in the order given.
+    """
+    # A thread that changes its list or arrays meanwhile must not change what is read here.
+    cdef tuple held = tuple(decoders)
+    cdef size_t count = len(held), i
+    cdef Stretch* stretches
+    cdef const uint8_t* data = &buffer[0] if buffer.shape[0] else NULL
+    cdef bint has_memory = True
+    cdef Decoder decoder
+    if <size_t> starts.shape[0] != count or <size_t> ends.shape[0] != count:
+        raise ValueError(f"{count} decoders need as many starts and ends")
+    stretches = <Stretch*> calloc(count + 1, sizeof(Stretch))
+    if stretches == NULL:
+        raise MemoryError
+    try:
+        for i in range(count):
+            decoder = <Decoder?> held[i]
+            decoder.tags.check_idle()
+            stretches[i] = cut_stretch(&decoder.progress, buffer.shape[0], starts[i], ends[i])
+        for i in range(count):
+            (<Decoder> held[i]).tags.is_busy = True
+        with nogil:
+            for i in range(count):
+                has_memory = decode_stretch(
+                    stretches[i].file, data + stretches[i].start, stretches[i].size)
+                if not has_memory:
+                    break
+        for i in range(count):
+            (<Decoder> held[i]).tags.is_busy = False
+    finally:
+        free(stretches)
+    if not has_memory:
+        raise MemoryError("no memory left for the columns of an event file")
+
+
+cdef Stretch cut_stretch(Progress* file, int64_t size, int64_t start, int64_t end) except *:
+    if not 0 <= start <= end <= size:
+        raise ValueError(f"bytes {start} to {end} lie outside of a buffer of {size}")
+    return Stretch(file=file, start=start, size=end - start)

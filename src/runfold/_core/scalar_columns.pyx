@@ -1,0 +1,164 @@
+"""The scalar points of many tags, made into NumPy arrays when they are asked for.
+
+Arrays cost far more than a few points: a log with a million tags of one point each
+would take gigabytes if every tag had its own.
+"""
+
+cimport numpy as cnp
+from libc.stdlib cimport free
+from libc.string cimport memset
+
+from runfold._core.points cimport FIRST_ROOM, Points, free_points
+
+cnp.import_array()
+
+
+cdef class Block:
+    """Keeps malloc'ed memory alive for the arrays that look into it."""
+
+    def __dealloc__(self):
+        free(self.columns[0])
+        free(self.columns[1])
+        free(self.columns[2])
+
+
+cdef object as_array(Block block, void* data, cnp.npy_intp size, int type_number):
+    """An array that looks into a block. It is read-only: many hands hold the same one."""
+    array = cnp.PyArray_SimpleNewFromData(1, &size, type_number, data)
+    cnp.set_array_base(array, block)
+    cnp.PyArray_CLEARFLAGS(array, cnp.NPY_ARRAY_WRITEABLE)
+    return array
+
+
+cdef object copied(const void* data, cnp.npy_intp size, int type_number):
+    """A read-only array of its own with a copy of the data."""
+    array = cnp.PyArray_SimpleNewFromData(1, &size, type_number, <void*> data).copy()
+    cnp.PyArray_CLEARFLAGS(array, cnp.NPY_ARRAY_WRITEABLE)
+    return array
+
+
+cdef tuple copied_points(const Points* points):
+    if points.room == 0:
+        return (
+            copied(&points.steps.only, points.size, cnp.NPY_INT64),
+            copied(&points.wall_times.only, points.size, cnp.NPY_FLOAT64),
+            copied(&points.values.only, points.size, cnp.NPY_FLOAT64),
+        )
+    return (
+        copied(points.steps.column, points.size, cnp.NPY_INT64),
+        copied(points.wall_times.column, points.size, cnp.NPY_FLOAT64),
+        copied(points.values.column, points.size, cnp.NPY_FLOAT64),
+    )
+
+
+cdef class ScalarPoints:
+    """The points of each tag number: (steps, wall_times, values), three read-only arrays.
+
+    It is a mapping, in the order of the numbers. Arrays of many points own the
+    memory into which they were decoded, and are made once; those of a few points
+    are copies, made at each request.
+    """
+
+    def __cinit__(self):
+        self.made = {}
+
+    def __dealloc__(self):
+        cdef size_t tag
+        for tag in range(self.room):
+            free_points(&self.points[tag])
+        free(self.points)
+
+    def __len__(self):
+        return self.count
+
+    def __contains__(self, object tag):
+        return tag in self.made or self._number(tag) >= 0
+
+    def __iter__(self):
+        cdef size_t tag
+        for tag in range(self.room):
+            if self.points[tag].size or (self.made and tag in self.made):
+                yield tag
+        for later in list(self.made):
+            if later >= self.room:
+                yield later
+
+    def __getitem__(self, object tag):
+        made = self.made.get(tag)
+        if made is not None:
+            return made
+        cdef Py_ssize_t number = self._number(tag)
+        if number < 0:
+            raise KeyError(tag)
+        return self._make(number)
+
+    def __setitem__(self, size_t tag, tuple points not None):
+        if tag not in self:
+            self.count += 1
+        if tag < self.room:
+            free_points(&self.points[tag])
+        self.made[tag] = points
+
+    def items(self):
+        """Yield each tag number with its points."""
+        cdef size_t tag
+        for tag in range(self.room):
+            if self.points[tag].size:
+                yield tag, self._make(tag)
+            elif self.made and tag in self.made:
+                yield tag, self.made[tag]
+        for later in list(self.made):
+            if later >= self.room:
+                yield later, self.made[later]
+
+    def values(self):
+        """Yield the points of each tag."""
+        for _, points in self.items():
+            yield points
+
+    def counts(self):
+        """Return how many points each tag has."""
+        cdef size_t tag
+        found = {}
+        for tag in self:
+            found[tag] = len(self.made[tag][0]) if tag in self.made else self.points[tag].size
+        return found
+
+    @property
+    def total(self):
+        """How many points all tags have."""
+        cdef size_t tag, total = 0
+        for tag in range(self.room):
+            total += self.points[tag].size
+        return total + sum([len(made[0]) for made in self.made.values()])
+
+    cdef Py_ssize_t _number(self, object tag):
+        """The tag as a number if its points are not made into arrays yet, else -1."""
+        cdef Py_ssize_t number
+        try:
+            number = tag
+        except (TypeError, OverflowError):
+            return -1
+        if 0 <= number < <Py_ssize_t> self.room and self.points[number].size:
+            return number
+        return -1
+
+    cdef tuple _make(self, size_t tag):
+        """Three arrays of a tag's points; those of many points own the columns from now on."""
+        cdef Points taken = self.points[tag]
+        if taken.room <= FIRST_ROOM:
+            return copied_points(&self.points[tag])
+        # Nothing below may find the columns in two hands, should an array not be made
+        # for want of memory.
+        cdef Block block = Block()
+        memset(&self.points[tag], 0, sizeof(Points))
+        block.columns[0] = taken.steps.column
+        block.columns[1] = taken.wall_times.column
+        block.columns[2] = taken.values.column
+        made = (
+            as_array(block, taken.steps.column, taken.size, cnp.NPY_INT64),
+            as_array(block, taken.wall_times.column, taken.size, cnp.NPY_FLOAT64),
+            as_array(block, taken.values.column, taken.size, cnp.NPY_FLOAT64),
+        )
+        self.made[tag] = made
+        return made

@@ -1,0 +1,86 @@
+"""The tags of one run as Python sees them."""
+
+import os
+
+from cpython.bytes cimport PyBytes_FromStringAndSize
+from cpython.unicode cimport PyUnicode_DecodeUTF8
+from libc.stdlib cimport free
+from libc.string cimport memcpy
+
+from runfold._core.tag_table cimport UNKNOWN_PLUGIN, Plugin, Tag
+
+_SECRET = os.urandom(16)
+
+
+cdef class Tags:
+    """The tags of one run, shared by the decoders of all its files.
+
+    Sharing is what lets metadata that only the first file has count for the
+    whole run. One thread at a time may decode into the same tags; while it does,
+    another that asks for anything but their number gets a RuntimeError.
+    """
+
+    def __cinit__(self):
+        self.table.first = -1
+        cdef const unsigned char[::1] secret = _SECRET
+        memcpy(self.table.secret, &secret[0], 16)
+
+    def __dealloc__(self):
+        free(self.table.tags)
+        free(self.table.slots)
+        free(self.table.text)
+
+    def __len__(self):
+        return self.table.size
+
+    def names(self, Py_ssize_t start=0):
+        """The tags from number `start` on, as text; bytes that are no UTF-8 are escaped."""
+        cdef const Tag* tag
+        cdef Py_ssize_t i
+        self.check_idle()
+        found = []
+        for i in range(max(start, 0), <Py_ssize_t> self.table.size):
+            tag = &self.table.tags[i]
+            found.append(PyUnicode_DecodeUTF8(
+                <const char*> self.table.text + tag.name, tag.length, "backslashreplace"))
+        return found
+
+    def raw_name(self, size_t number):
+        """The bytes of one tag, as stored."""
+        cdef const Tag* tag = self._tag(number)
+        return PyBytes_FromStringAndSize(<const char*> self.table.text + tag.name, tag.length)
+
+    def metadata(self, size_t number):
+        """The tag's first serialised SummaryMetadata, or None if no event carried one."""
+        cdef const Tag* tag = self._tag(number)
+        if tag.plugin == UNKNOWN_PLUGIN:
+            return None
+        return PyBytes_FromStringAndSize(
+            <const char*> self.table.text + tag.metadata, tag.metadata_length)
+
+    def plugin(self, size_t number):
+        """The number of the plugin that the tag's first metadata names."""
+        return self._tag(number).plugin
+
+    def plugins(self):
+        """The names of the plugins by number, '' where the number stands for none."""
+        cdef const Plugin* plugin
+        cdef int32_t i
+        self.check_idle()
+        found = ["", "", "scalars", ""]
+        for i in range(self.table.plugins_size):
+            plugin = &self.table.plugins[i]
+            found.append(PyUnicode_DecodeUTF8(
+                <const char*> self.table.text + plugin.name, plugin.length, "backslashreplace"))
+        return found
+
+    cdef int check_idle(self) except -1:
+        if self.is_busy:
+            raise RuntimeError("another thread is decoding a file of the same run")
+        return 0
+
+    cdef const Tag* _tag(self, size_t number) except NULL:
+        self.check_idle()
+        if number >= self.table.size:
+            raise IndexError(f"no tag number {number}: there are {self.table.size}")
+        return &self.table.tags[number]

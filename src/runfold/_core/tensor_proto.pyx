@@ -1,0 +1,299 @@
+"""TensorProto to NumPy: arrays of every dtype, from raw content or from typed lists."""
+
+import numpy as np
+
+from cpython.bytearray cimport PyByteArray_FromStringAndSize
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memcpy
+
+from runfold._core.dtypes cimport (
+    DT_BFLOAT16,
+    DT_BOOL,
+    DT_COMPLEX64,
+    DT_COMPLEX128,
+    DT_DOUBLE,
+    DT_FLOAT,
+    DT_FLOAT8_E4M3FN,
+    DT_FLOAT8_E5M2,
+    DT_HALF,
+    DT_INT8,
+    DT_INT16,
+    DT_INT32,
+    DT_INT64,
+    DT_QINT8,
+    DT_QINT16,
+    DT_QINT32,
+    DT_QUINT8,
+    DT_QUINT16,
+    DT_STRING,
+    DT_UINT8,
+    DT_UINT16,
+    DT_UINT32,
+    DT_UINT64,
+    float8_e4m3fn_number,
+)
+from runfold._core.tensor_proto cimport (
+    MAX_RANK,
+    MAX_REPEATED,
+    SHAPE,
+    STRING_VAL,
+    Tensor,
+    count_packed,
+    list_field,
+    list_wire_type,
+    next_dim,
+    parse_tensor,
+    scalar_value,
+    tensor_fits,
+)
+from runfold._core.wire cimport (
+    BYTES,
+    FIXED32,
+    VARINT,
+    Cursor,
+    read_bytes,
+    read_key,
+    read_varint,
+    skip_field,
+)
+
+# What one element is stored as in tensor_content. bfloat16, float8 and bool become
+# something else in `_as_values`.
+_STORED = {
+    DT_FLOAT: np.dtype("<f4"),
+    DT_DOUBLE: np.dtype("<f8"),
+    DT_HALF: np.dtype("<f2"),
+    DT_BFLOAT16: np.dtype("<u2"),
+    DT_FLOAT8_E5M2: np.dtype("u1"),
+    DT_FLOAT8_E4M3FN: np.dtype("u1"),
+    DT_INT8: np.dtype("i1"),
+    DT_INT16: np.dtype("<i2"),
+    DT_INT32: np.dtype("<i4"),
+    DT_INT64: np.dtype("<i8"),
+    DT_UINT8: np.dtype("u1"),
+    DT_UINT16: np.dtype("<u2"),
+    DT_UINT32: np.dtype("<u4"),
+    DT_UINT64: np.dtype("<u8"),
+    DT_QINT8: np.dtype("i1"),
+    DT_QINT16: np.dtype("<i2"),
+    DT_QINT32: np.dtype("<i4"),
+    DT_QUINT8: np.dtype("u1"),
+    DT_QUINT16: np.dtype("<u2"),
+    DT_BOOL: np.dtype("u1"),
+    DT_COMPLEX64: np.dtype("<c8"),
+    DT_COMPLEX128: np.dtype("<c16"),
+    DT_STRING: np.dtype(object),
+}
+_FLOAT8_E4M3FN = np.array([float8_e4m3fn_number(bits) for bits in range(256)], np.float32)
+
+
+class MalformedTensor(ValueError):
+    """The bytes are no TensorProto, or its shape disagrees with its values."""
+
+
+def decode_tensor(const uint8_t[::1] data not None):
+    """The array in a serialised TensorProto, in its own dtype and shape.
+
+    It is a copy and writable. bfloat16 and float8 come as float32,
+    quantised numbers as their integers, strings as an object array of bytes.
+    A list shorter than the shape repeats its last value, an empty one means
+    zeros, as in TensorFlow. Anything else that does not fit its shape raises
+    MalformedTensor before memory is taken for it.
+    """
+    cdef Cursor message = _cursor(data)
+    cdef Tensor tensor
+    if not parse_tensor(message, &tensor):
+        raise MalformedTensor("the bytes are not a TensorProto")
+    if tensor.dtype not in _STORED:
+        raise MalformedTensor(f"dtype {tensor.dtype} cannot be read as an array")
+    if tensor.rank > MAX_RANK:
+        raise MalformedTensor(f"{tensor.rank} dimensions, more than {MAX_RANK}")
+    shape = _shape(message)
+    if tensor.count < 0:
+        raise MalformedTensor(f"shape {shape} is negative, unknown or too large")
+    if tensor.content.at < tensor.content.end:
+        stored = _from_content(&tensor, shape)
+    else:
+        stored = _repeat_last(_from_list(message, &tensor), tensor.count, shape)
+    return _as_values(stored, tensor.dtype).reshape(shape)
+
+
+def decode_number(const uint8_t[::1] data not None):
+    """The one real number in a serialised TensorProto, and whether it was rounded.
+
+    None if it holds several, or something else. Only integers beyond 2^53 are
+    ever rounded. Raises MalformedTensor if shape and values disagree.
+    """
+    cdef Tensor tensor
+    cdef double number = 0
+    if not parse_tensor(_cursor(data), &tensor):
+        raise MalformedTensor("the bytes are not a TensorProto")
+    status = scalar_value(&tensor, &number)
+    if status < 0:
+        raise MalformedTensor("the shape is unusable, or disagrees with what is stored")
+    return (number, status == 2) if status else None
+
+
+def fits_shape(const uint8_t[::1] data not None):
+    """Whether `decode_tensor` will find as many values as the shape needs.
+
+    Only the wire is looked at, so this is what an index of tensors is checked
+    with. A dtype without a NumPy form is said to fit.
+    """
+    cdef Tensor tensor
+    return parse_tensor(_cursor(data), &tensor) and tensor_fits(&tensor)
+
+
+cdef Cursor _cursor(const uint8_t[::1] data) noexcept:
+    cdef Cursor cursor
+    cursor.at = &data[0] if data.shape[0] else NULL
+    cursor.end = cursor.at + data.shape[0]
+    return cursor
+
+
+cdef tuple _shape(Cursor message):
+    """The dims of a message that was parsed before."""
+    cdef uint32_t field = 0, wire_type = 0
+    cdef int64_t size = 0
+    cdef int found
+    cdef Cursor shape
+    dims = []
+    while message.at < message.end and read_key(&message, &field, &wire_type):
+        if field == SHAPE and wire_type == BYTES and read_bytes(&message, &shape):
+            while True:
+                found = next_dim(&shape, &size)
+                if found <= 0:
+                    break
+                if found == 1:
+                    dims.append(size)
+        elif not skip_field(&message, field, wire_type):
+            break
+    return tuple(dims)
+
+
+cdef object _from_content(const Tensor* tensor, tuple shape):
+    dtype = _STORED[tensor.dtype]
+    cdef int64_t size = tensor.content.end - tensor.content.at
+    cdef int64_t item_size = dtype.itemsize
+    if tensor.dtype == DT_STRING:
+        raise MalformedTensor("strings in tensor_content cannot be read")
+    if size % item_size:
+        raise MalformedTensor(f"{size} bytes of content are no whole number of {dtype} values")
+    if size // item_size != tensor.count:
+        raise MalformedTensor(
+            f"shape {shape} needs {tensor.count} values, the content has {size // item_size}"
+        )
+    return _copy(tensor.content.at, size, dtype)
+
+
+cdef object _copy(const uint8_t* data, int64_t size, dtype):
+    return np.frombuffer(PyByteArray_FromStringAndSize(<const char*> data, size), dtype)
+
+
+cdef object _from_list(Cursor message, const Tensor* tensor):
+    """The listed elements, as they would be stored in tensor_content."""
+    cdef uint32_t field = list_field(tensor.dtype)
+    cdef uint32_t element = list_wire_type(field)
+    cdef uint8_t[::1] room
+    dtype = _STORED[tensor.dtype]
+    if field == STRING_VAL:
+        return _strings(message)
+    if element == BYTES:
+        return _copy(tensor.first.at, tensor.listed, dtype)
+    elements = np.zeros(tensor.listed, np.uint32 if element == FIXED32 else np.uint64)
+    if tensor.listed:
+        room = elements.view(np.uint8)
+        _copy_list(message, field, element, &room[0], tensor.listed)
+    if element != VARINT:
+        if elements.nbytes % dtype.itemsize:
+            raise MalformedTensor(f"{tensor.listed} numbers do not make whole complex numbers")
+        return elements.view(dtype)
+    if tensor.dtype == DT_BOOL:
+        return elements != 0
+    # Varints are wide; small integers and the bits of half floats are their low bytes.
+    return elements.astype(f"u{dtype.itemsize}").view(dtype)
+
+
+cdef object _strings(Cursor message):
+    cdef uint32_t field = 0, wire_type = 0
+    cdef Cursor text
+    strings = []
+    while message.at < message.end and read_key(&message, &field, &wire_type):
+        if field == STRING_VAL and wire_type == BYTES and read_bytes(&message, &text):
+            strings.append(text.at[:text.end - text.at])
+        elif not skip_field(&message, field, wire_type):
+            break
+    array = np.empty(len(strings), object)
+    array[:] = strings
+    return array
+
+
+cdef void _copy_list(
+    Cursor message, uint32_t wanted, uint32_t element, uint8_t* out, int64_t room
+) noexcept nogil:
+    """Copy a list that was counted before; `room` holds if the bytes have changed since."""
+    cdef int64_t size = 4 if element == FIXED32 else 8
+    cdef uint32_t field = 0, wire_type = 0
+    cdef int64_t count
+    cdef uint64_t value = 0
+    cdef Cursor packed
+    while message.at < message.end and read_key(&message, &field, &wire_type):
+        if field != wanted or (wire_type != BYTES and wire_type != element):
+            if not skip_field(&message, field, wire_type):
+                return
+            continue
+        if wire_type == BYTES:
+            if not read_bytes(&message, &packed):
+                return
+        else:
+            packed.at = message.at
+            if not skip_field(&message, field, wire_type):
+                return
+            packed.end = message.at
+        count = count_packed(packed, element)
+        if count < 0 or count > room:
+            return
+        room -= count
+        if element == VARINT:
+            while count and read_varint(&packed, &value):
+                memcpy(out, &value, 8)
+                out += 8
+                count -= 1
+        elif count:
+            memcpy(out, packed.at, count * size)
+            out += count * size
+
+
+cdef object _repeat_last(elements, int64_t count, tuple shape):
+    """As many elements as the shape needs, by TensorFlow's rule for short lists."""
+    cdef int64_t listed = len(elements)
+    if listed > count and not (count == 0 and listed == 1):
+        raise MalformedTensor(f"shape {shape} needs {count} values, the list has {listed}")
+    if listed >= count:
+        return elements[:count]
+    if count > MAX_REPEATED:
+        raise MalformedTensor(
+            f"shape {shape} needs {count} values, the list has {listed}; "
+            f"repeating the last is allowed up to {MAX_REPEATED}"
+        )
+    filled = np.empty(count, elements.dtype)
+    filled[:listed] = elements
+    if listed:
+        filled[listed:] = elements[listed - 1]
+    else:
+        filled[:] = b"" if elements.dtype == object else 0
+    return filled
+
+
+cdef object _as_values(stored, int dtype):
+    """The values as users get them."""
+    if dtype == DT_BFLOAT16:
+        return (stored.astype(np.uint32) << 16).view(np.float32)
+    if dtype == DT_FLOAT8_E5M2:
+        # The upper half of an IEEE half float.
+        return (stored.astype(np.uint16) << 8).view(np.float16).astype(np.float32)
+    if dtype == DT_FLOAT8_E4M3FN:
+        return _FLOAT8_E4M3FN[stored]
+    if dtype == DT_BOOL:
+        return stored != 0
+    return stored

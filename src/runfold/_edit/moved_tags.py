@@ -1,0 +1,181 @@
+"""Tags that go from one run into another: which, where to, and the file that they arrive in."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from runfold._conventions import EVENT_FILE_MARK, EVENT_FILE_PREFIX, MOVED_INFIX
+from runfold._core.encoder import EventBuffer
+from runfold._edit.edit_report import TagMove
+from runfold._edit.edit_rules import Rules
+from runfold._edit.record_stream import copy_records
+from runfold._edit.renaming import list_renames, rename
+from runfold._edit.run_order import RunEdit, list_limits, number_name
+from runfold._edit.run_plan import check_name
+from runfold._edit.survey import Survey, is_reserved, picture_of
+from runfold._edit.tag_rules import RunRewrite, TagChanges
+from runfold._humanize import file_order, human_count, human_list
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from runfold._core.rewriter import Rewriter
+    from runfold._edit.edited_files import Output
+
+
+@dataclass(slots=True)
+class Arrival:
+    """What one run gives to another, and the name of the file that holds it there."""
+
+    source: RunEdit
+    # The run of the result that the source is, or is a part of.
+    origin: str
+    target: str
+    rewrite: RunRewrite
+    counts: NDArray[Any] = field(default_factory=lambda: np.zeros((0, 7), np.int64))
+    file_name: str = ""
+
+    @property
+    def told(self) -> TagMove:
+        """What moves where, for the report."""
+        kept = self.counts[:, 2]
+        return TagMove(self.target, int((kept > 0).sum()), int(kept.sum()))
+
+
+def choose_targets(
+    surveys: Sequence[Survey], rules: Rules, changes: TagChanges, names: Mapping[str, str]
+) -> dict[str, dict[str, str]]:
+    """Return the run that each tag goes to, by the run that it is in; others are not there.
+
+    `names` has the new names of runs, which are what `{run}` stands for. Tags that
+    describe a run move only where they are named in full, and boxes go with their
+    picture. Raises UnknownTag, and CannotEdit for what is no name of a run.
+    """
+    tags = list(dict.fromkeys(name for survey in surveys for name in survey.names))
+    if changes.in_scope is not None:
+        tags = [tag for tag in tags if tag in changes.in_scope]
+    named = {tag for tag, _ in list_renames(rules.move_tags)}
+    movable = [tag for tag in tags if tag in named or not is_reserved(tag)]
+    forms = rename(movable, rules.move_tags, verb="moved")
+    for tag in tags:
+        if picture_of(tag) in forms:
+            forms[tag] = forms[picture_of(tag)]
+    found: dict[str, dict[str, str]] = {}
+    for survey in surveys:
+        run = names[survey.run.name]
+        for tag in survey.names:
+            if tag in forms:
+                target = check_name(forms[tag].replace("{run}", run))
+                if target != run:
+                    found.setdefault(survey.run.name, {})[tag] = target
+    return found
+
+
+def plan_arrivals(
+    streams: Mapping[str, Sequence[RunEdit]],
+    targets: Mapping[str, Mapping[str, str]],
+    rules: Rules,
+    changes: TagChanges,
+) -> dict[str, list[Arrival]]:
+    """Return what arrives in each run, in the order in which it is read there.
+
+    `streams` are the runs of the result by name, each with those that it is made of.
+
+    What a restart hid in the source must stay hidden. In a run that is new, and has
+    only this one to take from, the markers come along. In any other a marker would
+    hide the values of others, so those that it hides are left out instead.
+    """
+    found: dict[str, list[Arrival]] = {}
+    for origin, stream in sorted(streams.items(), key=lambda item: (item[1][0].start, item[0])):
+        for run, hidden in zip(stream, list_limits(stream, rules), strict=True):
+            wanted = targets.get(run.name, {})
+            for target in dict.fromkeys(wanted.values()):
+                tags = frozenset(tag for tag, goal in wanted.items() if goal == target)
+                rewrite = RunRewrite(run.rewrite.survey, rules, changes, tags, is_apart=True)
+                rewrite.limit, rewrite.limits = run.rewrite.limit, hidden
+                found.setdefault(target, []).append(Arrival(run, origin, target, rewrite))
+    for target, arrivals in found.items():
+        is_alone = target not in streams and len({one.origin for one in arrivals}) == 1
+        for arrival in arrivals:
+            arrival.rewrite.has_markers = is_alone
+            if is_alone:
+                arrival.rewrite.limits = None
+            arrival.counts = arrival.rewrite.prepare(needs_counts=True)
+        found[target] = [one for one in arrivals if one.told.values]
+        _name_files(found[target], streams.get(target, ()))
+    return {target: arrivals for target, arrivals in found.items() if arrivals}
+
+
+def write_arrival(arrival: Arrival, place: str, output: Output, rules: Rules) -> Rewriter:
+    """Write the file that an arrival is, below the folder of its run."""
+    rewriter = arrival.rewrite.rewriter()
+    files = arrival.rewrite.survey.sizes
+    output.begin(place, arrival.file_name, next(iter(files)))
+    head = EventBuffer()
+    head.file_version(arrival.source.start + rules.shift_time)
+    if arrival.rewrite.has_markers and arrival.source.marker is not None:
+        head.session_start(arrival.source.marker, arrival.source.start + rules.shift_time)
+    output.write(head)
+    for path, size in files.items():
+        copy_records(path, rewriter, output.write, size=size)
+    output.end()
+    return rewriter
+
+
+def tell_moves(
+    arrivals: Mapping[str, Sequence[Arrival]], streams: Mapping[str, Sequence[RunEdit]]
+) -> list[str]:
+    """Say what the counts of the runs do not: values left out, and runs left empty."""
+    notes = []
+    everything = [one for each in arrivals.values() for one in each]
+    hidden = {one.target: one.rewrite.hidden for one in everything if one.rewrite.hidden}
+    if hidden:
+        count = human_count(sum(one.rewrite.hidden for one in everything), "value")
+        notes.append(f"Left out, as restarts hide them: {count} for {human_list(hidden)}.")
+    emptied = [
+        origin
+        for origin in dict.fromkeys(one.origin for one in everything)
+        if origin not in arrivals and not any(run.counts[:, 2].any() for run in streams[origin])
+    ]
+    if emptied:
+        notes.append(
+            f"No tag is left in {human_list(emptied)}. A further edit with --delete-runs removes"
+            " such a run."
+        )
+    return notes
+
+
+def _name_files(arrivals: Sequence[Arrival], residents: Sequence[RunEdit]) -> None:
+    """Give arrivals names by which every reader reads them in this order, behind the residents."""
+    taken = [name for run in residents for name in run.file_names]
+    for number, arrival in enumerate(arrivals):
+        own = os.path.basename(arrival.source.rewrite.survey.run.files[0])
+        if not taken:
+            is_only = len(arrivals) == 1
+            start = arrivals[0].source.start
+            arrival.file_name = own if is_only else number_name(own, start, number)
+        else:
+            arrival.file_name = _name_behind(taken)
+            taken.append(arrival.file_name)
+
+
+def _name_behind(names: Sequence[str]) -> str:
+    """A name that comes after others in both orders that readers have: by letters, by numbers.
+
+    One that begins as the last of them does, so that what a job logs later comes later.
+    """
+    last = max(names)
+    top, _, number = last.rpartition(MOVED_INFIX)
+    is_moved = bool(top) and len(number) == 4 and number.isdigit() and number < "9999"
+    choices = [f"{top}{MOVED_INFIX}{int(number) + 1:04d}"] if is_moved else []
+    tops = (last, EVENT_FILE_PREFIX, f"~{EVENT_FILE_MARK}")
+    choices += [f"{top}{MOVED_INFIX}0001" for top in tops]
+    for choice in choices:
+        if choice > last and all(file_order(choice) > file_order(name) for name in names):
+            return choice
+    return choices[0]

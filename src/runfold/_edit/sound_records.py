@@ -1,0 +1,174 @@
+"""Which bytes of a file are sound records, and which are lost, whatever was done to it."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from runfold._core.decoder import MAX_RECORD, Decoder, decode
+from runfold._core.event import NoteCode
+from runfold._core.record_search import seek, walk
+from runfold._core.tag_table import Tags
+from runfold._edit.record_stream import CHUNK, FRAME_SIZE, is_header, read_record
+from runfold._events.event_file import HEADER_SIZE, OPEN_FLAGS
+from runfold._humanize import human_count
+
+# How many times its size is checked of a file in vain. Damage alone takes about once.
+_PATIENCE = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Bytes [start, stop) of a file that are no sound record, and what they look like."""
+
+    start: int
+    stop: int
+    reason: str
+
+    def __str__(self) -> str:
+        count = human_count(self.stop - self.start, "byte")
+        return f"bytes {self.start} to {self.stop - 1} lost: {count}, {self.reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class Salvage:
+    """What can be saved of a file: spans of whole records, in order, and what is lost."""
+
+    spans: list[tuple[int, int]]
+    losses: list[Loss]
+    records: int
+    has_header: bool
+    wall_time: float
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing is wrong with the file."""
+        return not self.losses and (self.has_header or not self.spans)
+
+
+def salvage(path: str) -> Salvage:
+    """Find every sound record of a file, in one pass and bounded memory.
+
+    Behind a record that is not sound, and within it, the next one begins at the
+    first byte where a length and a payload both fit their checksums: a file that
+    was cut off and then written on has whole records where its broken one claims
+    to go on. A sound record that is no valid event is lost, too.
+    """
+    descriptor = os.open(path, OPEN_FLAGS)
+    try:
+        size = os.fstat(descriptor).st_size
+        tags = Tags()
+        spans: list[tuple[int, int]] = []
+        losses: list[Loss] = []
+        records, wall_time, at = 0, math.nan, 0
+        for start, stop in _find(descriptor, size):
+            if start > at:
+                losses.append(_lose(descriptor, at, start, size))
+            data = os.pread(descriptor, stop - start, start)
+            decoder = Decoder(tags, start)
+            decode([decoder], data, np.array([0]), np.array([len(data)]))
+            bad = [
+                offset for offset, code, _ in decoder.take()[2] if code == NoteCode.MALFORMED_EVENT
+            ]
+            records += decoder.events
+            if math.isnan(wall_time):
+                wall_time = decoder.first_wall_time
+            for first, end in _without(descriptor, start, stop, bad):
+                if spans and spans[-1][1] == first:
+                    spans[-1] = spans[-1][0], end
+                else:
+                    spans.append((first, end))
+            for offset in bad:
+                end = offset + _length(descriptor, offset)
+                losses.append(Loss(offset, end, "a record that is no event"))
+            at = stop
+        if at < size:
+            losses.append(_lose(descriptor, at, size, size))
+        return Salvage(spans, losses, records, _has_header(descriptor, spans), wall_time)
+    finally:
+        os.close(descriptor)
+
+
+class _Window:
+    """The bytes of a file around a place, which are read a chunk at a time."""
+
+    def __init__(self, descriptor: int, size: int) -> None:
+        self.size = size
+        self.start = 0
+        self.data = b""
+        self._descriptor = descriptor
+
+    @property
+    def beyond(self) -> int:
+        """How many bytes of the file follow."""
+        return self.size - self.start - len(self.data)
+
+    def reach(self, at: int, count: int) -> int:
+        """Have so many bytes from a place on, if the file has them; gives where it is in `data`."""
+        end = min(at + count, self.size)
+        if at < self.start or end > self.start + len(self.data):
+            self.start = at
+            self.data = os.pread(self._descriptor, min(max(count, CHUNK), self.size - at), at)
+            if at + len(self.data) < end:  # shorter than it was a moment ago
+                self.size = at + len(self.data)
+        return at - self.start
+
+
+def _find(descriptor: int, size: int) -> Iterator[tuple[int, int]]:
+    """Yield the spans of sound records, none longer than a chunk or one record."""
+    window = _Window(descriptor, size)
+    budget = _PATIENCE * size
+    at, count = 0, HEADER_SIZE
+    while at < window.size:
+        offset = window.reach(at, count)
+        end = walk(window.data, offset, MAX_RECORD)
+        count = HEADER_SIZE
+        if end > offset:
+            yield at, window.start + end
+            at = window.start + end
+            continue
+        offset, missing, spent = seek(window.data, offset, window.beyond, MAX_RECORD, budget)
+        budget -= spent
+        at = window.start + offset
+        if missing:
+            count = len(window.data) - offset + missing
+        elif offset == len(window.data):
+            if not window.beyond:
+                return
+            at -= HEADER_SIZE - 1  # which may yet begin a record
+
+
+def _length(descriptor: int, offset: int) -> int:
+    """How many bytes the record at an offset claims to take."""
+    return int.from_bytes(os.pread(descriptor, 8, offset), "little") + FRAME_SIZE
+
+
+def _without(descriptor: int, start: int, stop: int, bad: list[int]) -> Iterator[tuple[int, int]]:
+    """Yield what is left of a span without the records at some offsets."""
+    for offset in bad:
+        if offset > start:
+            yield start, offset
+        start = offset + _length(descriptor, offset)
+    if stop > start:
+        yield start, stop
+
+
+def _lose(descriptor: int, start: int, stop: int, size: int) -> Loss:
+    is_zeros = True
+    for at in range(start, stop, CHUNK):
+        if os.pread(descriptor, min(CHUNK, stop - at), at).strip(b"\0"):
+            is_zeros = False
+            break
+    if is_zeros:
+        reason = "zeros"
+    else:
+        reason = "no whole record at the end" if stop == size else "no sound record"
+    return Loss(start, stop, reason)
+
+
+def _has_header(descriptor: int, spans: list[tuple[int, int]]) -> bool:
+    return bool(spans) and is_header(read_record(descriptor, spans[0][0]))

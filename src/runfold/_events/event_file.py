@@ -1,0 +1,374 @@
+"""One event file: what was read of it so far, and whether it is still the same file."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from runfold._core.checksum import masked_crc32c
+from runfold._core.decoder import ITEM, MAX_RECORD, NO_ITEMS, Decoder
+from runfold._core.event import NoteCode
+from runfold._core.record import StopReason
+from runfold._core.scalar_columns import ScalarPoints
+from runfold._events.problems import Code, Problem
+from runfold._system import O_BINARY, O_NONBLOCK, pread
+from runfold.errors import FileChanged
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from runfold._core.decoder import Restart
+    from runfold._core.scalar_columns import Points
+    from runfold._core.tag_table import Tags
+
+HEADER_SIZE = 12
+
+# O_NONBLOCK: a FIFO that took the place of a file must not be waited for.
+OPEN_FLAGS = os.O_RDONLY | O_BINARY | O_NONBLOCK
+
+# torch and tensorboardX hold written bytes back for up to 120 seconds, and may
+# cut a record in two on the way. A tail that is torn for longer will stay so.
+IDLE_SECONDS = 180
+
+# How many bytes at the start, and before the place reached, are compared to
+# tell a file that grew from one that was written anew under the same name.
+_MARK = 64
+
+# Many values are small and lie close together: one read of this size brings several.
+_WINDOW = 16 << 10
+
+# Two writes within one tick of the file system's clock leave the same time.
+_TICK = 50_000_000
+
+_NOTE_CODES = {
+    NoteCode.BAD_PAYLOAD_CHECKSUM: Code.BAD_PAYLOAD_CHECKSUM,
+    NoteCode.MALFORMED_EVENT: Code.MALFORMED_EVENT,
+    NoteCode.BAD_TENSOR: Code.BAD_TENSOR,
+    NoteCode.BAD_HISTOGRAM: Code.BAD_HISTOGRAM,
+    NoteCode.UNKNOWN_WALL_TIME: Code.UNKNOWN_WALL_TIME,
+    NoteCode.ROUNDED_INTEGER: Code.ROUNDED_INTEGER,
+    NoteCode.RECORD_TOO_LONG: Code.RECORD_TOO_LONG,
+}
+
+
+@dataclass(slots=True)
+class Columns:
+    """What was read of a file, in the order of the file.
+
+    Arrays are never changed, only replaced: those handed out stay as they were.
+    """
+
+    scalars: ScalarPoints
+    items: np.ndarray
+    restarts: list[Restart]
+
+    def __bool__(self) -> bool:
+        return bool(self.scalars or len(self.items) or self.restarts)
+
+    def counts(self) -> dict[int, int]:
+        """How many points each tag has."""
+        return self.scalars.counts()
+
+    def append(self, new: Columns) -> None:
+        """Add what a later reading of the file brought."""
+        before = self.counts()
+        # The first restart names every tag: points of any may have come since the last.
+        named = before
+        for step, items, counts in new.restarts:
+            moved = {tag: before.get(tag, 0) + count for tag, count in counts.items()}
+            self.restarts.append((step, len(self.items) + items, named | moved))
+            named = {}
+        for tag, points in new.scalars.items():
+            if tag in self.scalars:
+                points = join_points([self.scalars[tag], points])
+            self.scalars[tag] = points
+        if len(new.items):
+            self.items = np.concatenate([self.items, new.items])
+
+
+def join_points(pieces: Sequence[Points]) -> Points:
+    """Several stretches of one series as one, read-only like them."""
+    steps, wall_times, values = zip(*pieces, strict=True)
+    joined = np.concatenate(steps), np.concatenate(wall_times), np.concatenate(values)
+    for column in joined:
+        column.flags.writeable = False
+    return joined
+
+
+class EventFile:
+    """One event file, read as far as it goes and again when it has grown.
+
+    Nothing raises here because of what the file holds: problems are listed.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_before",
+        "_head",
+        "_is_in_order",
+        "_is_young",
+        "_notes",
+        "_stat",
+        "columns",
+        "decoder",
+        "path",
+        "rereads",
+        "trouble",
+        "version",
+    )
+
+    def __init__(self, path: str, tags: Tags, is_in_order: bool = False) -> None:
+        self.path = path
+        self._is_in_order = is_in_order
+        # How often the file turned out to be another one than before, and how
+        # often something new was found in it.
+        self.rereads = -1
+        self.version = 0
+        self.reset(tags)
+
+    def reset(self, tags: Tags) -> None:
+        """Forget everything that was read: the file is another one now."""
+        self.rereads += 1
+        self.version += 1
+        self.decoder = Decoder(tags, is_in_order=self._is_in_order)
+        self.columns = Columns(ScalarPoints(), NO_ITEMS, [])
+        # Why the file could not be read at all, if so.
+        self.trouble: Problem | None = None
+        self._notes: list[tuple[int, int, int]] = []
+        self._stat: os.stat_result | None = None
+        self._is_young = False
+        self._head = b""
+        self._before = b""
+
+    @property
+    def size(self) -> int:
+        """The size of the file when it was last looked at, in bytes."""
+        return self._stat.st_size if self._stat else 0
+
+    @property
+    def points(self) -> int:
+        """How many values of any kind were read so far."""
+        return len(self.columns.items) + self.columns.scalars.total
+
+    def has_changed(self, stat: os.stat_result) -> bool:
+        """Whether the file is not as it was when last read."""
+        seen = self._stat
+        return (
+            seen is None
+            or self._is_young
+            or seen.st_size != stat.st_size
+            or seen.st_mtime_ns != stat.st_mtime_ns
+            or seen.st_ino != stat.st_ino
+            or seen.st_dev != stat.st_dev
+        )
+
+    def is_another(self) -> bool:
+        """Whether another file is at the path now, by the number that the disk gave it."""
+        if self._stat is None:
+            return False
+        try:
+            stat = os.stat(self.path)
+        except OSError:
+            return False
+        return (stat.st_dev, stat.st_ino) != (self._stat.st_dev, self._stat.st_ino)
+
+    def was_replaced(self, stat: os.stat_result, descriptor: int) -> bool:
+        """Whether other bytes stand now where this file was read before."""
+        seen = self._stat
+        offset = self.decoder.offset
+        if seen is None and offset == 0:
+            return False
+        # Without `seen` the first reading broke off: the bytes alone must tell.
+        if seen is not None and (seen.st_dev, seen.st_ino) != (stat.st_dev, stat.st_ino):
+            return True
+        # What was not read may change: torn bytes are completed, zeros are filled.
+        return offset > 0 and (
+            stat.st_size < offset
+            or pread(descriptor, len(self._head), 0) != self._head
+            or pread(descriptor, len(self._before), offset - len(self._before)) != self._before
+        )
+
+    def mark(self, stretch: memoryview, start: int) -> None:
+        """Remember bytes to know the file by, after a stretch from byte `start` was decoded."""
+        end = self.decoder.offset - start
+        if start == 0:
+            # What was decoded will stay as it is; a torn record or zeros will not.
+            self._head = bytes(stretch[: min(end, _MARK) or _MARK])
+        if end > 0:
+            self._before = bytes(stretch[max(0, end - _MARK) : end])
+
+    def settle(self, stat: os.stat_result | None) -> None:
+        """Take over what the decoder collected in this reading.
+
+        Without `stat` the reading failed on the way, and the file counts as
+        not yet looked at.
+        """
+        if stat is not None:
+            self._stat = stat
+            self._is_young = stat.st_mtime_ns > time.time_ns() - _TICK
+        scalars, items, notes, restarts = self.decoder.take()
+        new = Columns(scalars, items, restarts)
+        if new:
+            self.version += 1
+            if self.columns:
+                self.columns.append(new)
+            else:
+                self.columns = new
+        if notes:
+            self._notes += notes
+
+    def take(self) -> Columns:
+        """Hand over what was read since the last call, and hold it no longer."""
+        taken, self.columns = self.columns, Columns(ScalarPoints(), NO_ITEMS, [])
+        return taken
+
+    def problems(self, tag_names: Sequence[str]) -> Iterator[Problem]:
+        """Everything wrong in this file, in the order of the file."""
+        if self.trouble is not None:
+            yield self.trouble
+        for offset, code, tag in self._notes:
+            detail = f"tag {tag_names[tag]!r}" if tag >= 0 else ""
+            yield Problem.of(_NOTE_CODES[NoteCode(code)], self.path, offset, detail=detail)
+        stopped = self._stopped()
+        if stopped is not None:
+            yield Problem.of(stopped, self.path, self.decoder.offset)
+
+    def _stopped(self) -> Code | None:
+        """Why the file could not be read to its end, if that is worth a note."""
+        reason = self.decoder.stop
+        if self._stat is None or reason == StopReason.AT_END:
+            return None
+        if reason == StopReason.IS_TOO_LONG:
+            return Code.RECORD_TOO_LONG
+        if reason == StopReason.HAS_BAD_LENGTH:
+            if self.decoder.offset > 0:
+                return Code.BAD_LENGTH_CHECKSUM
+            return Code.COMPRESSED if _is_compressed(self._head) else Code.NOT_AN_EVENT_FILE
+        if time.time() - self._stat.st_mtime < IDLE_SECONDS:
+            return None
+        return Code.ZERO_FILLED_TAIL if reason == StopReason.IS_ZEROS else Code.INCOMPLETE_TAIL
+
+    def fetch(self, items: Iterable[np.void]) -> Iterator[bytes]:
+        """Yield the bytes of indexed values, read from the file and checked again.
+
+        Raises FileChanged when the file no longer holds what was indexed.
+        """
+        at, payload = -1, b""
+        table = items if isinstance(items, np.ndarray) else np.array(list(items), ITEM)
+        places = (table[name].tolist() for name in ("record", "start", "length"))
+        with self._open() as descriptor:
+            self._check(descriptor)
+            window = _Window(descriptor)
+            for record, start, length in zip(*places, strict=True):
+                if record != at:
+                    at, payload = record, self._read_payload(window, record)
+                start -= record + HEADER_SIZE
+                yield payload[start : start + length]
+
+    def fetch_head(self, items: Iterable[np.void], size: int) -> Iterator[bytes]:
+        """Yield at most the first `size` bytes of indexed values, without the rest.
+
+        For values whose bulk is wanted later or never: only the record's header
+        is checked.
+        """
+        with self._open() as descriptor:
+            self._check(descriptor)
+            window = _Window(descriptor, 0)
+            for item in items:
+                record, start, length = int(item["record"]), int(item["start"]), int(item["length"])
+                if self._read_length(window, record) < start + length - record - HEADER_SIZE:
+                    raise self._changed()
+                yield self._read_at(window, min(size, length), start)
+
+    def _open(self) -> _Descriptor:
+        try:
+            return _Descriptor(os.open(self.path, OPEN_FLAGS))
+        except OSError as error:
+            raise self._changed() from error
+
+    def _check(self, descriptor: int) -> None:
+        """Refuse a file that took the place of the one that was indexed.
+
+        Its records may well be sound, and yet be others.
+        """
+        try:
+            was_replaced = self.was_replaced(os.fstat(descriptor), descriptor)
+        except OSError as error:
+            raise self._changed() from error
+        if was_replaced:
+            raise self._changed()
+
+    def _read_length(self, window: _Window, record: int) -> int:
+        header = self._read_at(window, HEADER_SIZE, record)
+        length = int.from_bytes(header[:8], "little")
+        if masked_crc32c(header[:8]) != _u32(header[8:]) or length > MAX_RECORD:
+            raise self._changed()
+        return length
+
+    def _read_payload(self, window: _Window, record: int) -> bytes:
+        length = self._read_length(window, record)
+        body = self._read_at(window, length + 4, record + HEADER_SIZE)
+        payload = body[:-4]
+        if masked_crc32c(payload) != _u32(body[-4:]):
+            raise self._changed()
+        return payload
+
+    def _read_at(self, window: _Window, size: int, offset: int) -> bytes:
+        try:
+            data = window.read(size, offset)
+        except OSError as error:
+            raise self._changed() from error
+        if len(data) < size:
+            raise self._changed()
+        return data
+
+    def _changed(self) -> FileChanged:
+        return FileChanged(self.path)
+
+
+class _Descriptor:
+    """An open file descriptor, closed at the end of a `with` block."""
+
+    __slots__ = ("number",)
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __enter__(self) -> int:
+        return self.number
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self.number)
+
+
+class _Window:
+    """An open file, of which a little more is read than asked for: the next may lie there."""
+
+    __slots__ = ("_data", "_descriptor", "_size", "_start")
+
+    def __init__(self, descriptor: int, size: int = _WINDOW) -> None:
+        self._descriptor = descriptor
+        self._size = size
+        self._start = 0
+        self._data = b""
+
+    def read(self, size: int, offset: int) -> bytes:
+        """The bytes from `offset` on, fewer at the end of the file."""
+        at = offset - self._start
+        if not 0 <= at <= len(self._data) - size:
+            self._data = pread(self._descriptor, max(size, self._size), offset)
+            self._start, at = offset, 0
+        return self._data[at : at + size]
+
+
+def _u32(data: bytes) -> int:
+    return int.from_bytes(data, "little")
+
+
+def _is_compressed(head: bytes) -> bool:
+    """Whether a file starts as gzip or zlib data does, which TFRecord files may be."""
+    return head[:2] in (b"\x1f\x8b", b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda")

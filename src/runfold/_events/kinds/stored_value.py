@@ -1,0 +1,157 @@
+"""One stored `Summary.Value`: which form it has, and where in it the content lies."""
+
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from runfold._core.tensor_proto import decode_tensor
+from runfold._events.wire import BYTES, VARINT, Data, Malformed, fields, span
+
+SIMPLE, OLD_HISTOGRAM, IMAGE, HISTOGRAM, AUDIO, TENSOR = 2, 3, 4, 5, 6, 8
+FORMS = {
+    SIMPLE: "a simple value",
+    OLD_HISTOGRAM: "an obsolete histogram",
+    IMAGE: "an image",
+    HISTOGRAM: "a histogram",
+    AUDIO: "audio",
+    TENSOR: "a tensor",
+}
+METADATA = 9
+DT_STRING = 7
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """The form (a field number of Summary.Value, 0 for none), its message, and the plugin's say."""
+
+    tag: str
+    form: int
+    body: bytes
+    plugin: str
+    content: bytes
+
+
+def parse(value: bytes) -> Value:
+    """Split a value into its parts, by protobuf's rules for fields that occur twice."""
+    tag, form = b"", 0
+    body: list[bytes] = []
+    metadata: list[bytes] = []
+    for field in fields(value):
+        if field.number == 1 and field.wire_type == BYTES:
+            tag = value[field.start : field.stop]
+        elif field.number == METADATA and field.wire_type == BYTES:
+            metadata.append(value[field.start : field.stop])
+        elif field.number in FORMS and (field.wire_type == BYTES) == (field.number != SIMPLE):
+            # The last form wins; a form that comes again is merged, which on
+            # the wire is concatenation.
+            if field.number != form:
+                form = field.number
+                body.clear()
+            body.append(value[field.start : field.stop])
+    plugin, content = _plugin(b"".join(metadata))
+    return Value(text(tag), form, b"".join(body), plugin, content)
+
+
+def plugin_of(metadata: bytes) -> str:
+    """The name of the plugin that a serialised SummaryMetadata names, or ''."""
+    return _plugin(metadata)[0]
+
+
+def plugin_content(metadata: bytes) -> bytes:
+    """The plugin's own data in a serialised SummaryMetadata."""
+    return _plugin(metadata)[1]
+
+
+def _plugin(metadata: bytes) -> tuple[str, bytes]:
+    data = b"".join(messages(metadata, 1))
+    name = b"".join(messages(data, 1)[-1:])
+    content = b"".join(messages(data, 2)[-1:])
+    return text(name), content
+
+
+def messages(message: bytes, number: int) -> list[bytes]:
+    """Give every occurrence of one length-delimited field, in order."""
+    return [
+        message[field.start : field.stop]
+        for field in fields(message)
+        if field.number == number and field.wire_type == BYTES
+    ]
+
+
+def text(raw: bytes) -> str:
+    """Decode UTF-8, with bad bytes shown as backslash escapes so that none are lost."""
+    return raw.decode("utf-8", "backslashreplace")
+
+
+def tensor_of(value: Value, what: str) -> np.ndarray:
+    """Decode the value's tensor, or say that `what` was expected of a value without one."""
+    if value.form != TENSOR:
+        raise ValueError(f"{what} was expected, but the value holds {held(value.form)}")
+    return decode_tensor(value.body)
+
+
+def string_of(value: Value, what: str) -> bytes:
+    """Give the one byte string of the value's tensor."""
+    array = tensor_of(value, what)
+    if array.dtype != object or array.size != 1:
+        raise ValueError(f"{what} is not one string but {describe(array)}")
+    return bytes(array.reshape(-1)[0])
+
+
+def held(form: int) -> str:
+    """What a value of a form holds, in words."""
+    return FORMS.get(form, "nothing")
+
+
+def describe(array: np.ndarray) -> str:
+    """Say what a tensor is: '(6, 127) float32'."""
+    return f"{array.shape} {'string' if array.dtype == object else array.dtype}"
+
+
+def locate_body(prefix: Data, length: int, wanted: int) -> tuple[int, int, int]:
+    """Give the form and span of the value's message, from the value's first bytes.
+
+    The form is `wanted` or TENSOR. What follows the message is not looked at, for
+    it may lie megabytes further on; NeedMore is raised when the prefix ends first.
+    """
+    for field in fields(prefix, 0, length):
+        if field.wire_type == BYTES and field.number in FORMS:
+            if field.number not in (wanted, TENSOR):
+                raise ValueError(f"the value holds {held(field.number)}, not {held(wanted)}")
+            return field.number, field.start, field.stop
+    raise ValueError(f"the value holds no {held(wanted).split()[-1]}")
+
+
+def locate_strings(
+    prefix: Data, start: int, stop: int
+) -> tuple[tuple[int, ...], list[tuple[int, int]]]:
+    """Give shape and spans of a string tensor's elements without reading them."""
+    dtype = 0
+    shape: list[int] = []
+    spans: list[tuple[int, int]] = []
+    for field in fields(prefix, start, stop):
+        if field.number == 1 and field.wire_type == VARINT:
+            dtype = field.value
+        elif field.number == 2 and field.wire_type == BYTES:
+            shape += _dimensions(span(prefix, field.start, field.stop))
+        elif field.number == 8 and field.wire_type == BYTES:
+            spans.append((field.start, field.stop))
+    if dtype != DT_STRING:
+        raise ValueError(f"a tensor of strings was expected, not of dtype number {dtype}")
+    if prod(shape) != len(spans):
+        raise ValueError(f"the shape {tuple(shape)} does not fit {len(spans)} strings")
+    return tuple(shape), spans
+
+
+def _dimensions(shape: bytes) -> list[int]:
+    sizes = []
+    for dimension in messages(shape, 2):
+        size = 0
+        for field in fields(dimension):
+            if field.number == 1 and field.wire_type == VARINT:
+                size = field.value
+        if size >> 63:
+            raise Malformed("a dimension is negative")
+        sizes.append(size)
+    return sizes

@@ -1,0 +1,26 @@
+"""Text: one string, or an array of them."""
+
+import numpy as np
+
+from runfold._events.kinds import stored_value
+
+
+def decode(value: bytes) -> str | np.ndarray:
+    """Give a str, or an object array of str where the writer stored several.
+
+    A single string of shape [1], as torch and tensorboardX write it, is one
+    string too. Bytes that are not UTF-8 become backslash escapes.
+    """
+    array = stored_value.tensor_of(stored_value.parse(value), "text")
+    if array.dtype != object:
+        raise ValueError(f"text is not a tensor of strings but {stored_value.describe(array)}")
+    if array.shape in ((), (1,)):
+        return stored_value.text(array.reshape(-1)[0])
+    strings = np.empty(array.shape, dtype=object)
+    strings.reshape(-1)[:] = [stored_value.text(element) for element in array.reshape(-1)]
+    return strings
+
+
+def text_of(value: str | np.ndarray) -> str:
+    """A decoded text; of an array its texts, one a line."""
+    return value if isinstance(value, str) else "\n".join(value.reshape(-1).tolist())

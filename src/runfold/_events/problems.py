@@ -1,0 +1,170 @@
+"""Problems: what was wrong in a log, noted and survived."""
+
+import os
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from runfold._humanize import escape
+
+
+class Code(StrEnum):
+    """The kinds of problems, stable names for programs."""
+
+    INCOMPLETE_TAIL = "incomplete-tail"
+    BAD_PAYLOAD_CHECKSUM = "bad-payload-checksum"
+    BAD_LENGTH_CHECKSUM = "bad-length-checksum"
+    ZERO_FILLED_TAIL = "zero-filled-tail"
+    RECORD_TOO_LONG = "record-too-long"
+    NOT_AN_EVENT_FILE = "not-an-event-file"
+    COMPRESSED = "compressed"
+
+    MALFORMED_EVENT = "malformed-event"
+    INVALID_UTF8_TAG = "invalid-utf8-tag"
+    TWO_KINDS = "two-kinds"
+    BAD_TENSOR = "bad-tensor"
+    BAD_HISTOGRAM = "bad-histogram"
+    BAD_VALUE = "bad-value"
+    UNKNOWN_WALL_TIME = "unknown-wall-time"
+    ROUNDED_INTEGER = "rounded-integer"
+
+    PERMISSION_DENIED = "permission-denied"
+    READ_ERROR = "read-error"
+    FILE_VANISHED = "file-vanished"
+    SPECIAL_FILE = "special-file"
+    ODD_SIDE_FILE = "odd-side-file"
+    DANGLING_LINK = "dangling-link"
+    SYMLINK_LOOP = "symlink-loop"
+    UNREADABLE_DIRECTORY = "unreadable-directory"
+    DIRECTORY_VANISHED = "directory-vanished"
+    TOO_DEEP = "too-deep"
+    UNFINISHED_FOLDER = "unfinished-folder"
+    LINK_NOT_FOLLOWED = "link-not-followed"
+    LINK_CUT_SHORT = "link-cut-short"
+
+
+# The fact and its effect. {record} becomes "record at byte 4096".
+MESSAGES: dict[Code, tuple[str, str]] = {
+    Code.INCOMPLETE_TAIL: (
+        "{record} is incomplete",
+        "It is read once the rest has been written.",
+    ),
+    Code.BAD_PAYLOAD_CHECKSUM: ("{record} has a bad payload checksum", "Skipped."),
+    Code.BAD_LENGTH_CHECKSUM: (
+        "{record} has a bad length checksum",
+        "The rest of the file was not read.",
+    ),
+    Code.ZERO_FILLED_TAIL: (
+        "{record} breaks off, and zeros follow to the end",
+        "It is read again when the file changes.",
+    ),
+    Code.RECORD_TOO_LONG: ("{record} claims to be longer than the limit", "Skipped."),
+    Code.NOT_AN_EVENT_FILE: ("not an event file", "Skipped."),
+    Code.COMPRESSED: (
+        "a compressed file, not a plain event file",
+        "Skipped. Decompress it first.",
+    ),
+    Code.MALFORMED_EVENT: ("{record} is not a valid event", "Skipped."),
+    Code.INVALID_UTF8_TAG: ("{record} has a tag that is not UTF-8", "The tag is shown escaped."),
+    Code.TWO_KINDS: ("a tag holds two kinds of data", "Both were kept, apart."),
+    Code.BAD_TENSOR: (
+        "{record} has a tensor whose shape disagrees with its content",
+        "The point was skipped.",
+    ),
+    Code.BAD_HISTOGRAM: (
+        "{record} has a histogram with arrays of unequal length",
+        "The point was skipped.",
+    ),
+    Code.BAD_VALUE: ("{record} has a value that cannot be decoded", "The point was skipped."),
+    Code.UNKNOWN_WALL_TIME: (
+        "{record} has a wall time that is no time",
+        "The value was kept; its wall time is unknown.",
+    ),
+    Code.ROUNDED_INTEGER: (
+        "{record} has an integer that float64 cannot hold",
+        "The nearest float64 was kept.",
+    ),
+    Code.PERMISSION_DENIED: ("permission denied", "Skipped."),
+    Code.READ_ERROR: ("cannot be read", "What was read before was kept."),
+    Code.FILE_VANISHED: ("the file is gone", "What was read before was kept."),
+    Code.SPECIAL_FILE: ("not a regular file", "Skipped without opening it."),
+    Code.ODD_SIDE_FILE: (
+        "a side file of the run that is not a small regular file",
+        "Ignored, as if it were missing. Delete it.",
+    ),
+    Code.DANGLING_LINK: ("a link to a file that does not exist", "Skipped."),
+    Code.SYMLINK_LOOP: ("a link that leads back to itself", "Not followed again."),
+    Code.UNREADABLE_DIRECTORY: (
+        "the directory cannot be listed",
+        "Runs below it, if any, are missing.",
+    ),
+    Code.DIRECTORY_VANISHED: (
+        "the directory vanished while it was read",
+        "Runs below it, if any, are missing.",
+    ),
+    Code.TOO_DEEP: (
+        "the directory is nested too deep",
+        "Runs below it, if any, are missing.",
+    ),
+    Code.UNFINISHED_FOLDER: (
+        "a folder that Runfold had not finished",
+        "Not read. Delete it, unless an edit or an export is still at work.",
+    ),
+    Code.LINK_NOT_FOLLOWED: (
+        "a link to a folder that is not searched for runs",
+        "Not followed. To read the runs in that folder, open the folder itself.",
+    ),
+    Code.LINK_CUT_SHORT: (
+        "a link to more folders than are searched through a link",
+        "Some runs in them may be missing. To read all of them, open the folder itself.",
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something wrong in a log: where it is, what it is, and what became of it.
+
+    `file` is a full path, `offset` the byte where the trouble starts, if it is
+    at one place, and `run` the name of the run, if it belongs to one.
+    """
+
+    code: Code
+    message: str
+    file: str
+    offset: int | None = None
+    run: str = ""
+
+    @classmethod
+    def of(
+        cls,
+        code: Code | str,
+        file: str,
+        offset: int | None = None,
+        run: str = "",
+        detail: str = "",
+    ) -> "Problem":
+        """Return a problem with the message of its code.
+
+        `detail` says more about the fact, in parentheses: the tag, the reason
+        that the system gave.
+        """
+        code = Code(code)
+        fact, effect = MESSAGES[code]
+        record = "a record" if offset is None else f"record at byte {offset}"
+        more = f" ({escape(detail)})" if detail else ""
+        return cls(code, f"{fact.format(record=record)}{more}. {effect}", file, offset, run)
+
+    def in_run(self, run: str) -> "Problem":
+        """The same problem, known to belong to a run."""
+        return replace(self, run=run)
+
+    @property
+    def place(self) -> str:
+        """The run and the file's name, escaped; the whole path where no run is known."""
+        if not self.run:
+            return escape(self.file)
+        name = os.path.basename(self.file)
+        return escape(name if self.run == "." else f"{self.run}/{name}")
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.message}"

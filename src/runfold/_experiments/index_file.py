@@ -1,0 +1,147 @@
+"""The file of an index: locked, read and replaced, whoever else may write next to it.
+
+Everything in the folder is done by its descriptor, and modes are set only on new files
+that are open, so that a link which another user puts there changes no other file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import json
+import os
+import stat
+import time
+import warnings
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from runfold._experiments.experiment_index import Index, parse_index
+from runfold._files import Untrusted, read_small, replace_small
+from runfold._humanize import escape
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# 100,000 trials with names of 300 characters.
+MOST_BYTES = 32 << 20
+
+_LOCK_SECONDS = 30.0
+_POLL_SECONDS = 0.02
+# What opening and reading something other than a small regular file gives.
+_NOT_A_FILE = (
+    *(errno.EFBIG, errno.EINVAL, errno.EISDIR, errno.ELOOP),
+    *(errno.ENODEV, errno.ENXIO, errno.EOPNOTSUPP),
+)
+
+
+class IndexFile:
+    """An index's file in a folder that is open."""
+
+    def __init__(self, folder: int, path: str, mode: int) -> None:
+        """Take the folder's descriptor, the file's path, and the mode of new files."""
+        self._folder = folder
+        self._path = path
+        self._name = os.path.basename(path)
+        self._mode = mode
+        self._is_locked = False
+
+    def read(self) -> Index | None:
+        """Return what the file has; None where there is none, or a broken one.
+
+        While it is locked, a broken one is moved aside with a warning. Raises OSError.
+        """
+        try:
+            return parse_index(json.loads(read_small(self._name, MOST_BYTES, dir_fd=self._folder)))
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            if error.errno not in _NOT_A_FILE:
+                raise
+        except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
+            pass
+        if self._is_locked:
+            self._set_aside()
+        return None
+
+    def write(self, index: Index) -> None:
+        """Replace the file. Raises OSError."""
+        data = json.dumps(asdict(index), indent=1, ensure_ascii=True).encode()
+        if len(data) <= MOST_BYTES:
+            replace_small(self._name, data, self._mode, dir_fd=self._folder)
+            return
+        warnings.warn(
+            f"{escape(self._path)} would be larger than {MOST_BYTES >> 20} MB, so that new ids,"
+            " labels and notes are not kept. Move some experiments to another logdir.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the lock of the file.
+
+        Raises TimeoutError where somebody else holds it for too long, and Untrusted
+        where the lock is a link or not a regular file.
+        """
+        descriptor = self._open_lock()
+        try:
+            self._await_lock(descriptor)
+            self._is_locked = True
+            yield
+        finally:
+            self._is_locked = False
+            os.close(descriptor)
+
+    def _open_lock(self) -> int:
+        name = self._name + ".lock"
+        flags = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        try:
+            descriptor = os.open(
+                name, flags | os.O_CREAT | os.O_EXCL, self._mode, dir_fd=self._folder
+            )
+        except FileExistsError:
+            pass
+        else:
+            with contextlib.suppress(OSError):  # a disk without modes
+                os.fchmod(descriptor, self._mode)
+            return descriptor
+        is_file = False
+        try:
+            descriptor = os.open(name, flags, dir_fd=self._folder)
+            is_file = stat.S_ISREG(os.fstat(descriptor).st_mode)
+            if is_file:
+                return descriptor
+            os.close(descriptor)
+        except OSError as error:
+            if error.errno not in _NOT_A_FILE:
+                raise
+        raise Untrusted(errno.EPERM, "Not a regular file", self._path + ".lock")
+
+    def _await_lock(self, descriptor: int) -> None:
+        deadline = time.monotonic() + _LOCK_SECONDS
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    reason = f"Locked by another process for {_LOCK_SECONDS:g} seconds"
+                    raise TimeoutError(errno.ETIMEDOUT, reason, self._path + ".lock") from None
+                time.sleep(_POLL_SECONDS)
+            except OSError:
+                return  # Some network disks have no locks; a rename keeps the file whole anyway.
+            else:
+                return
+
+    def _set_aside(self) -> None:
+        """Keep a broken file under another name: nothing else has the old ids."""
+        kept = self._name + ".broken"
+        with contextlib.suppress(OSError):
+            os.replace(self._name, kept, src_dir_fd=self._folder, dst_dir_fd=self._folder)
+        warnings.warn(
+            f"{escape(self._path)} could not be read. Experiments get new ids, and labels and"
+            f" notes are missing; the old file is now {escape(self._path)}.broken.",
+            RuntimeWarning,
+            stacklevel=2,
+        )

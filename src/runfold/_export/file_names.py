@@ -1,0 +1,65 @@
+"""Names of files and folders made of what a log calls its runs and tags."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from runfold._humanize import free_name
+
+# Room below the 255 bytes of most file systems.
+LONGEST_NAME = 200
+_NOT_ON_WINDOWS = '<>:"|?*'
+# Names of devices on Windows, whatever the suffix.
+_DEVICE = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\.|$)", re.IGNORECASE)
+
+
+def safe_name(name: str, unsafe: str = "") -> str:
+    """A name for a folder that leads nowhere else, and another for each other name.
+
+    What is no part of such a name, `unsafe` signs included, is written as in a
+    URL: `a/b` as `a%2Fb`.
+    """
+    never = "/\\%" + unsafe
+    safe = "".join(
+        char if char.isprintable() and char not in never else _quote(char) for char in name
+    )
+    if safe.startswith("."):
+        safe = _quote(".") + safe[1:]
+    if len(safe.encode()) > LONGEST_NAME:
+        from hashlib import sha256
+
+        digest = sha256(safe.encode()).hexdigest()[:16]
+        safe = safe.encode()[: LONGEST_NAME - 18].decode(errors="ignore") + "%~" + digest
+    return safe
+
+
+def portable_name(name: str) -> str:
+    """The same for any file system, that of Windows too; an empty name becomes `%`."""
+    safe = safe_name(name, _NOT_ON_WINDOWS)
+    if safe.endswith((".", " ")):
+        safe = safe[:-1] + _quote(safe[-1])
+    if _DEVICE.match(safe):
+        safe = _quote(safe[0]) + safe[1:]
+    return safe or "%"
+
+
+class Claims:
+    """Paths that are taken, also where capitals and accents make no difference."""
+
+    def __init__(self) -> None:
+        self._taken: set[str] = set()
+
+    def claim(self, stem: str, suffix: str) -> str:
+        """The path itself, or with `~2`, `~3` ... before its suffix if it is taken."""
+        free = free_name(stem, lambda free: _fold(free + suffix) in self._taken, "{}~{}") + suffix
+        self._taken.add(_fold(free))
+        return free
+
+
+def _fold(path: str) -> str:
+    return unicodedata.normalize("NFKC", path).casefold()
+
+
+def _quote(char: str) -> str:
+    return "".join(f"%{byte:02X}" for byte in char.encode("utf-8", "surrogatepass"))

@@ -1,0 +1,143 @@
+"""A fold or a comparison written where a path says: as tables, or a fold as event files."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from runfold._atomic import check_file, check_folders
+from runfold._export.fold_events import list_folders, write_event_files
+from runfold._humanize import escape
+from runfold.errors import OutputExists, UnknownFormat
+
+if TYPE_CHECKING:
+    from runfold._compare.comparison import Comparison
+    from runfold._reduce.folded import Folded
+
+# `fold.v2` and `lr-0.1` are names of folders; `fold.xls` was meant to be a file.
+_LIKE_A_SUFFIX = re.compile(r"\.[a-z]{2,7}", re.IGNORECASE)
+_PICTURES = (".png", ".svg", ".pdf", ".jpg", ".jpeg")
+
+
+def is_table(path: str) -> bool:
+    """Whether a path names a table and not folders of event files.
+
+    Raises UnknownFormat for one that looks like a file of a format that there
+    is not: nobody wants a folder called `fold.jsn-mean`. Nor one called `--mean`,
+    or what `-o "$OUT"` makes where OUT is not set.
+    """
+    if path in ("", "-"):
+        raise UnknownFormat(
+            f"'{path}' is no name for output. Give a file, such as fold.csv, or the beginning of "
+            "folders, such as fold/."
+        )
+    suffix = os.path.splitext(path)[1]
+    if path.endswith(os.sep) or not suffix:
+        if os.path.exists(path) and not os.path.isdir(path):
+            raise UnknownFormat(f"{escape(path)} is a file, and its name says no format.")
+        return False
+    from runfold._export.table_file import check_path
+
+    try:
+        check_path(path)
+    except UnknownFormat as error:
+        if not _LIKE_A_SUFFIX.fullmatch(suffix):
+            return False
+        picture = "`runfold plot` draws pictures. " if suffix.lower() in _PICTURES else ""
+        raise UnknownFormat(
+            f"{error} {picture}For event files in folders of that name, put a slash behind: "
+            f"{escape(path)}/"
+        ) from None
+    return True
+
+
+def check_outputs(folded: Folded, paths: Iterable[str], overwrite: bool = False) -> None:
+    """Refuse all that may not be written before any of it is. Raises as the writers do.
+
+    Also OutputExists for a path that is given twice, where one would replace the other.
+    """
+    taken: set[str] = set()
+    for path in paths:
+        if is_table(path):
+            check_file(path, overwrite)
+            made = [path]
+        else:
+            made = list_folders(folded, path)
+            check_folders(made, overwrite)
+        for one in map(os.path.realpath, made):
+            if one in taken:
+                raise OutputExists(
+                    f"{escape(path)} would be written twice; nothing was written. Give each "
+                    "output once."
+                )
+            taken.add(one)
+
+
+def write_output(
+    folded: Folded,
+    path: str,
+    *,
+    overwrite: bool = False,
+    float64: bool = False,
+    digits: int | None = None,
+    escape_formulas: bool = False,
+) -> list[str]:
+    """Write a fold as its path says, and give the files or folders that were made.
+
+    Each option is for some of the formats and ignored by the others.
+    """
+    if not is_table(path):
+        return write_event_files(folded, path, overwrite=overwrite, float64=float64)
+    from runfold._export.fold_rows import rows_of
+    from runfold._export.table_file import check_path, write_table
+
+    rounded = digits if check_path(path).table_format.is_rounded else None
+    columns = rows_of(folded)
+    return [write_table(columns, path, overwrite, escape_formulas=escape_formulas, digits=rounded)]
+
+
+def list_tables(comparison: Comparison, path: str) -> dict[str, str]:
+    """The file of each table of a comparison that has rows: `a.csv` stands for `a-groups.csv`...
+
+    Raises UnknownFormat for a path that names no table.
+    """
+    from runfold._compare.comparison import ROWS
+    from runfold._export.table_file import check_path
+
+    form = check_path(path)
+    size = len(path) - len(form.suffix + form.compression)
+    stem, suffix = path[:size], path[size:]
+    names = [name for name in ROWS if getattr(comparison, name)]
+    return {name: f"{stem}-{name.replace('_', '-')}{suffix}" for name in names}
+
+
+def write_comparison(
+    comparison: Comparison,
+    paths: Iterable[str],
+    *,
+    overwrite: bool = False,
+    digits: int | None = None,
+    escape_formulas: bool = False,
+) -> list[str]:
+    """Write the tables of a comparison, a file each, and give the files.
+
+    `list_tables` says how they are called. All paths are checked before anything
+    is written; `digits` is for formats that people read, and ignored elsewhere.
+    """
+    from runfold._export.table_file import check_path, write_table
+
+    files = [(file, name) for path in paths for name, file in list_tables(comparison, path).items()]
+    for file, _ in files:
+        check_file(file, overwrite)
+    return [
+        write_table(
+            comparison.columns(name),
+            file,
+            overwrite,
+            escape_formulas=escape_formulas,
+            digits=digits if check_path(file).table_format.is_rounded else None,
+        )
+        for file, name in files
+    ]

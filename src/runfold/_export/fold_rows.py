@@ -1,0 +1,81 @@
+"""A fold as one tidy table: a row for each group, tag and x."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import chain, repeat
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from runfold._humanize import show_value
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from runfold._reduce.folded import Folded
+
+# What the x is called in a table; any other is a tag, and goes by its own name.
+_X_NAMES = {"step": "step", "wall_time": "wall_time", "relative": "relative_time"}
+
+
+def rows_of(folded: Folded) -> dict[str, list[Any] | NDArray[Any]]:
+    """Return the columns of a fold, one row for each group, tag and x, in that order.
+
+    First what the groups were made by, such as `lr`; then `tag`; the x, named
+    `step`, `wall_time`, `relative_time` or as the tag that it is; `wall_time`;
+    `runs`, how many entered; and one column for each statistic:
+
+        lr   tag       step  wall_time     runs  mean  std
+        0.1  val/loss     0  1700000000.0     5  0.75  0.05
+
+    A column whose name another one has already is called `<name>_key` if the
+    groups were made by it, `<name>_x` if it is the x, `<name>_statistic` if it
+    is a statistic. Keys of several types become text; one that a group lacks is None.
+    """
+    taken = {"tag", "wall_time", "runs", _X_NAMES.get(folded.x, "tag")}
+    statistics = [_claim(name, "_statistic", taken) for name in folded.statistics]
+    x = _X_NAMES.get(folded.x) or _claim(folded.x, "_x", taken)
+    keys = dict.fromkeys(name for group in folded.groups.values() for name in group.key)
+    groups = [group for group in folded.groups.values() for _ in group.curves]
+    curves = [curve for group in folded.groups.values() for curve in group.curves.values()]
+    lengths = [len(curve) for curve in curves]
+
+    columns: dict[str, list[Any] | NDArray[Any]] = {
+        _claim(name, "_key", taken): _spread([group.key.get(name) for group in groups], lengths)
+        for name in keys
+    }
+    columns["tag"] = _repeat([curve.tag for curve in curves], lengths)
+    # Of no curves at all, empty columns; to join no integers changes no type.
+    columns[x] = np.concatenate([np.empty(0, np.int64), *(curve.x for curve in curves)])
+    if x != "wall_time":
+        columns["wall_time"] = np.concatenate(
+            [np.empty(0), *(curve.wall_times for curve in curves)]
+        )
+    columns["runs"] = np.concatenate([np.empty(0, np.int64), *(curve.counts for curve in curves)])
+    for name, statistic in zip(statistics, folded.statistics, strict=True):
+        columns[name] = np.concatenate([np.empty(0), *(curve[statistic] for curve in curves)])
+    return columns
+
+
+def _claim(name: str, suffix: str, taken: set[str]) -> str:
+    while name in taken:
+        name += suffix
+    taken.add(name)
+    return name
+
+
+def _spread(values: Iterable[Any], lengths: Sequence[int]) -> list[Any] | NDArray[Any]:
+    """A key's value for every row: an array of bools or numbers, otherwise a list."""
+    plain = [value.item() if isinstance(value, np.generic) else value for value in values]
+    types = {type(value) for value in plain}
+    if types and (types == {bool} or types <= {int, float}):
+        return np.repeat(np.array(plain), lengths)
+    present = types - {type(None)}
+    if not (present in ({bool}, {str}) or present <= {int, float}):
+        plain = [value if value is None else show_value(value) for value in plain]
+    return _repeat(plain, lengths)
+
+
+def _repeat(values: Sequence[Any], lengths: Sequence[int]) -> list[Any]:
+    return list(chain.from_iterable(map(repeat, values, lengths)))

@@ -1,0 +1,98 @@
+"""Pictures and clips of a table as files of their own, named by run, tag, step and index."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from runfold._events.kinds import audio, image
+from runfold._export.file_names import Claims, portable_name
+from runfold._files import replace_small
+from runfold._humanize import escape
+from runfold._undo import Undo
+from runfold.errors import OutputExists
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from runfold._tables.frames.frame import Table
+
+# By the parameter of `export` that names their folder.
+MEDIA = {"images": image.Image, "audio": audio.Audio}
+_SUFFIXES = {"jpeg": ".jpg", **audio.SUFFIXES}
+
+
+class MediaFolder:
+    """A folder that files are put into, one for each picture or clip."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.count = 0
+        self._claims = Claims()
+
+    def save(self, table: Table, kind: type, beside: str) -> tuple[Table, list[str]]:
+        """The table with paths instead of what it holds of a kind, and notes on what is missing.
+
+        Paths are relative to the folder `beside`, with slashes on every system.
+        """
+        notes: dict[str, None] = {}
+        for number, name in enumerate(table.columns):
+            cells = table.iloc[:, number].tolist() if table.dtypes.iloc[number].kind == "O" else []
+            if not any(isinstance(cell, kind) for cell in cells):
+                continue
+            paths: list[str | None] = []
+            for row, cell in enumerate(cells):
+                path = None
+                if cell is not None:
+                    try:
+                        path = self._write(_stem(table, row), cell.data)
+                    except ValueError as error:
+                        notes[f"{name}: left out: {error}"] = None
+                paths.append(path and os.path.relpath(path, beside).replace(os.sep, "/"))
+            table = table.copy(deep=False)
+            table.isetitem(number, paths)
+        return table, list(notes)
+
+    def _write(self, stem: str, data: bytes) -> str:
+        kind = image.sniff(data) or audio.sniff(data) or "bin"
+        name = self._claims.claim(stem, _SUFFIXES.get(kind, f".{kind}"))
+        path = os.path.join(self.path, name)
+        folder = os.path.dirname(path)
+        os.makedirs(folder, exist_ok=True)
+        replace_small(path, data)
+        self.count += 1
+        return path
+
+
+def _stem(table: Table, row: int) -> str:
+    """`seed-1/train%2Fsample/7-0`: always three deep, so that no file takes a folder's place."""
+    names = [table[name].iloc[row] if name in table else "" for name in ("run", "tag")]
+    numbers = [str(table[name].iloc[row]) for name in ("step", "index") if name in table]
+    parts: list[Any] = [portable_name(str(name)) for name in names]
+    return os.path.join(*parts, "-".join(numbers) or "0")
+
+
+@contextmanager
+def open_folder(path: str | os.PathLike[str], overwrite: bool) -> Iterator[MediaFolder]:
+    """Give a folder for media; on any error one that was made for them is removed again.
+
+    One that has anything in it raises OutputExists without `overwrite`; with it,
+    files of the same names are replaced and all others stay.
+    """
+    folder = os.fspath(path)
+    is_new = not os.path.lexists(folder)
+    if not is_new:
+        if not os.path.isdir(folder):
+            raise OutputExists(f"{escape(folder)} is a file; give a folder for the files.")
+        if os.listdir(folder) and not overwrite:
+            raise OutputExists(
+                f"{escape(folder)} has files in it already. Use --overwrite, or overwrite=True in "
+                "Python, to write among them."
+            )
+    with Undo() as undo:
+        if is_new:
+            undo.callback(shutil.rmtree, folder, ignore_errors=True)
+        yield MediaFolder(folder)
+        undo.pop_all()

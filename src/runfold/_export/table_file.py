@@ -1,0 +1,146 @@
+"""A table of columns, written in the format that the suffix of the file's name says."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, BinaryIO
+
+from runfold._atomic import StrPath, replace_file
+from runfold._export.arrow_columns import to_table
+from runfold._export.cell_text import Column
+from runfold._export.compression import COMPRESSIONS, compress
+from runfold._export.formats import FORMATS, rounded_formats
+from runfold._export.plain_columns import Values, make_columns
+from runfold._export.table_format import Options, TableFormat
+from runfold._humanize import did_you_mean, escape
+from runfold.errors import RunfoldError, UnknownFormat
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """What a file's name says: `.csv`, and a compression such as `.gz` or nothing."""
+
+    suffix: str
+    compression: str = ""
+
+    @property
+    def table_format(self) -> TableFormat:
+        """What writes such files."""
+        return FORMATS[self.suffix]
+
+
+def check_path(path: StrPath, suffix: str | None = None) -> Format:
+    """Return the format that the name of a file says; case does not matter.
+
+    With a `suffix` the name says no more than the compression. Raises
+    UnknownFormat with what there is, and what may have been meant.
+    """
+    shown = escape(os.fspath(path))
+    stem, last = os.path.splitext(os.path.basename(path).lower())
+    compression = ""
+    if last in COMPRESSIONS:
+        compression = last
+        last = os.path.splitext(stem)[1]
+    suffix = suffix or last
+    if compression and suffix in FORMATS and not FORMATS[suffix].is_text:
+        raise UnknownFormat(
+            f"{shown}: {suffix} is compressed inside already; leave out the '{compression}'."
+        )
+    if suffix not in FORMATS:
+        text = [name for name, one in FORMATS.items() if one.is_text]
+        known = (
+            f"There are {', '.join(FORMATS)}; "
+            f"{', '.join(text)} may be followed by {', '.join(COMPRESSIONS)}."
+        )
+        if not suffix:
+            raise UnknownFormat(f"{shown}: the suffix does not name a table format. {known}")
+        hint = did_you_mean(suffix, [*FORMATS, *COMPRESSIONS])
+        raise UnknownFormat(" ".join(filter(None, [f"{shown}: unknown format.", hint, known])))
+    return Format(suffix, compression)
+
+
+def spell_table(
+    columns: Mapping[str, Values], suffix: str, escape_formulas: bool = False
+) -> Iterator[str]:
+    """Yield the text of a table in a format of text, such as `.csv`, for a terminal or a pipe."""
+    spell = FORMATS[suffix].spell
+    assert spell is not None
+    return spell(make_columns(columns), Options(escape_formulas))
+
+
+def write_table(
+    columns: Mapping[str, Values],
+    path: StrPath,
+    overwrite: bool = False,
+    *,
+    escape_formulas: bool = False,
+    digits: int | None = None,
+    suffix: str | None = None,
+) -> str:
+    """Write columns of equal length to a file, and return its path.
+
+    `out.csv.gz` is a CSV file, compressed; `check_path` knows the formats. Each
+    keeps int64 and float64 exactly, NaN and the infinities too. The file appears
+    only when it is whole, and a file that is there is replaced only with
+    `overwrite`, as `replace_file` says.
+
+    Args:
+        columns: arrays or lists of booleans, numbers or text by name; None is a
+            missing value.
+        path: where to write.
+        overwrite: replace a file that is there.
+        escape_formulas: in formats that spreadsheets open, put a `'` before text that
+            begins with `=`, `+`, `-`, `@`, a tab or a line break, which a spreadsheet
+            that opens a CSV file would calculate. Excel files are safe without it.
+        digits: round floats to this many significant digits, in formats for people such
+            as LaTeX; other formats are for programs, and refuse it.
+        suffix: the format, such as `.csv`, whatever the name of the file says.
+
+    Raises:
+        UnknownFormat, OutputExists: for the path.
+        RunfoldError: for more rows than Excel can hold, or for digits elsewhere.
+        OSError: with the path, where the system refuses.
+    """
+    form = check_path(path, suffix)
+    if digits is not None and (not form.table_format.is_rounded or digits < 1):
+        raise RunfoldError(
+            f"{escape(os.fspath(path))}: digits={digits} cannot be used here. "
+            f"At least one digit, and only {' and '.join(rounded_formats())} are rounded."
+        )
+    options = Options(escape_formulas, digits)
+    with replace_file(path, overwrite) as file:
+        _write(make_columns(columns), form, options, file)
+    return os.fspath(path)
+
+
+def write_arrow_table(table: pa.Table, form: Format, options: Options, file: BinaryIO) -> list[str]:
+    """Write an Arrow table to an open file, and return notes on what changed on the way.
+
+    Parquet and Feather keep it as it is. In all others lists are JSON and bytes
+    are base64; what the format must cut, as Excel does, is noted.
+    """
+    from runfold._export.flat_columns import flatten
+
+    if form.table_format.write_arrow:
+        form.table_format.write_arrow(table, file)
+        return []
+    columns, notes = flatten(table)
+    _write(columns, form, options, file)
+    return notes + form.table_format.note_losses(columns)
+
+
+def _write(columns: Sequence[Column], form: Format, options: Options, file: BinaryIO) -> None:
+    table_format = form.table_format
+    if table_format.write_arrow:
+        table_format.write_arrow(to_table(columns), file)
+    elif table_format.write_sheets:
+        table_format.write_sheets({"Sheet1": columns}, options, file)
+    elif table_format.spell:
+        with compress(file, form.compression) as stream:
+            for text in table_format.spell(columns, options):
+                stream.write(text.encode())

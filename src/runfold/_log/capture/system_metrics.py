@@ -1,0 +1,272 @@
+"""What a run asks of its machine: CPU, memory, disk, network and GPUs, every few seconds."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import time
+from typing import TYPE_CHECKING, Any
+
+from runfold._conventions import SYSTEM_PREFIX
+from runfold._periodic import Pulse, warn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from runfold._log.writer.sink import Sink
+
+    Readings = dict[str, float]
+    Source = Callable[[], Readings]
+
+
+_MEGA = 1e6
+
+
+class SystemMonitor:
+    """Logs the use of the machine under `system/`, from a thread.
+
+    The step of a point is the number of whole seconds since the start, so that
+    runs sampled at different paces share one axis. It always grows, because
+    TensorBoard drops all points before one whose step does not; a run that is
+    resumed goes on from its `first_step`.
+
+        process/cpu_percent          with its children; 100 is one core
+        process/memory_mb            likewise; what they share counts for each
+        process/read_mb_per_second, write_mb_per_second (from and to disks)
+        host/cpu_percent, memory_percent
+        disk/read_mb_per_second, write_mb_per_second, used_percent (where the run is)
+        network/received_mb_per_second, sent_mb_per_second
+        gpu/0/use_percent, memory_percent, memory_mb, temperature_c, power_w
+
+    Rates begin with the second sample. What cannot be measured is left out; a
+    source that fails is warned of once and asked no more.
+    """
+
+    def __init__(self, writer: Sink, seconds: float = 5.0, first_step: int = 0) -> None:
+        self._writer = writer
+        self._first_step = first_step
+        self._last_step = first_step - 1
+        self._sources: dict[str, Source] | None = None
+        self._began = 0.0
+        self._pulse = Pulse(self._log, seconds, "runfold-system")
+
+    def start(self) -> None:
+        """Begin to sample; the first sample is taken at once, in the thread."""
+        self._began = time.monotonic()
+        self._pulse.start()
+
+    def stop(self) -> None:
+        """Sample no more."""
+        self._pulse.stop()
+
+    def sample(self) -> Readings:
+        """What can be measured now, by tag below `system/`. Raises nothing."""
+        if self._sources is None:
+            self._sources = _find_sources(self._writer.folder)
+        readings: Readings = {}
+        for name, source in list(self._sources.items()):
+            try:
+                readings |= source()
+            except Exception as error:  # of a driver, or of a system that hides things
+                del self._sources[name]
+                warn(
+                    f"{SYSTEM_PREFIX}{name} is measured no more: {type(error).__name__}: {error}. "
+                    "Training and the other measurements go on."
+                )
+        return readings
+
+    def _log(self) -> None:
+        readings = self.sample()
+        if self._writer.is_closed:
+            self._pulse.stop()
+            return
+        step = self._first_step + int(time.monotonic() - self._began)
+        self._last_step = step = max(step, self._last_step + 1)
+        now = time.time()
+        for tag, value in readings.items():
+            # Not by `log`: these steps are no steps of the training.
+            self._writer.put("scalar", SYSTEM_PREFIX + tag, value, step, now)
+
+
+def _find_sources(folder: str) -> dict[str, Source]:
+    # Imported in the thread: not even the start of a run waits for it.
+    import psutil
+
+    processes = _Processes(psutil)
+    disk, network = Rates("disk"), Rates("network")
+
+    def read_host() -> Readings:
+        return {
+            "host/cpu_percent": float(psutil.cpu_percent()),
+            "host/memory_percent": float(psutil.virtual_memory().percent),
+        }
+
+    def read_disk() -> Readings:
+        used = {"disk/used_percent": float(psutil.disk_usage(folder).percent)}
+        counters = psutil.disk_io_counters()
+        if counters is None:  # a container without disks
+            return used
+        return used | disk.of(read=counters.read_bytes, write=counters.write_bytes)
+
+    def read_network() -> Readings:
+        counters = psutil.net_io_counters()
+        if counters is None:
+            return {}
+        return network.of(received=counters.bytes_recv, sent=counters.bytes_sent)
+
+    psutil.cpu_percent()  # since when the first sample counts
+    sources: dict[str, Source] = {
+        "process": processes.read,
+        "process/disk": processes.read_disk,
+        "host": read_host,
+        "disk": read_disk,
+        "network": read_network,
+    }
+    for number, gpu in _find_gpus():
+        sources[f"gpu/{number}"] = gpu
+    return sources
+
+
+class Rates:
+    """Counters of bytes as megabytes per second since they were last seen."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._seen: dict[str, int] = {}
+        self._at = 0.0
+
+    def of(self, **counters: int) -> Readings:
+        """The rate of each counter; none at first, nor of one that began anew."""
+        now = time.monotonic()
+        passed, seen = now - self._at, self._seen
+        self._at, self._seen = now, counters
+        return {
+            f"{self._name}/{word}_mb_per_second": (count - seen[word]) / _MEGA / passed
+            for word, count in counters.items()
+            if passed > 0 and seen.get(word, count + 1) <= count
+        }
+
+
+class _Processes:
+    """This process and its children, as one."""
+
+    def __init__(self, psutil: Any) -> None:
+        self._psutil = psutil
+        self._own = psutil.Process()
+        self._all = [self._own]
+        self._next_search = 0.0
+        self._rates = Rates("process")
+        self._cpu: tuple[float, float] | None = None
+
+    def read(self) -> Readings:
+        """CPU and memory."""
+        cpu, memory = 0.0, 0
+        for process in self._find():
+            try:
+                times, size = process.cpu_times(), process.memory_info().rss
+            except self._psutil.NoSuchProcess:
+                continue
+            memory += size
+            # What ended children have used is in their parent's times.
+            cpu += times.user + times.system + times.children_user + times.children_system
+        now = time.monotonic()
+        readings = {"process/memory_mb": memory / _MEGA}
+        if self._cpu is not None and now > self._cpu[1]:
+            used = max(0.0, cpu - self._cpu[0]) / (now - self._cpu[1])
+            # No more than there is: a child that is found late brings its past with it.
+            readings["process/cpu_percent"] = 100 * min(used, os.cpu_count() or 1)
+        self._cpu = (cpu, now)
+        return readings
+
+    def read_disk(self) -> Readings:
+        """What they read and wrote."""
+        if not hasattr(self._own, "io_counters"):  # macOS
+            return {}
+        read, written = 0, 0
+        for process in self._all:
+            try:
+                counters = process.io_counters()
+            except self._psutil.NoSuchProcess:
+                continue
+            read, written = read + counters.read_bytes, written + counters.write_bytes
+        return self._rates.of(read=read, write=written)
+
+    def _find(self) -> list[Any]:
+        # The search reads a file for each process of the host, of which a large one
+        # has thousands: so seldom that it costs a thousandth of the time.
+        began = time.monotonic()
+        if began >= self._next_search:
+            self._all = [self._own, *self._own.children(recursive=True)]
+            now = time.monotonic()
+            self._next_search = now + 1000 * (now - began)
+        return self._all
+
+
+def _find_gpus() -> Iterator[tuple[int, Source]]:
+    """The GPUs that the job may use, by their number in the driver; none without a driver."""
+    try:
+        nvml: Any = importlib.import_module("pynvml")
+        nvml.nvmlInit()
+        handles = list(_visible(nvml))
+    except Exception:  # not installed, or no driver: most machines have none
+        return
+    for handle in handles:
+        try:
+            yield int(nvml.nvmlDeviceGetIndex(handle)), _Gpu(nvml, handle).read
+        except nvml.NVMLError:
+            continue
+
+
+def _visible(nvml: Any) -> Iterator[Any]:
+    """The devices that CUDA shows to this process: those of others on the node say nothing."""
+    named = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if named is None:
+        for number in range(nvml.nvmlDeviceGetCount()):
+            yield nvml.nvmlDeviceGetHandleByIndex(number)
+        return
+    for name in map(str.strip, named.split(",")):
+        if name.isdecimal():
+            yield nvml.nvmlDeviceGetHandleByIndex(int(name))
+        elif name.startswith("GPU-"):
+            yield nvml.nvmlDeviceGetHandleByUUID(name)
+        else:  # CUDA as well takes none after one that it does not know
+            return
+
+
+class _Gpu:
+    """One device. What its model does not tell is left out."""
+
+    def __init__(self, nvml: Any, handle: Any) -> None:
+        self._nvml = nvml
+        self._handle = handle
+        self._name = f"gpu/{int(nvml.nvmlDeviceGetIndex(handle))}"
+
+    def read(self) -> Readings:
+        nvml, handle, name = self._nvml, self._handle, self._name
+        readings: Readings = {}
+
+        def ask(question: Callable[[], Readings]) -> None:
+            try:
+                readings.update(question())
+            except nvml.NVMLError as error:
+                if error.value != nvml.NVML_ERROR_NOT_SUPPORTED:
+                    raise
+
+        def memory() -> Readings:
+            found = nvml.nvmlDeviceGetMemoryInfo(handle)
+            percent = 100.0 * found.used / found.total
+            return {f"{name}/memory_mb": found.used / _MEGA, f"{name}/memory_percent": percent}
+
+        def use() -> Readings:
+            return {f"{name}/use_percent": float(nvml.nvmlDeviceGetUtilizationRates(handle).gpu)}
+
+        def temperature() -> Readings:
+            kind = nvml.NVML_TEMPERATURE_GPU
+            return {f"{name}/temperature_c": float(nvml.nvmlDeviceGetTemperature(handle, kind))}
+
+        def power() -> Readings:
+            return {f"{name}/power_w": nvml.nvmlDeviceGetPowerUsage(handle) / 1000}
+
+        for question in (memory, use, temperature, power):
+            ask(question)
+        return readings

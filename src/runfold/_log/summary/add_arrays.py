@@ -1,0 +1,193 @@
+"""Arrays of numbers: tensors, histograms, PR curves."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from runfold._events import value_encoding
+from runfold._humanize import escape
+from runfold._log.summary import histogram_buckets, precision_recall
+from runfold._log.writer.convert import as_array, as_number, as_row, as_tag, refuse
+from runfold._log.writer.guard import guarded
+from runfold.errors import CannotLog
+
+if TYPE_CHECKING:
+    from runfold._log.writer.sink import Sink, Writer
+
+# No reader of protobuf takes a message of 2 GiB.
+_MOST_BYTES = (1 << 31) - (1 << 20)
+
+
+@guarded
+def add_tensor(
+    self: Writer,
+    tag: str,
+    tensor: Any,
+    global_step: Any = None,
+    walltime: float | None = None,
+) -> None:
+    """Log an array of numbers, whatever its shape, with its type."""
+    if self._event_writer.accepts():
+        name, array = as_tag(tag), as_array(tensor, tag, "tensor")
+        if array.nbytes >= _MOST_BYTES:
+            reason = f"an event holds 2 GiB at most, not {array.nbytes:,} bytes"
+            raise CannotLog(refuse(name, "tensor", tensor, reason))
+        try:
+            message = value_encoding.tensor_fields(name, array, "tensor")
+        except TypeError:
+            reason = f"TensorBoard has no type {array.dtype}"
+            raise CannotLog(refuse(name, "tensor", tensor, reason)) from None
+        self.add_value(name, message, global_step, walltime)
+
+
+@guarded
+def add_histogram(
+    self: Writer,
+    tag: str,
+    values: Any,
+    global_step: Any = None,
+    bins: Any = histogram_buckets.TENSORFLOW,
+    walltime: float | None = None,
+    max_bins: int | None = None,
+) -> None:
+    """Log a histogram of an array's numbers.
+
+    NaN and infinite numbers are left out, with one warning per tag.
+
+    Args:
+        tag: the name of the series.
+        values: an array of any shape.
+        global_step: the step. Default: 0.
+        bins: "tensorflow", or what `numpy.histogram` accepts: the name of another
+            rule, a number of bins, or their limits.
+        walltime: seconds since 1970. Default: now.
+        max_bins: join bins if there are more.
+    """
+    sink = self._event_writer
+    if sink.accepts():
+        name = sink.checks.tag(tag)
+        numbers, left_out = histogram_buckets.finite_numbers(values, name)
+        is_default = isinstance(bins, str) and bins == histogram_buckets.TENSORFLOW
+        limits = bins if self._default_bins is None or not is_default else self._default_bins
+        counted = histogram_buckets.count(numbers, name, limits, max_bins)
+        self.add_value(name, histogram_buckets.encode(name, counted), global_step, walltime)
+        if left_out:
+            _warn_left_out(sink, name, f"{left_out:,} of the values are NaN or infinite")
+
+
+@guarded
+def add_histogram_raw(
+    self: Writer,
+    tag: str,
+    min: Any,
+    max: Any,
+    num: Any,
+    sum: Any,
+    sum_squares: Any,
+    bucket_limits: Any,
+    bucket_counts: Any,
+    global_step: Any = None,
+    walltime: float | None = None,
+) -> None:
+    """Log a histogram that was counted elsewhere: `bucket_counts[i]` up to `bucket_limits[i]`.
+
+    `min`, `max`, `num`, `sum` and `sum_squares` describe the numbers that were counted;
+    None is stored as 0.
+    """
+    if not self._event_writer.accepts():
+        return
+    name = as_tag(tag)
+    limits = as_row(bucket_limits, name, "bucket_limits")
+    counts = as_row(bucket_counts, name, "bucket_counts")
+    if len(limits) != len(counts):
+        reason = f"it has {len(counts)} counts for {len(limits)} limits"
+        raise CannotLog(refuse(name, "bucket_counts", bucket_counts, reason))
+
+    def read(value: Any, argument: str) -> float:
+        return 0.0 if value is None else as_number(value, name, argument)
+
+    counted = histogram_buckets.Histogram(
+        read(min, "min"),
+        read(max, "max"),
+        read(num, "num"),
+        read(sum, "sum"),
+        read(sum_squares, "sum_squares"),
+        limits,
+        counts,
+    )
+    self.add_value(name, histogram_buckets.encode(name, counted), global_step, walltime)
+
+
+@guarded
+def add_pr_curve(
+    self: Writer,
+    tag: str,
+    labels: Any,
+    predictions: Any,
+    global_step: Any = None,
+    num_thresholds: int = 127,
+    weights: Any = None,
+    walltime: float | None = None,
+) -> None:
+    """Log precision and recall of a classifier over its thresholds.
+
+    Predictions that are not from 0 to 1, or whose label or weight is NaN, are left
+    out, with one warning per tag.
+
+    Args:
+        tag: the name of the series.
+        labels: the truth, 0 or 1, or False or True, for each prediction.
+        predictions: the predicted probabilities of 1.
+        global_step: the step. Default: 0.
+        num_thresholds: at most 127 are used, as in torch.
+        weights: how much each prediction counts. Default: 1.
+        walltime: seconds since 1970. Default: now.
+    """
+    if self._event_writer.accepts():
+        name = as_tag(tag)
+        thresholds = precision_recall.limit_thresholds(num_thresholds, name)
+        rows, left_out = precision_recall.count_curve(
+            name, labels, predictions, thresholds, weights
+        )
+        self.add_value(name, value_encoding.pr_curve(name, rows, thresholds), global_step, walltime)
+        if left_out:
+            _warn_left_out(
+                self._event_writer, name, f"{left_out:,} of the predictions are not from 0 to 1"
+            )
+
+
+@guarded
+def add_pr_curve_raw(
+    self: Writer,
+    tag: str,
+    true_positive_counts: Any,
+    false_positive_counts: Any,
+    true_negative_counts: Any,
+    false_negative_counts: Any,
+    precision: Any,
+    recall: Any,
+    global_step: Any = None,
+    num_thresholds: int = 127,
+    weights: Any = None,
+    walltime: float | None = None,
+) -> None:
+    """Log a PR curve that was counted elsewhere: rows with one number per threshold.
+
+    `weights` is accepted as in torch, and ignored as there.
+    """
+    if self._event_writer.accepts():
+        name = as_tag(tag)
+        thresholds = precision_recall.limit_thresholds(num_thresholds, name, least=0)
+        positive = true_positive_counts, false_positive_counts
+        negative = true_negative_counts, false_negative_counts
+        rows = precision_recall.stack_rows(name, (*positive, *negative, precision, recall))
+        self.add_value(name, value_encoding.pr_curve(name, rows, thresholds), global_step, walltime)
+
+
+def _warn_left_out(sink: Sink, tag: str, fact: str) -> None:
+    """Warn about numbers that were left out, once per tag."""
+    sink.checks.warn_once(
+        tag,
+        f"Tag '{escape(tag)}': {fact}. They were left out; further ones of this tag are "
+        "not reported.",
+    )

@@ -1,0 +1,223 @@
+"""Many scalars at a time: of one step, one series, one chart; and exported as JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from runfold._log.summary.custom_charts import UNTITLED, read_layout
+from runfold._log.track.run_folder import read_files
+from runfold._log.writer.convert import as_number, as_row, as_tag, as_time, read_step, refuse
+from runfold._log.writer.guard import guarded
+from runfold.errors import CannotLog
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from numpy.typing import NDArray
+
+    from runfold._log.writer.event_writer import EventWriter
+    from runfold._log.writer.sink import Writer
+
+
+@guarded
+def add_scalars(
+    self: Writer,
+    main_tag: str,
+    tag_scalar_dict: Mapping[str, Any],
+    global_step: Any = None,
+    walltime: float | None = None,
+) -> None:
+    """Log several numbers at one step, as `main_tag/key` in this run, on one chart.
+
+    TensorBoard draws that chart on its custom scalars page. A value that is not a
+    number is left out; with on_error="raise" it raises CannotLog and none is logged.
+    """
+    sink = self._event_writer
+    if not sink.accepts():
+        return
+    name = sink.checks.tag(main_tag, "main_tag")
+    if not hasattr(tag_scalar_dict, "items"):
+        reason = "expected a dict of numbers by key"
+        raise CannotLog(refuse(name, "tag_scalar_dict", tag_scalar_dict, reason))
+    known, new, numbers = self._charts.lines(name), {}, {}
+    for key, value in tag_scalar_dict.items():
+        tag = known.get(key)
+        if tag is None:
+            key = as_tag(key, "tag_scalar_dict")
+            tag = new[key] = sink.checks.tag(f"{name}/{key}" if name else key)
+        is_checked = sink.errors.are_raised
+        numbers[tag] = as_number(value, tag, "tag_scalar_dict") if is_checked else value
+    self.log(numbers, sink.checks.step(global_step, name), walltime)
+    if new and name:
+        with sink.lock:
+            self._charts.draw(name, new)
+
+
+@guarded
+def add_scalar_dict(
+    self: Writer,
+    values: Mapping[str, Any],
+    global_step: Any = None,
+    tag: str = "",
+    walltime: float | None = None,
+) -> None:
+    """Log several numbers at one step, as `tag/key`, like `add_scalars`.
+
+    Without a tag they are logged as `key`, and drawn on no common chart.
+    """
+    self.add_scalars(tag, values, global_step, walltime)
+
+
+@guarded
+def add_scalar_series(
+    self: Writer,
+    tag: str,
+    steps: Any,
+    values: Any,
+    wall_times: Any = None,
+    double_precision: bool = False,
+) -> None:
+    """Log all points of a series at once: three rows of as many numbers.
+
+    Args:
+        tag: the name of the series.
+        steps: whole numbers.
+        values: stored as float32, or with all digits by `double_precision`.
+        wall_times: seconds since 1970; now if left out.
+        double_precision: store all digits of a float64; see `add_scalar`.
+    """
+    sink = self._event_writer
+    if not sink.accepts():
+        return
+    name = sink.checks.tag(tag)
+    index, numbers = _steps(steps, name), _floats(values, name, "values")
+    if wall_times is None:
+        times = np.full(len(index), sink.checks.time(None))
+    else:
+        times = _floats(wall_times, name, "wall_times")
+        if not np.isfinite(times).all():
+            raise CannotLog(refuse(name, "wall_times", wall_times, "they are no times"))
+    for argument, row in (("values", numbers), ("wall_times", times)):
+        if len(row) != len(index):
+            reason = f"{len(row)} numbers do not go with {len(index)} steps"
+            raise CannotLog(refuse(name, argument, row, reason))
+    if len(index):
+        sink.checks.step(int(index.min()), name)
+        self.last_step = max(self.last_step, int(index.max()))
+    form = "double" if double_precision else "simple"
+    sink.put("scalars", name, index, times, numbers, form)
+
+
+@guarded
+def add_custom_scalars(self: Writer, layout: Mapping[str, Mapping[str, Any]]) -> None:
+    """Add charts to TensorBoard's custom scalars page: `{category: {title: [kind, tags]}}`.
+
+    The kind is "Multiline", whose tags are regular expressions, or "Margin" with
+    three tags: of a value, and of its lower and upper bound. Earlier charts stay,
+    except those of the same category and title. Raises CannotLog, and adds none, if
+    one of them cannot be drawn.
+    """
+    if self._event_writer.accepts():
+        charts = read_layout(layout)
+        with self._event_writer.lock:
+            self._charts.add(charts)
+
+
+@guarded
+def add_custom_scalars_multilinechart(
+    self: Writer, tags: list[str], category: str = "default", title: str = UNTITLED
+) -> None:
+    """Add a chart that draws all tags that match one of these regular expressions."""
+    _add_chart(self, "Multiline", tags, category, title)
+
+
+@guarded
+def add_custom_scalars_marginchart(
+    self: Writer, tags: list[str], category: str = "default", title: str = UNTITLED
+) -> None:
+    """Add a chart that draws a tag between two others: value, lower, upper."""
+    _add_chart(self, "Margin", tags, category, title)
+
+
+def export_scalars_to_json(self: Writer, path: str | os.PathLike[str]) -> None:
+    """Write the scalars of this writer's event files as JSON.
+
+    The form is `{"logdir/tag": [[wall_time, step, value], ...]}`, as tensorboardX
+    has it. A silent writer writes nothing. Raises OSError.
+    """
+    found = read_scalars(self)
+    if self._event_writer.file.paths and not self._event_writer.is_silent:
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(found, file)
+
+
+def read_scalars(self: Writer) -> dict[str, list[list[Any]]]:
+    """Return `[wall_time, step, value]` of every scalar in this writer's files, by tag."""
+    self.flush()
+    files = [path for path in self._event_writer.file.paths if os.path.exists(path)]
+    log = read_files(self._event_writer.folder, files)
+    return {
+        os.path.join(self._event_writer.folder, tag): list(
+            map(list, zip(*map(_plain, (one.wall_times, one.steps, one.values)), strict=True))
+        )
+        for tag, one in log.scalars.items()
+    }
+
+
+@contextmanager
+def use_metadata(
+    self: Writer, *, global_step: Any = None, walltime: float | None = None
+) -> Iterator[Any]:
+    """Give the calls inside that have no step, or no time, these.
+
+    A block inside another takes over what it does not say itself; at its end, also
+    by an exception, all is as before. It holds for all threads.
+    """
+    sink = self._event_writer
+    before = sink.checks.default_step, sink.checks.default_walltime
+    step = before[0] if global_step is None else read_step(global_step, None)[0]
+    at = before[1] if walltime is None else as_time(walltime, None)
+    _set_defaults(sink, step, at)
+    try:
+        yield self
+    finally:
+        _set_defaults(sink, *before)
+
+
+@guarded
+def _add_chart(self: Writer, kind: str, tags: Any, category: str, title: str) -> None:
+    if self._event_writer.accepts():
+        charts = read_layout({category: {title: [kind, tags]}}, "tags")
+        with self._event_writer.lock:
+            self._charts.add(charts)
+
+
+def _set_defaults(sink: EventWriter, step: int | None, walltime: float | None) -> None:
+    with sink.lock:
+        sink.checks.default_step, sink.checks.default_walltime = step, walltime
+        sink.choose_path()
+
+
+def _steps(value: Any, tag: str) -> NDArray[np.int64]:
+    """Return a row of steps. Raises CannotLog for anything but integers of 64 bits."""
+    row = as_row(value, tag, "steps")
+    if row.dtype.kind == "f" and not (np.isfinite(row) & (row == np.floor(row))).all():
+        raise CannotLog(refuse(tag, "steps", value, "a step is a whole number"))
+    # 2**63 itself is a float64, and the first that is too large.
+    if row.dtype.kind in "uf" and row.size and (row.max() >= 2**63 or row.min() < -(2**63)):
+        raise CannotLog(refuse(tag, "steps", value, "a step has at most 64 bits"))
+    return np.ascontiguousarray(row, np.int64)
+
+
+def _floats(value: Any, tag: str, argument: str) -> NDArray[np.float64]:
+    return np.ascontiguousarray(as_row(value, tag, argument), np.float64)
+
+
+def _plain(column: NDArray[Any]) -> list[Any]:
+    numbers: list[Any] = column.tolist()
+    return numbers

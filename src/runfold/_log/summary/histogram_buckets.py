@@ -1,0 +1,123 @@
+"""Histograms of arrays: the buckets and numbers that torch and TensorFlow store."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from runfold._events import value_encoding
+from runfold._log.writer.convert import as_array, as_number, as_real, refuse, tell
+from runfold.errors import CannotLog
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+TENSORFLOW = "tensorflow"
+
+
+class Histogram(NamedTuple):
+    """`counts[i]` values up to `limits[i]`, in the order in which an event holds them."""
+
+    min: float
+    max: float
+    num: float
+    sum: float
+    sum_squares: float
+    limits: NDArray[Any]
+    counts: NDArray[Any]
+
+
+def finite_numbers(given: Any, tag: str) -> tuple[NDArray[np.float64], int]:
+    """Return the finite numbers of an array in one row, and how many others there were.
+
+    Raises CannotLog if the array holds no finite number.
+    """
+    array = as_real(given, tag, "values")
+    if array.size == 0:
+        raise CannotLog(refuse(tag, "values", given, "it is empty"))
+    numbers: NDArray[np.float64] = array.astype(np.float64).reshape(-1)
+    # NaN and infinity show at the two ends, so most arrays need no second look.
+    if np.isfinite(numbers.min()) and np.isfinite(numbers.max()):
+        return numbers, 0
+    finite = numbers[np.isfinite(numbers)]
+    if not finite.size:
+        raise CannotLog(refuse(tag, "values", given, "none of its numbers is finite"))
+    return finite, numbers.size - finite.size
+
+
+def count(numbers: NDArray[np.float64], tag: str, bins: Any, max_bins: Any = None) -> Histogram:
+    """Return the histogram of a row of finite numbers.
+
+    `bins` is "tensorflow" or what `numpy.histogram` accepts. As in torch, more than
+    `max_bins` bins are joined in equal groups, so that up to twice as many may remain.
+    Numbers outside all bins leave one empty bucket, with a warning. Raises CannotLog,
+    which names the argument.
+    """
+    counts, limits = _join(*_count(numbers, tag, bins), tag, max_bins)
+    filled = np.flatnonzero(counts)
+    if filled.size:
+        first, last = filled[0], filled[-1]
+        # Only right limits are stored: an empty bucket in front holds the leftmost one.
+        counts, limits = np.append(0, counts[first : last + 1]), limits[first : last + 2]
+    else:
+        tell(tag, "values", "are all outside the bins, which stay empty")
+        counts, limits = np.zeros(1), limits[-1:]
+    with np.errstate(over="ignore", invalid="ignore"):
+        total, squares = float(numbers.sum()), float(numbers.dot(numbers))
+    return Histogram(
+        float(numbers.min()),
+        float(numbers.max()),
+        len(numbers),
+        total,
+        squares,
+        limits,
+        counts,
+    )
+
+
+def encode(tag: str, counted: Histogram) -> bytes:
+    """Return the `Summary.Value` of a histogram, as torch stores it."""
+    low, high, num, total, squares, limits, counts = counted
+    return value_encoding.histogram(tag, low, high, num, total, squares, limits, counts)
+
+
+def _count(numbers: NDArray[np.float64], tag: str, bins: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+    if not isinstance(bins, str | int):
+        bins = as_array(bins, tag, "bins")
+        if np.isnan(bins).any():
+            raise CannotLog(refuse(tag, "bins", bins, "a limit is NaN"))
+    try:
+        edges = default_limits() if isinstance(bins, str) and bins == TENSORFLOW else bins
+        counts, limits = np.histogram(numbers, bins=edges)
+    except (ValueError, TypeError, IndexError, OverflowError, MemoryError) as error:
+        raise CannotLog(refuse(tag, "bins", bins, str(error).rstrip("."))) from error
+    if not len(counts):
+        raise CannotLog(refuse(tag, "bins", bins, "expected at least two limits"))
+    return counts, limits
+
+
+def _join(
+    counts: NDArray[Any], limits: NDArray[Any], tag: str, max_bins: Any
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return fewer bins where there are more than `max_bins`. Raises CannotLog."""
+    most = math.inf if max_bins is None else as_number(max_bins, tag, "max_bins")
+    if not len(counts) > most:
+        return counts, limits
+    if most < 1:
+        raise CannotLog(refuse(tag, "max_bins", max_bins, "expected a positive number"))
+    width = len(counts) // int(most)
+    joined = np.add.reduceat(counts, np.arange(0, len(counts), width))
+    return joined, np.append(limits[:-1:width], limits[-1])
+
+
+@functools.cache
+def default_limits() -> NDArray[np.float64]:
+    """Return limits that grow by a tenth from 1e-12 to 1e20, on both sides of 0."""
+    limits, limit = [], 1e-12
+    while limit < 1e20:
+        limits.append(limit)
+        limit *= 1.1
+    return np.array([-limit for limit in reversed(limits)] + [0.0] + limits)

@@ -1,0 +1,179 @@
+"""The hparams that a writer logs: those of its run, and those of trials in folders below it."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from runfold._log.summary import hparams_session
+from runfold._log.summary.hparams_trials import Trials, read_earlier
+from runfold._log.writer.event_writer import EventWriter
+from runfold._log.writer.life import Part
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from runfold._log.writer.remote_log import Remote
+    from runfold._log.writer.sink import Sink
+
+
+class HparamsLog(Part):
+    """The trials of a writer, and the session of its own run.
+
+    Attributes:
+        trials: what was logged so far; None if nothing was.
+        purged_from: the step from which on earlier events are void, in trials as well.
+    """
+
+    def __init__(self, remote: Remote | None = None) -> None:
+        """Begin without hparams. A remote log marks the folders of its trials as its own."""
+        self.trials: Trials | None = None
+        self.purged_from: int | None = None
+        self._remote = remote
+        # Whether the event file says how the session ended.
+        self._is_ended = False
+
+    def add(
+        self,
+        sink: Sink,
+        hparam_dict: Mapping[str, Any],
+        metric_dict: Mapping[str, Any] | None,
+        domains: Mapping[str, Any] | None,
+        label: hparams_session.StrPath | None,
+        global_step: Any,
+        add_scalar: Callable[[str, float, int | None], object],
+    ) -> None:
+        """Log hparams and metrics; see `SummaryWriter.add_hparams`.
+
+        The metrics of the run itself are logged by `add_scalar`.
+        """
+        settings = hparams_session.as_settings(hparam_dict)
+        named = {} if metric_dict is None else hparams_session.as_metrics(metric_dict)
+        metrics = {sink.checks.tag(tag, "metric_dict"): value for tag, value in named.items()}
+        numbers = {tag: value for tag, value in metrics.items() if value is not None}
+        step = sink.checks.default_step
+        if global_step is not None:
+            # A trial's step does not say where a run is resumed.
+            step = sink.checks.step(global_step, None, is_of_run=False)
+        with sink.lock:
+            trials = self._find_trials(sink.folder)
+            if not label and not trials.own.is_begun:
+                trials.adopt(read_earlier(sink.folder, sink.file.paths))
+            possible = hparams_session.as_domains(domains or {}, trials.own.settings | settings)
+            session = trials.find(settings, label, is_report=bool(numbers))
+            trials.announce(possible, metrics)
+            if session is trials.own:
+                step = metric_step(sink, step)
+                for message in session.add(settings):
+                    sink.add_value("", message, 0)  # hparams hold from the first step on
+        if session is trials.own:
+            for tag, number in numbers.items():
+                add_scalar(tag, number, step)
+        elif not sink.file.gives_way:
+            # Without the lock, which must not be held while another writer's is taken.
+            self._log_trial(sink, session, settings, numbers, step)
+
+    def describe_run(self, sink: Sink, settings: Mapping[str, Any]) -> None:
+        """Log the hparams of the run itself; what goes wrong is treated as in a call."""
+        try:
+            self.add(sink, settings, None, None, os.curdir, None, sink.add_scalar)
+        except Exception as error:
+            if not sink._survive(error, "add_hparams", ""):
+                raise
+
+    def reopen(self, sink: Sink) -> None:
+        """Let the session go on in the new file."""
+        self._is_ended = False
+
+    def close(self, sink: Sink) -> None:
+        """Add how the session ended, if there is one."""
+        with sink.lock:
+            # Another thread may close the same writer.
+            if self.trials is None or sink.is_closed or self._is_ended:
+                return
+            self._is_ended = True
+            for message in self.trials.end(sink.raised()):
+                sink.put("value", message, 0, sink.checks.time(None))
+
+    def _find_trials(self, folder: str) -> Trials:
+        mark = "" if self._remote is None else self._remote.mark
+        if self.trials is None:
+            self.trials = Trials(folder, mark)
+        elif self.trials.folder != folder and self._remote is not None:
+            self.trials.move(folder, mark)
+        return self.trials
+
+    def _log_trial(
+        self,
+        sink: Sink,
+        trial: hparams_session.Session,
+        settings: Mapping[str, hparams_session.Setting],
+        metrics: Mapping[str, float],
+        step: int | None,
+    ) -> None:
+        """Write hparams and metrics to the folder of a trial. Raises OSError."""
+        with sink.lock:
+            messages = trial.add(settings)
+            at = trial.take_step(step) if metrics else 0
+        if not messages and not metrics:
+            return
+        try:
+            with _open_beside(sink, trial.folder) as writer:
+                if messages and self.purged_from is not None:
+                    writer.put("session_start", self.purged_from, sink.checks.time(None))
+                for message in messages:
+                    writer.add_value("", message, 0)
+                for tag, number in metrics.items():
+                    writer.add_scalar(tag, number, at, sink.checks.default_walltime)
+                for message in trial.end() if messages else ():
+                    writer.add_value("", message, 0)
+        except Exception:
+            trial.is_begun = False  # the next call writes its hparams again
+            raise
+
+
+class FirstEvents(Part):
+    """What comes first in the first event file: the options `purge_step` and `hparams`.
+
+    With on_error="warn" that file may be opened late, and with is_lazy at the first call.
+    """
+
+    def __init__(
+        self, log: HparamsLog, purge_step: int | None, settings: Mapping[str, Any] | None
+    ) -> None:
+        self.purge_step = purge_step
+        self._settings = settings
+        self._log = log
+
+    def reopen(self, sink: Sink) -> None:
+        """Add them, once."""
+        purge_step, self.purge_step = self.purge_step, None
+        if purge_step is not None:
+            self._log.purged_from = purge_step
+            sink.put("session_start", purge_step, sink.checks.time(None))
+        settings, self._settings = self._settings, None
+        if settings is not None:
+            self._log.describe_run(sink, settings)
+
+
+def metric_step(sink: Sink, step: Any) -> int:
+    """Return the step of a metric: by default the last one that was logged."""
+    if step is None and sink.checks.default_step is None:
+        return sink.last_step
+    return sink.checks.step(step, None)
+
+
+def _open_beside(sink: Sink, folder: str) -> EventWriter:
+    """Return a writer for a folder below that of another."""
+    file = sink.file
+    staged_for = file.staged_for
+    if staged_for is not None:
+        staged_for = os.path.join(staged_for, os.path.relpath(folder, file.folder))
+    # What fails is raised here, so that the call decides what becomes of it.
+    return EventWriter(
+        folder,
+        suffix=file.suffix,
+        flush_secs=sink.flush_secs,
+        sync_trackers=file.sync_trackers,
+        staged_for=staged_for,
+    )

@@ -1,0 +1,177 @@
+"""The trials of one writer: which hparams are those of its run, and which belong to a run below."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from typing import TYPE_CHECKING, TypeAlias
+
+from runfold._events import value_encoding
+from runfold._files import list_event_files
+from runfold._humanize import escape
+from runfold._log.summary.hparams_session import Session, Setting, StrPath, plan
+from runfold._log.track.run_folder import read_files
+from runfold._log.writer.convert import warn
+from runfold.errors import CannotLog
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+
+# Names with values as text, because NaN does not equal itself and True equals 1.0.
+_Key: TypeAlias = frozenset[tuple[str, str]]
+
+
+class Trials:
+    """The hparams of a writer's run and of its trials.
+
+    A trial is a run in a folder below that of the writer, so that TensorBoard lists it
+    with its own hparams and metrics. Used by one thread at a time: the writer holds a lock.
+
+    Attributes:
+        folder: the run's folder.
+        own: the session of the run itself.
+        mark: the end of the names that trials without a name get, unique to the writer
+            where writers in other folders log to the same run.
+    """
+
+    def __init__(self, folder: str, mark: str = "") -> None:
+        self.folder = folder
+        self.mark = mark
+        self.own = Session(folder)
+        self._trials: dict[str, Session] = {}
+        self._unnamed: dict[_Key, Session] = {}
+        self._reported: _Key | None = None
+        self._domains: dict[str, tuple[Setting, ...]] = {}
+        self._metrics: dict[str, None] = {}
+        self._written = b""
+        self._number = 1
+
+    def find(
+        self, settings: Mapping[str, Setting], name: StrPath | None, is_report: bool
+    ) -> Session:
+        """Return the session that a call belongs to, after making its folder if it is new.
+
+        Without a name, that is the run itself for the first hparams, for the same ones
+        again, and for more of them. The same hparams as those of a trial belong to that
+        trial. Others are a new trial: those that contradict the run's, and if the call
+        reports metrics, as an earlier one did for the run, any others.
+        """
+        if name:
+            return self._find_named(os.fsdecode(name))
+        key = _key(settings)
+        if not settings or key == _key(self.own.settings):
+            return self._keep(key, is_report)
+        if key in self._unnamed:
+            return self._unnamed[key]
+        is_report_of_run = self._reported is None or self._reported == key
+        if (is_report_of_run or not is_report) and not self._contradicts(settings):
+            return self._keep(key, is_report)
+        self._unnamed[key] = self._begin(self._claim_folder())
+        return self._unnamed[key]
+
+    def move(self, folder: str, mark: str) -> None:
+        """Continue in another folder: a forked child does not upload its parent's."""
+        for session in (self.own, *self._trials.values()):
+            session.folder = os.path.join(folder, os.path.relpath(session.folder, self.folder))
+        self._trials = {os.path.realpath(one.folder): one for one in self._trials.values()}
+        self.folder, self.mark = folder, mark
+
+    def adopt(self, settings: Mapping[str, Setting]) -> None:
+        """Take these as the run's hparams: an earlier writer has logged them in its folder."""
+        self.own.settings = dict(settings)
+        self.own.is_begun = bool(settings)
+
+    def announce(self, domains: Mapping[str, tuple[Setting, ...]], metrics: Iterable[str]) -> None:
+        """Add domains and metrics to the experiment, which is written at the end."""
+        self._domains |= domains
+        self._metrics |= dict.fromkeys(metrics)
+
+    def end(self, raised: BaseException | None) -> list[bytes]:
+        """Return the values that end the run's file: the experiment, and how the session ended.
+
+        TensorBoard takes the first experiment of a run and never a later one, and shows
+        what that names and nothing else; without any, it shows what all runs have. So
+        the experiment is written last, when all trials are known.
+        """
+        messages = self.own.end(raised)
+        if not self.own.is_ours or not (self._metrics or self._domains):
+            return messages
+        experiment = value_encoding.hparams_experiment(
+            plan(self._values(), self._domains, self._metrics)
+        )
+        if experiment != self._written:  # the writer was closed before, and used again
+            self._written = experiment
+            messages.insert(0, experiment)
+        return messages
+
+    def _keep(self, key: _Key, is_report: bool) -> Session:
+        if is_report and key and self._reported is None:
+            self._reported = key
+        return self.own
+
+    def _contradicts(self, settings: Mapping[str, Setting]) -> bool:
+        own = self.own.settings
+        return any(name in own and repr(own[name]) != repr(settings[name]) for name in settings)
+
+    def _find_named(self, name: str) -> Session:
+        folder = os.path.join(self.folder, name)
+        path, root = os.path.realpath(folder), os.path.realpath(self.folder)
+        if path == root:  # run_name="." is how people put hparams into the run itself
+            return self.own
+        if path not in self._trials:
+            if os.path.commonpath([path, root]) != root:
+                if os.path.commonpath([os.path.normpath(os.path.join(root, name)), root]) == root:
+                    raise CannotLog(
+                        f"The trial '{escape(name)}' was not logged: a link leads from its folder "
+                        f"to {escape(path)}. Remove the link, or use another name."
+                    )
+                warn(
+                    f"The trial '{escape(name)}' is written to {escape(path)}, which is not in the "
+                    f"run's folder {escape(root)}. Use a name without '..' and a leading '/' to "
+                    "keep it there."
+                )
+            self._begin(folder)
+        return self._trials[path]
+
+    def _begin(self, folder: str) -> Session:
+        trial = self._trials[os.path.realpath(folder)] = Session(folder)
+        return trial
+
+    def _claim_folder(self) -> str:
+        """Make a folder for a trial without a name, which no other process has. Raises OSError."""
+        while True:
+            self._number += 1
+            folder = os.path.join(self.folder, f"trial-{self._number}{self.mark}")
+            try:
+                os.makedirs(folder)
+            except FileExistsError:
+                continue
+            return folder
+
+    def _values(self) -> dict[str, Iterable[Setting]]:
+        """Every value of each hparam, in the run and in its trials."""
+        found: dict[str, dict[str, Setting]] = {}
+        for session in (self.own, *self._trials.values()):
+            for name, value in session.settings.items():
+                found.setdefault(name, {})[repr(value)] = value
+        return {name: own.values() for name, own in found.items()}
+
+
+def read_earlier(folder: str, own_files: Collection[str]) -> dict[str, Setting]:
+    """Return the hparams in the other event files of a folder; none where they cannot be read."""
+    from runfold._events.kinds.hparams import SessionStart, decode
+
+    found: dict[str, Setting] = {}
+    with suppress(Exception):  # a damaged log must not keep this call from being logged
+        names = (os.path.join(folder, name) for name in list_event_files(folder))
+        log = read_files(folder, sorted(set(names) - set(own_files)))
+        stored = [payloads for (kind, _), payloads in log.payloads.items() if kind == "hparams"]
+        for message in (one for payloads in stored for one in log.fetch(payloads.readable())):
+            start = decode(message)
+            if isinstance(start, SessionStart):
+                found.update(start.hparams)
+    return found
+
+
+def _key(settings: Mapping[str, Setting]) -> _Key:
+    return frozenset((name, repr(value)) for name, value in settings.items())

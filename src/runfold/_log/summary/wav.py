@@ -1,0 +1,68 @@
+"""Samples as WAV clips of 16 bits, mono or stereo."""
+
+from __future__ import annotations
+
+import io
+import wave
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from runfold._events import value_encoding
+from runfold._log.writer.convert import as_number, as_real, refuse, tell
+from runfold.errors import CannotLog
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+# A WAV file counts the bytes of a second, here two for each of two channels, in 32 bits.
+_HIGHEST_RATE = 2**30 - 1
+
+
+def encode_sound(tag: str, value: Any, sample_rate: Any) -> bytes:
+    """Return the `Summary.Value` of a clip.
+
+    Samples are floats from -1 to 1, clipped beyond with a warning, or int16 as
+    they are; NaN becomes silence. The shape is that of one channel, however many
+    axes of length 1 it has, or (frames, 2) or (2, frames). Raises CannotLog,
+    which names the tag and the argument.
+    """
+    rate = as_number(sample_rate, tag, "sample_rate")
+    if not 1 <= rate <= _HIGHEST_RATE:
+        fact = f"expected 1 to {_HIGHEST_RATE} samples per second"
+        raise CannotLog(refuse(tag, "sample_rate", sample_rate, fact))
+    samples = _as_samples(value, tag)
+    frames, channels = samples.shape
+    file = io.BytesIO()
+    with wave.open(file, "wb") as clip:
+        clip.setnchannels(channels)
+        clip.setsampwidth(2)
+        clip.setframerate(rate)
+        clip.writeframes(samples.tobytes())
+    return value_encoding.audio(tag, rate, channels, frames, file.getvalue())
+
+
+def _as_samples(value: Any, tag: str) -> NDArray[np.int16]:
+    """The samples as (frames, channels), in the order of bytes that WAV has."""
+    array = as_real(value, tag, "snd_tensor")
+    if not array.size:
+        raise CannotLog(refuse(tag, "snd_tensor", value, f"it is empty, of shape {array.shape}"))
+    if array.size == max(array.shape, default=1):
+        array = array.reshape(-1, 1)
+    elif array.ndim == 2 and array.shape[0] == 2 < array.shape[1]:
+        array = array.T
+    if array.ndim != 2 or array.shape[1] > 2:
+        fact = f"its shape is {array.shape}; a clip has (frames,), (frames, 2) or (2, frames)"
+        raise CannotLog(refuse(tag, "snd_tensor", value, fact))
+    if array.dtype == np.int16:
+        return array.astype("<i2")
+    # In float16, 1 becomes 32768, which int16 has not.
+    array = array.astype(np.promote_types(array.dtype, np.float32))
+    if np.isnan(array).any():
+        tell(tag, "snd_tensor", "holds NaN, which is logged as silence")
+        array[np.isnan(array)] = 0
+    if np.abs(array).max() > 1:
+        tell(tag, "snd_tensor", "reaches beyond -1 and 1, and is clipped there")
+        array = array.clip(-1, 1)
+    samples: NDArray[np.int16] = (array * array.dtype.type(32767)).astype("<i2")
+    return samples

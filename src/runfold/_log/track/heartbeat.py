@@ -1,0 +1,204 @@
+"""The status that a tracked run writes: its start and end as events, and a heartbeat file."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import signal
+import sys
+import threading
+import time
+import traceback
+from typing import TYPE_CHECKING, Any
+
+from runfold._conventions import HEARTBEAT, STORY_PREFIX
+from runfold._log.masking.masking import mask_text
+from runfold._log.track.exit_reason import raised_last, raised_now, watch_exit
+from runfold._log.writer.flusher import flush_on_sigterm
+from runfold._periodic import Pulse, warn
+from runfold._story.processes import describe_process
+from runfold._story.side_files import touch_aside, write_aside
+from runfold._story.story_parts import STATUS, encode_story
+from runfold._system import host_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
+
+    from runfold._log.writer.event_writer import EventWriter
+    from runfold._story.status import State
+
+_LONGEST_TRACEBACK = 20_000
+
+
+class Heart:
+    """Says in a run's event file that it began and how it ended, and beats in between.
+
+    The heartbeat is the time of the file `.runfold/heartbeat`, so the event file
+    does not grow. The end is noted by `stop`, or else by what comes first: an
+    exception that nobody caught, SIGTERM, the end of the interpreter. A process
+    that is killed without a word is recognised by `read_status`.
+
+    `on_interrupt` is the state that a KeyboardInterrupt means: a stop request
+    that raises one sets it to "stopped".
+    """
+
+    def __init__(
+        self,
+        folder: str,
+        writer: EventWriter,
+        seconds: float = 10.0,
+        on_end: Callable[[], object] | None = None,
+        first_step: int = 0,
+        on_death: Callable[[], object] | None = None,
+    ) -> None:
+        """Prepare; `on_end` is called before the last word, however the run ends.
+
+        `on_death` is called after it where SIGTERM is about to end the process.
+        A run that is resumed goes on with the next step of its status.
+        """
+        self.folder = folder
+        self.on_interrupt: State = "interrupted"
+        self._on_end = on_end
+        self._on_death = on_death
+        self._writer = writer
+        self._seconds = seconds
+        self._pulse = Pulse(self._beat, seconds, "runfold-heart")
+        self._pid = 0
+        self._started = 0.0
+        self._step = first_step
+        self._is_over = False
+        # A run that is begun while an exception is handled does not fail by it.
+        self._known = raised_now()
+        self._previous_hook: Callable[..., Any] = sys.__excepthook__
+        self._previous_handler: Any = None
+
+    def start(self) -> None:
+        """Log that the run runs, and watch for its end. Raises OSError for a bad folder."""
+        self._pid, self._started = os.getpid(), time.time()
+        write_aside(self.folder, HEARTBEAT, self._describe("running"))
+        host = host_name()
+        self._say({"state": "running", "pid": self._pid, "host": host, "started": self._started})
+        self._previous_hook, sys.excepthook = sys.excepthook, self._on_exception
+        self._watch_sigterm()
+        watch_exit()
+        # Functions registered last are called first: the writer is still open then.
+        atexit.register(self._stop_at_exit)
+        self._pulse.start()
+
+    def stop(
+        self,
+        error: BaseException | None = None,
+        state: State | None = None,
+        code: int | None = None,
+    ) -> None:
+        """Log how the run ended: by an error, or in a state, or else as finished.
+
+        Only the first call counts, in the process that began the run. Raises
+        nothing: at the end nobody is there to see it. `code` is the exit code
+        where it is known.
+        """
+        if self._is_over or self._pid != os.getpid():
+            return
+        self._is_over = True
+        self._pulse.stop()
+        word = _tell_end(None if error is self._known else error, self.on_interrupt)
+        self._known = None
+        if state is not None:
+            word["state"] = state
+        if code is not None:
+            word["exit"] = code
+        word["ended"] = time.time()
+        try:
+            if self._on_end is not None:
+                self._on_end()
+        except Exception as failure:
+            warn(f"At the end of the run: {type(failure).__name__}: {failure}.")
+        try:
+            self._say(word)
+            write_aside(self.folder, HEARTBEAT, self._describe(word["state"]))
+        except Exception as failure:
+            warn(f"The end of the run could not be noted: {failure}.")
+        self._unhook()
+
+    def _say(self, word: dict[str, Any]) -> None:
+        self._writer.add_value(STORY_PREFIX + STATUS, encode_story(STATUS, word), self._step)
+        self._step += 1
+        self._writer.flush()
+
+    def _describe(self, state: str) -> dict[str, Any]:
+        return {
+            **describe_process(),
+            "state": state,
+            "started": self._started,
+            "seconds": self._seconds,
+        }
+
+    def _beat(self) -> None:
+        try:
+            touch_aside(self.folder, HEARTBEAT)
+        except FileNotFoundError:
+            if not self._is_over and os.path.isdir(self.folder):
+                write_aside(self.folder, HEARTBEAT, self._describe("running"))
+
+    def _on_exception(
+        self, kind: type[BaseException], error: BaseException, trace: TracebackType | None
+    ) -> None:
+        self.stop(error)
+        self._previous_hook(kind, error, trace)
+
+    def _watch_sigterm(self) -> None:
+        if threading.current_thread() is not threading.main_thread():
+            return
+        previous = signal.getsignal(signal.SIGTERM)
+        if previous is not None and previous is not signal.SIG_IGN:
+            self._previous_handler = previous
+            signal.signal(signal.SIGTERM, self._on_sigterm)
+
+    def _on_sigterm(self, number: int, frame: Any) -> None:
+        previous = self._previous_handler
+        if callable(previous) and previous is not flush_on_sigterm:
+            # Of the user, who may save the model, raise SystemExit, or go on.
+            try:
+                previous(number, frame)
+            except BaseException as error:
+                self.stop(error, "killed", 128 + number)
+                raise
+            return
+        self.stop(state="killed", code=128 + number)
+        if self._on_death is not None:
+            self._on_death()
+        signal.signal(number, previous)
+        os.kill(os.getpid(), number)
+
+    def _stop_at_exit(self) -> None:
+        self.stop(raised_last())
+
+    def _unhook(self) -> None:
+        # Where another has hooked in after us, ours stays in the chain and does nothing.
+        if sys.excepthook == self._on_exception:
+            sys.excepthook = self._previous_hook
+        is_main = threading.current_thread() is threading.main_thread()
+        if is_main and signal.getsignal(signal.SIGTERM) == self._on_sigterm:
+            signal.signal(signal.SIGTERM, self._previous_handler)
+        atexit.unregister(self._stop_at_exit)
+
+
+def _tell_end(error: BaseException | None, on_interrupt: str) -> dict[str, Any]:
+    """The last word on a run that an exception ended, or none."""
+    if error is None:
+        return {"state": "finished"}
+    if isinstance(error, SystemExit):
+        code = error.code
+        number = 0 if code is None else code if isinstance(code, int) else 1
+        return {"state": "failed" if number else "finished", "exit": number}
+    state = on_interrupt if isinstance(error, KeyboardInterrupt) else "failed"
+    try:
+        text = mask_text("".join(traceback.format_exception(error)))
+    except Exception:  # an exception whose own text raises
+        text = type(error).__name__
+    if len(text) > _LONGEST_TRACEBACK:
+        head, tail = _LONGEST_TRACEBACK // 4, _LONGEST_TRACEBACK - _LONGEST_TRACEBACK // 4
+        text = f"{text[:head]}\n… {len(text) - head - tail:,} characters …\n{text[-tail:]}"
+    code = 128 + signal.SIGINT if isinstance(error, KeyboardInterrupt) else 1
+    return {"state": state, "exit": code, "traceback": text}

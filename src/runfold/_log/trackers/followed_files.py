@@ -1,0 +1,297 @@
+"""Event files followed on behalf of experiment trackers such as W&B and MLflow.
+
+Trackers find TensorBoard logs by patching the writers of torch and tensorboardX, so
+they do not see Runfold's. Each open event file is a `Feed`. Once the program has
+imported a tracker, a thread passes on what is new in each feed: every two seconds,
+when a writer is closed, and before the tracker's run or the program ends. This costs
+nothing in the threads that log, and nothing at all without a tracker.
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import os
+import sys
+import threading
+import time
+import weakref
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from runfold._log.writer.convert import warn
+from runfold._system import register_at_fork
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from runfold._log.trackers.known_trackers import Integration
+
+SECONDS = 2.0
+# How often to look for a new run of a tracker, in seconds.
+TICK = 0.1
+# A tracker whose server does not answer delays `close` and the end of the program by
+# at most this many seconds.
+PATIENCE = 10.0
+
+TRACKERS = ("wandb", "mlflow", "swanlab", "clearml", "comet_ml")
+
+
+class Feed:
+    """One open event file, and how far each tracker has read it."""
+
+    def __init__(
+        self, path: str, measure: Callable[[], int], staged_for: str | None = None
+    ) -> None:
+        """Follow the file at `path`.
+
+        Args:
+            path: the event file.
+            measure: a method of the writer that writes what waits and returns the size
+                of the file, at a moment when it ends with a whole record.
+            staged_for: what to call the folder of a file that is removed when the writer
+                is closed, because it was uploaded.
+        """
+        self.path = os.path.abspath(path)
+        self.is_staged = staged_for is not None
+        # What tells this log from others, such as those of another writer.
+        self.folder = staged_for or os.path.dirname(self.path)
+        # The thread that opened the file: MLflow has one active run per thread.
+        self.thread = threading.get_ident()
+        self.opened = time.monotonic()
+        self.is_ended = False
+        # Whether somebody waits until everything was passed on.
+        self.is_urgent = False
+        # What each integration has to remember about this file, by its name.
+        self.states: dict[str, Any] = {}
+        self.lock = threading.RLock()
+        self._measure = weakref.WeakMethod(measure)
+
+    def open_folders(self) -> set[str]:
+        """Return the folders of all open event files."""
+        return {feed.folder for feed in list(_feeds) if not feed.is_ended}
+
+    def size(self) -> int:
+        """Write what waits, and return the size of the file."""
+        measure = None if self.is_ended else self._measure()
+        size = 0 if measure is None else measure()
+        if measure is None or self.is_ended:  # the file may be deleted, too
+            size = os.path.getsize(self.path) if os.path.exists(self.path) else 0
+        return size
+
+    def announce(self, is_first: bool) -> None:
+        """Let trackers know of the new file, in the thread that opened it.
+
+        `is_first` is False for another file of the same writer.
+        """
+        for integration, package in _imported():
+            if is_first:
+                _try(integration, integration.opened, package, self)
+            _try(integration, _pass_to, integration, package, self)
+        look()
+
+    def end(self) -> None:
+        """Mark the file as complete. The garbage collector may call this anywhere."""
+        self.is_ended = True
+        if _follower is None and not _imported():
+            _feeds.discard(self)
+
+
+class Follower:
+    """The thread that passes on what is new."""
+
+    def __init__(self) -> None:
+        self._condition = threading.Condition()
+        self._requested = self._completed = self._urgent = 0
+        self._thread = threading.Thread(target=self._work, name="runfold-sync", daemon=True)
+        self._thread.start()
+
+    def wake(self) -> int:
+        """Request a round, and return its number."""
+        with self._condition:
+            self._requested += 1
+            self._condition.notify_all()
+            return self._requested
+
+    def wait(self) -> None:
+        """Request a round and wait for its end, up to PATIENCE seconds."""
+        if threading.current_thread() is not self._thread:
+            with self._condition:
+                number = self._urgent = self.wake()
+                self._condition.wait_for(lambda: self._completed >= number, PATIENCE)
+
+    def _work(self) -> None:
+        while True:
+            for _ in range(round(SECONDS / TICK)):
+                if self._is_requested(TICK) or has_new_run():
+                    break
+            number = self._requested
+            _pass_on(is_urgent=self._urgent > self._completed)
+            with self._condition:
+                self._completed = number
+                self._condition.notify_all()
+
+    def _is_requested(self, seconds: float) -> bool:
+        """Wait this long for the request of a round, and return whether there is one."""
+        with self._condition:
+            return self._condition.wait_for(lambda: self._requested > self._completed, seconds)
+
+
+_feeds: set[Feed] = set()
+_follower: Follower | None = None
+_has_exit = False
+_lock = threading.Lock()
+# The runs of trackers whose end is watched, and the names of trackers that failed.
+_watched: list[Callable[[], Any]] = []
+_failed: set[str] = set()
+
+
+def follow(path: str, measure: Callable[[], int], staged_for: str | None = None) -> Feed:
+    """Return the feed of an event file that was just opened; see `Feed`."""
+    global _has_exit
+    if not _has_exit:
+        _has_exit = True
+        _call_at_exit(settle)
+    feed = Feed(path, measure, staged_for)
+    _feeds.add(feed)
+    return feed
+
+
+def look() -> None:
+    """Start the thread if the program has imported a tracker in the meantime."""
+    global _follower
+    if _follower is None and _feeds and _imported():
+        with _lock:
+            if _follower is None:
+                _follower = Follower()
+
+
+def wake() -> None:
+    """Have what is new passed on soon; wait for it only where a tracker has a new run."""
+    look()
+    if _follower is not None:
+        if has_new_run():
+            _follower.wait()
+        else:
+            _follower.wake()
+
+
+def settle() -> None:
+    """Wait until everything logged so far was passed on, up to PATIENCE seconds."""
+    look()
+    if _follower is not None:
+        _follower.wait()
+
+
+def has_new_run() -> bool:
+    """Return whether a tracker has an active run that has not received anything yet."""
+    feed = next(iter(list(_feeds)), None)
+    if feed is not None:
+        for integration, package in _imported():
+            run = _find_run(integration, package, feed)
+            if run is not None and not any(known() is run for known in _watched):
+                return True
+    return False
+
+
+def _imported() -> list[tuple[Integration, Any]]:
+    """Return the trackers that the program has imported, with their packages."""
+    if not any(name in sys.modules for name in TRACKERS):
+        return []
+    found = ((integration, sys.modules.get(integration.package)) for integration in _integrations())
+    return [(integration, package) for integration, package in found if _is_complete(package)]
+
+
+@functools.cache
+def _integrations() -> tuple[Integration, ...]:
+    """Return one integration per tracker; a program without trackers never imports them."""
+    from runfold._log.trackers.known_trackers import ClearML, Comet, Mlflow, SwanLab
+    from runfold._log.trackers.wandb_tracker import Wandb
+
+    return Wandb(), Mlflow(), SwanLab(), ClearML(), Comet()
+
+
+def _is_complete(package: Any) -> bool:
+    """Return whether a package is imported, and not just being imported by another thread."""
+    spec = getattr(package, "__spec__", None)  # a stub in a test may have none
+    return package is not None and not getattr(spec, "_initializing", False)
+
+
+def _pass_on(is_urgent: bool) -> None:
+    """Give each tracker with an active run what is new in each feed."""
+    integrations = _imported()
+    for feed in list(_feeds):
+        is_ended = feed.is_ended  # read first: what is written later is for the next round
+        feed.is_urgent = is_urgent or is_ended
+        for integration, package in integrations:
+            _try(integration, _pass_to, integration, package, feed)
+        if is_ended:
+            _feeds.discard(feed)
+
+
+def _pass_to(integration: Integration, package: Any, feed: Feed) -> None:
+    run = _find_run(integration, package, feed)
+    if run is not None:
+        # Before the feed's lock is taken: a thread that opens a file holds the writer's.
+        size = feed.size()
+        with feed.lock:
+            _watch(integration, run)
+            integration.send(package, run, feed, size)
+
+
+def _find_run(integration: Integration, package: Any, feed: Feed) -> Any:
+    # A version of the tracker that is too old or too new for us to tell is left alone.
+    with suppress(Exception):
+        return integration.find_run(package, feed)
+    return None
+
+
+def _watch(integration: Integration, run: Any) -> None:
+    """Arrange that everything is passed on before a tracker's run ends."""
+    with _lock:
+        _watched[:] = [known for known in _watched if known() is not None]
+        if any(known() is run for known in _watched):
+            return
+        try:
+            _watched.append(weakref.ref(run))
+        except TypeError:
+            _watched.append(lambda: run)
+    with suppress(Exception):  # else the last two seconds of the run may be missing
+        integration.watch_end(run, settle)
+    # Once more for each run: the last one registered is called first, before the
+    # function by which the tracker ends its run.
+    _call_at_exit(settle)
+
+
+def _call_at_exit(function: Callable[[], None]) -> None:
+    # Comet ends its experiment before the functions of atexit are called.
+    with suppress(RuntimeError):  # the program is ending
+        getattr(threading, "_register_atexit", atexit.register)(function)
+
+
+def _try(integration: Integration, function: Callable[..., object], *arguments: Any) -> None:
+    """Call a function that uses a tracker; warn about its first exception."""
+    try:
+        function(*arguments)
+    except Exception as error:
+        if integration.name not in _failed:
+            _failed.add(integration.name)
+            with suppress(Warning):  # the program may make it an error
+                warn(
+                    f"{integration.name} did not receive everything that was logged: "
+                    f"{type(error).__name__}: {error}. The event files are complete. Pass "
+                    f"sync_trackers=False to the writer to keep {integration.name} out of it."
+                )
+
+
+def _forget_parent() -> None:
+    """Leave the trackers' runs to the parent process: called in the child of a fork."""
+    global _follower, _lock
+    _follower, _lock = None, threading.Lock()
+    _feeds.clear()
+    runs = [run for known in _watched if (run := known()) is not None]
+    for integration in _integrations() if runs else ():
+        integration.forget(runs)
+
+
+register_at_fork(after_in_child=_forget_parent)

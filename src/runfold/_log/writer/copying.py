@@ -1,0 +1,29 @@
+"""Copies of closed writers, for `copy`, `pickle` and other processes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from runfold._humanize import escape
+
+if TYPE_CHECKING:
+    from runfold._core.recorder import ScalarMethods
+
+
+def reduce_closed(self: ScalarMethods, protocol: Any) -> Any:
+    """Pickle or copy a closed writer; the copy opens its own file when it is used.
+
+    Raises TypeError for a writer that is open, and for one that never opens again.
+    """
+    event_writer: Any = self._event_writer or self
+    if not (event_writer.is_closed and event_writer.reopens):
+        raise TypeError(
+            f"The writer of {escape(event_writer.folder)} cannot be copied or sent to another "
+            "process while its file is open. Close it first, or open another writer there."
+        )
+    return _make_empty, (type(self),), self.__getstate__()
+
+
+def _make_empty(kind: type[ScalarMethods]) -> ScalarMethods:
+    """Return a writer without attributes, which unpickling then sets."""
+    return kind.__new__(kind)

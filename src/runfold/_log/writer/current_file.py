@@ -1,0 +1,160 @@
+"""The event file that a writer has open, and the names of those before it."""
+
+from __future__ import annotations
+
+import errno
+import gc
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from runfold._log.trackers import followed_files
+from runfold._log.writer import flusher as shared
+from runfold._log.writer.rank_zero import RankPolicy, RankStream
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
+
+    from runfold._core.recorder import Recorder
+    from runfold._log.writer.life import Location
+    from runfold._log.writer.new_event_file import Stream
+
+    Measure = Callable[[], int]
+
+
+class EventFile:
+    """One event file at a time in a folder. Used by one thread at a time: its writer holds a lock.
+
+    Attributes:
+        folder: the local folder. The location, if there is one, chooses it for each file.
+        suffix: the end of the file's name.
+        policy: whether this process of a distributed job writes.
+        paths: every file so far.
+        stream: what writes to the file; None while no file is open.
+        feed: what other trackers read of the file; None where they are kept out.
+    """
+
+    def __init__(
+        self,
+        folder: str,
+        suffix: str,
+        policy: RankPolicy,
+        location: Location | None = None,
+        sync_trackers: bool = True,
+        staged_for: str | None = None,
+    ) -> None:
+        """Open no file yet. `staged_for` is what trackers see in place of a folder to upload."""
+        self.folder = folder
+        self.suffix = suffix
+        self.policy = policy
+        self.location = location
+        self.sync_trackers, self.staged_for = sync_trackers, staged_for
+        self.paths: list[str] = []
+        self.stream: Stream | RankStream | None = None
+        self.feed: followed_files.Feed | None = None
+
+    @property
+    def path(self) -> str | None:
+        """The event file; None while there is none."""
+        return None if self.stream is None else self.stream.path
+
+    @property
+    def is_first(self) -> bool:
+        """Whether the folder could not be written to even once."""
+        return not self.paths and self.stream is None
+
+    @property
+    def gives_way(self) -> bool:
+        """Whether rank zero of the same job logs this run in place of this process."""
+        return isinstance(self.stream, RankStream) and self.policy.must_stop()
+
+    def open(self, measure: Measure) -> bool:
+        """Begin a file; return False if another process logs the run. Raises OSError."""
+        if self.location is None:
+            self.stream = self._make_stream()
+        else:
+            folder = self.location.claim()
+            if folder is None:
+                return False
+            self.folder = folder
+            try:
+                self.stream = self._make_stream()
+            finally:
+                self.location.release(has_file=self.stream is not None)
+        self.note_path(measure)
+        return True
+
+    def write(self, recorder: Recorder, gate: AbstractContextManager[object]) -> None:
+        """Write all events, which are taken while the gate is held. Raises OSError."""
+        if self.stream is None:
+            return
+        self.stream.resume()
+        # Twice where an interrupt left the first ones between here and the file.
+        for _ in range(2):
+            with gate:
+                events = recorder.take()
+            self.stream.write(events)
+            if not len(recorder.events):
+                break
+
+    def sync(self) -> None:
+        """Wait until the file and its name in the folder are on the disk. Raises OSError."""
+        if self.stream is not None:
+            self.stream.sync()
+
+    def replace(self, measure: Measure) -> None:
+        """Continue in a new file, where the old one was deleted and training continues."""
+        with suppress(OSError):
+            new = self.policy.open_stream(self.folder, self.suffix)
+            if self.stream is not None:
+                self.stream.close()
+            self.stream = new
+            self.note_path(measure)
+
+    def note_path(self, measure: Measure) -> None:
+        """Remember the event file, and let other trackers read it.
+
+        The file of a rank above zero may be made later, or never.
+        """
+        if self.path is not None and self.path not in self.paths:
+            self.paths.append(self.path)
+            if self.feed is not None:
+                self.feed.end()
+            if self.sync_trackers:
+                self.feed = followed_files.follow(self.path, measure, self.staged_for)
+
+    def announce(self) -> None:
+        """Let trackers know of the new file."""
+        if self.feed is not None:
+            self.feed.announce(is_first=len(self.paths) == 1)
+
+    def close(self) -> int:
+        """Close the file; return how many bytes an error has left over."""
+        if self.stream is None:
+            return 0
+        left = self.stream.waiting
+        self.stream.close()
+        if self.feed is not None:
+            self.feed.end()
+        return left
+
+    def after_fork(self) -> None:
+        """Leave the file to the parent process."""
+        if self.stream is not None:
+            self.stream.close()
+            self.stream = None
+
+    def _make_stream(self) -> Stream | RankStream:
+        try:
+            return self.policy.open_stream(self.folder, self.suffix)
+        except OSError as error:
+            if error.errno != errno.EMFILE:
+                raise
+            # A program that forgets a thousand writers in a second has them closed here.
+            shared.flusher.drain_all()
+            gc.collect()
+            return self.policy.open_stream(self.folder, self.suffix)
+
+    def __getstate__(self) -> dict[str, object]:
+        """Return the attributes without the open file, which belongs to this process."""
+        return {**vars(self), "stream": None, "feed": None, "paths": list(self.paths)}

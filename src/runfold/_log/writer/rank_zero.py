@@ -1,0 +1,242 @@
+"""Which processes of a distributed job write: all but those that share a folder with rank zero.
+
+Rank zero leaves a small file, the mark, in each folder that it logs to. A writer of
+another rank looks for the mark of its own job, and falls silent where it finds one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import sys
+import time
+from typing import TYPE_CHECKING, Literal, get_args
+
+from runfold._conventions import RANK_ZERO, SIDE_FOLDER
+from runfold._humanize import escape
+from runfold._log.writer.distributed_job import find_job
+from runfold._log.writer.new_event_file import Stream
+from runfold._storage.url import is_url
+from runfold._story.side_files import as_float, read_aside, write_aside
+
+if TYPE_CHECKING:
+    from runfold._core.encoder import EventBuffer
+
+Ranks = Literal["zero", "all"]
+
+# Roughly when the process started. The processes of one job start together; a later job
+# may have the same address and port, and so the same identity.
+_STARTED = time.time()
+_SAME_START_SECONDS = 600.0
+# A rank that logged alone for this long logs something else than rank zero: it continues.
+_ALONE_SECONDS = 300.0
+
+# Folders already reported on stderr.
+_reported: set[str] = set()
+
+
+class RankPolicy:
+    """Decides whether one process of a distributed job writes.
+
+    Attributes:
+        is_silent: whether the writer accepts every call and writes nothing.
+    """
+
+    def __init__(self, is_main: bool | None = None, ranks: Ranks = "zero") -> None:
+        """Follow the caller's decision, or else the job. Raises ValueError for unknown `ranks`."""
+        if ranks not in get_args(Ranks):
+            raise ValueError(f"expected ranks='zero' or ranks='all', got {ranks!r}")
+        self.is_silent = is_main is not None and not is_main
+        self._options = is_main, ranks
+        self._is_decided = is_main is not None
+        self._is_for_all = ranks == "all"
+        self._job = None if self._is_decided else find_job()
+        self._folder = ""
+        self._is_announced = False
+        self._alone_since: float | None = None
+
+    def __reduce__(self) -> tuple[type[RankPolicy], tuple[bool | None, Ranks]]:
+        # Another process finds its own job.
+        return RankPolicy, self._options
+
+    def choose_default(self, folder: str) -> str:
+        """Return the folder of a writer that was given none.
+
+        Processes that train together mean one run, so only rank zero writes it. Others
+        may be independent, such as seeds: each gets a folder of its own.
+        """
+        if self._rank == 0 or self.defer(folder):
+            return folder
+        return f"{folder}_rank{self._rank}"
+
+    def defer(self, folder: str) -> bool:
+        """Fall silent at once if another process surely logs this run; return whether it is so."""
+        if self._gives_way() and self.is_lazy:
+            self._silence(folder, "rank 0 logs this run. Pass is_main=True to log from here, or")
+        return self.is_silent
+
+    def open_stream(self, folder: str, suffix: str) -> Stream | RankStream:
+        """Return a new event file, or one that is only made if rank zero has none there.
+
+        Raises OSError.
+        """
+        # The program may change its directory before the first event.
+        self._folder = os.path.abspath(folder)
+        if self._gives_way():
+            return RankStream(self, self._folder, suffix)
+        return Stream(folder, suffix)
+
+    @property
+    def is_lazy(self) -> bool:
+        """Whether rank zero probably logs to the same folder, so that a file can wait."""
+        return self._job is not None and self._job.is_certain
+
+    @property
+    def began(self) -> float:
+        """The earliest start of a process of this job; infinity for a process without a job."""
+        return float("inf") if self._job is None else _STARTED - _SAME_START_SECONDS
+
+    def announce(self) -> None:
+        """Leave the mark in the folder, once, if this is rank zero of a job."""
+        if self._is_announced or self._job is None or self._job.rank or self._is_for_all:
+            return
+        # Where this fails, the other ranks write as well, and the next call tries again.
+        with contextlib.suppress(Exception):
+            if _may_write(os.path.join(self._folder, SIDE_FOLDER)):
+                write_aside(
+                    self._folder, RANK_ZERO, {"job": self._job.identity, "started": _STARTED}
+                )
+            self._is_announced = True
+
+    def must_stop(self) -> bool:
+        """Fall silent if rank zero of the same job logs to the folder; return whether it is so."""
+        if not self.is_silent and self._is_marked():
+            self._silence(self._folder, "rank 0 of the same job logs there. Pass")
+        return self.is_silent
+
+    def note_file(self) -> None:
+        """Take note that this rank has begun to write a file."""
+        if self._alone_since is None:
+            self._alone_since = time.monotonic()
+
+    @property
+    def _rank(self) -> int:
+        return 0 if self._job is None else self._job.rank
+
+    def _gives_way(self) -> bool:
+        """Whether rank zero has precedence over this process.
+
+        A group may have been initialised since the last time.
+        """
+        if not self._is_decided and not self.is_lazy:
+            self._job = find_job() or self._job
+        # A process that took itself for rank zero has silenced others, and must write.
+        return self._rank > 0 and not self._is_for_all and not self._is_announced
+
+    def _is_marked(self) -> bool:
+        is_settled = (
+            self._alone_since is not None and time.monotonic() - self._alone_since > _ALONE_SECONDS
+        )
+        if self._job is None or is_settled:
+            return False
+        try:
+            mark = read_aside(self._folder, RANK_ZERO)
+        except Exception:
+            return False
+        started = as_float(mark.get("started"))
+        is_same_start = started is not None and abs(started - _STARTED) <= _SAME_START_SECONDS
+        return is_same_start and mark.get("job") == self._job.identity
+
+    def _silence(self, folder: str, reason: str) -> None:
+        self.is_silent = True
+        make_folder(folder)
+        if self._job is None or folder in _reported:
+            return
+        _reported.add(folder)
+        message = (
+            f"runfold: rank {self._rank} of {self._job.size} writes nothing to {escape(folder)}: "
+            f'{reason} ranks="all" to log from every rank.'
+        )
+        with contextlib.suppress(Exception):  # stderr may be missing or closed
+            print(message, file=sys.stderr)
+
+
+class RankStream:
+    """The event file of a rank above zero, which gives way to rank zero's.
+
+    Has the methods of a Stream. It makes the folder at once. Before each write it looks
+    for the mark of rank zero, and from then on it drops everything; its own file, if it
+    has made one, is removed.
+    """
+
+    def __init__(self, policy: RankPolicy, folder: str, suffix: str) -> None:
+        """Make the folder, and the file unless it can wait. Raises OSError."""
+        os.makedirs(folder, exist_ok=True)
+        self._policy, self._folder, self._suffix = policy, folder, suffix
+        self._stream: Stream | None = None
+        if not policy.must_stop() and not policy.is_lazy:
+            self._make()
+
+    @property
+    def path(self) -> str | None:
+        """The event file; None while there is none."""
+        return None if self._stream is None else self._stream.path
+
+    @property
+    def waiting(self) -> int:
+        """How many bytes an error left over for `resume`."""
+        return 0 if self._stream is None else self._stream.waiting
+
+    def resume(self) -> None:
+        """Write what an error left over. Raises OSError."""
+        if self._stream is not None:
+            self._stream.resume()
+
+    def write(self, events: EventBuffer) -> None:
+        """Write all events, or drop them, and clear them. Raises OSError."""
+        if self._policy.must_stop():
+            self._remove()
+            events.clear()
+        elif self._stream is not None:
+            self._stream.write(events)
+        elif len(events):
+            self._make().write(events)
+
+    def sync(self) -> None:
+        """Wait until the file and its name are on the disk. Raises OSError."""
+        if self._stream is not None:
+            self._stream.sync()
+
+    def close(self) -> None:
+        """Give the file back to the system; once more does nothing."""
+        if self._stream is not None:
+            self._stream.close()
+
+    def _make(self) -> Stream:
+        self._stream = Stream(self._folder, self._suffix)
+        self._policy.note_file()
+        return self._stream
+
+    def _remove(self) -> None:
+        stream, self._stream = self._stream, None
+        if stream is not None:
+            stream.close()
+            with contextlib.suppress(OSError):
+                os.unlink(stream.path)
+
+
+def make_folder(folder: str) -> None:
+    """Make the folder of a silent writer, if possible: programs save checkpoints there."""
+    if not is_url(folder):
+        with contextlib.suppress(OSError):
+            os.makedirs(folder, exist_ok=True)
+
+
+def _may_write(side_folder: str) -> bool:
+    """Return whether a side folder is missing, or a folder of this user: no link, nobody else's."""
+    try:
+        found = os.lstat(side_folder)
+    except FileNotFoundError:
+        return True
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid()

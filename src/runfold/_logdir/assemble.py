@@ -1,0 +1,345 @@
+"""The files of a run put together: one series a tag, one list of values a kind and tag.
+
+Files count in the order of their names, and points in the order of the files.
+What a restart hides is left out here, and counted.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import ChainMap
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import accumulate, chain
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from runfold._conventions import MARK_TAG, is_story_tag
+from runfold._core.event import Form
+from runfold._events.event_file import join_points
+from runfold._events.kinds import KINDS, PLUGIN_KINDS, kind_of
+from runfold._logdir.payloads import Payloads
+from runfold._logdir.restarts import visible
+from runfold._logdir.series import Series
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from runfold._core.scalar_columns import Points
+    from runfold._core.tag_table import Tags
+    from runfold._events.event_file import EventFile
+    from runfold._logdir.run_log import RunLog
+
+
+# With more tags than this, a series is put together only when it is asked for.
+_MOST_SERIES = 1000
+
+
+def assemble_series(
+    run: str, files: Sequence[EventFile], names: Sequence[str], policy: str
+) -> Mapping[str, Series]:
+    """The scalar series of a run by tag."""
+    if any(len(file.columns.scalars) > _MOST_SERIES for file in files):
+        return SeriesByTag(run, files, names, policy)
+    if len(files) == 1 and policy != "step" and not files[0].columns.restarts:
+        # The runs of a large sweep are mostly like this, and by the thousand.
+        only = files[0].columns.scalars
+        return {names[tag]: Series(run, names[tag], *points) for tag, points in only.items()}
+    gathered: dict[int, list[Points]] = {}
+    for file in files:
+        for tag, points in file.columns.scalars.items():
+            gathered.setdefault(tag, []).append(points)
+    markers = point_markers(files) if policy == "session" else {}
+    return {
+        names[tag]: assemble_one(run, names[tag], pieces, markers.get(tag, ()), policy)
+        for tag, pieces in gathered.items()
+    }
+
+
+class SeriesByTag(Mapping[str, Series]):
+    """The scalar series of a run by tag, each put together whenever it is asked for.
+
+    A Series with its arrays takes some 700 bytes, too many for a million tags.
+    """
+
+    def __init__(
+        self, run: str, files: Sequence[EventFile], names: Sequence[str], policy: str
+    ) -> None:
+        self._run = run
+        self._columns = [file.columns for file in files]
+        self._policy = policy
+        self._markers = point_markers(files) if policy == "session" else {}
+        scalars = [columns.scalars for columns in self._columns]
+        self._numbers: dict[str, int] | TagIndex = (
+            TagIndex(names, scalars)
+            if sum(map(len, scalars)) > _MOST_SERIES
+            else {names[tag]: tag for one in scalars for tag in one}
+        )
+
+    def __getitem__(self, tag: str) -> Series:
+        number = self._numbers.get(tag)
+        if number is None:
+            raise KeyError(tag)
+        pieces = [one.scalars[number] for one in self._columns if number in one.scalars]
+        return assemble_one(self._run, tag, pieces, self._markers.get(number, ()), self._policy)
+
+    def __contains__(self, tag: object) -> bool:
+        return isinstance(tag, str) and self._numbers.get(tag) is not None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._numbers)
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+
+class TagIndex:
+    """The numbers of many tags by name, in the order in which the tags first appear.
+
+    It takes 16 bytes per tag; a dict takes about 100.
+    """
+
+    def __init__(self, names: Sequence[str], pieces: Iterable[Collection[int]]) -> None:
+        self._names = names
+        every = [np.fromiter(one, np.int32, len(one)) for one in pieces]
+        numbers = np.concatenate(every)
+        _, first = np.unique(numbers, return_index=True)
+        numbers = numbers[np.sort(first)]
+        hashes = np.fromiter((hash(names[tag]) for tag in numbers), np.int64, len(numbers))
+        order = np.argsort(hashes)
+        # Memoryviews give single numbers faster than an array.
+        self._numbers = numbers.data
+        self._hashes = hashes[order].data
+        self._by_hash = numbers[order].data
+
+    def get(self, name: str) -> int | None:
+        """The number of a tag; None if it is not among these."""
+        value = hash(name)
+        place = bisect_left(self._hashes, value)
+        while place < len(self._hashes) and self._hashes[place] == value:
+            number = self._by_hash[place]
+            if self._names[number] == name:
+                return number
+            place += 1
+        return None
+
+    def __iter__(self) -> Iterator[str]:
+        return (self._names[tag] for tag in self._numbers)
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+
+def assemble_one(
+    run: str,
+    tag: str,
+    pieces: Sequence[Points],
+    markers: Sequence[tuple[int, int]],
+    policy: str,
+) -> Series:
+    """One scalar series of a run, from its points in each file and its `point_markers`."""
+    columns = pieces[0] if len(pieces) == 1 else join_points(pieces)
+    hidden = 0
+    if policy == "step" or markers:
+        mask = visible(columns[0], markers, policy)
+        if mask is not None:
+            hidden = len(mask) - int(mask.sum())
+            columns = join_points([(columns[0][mask], columns[1][mask], columns[2][mask])])
+    return Series(run, tag, *columns, hidden)
+
+
+def assemble_payloads(
+    files: Sequence[EventFile], names: Sequence[str], tags: Tags, policy: str
+) -> dict[tuple[str, str], Payloads]:
+    """All other values of a run by kind and tag."""
+    pieces = [
+        (number, file.columns.items) for number, file in enumerate(files) if len(file.columns.items)
+    ]
+    if not pieces:
+        return {}
+    items = pieces[0][1] if len(pieces) == 1 else np.concatenate([p[1] for p in pieces])
+    places = np.repeat(
+        np.array([number for number, _ in pieces], np.int32), [len(p[1]) for p in pieces]
+    )
+    sources = [(file, file.rereads) for file in files]
+    counts, lowest = _item_markers(files)
+    needs_policy = policy == "step" or (policy == "session" and len(counts) > 0)
+    groups = {(kind, tag): rows for rows, kind, tag in _group(items, names, tags)}
+    shown = dict(groups)
+    for (kind, tag), rows in groups.items():
+        if needs_policy and _has_steps(kind, tag):
+            mask = visible(items["step"][rows], _row_markers(rows, counts, lowest), policy)
+            shown[kind, tag] = rows if mask is None else rows[mask]
+    if needs_policy and any(KINDS[kind].follows for kind, _ in groups):
+        events = list(zip(places.tolist(), items["record"].tolist(), strict=True))
+        _hide_followers(groups, shown, events)
+    return {
+        (kind, tag): Payloads(
+            kind, tag, items[rows], places[rows], sources, len(groups[kind, tag]) - len(rows)
+        )
+        for (kind, tag), rows in shown.items()
+    }
+
+
+def count_unknown(
+    files: Sequence[EventFile], names: Sequence[str], tags: Tags
+) -> dict[tuple[str, str], tuple[int, int]]:
+    """How many values of a run only their plugin can read, and their bytes, by plugin and tag.
+
+    All that they hold is in the metadata of the plugin. Nothing hides them.
+    """
+    plugins = tags.plugins()
+    found: dict[tuple[str, str], tuple[int, int]] = {}
+    for file in files:
+        items = file.columns.items
+        bare = items[items["form"] == Form.NOTHING]
+        for tag, plugin, length in zip(
+            *(bare[name].tolist() for name in ("tag", "plugin", "length")), strict=True
+        ):
+            key = plugins[plugin or tags.plugin(tag)], names[tag]
+            if key[0] and key[0] not in PLUGIN_KINDS:
+                count, size = found.get(key, (0, 0))
+                found[key] = count + 1, size + length
+    return found
+
+
+def _hide_followers(
+    groups: Mapping[tuple[str, str], NDArray[np.intp]],
+    shown: dict[tuple[str, str], NDArray[np.intp]],
+    events: Sequence[tuple[int, int]],
+) -> None:
+    """Show values such as boxes only where the picture in the same event is shown.
+
+    Their own steps say less: a restart that logs the picture again without boxes hides
+    both. Boxes without a picture are shown as any other value is.
+    """
+    for (kind, tag), rows in groups.items():
+        if leader := KINDS[kind].follows:
+            key = leader, KINDS[kind].module.tag_of(tag)
+            leaders = {events[row] for row in groups.get(key, ())}
+            visible_leaders = {events[row] for row in shown.get(key, ())}
+            visible_rows = set(shown[kind, tag].tolist())
+            mask = [
+                events[row] in visible_leaders if events[row] in leaders else row in visible_rows
+                for row in rows.tolist()
+            ]
+            shown[kind, tag] = rows[mask]
+
+
+def join_series(
+    own: Mapping[str, Series], parts: Iterable[Mapping[str, Series]]
+) -> Mapping[str, Series]:
+    """The series of a run and of its parts; the first that has a tag counts."""
+    return _FirstOf(own, *parts)  # type: ignore[arg-type]  # nobody writes to it
+
+
+class _FirstOf(ChainMap[str, Series]):
+    """Mappings as one; unlike in a ChainMap, the first mapping's keys come first."""
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys(chain.from_iterable(self.maps)))
+
+
+def join_payloads(logs: Sequence[RunLog]) -> dict[tuple[str, str], Payloads]:
+    """The values of a run and of its parts; the first that has a kind and tag counts.
+
+    Of hparams all count: the parts of a run have them under the same tags.
+    """
+    joined: dict[tuple[str, str], Payloads] = {}
+    # One numbering for all files: the order of hparams is that of their files.
+    sources = [(file, file.rereads) for log in logs for file in log.files]
+    start = 0
+    for log in logs:
+        for key, payloads in log.own_payloads.items():
+            if key[0] == "hparams":
+                payloads = replace(
+                    payloads, files=payloads.files + np.int32(start), sources=sources
+                )
+                if key in joined:
+                    payloads = joined[key].followed_by(payloads)
+                joined[key] = payloads
+            else:
+                joined.setdefault(key, payloads)
+        start += len(log.files)
+    return joined
+
+
+def _has_steps(kind: str, tag: str) -> bool:
+    """Whether a restart can make values wrong: they tell of a step, not of the run."""
+    if KINDS[kind].is_stepless:
+        return False
+    # Boxes belong to a picture, though their tag begins as those of a run's story do.
+    return bool(KINDS[kind].follows) or not is_story_tag(tag) or tag == MARK_TAG
+
+
+def _group(
+    items: NDArray[np.void], names: Sequence[str], tags: Tags
+) -> Iterator[tuple[NDArray[np.intp], str, str]]:
+    """Yield (rows, kind, tag) for each kind under each tag, by first appearance."""
+    plugins = tags.plugins()
+    keys = items["tag"].astype(np.int64) << 32 | items["form"].astype(np.int64) << 16
+    keys |= items["plugin"]
+    order = np.argsort(keys, kind="stable")
+    groups = np.split(order, np.flatnonzero(np.diff(keys[order])) + 1)
+    rows_of: dict[tuple[str, str], list[NDArray[np.intp]]] = {}
+    for rows in sorted(groups, key=lambda rows: rows[0]):
+        first = items[rows[0]]
+        tag, form, plugin = int(first["tag"]), int(first["form"]), int(first["plugin"])
+        # A later event may have been the first to name the tag's plugin.
+        kind = kind_of(form, plugins[plugin or tags.plugin(tag)] if tag >= 0 else "")
+        # Metadata alone is a value of hparams; elsewhere it only says what the tag is.
+        if form != Form.NOTHING or kind == "hparams":
+            rows_of.setdefault((kind, names[tag] if tag >= 0 else ""), []).append(rows)
+    for (kind, name), parts in rows_of.items():
+        yield (parts[0] if len(parts) == 1 else np.sort(np.concatenate(parts))), kind, name
+
+
+def _lowest_steps(files: Sequence[EventFile]) -> list[int]:
+    """For each restart marker of the run the lowest step of it and all after it."""
+    steps = [step for file in files for step, _, _ in file.columns.restarts]
+    return list(accumulate(reversed(steps), min))[::-1]
+
+
+def point_markers(files: Sequence[EventFile]) -> dict[int, list[tuple[int, int]]]:
+    """For each tag (points before it, step) of the restart markers that follow points of it.
+
+    A step is the lowest of that marker and all after it, so a marker that
+    follows no new point need not be repeated for each tag.
+    """
+    lowest = _lowest_steps(files)
+    markers: dict[int, list[tuple[int, int]]] = {}
+    ends: dict[int, int] = {}
+    passed = 0
+    for columns in (file.columns for file in files if lowest):
+        for _, _, counts in columns.restarts:
+            for tag, count in counts.items():
+                markers.setdefault(tag, []).append((ends.get(tag, 0) + count, lowest[passed]))
+            passed += 1
+        for tag, count in columns.counts().items():
+            ends[tag] = ends.get(tag, 0) + count
+            if passed < len(lowest):
+                markers.setdefault(tag, []).append((ends[tag], lowest[passed]))
+    return markers
+
+
+def _item_markers(files: Sequence[EventFile]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """How many items came before each restart marker of the run, and its lowest step."""
+    counts = []
+    before = 0
+    for file in files:
+        counts += [before + items for _, items, _ in file.columns.restarts]
+        before += len(file.columns.items)
+    return np.array(counts, np.int64), np.array(_lowest_steps(files), np.int64)
+
+
+def _row_markers(
+    rows: NDArray[np.intp], counts: NDArray[np.int64], lowest: NDArray[np.int64]
+) -> list[tuple[int, int]]:
+    """The markers of the run as seen by some of its items: (rows before it, lowest step)."""
+    # The marker that follows each row; only where it changes does one matter.
+    following = np.searchsorted(counts, rows, side="right")
+    ends = np.flatnonzero(np.diff(following, append=len(counts)))
+    return list(zip((ends + 1).tolist(), lowest[following[ends]].tolist(), strict=True))

@@ -1,0 +1,191 @@
+"""Bytes from the disk to the decoder: many files in one buffer, one call for all of them."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat as mode
+import time
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from runfold._core.decoder import decode
+from runfold._core.record import StopReason
+from runfold._events.event_file import HEADER_SIZE, OPEN_FLAGS
+from runfold._events.problems import Code, Problem
+from runfold._system import read_into
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from runfold._events.event_file import EventFile
+
+# Large enough that a call's cost does not count, small enough to stay in the
+# processor's cache between the read and the decoding.
+BUFFER_SIZE = 1 << 20
+
+# Reading less than this of a file is not worth it: decode what is there first.
+_SMALLEST_READ = 64 << 10
+
+_TRANSIENT = {errno.EINTR, errno.EIO, errno.ESTALE, errno.EAGAIN}
+_ATTEMPTS = 3
+
+
+class Reader:
+    """Reads event files in the order given, as far as they go at this moment.
+
+    The files of one run must all pass through the same reader, one after the
+    other, because they share their tags. At most one file is open at a time.
+    """
+
+    def __init__(self, advance: Callable[[int], object] | None = None) -> None:
+        # Called with the number of bytes after each read.
+        self._advance = advance
+        self._buffer = bytearray(BUFFER_SIZE)
+        self._view = memoryview(self._buffer)
+        self._used = 0
+        self._batch: list[tuple[EventFile, int, int]] = []
+        self._read: list[tuple[EventFile, os.stat_result | None]] = []
+
+    def read(self, file: EventFile) -> None:
+        """Read what is new in a file. An error of the disk becomes the file's trouble."""
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                self._open_and_read(file)
+            except OSError as error:
+                # What was read before the error counts: the next attempt, now
+                # or at the next refresh, goes on behind it.
+                self._decode()
+                if error.errno in _TRANSIENT and attempt < _ATTEMPTS:
+                    time.sleep(0.01 * attempt)
+                    continue
+                file.trouble = _trouble(file.path, error)
+                self._read.append((file, None))
+            return
+
+    def finish(self) -> None:
+        """Decode what is still in the buffer and hand every file what was read of it."""
+        self._decode()
+        for file, stat in self._read:
+            file.settle(stat)
+        self._read.clear()
+
+    def _open_and_read(self, file: EventFile) -> None:
+        descriptor = os.open(file.path, OPEN_FLAGS)
+        try:
+            # Bytes that are appended from now on are left for the next time:
+            # what is read is a prefix of the file as it was at one moment.
+            stat = os.fstat(descriptor)
+            if not mode.S_ISREG(stat.st_mode):
+                file.trouble = Problem.of(Code.SPECIAL_FILE, file.path, None)
+                return
+            file.trouble = None
+            if not file.has_changed(stat):
+                return
+            if file.was_replaced(stat, descriptor):
+                self._decode()
+                file.reset(file.decoder.tags)
+            self._read_to(file, descriptor, stat.st_size)
+            self._read.append((file, stat))
+        finally:
+            os.close(descriptor)
+
+    def _read_to(self, file: EventFile, descriptor: int, size: int) -> None:
+        """Read a file up to byte `size`, or to where it cannot be read further."""
+        while True:
+            offset = file.decoder.offset
+            wanted = size - offset
+            room = len(self._buffer) - self._used
+            if room < wanted and room < _SMALLEST_READ:
+                self._decode()
+                room = len(self._buffer)
+            start = self._used
+            end = start + min(wanted, room)
+            count = _read_into(self._view[start:end], descriptor, offset)
+            if self._advance is not None:
+                self._advance(count)
+            self._batch.append((file, start, start + count))
+            self._used = start + count
+            # The rest of the file is in the buffer, and no record is longer than
+            # the buffer: more files may join it there before it is decoded.
+            if count >= wanted and size <= len(self._buffer):
+                return
+            self._decode()
+            # A short count: the file has become shorter in the meantime.
+            if start + count < end:
+                return
+            # Zeros to the end of a stretch are no tail yet: only those that a
+            # whole buffer starts with are believed.
+            has_looked = start == 0 and file.decoder.offset == offset
+            if has_looked and file.decoder.stop == StopReason.IS_ZEROS:
+                return
+            if not self._can_go_on(file, size):
+                return
+
+    def _can_go_on(self, file: EventFile, size: int) -> bool:
+        """Whether more of a file can be read after a stretch of it was decoded.
+
+        The next stretch has the whole buffer, also where this one had what other
+        files left of it, so what is torn at the stretch's end will be whole.
+        """
+        decoder = file.decoder
+        stop, left = decoder.stop, size - decoder.offset
+        if left <= 0 or stop == StopReason.HAS_BAD_LENGTH:
+            return False
+        if stop == StopReason.IS_TOO_LONG:
+            # Its length is certain, so the records after it are, too.
+            if decoder.needed > left:
+                return False
+            decoder.skip()
+            return True
+        if decoder.needed > left:
+            return False
+        if decoder.needed > len(self._buffer):
+            # The next header, too, tells a bad checksum of zeros from a tail of zeros.
+            self._grow(decoder.needed + HEADER_SIZE)
+        return True
+
+    def _grow(self, size: int) -> None:
+        # Never more than the file holds and the decoder's limit allows: both
+        # were checked before a record was found to need it.
+        self._buffer = bytearray(size)
+        self._view = memoryview(self._buffer)
+
+    def _decode(self) -> None:
+        if not self._batch:
+            return
+        files, starts, ends = zip(*self._batch, strict=True)
+        offsets = [file.decoder.offset for file in files]
+        decode(
+            [file.decoder for file in files],
+            self._buffer,
+            np.array(starts, np.int64),
+            np.array(ends, np.int64),
+        )
+        for file, start, end, offset in zip(files, starts, ends, offsets, strict=True):
+            file.mark(self._view[start:end], offset)
+        self._batch.clear()
+        self._used = 0
+        if len(self._buffer) > BUFFER_SIZE:
+            self._buffer = bytearray(BUFFER_SIZE)
+            self._view = memoryview(self._buffer)
+
+
+def _read_into(view: memoryview, descriptor: int, offset: int) -> int:
+    """Fill `view` from byte `offset` on; the count is short only at the file's end."""
+    total = 0
+    while total < len(view):
+        count = read_into(descriptor, view[total:], offset + total)
+        if count == 0:
+            break
+        total += count
+    return total
+
+
+def _trouble(path: str, error: OSError) -> Problem:
+    if isinstance(error, FileNotFoundError | NotADirectoryError):
+        return Problem.of(Code.FILE_VANISHED, path, None)
+    if isinstance(error, PermissionError):
+        return Problem.of(Code.PERMISSION_DENIED, path, None)
+    return Problem.of(Code.READ_ERROR, path, None, detail=error.strerror or str(error))

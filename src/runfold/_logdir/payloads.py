@@ -1,0 +1,75 @@
+"""The stored values of one tag that are not scalars."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from runfold.errors import FileChanged
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from runfold._events.event_file import EventFile
+
+
+@dataclass(slots=True)
+class Payloads:
+    """The stored values of one tag that are not scalars: where they lie in the run's files.
+
+    `files` says for each value which of `sources` holds it: the run's files
+    when they were indexed, and how often each had been read anew by then.
+    """
+
+    kind: str
+    tag: str
+    items: NDArray[np.void]
+    files: NDArray[np.int32]
+    sources: list[tuple[EventFile, int]]
+    hidden: int = 0
+
+    @property
+    def steps(self) -> NDArray[np.int64]:
+        """The step of each value."""
+        return self.items["step"]
+
+    @property
+    def wall_times(self) -> NDArray[np.float64]:
+        """The wall time of each value."""
+        return self.items["wall_time"]
+
+    def source(self, number: int) -> EventFile:
+        """One of the files. Raises FileChanged if it is another than was indexed."""
+        file, rereads = self.sources[number]
+        if file.rereads != rereads:
+            raise FileChanged(file.path)
+        return file
+
+    def readable(self) -> Payloads:
+        """The values without those in files that could not be read lately.
+
+        That they cannot be read is noted with the file already, and one lost
+        file must not keep the values of all others from a table.
+        """
+        lost = [number for number, (file, _) in enumerate(self.sources) if file.trouble]
+        if not lost:
+            return self
+        return self.only(~np.isin(self.files, lost))
+
+    def only(self, rows: NDArray[np.bool_] | slice) -> Payloads:
+        """Some of the values."""
+        return replace(self, items=self.items[rows], files=self.files[rows])
+
+    def followed_by(self, other: Payloads) -> Payloads:
+        """These values and then others of the same kind, tag and sources."""
+        return replace(
+            self,
+            items=np.concatenate([self.items, other.items]),
+            files=np.concatenate([self.files, other.files]),
+            hidden=self.hidden + other.hidden,
+        )
+
+    def __len__(self) -> int:
+        return len(self.items)

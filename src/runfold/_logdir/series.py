@@ -1,0 +1,101 @@
+"""The points of one tag in one run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from runfold._humanize import escape
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy as np
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from numpy.typing import NDArray
+
+
+class Series:
+    """The scalar points of one tag in one run, in the order of the files.
+
+    The arrays are read-only, because every question about the run is answered
+    from the same ones; `.copy()` gives one to change.
+
+    Attributes:
+        run, tag: the names.
+        steps: int64, as stored.
+        values: float64; float32 values are converted exactly.
+        wall_times: float64, seconds since 1970, as stored; NaN where that is no time.
+        hidden: how many points the restart policy left out.
+    """
+
+    # Set by `runfold._run`, because plots are made of folds, and those of series.
+    _draw: ClassVar[Callable[..., Figure]]
+
+    __slots__ = ("hidden", "run", "steps", "tag", "values", "wall_times")
+
+    def __init__(
+        self,
+        run: str,
+        tag: str,
+        steps: NDArray[np.int64],
+        wall_times: NDArray[np.float64],
+        values: NDArray[np.float64],
+        hidden: int = 0,
+    ) -> None:
+        self.run = run
+        self.tag = tag
+        self.steps = steps
+        self.wall_times = wall_times
+        self.values = values
+        self.hidden = hidden
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    def plot(
+        self,
+        *,
+        x: str = "step",
+        smooth: float = 0.0,
+        log_x: bool = False,
+        log_y: bool = False,
+        ax: Axes | None = None,
+        title: str | None = None,
+        legend: bool = True,
+        size: tuple[float, float] | None = None,
+    ) -> Figure:
+        """A figure of the curve, as `Reduced.plot` draws folded ones.
+
+        Args:
+            x: "step" or "wall_time".
+            smooth: TensorBoard's smoothing, 0 to 1.
+            log_x: a logarithmic x-axis.
+            log_y: a logarithmic y-axis.
+            ax: draw here instead of in a figure of its own.
+            title: above it.
+            legend: whether to name the run.
+            size: of the figure, in inches.
+
+        Example:
+            >>> run["val/loss"].plot(smooth=0.6).savefig("loss.pdf")
+        """
+        return self._draw(
+            x,
+            smooth=smooth,
+            log_x=log_x,
+            log_y=log_y,
+            ax=ax,
+            title=title,
+            legend=legend,
+            size=size,
+        )
+
+    def __repr__(self) -> str:
+        count = len(self.steps)
+        names = f"'{escape(self.run)}', '{escape(self.tag)}'"
+        hidden = f", {self.hidden} hidden by a restart" if self.hidden else ""
+        if not count:
+            return f"Series({names}, no points{hidden})"
+        span = f"steps {self.steps[0]}..{self.steps[-1]}, last value {self.values[-1]:.6g}"
+        return f"Series({names}, {count} points, {span}{hidden})"

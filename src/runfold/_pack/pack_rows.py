@@ -1,0 +1,262 @@
+"""Rows on their way into a pack: gathered run by run, sorted by tag, cut into row groups.
+
+Gathered rows are written whenever they are many, so that memory stays bounded
+however large the logdir is; a tag then has one row group for each such batch.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+
+import numpy as np
+
+from runfold._core.event import Form
+from runfold._pack.pack_index import SEGMENT
+from runfold._pack.pack_layout import KEY, MOST_ROWS, SCALAR, schema, writer_options
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+# Points are held until there are so many, about 40 bytes each.
+_BATCH_POINTS = 2_000_000
+# A tag with fewer points shares its row group with the next, because each costs
+# the footer a kilobyte; one with more takes several, so that none needs much memory.
+_LEAST_POINTS = 1 << 15
+_MOST_POINTS = MOST_ROWS
+
+# Other values are held until they are so large together, and cut into row groups
+# small enough that one image is found without decompressing many.
+_BATCH_BYTES = 64 << 20
+_GROUP_BYTES = 8 << 20
+
+
+class Place(NamedTuple):
+    """The run, file and tag of some rows: their numbers, and what a reader of the rows sees."""
+
+    run: int
+    file: int
+    tag: int
+    run_name: str
+    file_name: str
+    tag_name: str | None
+
+
+@dataclass(slots=True)
+class Points:
+    """The points of one tag in one file; `offset` is -1 where a point cannot be placed."""
+
+    at: Place
+    step: NDArray[np.int64]
+    wall_time: NDArray[np.float64]
+    value: NDArray[np.float64]
+    offset: NDArray[np.int64] | None
+    place: NDArray[np.int32] | None
+    template: NDArray[np.int32] | None
+
+    def cut(self, start: int, stop: int) -> Points:
+        """Some of the points."""
+        columns = (self.step, self.wall_time, self.value, self.offset, self.place, self.template)
+        return Points(self.at, *(None if one is None else one[start:stop] for one in columns))  # type: ignore[arg-type]
+
+
+class Other(NamedTuple):
+    """One value that is no scalar, or bytes that are kept as they are."""
+
+    kind: str
+    at: Place
+    offset: int
+    place: int
+    step: int | None
+    wall_time: float | None
+    form: int | None
+    plugin: int | None
+    payload: bytes
+
+
+class RowWriter:
+    """Writes rows into a Parquet file and remembers which went where."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        import pyarrow.parquet as pq
+
+        self._schema = schema()
+        self._writer = pq.ParquetWriter(file, self._schema, **writer_options())
+        self._points: dict[str, list[Points]] = {}
+        self._held_points = 0
+        self._others: list[Other] = []
+        self._held_bytes = 0
+        self.is_scalar: list[bool] = []
+        self._segments: list[tuple[int, int, int, int, int]] = []
+
+    def add_points(self, points: Points) -> None:
+        """Take the points of a tag in a file."""
+        self._points.setdefault(points.at.tag_name or "", []).append(points)
+        self._held_points += len(points.step)
+        if self._held_points >= _BATCH_POINTS:
+            self._write_points()
+
+    def add_other(self, other: Other) -> None:
+        """Take a value of another kind."""
+        self._others.append(other)
+        self._held_bytes += len(other.payload) + 200
+        if self._held_bytes >= _BATCH_BYTES:
+            self._write_others()
+
+    def flush(self) -> None:
+        """Write all that is held."""
+        self._write_points()
+        self._write_others()
+
+    def segments(self) -> NDArray[np.void]:
+        """Which rows lie where, in the order of the file."""
+        return np.array(self._segments, SEGMENT)
+
+    def finish(self, index: bytes) -> None:
+        """Write the footer with the index."""
+        self._writer.add_key_value_metadata({KEY: index})
+        self._writer.close()
+
+    def abandon(self) -> None:
+        """Let go of a file that will not be finished; why is known already."""
+        with suppress(Exception):
+            self._writer.close()
+
+    def _write_points(self) -> None:
+        held, self._points, self._held_points = self._points, {}, 0
+        for group in _group_points([held[tag] for tag in sorted(held)]):
+            self._write(
+                True,
+                [points.at for points in group],
+                [len(points.step) for points in group],
+                _point_columns(group),
+            )
+
+    def _write_others(self) -> None:
+        held, self._others, self._held_bytes = self._others, [], 0
+        held.sort(
+            key=lambda one: (one.kind, one.at.tag_name or "", *one.at[:3], one.offset, one.place)
+        )
+        for group in _group_others(held):
+            ats = [one.at for one in group]
+            self._write(False, ats, [1] * len(ats), _other_columns(group))
+
+    def _write(
+        self, is_scalar: bool, ats: Sequence[Place], lengths: Sequence[int], columns: dict[str, Any]
+    ) -> None:
+        import pyarrow as pa
+
+        number = len(self.is_scalar)
+        self.is_scalar.append(is_scalar)
+        for at, length in zip(ats, lengths, strict=True):
+            last = self._segments[-1] if self._segments else None
+            if last and last[:4] == (number, *at[:3]):
+                self._segments[-1] = (*last[:4], last[4] + length)
+            else:
+                self._segments.append((number, *at[:3], length))
+        columns |= {
+            "run": _names([at.run_name for at in ats], lengths),
+            "tag": _names([at.tag_name for at in ats], lengths),
+            "file": _names([at.file_name for at in ats], lengths),
+        }
+        rows = sum(lengths)
+        arrays = [
+            columns[field.name] if field.name in columns else pa.nulls(rows, field.type)
+            for field in self._schema
+        ]
+        table = pa.Table.from_arrays(arrays, schema=self._schema)
+        self._writer.write_table(table, row_group_size=max(rows, 1))
+
+
+def _group_points(tags: Iterable[list[Points]]) -> Iterator[list[Points]]:
+    """Cut the points of all tags into row groups: several small tags, or parts of a large one."""
+    group: list[Points] = []
+    size = 0
+    for pieces in tags:
+        total = sum(len(one.step) for one in pieces)
+        if group and size + total > _LEAST_POINTS:
+            yield group
+            group, size = [], 0
+        for one in pieces:
+            start, length = 0, len(one.step)
+            while start < length:
+                taken = min(length - start, _MOST_POINTS - size)
+                group.append(one.cut(start, start + taken))
+                start, size = start + taken, size + taken
+                if size == _MOST_POINTS:
+                    yield group
+                    group, size = [], 0
+    if group:
+        yield group
+
+
+def _group_others(rows: Sequence[Other]) -> Iterator[list[Other]]:
+    group: list[Other] = []
+    size = 0
+    for one in rows:
+        group.append(one)
+        size += len(one.payload) + 100
+        if size >= _GROUP_BYTES:
+            yield group
+            group, size = [], 0
+    if group:
+        yield group
+
+
+def _point_columns(group: Sequence[Points]) -> dict[str, Any]:
+    import pyarrow as pa
+
+    lengths = [len(one.step) for one in group]
+    rows = sum(lengths)
+    is_placed = np.repeat([one.offset is not None for one in group], lengths)
+
+    def optional(pieces: list[NDArray[Any] | None], dtype: type) -> pa.Array:
+        full = [
+            np.zeros(length, dtype) if one is None else one
+            for one, length in zip(pieces, lengths, strict=True)
+        ]
+        return pa.array(np.concatenate(full).astype(dtype, copy=False), mask=~is_placed)
+
+    return {
+        "kind": _names([SCALAR], [rows]),
+        "step": pa.array(np.concatenate([one.step for one in group])),
+        "wall_time": pa.array(np.concatenate([one.wall_time for one in group])),
+        "value": pa.array(np.concatenate([one.value for one in group])),
+        "offset": optional([one.offset for one in group], np.int64),
+        "place": optional([one.place for one in group], np.int32),
+        "template": optional([one.template for one in group], np.int32),
+        "form": pa.array(np.full(rows, int(Form.SCALAR), np.int16)),
+    }
+
+
+def _other_columns(group: Sequence[Other]) -> dict[str, Any]:
+    import pyarrow as pa
+
+    return {
+        "kind": _names([one.kind for one in group], [1] * len(group)),
+        "step": pa.array([one.step for one in group], pa.int64()),
+        "wall_time": pa.array([one.wall_time for one in group], pa.float64()),
+        "offset": pa.array([one.offset for one in group], pa.int64()),
+        "place": pa.array([one.place for one in group], pa.int32()),
+        "form": pa.array([one.form for one in group], pa.int16()),
+        "plugin": pa.array([one.plugin for one in group], pa.int16()),
+        "size": pa.array([len(one.payload) for one in group], pa.int64()),
+        "payload": pa.array([one.payload for one in group], pa.binary()),
+    }
+
+
+def _names(names: Sequence[str | None], lengths: Sequence[int]) -> pa.DictionaryArray:
+    """Each name as often as its length says, as codes into the distinct names."""
+    import pyarrow as pa
+
+    distinct = {
+        name: code for code, name in enumerate(n for n in dict.fromkeys(names) if n is not None)
+    }
+    codes = np.repeat([distinct.get(name, -1) for name in names], lengths).astype(np.int32)  # type: ignore[arg-type]
+    return pa.DictionaryArray.from_arrays(
+        pa.array(codes, mask=codes < 0), pa.array([*distinct], pa.string())
+    )

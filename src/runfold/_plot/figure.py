@@ -1,0 +1,295 @@
+"""Figures of folded runs: a line with its band for each group, a panel for each tag."""
+
+from __future__ import annotations
+
+import math
+import os
+import warnings
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from runfold._atomic import replace_file
+from runfold._humanize import did_you_mean, escape
+from runfold._plot import theme
+from runfold._plot.legend import add_inside, add_to_figure, be_literal
+from runfold._plot.panels import MOST_GROUPS, Panel, Sheet, Stroke, make_sheet
+from runfold._plot.theme import Look
+from runfold._plot.thinning import thin
+from runfold.errors import UnknownFormat
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from numpy.typing import NDArray
+
+    from runfold._reduce.folded import Folded
+
+    Looks = dict[tuple[str, str], Look]
+
+_FAR = 1e300
+
+
+def plot_folded(
+    folded: Folded,
+    tags: str | Iterable[str] | None = None,
+    *,
+    band: str | None = None,
+    smooth: float = 0.0,
+    log_x: bool = False,
+    log_y: bool = False,
+    ax: Axes | None = None,
+    title: str | None = None,
+    legend: bool = True,
+    size: tuple[float, float] | None = None,
+    fewer_runs: str = "dash",
+    max_groups: int = MOST_GROUPS,
+    stacklevel: int = 2,
+) -> Figure:
+    """A figure with a panel for each tag, by name or glob; or with one tag on the axes given.
+
+    Each group is a line with a band around it, which the statistics that were
+    folded make: mean and std, median and quantiles, ci95. Of several possible
+    bands, `band` names the one to draw ("ci95"), and "none" leaves it away.
+    Where the statistics make no band, each is a line of its own.
+
+    `smooth` is the weight of TensorBoard's smoothing, 0 for none and below 1.
+    The line and both edges of its band are smoothed alike, and the legend says
+    so. On a log axis, what is not positive is left out; a band that reaches
+    below it is cut off, one decade under the lowest line at most. Such things
+    are warned of. NaN is a gap, and a point alone a dot. Of very many points,
+    those are drawn that can be told apart in print.
+
+    Where fewer runs of a group have a value than elsewhere, because some ended
+    early, the line is dashed and a small mark shows where their number changes;
+    `fewer_runs="hide"` ends the line there, and "plain" draws it as elsewhere.
+
+    `size` is that of the whole figure in inches; by default each panel is as
+    wide as a column of a paper. The legend covers no curve: it is in the panel where
+    there is room, or else below, and the figure grows by its height. Neither
+    pyplot nor matplotlib's settings are touched.
+
+    `stacklevel` chooses the line that warnings name: 2 is that of the caller.
+
+    Raises UnknownTag, UnknownStatistic, and RunfoldError for no tag at all or
+    more than `max_groups` groups. Of very many tags the first are drawn, with a
+    warning.
+    """
+    sheet = make_sheet(
+        folded,
+        tags,
+        band=band,
+        weight=smooth,
+        log_x=log_x,
+        log_y=log_y,
+        fewer_runs=fewer_runs,
+        max_groups=max_groups,
+    )
+    for text in sheet.notes:
+        warnings.warn(text, stacklevel=stacklevel)
+    looks = theme.choose_looks(list(sheet.groups), sheet.statistics, has_fewer=sheet.has_fewer)
+    if ax is not None:
+        if len(sheet.panels) > 1:
+            raise ValueError(f"One axes holds one tag, not {len(sheet.panels)}; leave ax out.")
+        _draw_panel(ax, sheet, sheet.panels[0], looks)
+        if title is not None:
+            be_literal(ax.set_title(title))
+        if legend:
+            add_inside(ax, sheet, looks)
+        return ax.figure.figure  # of a part of a figure, the whole
+    return _make_figure(sheet, looks, title, legend, size)
+
+
+def save_figure(
+    figure: Figure,
+    path: str | os.PathLike[str],
+    overwrite: bool = False,
+    dpi: float = theme.DPI,
+) -> None:
+    """Save a figure as its suffix says: PNG, SVG, PDF, or what else matplotlib can write.
+
+    The file takes its place when it is whole. Raises UnknownFormat, and
+    OutputExists for a file that is there and may not be overwritten.
+    """
+    kind = find_format(path)
+    with replace_file(path, overwrite) as file:
+        figure.savefig(file, format=kind, dpi=dpi)
+
+
+def find_format(path: str | os.PathLike[str]) -> str:
+    """The format that a file's suffix means. Raises UnknownFormat with the near ones."""
+    from matplotlib.backend_bases import FigureCanvasBase
+
+    name = os.fspath(path)
+    kind = os.path.splitext(name)[1].removeprefix(".").lower()
+    known = FigureCanvasBase.get_supported_filetypes()
+    if kind not in known:
+        hint = did_you_mean(kind, known) or "A figure is saved as .png, .svg or .pdf."
+        raise UnknownFormat(f"{escape(name)}: no picture has the suffix '{escape(kind)}'. {hint}")
+    return kind
+
+
+def _make_figure(
+    sheet: Sheet,
+    looks: Looks,
+    title: str | None,
+    legend: bool,
+    size: tuple[float, float] | None,
+) -> Figure:
+    from matplotlib import rc_context
+
+    from runfold._plot.canvas import CurveFigure
+
+    count = len(sheet.panels)
+    columns = _columns(count)
+    rows = math.ceil(count / columns)
+    width, height = theme.PANEL[0] * columns, theme.PANEL[1] * rows
+    with rc_context(theme.STYLE):
+        figure = CurveFigure(figsize=size or (width, height), dpi=150, layout="constrained")
+        grid = figure.subplots(rows, columns, squeeze=False).flat
+        for ax, panel in zip(grid, sheet.panels, strict=False):
+            _draw_panel(ax, sheet, panel, looks)
+        for ax in grid[count:]:
+            ax.remove()
+        if title is not None:
+            be_literal(figure.suptitle(title))
+        if legend:
+            add_to_figure(figure, sheet, looks, may_grow=size is None)
+    return figure
+
+
+def _columns(count: int) -> int:
+    """Panels beside each other: four are two by two, and more than twelve four in a row."""
+    if count <= 3:
+        return count
+    return 2 if count == 4 else 3 if count <= 12 else 4
+
+
+def _draw_panel(ax: Axes, sheet: Sheet, panel: Panel, looks: Looks) -> None:
+    if sheet.log_x:
+        ax.set_xscale("log")
+    if sheet.log_y:
+        ax.set_yscale("log")
+    for stroke in panel.strokes:
+        _draw_stroke(ax, stroke, looks[stroke.group, stroke.statistic], panel.floor)
+    if not any(np.isfinite(stroke.y).any() for stroke in panel.strokes):
+        ax.text(
+            0.5,
+            0.5,
+            theme.NOTHING,
+            ha="center",
+            va="center",
+            transform=ax.transAxes,
+            backgroundcolor="white",
+        )
+    be_literal(ax.set_xlabel(theme.show_name(sheet.x_label, theme.LONGEST_AXIS)))
+    be_literal(ax.set_ylabel(panel.label))
+    _set_ticks(ax, sheet)
+
+
+def _draw_stroke(ax: Axes, stroke: Stroke, look: Look, floor: float | None) -> None:
+    x, y, edges, fewer, marks = _visible(stroke, ax.get_xscale() == "log")
+    alone = _alone(y)
+    line: dict[str, Any] = {"color": look.colour, "linewidth": theme.LINE_WIDTH}
+    ax.plot(
+        x,
+        np.where(_lone_part(fewer, alone), np.nan, y),
+        look.dashes,
+        marker="o" if alone else None,
+        markersize=3,
+        markevery=alone,
+        label=stroke.group,
+        **line,
+    )
+    style: dict[str, Any] = {"color": look.colour, "alpha": theme.BAND_ALPHA, "zorder": 1.5}
+    if fewer.any():
+        # From the last point of all runs on, so that the line has no gap.
+        near = fewer | np.r_[fewer[1:], False] | np.r_[False, fewer[:-1]]
+        ax.plot(x, np.where(near, y, np.nan), linestyle=theme.FEWER_DASHES, label="_", **line)
+    if marks.any():
+        ax.plot(x[marks], y[marks], "|", color=look.colour, markersize=7, label="_")
+    if look.marker:
+        ax.plot(
+            x,
+            y,
+            look.marker,
+            color=look.colour,
+            markersize=theme.MARKER_SIZE,
+            markevery=theme.MARKER_DISTANCE,
+            label="_",
+        )
+    if not edges:
+        return
+    lower, upper = edges
+    band = ax.fill_between(x, lower, upper, linewidth=0, **style)
+    if floor is not None:
+        band.sticky_edges.y.append(floor)
+    single = _alone(lower + upper)
+    if single:
+        ax.vlines(x[single], lower[single], upper[single], linewidth=4, **style)
+
+
+def _lone_part(fewer: NDArray[np.bool_], alone: list[int]) -> NDArray[np.bool_]:
+    """Where the line is dashed and not drawn as elsewhere; a point alone is always a dot."""
+    dashed = fewer.copy()
+    dashed[alone] = False
+    return dashed
+
+
+def _visible(
+    stroke: Stroke, log_x: bool
+) -> tuple[
+    NDArray[np.float64],
+    NDArray[np.float64],
+    list[NDArray[np.float64]],
+    NDArray[np.bool_],
+    NDArray[np.bool_],
+]:
+    """The x, y, edges, fewer and marks to draw: of very many points those seen in print."""
+    x = stroke.x.astype(np.float64)
+    nowhere = np.zeros(len(x), np.bool_)
+    fewer = nowhere if stroke.fewer is None else stroke.fewer
+    marks = nowhere if stroke.marks is None else stroke.marks
+    series = [stroke.y, *(edge for edge in (stroke.lower, stroke.upper) if edge is not None)]
+    # Matplotlib has no axis for numbers whose distance is no float any more.
+    drawn = [np.where(np.isfinite(one), np.clip(one, -_FAR, _FAR), np.nan) for one in series]
+    kept = thin(np.log(x) if log_x else x, [*drawn, fewer.astype(np.float64)], theme.COLUMNS)
+    kept = np.union1d(kept, np.flatnonzero(marks))
+    y, *edges = (values[kept] for values in drawn)
+    return x[kept], y, edges, fewer[kept], marks[kept]
+
+
+def _alone(values: NDArray[np.float64]) -> list[int]:
+    """The points without a neighbour, which a line does not show."""
+    known = np.concatenate([[False], np.isfinite(values), [False]])
+    found: list[int] = np.flatnonzero(known[1:-1] & ~known[:-2] & ~known[2:]).tolist()
+    return found
+
+
+def _set_ticks(ax: Axes, sheet: Sheet) -> None:
+    from matplotlib import dates
+    from matplotlib.ticker import MaxNLocator
+
+    from runfold._plot.canvas import LogNumberFormatter, NumberFormatter
+
+    if sheet.x == "wall_time":
+        here = datetime.now().astimezone().tzinfo
+        locator = dates.AutoDateLocator(here, minticks=3, maxticks=7)  # type: ignore[no-untyped-call]
+        ax.xaxis.set_major_locator(locator)
+        ax.xaxis.set_major_formatter(dates.ConciseDateFormatter(locator, here))  # type: ignore[no-untyped-call]
+    elif not sheet.log_x:
+        is_whole = sheet.x == "step"
+        least = 1 if is_whole else 2
+        ax.xaxis.set_major_locator(
+            MaxNLocator("auto", steps=[1, 2, 2.5, 5, 10], integer=is_whole, min_n_ticks=least)
+        )
+        ax.xaxis.set_major_formatter(NumberFormatter())
+    if not sheet.log_y:
+        ax.yaxis.set_major_formatter(NumberFormatter())
+    for axis, is_log in ((ax.xaxis, sheet.log_x), (ax.yaxis, sheet.log_y)):
+        if is_log and axis.get_scale() == "log":
+            axis.set_major_formatter(LogNumberFormatter())
+            axis.set_minor_formatter(LogNumberFormatter(labelOnlyBase=False))

@@ -1,0 +1,162 @@
+"""The legend of a figure: what it says, and a place where it covers no curve."""
+
+from __future__ import annotations
+
+import textwrap
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from runfold._plot import theme
+from runfold._plot.theme import Look
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.legend import Legend
+    from matplotlib.text import Text
+    from matplotlib.transforms import Bbox
+
+    from runfold._plot.panels import Sheet
+
+    Looks = dict[tuple[str, str], Look]
+    Entry = tuple[tuple[Artist, ...], str]
+
+# More entries than these would fill the panel that they explain.
+_MOST_INSIDE = 4
+Place = Literal[
+    "upper right", "upper left", "lower left", "lower right", "upper center", "lower center"
+]
+_PLACES: tuple[Place, ...] = get_args(Place)
+_MARGIN = 3.0  # pixels between the legend and a curve, at 100 dots per inch
+# A legend in the caller's axes may push the curves down by this share of the height.
+_MOST_HEADROOM = 0.6
+
+
+def add_inside(ax: Axes, sheet: Sheet, looks: Looks) -> None:
+    """Add the legend to axes of the caller: at an edge where it is free, or above the curves.
+
+    Where no place is free, the y-axis grows until the legend has room above the
+    curves. Where it would take most of the axes, the legend goes next to them.
+    """
+    legend = _make(ax, sheet, list_entries(sheet, looks), loc=_PLACES[0], alignment="left")
+    if _find_place(ax, legend):
+        return
+    legend.set_loc(_PLACES[0])
+    box = legend.get_window_extent()
+    share = (ax.bbox.y1 - box.y0 + _margin(ax)) / ax.bbox.height
+    if share > _MOST_HEADROOM:
+        legend.set_loc("upper left")
+        legend.set_bbox_to_anchor((1.02, 1.0), transform=ax.transAxes)
+        return
+    scale = ax.yaxis.get_transform()
+    low, high = (float(scale.transform([end])[0]) for end in ax.get_ylim())
+    top = scale.inverted().transform([low + (high - low) / (1 - share)])
+    ax.set_ylim(top=float(top[0]), auto=None)
+
+
+def add_to_figure(figure: Figure, sheet: Sheet, looks: Looks, may_grow: bool) -> None:
+    """Add the legend to a whole figure: in its only panel where there is room, or below.
+
+    A legend below makes the figure higher by its own height, if it may grow.
+    """
+    entries = list_entries(sheet, looks)
+    if len(sheet.panels) == 1 and len(entries) <= _MOST_INSIDE:
+        (ax,) = figure.axes
+        legend = _make(ax, sheet, entries, loc=_PLACES[0], alignment="left")
+        if _find_place(ax, legend):
+            return
+        legend.remove()
+    width, height = figure.get_size_inches()
+    beside = _count_beside(entries, width)
+    legend = _make(figure, sheet, entries, loc="outside lower center", ncols=beside)
+    if may_grow:
+        pixels = legend.get_window_extent().height
+        figure.set_size_inches(width, height + pixels / figure.dpi)
+
+
+def list_entries(sheet: Sheet, looks: Looks) -> list[Entry]:
+    """What the legend shows: the groups, and the statistics where there are several."""
+    groups = list(sheet.groups.items())
+    first, only = sheet.statistics[0], groups[0][0]
+    if len(sheet.statistics) == 1:
+        return [(_handle(looks[group, first], sheet), name) for group, name in groups]
+    if len(groups) == 1:
+        return [(_handle(looks[only, name], sheet), name) for name in sheet.statistics]
+    return [(_handle(Look(looks[group, first].colour), sheet), name) for group, name in groups] + [
+        (_handle(replace(looks[only, name], colour=theme.GREY), sheet), name)
+        for name in sheet.statistics
+    ]
+
+
+def covers(ax: Axes, box: Bbox) -> bool:
+    """Whether a box on the screen lies over a line, a dot or a band of the axes."""
+    for line in ax.lines:
+        path = line.get_path().transformed(line.get_transform())
+        if path.intersects_bbox(box, filled=False) or box.count_contains(path.vertices):
+            return True
+    return any(
+        path.transformed(part.get_transform()).intersects_bbox(box)
+        for part in ax.collections
+        for path in part.get_paths()
+    )
+
+
+def be_literal(text: Text) -> None:
+    """Show a name as it is: a `$` or `_` of a tag would otherwise be taken for a formula."""
+    text.set_parse_math(False)
+    text.set_usetex(False)
+
+
+def _find_place(ax: Axes, legend: Legend) -> bool:
+    """Move the legend to where it covers nothing; False where there is no such place."""
+    ax.figure.figure.draw_without_rendering()  # so that the layout gives everything its place
+    for place in _PLACES:
+        legend.set_loc(place)
+        box = legend.get_window_extent().padded(_margin(ax))
+        if box.width <= ax.bbox.width and box.height <= ax.bbox.height and not covers(ax, box):
+            return True
+    return False
+
+
+def _margin(ax: Axes) -> float:
+    return _MARGIN * ax.figure.dpi / 100
+
+
+def _handle(look: Look, sheet: Sheet) -> tuple[Artist, ...]:
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    line = Line2D(
+        [],
+        [],
+        color=look.colour,
+        linestyle=look.dashes,
+        linewidth=theme.LINE_WIDTH,
+        marker=look.marker,
+        markersize=theme.MARKER_SIZE,
+    )
+    band = Patch(color=look.colour, alpha=theme.BAND_ALPHA, linewidth=0)
+    return (band, line) if sheet.has_band else (line,)
+
+
+def _count_beside(entries: list[Entry], width: float) -> int:
+    """How many entries fit next to each other, by a guess at the width of letters."""
+    widest = max((len(name) for _, name in entries), default=0)
+    return max(1, int(width / (0.45 + 0.056 * min(widest, theme.LONGEST_LINE))))
+
+
+def _make(place: Axes | Figure, sheet: Sheet, entries: list[Entry], **options: Any) -> Legend:
+    from matplotlib.legend_handler import HandlerTuple
+
+    handles: list[Any] = [handle for handle, _ in entries]
+    legend = place.legend(
+        handles,
+        ["\n".join(textwrap.wrap(name, theme.LONGEST_LINE)) for _, name in entries],
+        title=sheet.caption or None,
+        handler_map={tuple: HandlerTuple(ndivide=1, pad=0)},
+        **options,
+    )
+    for text in (*legend.get_texts(), legend.get_title()):
+        be_literal(text)
+    return legend

@@ -1,0 +1,85 @@
+"""Small drawings in text: a curve, bars, a picture."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from runfold._plot.panels import Stroke
+from runfold._plot.terminal_curves import draw_curves
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import PIL.Image
+    from numpy.typing import NDArray
+
+_EIGHTHS = " ▏▎▍▌▋▊▉█"
+
+
+def draw_curve(
+    steps: NDArray[np.int64],
+    values: NDArray[np.float64],
+    width: int,
+    height: int = 15,
+    has_braille: bool = True,
+) -> list[str]:
+    """The lines of a curve with its axes; no lines where no value is finite.
+
+    Points that share a column are drawn as one stroke from the lowest to the
+    highest, so that no spike is lost.
+    """
+    return draw_curves([Stroke("", "", steps, values)], width, height, has_braille=has_braille)
+
+
+def draw_bars(
+    labels: Sequence[str], shares: Sequence[float], width: int, has_blocks: bool = True
+) -> list[str]:
+    """One bar a line, the longest as long as the width allows, each with its share."""
+    ends = [f"{share:.1%}" for share in shares]
+    margin, end = max(map(len, labels)), max(map(len, ends))
+    room = max(width - margin - end - 2, 10)
+    most = max(shares) or 1.0
+    lines = []
+    for label, share, shown in zip(labels, shares, ends, strict=True):
+        # What is there is seen, however little.
+        eighths = max(round(share / most * room * 8), 1) if share > 0 else 0
+        if has_blocks:
+            bar = _EIGHTHS[8] * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
+        else:
+            bar = "#" * -(-eighths // 8)
+        lines.append(f"{label:>{margin}} {bar:<{room}} {shown:>{end}}")
+    return lines
+
+
+def draw_picture(
+    image: PIL.Image.Image, width: int, height: int = 24, has_true_colour: bool = True
+) -> list[str]:
+    """The image in coloured half-block characters: two pixels a character.
+
+    Without 24-bit colours the terminal's cube of 6 x 6 x 6 colours is used.
+    """
+    code = partial(colour_code, has_true_colour=has_true_colour)
+    scale = min(1.0, width / image.width, 2 * height / image.height)
+    size = max(1, round(image.width * scale)), max(1, round(image.height * scale))
+    pixels = np.asarray(image.convert("RGB").resize(size))
+    if len(pixels) % 2:
+        pixels = np.concatenate([pixels, pixels[-1:]])
+    lines = []
+    for upper, lower in zip(pixels[::2], pixels[1::2], strict=True):
+        cells = [
+            f"\x1b[38;{code(*top)};48;{code(*bottom)}m▀"
+            for top, bottom in zip(upper.tolist(), lower.tolist(), strict=True)
+        ]
+        lines.append("".join(cells) + "\x1b[0m")
+    return lines
+
+
+def colour_code(red: int, green: int, blue: int, has_true_colour: bool = True) -> str:
+    """A colour as a terminal's codes have it, after the `38;` or `48;` that says for what."""
+    if has_true_colour:
+        return f"2;{red};{green};{blue}"
+    levels = [round(level / 51) for level in (red, green, blue)]
+    return f"5;{16 + 36 * levels[0] + 6 * levels[1] + levels[2]}"

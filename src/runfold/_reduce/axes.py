@@ -1,0 +1,24 @@
+"""The x-axes of curves: steps, times, or the values of a tag."""
+
+from __future__ import annotations
+
+from runfold._humanize import escape, human_count
+
+STEP, WALL_TIME, RELATIVE = "step", "wall_time", "relative"
+AXIS_NAMES = {STEP: "step", WALL_TIME: "wall time", RELATIVE: "relative time"}
+AXES = tuple(AXIS_NAMES)
+
+
+def name_axis(x: str) -> str:
+    """An axis in words: `step`, `wall time`, `relative time`, or the tag."""
+    return AXIS_NAMES.get(x) or escape(x)
+
+
+def name_places(x: str, count: int | None = None) -> str:
+    """Places on an axis in words: `1 step`, `3 wall times`; without a count, `steps`.
+
+    Those of a tag are `values of 'samples'`.
+    """
+    noun = AXIS_NAMES.get(x, "value")
+    places = f"{noun}s" if count is None else human_count(count, noun)
+    return places if x in AXIS_NAMES else f"{places} of '{escape(x)}'"

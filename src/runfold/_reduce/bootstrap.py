@@ -1,0 +1,123 @@
+"""How far a mean, median or interquartile mean of runs may be trusted, by drawing them again.
+
+A run is the unit: other seeds would have given other runs. So a resample of n
+runs is n runs drawn from them with replacement, and the same draws serve every
+step; the points of one run are never drawn apart from each other. What is
+drawn are ranks, the lowest run of a step, the second lowest and so on: that
+has the same chances at each step as drawing runs by name, and the interval
+does not depend on the order in which the runs came.
+
+The mean, median and interquartile mean of a resample are all the mean of the
+middle of its sorted values, so each is a product of weights and sorted values.
+
+Few runs have few different resamples, 126 for five: where there are no more
+of them than were to be drawn, all are taken, each with its probability, and
+chance plays no part.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from concurrent.futures import ThreadPoolExecutor
+from itertools import combinations_with_replacement
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from runfold._reduce.statistics import CUTS
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+# A block of steps times resamples; a few arrays of this size live at once.
+_BLOCK_BYTES = 8 << 20
+_MOST_THREADS = 4
+
+
+def bootstrap_intervals(
+    ordered: NDArray[np.float64],
+    statistic: str = "mean",
+    level: float = 0.95,
+    resamples: int = 10_000,
+    seed: int = 0,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The percentile interval of each row of a (steps, n) array of sorted values, as its two ends.
+
+    Below the lower end lies no more than half of what `level` leaves over, and
+    above the upper end no more than the other half. NaN where n is below two.
+    Infinity counts as a value; no NaN may be among them.
+    """
+    steps, n = ordered.shape
+    low, high = np.full((2, steps), np.nan)
+    if n < 2:
+        return low, high
+    ranks, chances = _draw(n, resamples, seed)
+    cut = CUTS[statistic](n)
+    weights = _count(ranks[:, cut : n - cut], n) / (n - 2 * cut)
+    tail = (1 - level) / 2
+    width = max(1, _BLOCK_BYTES // (8 * len(ranks)))
+
+    def fill(start: int) -> None:
+        part = slice(start, start + width)
+        low[part], high[part] = _ends(_resample(ordered[part], weights), chances, tail)
+
+    # Products and partitions let go of the GIL. Blocks are the same whoever takes them.
+    starts = range(0, steps, width)
+    with ThreadPoolExecutor(min(_MOST_THREADS, len(starts), os.cpu_count() or 1)) as pool:
+        list(pool.map(fill, starts))
+    return low, high
+
+
+def _draw(n: int, resamples: int, seed: int) -> tuple[NDArray[np.intp], NDArray[np.int64] | None]:
+    """The ranks of each resample, sorted, and how often each comes about; None for equally."""
+    if math.comb(2 * n - 1, n) > resamples:
+        ranks = np.random.default_rng(seed).integers(0, n, (resamples, n), dtype=np.intp)
+        ranks.sort(axis=1)
+        return ranks, None
+    ranks = np.array(list(combinations_with_replacement(range(n), n)), dtype=np.intp)
+    factorials = np.array([math.factorial(count) for count in range(n + 1)])
+    return ranks, factorials[n] // factorials[_count(ranks, n)].prod(axis=0)
+
+
+def _count(ranks: NDArray[np.intp], n: int) -> NDArray[np.intp]:
+    """How often each of n ranks is in each row of ranks: (n, rows)."""
+    rows = len(ranks)
+    places = ranks * rows + np.arange(rows)[:, None]
+    return np.bincount(places.ravel(), minlength=n * rows).reshape(n, rows)
+
+
+def _resample(ordered: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The statistic of every resample: (steps, resamples)."""
+    if np.isfinite(ordered).all():
+        return ordered @ weights
+    # Zero times infinity is NaN, but a resample without the run that diverged is finite.
+    drawn = (weights > 0).astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        return (
+            np.where(np.isfinite(ordered), ordered, 0.0) @ weights
+            + np.where((ordered == np.inf).astype(np.float64) @ drawn > 0, np.inf, 0.0)
+            - np.where((ordered == -np.inf).astype(np.float64) @ drawn > 0, np.inf, 0.0)
+        )
+
+
+def _ends(
+    statistics: NDArray[np.float64], chances: NDArray[np.int64] | None, tail: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The values at which the share of resamples up to them, or from them on, reaches `tail`."""
+    undefined = np.isnan(statistics).any(axis=1)
+    total = statistics.shape[1] if chances is None else int(chances.sum())
+    # 0.025 of 10,000 is 250.00000000000023 to a computer.
+    needed = max(1, math.ceil(round(tail * total, 6)))
+    if chances is None:
+        statistics.partition((needed - 1, total - needed), axis=1)
+        low, high = statistics[:, needed - 1], statistics[:, total - needed]
+    else:
+        order = np.argsort(statistics, axis=1)
+        reached = np.cumsum(chances[order], axis=1)
+        steps = np.arange(len(statistics))
+        low, high = (
+            statistics[steps, order[steps, np.count_nonzero(below, axis=1)]]
+            for below in (reached < needed, reached <= total - needed)
+        )
+    return np.where(undefined, np.nan, low), np.where(undefined, np.nan, high)

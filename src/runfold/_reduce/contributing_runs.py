@@ -1,0 +1,60 @@
+"""The runs of each group that have what is folded; the others are left out, and named."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from runfold._humanize import escape, human_count, human_list
+from runfold._reduce.axes import AXES
+from runfold.errors import CannotFold
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from runfold._reduce.groups import Members
+
+
+def having_axis(
+    groups: Sequence[Members], x: str, *, is_lax: bool, has_hints: bool
+) -> tuple[list[Members], list[str]]:
+    """The groups with the runs that have the tag of the x-axis, and in words, who lacks it.
+
+    Raises CannotFold where a run lacks it, unless tags are lax.
+    """
+    if x in AXES:
+        return list(groups), []
+    names = [log.name for own in groups for log in own.logs if x not in log.scalars]
+    if not names:
+        return list(groups), []
+    lacking = f"{human_count(len(names), 'run')} without tag '{escape(x)}': {human_list(names)}"
+    if not is_lax:
+        raise CannotFold(
+            f"The x-axis is a tag that some runs lack, so nothing was folded: {lacking}. "
+            "Fold the runs that have it with lax_tags=True (--lax-tags)."
+        )
+    having = [replace(own, logs=[log for log in own.logs if x in log.scalars]) for own in groups]
+    hint = " (--no-lax-tags refuses that)" if has_hints else ""
+    return [own for own in having if own.logs], [lacking + hint]
+
+
+def having_tags(
+    groups: Sequence[Members], tags: Sequence[str], *, is_lax: bool
+) -> tuple[list[Members], list[str]]:
+    """The groups with the runs that have any of the tags, and in words, who has none.
+
+    Unless tags are lax, a group in which any run has one stays whole.
+    """
+    members, names = [], []
+    for own in groups:
+        having = [log for log in own.logs if any(tag in log.scalars for tag in tags)]
+        if having and not is_lax:
+            having = list(own.logs)
+        kept = {log.name for log in having}
+        names += [log.name for log in own.logs if log.name not in kept]
+        if having:
+            members.append(replace(own, logs=having))
+    if not names:
+        return members, []
+    lack = f"the tag '{escape(tags[0])}'" if len(tags) == 1 else f"any of the {len(tags):,} tags"
+    return members, [f"{human_count(len(names), 'run')} without {lack}: {human_list(names)}"]

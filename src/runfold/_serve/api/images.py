@@ -1,0 +1,130 @@
+"""Pictures: what there is of a tag, and the boxes on them; their bytes are asked for one by one."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict, cast
+
+import numpy as np
+
+from runfold._conventions import BOXES_PREFIX
+from runfold._events.kinds import boxes
+from runfold._events.kinds.image import MAX_PIXELS
+from runfold._serve.charts.stored_values import (
+    StoredEntry,
+    TagRequest,
+    describe_entry,
+    find_stored,
+    name_value,
+)
+from runfold._serve.http.endpoint import endpoint
+from runfold._tables.frames.decoded_values import find_images
+from runfold._tables.frames.value_rows import decode_rows, fetched, read_each_run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from runfold._logdir.payloads import Payloads
+    from runfold._logdir.run_log import RunLog
+    from runfold._serve.run_source import Source
+
+MOST = 5000
+# Of one value: a mask of a large picture may take millions of numbers.
+MOST_BOX_CHARACTERS = 1 << 20
+
+
+class Mask(TypedDict):
+    """The mask of one box, as run lengths."""
+
+    size: tuple[int, int]
+    counts: list[int]
+
+
+class DrawnBoxes(TypedDict):
+    """Boxes as `x1, y1, x2, y2` in pixels; all lists have one entry per box.
+
+    `blob` is the image without them; `isCut` says that some were too many to send.
+    """
+
+    width: int
+    height: int
+    boxes: list[tuple[float, float, float, float]]
+    colors: list[str]
+    labels: NotRequired[list[str]]
+    scores: NotRequired[list[float | None]]
+    masks: NotRequired[list[Mask]]
+    blob: str
+    isCut: NotRequired[bool]
+
+
+class Picture(StoredEntry, TypedDict):
+    """What is known of an image without decoding it."""
+
+    width: int
+    height: int
+    problem: NotRequired[str]
+    boxes: NotRequired[DrawnBoxes]
+
+
+class ImagesResponse(TypedDict):
+    """Images, and how many more there are."""
+
+    images: list[Picture]
+    leftOut: int
+
+
+@endpoint("GET /api/images", TagRequest, queue="work")
+def list_images(source: Source, wanted: TagRequest) -> ImagesResponse:
+    """The images of a tag, in the order of runs and steps, without their bytes.
+
+    No image is decoded. Raises UnknownRun and UnknownTag.
+    """
+    found = find_stored(source, "image", wanted, MOST)
+    return {"images": read_each_run(found.selected, _describe), "leftOut": found.left_out}
+
+
+def _describe(selected: list[tuple[RunLog, Payloads]]) -> Iterator[Picture]:
+    for log, payloads in selected:
+        drawn = list_boxes(log, payloads)
+        for place, index, one in find_images([(log, payloads)]):
+            size = {"width": one.width, "height": one.height}
+            entry = cast("Picture", describe_entry(place, payloads.tag, index) | size)
+            if one.width * one.height > MAX_PIXELS:
+                entry["problem"] = f"{one.width:,} x {one.height:,} pixels are too many to show."
+            if index == 0 and place.record in drawn:
+                entry["boxes"] = drawn[place.record]
+            yield entry
+
+
+def list_boxes(log: RunLog, images: Payloads) -> dict[tuple[str, int], DrawnBoxes]:
+    """The boxes of some pictures by the event that holds both.
+
+    `blob` names the picture without them; `isCut` says that masks, or all boxes,
+    were too many to be sent.
+    """
+    payloads = log.payloads.get(("boxes", BOXES_PREFIX + images.tag))
+    if payloads is None:
+        return {}
+    payloads = payloads.readable()
+    wanted = payloads.only(np.isin(payloads.items["record"], images.items["record"]))
+    drawn = {}
+    for place, data in fetched([(log, wanted)]):
+        for row in decode_rows([(place, data)], boxes.decode):
+            described = describe_boxes(row.value) | {"blob": name_value(place)}
+            drawn[place.record] = cast("DrawnBoxes", described)
+    return drawn
+
+
+def describe_boxes(drawn: boxes.Boxes) -> dict[str, Any]:
+    """Boxes as they are stored; without what is too much to send, and then with `isCut`."""
+    nothing = replace(
+        drawn, boxes=np.empty((0, 4)), colors=(), labels=None, scores=None, masks=None
+    )
+    forms = (drawn, replace(drawn, masks=None), nothing)
+    texts = map(boxes.encode, forms)
+    number, text = next(
+        (number, text) for number, text in enumerate(texts) if len(text) <= MOST_BOX_CHARACTERS
+    )
+    described: dict[str, Any] = json.loads(text)
+    return described | ({"isCut": True} if number else {})

@@ -1,0 +1,155 @@
+"""The table of the runs, a row each: how they fare, their hparams, and what they reached."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+from msgspec import Meta
+
+from runfold._conventions import is_story_tag, is_system_tag
+from runfold._humanize import utf8
+from runfold._logdir.gc_pause import pause_collector
+from runfold._serve.answer_cache import remember
+from runfold._serve.http.arrow_response import ArrowResponse, encode_table, number_array, text_array
+from runfold._serve.http.endpoint import endpoint
+from runfold._serve.http.request_fields import RequestFields
+from runfold._serve.page_vocabulary import TABLE_STATISTICS, Statistic
+from runfold._tables.arrow.cell_forms import spell
+from runfold._tables.by_run.run_columns import MOST_TAGS, Column, Naming
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    import pyarrow as pa
+
+    from runfold._logdir.run_log import RunLog
+    from runfold._serve.run_source import Source
+    from runfold._tables.by_run.overview import Cells, Overview
+
+FIXED = ("run", "status", "start", "duration", "steps", "points")
+# A cell has no room for more; the whole text is seen with its run.
+_LONGEST = 500
+_INT64 = 1 << 63
+_STALE = 5.0
+
+
+class TableRequest(RequestFields):
+    """Which statistics of each tag the table has."""
+
+    stat: Annotated[tuple[Statistic, ...], Meta(min_length=1, max_length=8)] = TABLE_STATISTICS
+
+
+@endpoint("GET /api/table", TableRequest, queue="work", response=ArrowResponse)
+def make_table(source: Source, asked: TableRequest) -> bytes:
+    """One row per run: status, hparams, statistics of every tag, and its last texts.
+
+    An Arrow stream. The metadata of each field says its `kind` (fixed, hparam, statistic or text),
+    and for all but the fixed ones `name` and, of a statistic, `stat`. What a run
+    does not have is null, which NaN is not; `start` and `duration` are seconds.
+    `leftOut` in the metadata of the schema says how many tags of a kind have no column.
+    """
+    # A run of which nothing is heard is taken for crashed, though nothing has changed.
+    now = int(time.monotonic() / _STALE)
+    return remember(source, (asked, now), lambda: _tabulate(source, asked))
+
+
+def _tabulate(source: Source, asked: TableRequest) -> bytes:
+    import pyarrow as pa
+
+    overview = source.runs()._overview()
+    naming = Naming(overview.known, most=MOST_TAGS)
+    fields: dict[str, pa.Field] = {}
+    arrays: list[pa.Array] = []
+
+    def add(title: str, array: pa.Array, **told: str) -> None:
+        metadata = {key: utf8(text) for key, text in told.items()}
+        fields[title] = pa.field(title, array.type, metadata=metadata)
+        arrays.append(array)
+
+    with pause_collector():
+        for name in FIXED:
+            add(name, to_array(overview.cells(Column(name))), kind="fixed")
+        for name, count in _COUNTS.items():
+            add(name, number_array(_count(overview, count)), kind="fixed")
+        for column, told in _columns(overview, asked.stat):
+            title = utf8(naming.name(column))
+            title = utf8(column.full) if title in fields else title
+            add(title, to_array(overview.cells(column)), name=column.name, **told)
+    table = pa.Table.from_arrays(arrays, schema=pa.schema(list(fields.values())))
+    return encode_table(table, leftOut=_count_left_out(overview))
+
+
+def _columns(
+    overview: Overview, statistics: Sequence[Statistic]
+) -> Iterator[tuple[Column, dict[str, str]]]:
+    """All columns but the fixed ones, and what is said of them."""
+    known = overview.known
+    for name in known.hparams:
+        yield Column("hparam", name), {"kind": "hparam"}
+    for stat in dict.fromkeys(statistics):
+        for tag in _first(known.scalars):
+            if stat in ("best", "best_step") and not overview.knows_best(tag):
+                continue
+            yield Column(stat, tag), {"kind": "statistic", "stat": stat}
+    for tag in _first(known.texts):
+        yield Column("text", tag), {"kind": "text"}
+
+
+def _first(tags: Sequence[str]) -> list[str]:
+    """The first tags, without those of a tracked run's own."""
+    return _others(tags)[:MOST_TAGS]
+
+
+def _others(tags: Sequence[str]) -> list[str]:
+    return [tag for tag in tags if not _is_own(tag)]
+
+
+def _count_left_out(overview: Overview) -> dict[str, int]:
+    """How many tags of each kind have no column; only the kinds with any."""
+    kinds = {"scalar": overview.known.scalars, "text": overview.known.texts}
+    counts = {kind: len(_others(tags)) - MOST_TAGS for kind, tags in kinds.items()}
+    return {kind: count for kind, count in counts.items() if count > 0}
+
+
+def _is_own(tag: str) -> bool:
+    """Whether a tag is what a tracked run tells of itself, which the view of the run shows."""
+    return is_story_tag(tag) or is_system_tag(tag)
+
+
+_COUNTS: dict[str, Callable[[RunLog], int]] = {
+    "hidden": lambda log: log.hidden,
+    "problems": lambda log: len(log.list_problems()),
+}
+
+
+def _count(overview: Overview, count: Callable[[RunLog], int]) -> np.ndarray:
+    return np.array(list(map(count, overview.logs)), np.int64)
+
+
+def to_array(cells: Cells) -> pa.Array:
+    """Cells as truths, whole numbers, floats or text, whichever holds them all exactly."""
+    if isinstance(cells, np.ndarray):
+        return number_array(cells)
+    types = set(map(type, cells)) - {type(None)}
+    if types == {bool}:
+        return _numbers(cells, np.bool_, False)
+    if types == {int} and all(one is None or -_INT64 <= one < _INT64 for one in cells):
+        return _numbers(cells, np.int64, 0)
+    if types and types <= {int, float} and all(_is_exact(one) for one in cells):
+        return _numbers(cells, np.float64, 0.0)
+    return text_array([None if one is None else _clip(spell(one)) for one in cells])
+
+
+def _numbers(cells: list[Any], kind: type[np.generic], blank: Any) -> pa.Array:
+    known = np.array([one is not None for one in cells], np.bool_)
+    return number_array(np.array([blank if one is None else one for one in cells], kind), known)
+
+
+def _is_exact(number: float | None) -> bool:
+    return not isinstance(number, int) or -(2**53) <= number <= 2**53
+
+
+def _clip(text: str) -> str:
+    return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"

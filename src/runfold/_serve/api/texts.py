@@ -1,0 +1,80 @@
+"""Text that was logged, as text: what it looks like is the page's business."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
+
+from runfold._events.kinds.text import text_of
+from runfold._serve.charts.stored_values import TagRequest, find_stored
+from runfold._serve.http.endpoint import endpoint
+from runfold._serve.page_vocabulary import Json, JsonNumber
+from runfold._tables.frames.decoded_values import ROWS
+from runfold._tables.frames.value_rows import read_each_run
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from runfold._serve.run_source import Source
+
+MOST = 1000
+LONGEST = 200_000
+MOST_CHARACTERS = 8_000_000
+# Of an array of texts, which the page shows as a table.
+_MOST_CELLS = 10_000
+
+
+class TextEntry(TypedDict):
+    """A text, or nested lists of texts; `length` is the whole length of one that was cut."""
+
+    run: str
+    step: JsonNumber
+    wallTime: float
+    text: Json
+    length: NotRequired[int]
+
+
+class TextsResponse(TypedDict):
+    """Texts, and how many more there are."""
+
+    texts: list[TextEntry]
+    leftOut: int
+
+
+@endpoint("GET /api/texts", TagRequest, queue="work")
+def list_texts(source: Source, wanted: TagRequest) -> TextsResponse:
+    """The newest texts of a tag in each run, oldest first.
+
+    A text that is too long is cut, and `length` is its whole length. Raises UnknownRun
+    and UnknownTag.
+    """
+    found = find_stored(source, "text", wanted, MOST, is_newest=True)
+    longest = max(1, min(LONGEST, MOST_CHARACTERS // max(1, _count(found.selected))))
+    entries: list[TextEntry] = [
+        {
+            "run": row.run,
+            "step": row.step,
+            "wallTime": row.wall_time,
+            **cut_text(row.value, longest),
+        }
+        for row in read_each_run(found.selected, ROWS["text"])
+    ]
+    return {"texts": entries, "leftOut": found.left_out}
+
+
+class CutText(TypedDict):
+    """A text, or nested lists of texts, and its whole length where it was cut."""
+
+    text: Json
+    length: NotRequired[int]
+
+
+def cut_text(value: str | np.ndarray, longest: int) -> CutText:
+    """A text, or nested lists of texts; of what is too long the beginning, and its length."""
+    whole = text_of(value)
+    if len(whole) > longest or (not isinstance(value, str) and value.size > _MOST_CELLS):
+        return {"text": whole[:longest], "length": len(whole)}
+    return {"text": value if isinstance(value, str) else value.tolist()}
+
+
+def _count(selected: list[tuple[Any, Any]]) -> int:
+    return sum(len(payloads) for _, payloads in selected)

@@ -1,0 +1,233 @@
+"""The guard before every route: host, origin and login are checked, and every answer is marked.
+
+It is a plain ASGI layer outside all others, so that no route, file, stream or
+error page is without it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import cookie_parser
+from starlette.responses import RedirectResponse, Response
+
+from runfold._serve.http.access import LOGIN, PROOF, make_login_path, make_proof
+from runfold._serve.http.connections import ADMIT
+from runfold._serve.http.endpoint import endpoint
+from runfold._serve.http.error_responses import error_response
+from runfold._serve.http.json_response import JsonResponse
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from runfold._serve.http.access import Access
+    from runfold._serve.tensorboards.registry import InstanceRegistry
+
+CSP = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:;"
+    " media-src 'self' blob:; connect-src 'self'; frame-src 'self'; base-uri 'none';"
+    " form-action 'none'; frame-ancestors 'none'"
+)
+
+HEADERS = {
+    "Content-Security-Policy": CSP,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+}
+
+# Below it are the pages of TensorBoard, which have needs of their own.
+PROXY = "/proxy/"
+
+# What a stranger may ask for.
+_OPEN = (LOGIN, PROOF)
+_DATA = ("/api/", PROXY)
+_SAFE = ("GET", "HEAD")
+_OWN = ("same-origin", "none")
+# For what TensorBoard gives no policy of its own: data, pictures and scripts.
+_PLAIN = "default-src 'self'"
+_PROXIED = re.compile(rf"{PROXY}[0-9a-f]+/")
+_NONCE = re.compile("[0-9a-f]{64}")
+
+
+class Guard:
+    """Lets through only requests that name this server, come from its page, and have logged in.
+
+    All others get the same answer, 403, whatever was wrong.
+    """
+
+    def __init__(self, app: ASGIApp, access: Access) -> None:
+        self._app = app
+        self._access = access
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or refuse it."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            # Nothing here speaks over a WebSocket.
+            await send({"type": "websocket.close", "code": 1008})
+            return
+
+        refusal = self._refuse(scope)
+        if refusal is None and scope["path"] not in _OPEN:
+            # Told to the connection, which is then no longer that of a stranger.
+            scope.get("state", {}).get(ADMIT, lambda: None)()
+
+        async def send_marked(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                own = headers.get("Content-Security-Policy")
+                mark(headers)
+                if refusal is None:
+                    _mark_proxied(headers, own, scope)
+            await send(message)
+
+        try:
+            await (refusal or self._app)(scope, receive, send_marked)
+        except Exception:
+            # Told and logged by the layer that makes errors, which raises it all the same.
+            return
+
+    def _refuse(self, scope: Scope) -> Response | None:
+        headers = Headers(scope=scope)
+        method: str = scope["method"]
+        hosts = headers.getlist("host")
+        if len(hosts) != 1 or not self._access.answers_to(hosts[0]):
+            return _forbidden()
+        is_open = scope["path"] in _OPEN
+        has_token = self._has_token(headers)
+        if not is_open and self._access.has_login and not (has_token or self._has_cookie(headers)):
+            return _forbidden()
+        if not self._is_from_own_page(headers, method, scope["path"], has_token):
+            return _forbidden()
+        is_json = _media_type(headers) == "application/json"
+        # TensorBoard's own page posts forms.
+        if method not in _SAFE and not is_json and not scope["path"].startswith(PROXY):
+            return error_response("The body must be application/json.", 415)
+        return None
+
+    def _has_token(self, headers: Headers) -> bool:
+        scheme, _, token = headers.get("authorization", "").partition(" ")
+        return scheme.lower() == "bearer" and self._access.knows_token(token.strip())
+
+    def _has_cookie(self, headers: Headers) -> bool:
+        cookie = cookie_parser(headers.get("cookie", "")).get(self._access.cookie_name, "")
+        return self._access.knows_cookie(cookie, headers["host"])
+
+    def _is_from_own_page(self, headers: Headers, method: str, path: str, has_token: bool) -> bool:
+        """Whether no other site's page sent this request.
+
+        A browser says where a request comes from; old ones by Origin alone, and
+        that not with every GET. A program says neither, but must then show its
+        token: no other page can make a browser send that.
+        """
+        site = headers.get("sec-fetch-site")
+        origin = headers.get("origin")
+        if origin is not None and origin.partition("://")[2] != headers["host"]:
+            return False
+        if method not in _SAFE:
+            return site in _OWN if site is not None else origin is not None or has_token
+        if path == LOGIN:  # a link in another page's terminal may lead here
+            return True
+        # Pages on other ports of this machine are of the same site, and strangers all the same.
+        return site is None or site in _OWN or (site == "same-site" and not path.startswith(_DATA))
+
+
+def mark(headers: MutableHeaders) -> None:
+    """Add what every answer carries. Nothing is kept by a browser unless the route says so."""
+    for name, value in HEADERS.items():
+        headers[name] = value
+    headers.setdefault("Cache-Control", "no-store")
+
+
+def _mark_proxied(headers: MutableHeaders, own: str | None, scope: Scope) -> None:
+    """Mark what an instance answered: its own policy, and that it stays below its own path.
+
+    Its page may be shown in ours.
+    """
+    place = _PROXIED.match(scope["path"])
+    if place is None:
+        return
+    host = Headers(scope=scope)["host"]
+    # A policy has no words for an address of IPv6.
+    below = "'self'" if host.startswith("[") else host + place[0]
+    narrowed = f"connect-src {below}; form-action {below}; base-uri {below}; frame-ancestors 'self'"
+    # Of two policies both must be kept.
+    headers["Content-Security-Policy"] = f"{own or _PLAIN}, {narrowed}"
+    headers["X-Frame-Options"] = "SAMEORIGIN"
+
+
+def _media_type(headers: Headers) -> str:
+    return headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def _forbidden() -> Response:
+    return error_response(
+        "Not allowed. Open the link that `runfold serve` printed, or send its token.", 403
+    )
+
+
+@endpoint(f"GET {LOGIN}", response=Response)
+async def log_in(request: Request) -> Response:
+    """Exchange the ticket of a link for a cookie, and go to the page or an instance.
+
+    A link that was opened under another name of this server, as through a tunnel, is
+    sent to the private name with its ticket unused. Only who has a ticket learns that name.
+    A request for a look ahead is refused, so that the ticket is there when the user comes.
+    """
+    access: Access = request.app.state.access
+    if request.method != "GET" or _is_ahead(request.headers):
+        return _forbidden()
+    cookie = None
+    if access.has_login:
+        host, ticket = request.headers["host"], request.query_params.get("token", "")
+        if not access.keeps_cookies_of(host):
+            if not access.has_ticket(ticket):
+                return _forbidden()
+            path = make_login_path(ticket, request.query_params.get("tensorboard", ""))
+            return RedirectResponse(access.move(host) + path, 303)
+        cookie = access.log_in(ticket)
+        known = request.cookies.get(access.cookie_name, "")
+        if cookie is None and not access.knows_cookie(known, host):
+            return _forbidden()
+    place = await _find_place(request)
+    # After a link on another site's page, a browser follows a redirect without the cookie.
+    is_stranger = request.headers.get("sec-fetch-site", "none") not in _OWN
+    response = (
+        Response(headers={"Refresh": f"0; url={place}"})
+        if is_stranger
+        else RedirectResponse(place, 303)
+    )
+    if cookie is not None:
+        response.set_cookie(access.cookie_name, cookie, path="/", httponly=True, samesite="strict")
+    return response
+
+
+def _is_ahead(headers: Headers) -> bool:
+    """Whether a browser fetches a page before its user has opened it."""
+    said = (headers.get(name, "") for name in ("sec-purpose", "purpose", "x-purpose", "x-moz"))
+    return any(word in text.lower() for text in said for word in ("prefetch", "preview"))
+
+
+@endpoint(f"GET {PROOF}")
+async def prove(request: Request) -> Response:
+    """Prove to a program, by its nonce, that this server knows the token."""
+    nonce = request.query_params.get("nonce", "")
+    if not _NONCE.fullmatch(nonce):
+        return _forbidden()
+    return JsonResponse({"proof": make_proof(request.app.state.access.token, nonce)})
+
+
+async def _find_place(request: Request) -> str:
+    """Where a login leads to: the page, or an instance that is known."""
+    boards: InstanceRegistry | None = request.app.state.boards
+    wanted = request.query_params.get("tensorboard", "")
+    instance = await boards.find(wanted) if boards is not None and wanted else None
+    return "/" if instance is None else f"{PROXY}{instance.id}/"

@@ -1,0 +1,274 @@
+"""One real TensorBoard in a process of its own.
+
+    python -m runfold._serve.tensorboards.child FOLDER
+
+It shows the runs that FOLDER/settings.json chooses, on a free port of loopback
+that FOLDER/address.json tells, to those who have the key. It ends when it is
+idle, when nobody has asked for it for long, when its folder is gone or another
+process has taken its place, and on SIGTERM; FOLDER/ending.json then says why.
+What it prints is its log.
+
+Only what is needed is imported: the first page should come no later than that
+of plain `tensorboard`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import sys
+import threading
+import time
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from runfold._serve.tensorboards.instance_options import Options
+from runfold._serve.tensorboards.instance_runs import Follower, Sources
+from runfold._serve.tensorboards.link_tree import Home, note_homes, update_tree
+from runfold._serve.tensorboards.process_files import read_json, write_json
+from runfold._storage.url import is_url
+from runfold._story.processes import started_at
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from runfold._serve.tensorboards.key_gate import Gate
+
+# TensorBoard is missing or too old: starting again would not help.
+UNUSABLE = 3
+LOADER_LOST = 4
+OLDEST = (2, 16)
+
+_POLL_SECONDS = 2.0
+# Looking for new runs takes up no more than a twentieth of the time, however many there are.
+_POLL_RATIO = 20.0
+# To list a store costs money, but is mostly waiting; one that hung for minutes is back at once.
+_STORE_SECONDS = (5.0, 30.0)
+# Longer than any restart of the service.
+_UNHEARD_SECONDS = 300.0
+_FIRST_LOOK_SECONDS = 20.0
+
+_TOLD = "It was told to end."
+
+
+def main() -> None:
+    """Run until there is a reason to end."""
+    folder = os.path.abspath(sys.argv[1])
+    settings = read_json(os.path.join(folder, "settings.json"))
+    if settings is None:
+        sys.exit(f"{folder} has no settings.json, so there is nothing to show.")
+    Child(folder, settings).run()
+
+
+class Child:
+    """The process of one instance."""
+
+    def __init__(self, folder: str, settings: dict[str, Any]) -> None:
+        self._folder = folder
+        self._tree = os.path.join(folder, "tree")
+        self._settings = settings
+        self._options = Options.from_json(settings["options"])
+        self._unheard = float(settings.get("unheard", _UNHEARD_SECONDS))
+        sources = Sources.from_json(settings["sources"])
+        self._is_remote = any(map(is_url, sources.logdirs))
+        self._follower = Follower(sources)
+        self._homes: dict[str, Home] = {}
+        self._gate: Gate | None = None
+        self._runs = self._files = 0
+        self._problem = ""
+        self._has_looked = threading.Event()
+        self._stop = threading.Event()
+
+    def run(self) -> NoReturn:
+        """Serve, look after the tree, and end."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: self._stop.set())
+        self._write("process.json", {"pid": os.getpid(), "started": started_at(os.getpid())})
+        # Meanwhile TensorBoard is imported, which takes most of the time.
+        threading.Thread(target=self._look_on, name="runfold-look", daemon=True).start()
+        program = self._import_tensorboard()
+        self._has_looked.wait(_FIRST_LOOK_SECONDS)
+        if self._stop.is_set():
+            self._end(0, _TOLD)
+        self._launch(program)
+        self._say("TensorBoard serves.")
+        loaders = _find_children()
+        timeout = self._options.idle_timeout
+        pause = min(1.0, timeout / 4) if timeout else 1.0
+        while not self._stop.wait(pause):
+            reason = self._reason()
+            if reason:
+                self._end(0, reason, loaders)
+            if not all(map(_is_running, loaders)):
+                self._end(LOADER_LOST, "TensorBoard's data loader has ended.", loaders)
+        self._end(0, _TOLD, loaders)
+
+    def _look_on(self) -> None:
+        """Look for runs again and again; a disk that hangs keeps nothing else from its work."""
+        while True:
+            began = time.monotonic()
+            self._look()
+            self._has_looked.set()
+            time.sleep(pause_after(time.monotonic() - began, self._is_remote))
+
+    def _look(self) -> None:
+        """Bring the tree up to date; what goes wrong is told, and tried again."""
+        try:
+            found = self._follower.resolve()
+            problem = self._follower.problem
+            self._homes = note_homes(self._tree, found)
+            update_tree(self._tree, found)
+            self._runs = len(found)
+            self._files = sum(len(run.files) for run in found.values())
+        except Exception as error:
+            problem = f"The runs cannot be looked up: {error}"
+        if problem and problem != self._problem:
+            self._say(problem)
+        self._problem = problem
+
+    def _reason(self) -> str:
+        """Why to end now, or an empty text."""
+        assert self._gate is not None
+        mine = read_json(os.path.join(self._folder, "process.json"))
+        if mine is None or mine.get("pid") != os.getpid():
+            return "Its folder is gone, or another process has taken its place."
+        timeout = self._options.idle_timeout
+        if timeout and self._gate.idle() >= timeout:
+            return f"Idle for {timeout:g} s."
+        if self._gate.unheard() >= timeout + self._unheard:
+            return "Nobody has asked for it for long."
+        return ""
+
+    def _import_tensorboard(self) -> Any:
+        """The module that makes servers. Ends the process where it cannot be used."""
+        try:
+            from tensorboard import program, version
+        except ImportError as error:
+            if error.name and error.name.partition(".")[0] != "tensorboard":
+                fact = f"TensorBoard cannot be imported: {error}."
+            else:
+                fact = "TensorBoard is not installed, or is broken."
+            self._end(UNUSABLE, f"{fact} Run: pip install -U tensorboard")
+        numbers = tuple(map(int, re.findall(r"\d+", version.VERSION)[:2]))
+        if numbers < OLDEST:
+            self._end(
+                UNUSABLE,
+                f"TensorBoard {version.VERSION} is too old: {'.'.join(map(str, OLDEST))} or later "
+                "is needed. Run: pip install -U tensorboard",
+            )
+        return program
+
+    def _launch(self, program: Any) -> None:
+        """Start TensorBoard in threads of this process."""
+        child = self
+
+        class Server(program.WerkzeugServer):  # type: ignore[misc]
+            request_queue_size = 1024
+
+            def __init__(self, app: Any, flags: Any) -> None:
+                super().__init__(child._make_gate(app), flags)
+                child._write("address.json", {"port": self.server_port, "pid": os.getpid()})
+
+        arguments = [
+            "tensorboard",
+            f"--logdir={self._tree}",
+            f"--path_prefix={self._settings['prefix']}",
+            "--host=127.0.0.1",
+            "--port=0",
+            *self._options.to_arguments(),
+        ]
+        os.makedirs(self._tree, exist_ok=True)
+        _open_assets(self._find_asset)
+        board = program.TensorBoard(server_class=Server)
+        board.configure(arguments)
+        board.launch()
+        # It holds the pipe by which its data loader knows that this process lives.
+        self._board = board
+
+    def _find_asset(self, path: str, config: str) -> str:
+        """Return the file that a projector's configuration in the tree names. Raises ValueError."""
+        home = self._homes.get(os.path.normpath(config))
+        file = None if home is None else home.find(path)
+        if file is None:
+            raise ValueError(f'There is no file "{path}" in the folder of this run.')
+        return file
+
+    def _make_gate(self, app: Any) -> Any:
+        from runfold._serve.tensorboards.key_gate import Gate
+
+        self._gate = Gate(app, self._settings["prefix"], self._settings["key"], self._tell)
+        return self._gate
+
+    def _tell(self) -> dict[str, object]:
+        return {"runs": self._runs, "event_files": self._files, "problem": self._problem}
+
+    def _write(self, name: str, content: dict[str, Any]) -> None:
+        write_json(os.path.join(self._folder, name), content)
+
+    def _say(self, text: str) -> None:
+        moment = time.strftime("%Y-%m-%d %H:%M:%S")
+        print(f"{moment} runfold: {text}", file=sys.stderr, flush=True)
+
+    def _end(self, status: int, reason: str, loaders: list[Any] | None = None) -> NoReturn:
+        self._say(reason)
+        with contextlib.suppress(OSError):  # the folder may be gone
+            self._write("ending.json", {"pid": os.getpid(), "status": status, "reason": reason})
+        for loader in loaders or ():
+            loader.terminate()
+        for loader in loaders or ():
+            _wait(loader)
+        # Threads of gRPC may hang when the interpreter ends in good order.
+        os._exit(status)
+
+
+def pause_after(seconds: float, is_remote: bool) -> float:
+    """How many seconds to wait after a look for runs that took so many."""
+    pause = _POLL_RATIO * seconds
+    if is_remote:
+        shortest, longest = _STORE_SECONDS
+        return max(shortest, min(pause, longest))
+    return max(_POLL_SECONDS, pause)
+
+
+def _open_assets(find: Callable[[str, str], str]) -> None:
+    """Let the projector have the files that a configuration names in its run's own folder.
+
+    TensorBoard looks for them next to the configuration, where the tree has only
+    a link to the configuration itself.
+    """
+    from tensorboard.plugins.projector import projector_plugin
+
+    # Where TensorBoard has no such function any more, its own rule refuses these files.
+    if hasattr(projector_plugin, "_rel_to_abs_asset_path"):
+        projector_plugin._rel_to_abs_asset_path = find
+
+
+def _find_children() -> list[Any]:
+    """The processes that TensorBoard started: its data loader, where there is one for here."""
+    import psutil
+
+    return psutil.Process().children()  # type: ignore[no-any-return]
+
+
+def _is_running(process: Any) -> bool:
+    import psutil
+
+    try:
+        return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
+
+
+def _wait(process: Any) -> None:
+    import psutil
+
+    try:
+        process.wait(5)
+    except psutil.TimeoutExpired:
+        process.kill()
+        process.wait(5)
+
+
+if __name__ == "__main__":
+    main()

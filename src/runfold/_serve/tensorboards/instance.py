@@ -1,0 +1,231 @@
+"""One instance's process: started, or found again after a restart of the service, and ended."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+from runfold._serve.tensorboards.key_gate import KEY_HEADER
+from runfold._serve.tensorboards.process_files import (
+    LOG,
+    Detached,
+    is_process,
+    read_json,
+    write_json,
+)
+from runfold._state import make_private
+from runfold._story.processes import started_at
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from runfold._serve.tensorboards.instance_store import Instance
+
+CHILD = (sys.executable, "-P", "-m", "runfold._serve.tensorboards.child")
+
+# Where the system does not tell of the end of a process that is no child of ours.
+_POLL_SECONDS = 0.5
+_HEALTH_SECONDS = 10.0
+_LARGEST_HEALTH = 64 << 10
+
+
+class Process:
+    """The process of an instance, a child of this one or not."""
+
+    def __init__(
+        self,
+        instance: Instance,
+        folder: str,
+        pid: int,
+        started: int | None,
+        child: subprocess.Popen[bytes] | None = None,
+    ) -> None:
+        self.pid = pid
+        self.started = started
+        self.folder = folder
+        self._prefix = prefix_of(instance.id)
+        self._key = instance.key
+        self._child = child
+
+    @property
+    def port(self) -> int | None:
+        """Where it listens, or None while it does not yet."""
+        address = read_json(os.path.join(self.folder, "address.json"))
+        return address["port"] if address is not None and address["pid"] == self.pid else None
+
+    @property
+    def ending(self) -> tuple[int, str] | None:
+        """The exit status and reason that it left; None where something else ended it."""
+        told = read_json(os.path.join(self.folder, "ending.json"))
+        if told is None or told["pid"] != self.pid:
+            return None
+        return told["status"], told["reason"]
+
+    @property
+    def environment(self) -> dict[str, str] | None:
+        """The variables that it was started with; None where they are not told."""
+        import psutil
+
+        try:
+            return psutil.Process(self.pid).environ() or None
+        except (psutil.Error, OSError):  # it has ended, or is ending
+            return None
+
+    async def wait(self) -> int | None:
+        """The exit status, once it has ended; None where the system does not tell it."""
+        if self._child is None or self._child.poll() is None:
+            await _wait_for_end(self.pid, self.started)
+        if self._child is not None:
+            return await asyncio.to_thread(self._child.wait)
+        ending = self.ending
+        return None if ending is None else ending[0]
+
+    async def end(self, grace: float = 10.0) -> int | None:
+        """Ask it and all that it started to end, and see to it after so many seconds."""
+        if is_process(self.pid, self.started):
+            self._signal(signal.SIGTERM)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(grace):
+                    await _wait_for_end(self.pid, self.started)
+            # Also where it has ended: something that it started may be left.
+            self._signal(signal.SIGKILL)
+        return await self.wait()
+
+    async def health(self) -> dict[str, Any]:
+        """How it is used. Raises OSError or ValueError where it gives no such answer."""
+        port = self.port
+        if port is None:
+            raise ConnectionError("it does not listen yet")
+        async with asyncio.timeout(_HEALTH_SECONDS):
+            body = await _fetch(port, f"{self._prefix}/runfold/health", self._key)
+        told = json.loads(body)
+        if not isinstance(told, dict):
+            raise ValueError("its health is no JSON object")
+        return told
+
+    def _signal(self, number: signal.Signals) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            # It leads a group of its own, in which is all that it started.
+            os.killpg(self.pid, number)
+
+
+def prefix_of(id: str) -> str:
+    """The path below which an instance is served."""
+    return f"/proxy/{id}"
+
+
+def spawn(
+    instance: Instance,
+    folder: str,
+    program: Sequence[str] = CHILD,
+    environment: dict[str, str] | None = None,
+) -> Process:
+    """A new process of an instance, whose files are in a folder. Raises OSError.
+
+    It has the variables of this process, unless an `environment` is given.
+    """
+    make_private(folder)
+    for name in ("address.json", "process.json", "ending.json"):
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(os.path.join(folder, name))
+    settings = {
+        "sources": instance.sources.to_json(),
+        "options": instance.options.to_json(),
+        "prefix": prefix_of(instance.id),
+        "key": instance.key,
+    }
+    write_json(os.path.join(folder, "settings.json"), settings)
+    log = os.open(os.path.join(folder, LOG), os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)
+    try:
+        child = Detached(
+            [*program, folder],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            cwd=folder,
+            env=environment,
+            # It must outlive a service that is killed, and be ended with all that it started.
+            start_new_session=True,
+        )
+    finally:
+        os.close(log)
+    return Process(instance, folder, child.pid, started_at(child.pid), child)
+
+
+def adopt(instance: Instance, folder: str) -> Process | None:
+    """The process that an earlier service started for an instance; None where there is none."""
+    for pid, started in _known_processes(instance, folder):
+        if is_process(pid, started):
+            assert pid is not None
+            return Process(instance, folder, pid, started)
+    return None
+
+
+def _known_processes(instance: Instance, folder: str) -> list[tuple[int | None, int | None]]:
+    # The service may have been killed before it could note the process.
+    told = read_json(os.path.join(folder, "process.json")) or {}
+    return [(told.get("pid"), told.get("started")), (instance.pid, instance.pid_started)]
+
+
+def end_stray(folder: str) -> bool:
+    """End a process that serves from the folder of no live instance; whether there was one."""
+    told = read_json(os.path.join(folder, "process.json")) or {}
+    if not is_process(told.get("pid"), told.get("started")):
+        return False
+    # It looks after this file, and ends itself with all that it started.
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(os.path.join(folder, "process.json"))
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(told["pid"], signal.SIGTERM)
+    return True
+
+
+def remove_files(folder: str) -> None:
+    """Remove what an instance left; the tree holds links only, which are not followed."""
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+async def _wait_for_end(pid: int, started: int | None) -> None:
+    try:
+        handle = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    except (AttributeError, OSError):  # not on this system, or no more handles
+        while is_process(pid, started):
+            await asyncio.sleep(_POLL_SECONDS)
+        return
+    loop = asyncio.get_running_loop()
+    ended = asyncio.Event()
+    try:
+        # Another process may have got the number before the handle was opened.
+        if is_process(pid, started):
+            loop.add_reader(handle, ended.set)
+            await ended.wait()
+    finally:
+        loop.remove_reader(handle)
+        os.close(handle)
+
+
+async def _fetch(port: int, path: str, key: str) -> bytes:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        lines = [f"GET {path} HTTP/1.1", "Host: 127.0.0.1", f"{KEY_HEADER}: {key}"]
+        writer.write("\r\n".join([*lines, "Connection: close", "", ""]).encode())
+        answer = await reader.read(_LARGEST_HEALTH)
+        while more := await reader.read(_LARGEST_HEALTH):
+            answer += more
+            if len(answer) > _LARGEST_HEALTH:
+                raise ValueError("its health is too long")
+    finally:
+        writer.close()
+    head, _, body = answer.partition(b"\r\n\r\n")
+    if b" 200 " not in head.partition(b"\r\n")[0]:
+        raise ValueError("it does not know the key")
+    return body

@@ -1,0 +1,203 @@
+"""How an instance is set up: which of TensorBoard's own flags may be set, and what we add."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import re
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from runfold._humanize import did_you_mean, escape
+from runfold.errors import RunfoldError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+IDLE_SECONDS = 1800.0
+
+# TensorBoard keeps 1,000 points of a series, and 10 images or texts, chosen at random. A chart
+# of 100,000 points still opens within a second or two; pictures are held in memory whole.
+_SAMPLES = {
+    "scalars": 100_000,
+    "histograms": 5_000,
+    "distributions": 5_000,
+    "images": 200,
+    "audio": 200,
+    "text": 1_000,
+    "pr_curves": 1_000,
+    "mesh": 200,
+    "boxes": 200,
+}
+
+# TensorBoard takes 0 for all when it loads, and for none when it shows.
+_ALL = 1_000_000_000
+
+# Otherwise a run that writes a second event file, as after a restart, may stop growing.
+_DEFAULTS = {"reload_multifile": "true", "reload_interval": "5", "load_fast": "auto"}
+
+# TensorBoard's flags that a user may set; all others are ours, or do something else than serve.
+_ALLOWED = frozenset(
+    (
+        *("detect_file_replacement", "generic_data", "load_fast", "max_reload_threads"),
+        *("purge_orphaned_data", "reload_interval", "reload_multifile"),
+        *("reload_multifile_inactive_secs", "reload_task", "samples_per_plugin", "window_title"),
+    )
+)
+_OURS = ("description", "idle_timeout")
+
+_UNITS = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}
+
+
+class BadOption(RunfoldError, ValueError):
+    """A setting of an instance that is unknown, not for users, or has a value without meaning."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """TensorBoard's own flags as text, and after how many idle seconds it ends; 0 for never."""
+
+    flags: tuple[tuple[str, str], ...] = ()
+    idle_timeout: float = IDLE_SECONDS
+    description: str = ""
+
+    def to_json(self) -> str:
+        """The options as text."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Options:
+        """The options that were turned into text."""
+        kept: dict[str, Any] = json.loads(text)
+        flags = tuple((name, value) for name, value in kept["flags"])
+        return cls(flags, kept["idle_timeout"], kept["description"])
+
+    @property
+    def key(self) -> str:
+        """The same text for options that make no difference to what is shown."""
+        return json.dumps([sorted(self.flags), self.idle_timeout])
+
+    def to_arguments(self) -> list[str]:
+        """The flags as TensorBoard takes them, with our defaults for those not set."""
+        flags = {**_DEFAULTS, **dict(self.flags)}
+        samples = {**_SAMPLES, **_read_samples(flags.get("samples_per_plugin", ""))}
+        flags["samples_per_plugin"] = ",".join(f"{name}={n or _ALL}" for name, n in samples.items())
+        return [f"--{name}={value}" for name, value in flags.items()]
+
+
+def read_options(config: Mapping[str, object]) -> Options:
+    """The options that a configuration sets. Raises BadOption with what may be done.
+
+    Beside TensorBoard's own flags it takes `idle_timeout`, as seconds or `30m`,
+    `2h`, `never`, and `description`. TensorBoard's parser is asked for each flag;
+    it is imported only where one is set.
+
+        read_options({"reload_interval": 30, "idle_timeout": "2h"})
+    """
+    flags = {name.replace("-", "_"): value for name, value in config.items()}
+    idle = flags.pop("idle_timeout", IDLE_SECONDS)
+    description = flags.pop("description", "")
+    shown = tuple((name, _as_flag(name, value)) for name, value in sorted(flags.items()))
+    if shown:
+        _ask_tensorboard(shown)
+    return Options(shown, read_seconds(idle), str(description))
+
+
+def split_setting(text: str) -> tuple[str, str]:
+    """The name and value of `name=value`. Raises BadOption for other text."""
+    name, sign, value = text.partition("=")
+    if not sign or not name.strip():
+        raise BadOption(f"'{escape(text)}' is no setting. Write it as name=value.")
+    return name.strip(), value.strip()
+
+
+def read_config(path: str) -> dict[str, object]:
+    """The settings in a YAML file of names and values. Raises BadOption or OSError."""
+    try:
+        import yaml  # type: ignore[import-untyped]
+    except ImportError:
+        raise BadOption(
+            f"{escape(path)} cannot be read without PyYAML. Run: pip install pyyaml"
+        ) from None
+    with open(path, encoding="utf-8") as file:
+        try:
+            config = yaml.safe_load(file)
+        except (yaml.YAMLError, UnicodeError) as error:
+            raise BadOption(f"{escape(path)} is no YAML: {escape(str(error))}") from None
+    if config is None:
+        return {}
+    if not isinstance(config, dict) or not all(isinstance(name, str) for name in config):
+        raise BadOption(f"{escape(path)} must hold names and values, such as reload_interval: 30")
+    return config
+
+
+def read_seconds(value: object) -> float:
+    """A time as seconds: a number, `90s`, `30m`, `2h`, `1d`; 0 for `never`. Raises BadOption."""
+    text = str(value).strip().lower()
+    if text in ("never", "off"):
+        return 0.0
+    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*([a-z]*)", text)
+    if match is None or match[2] not in _UNITS or isinstance(value, bool):
+        raise BadOption(
+            f"idle_timeout is a time such as 90, '30m', '2h' or 'never', not {escape(repr(value))}."
+        )
+    seconds = float(match[1]) * _UNITS[match[2]]
+    if not math.isfinite(seconds):
+        raise BadOption(f"idle_timeout is too long: {escape(text)}.")
+    return seconds
+
+
+def _as_flag(name: str, value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, dict):  # samples_per_plugin, as YAML has it
+        return ",".join(f"{one}={count}" for one, count in value.items())
+    if value is None or isinstance(value, list | tuple):
+        raise BadOption(f"{escape(name)} takes one value, not {escape(repr(value))}.")
+    return str(value)
+
+
+def _read_samples(text: str) -> dict[str, int]:
+    pairs = (pair.split("=") for pair in text.split(",") if pair)
+    return {name.strip(): int(count) for name, count in pairs}
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise BadOption(message)
+
+
+def _ask_tensorboard(flags: Iterable[tuple[str, str]]) -> None:
+    """Raise BadOption for a flag that TensorBoard does not take, or that is not the user's."""
+    # Its own parser prints and ends the process; the flags are defined on ours.
+    parser = _Parser(prog="tensorboard", add_help=False, allow_abbrev=False)
+    for loader in _find_loaders():
+        loader.define_flags(parser)
+    known = {action.dest for action in parser._actions}
+    for name, value in flags:
+        if name not in _ALLOWED or name not in known:
+            raise BadOption(_refuse(name, known))
+        try:
+            parser.parse_args([f"--{name}={value}"])
+        except BadOption as error:
+            reason = str(error).removeprefix(f"argument --{name}: ")
+            raise BadOption(f"TensorBoard does not take {name}={escape(value)}: {reason}") from None
+
+
+def _refuse(name: str, known: set[str]) -> str:
+    if name in known:
+        return f"{name} is set by Runfold itself, or is not for an instance. Leave it out."
+    hint = did_you_mean(name, [*(_ALLOWED & known), *_OURS])
+    return f"TensorBoard has no flag '{escape(name)}'. {hint}".rstrip()
+
+
+def _find_loaders() -> list[Any]:
+    try:
+        from tensorboard import default
+        from tensorboard.backend.application import make_plugin_loader
+    except ImportError as error:
+        raise BadOption(
+            f"TensorBoard cannot be asked for its flags ({error}). Run: pip install tensorboard"
+        ) from None
+    return [make_plugin_loader(plugin) for plugin in default.get_plugins()]

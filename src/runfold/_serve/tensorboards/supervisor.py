@@ -1,0 +1,177 @@
+"""The keeper of all instances: it starts, watches, restarts and ends what the store says.
+
+The store is the truth: whoever wants an instance up or down says so there. One
+keeper of a user's processes at a time acts on it, by a lock that the system
+takes from a process that is killed; the others wait to take over.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import logging
+import os
+import sqlite3
+from typing import TYPE_CHECKING
+
+from runfold._serve.tensorboards.instance import (
+    CHILD,
+    Process,
+    adopt,
+    end_stray,
+    remove_files,
+)
+from runfold._serve.tensorboards.supervised import StartPolicy, SupervisedInstance
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import TracebackType
+
+    from runfold._serve.tensorboards.instance_store import Instance, Store
+
+log = logging.getLogger("runfold.serve")
+
+_TICK_SECONDS = 0.5
+# Ended ones that are still listed.
+_REMEMBERED = 100
+
+
+class Keeper:
+    """Keeps the instances of a store; an async context that ends all it keeps when it ends.
+
+    Args:
+        store: what is wanted and known.
+        starts: how many may start at a time; more would make each of them slow.
+        backoff: seconds before the first restart after a crash; then twice that, and so on.
+        program: what is run for an instance, followed by its folder.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        starts: int | None = None,
+        backoff: float = 1.0,
+        program: Sequence[str] = CHILD,
+    ) -> None:
+        self._store = store
+        slots = asyncio.Semaphore(starts or max(2, os.cpu_count() or 2))
+        self._policy = StartPolicy(slots, backoff, program)
+        self._lock: int | None = None
+        self._is_closing = False
+        self._poked = asyncio.Event()
+        self._kept: dict[str, SupervisedInstance] = {}
+        # Set as soon as this one, of all keepers of the user, is the one that acts.
+        self.acts = asyncio.Event()
+
+    async def __aenter__(self) -> Keeper:
+        """Take over what an earlier keeper left, unless another one still acts."""
+        if self._take_lock():
+            self._take_over()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """End every instance that it keeps, and let another keeper act."""
+        self._is_closing = True
+        if self._lock is None:
+            return
+        try:
+            await asyncio.gather(*(self._drop(kept) for kept in self._kept.values()))
+        finally:
+            self.acts.clear()
+            os.close(self._lock)
+            self._lock = None
+
+    def poke(self) -> None:
+        """Look at the store at once."""
+        self._poked.set()
+
+    def idle_of(self, id: str) -> float | None:
+        """For how many seconds nobody has looked at an instance; None where that is not known."""
+        kept = self._kept.get(id)
+        return None if kept is None else kept.idle
+
+    async def supervise(self) -> None:
+        """Act on the store until cancelled; first wait until no other keeper does.
+
+        A store that cannot be read for a while, as on a full disk, is logged and
+        asked again; an instance that is no longer kept for that is taken up again.
+        """
+        while not self._is_closing:
+            try:
+                if self._lock is not None:
+                    self._look()
+                elif self._take_lock():
+                    self._take_over()
+            except (sqlite3.Error, OSError):
+                log.exception("The instances cannot be looked after at this moment.")
+            await self._pause()
+
+    async def _pause(self) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_TICK_SECONDS):
+                await self._poked.wait()
+        self._poked.clear()
+
+    def _take_lock(self) -> bool:
+        handle = os.open(
+            os.path.join(self._store.folder, "service.lock"), os.O_CREAT | os.O_RDWR, 0o600
+        )
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(handle)
+            return False
+        self._lock = handle
+        return True
+
+    def _take_over(self) -> None:
+        """Adopt the processes of live instances, and end those that no instance knows."""
+        self.acts.set()
+        for instance in self._store.live():
+            self._keep(instance)
+        with os.scandir(self._store.folder) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False) and entry.name not in self._kept:
+                    end_stray(entry.path)
+        self._forget()
+
+    def _forget(self) -> None:
+        ended = [one for one in self._store.all() if not one.is_live]
+        for instance in ended[:-_REMEMBERED]:
+            remove_files(self._store.folder_of(instance.id))
+            self._store.forget(instance.id)
+
+    def _look(self) -> None:
+        """Begin to keep what is new, and tell those that are wanted down."""
+        for instance in self._store.live():
+            if instance.id not in self._kept:
+                self._keep(instance)
+            if instance.wanted == "down":
+                self._kept[instance.id].is_down.set()
+
+    def _keep(self, instance: Instance) -> None:
+        folder = self._store.folder_of(instance.id)
+        process = adopt(instance, folder)
+        if process is None and instance.pid is not None:
+            # It has ended while nobody looked: what it left says why.
+            process = Process(instance, folder, instance.pid, instance.pid_started)
+        kept = SupervisedInstance(self._store, instance, process, self._policy)
+        self._kept[instance.id] = kept
+        kept.task.add_done_callback(lambda task: self._leave(instance.id, task))
+
+    def _leave(self, id: str, task: asyncio.Task[None]) -> None:
+        self._kept.pop(id, None)
+        if not task.cancelled() and task.exception() is not None:
+            log.error("Instance %s is no longer kept.", id, exc_info=task.exception())
+
+    async def _drop(self, kept: SupervisedInstance) -> None:
+        kept.ending = "The service that kept it has ended."
+        kept.is_down.set()
+        await asyncio.wait([kept.task])

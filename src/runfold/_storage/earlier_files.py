@@ -1,0 +1,73 @@
+"""What a resumed run has logged elsewhere: its event files, fetched first and never sent back."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import threading
+import time
+
+from runfold._conventions import FETCHED, SIDE_FOLDER, is_event_file
+from runfold._files import open_folder, read_small
+from runfold._storage.store import Store
+from runfold._storage.url import mask_url
+
+# The file has a line for each one that came from a store: the URL, and its name.
+MOST_FETCHED_BYTES = 4 << 20
+
+
+def fetch_lacking(folder: str, url: str, seconds: float) -> None:
+    """Fetch the event files of the run at a URL that its folder has not.
+
+    Each comes whole or not at all. A store that gives nothing for so many seconds is given
+    up. No error of it is raised; CannotStore is for a URL that cannot be one.
+    """
+    store = Store(url)
+    moved = time.monotonic()
+    is_given_up = threading.Event()
+
+    def advance(_: int) -> None:
+        nonlocal moved
+        moved = time.monotonic()
+        if is_given_up.is_set():
+            raise TimeoutError("it is too late")
+
+    def work() -> None:
+        with contextlib.suppress(Exception):  # whatever a driver raises
+            for name, entry in store.list_files().items():
+                target = os.path.join(folder, name)
+                if is_event_file(name) and "/" not in name and not os.path.lexists(target):
+                    advance(0)
+                    _note(folder, url, name)
+                    store.get(name, entry, target, advance)
+
+    thread = threading.Thread(target=work, name="runfold-fetch", daemon=True)
+    thread.start()
+    while thread.is_alive() and time.monotonic() - moved < seconds:
+        thread.join(0.1)
+    is_given_up.set()
+
+
+def list_fetched(folder: str, url: str) -> frozenset[str]:
+    """The event files of a run's folder that came from a URL.
+
+    Whoever wrote them may have sent more of them since, as at the end of a job that another
+    machine had taken over already: they are not sent back.
+    """
+    try:
+        with open_folder(os.path.join(folder, SIDE_FOLDER)) as opened:
+            lines = read_small(FETCHED, MOST_FETCHED_BYTES, dir_fd=opened).splitlines()
+        return frozenset(name for at, name in map(json.loads, lines) if at == mask_url(url))
+    except (OSError, ValueError, TypeError):  # none, or not ours
+        return frozenset()
+
+
+def _note(folder: str, url: str, name: str) -> None:
+    side = os.path.join(folder, SIDE_FOLDER)
+    os.makedirs(side, exist_ok=True)
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    with open_folder(side, is_written=True) as opened:
+        descriptor = os.open(FETCHED, flags, 0o666, dir_fd=opened)
+        with open(descriptor, "a", encoding="utf-8") as file:
+            file.write(json.dumps([mask_url(url), name]) + "\n")

@@ -1,0 +1,314 @@
+"""A copy of a remote log in the user's cache, which fetches only what is new."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import stat
+import threading
+import time
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+from runfold._conventions import is_event_file
+from runfold._humanize import did_you_mean, escape, human_count, human_duration
+from runfold._select import is_glob
+from runfold._state import cache_folder, make_private
+from runfold._storage.key_names import find_impossible, is_about_one_name, is_safe
+from runfold._storage.projector_files import is_config, named_files
+from runfold._storage.store import BLOCK, Entry, Store, explain
+from runfold._storage.upload_filter import is_log
+from runfold._storage.url import mask_url, split_url
+from runfold._system import IS_POSIX, lock_file
+from runfold.errors import CannotStore, LogdirNotFound
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from contextlib import AbstractContextManager
+
+    # Shows how far the fetching of so many bytes is.
+    Show = Callable[[int], AbstractContextManager[Callable[[int], object]]]
+
+# So many files are fetched at a time.
+_WORKERS = 8
+# So much of what is there is fetched again with what is new: a file that was replaced by
+# a longer one is not the old one grown.
+_OVERLAP = 1024
+# Where the same bucket is another one.
+_ENDPOINTS = (
+    *("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "FSSPEC_S3_ENDPOINT_URL"),
+    *("STORAGE_EMULATOR_HOST", "AZURE_STORAGE_ACCOUNT_NAME", "AZURE_STORAGE_CONNECTION_STRING"),
+)
+
+
+class Mirror:
+    """The files of a URL that reading needs, on the local disk: `path` is where.
+
+    The URL may name a logdir, a run, a file, or be a glob. What lies there has the
+    times of the files in the store, by which it is known to be new or old; so it
+    needs no index, and several processes share it.
+    """
+
+    def __init__(self, url: str, folder: str | os.PathLike[str] | None = None) -> None:
+        """Prepare; nothing is fetched. `folder` is a place for the copy other than the cache."""
+        if not IS_POSIX:
+            raise CannotStore(f"{mask_url(url)}: reading from a store does not work on Windows.")
+        base, pattern = _split_glob(url)
+        self.url = url
+        self.trouble = ""
+        self.store = Store(base)
+        self.root = os.fspath(folder) if folder is not None else _choose_folder(base)
+        self.path = os.path.join(self.root, pattern) if pattern else self.root
+        self._lock = threading.Lock()
+        # When the store was asked last.
+        self.listed = 0.0
+        # Keys that cannot be files here, and those of them that were reported.
+        self._skipped: set[str] = set()
+        self._reported: set[str] = set()
+
+    def sync(self, show: Show | None = None) -> bool:
+        """Fetch what is new, remove what is gone; whether anything changed.
+
+        A store that cannot be reached is warned of once, `trouble` says why, and the
+        copy stays as it is. Raises CannotStore where there is no copy, and
+        LogdirNotFound where there is nothing.
+        """
+        with self._lock:
+            make_private(cache_folder("mirror"))
+            self.listed = time.time()
+            try:
+                listed = self.store.list_files()
+            except Exception as error:
+                self._fail(error)
+                return False
+            if not listed:
+                self._remove(keep=())
+                raise LogdirNotFound(self._not_found())
+            return self._fetch_all(listed, show)
+
+    def fetch_file(self, path: str) -> None:
+        """Fetch a file that reading the log does not need, such as an artifact."""
+        name = os.path.relpath(path, self.root)
+        with self._lock:
+            entry = self.store.list_files().get(name)
+            if entry is None or not is_safe(name):
+                raise FileNotFoundError(f"{self.store} has no {escape(name)}")
+            if self._is_stale(name, entry):
+                self._fetch_file(name, entry, _count_nothing)
+
+    def _fetch_all(self, listed: dict[str, Entry], show: Show | None) -> bool:
+        wanted = {name: one for name, one in listed.items() if not name or is_log(name)}
+        odd = {name for name in wanted if not is_safe(name)}
+        odd |= find_impossible(wanted.keys() - odd)
+        self._skipped |= odd
+        wanted = {name: one for name, one in wanted.items() if name not in odd}
+        is_changed, errors = self._fetch(wanted, show)
+        # What a configuration names is known only when that is there.
+        more = {
+            file: listed[file]
+            for name in filter(is_config, wanted)
+            for file in named_files(self.root, name)
+            if file in listed and file not in wanted and is_safe(file)
+        }
+        if more and not errors:
+            is_more, errors = self._fetch(more, show)
+            is_changed |= is_more
+        # With artifacts that somebody asked for.
+        is_changed |= self._remove(filter(is_safe, listed))
+        if errors:
+            self._fail(errors[0])
+        else:
+            self.trouble = ""
+        self._report_skipped()
+        return is_changed
+
+    def _fetch(self, wanted: dict[str, Entry], show: Show | None) -> tuple[bool, list[Exception]]:
+        """Bring some files up to date, several at a time.
+
+        The first error ends it, with two exceptions. A file that may not be read, such as
+        one that was moved to an archive, costs only itself, unless none of the first may be
+        read. A name that the disk here refuses is skipped.
+        """
+        stale = {name: one for name, one in wanted.items() if self._is_stale(name, one)}
+        if not stale:
+            return False, []
+        errors: list[Exception] = []
+        fetched: list[bool] = []
+        is_over = threading.Event()
+
+        def fetch(name: str, advance: Callable[[int], object]) -> None:
+            if is_over.is_set():
+                return
+            try:
+                fetched.append(self._fetch_file(name, stale[name], advance))
+            except FileNotFoundError:
+                pass  # deleted meanwhile
+            except Exception as error:
+                if is_about_one_name(error):
+                    self._skipped.add(name)
+                    return
+                errors.append(error)
+                is_refused = isinstance(error, PermissionError)
+                if not is_refused or (len(errors) >= _WORKERS and not fetched):
+                    is_over.set()
+
+        missing = sum(max(0, one.size - self._size(name)) for name, one in stale.items())
+        with (
+            ThreadPoolExecutor(min(_WORKERS, len(stale)), "runfold-mirror") as pool,
+            show(missing) if show else contextlib.nullcontext(_count_nothing) as advance,
+        ):
+            list(pool.map(lambda name: fetch(name, advance), stale))
+        return any(fetched), errors
+
+    def _fetch_file(self, name: str, entry: Entry, advance: Callable[[int], object]) -> bool:
+        target = self._place(name)
+        make_private(os.path.dirname(target))
+        if not is_event_file(name or self.url):
+            self.store.get(name, entry, target, advance)
+            return True
+        # In place, so that a reader goes on where it was; one process at a time.
+        with open(os.open(target, os.O_RDWR | os.O_CREAT, 0o600), "r+b") as file:
+            lock_file(file.fileno())
+            status = os.fstat(file.fileno())
+            start = status.st_size
+            # In whole seconds: the fraction only tells versions apart.
+            if start >= entry.size and int(status.st_mtime) > int(entry.time):
+                return False  # another process knows a newer one
+            is_other = start > 0 and start >= entry.size
+            if is_other or not self._grow(file.fileno(), name, entry, advance):
+                self.store.get(name, entry, target, advance)
+        return True
+
+    def _grow(self, file: int, name: str, entry: Entry, advance: Callable[[int], object]) -> bool:
+        """Add what is new to a file; False where the file there is another than ours."""
+        place = os.fstat(file).st_size
+        known = os.pread(file, _OVERLAP, max(0, place - _OVERLAP))
+        while place < entry.size:
+            end = min(entry.size, place + BLOCK)
+            data = self.store.read(name, place - len(known), end)
+            if not data.startswith(known):
+                return False
+            fresh = memoryview(data)[len(known) :]
+            while fresh:
+                count = os.pwrite(file, fresh, place)
+                place += count
+                fresh = fresh[count:]
+                advance(count)
+            known = b""
+        os.utime(file, (entry.time, entry.time))
+        return True
+
+    def _remove(self, keep: Iterable[str]) -> bool:
+        """Remove what the store has no longer, and nothing that was never of the store."""
+        kept = {self._place(name) for name in keep}
+        if os.path.isfile(self.root):
+            if self.root not in kept:
+                os.unlink(self.root)
+            return self.root not in kept
+        is_changed = False
+        for folder, _, names in os.walk(self.root, topdown=False):
+            for name in names:
+                path = os.path.join(folder, name)
+                below = os.path.relpath(path, self.root)
+                if path in kept or (_is_hidden(below) and not is_log(below)):
+                    continue
+                with contextlib.suppress(OSError):
+                    # Or another process has it from a newer list.
+                    if os.stat(path).st_ctime < self.listed:
+                        os.unlink(path)
+                        is_changed = True
+            if folder != self.root:
+                with contextlib.suppress(OSError):  # not empty
+                    os.rmdir(folder)
+        return is_changed
+
+    def _is_stale(self, name: str, entry: Entry) -> bool:
+        try:
+            status = os.stat(self._place(name))
+        except OSError:
+            return True
+        return status.st_size != entry.size or abs(status.st_mtime - entry.time) > 0.001
+
+    def _size(self, name: str) -> int:
+        try:
+            return os.path.getsize(self._place(name))
+        except OSError:
+            return 0
+
+    def _place(self, name: str) -> str:
+        return os.path.join(self.root, name) if name else self.root
+
+    def _fail(self, error: Exception) -> None:
+        reason, newest = explain(error), _newest(self.root)
+        if newest is None:
+            raise CannotStore(
+                f"{self.store}: {escape(reason)}. Nothing of it was fetched before. "
+                "Check the URL, the credentials and the network."
+            ) from None
+        was_well, self.trouble = not self.trouble, reason
+        if was_well:
+            age = human_duration(max(0.0, time.time() - newest))
+            self._tell(f"{reason}. What was fetched before is shown, the newest {age} old")
+
+    def _report_skipped(self) -> None:
+        """Warn of each key that cannot be a file here, once."""
+        new = sorted(self._skipped - self._reported)
+        if new:
+            self._reported.update(new)
+            few = ", ".join(ascii(name[:80]) for name in new[:3])
+            count = f"{human_count(len(new), 'key')} of the store cannot be saved as a file here"
+            self._tell(f"{count}: {few}. Skipped; rename it in the store to read it")
+
+    def _tell(self, fact: str) -> None:
+        with contextlib.suppress(Warning):  # where it is made an error, in a thread
+            warnings.warn(f"{self.store}: {escape(fact, 500)}.", stacklevel=4)
+
+    def _not_found(self) -> str:
+        name = self.store.url.rpartition("/")[2]
+        hint = did_you_mean(name, set(self.store.list_beside()) - {name})
+        return f"No logdir '{self.store}': there is nothing with this prefix. {hint}".rstrip()
+
+
+def _split_glob(url: str) -> tuple[str, str]:
+    """A URL up to its first part with a wildcard, and the rest."""
+    scheme, rest = split_url(url)
+    parts = rest.rstrip("/").split("/")
+    first = next((i for i, part in enumerate(parts) if is_glob(part)), len(parts))
+    return f"{scheme}://{'/'.join(parts[:first])}", "/".join(parts[first:])
+
+
+def _choose_folder(url: str) -> str:
+    """Where the copy of a URL lies: below each other what is so in the store."""
+    scheme, rest = split_url(url)
+    host, *parts = rest.split("/")
+    server = "\0".join([scheme, *(os.environ.get(name, "") for name in _ENDPOINTS)])
+    if scheme in ("sftp", "ssh"):
+        # Not the user and the password, by which another folder would be known. Before the
+        # `@` of abfs://container@account stands a place.
+        host = host.rpartition("@")[2]
+    key = f"{scheme}-{hashlib.sha256(server.encode()).hexdigest()[:12]}"
+    if not all(map(is_safe, filter(None, (host, *parts)))):
+        raise CannotStore(f"{Store(url)}: '.' and '..' are no names in a URL.")
+    return cache_folder("mirror", key, host, *filter(None, parts))
+
+
+def _is_hidden(name: str) -> bool:
+    return any(part.startswith(".") for part in name.split("/"))
+
+
+def _newest(root: str) -> float | None:
+    """When the newest file of a copy was written; None where there is none with anything in it."""
+    files = [root] + [os.path.join(at, name) for at, _, names in os.walk(root) for name in names]
+    times = []
+    for path in files:
+        with contextlib.suppress(OSError):
+            status = os.stat(path)
+            if stat.S_ISREG(status.st_mode) and status.st_size:
+                times.append(status.st_mtime)
+    return max(times, default=None)
+
+
+def _count_nothing(_: int) -> None:
+    pass

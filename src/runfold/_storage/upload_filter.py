@@ -1,0 +1,56 @@
+"""Which files of a run's folder travel: its log, never whatever else lies beside it."""
+
+from __future__ import annotations
+
+from runfold._conventions import (
+    ARTIFACTS,
+    HEARTBEAT,
+    PACK_MARKER,
+    PACK_PART,
+    PLUGINS,
+    PROJECTOR_CONFIG,
+    STOP,
+    STOP_SEEN,
+    UNFINISHED_ARTIFACT,
+    is_run_file,
+    side_path,
+)
+
+# Side files that travel. A stop request comes from the storage and is never sent there.
+_STOP = f"/{side_path(STOP)}"
+_SIDE_FILES = (f"/{side_path(HEARTBEAT)}", _STOP, f"/{side_path(STOP_SEEN)}")
+
+
+def is_log(name: str) -> bool:
+    """Whether a file is part of a log, by its path: what reading needs.
+
+    Checkpoints that lie beside it are not, nor are artifacts, which may be large.
+    """
+    last = name.rpartition("/")[2]
+    if last.startswith(".") or is_artifact(name):
+        return False
+    return (
+        is_run_file(name)
+        or last == PROJECTOR_CONFIG
+        or last in (PACK_MARKER, PACK_PART)
+        or PLUGINS in name.split("/")[:-1]
+        or f"/{name}".endswith(_SIDE_FILES)
+    )
+
+
+def is_own(name: str) -> bool:
+    """Whether a file below a run's folder is the run's own: what is uploaded."""
+    if is_artifact(name):
+        # While it is being saved it has another name.
+        return not any(part.startswith(UNFINISHED_ARTIFACT) for part in name.split("/"))
+    return is_log(name) and not f"/{name}".endswith(_STOP)
+
+
+def is_unhidden(name: str) -> bool:
+    """Whether a file is the run's own, or any other that is not hidden."""
+    return is_own(name) or not any(part.startswith(".") for part in name.split("/"))
+
+
+def is_artifact(name: str) -> bool:
+    """Whether a file was saved with its run."""
+    return ARTIFACTS in name.split("/")[:-1]

@@ -1,0 +1,17 @@
+"""The process that `final_upload` starts: it uploads the rest of a folder."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+from runfold._storage.uploader import Uploader
+
+
+def main() -> None:
+    """Do what was asked for on stdin, and tell on stdout what could not be done."""
+    task = json.load(sys.stdin)
+    uploader = Uploader(task["folder"], task["url"], **task["options"])
+    uploader.start()
+    missing = uploader.close(task["seconds"])
+    json.dump({"missing": missing, "reason": uploader.reason}, sys.stdout)

@@ -1,0 +1,101 @@
+"""The state of a run, read from the status parts of its story and from its heartbeat."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from runfold._conventions import HEARTBEAT, SIDE_FOLDER
+from runfold._files import list_event_files
+from runfold._story.processes import is_gone
+from runfold._story.side_files import as_float, read_aside
+from runfold._story.stop_files import find_request
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+State = Literal["running", "finished", "failed", "interrupted", "killed", "stopped"]
+
+# The states of a run that has not ended.
+ALIVE = ("running", "stopping")
+_ENDED = tuple(state for state in get_args(State) if state not in ALIVE)
+
+# A heart that missed so many beats, and is silent for so long, beats no more. A
+# minute, because clocks differ on a shared disk, and a long call may hold the GIL.
+_MISSED_BEATS = 6
+_SILENT_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class RunStatus:
+    """How a run fares; times are seconds since 1970, and None is what nobody said."""
+
+    state: str
+    started: float | None = None
+    ended: float | None = None
+    exit: int | None = None
+    traceback: str | None = None
+    heartbeat: float | None = None
+
+
+def last_sign(folder: str) -> float | None:
+    """When a run was last heard of: its heartbeat, or else when its files were last written."""
+    return _time_of(os.path.join(folder, SIDE_FOLDER, HEARTBEAT)) or _last_write(folder)
+
+
+def read_status(
+    story: Sequence[Mapping[str, Any]], folder: str, now: float, sign: float | None = None
+) -> RunStatus:
+    """How a run fares by the status parts of its story, in order, and by its heartbeat.
+
+    `crashed` is a run that said no last word, and whose heartbeat is older than a
+    minute (or six beats), or whose process on this machine is gone. Without the
+    heartbeat's file the event files' times stand for it. `stopping` is one that was asked
+    to stop and still runs. `unknown` without a story.
+    `sign` is the `last_sign` of a run whose folder is no longer there.
+    """
+    first: Mapping[str, Any] = {}
+    last: Mapping[str, Any] = {}
+    for word in story:
+        if word.get("state") == "running":
+            first = word
+        last = word
+    beat = read_aside(folder, HEARTBEAT)
+    heartbeat = sign or last_sign(folder)
+    state = str(last.get("state", "unknown"))
+    if state == "running":
+        missed = _MISSED_BEATS * (as_float(beat.get("seconds")) or 0.0)
+        is_silent = heartbeat is None or now - heartbeat > max(_SILENT_SECONDS, missed)
+        if is_silent or is_gone(beat):
+            # Its last word may have come after the story and the heartbeat were read.
+            said = str(read_aside(folder, HEARTBEAT).get("state"))
+            state = said if said in _ENDED else "crashed"
+        elif find_request(folder, as_float(first.get("started"))) is not None:
+            state = "stopping"
+    code, trace = last.get("exit"), last.get("traceback")
+    return RunStatus(
+        state,
+        as_float(first.get("started")),
+        as_float(last.get("ended")),
+        code if isinstance(code, int) else None,
+        trace if isinstance(trace, str) else None,
+        heartbeat,
+    )
+
+
+def _time_of(path: str) -> float | None:
+    try:
+        return os.stat(path).st_mtime
+    except OSError:
+        return None
+
+
+def _last_write(folder: str) -> float | None:
+    """When an event file of the folder was last written."""
+    try:
+        names = list_event_files(folder)
+    except OSError:
+        return None
+    times = [_time_of(os.path.join(folder, name)) for name in names]
+    return max((time for time in times if time is not None), default=None)

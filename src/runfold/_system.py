@@ -1,0 +1,61 @@
+"""System calls that Windows lacks, under one name for every platform."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# Flags of `os.open`; 0 where the system has no such flag. Python closes every descriptor
+# on exec, so that O_CLOEXEC is never needed. Without O_BINARY Windows translates line ends.
+O_BINARY: int = getattr(os, "O_BINARY", 0)
+O_NOFOLLOW: int = getattr(os, "O_NOFOLLOW", 0)
+O_NONBLOCK: int = getattr(os, "O_NONBLOCK", 0)
+
+# Whether processes, locks, signals and open folders are those of POSIX. Windows has none.
+IS_POSIX = hasattr(os, "fork")
+
+
+def pread(descriptor: int, count: int, offset: int) -> bytes:
+    """Return up to `count` bytes from an offset of a file.
+
+    On Windows this moves the file's position, so that only one thread may use a descriptor.
+    """
+    if hasattr(os, "pread"):
+        return os.pread(descriptor, count, offset)
+    os.lseek(descriptor, offset, os.SEEK_SET)
+    return os.read(descriptor, count)
+
+
+def read_into(descriptor: int, view: memoryview, offset: int) -> int:
+    """Read bytes from an offset of a file into `view`, and return how many there were."""
+    if hasattr(os, "preadv"):
+        return os.preadv(descriptor, [view], offset)
+    data = pread(descriptor, len(view), offset)
+    view[: len(data)] = data
+    return len(data)
+
+
+def host_name() -> str:
+    """Return the name of this machine."""
+    if hasattr(os, "uname"):
+        return os.uname().nodename
+    import platform
+
+    return platform.node()
+
+
+def lock_file(descriptor: int) -> None:
+    """Wait until no other process has locked an open file, and lock it; Windows does not."""
+    if IS_POSIX:
+        import fcntl
+
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+
+
+def register_at_fork(**calls: Callable[[], Any]) -> None:
+    """Call functions around each fork, as `os.register_at_fork` does; Windows has no fork."""
+    if IS_POSIX:
+        os.register_at_fork(**calls)

@@ -1,0 +1,9 @@
+"""DataFrames, one row per run, and SQL, all over the same columns.
+
+Modules:
+
+    frames  one DataFrame per kind of data
+    arrow   tables as Arrow columns, and back
+    by_run  one row per run, conditions, filters and differences
+    sql     queries by DuckDB in a confined process
+"""

@@ -1,0 +1,254 @@
+"""Which of many runs a condition holds for.
+
+What a run does not have makes a comparison false, `!=` too, but for one with None.
+So does a comparison of two types, but for `!=`: a text is no number, and True is
+not 1. Arithmetic with anything but numbers, or without a result, has none.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import math
+import operator
+import re
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from runfold._humanize import did_you_mean, escape, human_list
+from runfold._select import match_glob
+from runfold._tables.by_run import expression
+from runfold._tables.by_run.column_statistics import STATISTICS
+from runfold._tables.by_run.expression import Chain, Lookup, Name, Prefix, Several, refuse
+from runfold._tables.by_run.overview import Overview
+from runfold._tables.by_run.run_columns import Column
+from runfold._tables.by_run.run_filters import failed_runs
+from runfold.errors import CannotFold
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from runfold._tables.by_run.expression import Node
+
+    # A value of each row.
+    Values = Callable[[int], Any]
+
+LOOKUPS = (*STATISTICS, "at", "has", "hparam", "text")
+NAMES = ("run", "name", "status", "failed", "start", "duration", "steps", "points")
+
+_ORDER: dict[str, Callable[[Any, Any], Any]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
+_ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    "//": operator.floordiv,
+    "%": operator.mod,
+    "**": operator.pow,
+}
+
+
+def parse_condition(text: str) -> Node:
+    """The tree of a condition, before anything is read. Raises BadExpression."""
+    return expression.parse(text, LOOKUPS)
+
+
+def choose_rows(overview: Overview, text: str, tree: Node) -> list[int]:
+    """The rows for which a condition holds. Raises BadExpression for a name that none has."""
+    holds = _Condition(text, overview).compile(tree)
+    return [row for row in range(len(overview)) if holds(row)]
+
+
+class _Condition:
+    """A tree made into a function of a row."""
+
+    def __init__(self, text: str, overview: Overview) -> None:
+        self._text = text
+        self._overview = overview
+
+    def compile(self, node: Node) -> Values:
+        if isinstance(node, expression.Literal):
+            value = node.value
+            return lambda row: value
+        if isinstance(node, Name):
+            return self._column(self._named(node), node.at)
+        if isinstance(node, Lookup):
+            return self._lookup(node)
+        if isinstance(node, Several):
+            items = [self.compile(item) for item in node.items]
+            return lambda row: [item(row) for item in items]
+        if isinstance(node, Prefix):
+            return self._prefix(node)
+        return self._chain(node)
+
+    def _named(self, node: Name) -> Column:
+        if not node.is_quoted and node.name in NAMES:
+            return Column("run" if node.name == "name" else node.name)
+        if node.name not in self._overview.known.hparams:
+            self._refuse_unknown_hparam(node)
+        return Column("hparam", node.name)
+
+    def _refuse_unknown_hparam(self, node: Name) -> None:
+        """Raise BadExpression, unless other runs of the logdir have it, or there are none."""
+        whole = self._overview.whole
+        known = whole.known
+        if node.name not in known.hparams and len(whole):
+            names = [*known.hparams, *(() if node.is_quoted else NAMES)]
+            hint = did_you_mean(node.name, names) or f"There are {human_list(names)}."
+            if constant := expression.CONSTANT_HINTS.get(node.name.lower()):
+                hint = f"Say {constant}."
+            if node.name in known.scalars:
+                hint = f"There is such a tag: last['{escape(node.name)}'] is its last value."
+            refuse(self._text, node.at, f"No run has an hparam '{escape(node.name)}'. {hint}")
+
+    def _lookup(self, node: Lookup) -> Values:
+        if not _has_name(self._overview, node):
+            self._refuse_unknown_tag(node)
+        if node.word == "has":
+            rows = self._overview.rows_with(node.name)
+            return lambda row: row in rows
+        return self._column(Column(node.word, node.name, node.step), node.at)
+
+    def _refuse_unknown_tag(self, node: Lookup) -> None:
+        """Raise BadExpression, unless other runs of the logdir have it, or there are none."""
+        whole = self._overview.whole
+        if not _has_name(whole, node) and len(whole):
+            noun = "an hparam" if node.word == "hparam" else "a tag"
+            kind = "" if node.word in ("has", "hparam", "text") else " with scalars"
+            hint = did_you_mean(node.name, _names_for(whole, node))
+            fact = f"No run has {noun} '{escape(node.name)}'{kind}."
+            refuse(self._text, node.at, f"{fact} {hint}".rstrip())
+
+    def _column(self, column: Column, at: int) -> Values:
+        overview = self._overview
+        if not len(overview):
+            return lambda row: None
+        if column.what == "failed":
+            return set(failed_runs(overview)).__contains__
+        if column.what not in (*STATISTICS, "at"):
+            cells = overview.cells(column)
+            if column.what in ("start", "duration"):
+                cells = [None if math.isnan(value) else value for value in cells]
+            return cells.__getitem__
+        try:
+            rows, values = overview.find_values(column)
+        except CannotFold as error:
+            refuse(self._text, at, str(error))
+        return dict(zip(rows.tolist(), values.tolist(), strict=True)).get
+
+    def _prefix(self, node: Prefix) -> Values:
+        operand = self.compile(node.operand)
+        if node.operator == "not":
+            return lambda row: not operand(row)
+        sign = -1 if node.operator == "-" else 1
+        return lambda row: _calculate("*", sign, operand(row))
+
+    def _chain(self, node: Chain) -> Values:
+        if node.rank == "compare":
+            return self._comparison(node)
+        operands = [self.compile(operand) for operand in node.operands]
+        if node.rank == "and":
+            return lambda row: all(operand(row) for operand in operands)
+        if node.rank == "or":
+            return lambda row: any(operand(row) for operand in operands)
+        first, *rest = operands
+
+        def calculate(row: int) -> Any:
+            value = first(row)
+            for sign, operand in zip(node.operators, rest, strict=True):
+                value = _calculate(sign, value, operand(row))
+            return value
+
+        return calculate
+
+    def _comparison(self, node: Chain) -> Values:
+        operands = [self.compile(self._as_time(node, one)) for one in node.operands]
+        pairs = [
+            (operands[number], sign, operands[number + 1], _is_none(node.operands, number))
+            for number, sign in enumerate(node.operators)
+        ]
+        return lambda row: all(
+            _compare(left(row), sign, right(row), is_none) for left, sign, right, is_none in pairs
+        )
+
+    def _as_time(self, node: Chain, operand: Node) -> Node:
+        """A text beside `start` as the seconds that it means, in the time of this place."""
+        has_start = any(
+            isinstance(one, Name) and one.name == "start" and not one.is_quoted
+            for one in node.operands
+        )
+        if not (has_start and isinstance(operand, expression.Literal)):
+            return operand
+        if not isinstance(operand.value, str):
+            return operand
+        try:
+            seconds = datetime.fromisoformat(operand.value).timestamp()
+        except (ValueError, OverflowError, OSError):
+            hint = "Say for example '2026-01-31' or '2026-01-31 12:00'."
+            refuse(self._text, operand.at, f"'{escape(operand.value)}' is no time. {hint}")
+        return expression.Literal(operand.at, seconds)
+
+
+def _names_for(overview: Overview, node: Lookup) -> Sequence[str]:
+    """The names that a lookup may ask for."""
+    if node.word == "has":
+        return overview.tags
+    known = {"hparam": overview.known.hparams, "text": overview.known.texts}
+    return known.get(node.word, overview.known.scalars)
+
+
+def _has_name(overview: Overview, node: Lookup) -> bool:
+    names = _names_for(overview, node)
+    return node.name in names or (node.word == "has" and bool(match_glob(names, node.name)))
+
+
+def _is_none(operands: Sequence[Node], number: int) -> bool:
+    return any(
+        isinstance(one, expression.Literal) and one.value is None
+        for one in operands[number : number + 2]
+    )
+
+
+def _compare(left: Any, sign: str, right: Any, is_none: bool = False) -> bool:
+    if sign.endswith("in"):
+        return _is_in(left, right) if sign == "in" else left is not None and not _is_in(left, right)
+    if is_none and sign in ("==", "!="):
+        return (left is right) == (sign == "==")
+    if left is None or right is None:
+        return False
+    if sign.endswith("like"):
+        if not (isinstance(left, str) and isinstance(right, str)):
+            return sign != "like"
+        return (re.match(fnmatch.translate(right), left) is not None) == (sign == "like")
+    if _kind(left) is not _kind(right):
+        return sign == "!="
+    if sign not in ("==", "!=") and _kind(left) not in (float, str):
+        return False
+    return bool(_ORDER[sign](left, right))
+
+
+def _is_in(left: Any, right: Any) -> bool:
+    if isinstance(right, list):
+        return any(_compare(left, "==", one, is_none=one is None) for one in right)
+    return isinstance(left, str) and isinstance(right, str) and left in right
+
+
+def _kind(value: Any) -> type:
+    return float if isinstance(value, int | float) and not isinstance(value, bool) else type(value)
+
+
+def _calculate(sign: str, left: Any, right: Any) -> Any:
+    if _kind(left) is not float or _kind(right) is not float:
+        return None
+    try:
+        # Not with integers, of which a power may fill the memory.
+        found = _ARITHMETIC[sign](float(left), float(right))
+    except (ArithmeticError, ValueError):
+        return None
+    return None if isinstance(found, complex) else found

@@ -1,0 +1,353 @@
+"""What is known of each of many runs, column by column, without pandas.
+
+Nothing is computed before its column is asked for, and what decodes more than
+scalars is imported by the first run that holds more.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from runfold._conventions import STORY_PREFIX, is_story_tag, is_system_tag
+from runfold._events.kinds.text import text_of
+from runfold._humanize import escape
+from runfold._select import match_glob
+from runfold._story import story_parts
+from runfold._story.status import RunStatus
+from runfold._tables.by_run.direction import LOWER, find_direction
+from runfold._tables.by_run.run_columns import AT, COUNTED, MOST_TAGS, Column, Known
+from runfold._tables.by_run.tag_statistics import Curves
+from runfold._tables.frames.hparam_values import read_settings
+from runfold._tables.frames.value_rows import noting_changes
+from runfold.errors import CannotFold
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from numpy.typing import NDArray
+
+    from runfold._logdir.payloads import Payloads
+    from runfold._logdir.run_log import RunLog
+    from runfold._logdir.series import Series
+    from runfold._tables.by_run.direction import Better
+    from runfold._tables.by_run.tag_statistics import Found
+
+    # None where a run has nothing; an array where all have a float.
+    Cells = list[Any] | NDArray[np.float64]
+
+_TEXT_SUMMARY = "/text_summary"
+_NONE: dict[str, Any] = {}
+
+
+class Overview:
+    """Many runs that were read, a row each.
+
+    `better` says which way a tag is better, for all or by name or glob; by default
+    the tag's name tells. `whole` gives all runs of the logdir where these are some.
+    """
+
+    def __init__(
+        self,
+        logs: Iterable[RunLog],
+        better: Better | Mapping[str, Better] | None = None,
+        whole: Callable[[], Overview] | None = None,
+    ) -> None:
+        self.logs = list(logs)
+        self._better = better
+        self._whole = whole
+        self._own = read_settings(self.logs)
+        self._curves: dict[str, Curves] = {}
+
+    def __len__(self) -> int:
+        return len(self.logs)
+
+    @cached_property
+    def runs(self) -> list[str]:
+        """The names of the rows."""
+        return [log.name for log in self.logs]
+
+    @cached_property
+    def whole(self) -> Overview:
+        """All runs of the logdir: a name that none of these has may be one of theirs."""
+        return self._whole() if self._whole else self
+
+    @cached_property
+    def known(self) -> Known:
+        """The names of all hparams and tags."""
+        return Known(
+            list(dict.fromkeys(name for own in self.settings if own for name in own)),
+            list(dict.fromkeys(tag for log in self.logs for tag in log.scalars)),
+            list(self._stored["text"]),
+            list(self._stored["image"]),
+            [kind for kind in COUNTED if kind in self._counts],
+        )
+
+    @cached_property
+    def settings(self) -> list[dict[str, Any]]:
+        """The hparams of each run, nested ones by dotted names."""
+        if not self._own:
+            return [_NONE] * len(self)
+        from runfold._story.story_records import name_leaves
+
+        found = []
+        for log in self.logs:
+            own = self._own.get(log.name, _NONE)
+            found.append(_restore_integers(log, dict(name_leaves(own))) if own else own)
+        return found
+
+    @cached_property
+    def statuses(self) -> list[RunStatus]:
+        """How each run fares."""
+        return [_read_status(log) for log in self.logs]
+
+    @cached_property
+    def _has_many_tags(self) -> bool:
+        """Whether a run has so many tags that their series are not all held at once."""
+        return any(len(log.scalars) > MOST_TAGS for log in self.logs)
+
+    @cached_property
+    def _series(self) -> dict[str, tuple[list[int], list[Series]]]:
+        """The rows that have points of a tag, and the points."""
+        found: dict[str, tuple[list[int], list[Series]]] = {}
+        for row, log in enumerate(self.logs):
+            for tag, series in log.scalars.items():
+                if tag not in found:
+                    found[tag] = [], []
+                if series.steps.size:
+                    rows, all_series = found[tag]
+                    rows.append(row)
+                    all_series.append(series)
+        return found
+
+    @cached_property
+    def _rich(self) -> list[tuple[int, RunLog]]:
+        """The rows that hold more than scalars, which in a large sweep are often none."""
+        return [(row, log) for row, log in enumerate(self.logs) if log.payloads or log.config]
+
+    @cached_property
+    def _stored(self) -> dict[str, dict[str, list[tuple[int, RunLog, Payloads]]]]:
+        """Where the texts and images of each tag lie, row by row."""
+        found: dict[str, dict[str, list[tuple[int, RunLog, Payloads]]]] = {"text": {}, "image": {}}
+        for row, log in self._rich:
+            for (kind, tag), payloads in log.payloads.items():
+                if kind in found and len(payloads):
+                    found[kind].setdefault(tag, []).append((row, log, payloads))
+        texts = found["text"]
+        # torch and tensorboardX add it to the tag that the user gave.
+        found["text"] = {_bare(tag, texts): places for tag, places in texts.items()}
+        return found
+
+    @cached_property
+    def _counts(self) -> dict[str, list[int]]:
+        """How many values of each other kind each run has; no kind that none has."""
+        found: dict[str, list[int]] = {}
+        for row, log in self._rich:
+            for kind, count in _count_values(log).items():
+                if count and kind in COUNTED:
+                    found.setdefault(kind, [0] * len(self))[row] = count
+        return found
+
+    def cells(self, column: Column) -> Cells:
+        """What a column holds, row by row. Raises CannotFold for a `best` nobody can tell."""
+        what = column.what
+        if what == "run":
+            return self.runs
+        if what == "status":
+            return [status.state for status in self.statuses]
+        if what in ("start", "duration"):
+            return self._times[what == "duration"]
+        if what == "points":
+            return [log.points for log in self.logs]
+        if what == "steps":
+            return self._last_steps
+        if what == "hparam":
+            return [own.get(column.name) for own in self.settings]
+        if what == "text":
+            return self._spread((row, text_of(value)) for row, value in self._last(column))
+        if what == "image":
+            return self._spread((row, value[1]) for row, value in self._last(column))
+        for kind, name in COUNTED.items():
+            if what == name:
+                return self._counts.get(kind, [0] * len(self))
+        rows, values = self.find_values(column)
+        if len(rows) == len(self) and values.dtype == np.float64:
+            return values.astype(np.float64, copy=False)
+        return self._spread(zip(rows.tolist(), values.tolist(), strict=True))
+
+    def find_values(self, column: Column) -> Found:
+        """The rows that have a value of a statistic of a tag, and the values."""
+        curves = self._curves_of(column.name)
+        if curves is None:
+            return np.empty(0, np.intp), np.empty(0)
+        if column.what == AT:
+            return curves.at(column.step or 0)
+        if column.what in ("best", "best_step"):
+            is_lowest = self._is_lower_better(column.name)
+            if column.what == "best_step":
+                return curves.best_step(is_lowest)
+            return curves.min() if is_lowest else curves.max()
+        found: Found = getattr(curves, column.what)()
+        return found
+
+    def rows_with(self, tag: str) -> set[int]:
+        """The rows that have the tag, or one that a glob matches, of any kind."""
+        names = set(match_glob(self.tags, tag)) | {tag}
+        return {row for row, own in enumerate(self._tags) if not names.isdisjoint(own)}
+
+    @cached_property
+    def tags(self) -> list[str]:
+        """The tags of any kind that any run has; texts also by their short names."""
+        return list(dict.fromkeys(tag for own in self._tags for tag in own))
+
+    @cached_property
+    def _tags(self) -> list[list[str]]:
+        found = []
+        for log in self.logs:
+            own = [tag for tag, series in log.scalars.items() if series.steps.size]
+            own += [tag for (_, tag), payloads in log.payloads.items() if len(payloads)]
+            own += [tag.removesuffix(_TEXT_SUMMARY) for tag in own if tag.endswith(_TEXT_SUMMARY)]
+            found.append(own)
+        return found
+
+    def knows_best(self, tag: str) -> bool:
+        """Whether anybody can tell which way a tag is better."""
+        return find_direction(tag, self._asked(tag)).better is not None
+
+    def _is_lower_better(self, tag: str) -> bool:
+        direction = find_direction(tag, self._asked(tag))
+        if direction.better is None:
+            raise CannotFold(
+                f"Is a higher or a lower '{escape(tag)}' better? Its name does not tell: say"
+                " better='higher' or 'lower' (--better), or ask for 'min' or 'max'."
+            )
+        return direction.better == LOWER
+
+    def _asked(self, tag: str) -> Better | None:
+        if self._better is None or isinstance(self._better, str):
+            return self._better
+        if tag in self._better:
+            return self._better[tag]
+        return next((way for glob, way in self._better.items() if match_glob([tag], glob)), None)
+
+    def _curves_of(self, tag: str) -> Curves | None:
+        if self._has_many_tags:
+            found = [
+                (row, log.scalars[tag]) for row, log in enumerate(self.logs) if tag in log.scalars
+            ]
+            pairs = [(row, series) for row, series in found if series.steps.size]
+            return Curves(*map(list, zip(*pairs, strict=True))) if pairs else None
+        if tag not in self._curves:
+            rows, series = self._series.get(tag, ((), ()))
+            if not rows:
+                return None
+            self._curves[tag] = Curves(rows, series)
+        return self._curves[tag]
+
+    @cached_property
+    def _times(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """When each run began, and how long it took, in seconds."""
+        starts, ends = np.full((2, len(self)), np.nan)
+        for row, (log, status) in enumerate(zip(self.logs, self.statuses, strict=True)):
+            first, last = log.wall_time_range
+            starts[row] = first if status.started is None else status.started
+            ends[row] = last if status.ended is None else status.ended
+        return starts, ends - starts
+
+    @cached_property
+    def _last_steps(self) -> list[int | None]:
+        """The last step of each run; the seconds that the machine's load counts are none."""
+        found = np.full(len(self), np.iinfo(np.int64).min)
+        has_any = np.zeros(len(self), np.bool_)
+        if self._has_many_tags:
+            for number, log in enumerate(self.logs):
+                for tag, series in log.scalars.items():
+                    if series.steps.size and not is_system_tag(tag):
+                        found[number] = max(int(found[number]), int(series.steps.max()))
+                        has_any[number] = True
+        else:
+            for tag in self._series:
+                curves = None if is_system_tag(tag) else self._curves_of(tag)
+                if curves is not None:
+                    rows, steps = curves.last_step()
+                    np.maximum.at(found, rows, steps)
+                    has_any[rows] = True
+        for row in np.flatnonzero(~has_any):
+            others = [
+                int(payloads.steps.max())
+                for (kind, tag), payloads in self.logs[row].payloads.items()
+                if len(payloads) and kind != "hparams" and not is_story_tag(tag)
+            ]
+            if others:
+                found[row], has_any[row] = max(others), True
+        return [step if has else None for step, has in zip(found.tolist(), has_any, strict=True)]
+
+    def _last(self, column: Column) -> Iterable[tuple[int, Any]]:
+        """The last text or image of a tag in each row that has one."""
+        from runfold._tables.frames.decoded_values import ROWS
+
+        for row, log, payloads in self._stored[column.what].get(column.name, ()):
+            payloads = payloads.readable()
+            if len(payloads):
+                number = len(payloads) - 1 - int(payloads.steps[::-1].argmax())
+                only = payloads.only(slice(number, number + 1))
+                with noting_changes(log):
+                    for found in ROWS[column.what]([(log, only)]):
+                        yield row, found.value
+                        break
+
+    def _spread(self, found: Iterable[tuple[int, Any]]) -> list[Any]:
+        cells: list[Any] = [None] * len(self)
+        for row, value in found:
+            cells[row] = value
+        return cells
+
+
+def _read_status(log: RunLog) -> RunStatus:
+    # Of scalars alone nobody can tell; the runs of a large sweep often hold no more.
+    if not log.payloads:
+        return RunStatus("unknown")
+    from runfold._tables.by_run.run_story import read_status
+
+    with noting_changes(log):
+        return read_status(log)
+    return RunStatus("unknown")
+
+
+def _restore_integers(log: RunLog, own: dict[str, Any]) -> dict[str, Any]:
+    """Settings with the integers that the tracked configuration tells; hparams are all floats."""
+    if ("text", STORY_PREFIX + story_parts.CONFIG) not in log.payloads:
+        return own
+    from runfold._story.story_records import name_leaves
+    from runfold._tables.by_run.run_story import read_part
+
+    told: dict[str, Any] = {}
+    with noting_changes(log):
+        told = dict(name_leaves(read_part(log, story_parts.CONFIG) or {}))
+    return {
+        name: told[name] if type(told.get(name)) is int and told[name] == value else value
+        for name, value in own.items()
+    }
+
+
+def _count_values(log: RunLog) -> dict[str, int]:
+    from runfold._tables.frames.decoded_values import embeddings_of, name_of
+
+    # A mesh is made of several tags, such as vertices and faces.
+    named: dict[tuple[str, str], int] = {}
+    for (kind, _), payloads in log.payloads.items():
+        key = kind, name_of(log, payloads)
+        named[key] = max(named.get(key, 0), len(payloads))
+    counts: dict[str, int] = {}
+    for (kind, _), count in named.items():
+        counts[kind] = counts.get(kind, 0) + count
+    if log.config is not None:
+        counts["embedding"] = len(embeddings_of(log))
+    return counts
+
+
+def _bare(tag: str, tags: Mapping[str, object]) -> str:
+    bare = tag.removesuffix(_TEXT_SUMMARY)
+    return tag if bare in tags else bare

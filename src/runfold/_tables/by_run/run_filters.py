@@ -1,0 +1,104 @@
+"""The runs that people look for most: failed, cut short, newest, without a tag, repeated.
+
+Each function gives rows of an overview.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import TYPE_CHECKING
+
+from runfold._humanize import not_one_of
+from runfold._select import select
+from runfold._tables.by_run.run_columns import Column
+from runfold._tables.by_run.run_table import sort_rows
+from runfold.errors import RunfoldError, UnknownTag
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from runfold._logdir.run_log import RunLog
+    from runfold._select import Names
+    from runfold._tables.by_run.overview import Overview
+
+FAILED = ("failed", "crashed")
+DUPLICATES = ("hparams", "content")
+
+
+def name_rows(overview: Overview, rows: Iterable[int]) -> list[str]:
+    """The runs of some rows."""
+    return [overview.runs[row] for row in rows]
+
+
+def failed_runs(overview: Overview) -> list[int]:
+    """The rows of runs that ended in an error, or without a word."""
+    return [row for row, status in enumerate(overview.statuses) if status.state in FAILED]
+
+
+def lacking_runs(overview: Overview, tags: Names) -> list[int]:
+    """The rows of runs that lack any of the tags, of whatever kind; of a glob, all that match it.
+
+    Raises UnknownTag for a tag that no run has.
+    """
+    tags = [tags] if isinstance(tags, str) else list(tags or ())
+    try:
+        select(overview.tags, tags)
+    except UnknownTag:
+        if len(overview.whole):
+            select(overview.whole.tags, tags)
+    has_all = set(range(len(overview)))
+    for tag in tags:
+        has_all &= overview.rows_with(tag)
+    return [row for row in range(len(overview)) if row not in has_all]
+
+
+def shorter_runs(overview: Overview, steps: int) -> list[int]:
+    """The rows of runs whose last step is below `steps`, or that have none."""
+    last = overview.cells(Column("steps"))
+    return [row for row, step in enumerate(last) if step is None or step < steps]
+
+
+def newest_runs(overview: Overview, count: int) -> list[int]:
+    """The rows of the runs that began last, in the order of the table."""
+    starts = overview.cells(Column("start"))
+    return sorted(sort_rows(starts, range(len(overview)), reverse=True)[: max(count, 0)])
+
+
+def duplicate_runs(overview: Overview, by: str = "hparams") -> list[int]:
+    """The rows of runs that repeat an earlier one: the first that began is none.
+
+    By "hparams", those that have any, all of the same values; by "content", those
+    with the same points and values at the same times, as of a folder that was copied.
+    """
+    if by not in DUPLICATES:
+        raise RunfoldError(not_one_of("by", by, DUPLICATES))
+    seen: set[object] = set()
+    found = []
+    starts = overview.cells(Column("start"))
+    for row in sort_rows(starts, range(len(overview))):
+        if by == "content":
+            key = _digest(overview.logs[row])
+        else:
+            own = overview.settings[row]
+            key = json.dumps(own, sort_keys=True, default=str) if own else ""
+        if key and key in seen:
+            found.append(row)
+        seen.add(key)
+    return sorted(found)
+
+
+def _digest(log: RunLog) -> str:
+    """A number of all that a run logged; empty for one that logged nothing."""
+    digest = hashlib.blake2b()
+    for tag in sorted(log.scalars):
+        series = log.scalars[tag]
+        digest.update(repr((tag, len(series))).encode())
+        for array in (series.steps, series.values, series.wall_times):
+            digest.update(array.tobytes())
+    for key in sorted(log.payloads):
+        payloads = log.payloads[key]
+        digest.update(repr((key, len(payloads))).encode())
+        for data in log.fetch(payloads.readable()):
+            digest.update(len(data).to_bytes(8, "little") + data)
+    return digest.hexdigest() if log.points else ""

@@ -1,0 +1,23 @@
+"""The load of a run's machine as a DataFrame."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from runfold._logdir.series import Series
+from runfold._tables.by_run.run_story import read_system
+from runfold._tables.frames.scalar_frame import wide_frame
+
+if TYPE_CHECKING:
+    from runfold._logdir.run_log import RunLog
+    from runfold._tables.frames.frame import Table
+
+
+def system_frame(log: RunLog) -> Table:
+    """The scalars under `system/`, one column a tag, by step; sorted by `wall_time`."""
+    series = read_system(log)
+    times = [Series(one.run, one.tag, one.steps, one.wall_times, one.wall_times) for one in series]
+    frame = wide_frame(series)
+    frame.insert(0, "wall_time", wide_frame(times).min(axis=1))
+    # A run that was resumed has counted from 0 again.
+    return frame.droplevel("run").sort_values("wall_time", kind="stable")

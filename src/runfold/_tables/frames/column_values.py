@@ -1,0 +1,38 @@
+"""Values of a column as pandas holds them: categories, objects, pictures."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pandas as pd
+
+
+def categories(names: Sequence[str], lengths: Sequence[int]) -> pd.Categorical:
+    """Each name as often as its length says, as codes into the distinct names."""
+    import pandas as pd
+
+    distinct = {name: number for number, name in enumerate(dict.fromkeys(names))}
+    dtype = np.min_scalar_type(-max(len(distinct), 1))
+    codes = np.array([distinct[name] for name in names], dtype)
+    return pd.Categorical.from_codes(
+        np.repeat(codes, np.asarray(lengths, np.intp)),
+        categories=pd.Index(list(distinct), dtype=object),
+    )
+
+
+def objects(values: Sequence[Any]) -> np.ndarray:
+    """An object array with one value an element, arrays included."""
+    column = np.empty(len(values), object)
+    for number, value in enumerate(values):
+        column[number] = value
+    return column
+
+
+def is_pil(kind: type) -> bool:
+    """Whether a class is one of PIL's images, told without importing PIL."""
+    return kind.__module__.startswith("PIL.") and hasattr(kind, "getbands")

@@ -1,1 +1,0 @@
-"""The only code that knows bytes: TFRecord framing, CRC32C and the protobuf wire. No I/O."""

@@ -1,1 +1,0 @@
-"""Results written for others to read: event files, tables in every common format."""

@@ -1,1 +1,0 @@
-"""Which files make up which run, how they are read, and what a restart hides."""

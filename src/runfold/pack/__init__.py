@@ -1,1 +1,0 @@
-"""A whole logdir in one Parquet file: written, read in place of the logdir, and unpacked again."""

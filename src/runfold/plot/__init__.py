@@ -1,1 +1,0 @@
-"""Curves with their bands, for papers, notebooks and the terminal."""

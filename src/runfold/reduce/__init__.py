@@ -1,1 +1,0 @@
-"""Many runs folded into one: grouped, aligned, turned into statistics, compared."""

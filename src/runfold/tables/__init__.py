@@ -1,1 +1,0 @@
-"""DataFrames: the values of many runs as one table for each kind."""

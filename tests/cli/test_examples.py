@@ -1,0 +1,82 @@
+"""Every example in `--help` works as it is typed, next to the runs of the demo."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from helpers.cli_runs import run_apart
+from helpers.services import own_state
+
+from runfold._cli.commands import find_commands
+from runfold._cli.parser import load
+
+SECONDS = 300
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("examples")
+    assert run_apart("demo", cwd=folder).returncode == 0
+    return folder / "demo-runs"
+
+
+@pytest.fixture
+def place(demo: Path, tmp_path: Path) -> Iterator[Path]:
+    """A folder with the runs of the demo, in which an example is typed."""
+    folder = tmp_path / "here"
+    shutil.copytree(demo, folder / "demo-runs")
+    with own_state(tmp_path):
+        yield folder
+
+
+def example_of(text: str) -> list[str]:
+    """The lines of the example in a help."""
+    example = text.partition("\nExample:\n")[2].partition("\n\n")[0]
+    return [line.strip() for line in example.splitlines()]
+
+
+def type_in(line: str, folder: Path) -> subprocess.Popen[str]:
+    programs = os.path.dirname(sys.executable)
+    return subprocess.Popen(
+        ["bash", "-c", line],
+        cwd=folder,
+        env={**os.environ, "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.mark.parametrize("name", [*find_commands(), "runfold"])
+def test_the_example_works_as_typed(name: str, place: Path) -> None:
+    help = run_apart("--help").stdout if name == "runfold" else load(name).HELP
+    lines = example_of(help)
+    assert lines
+    background = []
+    for line in lines:
+        process = type_in(line.removesuffix(" &"), place)
+        if line.endswith(" &"):
+            background.append(process)
+            continue
+        if name == "serve":
+            assert process.stderr is not None
+            while (said := process.stderr.readline()) != "Ctrl-C ends it.\n":
+                assert said
+            process.send_signal(signal.SIGINT)  # which bash has replaced itself with
+        _, notes = process.communicate(timeout=SECONDS)
+        assert process.returncode == (130 if name == "serve" else 0), notes
+        assert "Traceback" not in notes
+    for process in background:
+        process.communicate(timeout=SECONDS)
+
+
+def test_the_example_of_unpack_works_after_that_of_pack(place: Path) -> None:
+    for line in [line for name in ("pack", "unpack") for line in example_of(load(name).HELP)]:
+        process = type_in(line, place)
+        _, notes = process.communicate(timeout=SECONDS)
+        assert process.returncode == 0, notes

@@ -1,0 +1,187 @@
+"""One number a run."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from helpers.logs import scalars, values, write
+from scipy.integrate import trapezoid
+
+from runfold._compare.scores import Scored, check_at, score_tag, tabulate
+from runfold._events import value_encoding as messages
+from runfold._logdir.loader import Logdir
+from runfold._reduce.groups import make_groups
+from runfold._reduce.scalar_tags import choose_tags
+from runfold._tables.by_run.direction import Better, Direction, find_direction
+from runfold.errors import CannotFold, UnknownStatistic, UnknownTag
+
+POINTS = [(0, 4.0), (10, 1.0), (30, 2.0), (40, 3.0)]
+
+
+def score(
+    logdir: Path, at: str | int, better: Better | None = None, duplicates: str = "last"
+) -> Scored:
+    groups = make_groups(Logdir(logdir).logs.values()).groups
+    return score_tag(groups, Direction("x", better), at, duplicates)
+
+
+@pytest.mark.parametrize(
+    ("at", "better", "expected"),
+    [
+        ("last", None, 3.0),
+        ("min", None, 1.0),
+        ("max", None, 4.0),
+        ("best", "lower", 1.0),
+        ("best", "higher", 4.0),
+        ("auc", None, trapezoid([4.0, 1.0, 2.0, 3.0], [0, 10, 30, 40])),
+        (0, None, 4.0),
+        (29, None, 1.0),
+        (30, None, 2.0),
+        (40, None, 3.0),
+    ],
+)
+def test_each_kind_of_score(
+    at: str | int, better: Better | None, expected: float, tmp_path: Path
+) -> None:
+    write(tmp_path / "a", scalars("x", *POINTS))
+    (one,) = score(tmp_path, at, better).scores
+    assert (one.tag, one.run, one.score) == ("x", "a", expected)
+
+
+def test_last_is_that_of_the_largest_step(tmp_path: Path) -> None:
+    write(tmp_path / "a", scalars("x", (5, 1.0), (9, 2.0), (7, 3.0)))
+    assert score(tmp_path, "last").scores[0].score == 2.0
+
+
+@pytest.mark.parametrize(("duplicates", "expected"), [("first", 1.0), ("last", 4.0), ("mean", 2.5)])
+def test_step_logged_twice_counts_as_asked(
+    duplicates: str, expected: float, tmp_path: Path
+) -> None:
+    write(tmp_path / "a", scalars("x", (0, 9.0), (1, 1.0), (1, 4.0)))
+    assert score(tmp_path, "last", duplicates=duplicates).scores[0].score == expected
+    with pytest.raises(CannotFold, match="more than one value at step 1"):
+        score(tmp_path, "last", duplicates="error")
+
+
+def test_run_that_ends_early_begins_late_or_lacks_the_tag_is_left_out(tmp_path: Path) -> None:
+    write(tmp_path / "early", scalars("x", (0, 1.0), (9, 2.0)))
+    write(tmp_path / "late", scalars("x", (11, 1.0)))
+    write(tmp_path / "other", scalars("y", (10, 1.0)))
+    write(tmp_path / "whole", scalars("x", (0, 1.0), (10, 2.0)))
+    found = score(tmp_path, 10)
+    assert [(one.run, one.score) for one in found.scores] == [("whole", 2.0)]
+    assert found.left_out == [
+        "1 run whose 'x' ends before step 10: early",
+        "1 run whose 'x' begins after step 10: late",
+        "1 run without the tag 'x': other",
+    ]
+
+
+def test_diverged_run_is_named_and_its_score_kept_as_it_is(tmp_path: Path) -> None:
+    write(tmp_path / "bad", scalars("x", (0, 1.0), (1, math.nan)))
+    write(tmp_path / "good", scalars("x", (0, 1.0), (1, 2.0)))
+    write(tmp_path / "worse", scalars("x", (0, 1.0), (1, math.inf)))
+    found = score(tmp_path, "last")
+    np.testing.assert_equal([one.score for one in found.scores], [math.nan, 2.0, math.inf])
+    groups = make_groups(Logdir(tmp_path).logs.values()).groups
+    np.testing.assert_equal(tabulate(groups, [found])[""], [[math.nan], [2.0], [math.nan]])
+    assert found.warnings == [
+        "2 runs of all runs have no finite last value of 'x' and are left out, which flatters"
+        " the group: bad (nan), worse (inf)."
+    ]
+
+
+@pytest.mark.parametrize(("at", "expected"), [("min", 1.0), ("max", 2.0), ("auc", math.nan)])
+def test_extremes_skip_nan_and_areas_do_not(at: str, expected: float, tmp_path: Path) -> None:
+    write(tmp_path / "a", scalars("x", (0, 2.0), (1, math.nan), (2, 1.0)))
+    found = score(tmp_path, at)
+    np.testing.assert_equal(found.scores[0].score, expected)
+    assert any("NaN in places" in warning for warning in found.warnings) == (at != "auc")
+
+
+@pytest.mark.parametrize(
+    ("at", "last", "name"),
+    [
+        ("last", 100, "last value"),
+        ("max", 100, "largest value"),
+        ("last", 950, None),
+        ("auc", 950, "area under the curve"),
+        ("auc", 995, None),
+        (100, 100, None),
+    ],
+)
+def test_run_that_ended_early_is_doubted(
+    at: str | int, last: int, name: str | None, tmp_path: Path
+) -> None:
+    write(tmp_path / "a", scalars("x", (0, 1.0), (last, 1.0)))
+    write(tmp_path / "b", scalars("x", (0, 1.0), (1000, 1.0)))
+    assert score(tmp_path, at).warnings == (
+        [
+            f"1 run of 'x' went less far than others (0..{last} and 0..1000, for example), and the"
+            f" {name} hardly compares: a."
+        ]
+        if name
+        else []
+    )
+
+
+def test_one_point_has_no_area(tmp_path: Path) -> None:
+    write(tmp_path / "a", scalars("x", (0, 1.0)))
+    assert score(tmp_path, "auc").left_out == ["1 run with one point of 'x', which has no area: a"]
+
+
+@pytest.mark.parametrize(
+    ("tag", "better"),
+    [
+        ("val/loss", "lower"),
+        ("Loss", "lower"),
+        ("eval-RMSE", "lower"),
+        ("time_per_step", "lower"),
+        ("rollout/ep_rew_mean", "higher"),
+        ("time/fps", "higher"),
+        ("metrics/mAP50-95(B)", "higher"),
+        ("valLoss", "lower"),
+        ("trainACC", None),
+        ("train/learning_rate", None),
+        ("eval/mean_reward", "higher"),
+        ("top1", "higher"),
+        ("reward_loss", "lower"),
+        ("loss/accuracy", "higher"),
+        ("glossary", None),
+        ("accident", None),
+        ("", None),
+    ],
+)
+def test_direction_is_guessed_from_whole_words(tag: str, better: Better | None) -> None:
+    assert find_direction(tag) == Direction(tag, better, is_guessed=better is not None)
+    assert find_direction(tag, "higher") == Direction(tag, "higher", is_guessed=False)
+
+
+def test_best_needs_a_direction(tmp_path: Path) -> None:
+    write(tmp_path / "a", scalars("x", (0, 1.0)))
+    with pytest.raises(CannotFold, match=r"better='higher' or 'lower' \(--better\)"):
+        score(tmp_path, "best")
+
+
+def test_unknown_score_and_direction_have_near_ones() -> None:
+    with pytest.raises(UnknownStatistic, match=r"^No score 'lst'. Did you mean 'last'\?$"):
+        check_at("lst")
+    with pytest.raises(UnknownStatistic, match=r"or a step, not 1.5"):
+        check_at(1.5)
+    with pytest.raises(CannotFold, match=r"not 'lowr'. Did you mean 'lower'"):
+        find_direction("x", "lowr")
+    assert check_at(np.int64(7)) == 7
+
+
+def test_tag_that_is_a_histogram_is_said_to_be_one(tmp_path: Path) -> None:
+    message = messages.histogram("weights", -1, 1, 4, 0, 2, [0.0, 1.0], [1, 3])
+    write(tmp_path / "a", scalars("weight", (0, 1.0)), values(message))
+    logs = list(Logdir(tmp_path).logs.values())
+    with pytest.raises(UnknownTag, match=r"^Tag 'weights' in run 'a' holds no scalars but histo"):
+        choose_tags(logs, "weights")
+    with pytest.raises(
+        UnknownTag, match=r"^No tag 'wieght' of kind scalar. Did you mean 'weight'\?$"
+    ):
+        choose_tags(logs, ["wieght"])
+    assert choose_tags(logs, "w*") == ["weight"]

@@ -1,0 +1,101 @@
+"""The names, arguments and errors of Runfold's EventAccumulator are those of TensorBoard's."""
+
+import inspect
+import subprocess
+import sys
+
+import pytest
+from helpers.accumulators import answer, pair, plain
+from helpers.faultfiles import points, version, write
+from tensorboard.backend.event_processing import event_accumulator as original
+from tensorboard.backend.event_processing import event_multiplexer
+
+from runfold.compat.tensorboard import EventAccumulator, EventMultiplexer, event_accumulator
+
+NAME = "events.out.tfevents.17"
+
+
+@pytest.mark.parametrize("path", ["", "gone", f"gone/{NAME}", "plain.txt"])
+def test_path_that_leads_nowhere_is_refused_alike(path, tmp_path):
+    (tmp_path / "plain.txt").touch()
+    errors = []
+    for cls in (original.EventAccumulator, EventAccumulator):
+        try:
+            accumulator = cls(path and str(tmp_path / path))
+            errors.append(plain(accumulator.Reload().Tags()))
+        except Exception as error:
+            # There the path of a file shows as bytes.
+            errors.append((type(error), str(error).replace("b'", "").replace("'", "")))
+    assert errors[0] == errors[1]
+
+
+def test_plugin_files_are_those_beside_the_run(tmp_path):
+    write(tmp_path / "plugins" / "projector" / "labels.tsv", b"one")
+    write(tmp_path / NAME, version())
+    for accumulator in pair(tmp_path):
+        assert accumulator.PluginAssets("projector") == ["labels.tsv"]
+        assert accumulator.PluginAssets("none") == []
+        assert accumulator.RetrievePluginAsset("projector", "labels.tsv") == "one"
+        with pytest.raises(KeyError, match="not found"):
+            accumulator.RetrievePluginAsset("projector", "none")
+
+
+def test_unknown_tag_names_the_near_ones(tmp_path):
+    write(tmp_path / NAME, version(), points(0))
+    with pytest.raises(KeyError, match=r"Key los was not found in Reservoir\. Did you mean 'loss'"):
+        EventAccumulator(str(tmp_path)).Reload().Scalars("los")
+
+
+def test_size_below_zero_is_refused_alike(tmp_path):
+    assert answer(EventAccumulator, str(tmp_path), {"scalars": -1}) == answer(
+        original.EventAccumulator, str(tmp_path), {"scalars": -1}
+    )
+
+
+def test_module_has_every_public_name_of_the_original():
+    others = {"EventAccumulator", "SUMMARY_TYPES", "Optional", "Sequence", "Tuple"}
+    for name in {name for name in vars(original) if name[0].isupper()} - others:
+        assert getattr(event_accumulator, name) == getattr(original, name)
+    assert set(event_accumulator.__all__) <= {*vars(original)}
+    with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
+        _ = event_accumulator.Nothing
+
+
+@pytest.mark.parametrize(
+    ("own", "other"),
+    [
+        (EventAccumulator, original.EventAccumulator),
+        (EventMultiplexer, event_multiplexer.EventMultiplexer),
+    ],
+)
+def test_methods_are_called_as_those_of_the_original(own, other):
+    for name, method in inspect.getmembers(other, inspect.isfunction):
+        if not name.startswith("_") or name == "__init__":
+            ours = inspect.signature(getattr(own, name)).parameters.values()
+            theirs = inspect.signature(method).parameters.values()
+            assert [(one.name, one.default, one.kind) for one in ours] == [
+                (one.name, one.default, one.kind) for one in theirs
+            ]
+
+
+def test_kinds_can_be_asked_for_by_attribute_too(tmp_path):
+    write(tmp_path / NAME, version(), points(0, 1))
+    for accumulator in pair(tmp_path, {"scalars": 1}):
+        accumulator.Reload()
+        assert accumulator.scalars.Keys() == ["loss"]
+        assert accumulator.scalars.Items("loss") == accumulator.Scalars("loss")
+        assert accumulator.scalars.size == 1
+        assert accumulator.compressed_histograms.always_keep_last is False
+        assert all(getattr(accumulator, name).Keys for name in accumulator.accumulated_attrs)
+
+
+def test_tensorboard_is_imported_when_an_event_is_made_and_not_before(tmp_path):
+    write(tmp_path / NAME, version(), points(0))
+    code = (
+        "import sys; from runfold.compat.tensorboard import EventAccumulator\n"
+        f"accumulator = EventAccumulator({str(tmp_path)!r}).Reload()\n"
+        "print(accumulator.Tags()['scalars'], 'tensorboard' in sys.modules)\n"
+        "print(accumulator.Scalars('loss')[0].step, 'tensorboard' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["['loss'] False", "0 True"]

@@ -1,0 +1,110 @@
+"""Where a decoder stands and why, what it refuses, and who may use it when."""
+
+import struct
+import threading
+
+import numpy as np
+import pytest
+from helpers.decoding import FRAME, feed
+
+from runfold._core.checksum import masked_crc32c
+from runfold._core.decoder import MAX_RECORD, Decoder, decode
+from runfold._core.encoder import EventBuffer, frame
+from runfold._core.event import NoteCode
+from runfold._core.record import StopReason
+from runfold._core.tag_table import Tags
+
+
+def header(length: int) -> bytes:
+    size = struct.pack("<Q", length)
+    return size + struct.pack("<I", masked_crc32c(size))
+
+
+@pytest.mark.parametrize("length", [MAX_RECORD + 1, 2**40, 2**62, 2**63, 2**64 - 17, 2**64 - 1])
+def test_a_length_above_the_limit_is_refused_without_overflow(length: int) -> None:
+    decoder = Decoder(Tags(), limit=2**64 - 1 if length > 2**62 else MAX_RECORD)
+    feed(decoder, header(length) + bytes(20))
+    assert (decoder.stop, decoder.offset) == (StopReason.IS_TOO_LONG, 0)
+    assert decoder.needed == min(length + FRAME, 2**64 - 1)
+    if length < 2**62 - FRAME:
+        decoder.skip()
+        assert (decoder.stop, decoder.offset) == (StopReason.AT_END, length + FRAME)
+        assert decoder.take()[2] == [(0, NoteCode.RECORD_TOO_LONG, -1)]
+    else:
+        with pytest.raises(ValueError, match="no file goes on"):
+            decoder.skip()
+
+
+def test_reading_goes_on_behind_a_record_that_was_stepped_over() -> None:
+    decoder = Decoder(Tags(), limit=40)
+    data = frame(bytes(41)) + frame(b"")
+    feed(decoder, data)
+    decoder.skip()
+    feed(decoder, data[decoder.offset :])
+    assert (decoder.stop, decoder.offset, decoder.events) == (StopReason.AT_END, len(data), 1)
+    with pytest.raises(ValueError, match="no record to step over"):
+        decoder.skip()
+
+
+@pytest.mark.parametrize(
+    ("tail", "stop", "needed"),
+    [
+        (b"", StopReason.AT_END, 0),
+        (b"\0", StopReason.IS_TORN, FRAME),
+        (bytes(12), StopReason.IS_ZEROS, FRAME),
+        (bytes(100), StopReason.IS_ZEROS, FRAME),
+        (header(5), StopReason.IS_TORN, 5 + FRAME),
+        (header(2**28) + bytes(50), StopReason.IS_TORN, 2**28 + FRAME),
+        (b"\xff" * 12, StopReason.HAS_BAD_LENGTH, FRAME),
+    ],
+)
+def test_the_reason_says_why_reading_stopped(tail: bytes, stop: StopReason, needed: int) -> None:
+    for before in (b"", frame(b"")):
+        decoder = Decoder(Tags())
+        feed(decoder, before + tail)
+        assert (decoder.stop, decoder.needed, decoder.offset) == (stop, needed, len(before))
+
+
+def test_a_stretch_that_came_to_be_whole_or_empty_is_no_longer_torn() -> None:
+    decoder = Decoder(Tags())
+    feed(decoder, frame(b"")[:5])
+    feed(decoder, b"")
+    assert (decoder.stop, decoder.needed) == (StopReason.AT_END, 0)
+
+
+def test_wrong_arguments_are_refused_before_anything_is_read() -> None:
+    decoder, data = Decoder(Tags()), frame(b"")
+    for start, end in [(-1, 3), (2, 1), (0, len(data) + 1), (-(2**63), 2**63 - 1)]:
+        with pytest.raises(ValueError, match="outside of a buffer of 16"):
+            decode([decoder, decoder], data, np.array([0, start]), np.array([16, end]))
+    with pytest.raises(ValueError, match="2 decoders need as many"):
+        decode([decoder] * 2, data, np.array([0]), np.array([16]))
+    for wrong in (None, "decoder", Tags()):
+        with pytest.raises(TypeError):
+            decode([decoder, wrong], data, np.array([0, 0]), np.array([16, 16]))
+    with pytest.raises(TypeError):
+        Decoder(None)
+    for offset in (-1, 2**62 + 1):
+        with pytest.raises(ValueError, match="no file has a byte"):
+            Decoder(Tags(), offset)
+    assert (decoder.offset, decoder.events) == (0, 0)
+
+
+def test_asking_while_another_thread_decodes_answers_or_is_refused() -> None:
+    buffer = EventBuffer()
+    buffer.table([str(i) for i in range(20_000)], np.arange(2), np.zeros(2), np.ones((2, 20_000)))
+    data, decoder = buffer.getvalue(), Decoder(Tags())
+    thread = threading.Thread(target=feed, args=(decoder, data))
+    taken = 0
+    thread.start()
+    while True:
+        was_alive = thread.is_alive()
+        try:
+            decoder.tags.names()
+            taken += sum(len(points[0]) for points in decoder.take()[0].values())
+        except RuntimeError as error:
+            assert "another thread" in str(error)
+        if not was_alive:
+            break
+    thread.join()
+    assert taken == 40_000

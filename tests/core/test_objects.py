@@ -1,0 +1,52 @@
+"""Many objects of one class made in one call."""
+
+import gc
+from dataclasses import dataclass
+
+import pytest
+
+from runfold._core.objects import make_objects
+
+
+@dataclass(frozen=True)
+class Point:
+    time: float
+    step: int
+    value: object
+
+
+def test_objects_are_as_their_class_makes_them() -> None:
+    columns = {"time": [0.5, 1.5], "step": [1, 2**62], "value": [float("inf"), [1]]}
+    made = make_objects(Point, columns)
+    assert made == [Point(0.5, 1, float("inf")), Point(1.5, 2**62, [1])]
+    assert [vars(point) for point in made] == [
+        {"time": 0.5, "step": 1, "value": float("inf")},
+        {"time": 1.5, "step": 2**62, "value": [1]},
+    ]
+    assert hash(made[0]) == hash(Point(0.5, 1, float("inf")))
+
+
+def test_no_rows_give_no_objects() -> None:
+    assert make_objects(Point, {"time": [], "step": [], "value": []}) == []
+
+
+def test_collector_is_told_of_objects_unless_they_refer_to_nothing() -> None:
+    columns = {"time": [0.5], "step": [1], "value": [2.0]}
+    (known,) = make_objects(Point, columns)
+    (unknown,) = make_objects(Point, columns, is_atomic=True)
+    assert gc.is_tracked(known)
+    assert not gc.is_tracked(unknown)
+    assert known == unknown
+
+
+@pytest.mark.parametrize("columns", [{}, {"time": [1.0, 2.0], "step": [1]}])
+def test_columns_that_do_not_fit_are_refused(columns: dict[str, list[float]]) -> None:
+    with pytest.raises(ValueError, match=r"fields|shorter"):
+        make_objects(Point, columns)
+
+
+def test_columns_that_are_no_lists_are_refused() -> None:
+    with pytest.raises(TypeError):
+        make_objects(Point, {"time": (1.0,)})
+    with pytest.raises(TypeError):
+        make_objects(None, {"time": [1.0]})

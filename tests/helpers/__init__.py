@@ -1,0 +1,1 @@
+"""What tests share: logs to write, servers to start, readers to compare with."""

@@ -1,0 +1,14 @@
+"""The events of a stream that the server sends."""
+
+import json
+
+
+def parse(lines):
+    """The events of a stream, as (name, data)."""
+    name = ""
+    for line in lines:
+        field, _, value = line.partition(": ")
+        if field == "event":
+            name = value
+        elif field == "data":
+            yield name, json.loads(value)

@@ -1,0 +1,20 @@
+"""Groups of runs for the tests of comparisons: a folder a group, a run a seed."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from helpers.logs import scalars, write
+from runfold._logdir.loader import Logdir
+from runfold._logdir.run_log import RunLog
+
+
+def write_groups(logdir: Path, tags: Mapping[str, Mapping[str, Iterable[float]]]) -> list[RunLog]:
+    """Runs that each log one value a tag at step 0: tag -> group -> the values of its runs."""
+    runs: dict[str, list[tuple[str, float]]] = {}
+    for tag, groups in tags.items():
+        for group, values in groups.items():
+            for seed, value in enumerate(values):
+                runs.setdefault(f"{group}/seed-{seed}", []).append((tag, value))
+    for run, points in runs.items():
+        write(logdir / run, *(scalars(tag, (0, value)) for tag, value in points))
+    return list(Logdir(logdir).logs.values())

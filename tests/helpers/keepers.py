@@ -1,0 +1,96 @@
+"""Keepers at work, and a stand-in for TensorBoard where only the keeper is tested."""
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from helpers.boards import Board
+from runfold._serve.tensorboards.instance import prefix_of
+from runfold._serve.tensorboards.instance_options import Options
+from runfold._serve.tensorboards.instance_runs import Sources
+from runfold._serve.tensorboards.instance_store import Instance, Store
+from runfold._serve.tensorboards.supervisor import Keeper
+
+# It tells its process and its port, and answers every request as one that shows a run.
+STAND_IN = """
+import http.server, json, os, sys, time
+folder = sys.argv[-1]
+def tell(name, **content):
+    with open(f"{folder}/{name}.new", "w") as file:
+        json.dump(content, file)
+    os.replace(f"{folder}/{name}.new", f"{folder}/{name}")
+began = time.monotonic()
+boot = int(open("/proc/sys/kernel/random/boot_id").read(5), 16)
+ticks = int(open("/proc/self/stat").read().rpartition(")")[2].split()[19])
+tell("process.json", pid=os.getpid(), started=boot << 40 | ticks)
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        body = b'{"event_files": 1}'
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+    def log_message(self, *args):
+        pass
+server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
+BEFORE
+tell("span.json", began=began, ended=time.monotonic())
+tell("address.json", port=server.server_port, pid=os.getpid())
+server.serve_forever()
+"""
+
+
+def stand_in(before: str = "") -> tuple[str, ...]:
+    """A program that does something else before it listens."""
+    return (sys.executable, "-S", "-E", "-c", STAND_IN.replace("BEFORE", before))
+
+
+@asynccontextmanager
+async def keeping(store: Store, **options: Any) -> AsyncIterator[Keeper]:
+    """A keeper that acts on a store, or waits to."""
+    async with Keeper(store, **options) as keeper:
+        task = asyncio.create_task(keeper.supervise())
+        try:
+            yield keeper
+        finally:
+            task.cancel()
+            await asyncio.wait([task])
+            if not task.cancelled():
+                task.result()
+
+
+async def until_state(
+    store: Store,
+    instance: Instance,
+    state: str,
+    fits: Callable[[Instance], bool] = lambda found: True,
+    seconds: float = 60.0,
+) -> Instance:
+    """The instance as soon as it is in that state."""
+    async with asyncio.timeout(seconds):
+        while True:
+            found = store.get(instance.id)
+            if found.state == state and fits(found):
+                return found
+            await asyncio.sleep(0.05)
+
+
+def board_of(store: Store, instance: Instance) -> Board:
+    """How an instance that listens is asked."""
+    found = store.get(instance.id)
+    assert found.port is not None
+    folder = Path(store.folder_of(found.id))
+    return Board(folder, found.port, found.key, prefix_of(found.id))
+
+
+def add(store: Store, logdir: Path = Path("/nowhere"), **options: Any) -> Instance:
+    """An instance over a logdir that is wanted up."""
+    return store.add(Sources((str(logdir),)), Options(**options))
+
+
+def run(work: Coroutine[Any, Any, None]) -> None:
+    """Do it, within a minute and a half."""
+    asyncio.run(asyncio.wait_for(work, 90))

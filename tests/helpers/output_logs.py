@@ -1,0 +1,13 @@
+"""The console output in a run's folder, for tests of how it gets there."""
+
+from pathlib import Path
+
+import runfold as rf
+from runfold._story.story_parts import decode_story
+
+
+def output(folder: Path) -> tuple[str, list[int]]:
+    """The text, and the steps of its chunks."""
+    texts = rf.open(folder).text()
+    texts = texts[texts["tag"] == "runfold/output"]
+    return "".join(map(decode_story, texts["text"])), texts["step"].tolist()

@@ -1,0 +1,48 @@
+"""A copy of the package with a few files changed: what a recipe for contributors takes."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import runfold
+
+PACKAGE = Path(runfold.__file__).parent
+
+
+class Changed:
+    """The package in `folder`, with other text in some of its files; `run` uses it.
+
+    A change is (text, what comes before it instead), or the text of a new file.
+    """
+
+    def __init__(self, folder: Path, changes: Mapping[str, str | tuple[str, str]]) -> None:
+        self._folder = folder
+        skip = shutil.ignore_patterns("__pycache__", "*.pyx", "*.pxd", "*.pyi")
+        copy = folder / "runfold"
+        shutil.copytree(PACKAGE, copy, ignore=skip, copy_function=os.symlink)
+        for name, change in changes.items():
+            path = copy / name
+            if isinstance(change, str):
+                assert not path.exists()
+                path.write_text(change)
+                continue
+            place, added = change
+            text = path.read_text()
+            assert text.count(place) == 1, f"{name} has changed: {place!r}"
+            path.unlink()
+            path.write_text(text.replace(place, added + place))
+
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run Python with the changed package."""
+        environment = {**os.environ, "PYTHONPATH": str(self._folder), "COLUMNS": "100"}
+        return subprocess.run(
+            [sys.executable, *arguments],
+            env=environment,
+            text=True,
+            capture_output=True,
+            check=False,
+            cwd=self._folder,
+        )

@@ -1,0 +1,326 @@
+"""Secrets are hidden, and nothing else."""
+
+import string
+
+import pytest
+from detect_secrets.core.plugins.util import get_mapping_from_secret_type_to_class
+from detect_secrets.core.scan import scan_line
+from detect_secrets.plugins.base import RegexBasedDetector
+from detect_secrets.plugins.ip_public import IPPublicDetector
+from detect_secrets.settings import transient_settings
+from helpers import secret_samples
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runfold._log.masking.masking import (
+    holds_private_key,
+    mask_arguments,
+    mask_mapping,
+    mask_output,
+    mask_source,
+    mask_text,
+)
+from runfold._log.masking.secret_names import MASK, is_secret
+
+SECRET_NAMES = """
+    key api_key api-key apikey apiKey APIKey API_KEY OPENAI_API_KEY WANDB_API_KEY wandb_key
+    aws_secret_access_key AWS_ACCESS_KEY_ID private_key ssh-key token hf_token HF_TOKEN auth_token
+    access-token accessToken GITHUB_TOKEN GITHUB_TOKEN_PROD github.token SLURM_JWT password
+    Password db.password DB__PASSWORD DBPassword dbpassword passwd passphrase pwd db_pwd db_pass
+    pass secret client_secret clientSecret SECRET_2 credentials credential auth http_auth cookie
+    Authorization authorization Proxy-Authorization encryption_key STRIPE_KEY api_keys KEYRING_PASS
+"""
+PLAIN_NAMES = """
+    tokenizer max_tokens max-tokens n_tokens num_token pad_token eos_token_id mask_token cls-token
+    token_dim token_dropout tokens_per_second keyboard monkey key_dim num_keys sort_key keypoints
+    attention.key.weight image_keys rng_key hotkeys passes forward_pass bypass compass pass_rate
+    PWD OLDPWD author authors authenticate secretary turkey donkey pin_memory lr batch_size
+    private_key_path token_file password_length secret_name signal cookiecutter pattern path
+"""
+TOKENS = [
+    "ghp_" + "a1B2" * 9,
+    "github_pat_" + "a1B2_" * 9,
+    "glpat-" + "a1B2" * 5,
+    "hf_" + "aBcD" * 8,
+    "sk-" + "a1B2" * 12,
+    "sk-ant-api03-" + "a1-B2_c3" * 9,
+    "sk-proj-" + "a1B2" * 10,
+    "AKIA" + "ABCD1234" * 2,
+    "AIza" + "a1B2-" * 7,
+    "xoxb-1234567890-abcdef",
+    "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl",
+    "eyJhcGlfYWRkcmVzcyI6Imh0dHBzOi8vYXBwIn0=",
+    "sk_live_" + "a1B2" * 6,
+    "gsk_" + "a1B2" * 12,
+]
+PLAIN_VALUES = """
+    hf_model hf-internal-testing/tiny sk-learn task-specific mask-rcnn-resnet50-fpn-2024 bert-base
+    AKIA eyJ 0.1 runs/seed-1 https://host/path?a=1&b=2 git@github.com:me/code.git
+    ssh://git@host/me/code.git s3://bucket/key/x.npz user@host.org 2024-01-01T10:00:00
+    d670460b4b4aece5915caf5c68d12f560a9fe3e4 a=b:c token keys lr=0.1,momentum=0.9
+"""
+
+
+@pytest.mark.parametrize("name", SECRET_NAMES.split())
+def test_a_value_with_the_name_of_a_secret_is_hidden(name):
+    assert mask_mapping({name: "hunter2"}) == {name: MASK}
+    assert mask_arguments([f"--{name}", "hunter2", "x"])[:2] == [f"--{name}", MASK]
+    assert mask_arguments([f"--{name}=hunter2", "x"]) == [f"--{name}=***", "x"]
+    assert mask_arguments([f"+{name}=hunter2"]) == [f"+{name}=***"]
+    assert mask_text(f"run {name}=hunter2 now") == f"run {name}=*** now"
+    assert mask_text(f'{{"{name}": "hunter2"}}') == f'{{"{name}": "***"}}'
+
+
+@pytest.mark.parametrize("name", PLAIN_NAMES.split())
+def test_other_names_are_let_be(name):
+    argv = [f"--{name}", "value", f"--{name}=value", f"{name}=7", f"{name}: value"]
+    assert mask_arguments(argv) == argv
+    assert mask_mapping({name: "value"}) == {name: "value"}
+    assert mask_mapping({name: 7}) == {name: 7}
+
+
+@pytest.mark.parametrize("token", TOKENS)
+def test_a_known_token_is_hidden_wherever_it_stands(token):
+    assert mask_mapping({"note": token, "list": [[token]]}) == {"note": MASK, "list": [[MASK]]}
+    assert mask_arguments(["--run", token, f"--x={token}"]) == ["--run", MASK, "--x=***"]
+    assert mask_text(f"see ({token}).") == "see (***)."
+    assert mask_source(f"x = f('{token}')", "a.py") == "x = f('***')"
+
+
+@pytest.mark.parametrize("value", PLAIN_VALUES.split())
+def test_other_values_are_let_be(value):
+    assert mask_arguments(["--run", value, f"--run={value}"]) == ["--run", value, f"--run={value}"]
+    assert mask_mapping({"run": value}) == {"run": value}
+
+
+@pytest.mark.parametrize(
+    ("url", "masked"),
+    [
+        ("https://me:pass@host/x.git", "https://***@host/x.git"),
+        ("https://token@host/x.git", "https://***@host/x.git"),
+        ("postgres://me:p@ss@host:5432/db", "postgres://***@host:5432/db"),
+        ("ssh://me:pass@host/x", "ssh://***@host/x"),
+        ("https://host/x?a=1&token=abc&b=2", "https://host/x?a=1&token=***&b=2"),
+        ("https://h/x?X-Amz-Signature=0123456789abcdef01", "https://h/x?X-Amz-Signature=***"),
+        ("https://hooks.slack.com/services/T00/B00/abc", "https://hooks.slack.com/services/***"),
+        ("https://host/a@b", "https://host/a@b"),
+    ],
+)
+def test_a_url_loses_its_credentials(url, masked):
+    assert mask_text(url) == masked
+    assert mask_arguments(["--url", url]) == ["--url", masked]
+
+
+def test_arguments_of_every_shape():
+    argv = ["train.py", "-e", "WANDB_API_KEY=x", "--env=A_TOKEN=x", "-H", "Authorization: Basic eA"]
+    assert mask_arguments(argv) == [
+        *("train.py", "-e", "WANDB_API_KEY=***", "--env=A_TOKEN=***"),
+        *("-H", "Authorization: Basic ***"),
+    ]
+    assert mask_arguments(["--api-keys", "a", "b", "--lr", "1"]) == [
+        *("--api-keys", MASK, MASK, "--lr", "1")
+    ]
+    kept = ["--use-auth-token", "--lr", "1", "--token", "true", "--password"]
+    assert mask_arguments(kept) == kept
+
+
+@pytest.mark.parametrize("value", ["q7Xr2mZ0pLw9Tn4Bk1Vd", "9f8e7d6c5b4a39281706", *TOKENS])
+def test_what_looks_drawn_is_hidden_after_a_short_option(value):
+    argv = ["-t", value, f"-t{value}", f"-t={value}", "x"]
+    assert mask_arguments(argv) == ["-t", MASK, "-t***", "-t=***", "x"]
+
+
+@pytest.mark.parametrize("option", ["-o", "-m", "-p"])
+def test_other_values_of_short_options_are_let_be(option):
+    names = "resnet50_imagenet_224 runs-2024-01-01-120000 20240101T120000Z gpt2-xl-1558M-finetuned"
+    for value in (*names.split(), *PLAIN_VALUES.split()[:5], "data/9f8e7d6c5b4a39281706.npz"):
+        argv = [option, value, f"{option}{value}", f"{option}={value}"]
+        assert mask_arguments(argv) == argv
+
+
+def test_truth_values_and_none_stay_and_what_is_below_credentials_goes():
+    config = {
+        "use_auth_token": True,
+        "password": None,
+        "token": 5,
+        "pin": {"password": 1234},
+        "credentials": {"user": "me", "ids": [1, 2], "on": True},
+        "api_keys": ["a", "b"],
+    }
+    assert mask_mapping(config) == {
+        "use_auth_token": True,
+        "password": None,
+        "token": 5,
+        "pin": {"password": MASK},
+        "credentials": {"user": MASK, "ids": [MASK, MASK], "on": True},
+        "api_keys": [MASK, MASK],
+    }
+
+
+def test_a_name_that_may_mean_a_secret_hides_what_looks_random():
+    assert mask_mapping({"sort_key": "9f8e7d6c5b4a39281706"}) == {"sort_key": MASK}
+    assert not is_secret("sort_key", "val/loss")
+
+
+def test_a_program_keeps_its_calls_and_loses_its_literals():
+    source = """password: str = "hunter2"
+os.environ["WANDB_API_KEY"] = 'it"s'
+password = read(f"{token}")
+if token == "<pad>" or key == "loss":
+    ask("Password: ", stream=None)
+def login(password, token="[CLS]", key="loss"): ...
+"""
+    masked = source.replace("hunter2", MASK).replace('it"s', MASK)
+    assert mask_source(source, "a/train.py") == masked
+
+
+def test_a_program_loses_the_secrets_inside_its_texts():
+    source = """connect("host=h password=hunter2 dbname=d")
+run(["psql", "--password=hunter2"])
+login("it's", password=password)  # "quoted"
+connect(f"password={password}")
+print("password=%s" % password, password=word)
+"""
+    assert mask_source(source, "train.py") == source.replace("hunter2", MASK)
+
+
+def test_a_vague_name_with_the_value_of_a_setting_stays():
+    settings = {"key": "value", "val/key": "loss", "token": "50256", "pass": "3"}
+    assert mask_mapping(settings) == settings
+    argv = ["--key", "loss", "--pass", "3", "--keys", "a", "b"]
+    assert mask_arguments(argv) == argv
+
+
+def test_a_settings_file_loses_bare_values_and_keeps_references():
+    source = "password: hunter2 # x\napi_key=${KEY}\n- secret: !vault |\nkey: loss\ntoken: [a]\n"
+    assert mask_source(source, "a.yaml") == source.replace("hunter2", MASK)
+
+
+def test_a_private_key_is_seen_and_hidden():
+    pem = "-----BEGIN RSA PRIVATE KEY-----\nMIIE\nabc\n-----END RSA PRIVATE KEY-----"
+    assert holds_private_key(pem)
+    assert mask_text(f"a\n{pem}\nb") == "a\n***\nb"
+    assert mask_text(pem[:50]) == MASK
+
+
+values = st.text(string.ascii_letters + string.digits + "!#%^*()_+=,.:/?@ ", min_size=9)
+
+
+@given(st.sampled_from(SECRET_NAMES.split()), values)
+def test_no_part_of_a_named_secret_is_left(name, value):
+    value = f"Q{value}Z"
+    assert mask_mapping({"a": {name: value}}) == {"a": {name: MASK}}
+    assert mask_arguments([f"--{name}", value, f"--{name}={value}"]) == [
+        *(f"--{name}", MASK, f"--{name}=***")
+    ]
+
+
+@given(st.text() | st.lists(st.sampled_from([*'"=:,; @\n', "key", "token", "://a", "password"])))
+def test_masking_twice_is_masking_once(text):
+    text = "".join(text)
+    once = mask_text(text)
+    assert mask_text(once) == once
+    assert mask_source(text, "a.py").count("\n") == text.count("\n")
+    assert mask_arguments(mask_arguments([text])) == mask_arguments([text])
+
+
+@pytest.mark.parametrize("token", secret_samples.TOKENS)
+def test_the_tokens_of_vendors_are_hidden_by_their_form(token):
+    for mask in (mask_text, mask_output, mask_source):
+        assert mask(f"use {token} here") == "use *** here"
+    assert mask_arguments(["train.py", token]) == ["train.py", MASK]
+
+
+@pytest.mark.parametrize(("line", "secret"), secret_samples.LINES)
+def test_a_secret_is_hidden_where_people_write_it(line, secret):
+    assert secret not in mask_text(line)
+    assert secret not in mask_output(line)
+    assert MASK in mask_text(line)
+
+
+@pytest.mark.parametrize("line", secret_samples.HARMLESS)
+def test_a_line_without_a_secret_stays_as_it_is(line):
+    assert mask_output(line) == line
+    assert mask_text(line) == line or "token: 50256" in line
+
+
+def test_what_holds_a_secret_stays_well_formed():
+    assert mask_text('{"password": ["a1", "b2"], "x": 1}') == '{"password": ["***", "***"], "x": 1}'
+    assert mask_text("{'password': b'a1', 'x': 1}") == "{'password': b'***', 'x': 1}"
+    assert mask_source("password = rb'a1'  # c\n", "a.py") == "password = rb'***'  # c\n"
+    assert mask_source("password = [x, 'a1']\n", "a.py") == "password = [x, '***']\n"
+    assert mask_text("curl -u 'me:a1' x | sh") == "curl -u '***' x | sh"
+
+
+def test_bytes_under_the_name_of_a_secret_are_hidden():
+    drawn = "aB3dE6gH9jK2mN5pQ8sT"
+    assert mask_mapping({"password": b"hunter2"}) == {"password": MASK}
+    assert mask_mapping({"token": drawn.encode()}) == {"token": MASK}
+
+
+@pytest.mark.parametrize(
+    ("argv", "shown"),
+    [
+        (["curl", "-u", "me:pw", "x"], ["curl", "-u", MASK, "x"]),
+        (["/usr/bin/mysql", "-u", "me", "-ppw"], ["/usr/bin/mysql", "-u", "me", "-p***"]),
+        (["sshpass", "-p", "pw", "ssh", "h"], ["sshpass", "-p", MASK, "ssh", "h"]),
+        (["docker", "login", "-p", "pw"], ["docker", "login", "-p", MASK]),
+        (["docker", "run", "-p", "80:80"], ["docker", "run", "-p", "80:80"]),
+        (["wandb", "login", "0a" * 20], ["wandb", "login", MASK]),
+        (["python", "train.py", "-p", "80"], ["python", "train.py", "-p", "80"]),
+    ],
+)
+def test_passwords_on_command_lines_of_known_programs(argv, shown):
+    assert mask_arguments(argv) == shown
+
+
+def test_a_pgp_key_is_hidden():
+    block = "-----BEGIN PGP PRIVATE KEY BLOCK-----\n\nlQOYBF\n-----END PGP PRIVATE KEY BLOCK-----"
+    assert mask_text(f"a\n{block}\nb") == "a\n***\nb"
+    assert holds_private_key(block)
+
+
+def test_another_scanner_finds_nothing_that_was_left():
+    """The rules of detect-secrets are a second opinion on every sample."""
+    lines = [line for line, _ in secret_samples.LINES]
+    lines += [f"use '{token}' here" for token in secret_samples.TOKENS]
+    found = [line for line in lines if find_secrets(line)]
+    assert len(found) > 10
+    assert [line for line in map(mask_text, found) if find_secrets(line)] == []
+
+
+def find_secrets(line):
+    """What the patterns of detect-secrets find; not its guesses by entropy and by names."""
+    detectors: list[type] = list(get_mapping_from_secret_type_to_class().values())
+    plugins = [
+        {"name": plugin.__name__}
+        for plugin in detectors
+        if issubclass(plugin, RegexBasedDetector) and plugin is not IPPublicDetector
+    ]
+    with transient_settings({"plugins_used": plugins}):
+        return {secret.type for secret in scan_line(line)}
+
+
+def test_a_source_loses_the_passwords_of_its_commands_and_long_texts():
+    drawn = "Zx9kQ2vLw8RtY4uP"
+    script = f"mysql -p{drawn} db\ncurl -u me:{drawn} x\nsshpass -p {drawn} ssh h\n"
+    assert mask_source(script, "run.sh") == "mysql -p*** db\ncurl -u *** x\nsshpass -p *** ssh h\n"
+    for text in (f"password = '''{drawn}'''", f'password = """{drawn}"""'):
+        assert drawn not in mask_source(text, "a.py")
+    assert mask_source(f"run(cmd='sshpass -p {drawn} ssh x')", "a.py") == (
+        "run(cmd='sshpass -p *** ssh x')"
+    )
+
+
+def test_a_list_is_masked_as_a_command_line_and_as_a_pair():
+    secret = "wJalrXUtnFEMI/K7MDENG/bPxRfiCY" + "EXAMPLEKEY"
+    assert mask_mapping({"args": ["--password", "hunter2"]}) == {"args": ["--password", MASK]}
+    assert mask_mapping({"aws": ["AKIA" + "A2" * 8, secret]}) == {"aws": [MASK, MASK]}
+    assert mask_mapping({"layers": ["conv", "relu"]}) == {"layers": ["conv", "relu"]}
+
+
+def test_the_rest_of_a_mapping_stays():
+    text = '{"password": {"value": "a1"}, "lr": 0.1, "note": "b"}'
+    assert mask_text(text) == '{"password": {"value": "***"}, "lr": 0.1, "note": "b"}'
+    yaml = "password:\n  - a1\nlr: 0.1\n"
+    assert mask_text(yaml) == "password:\n  - ***\nlr: 0.1\n"

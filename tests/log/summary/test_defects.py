@@ -1,0 +1,83 @@
+"""What users complain of in torch's and tensorboardX's writers, and ours does not have.
+
+Others are with the tests of their subject: add_hparams in test_hparams*.py, add_scalars and
+use_metadata in test_add_scalars.py, and in tests/log/writer NaN in test_checks.py, forks,
+threads and exits in the files of these names.
+"""
+
+import numpy as np
+import pytest
+import tensorboardX
+from helpers.kind_values import events
+from helpers.log_runs import logged, problems, run
+from helpers.tensorboard_readers import READERS, provider, read_scalars
+from torch.utils.tensorboard import SummaryWriter
+
+import runfold as rf
+
+
+def starts(folder):
+    """The steps of the restart markers below a folder."""
+    return [one.step for one in events(folder) if one.HasField("session_log")]
+
+
+def test_purge_step_is_applied_once_however_often_a_file_is_begun(tmp_path):
+    peer = tensorboardX.SummaryWriter(str(tmp_path / "peer"), purge_step=5)
+    for step in (5, 6):
+        peer.add_scalar("loss", 0.5, step)
+        peer.close()
+        peer._filename_suffix = ".again"  # or it empties the file of the same second
+    assert starts(tmp_path / "peer") == [5, 5]
+
+    code = """
+        import shutil, warnings
+        from runfold import SummaryWriter
+        warnings.simplefilter("ignore")
+        ours = SummaryWriter(writer.folder + "/ours", purge_step=5)
+        ours.add_scalar("loss", 0.5, 6)
+        ours.flush()
+        if (child := os.fork()) == 0:
+            ours.add_scalar("loss", 0.5, 7)
+            sys.exit()
+        os.waitpid(child, 0)
+        gone = SummaryWriter(writer.folder + "/gone", purge_step=5, on_error="warn")
+        gone.flush()
+        shutil.rmtree(gone.folder)
+        for step in (6, 7):
+            gone.add_scalar("loss", 0.5, step)
+            gone.flush()
+    """
+    done = run(code, tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert starts(tmp_path / "ours") == [5]
+    assert sorted(logged(tmp_path / "ours")) == [6, 7]
+    assert starts(tmp_path / "gone") == []
+    assert list(logged(tmp_path / "gone")) == [7]
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_a_float64_keeps_its_digits_and_is_shown_where_torch_rounds_it(tmp_path, reader):
+    value = 0.1 + 2**-50
+    with SummaryWriter(str(tmp_path / "peer")) as writer:
+        writer.add_scalar("loss", value, 1, 5.0, double_precision=True)
+    with rf.SummaryWriter(tmp_path / "ours") as writer:
+        writer.add_scalar("loss", value, 1, 5.0, double_precision=True)
+    runs = rf.open(tmp_path)
+    assert runs["peer"]["loss"].values.tolist() == [np.float32(value)]
+    assert runs["ours"]["loss"].values.tolist() == [value]
+    with provider(reader, tmp_path) as source:
+        ours, peers = (read_scalars(source, name, "loss") for name in ("ours", "peer"))
+    assert ours == peers == [(1, 5.0, np.float32(value))]
+
+
+def test_what_waits_is_written_without_a_flush_and_outlives_a_kill(tmp_path):
+    code = """
+        quick = EventWriter(writer.folder + "/run", flush_secs=0)
+        before = os.path.getsize(quick.path)
+        quick.add_scalar("loss", 0.5, 1)
+        while os.path.getsize(quick.path) == before: pass
+        os.kill(os.getpid(), signal.SIGKILL)
+    """
+    assert run(code, tmp_path).returncode == -9
+    assert logged(tmp_path / "run") == {1: 0.5}
+    assert problems(tmp_path) == []

@@ -1,0 +1,202 @@
+"""add_embedding: torch's files, byte for byte, and what torch loses kept."""
+
+import io
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from torch.utils.tensorboard import SummaryWriter as TorchWriter
+
+import runfold as rf
+from runfold import SummaryWriter
+from runfold._files import Untrusted
+from runfold.errors import CannotLog
+
+POINTS = torch.linspace(-1, 1, 15).reshape(5, 3)
+LABELS = ["a", "b", "ü", "", "e"]
+ROWS = [[name, number] for number, name in enumerate(LABELS)]
+generator = torch.Generator().manual_seed(1)
+PICTURES = torch.rand(5, 3, 4, 6, generator=generator) * 1.2 - 0.1
+CALLS = [
+    {"mat": POINTS},
+    {"mat": POINTS.to(torch.float64).numpy(), "metadata": LABELS, "global_step": 7},
+    {"mat": POINTS, "metadata": ROWS, "metadata_header": ["name", "number"], "tag": "a/b\\c%"},
+    {"mat": POINTS, "metadata": list(range(5)), "label_img": PICTURES, "tag": "seen"},
+    {"mat": POINTS, "label_img": PICTURES[:, :1], "global_step": 123456, "tag": "grey"},
+]
+
+
+def files(folder):
+    """The bytes of every file but the event file, by path."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file() and "tfevents" not in path.name
+    }
+
+
+@pytest.mark.parametrize("calls", [CALLS, *([call] for call in CALLS)])
+def test_every_file_is_what_torch_writes(calls, tmp_path):
+    for name, writer in {"torch": TorchWriter, "ours": SummaryWriter}.items():
+        with writer(str(tmp_path / name)) as log:
+            for call in calls:
+                log.add_embedding(**call)
+    ours = files(tmp_path / "ours")
+    assert len(ours) > len(calls)
+    assert ours == files(tmp_path / "torch")
+
+
+def test_runfold_reads_the_same_of_both(tmp_path):
+    for name, writer in {"torch": TorchWriter, "ours": SummaryWriter}.items():
+        with writer(str(tmp_path / name)) as log:
+            log.add_scalar("loss", 0.5, 1)
+            for call in CALLS:
+                log.add_embedding(**call)
+    table = rf.open(tmp_path).embeddings()
+    theirs, ours = (table[table["run"] == name]["embedding"].tolist() for name in ("torch", "ours"))
+    assert [one.name for one in ours] == [one.name for one in theirs]
+    for call, a, b in zip(CALLS, ours, theirs, strict=True):
+        assert np.array_equal(a.tensor(), POINTS.numpy())
+        assert np.array_equal(a.tensor(), b.tensor())
+        if "metadata" in call:
+            columns = {name: column.tolist() for name, column in a.metadata().items()}
+            assert columns == {name: column.tolist() for name, column in b.metadata().items()}
+        if "label_img" in call:
+            assert a.sprite() == b.sprite()
+    assert rf.open(tmp_path).problems().empty
+
+
+def test_another_writer_adds_to_the_configuration(tmp_path):
+    for tag in ("first", "second"):
+        with SummaryWriter(tmp_path) as writer:
+            writer.add_embedding(POINTS, tag=tag)
+    with SummaryWriter(tmp_path) as writer:
+        writer.add_embedding(POINTS * 2, LABELS, tag="first")
+    second, first = rf.open(tmp_path).embeddings()["embedding"]
+    assert (second.name, first.name) == ("second:00000", "first:00000")
+    assert np.array_equal(first.tensor(), 2 * POINTS.numpy())
+    assert first.metadata()["label"].tolist() == LABELS
+
+
+def test_a_configuration_that_is_something_else_stays_as_it_is(tmp_path):
+    config = tmp_path / "projector_config.pbtxt"
+    config.write_text("embeddings { what: ")
+    with (
+        SummaryWriter(tmp_path, on_error="raise") as writer,
+        pytest.raises(CannotLog, match="does not parse"),
+    ):
+        writer.add_embedding(POINTS)
+    assert files(tmp_path) == {config.name: b"embeddings { what: "}
+
+
+@pytest.mark.parametrize("tag", [".", "..", "../../x", "x\ny"])
+def test_no_tag_leads_out_of_the_runs_folder(tag, tmp_path):
+    run = tmp_path / "run"
+    with SummaryWriter(run) as writer:
+        writer.add_embedding(POINTS, tag=tag)
+    (found,) = run.rglob("tensors.tsv")
+    assert found.parent.parent == run / "00000"
+    assert np.array_equal(rf.open(run).embeddings()["embedding"][0].tensor(), POINTS.numpy())
+
+
+def test_labels_cannot_break_their_table(tmp_path):
+    with SummaryWriter(tmp_path) as writer:
+        writer.add_embedding(POINTS[:2], ["a\tb", "c\nd"], tag="one")
+        writer.add_embedding(POINTS[:2], [["a"], ["b"]], tag="column", metadata_header=["name"])
+        writer.add_embedding(POINTS[:2], torch.tensor([3, 4]), tag="tensor")
+    read = [one.metadata()["label"].tolist() for one in rf.open(tmp_path).embeddings()["embedding"]]
+    assert read == [["a b", "c d"], ["a", "b"], ["3", "4"]]
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (4, 6), (6, 4), (7, 2)])
+def test_pictures_of_bytes_are_found_in_the_sprite_where_the_page_looks(shape, tmp_path):
+    height, width = shape
+    pictures = np.random.default_rng(1).integers(0, 256, (5, 3, height, width), np.uint8)
+    with SummaryWriter(tmp_path) as writer:
+        writer.add_embedding(POINTS, label_img=pictures)
+    (one,) = rf.open(tmp_path).embeddings()["embedding"]
+    sprite = np.asarray(Image.open(io.BytesIO(one.sprite())))
+    assert one.sprite_size == (width, height)
+    for index, picture in enumerate(pictures):
+        top, left = index // 3 * height, index % 3 * width
+        shown = sprite[top : top + height, left : left + width]
+        assert np.array_equal(shown, picture.transpose(1, 2, 0))
+
+
+@pytest.mark.parametrize("step", ["last", "../../last", "epoch/3"])
+def test_a_step_that_is_a_word_names_the_folder_inside_the_run(tmp_path, step):
+    with SummaryWriter(tmp_path / "run") as writer:
+        writer.add_embedding(POINTS, global_step=step)
+    (one,) = rf.open(tmp_path / "run").embeddings()["embedding"]
+    np.testing.assert_allclose(one.tensor(), POINTS, rtol=1e-6)
+    assert one.name == f"default:{step.zfill(5)}"
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
+
+
+def test_an_empty_tag_has_the_folder_of_its_step(tmp_path):
+    with SummaryWriter(tmp_path) as writer:
+        writer.add_embedding(POINTS, ["a", "b", "c", "d", "e"], tag="")
+    (one,) = rf.open(tmp_path).embeddings()["embedding"]
+    assert (one.name, one.tensor_path) == (":00000", "00000/tensors.tsv")
+    assert one.metadata()["label"].tolist() == ["a", "b", "c", "d", "e"]
+
+
+def test_rows_of_labels_may_be_shorter_and_longer_than_the_header_as_in_torch(tmp_path):
+    rows = [["a", 1], ["b"], ["c", 3, 4], ["d", 4], "ef"]
+    for name, kind in {"torch": TorchWriter, "ours": SummaryWriter}.items():
+        with kind(str(tmp_path / name)) as writer:
+            writer.add_embedding(POINTS, rows, metadata_header=["x", "y"])
+    ours, theirs = (
+        (tmp_path / name / "00000/default/metadata.tsv").read_text() for name in ("ours", "torch")
+    )
+    assert ours == theirs
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"mat": POINTS[0]}, r"'t': mat .*\(points, dimensions\).* shape \(3,\)"),
+        ({"mat": "x"}, "'t': mat cannot be str"),
+        ({"metadata": LABELS[:2]}, "'t': metadata .*2 labels for 5 points"),
+        ({"metadata": 5}, "'t': metadata .*expected a list"),
+        ({"metadata": ROWS, "metadata_header": ["a"]}, "'t': metadata_header .*1 columns.* 2"),
+        ({"label_img": PICTURES[:2]}, "'t': label_img .*2 pictures for 5 points"),
+        ({"label_img": PICTURES[0]}, r"'t': label_img .*shape \(3, 4, 6\)"),
+        ({"global_step": [1, 2]}, "'t': global_step"),
+        ({"tag": "a\0b"}, r"tag cannot be .*no folder"),
+        ({"tag": 3}, r"tag cannot be int 3: a tag is a str"),
+    ],
+)
+def test_bad_input_names_the_tag_and_the_argument_and_writes_nothing(arguments, message, tmp_path):
+    with (
+        SummaryWriter(tmp_path, on_error="raise") as writer,
+        pytest.raises(CannotLog, match=message),
+    ):
+        writer.add_embedding(**({"mat": POINTS, "tag": "t"} | arguments))
+    assert files(tmp_path) == {}
+
+
+def test_a_folder_that_cannot_be_written_is_raised_or_warned_of(tmp_path):
+    (tmp_path / "00000").write_text("in the way")
+    with SummaryWriter(tmp_path, on_error="raise") as writer, pytest.raises(Untrusted):
+        writer.add_embedding(POINTS)
+    with SummaryWriter(tmp_path, on_error="warn") as writer:
+        with pytest.warns(UserWarning, match="The embedding 'default' is not logged"):
+            writer.add_embedding(POINTS)
+        writer.add_scalar("loss", 0.5, 1)
+    assert rf.open(tmp_path).tags == {"scalar": ["loss"]}
+    assert Path(tmp_path, "00000").read_text() == "in the way"
+
+
+def test_a_sprite_that_the_page_cannot_show_is_warned_of(tmp_path):
+    told = pytest.warns(UserWarning, match="'t': label_img makes a sprite of 9000 pixels")
+    with SummaryWriter(tmp_path) as writer, told:
+        writer.add_embedding([[1.0]], label_img=np.zeros((1, 1, 1, 9000)), tag="t")
+
+
+def test_a_silent_writer_writes_no_files(tmp_path):
+    with SummaryWriter(tmp_path / "run", write_to_disk=False) as writer:
+        writer.add_embedding(POINTS, LABELS, PICTURES)
+    assert not (tmp_path / "run").exists()

@@ -1,0 +1,142 @@
+"""Whatever torch's or tensorboardX's writer logs, Runfold's logs too, with the same values."""
+
+import logging
+from fnmatch import fnmatchcase
+
+import pytest
+import tensorboardX
+from helpers.log_outcomes import Read, is_same, outcome
+from helpers.odd_calls import CALLS
+from torch.utils.tensorboard import SummaryWriter as TorchWriter
+
+import runfold as rf
+from runfold.errors import CannotLog
+
+# Calls that a peer accepts and Runfold refuses, each with the reason.
+REFUSED = {
+    "scalar*: value meta tensor": "torch logs a random number for a tensor without data",
+    "histogram: values meta tensor": "torch logs a random number for a tensor without data",
+    "histogram: values all masked": "torch logs the numbers below the mask",
+    "histogram: bins with nan": "nothing is counted in a bin whose limit is NaN",
+    "histogram_raw: min np.complex64": "a complex number has no place in an order",
+    "image*: unknown last letter": "torch takes any last letter for the missing axis",
+    "images: list of ragged": "tensorboardX prints that nothing is written",
+    "images: list of batches": "tensorboardX prints that nothing is written",
+    "video: 5 channels": "the peers write a file that is not a GIF",
+    "video: no f*": "the peers raise, unless moviepy is missing",
+    "video: fps 0": "the peers raise, unless moviepy is missing",
+    "video: fps negative": "the peers raise, unless moviepy is missing",
+    "video: fps None": "the peers raise, unless moviepy is missing",
+    "pr_curve_raw: 2-d": "TensorBoard cannot decode what torch writes",
+    "chart: *argin text": "torch takes each letter for a tag",
+    "embedding: mat words": "the projector cannot read words as coordinates",
+    "embedding: step nan": "torch names a folder 00nan",
+    "mesh: vertices [24]*": "TensorBoard's page draws only points in 3 dimensions",
+    "mesh: vertices None": "there is nothing to draw",
+    "mesh: colors one for all": "TensorBoard's page needs a colour for each vertex",
+    "mesh: colors 4 channels": "TensorBoard's page draws only colours of 3 channels",
+    "mesh: faces 4 corners": "TensorBoard's page draws only triangles",
+}
+# Calls whose values differ from those of the peer on purpose, each with the reason.
+BETTER = {
+    "*: time nan": "TensorBoard's Rust server reads nothing of a file with such a time",
+    "*: time inf": "TensorBoard's Rust server reads nothing of a file with such a time",
+    "*: tag half a surrogate pair": "tensorboardX cleans tags; Runfold does so if asked",
+    "scalar: shown name None": "tensorboardX stores empty metadata",
+    "histogram: values with *": "NaN and infinity are left out, so that the rest can be read",
+    "histogram: values object with None": "None is a missing number, and left out",
+    "histogram: values masked": "masked numbers are left out",
+    "tensor: tensor tensor of bfloat16": "TensorBoard cannot decode what torch writes",
+    "tensor: of uint8": "TensorBoard cannot decode what torch writes",
+    "tensor: of float16": "TensorBoard cannot decode what torch writes",
+    "image*: masked": "masked pixels are black",
+    "images: list of pictures": "tensorboardX prints that nothing is written",
+    "images: list of HW": "tensorboardX prints that nothing is written",
+    "images: list NCHW": "tensorboardX prints that nothing is written",
+    "boxes: order of torch rescaled": "torch states the size before the picture was rescaled",
+    "boxes: order of torch short": "torch states the size before the picture was rescaled",
+    "audio: float16": "torch computes in float16, which has 11 bits of the samples' 16",
+    "audio: tensor of bfloat16": "torch computes in float16, which has 11 bits of the samples' 16",
+    "audio: int16": "samples of WAV files are stored as they are; torch makes noise of them",
+    "pr_curve: [lw]* nan": "predictions without a label or weight are left out; torch logs all NaN",
+    "pr_curve: predictions masked": "masked predictions are left out",
+    "pr_curve_raw: row": "TensorBoard cannot decode what torch writes",
+    "pr_curve_raw: *masked": "masked numbers are NaN",
+    "chart: *line text": "a text is one tag; torch takes each letter for one",
+    "chart: layout margin in small letters": "torch draws any kind but 'Margin' as lines",
+    "chart: layout empty": "an empty layout shows nothing",
+    "embedding: mat bool": "the projector cannot read True and False as coordinates",
+    "embedding: mat complex": "the projector cannot read complex numbers",
+    "embedding: mat texts": "the same numbers, written as floats",
+    "embedding: mat empty": "torch names a file that it does not write",
+    "embedding: mat masked": "masked numbers are NaN",
+    "embedding: metadata tensor*": "labels are numbers; torch writes tensor(1)",
+    "embedding: metadata list of tensors": "labels are numbers; torch writes tensor(1)",
+    "embedding: metadata newlines": "a label with a line break would become two",
+    "embedding: header one column": "the projector takes the name of a single column for a label",
+    "embedding: header array": "torch adds the names to the labels",
+    "embedding: label_img bytes": "bytes range to 255; torch makes all of them white",
+    "embedding: tag enum of text": "torch takes the name of the entry, here alone",
+    "embedding: step fraction": "the step is truncated, as everywhere",
+    "embedding: step tensor": "torch names the folder tensor(5)",
+    "embedding: step bool": "torch names the folder 0True",
+    "mesh: vertices masked": "masked numbers are NaN",
+    "mesh: tag enum of text": "torch takes the name of the entry, here alone",
+    "mesh: tag bytes": "torch takes the repr of the bytes, here alone",
+}
+# torch accepts tensorboardX's texts here, and takes them for flags.
+TENSORBOARDX_ORDER = "scalar: shown *"
+
+
+def find(name: str, reasons: dict[str, str]) -> str | None:
+    return next((reasons[pattern] for pattern in reasons if fnmatchcase(name, pattern)), None)
+
+
+def select(name: str, read: Read, peer: str) -> object:
+    """The part of a log in which two writers can agree."""
+    method = name.partition(":")[0]
+    if method == "scalars":  # Runfold logs tags of one run, the peers one run per key
+        return [points for key, points in read.items() if " scalar " in key]
+    if method == "boxes":  # drawn in another way
+        return [[e[:4] for e in events] for key, events in read.items() if " image " in key]
+    if method == "mesh" and peer == "tensorboardX":  # it has other tags, which TensorBoard ignores
+        return list(read.values())
+    return read
+
+
+@pytest.fixture(autouse=True, scope="module")
+def quiet():
+    """Hide what tensorboardX reports of cleaned tags and of arrays with NaN."""
+    logging.disable(logging.CRITICAL)
+    yield
+    logging.disable(logging.NOTSET)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_call_that_a_peer_logs_is_logged_with_the_same_values(tmp_path, name):
+    call = CALLS[name]
+    ours = outcome(lambda path: rf.SummaryWriter(path, on_error="raise"), tmp_path / "ours", call)
+    assert not isinstance(ours, Exception) or isinstance(ours, CannotLog)
+    peers = {
+        "torch": outcome(TorchWriter, tmp_path / "torch", call),
+        "tensorboardX": outcome(tensorboardX.SummaryWriter, tmp_path / "tensorboardX", call),
+    }
+    if fnmatchcase(name, TENSORBOARDX_ORDER):
+        del peers["torch"]
+    logged = {peer: read for peer, read in peers.items() if not isinstance(read, Exception)}
+    if not logged:
+        return
+    assert isinstance(ours, CannotLog) == (find(name, REFUSED) is not None)
+    # The peers encode videos by moviepy, and log nothing where it is missing.
+    if isinstance(ours, CannotLog) or name.startswith("video:"):
+        return
+    peer, theirs = next(iter(logged.items()))
+    # tensorboardX scales samples by 32768 where torch scales them by 32767.
+    rounding = 0 if peer == "torch" else 2
+    same = is_same(select(name, ours, peer), select(name, theirs, peer), rounding)
+    assert same == (find(name, BETTER) is None)
+
+
+@pytest.mark.parametrize("pattern", [*REFUSED, *BETTER, TENSORBOARDX_ORDER])
+def test_every_known_difference_is_one_of_a_call(pattern):
+    assert any(fnmatchcase(name, pattern) for name in CALLS)

@@ -1,0 +1,67 @@
+"""Restart markers of a whole run: over tags, files and refreshes, as a plain loop has it."""
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import runfold as rf
+from runfold._core.encoder import EventBuffer
+from runfold._events import value_encoding as values
+
+# What a file may hold, in the order of the file: points, texts, markers, and the
+# place where it is read for the first time.
+scalars = st.tuples(st.just("scalar"), st.sampled_from("ab"), st.integers(0, 9))
+texts = st.tuples(st.just("text"), st.sampled_from("cd"), st.integers(0, 9))
+markers = st.tuples(st.just("restart"), st.just(""), st.integers(0, 9))
+files = st.lists(st.lists(scalars | texts | markers, max_size=12), min_size=1, max_size=3)
+Rows = list[tuple[str, str, int]]
+
+
+def encode(rows: Rows) -> bytes:
+    buffer = EventBuffer()
+    for what, tag, step in rows:
+        if what == "scalar":
+            buffer.scalar(tag, step, step, 1.0)
+        elif what == "text":
+            buffer.value(values.text(tag, ["one", "two"]), step, 1.0)
+        else:
+            buffer.session_start(step, 1.0)
+    return buffer.getvalue()
+
+
+def shown(rows: Rows) -> Rows:
+    """Read on; at a marker, drop from what is held every point at its step or later."""
+    held: Rows = []
+    for what, tag, step in rows:
+        if what == "restart":
+            held = [row for row in held if row[2] < step]
+        else:
+            held.append((what, tag, step))
+    return held
+
+
+@settings(max_examples=60)
+@given(files, st.data())
+def test_markers_hide_the_same_points_however_the_run_was_read(
+    contents: list[Rows], data: st.DataObject
+) -> None:
+    cuts = [data.draw(st.integers(0, len(rows))) for rows in contents]
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [Path(folder, f"events.out.tfevents.{i}") for i in range(len(contents))]
+        for path, rows, cut in zip(paths, contents, cuts, strict=True):
+            path.write_bytes(encode(rows[:cut]))
+        runs = rf.open(folder)
+        runs.scalars()
+        for path, rows, cut in zip(paths, contents, cuts, strict=True):
+            with path.open("ab") as file:
+                file.write(encode(rows[cut:]))
+        runs.refresh()
+        expected = shown([row for rows in contents for row in rows])
+        for what, frame in (("scalar", runs.scalars()), ("text", runs.text())):
+            for tag in "abcd":
+                steps = frame.loc[frame["tag"] == tag, "step"] if len(frame) else np.empty(0)
+                wanted = [step for kind, name, step in expected if (kind, name) == (what, tag)]
+                assert steps.tolist() == wanted

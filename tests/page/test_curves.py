@@ -1,0 +1,125 @@
+"""The curves in the page: drawn, folded, zoomed, found, and the same again from a link."""
+
+import re
+
+import pytest
+from helpers.page_logs import RUNS, STEPS
+from helpers.pages import chart, plot, read_pixels
+from playwright.sync_api import expect
+
+from runfold._serve.page_vocabulary import BANDS, BANDS_AROUND, CENTRES
+
+
+def test_each_tag_has_a_chart_with_a_line_for_each_run(show):
+    page = show(tags="loss")
+    expect(page.locator("section.chart h3")).to_have_text(["train/loss", "val/loss"])
+    found = chart(page, "val/loss")
+    expect(plot(found)).to_have_attribute("aria-label", re.compile(f"{len(RUNS)} lines"))
+    swatches = page.get_by_role("complementary").locator(".swatch")
+    colours = swatches.evaluate_all("all => all.map(one => getComputedStyle(one).backgroundColor)")
+    drawn = set().union(*read_pixels(found.locator("canvas")))
+    assert len(set(colours)) == len(RUNS)
+    assert set(colours) <= drawn
+
+
+def test_runs_are_folded_into_a_line_and_band_for_each_group(show):
+    page = show(tags="val/loss")
+    single = chart(page, "val/loss")
+    page.get_by_label("Group by").fill("lr")
+    page.get_by_role("radio", name="folded").check()
+    expect(plot(single)).to_have_attribute("aria-label", re.compile("2 lines"))
+    for band in ("minmax", "ci95"):
+        page.get_by_label("Band").select_option(band)
+        expect(single.locator("[aria-busy=false]")).to_be_attached()
+    page.get_by_label("Centre").select_option("iqm")
+    plot(single).hover()
+    expect(page.get_by_role("tooltip")).to_contain_text("lr=0.01")
+
+
+@pytest.mark.parametrize(
+    ("centre", "band"), [(centre, band) for centre in CENTRES for band in BANDS_AROUND[centre]]
+)
+def test_every_centre_and_band_is_offered_and_drawn(show, centre, band):
+    page = show(tags="val/loss", by="lr", isFolded="true", centre=centre, band=band)
+    single = chart(page, "val/loss")
+    expect(plot(single)).to_have_attribute("aria-label", re.compile("2 lines"))
+    offered = {"Centre": CENTRES, "Band": {name: BANDS[name] for name in BANDS_AROUND[centre]}}
+    for label, names in offered.items():
+        options = page.get_by_label(label).locator("option")
+        expect(options).to_have_text(list(names.values()))
+    expect(page.get_by_label("Centre")).to_have_value(centre)
+    expect(page.get_by_label("Band")).to_have_value(band)
+
+
+def test_pointing_at_a_chart_tells_the_values_sorted(show):
+    page = show(tags="val/loss")
+    plot(chart(page, "val/loss")).hover()
+    tip = page.get_by_role("tooltip")
+    expect(tip).to_contain_text("step")
+    told = tip.locator("tr:visible").all_inner_texts()
+    assert len(told) == len(RUNS)
+    assert [text for text in told if RUNS[0] in text or RUNS[1] in text] == told[:2]
+
+
+def test_drag_zooms_all_charts_and_the_address_keeps_it(show):
+    page = show(tags="loss")
+    found = chart(page, "train/loss")
+    box = found.locator(".u-over").bounding_box()
+    across = box["y"] + box["height"] / 2
+    page.mouse.move(box["x"] + box["width"] * 0.25, across)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.5, across, steps=5)
+    page.mouse.up()
+    expect(page.get_by_role("button", name="Reset zoom")).to_be_enabled()
+    low, high = page.evaluate("JSON.parse(new URLSearchParams(location.search).get('range'))")
+    assert low == pytest.approx(STEPS * 0.25, abs=5)
+    assert high == pytest.approx(STEPS * 0.5, abs=5)
+    page.get_by_role("button", name="Reset zoom").click()
+    page.wait_for_url(lambda url: "range" not in url)
+
+
+def test_keys_zoom_and_tell_as_well(show):
+    page = show(tags="val/loss")
+    plot(chart(page, "val/loss")).press("+")
+    page.wait_for_url("**range=*")
+    page.keyboard.press("ArrowRight")
+    expect(page.get_by_role("tooltip")).to_contain_text(RUNS[0])
+    page.keyboard.press("0")
+    page.wait_for_url(lambda url: "range" not in url)
+
+
+def test_filter_of_tags_takes_text_and_patterns(show):
+    page = show()
+    tags = page.get_by_label("Find tags by text or regular expression")
+    for wanted, expected in [("ACC", ["accuracy"]), ("^(train|val)/", ["train/loss", "val/loss"])]:
+        tags.fill(wanted)
+        expect(page.locator("section.chart h3")).to_have_text(expected)
+    tags.fill("nothing like it")
+    expect(page.get_by_role("main")).to_contain_text("No tag fits the filter.")
+
+
+def test_link_shows_the_same_view_in_a_new_page(show):
+    page = show(tags="val/loss")
+    chart(page, "val/loss")
+    page.get_by_label("Group by").fill("lr")
+    page.get_by_role("radio", name="folded").check()
+    page.get_by_role("checkbox", name="log y").check()
+    page.get_by_role("combobox", name="x", exact=True).select_option("relative")
+    page.get_by_role("checkbox", name=RUNS[1]).uncheck()
+    page.wait_for_url("**relative**")
+    other = show(page.url)
+    chart(other, "val/loss")
+    expect(other.get_by_role("radio", name="folded")).to_be_checked()
+    expect(other.get_by_role("checkbox", name="log y")).to_be_checked()
+    expect(other.get_by_role("combobox", name="x", exact=True)).to_have_value("relative")
+    expect(other.get_by_label("Group by")).to_have_value("lr")
+    expect(other.get_by_role("complementary")).to_contain_text("3 of 4 runs")
+
+
+def test_chart_fills_the_page_and_escape_leads_back(show):
+    page = show(tags="loss")
+    chart(page, "val/loss")
+    page.get_by_role("button", name="Full size: val/loss").click()
+    expect(page.locator("section.chart h3")).to_have_text(["val/loss"])
+    page.keyboard.press("Escape")
+    expect(page.locator("section.chart")).to_have_count(2)

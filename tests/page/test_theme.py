@@ -1,0 +1,49 @@
+"""Light and dark: as the system has it, or as one chooses; what is drawn follows."""
+
+import pytest
+from helpers.pages import chart, eventually, read_pixels
+from playwright.sync_api import expect
+
+# The paper and the grid of both.
+PAPER = {"light": "rgb(255, 255, 255)", "dark": "rgb(21, 24, 29)"}
+GRID = {"light": "rgb(221, 225, 230)", "dark": "rgb(51, 58, 68)"}
+QUERY = "select step, value from scalars where tag = 'val/loss' order by step limit 50"
+
+
+def is_drawn(canvases, scheme):
+    """Whether the grid has the colour of one, and nothing has that of the other."""
+    other = {"light": "dark", "dark": "light"}[scheme]
+    seen = [set(one) for one in read_pixels(canvases)]
+    return any(GRID[scheme] in one for one in seen) and not any(GRID[other] in one for one in seen)
+
+
+def expect_scheme(page, scheme):
+    expect(page.locator("body")).to_have_css("background-color", PAPER[scheme])
+    canvases = page.get_by_role("main").locator("canvas")
+    eventually(page, lambda: is_drawn(canvases, scheme))
+
+
+@pytest.mark.parametrize("view", [{"tags": "val/loss"}, {"tab": "sql", "query": QUERY}])
+def test_page_and_drawings_are_dark_when_the_system_or_one_likes_it_so(show, view):
+    page = show(**view, isDrawn="true")
+    expect_scheme(page, "light")
+    page.emulate_media(color_scheme="dark")
+    expect_scheme(page, "dark")
+    choice = page.get_by_label("Light or dark")
+    choice.select_option("light")
+    expect_scheme(page, "light")
+    choice.select_option("system")
+    expect_scheme(page, "dark")
+    page.emulate_media(color_scheme="light")
+    choice.select_option("dark")
+    expect_scheme(page, "dark")
+    page.reload()
+    expect_scheme(page, "dark")
+
+
+def test_lines_are_seen_on_dark_paper(show):
+    page = show(tags="val/loss")
+    page.get_by_label("Light or dark").select_option("dark")
+    lines = read_pixels(chart(page, "val/loss").locator("canvas.lines"))[0]
+    brightest = {max(map(int, colour[4:-1].split(","))) for colour in lines}
+    assert max(brightest) > 120

@@ -1,0 +1,88 @@
+"""`run[tag].plot()`: the figure of one series."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+from numpy.testing import assert_array_equal
+
+import runfold as rf
+
+# The writer tells of it, too.
+pytestmark = pytest.mark.filterwarnings("ignore:.* is NaN at step 3")
+
+
+@pytest.fixture
+def series(tmp_path: Path) -> rf.Series:
+    with rf.SummaryWriter(str(tmp_path / "seed-1")) as writer:
+        for step, value in ((0, 4.0), (2, 1.0), (1, 2.0), (3, np.nan), (4, 0.5)):
+            writer.add_scalar("train/loss", value, step, walltime=1000.0 + 10 * step)
+    found = rf.open(tmp_path)["seed-1"]["train/loss"]
+    assert isinstance(found, rf.Series)
+    return found
+
+
+def line(figure: Figure) -> tuple[list[float], list[float]]:
+    (ax,) = figure.axes
+    (drawn,) = ax.lines
+    x, y = drawn.get_data()
+    return list(x), list(y)
+
+
+def test_a_curve_is_drawn_along_its_steps_with_a_gap_for_nan(series):
+    x, y = line(series.plot())
+    assert_array_equal(x, [0, 1, 2, 3, 4])
+    assert_array_equal(y, [4.0, 2.0, 1.0, np.nan, 0.5])
+
+
+def test_axes_and_legend_name_tag_axis_and_run(series):
+    (ax,) = series.plot(smooth=0.5, title="first").axes
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("step", "train/loss")
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["seed-1"]
+    assert ax.get_legend().get_title().get_text() == "smoothed 0.5"
+
+
+def test_a_warning_names_the_line_of_the_caller(series):
+    with pytest.warns(UserWarning, match="log x-axis") as caught:
+        series.plot(log_x=True)
+    assert caught[0].filename == __file__
+
+
+def test_along_wall_time_the_axis_is_one_of_dates(series):
+    x, _ = line(series.plot(x="wall_time"))
+    assert_array_equal(np.array(x) * 86400, [1000, 1010, 1020, 1030, 1040])
+
+
+def test_a_curve_can_be_drawn_into_axes_of_ones_own(series):
+    figure = Figure()
+    left, right = figure.subplots(1, 2)
+    assert series.plot(ax=right, log_y=True, legend=False) is figure
+    assert (len(left.lines), len(right.lines)) == (0, 1)
+    assert right.get_yscale() == "log"
+
+
+def test_an_unknown_axis_is_told_with_those_there_are(series):
+    with pytest.raises(rf.errors.RunfoldError, match=r"^No axis 'time': x is step or wall_time\.$"):
+        series.plot(x="time")
+
+
+def test_the_first_series_of_a_program_can_be_drawn():
+    script = """
+import numpy as np
+import runfold as rf
+one = np.arange(2.0)
+print(type(rf.Series("run", "loss", one.astype(int), one, one).plot()).__name__)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "CurveFigure\n"
+
+
+def test_a_warning_names_the_line_that_draws(series):
+    with pytest.warns(UserWarning, match="log") as caught:
+        series.plot(log_x=True)
+    assert [warning.filename for warning in caught] == [__file__]

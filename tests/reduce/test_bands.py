@@ -1,0 +1,96 @@
+"""Which statistics make a band."""
+
+import numpy as np
+import pytest
+from helpers.folds import curve
+
+from runfold._reduce.bands import Band, choose_band, explain_stray_edges, match_intervals
+
+
+@pytest.mark.parametrize(
+    ("statistics", "band", "label"),
+    [
+        (["mean", "std"], Band("mean", "std", "std"), "mean ± std"),
+        (["std", "sem", "mean"], Band("mean", "std", "std"), "mean ± std"),
+        (["max", "iqm", "min"], Band("iqm", "min", "max"), "iqm, min to max"),
+        (["median", "q25", "q75"], Band("median", "q25", "q75"), "median, q25 to q75"),
+        (["median", "q95", "q25", "q75", "q05"], Band("median", "q05", "q95"), None),
+        (["median", "q10", "q20", "q80"], Band("median", "q10", "q80"), None),
+        (
+            ["mean", "ci95-low", "ci95-high", "std"],
+            Band("mean", "ci95-low", "ci95-high"),
+            "mean, ci95",
+        ),
+        (["mean"], None, None),
+        (["std", "min", "max"], None, None),
+        (["mean", "q10", "q20"], None, None),
+        (["mean", "min"], None, None),
+    ],
+)
+def test_the_first_line_and_the_first_that_can_be_its_edge(statistics, band, label):
+    assert choose_band(statistics) == band
+    if label:
+        assert band.label == label
+
+
+def test_a_spread_is_taken_off_and_added():
+    one = curve("loss", [0, 1, 2], mean=[1.0, 2.0, np.inf], std=[0.5, np.nan, np.inf])
+    centre, lower, upper = Band("mean", "std", "std").of(one)
+    np.testing.assert_array_equal(centre, [1.0, 2.0, np.inf])
+    np.testing.assert_array_equal(lower, [0.5, np.nan, np.nan])
+    np.testing.assert_array_equal(upper, [1.5, np.nan, np.inf])
+
+
+@pytest.mark.parametrize(
+    ("statistics", "band"),
+    [
+        (["iqm", "ci95-low", "ci95-high"], None),
+        (["median", "ci95-t-low", "ci95-t-high"], None),
+        (["iqm", "sem"], None),
+        (["iqm", "ci95-iqm-low", "ci95-iqm-high"], Band("iqm", "ci95-iqm-low", "ci95-iqm-high")),
+        (["mean", "ci95-iqm-low", "ci95-iqm-high", "std"], Band("mean", "std", "std")),
+        (
+            ["mean", "iqm", "ci95-iqm-low", "ci95-iqm-high"],
+            Band("iqm", "ci95-iqm-low", "ci95-iqm-high"),
+        ),
+        (["mean", "ci95-t-low", "ci95-t-high"], Band("mean", "ci95-t-low", "ci95-t-high")),
+    ],
+)
+def test_an_interval_is_a_band_around_its_own_centre_only(statistics, band):
+    assert choose_band(statistics) == band
+
+
+@pytest.mark.parametrize(
+    ("statistics", "sentence"),
+    [
+        (
+            ["iqm", "ci90-low", "ci90-high"],
+            "ci90 belongs to the mean, so it makes no band around the iqm."
+            " Fold 'ci90-iqm' for one.",
+        ),
+        (
+            ["median", "sem"],
+            "sem belongs to the mean, so it makes no band around the median."
+            " Fold 'ci95-median' for one.",
+        ),
+        (["median", "sem", "q25", "q75"], ""),
+        (["mean", "ci95-low", "ci95-high"], ""),
+        (["ci95-low", "ci95-high"], ""),
+    ],
+)
+def test_statistics_that_make_no_band_are_explained(statistics, sentence):
+    assert explain_stray_edges(statistics) == sentence
+
+
+@pytest.mark.parametrize(
+    ("operations", "matched"),
+    [
+        ("iqm,ci95", "iqm,ci95-iqm"),
+        ("ci90, median, mean", "ci90-median,median,mean"),
+        ("mean,iqm,ci95", "mean,iqm,ci95"),
+        ("iqm,ci95-t", "iqm,ci95-t"),
+        ("ci95", "ci95"),
+    ],
+)
+def test_a_plain_interval_becomes_that_of_the_first_centre(operations, matched):
+    assert match_intervals(operations) == matched

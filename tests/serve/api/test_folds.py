@@ -1,0 +1,219 @@
+"""Folds over HTTP are those of the library, however the runs' steps lie."""
+
+import math
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from helpers.logs import hparams, scalars, write
+from helpers.serve_client import Client, told
+
+import runfold as rf
+from runfold._plot.smoothing import smooth
+from runfold._reduce import align as alignment
+from runfold._serve.api import folds
+
+
+@pytest.fixture
+def seeds(tmp_path):
+    random = np.random.default_rng(0)
+    for seed in range(6):
+        points = enumerate(random.normal(size=50).tolist())
+        lr = 0.1 if seed < 3 else 0.01
+        write(tmp_path / f"seed-{seed}", hparams(lr=lr), scalars("loss", *points))
+    return tmp_path
+
+
+def column(table, name, number=0):
+    return table.filter(pa.compute.equal(table["series"], number))[name].to_numpy()
+
+
+@pytest.mark.parametrize(("by", "group"), [("steps", "steps=49"), ("status", "status=unknown")])
+def test_any_column_of_the_table_makes_groups(seeds, by, group):
+    found = told(Client(seeds).post("/api/fold", tags=["loss"], by=by))
+    assert [(one["group"], len(one["runs"])) for one in found] == [(group, 6)]
+
+
+@pytest.mark.parametrize("centre", ["mean", "median", "iqm"])
+@pytest.mark.parametrize(
+    ("band", "operations"),
+    [
+        ("std", ["std"]),
+        ("minmax", ["min", "max"]),
+        ("q05-q95", ["q05", "q95"]),
+        ("q25-q75", ["q25", "q75"]),
+        ("ci95", ["ci95"]),
+    ],
+)
+def test_line_and_band_are_those_of_the_library(seeds, centre, band, operations):
+    table = Client(seeds).post("/api/fold", tags=["loss"], by="lr", centre=centre, band=band)
+    if band == "ci95" and centre != "mean":
+        operations = [f"ci95-{centre}"]
+    reduced = rf.open(seeds).reduce([centre, *operations], by="lr", resamples=1000)
+    for number, series in enumerate(told(table)):
+        curve = reduced[series["group"], "loss"]
+        edges = list(curve.statistics.values())[1:]
+        low, high = (
+            edges if len(edges) == 2 else (curve[centre] - edges[0], curve[centre] + edges[0])
+        )
+        assert column(table, "x", number).tolist() == list(range(50))
+        np.testing.assert_array_equal(column(table, "centre", number), curve[centre])
+        np.testing.assert_array_equal(column(table, "low", number), low)
+        np.testing.assert_array_equal(column(table, "high", number), high)
+        assert column(table, "count", number).tolist() == [3] * 50
+    assert [(one["group"], one["runs"]) for one in told(table)] == [
+        ("lr=0.01", ["seed-3", "seed-4", "seed-5"]),
+        ("lr=0.1", ["seed-0", "seed-1", "seed-2"]),
+    ]
+    assert [one["note"] for one in told(table)] == ["", ""]
+
+
+def test_standard_error_is_a_band_of_the_mean_only(seeds):
+    client = Client(seeds)
+    table = client.post("/api/fold", tags=["loss"], band="sem")
+    curve = rf.open(seeds).reduce("mean,sem")["loss"]
+    np.testing.assert_array_equal(column(table, "low", 0), curve["mean"] - curve["sem"])
+    for centre in ("median", "iqm"):
+        status, error = client.refused("/api/fold", tags=["loss"], band="sem", centre=centre)
+        assert status == 400
+        assert f"no band around the {centre}" in error
+
+
+def test_steps_that_differ_are_aligned_by_lines_and_said_so(tmp_path):
+    write(tmp_path / "a", scalars("loss", (0, 0.0), (2, 2.0), (4, 4.0)))
+    write(tmp_path / "b", scalars("loss", (0, 2.0), (1, 3.0), (2, 4.0)))
+    table = Client(tmp_path).post("/api/fold", tags=["loss"], band="minmax")
+    assert table["x"].to_pylist() == [0, 1, 2, 4]
+    assert table["centre"].to_pylist() == [1.0, 2.0, 3.0, 4.0]
+    assert table["count"].to_pylist() == [2, 2, 2, 1]
+    assert told(table)[0]["note"] == "Steps differ, aligned by interpolate."
+
+
+def test_many_different_places_are_put_into_bins_and_said_so(seeds, monkeypatch):
+    monkeypatch.setattr(alignment, "_HANDY_CELLS", 500)
+    client = Client(seeds)
+    assert told(client.post("/api/fold", tags=["loss"]))[0]["note"] == ""
+    write(seeds / "seed-6", scalars("loss", *((3 * step, 0.0) for step in range(50))))
+    client = Client(seeds)
+    (series,) = told(table := client.post("/api/fold", tags=["loss"], band="minmax"))
+    assert series["note"] == "Steps differ, aligned by means over 12 bins."
+    reduced = rf.open(seeds).reduce(["mean"], bins=12)
+    assert table["centre"].to_pylist() == reduced["", "loss"]["mean"].tolist()
+    monkeypatch.setattr(folds, "_MOST_CELLS", 100)
+    status, message = client.refused("/api/fold", tags=["loss"], align="union")
+    assert (status, message[:36]) == (413, "The runs have so many different step")
+
+
+@pytest.mark.parametrize("align", ["intersection", "union", "nearest", "ffill", "bins"])
+def test_any_alignment_of_the_library_can_be_asked_for(tmp_path, align):
+    write(tmp_path / "a", scalars("loss", (0, 0.0), (2, 2.0), (4, 4.0)))
+    write(tmp_path / "b", scalars("loss", (0, 2.0), (1, 3.0), (4, 4.0)))
+    bins = 2 if align == "bins" else None
+    table = Client(tmp_path).post("/api/fold", tags=["loss"], align=align, bins=bins)
+    curve = rf.open(tmp_path).reduce(["mean"], align=align, bins=bins)["", "loss"]
+    assert table["x"].to_pylist() == curve.x.tolist()
+    assert table["centre"].to_pylist() == curve["mean"].tolist()
+
+
+def test_strict_refuses_steps_that_differ(tmp_path):
+    write(tmp_path / "a", scalars("loss", (0, 0.0)))
+    write(tmp_path / "b", scalars("loss", (1, 0.0)))
+    status, message = Client(tmp_path).refused("/api/fold", tags=["loss"], align="strict")
+    assert status == 400
+    assert "nothing was folded" in message
+
+
+def test_narrow_chart_keeps_spikes_and_smoothing_sees_all_points(tmp_path):
+    values = np.random.default_rng(0).normal(size=(2, 2000))
+    values[0, 777] = 99
+    for name, own in zip("ab", values, strict=True):
+        write(tmp_path / name, scalars("loss", *enumerate(own.tolist())))
+    client = Client(tmp_path)
+    narrow = client.post("/api/fold", tags=["loss"], width=10)
+    assert len(narrow) == told(narrow)[0]["shown"] < 150
+    assert 777 in narrow["x"].to_pylist()
+    assert told(narrow)[0]["points"] == 2000
+    soft = client.post("/api/fold", tags=["loss"], width=10, range=[100, 300], smooth=0.8)
+    expected = smooth(values.mean(axis=0), 0.8)
+    assert [expected[x] for x in soft["x"].to_pylist()] == soft["centre"].to_pylist()
+
+
+def test_groups_by_folder_pattern_and_by_hand(seeds):
+    client = Client(seeds)
+
+    def groups(**asked):
+        told_of = told(client.post("/api/fold", tags=["loss"], **asked))
+        return [(one["group"], len(one["runs"])) for one in told_of]
+
+    assert groups() == [("", 6)]
+    assert groups(by=["(?P<seed>[0-4])$"], runs=["seed-1", "seed-2"]) == [
+        ("seed=1", 1),
+        ("seed=2", 1),
+    ]
+    by_hand = [{"name": "good", "runs": ["seed-1"]}, {"name": "bad", "runs": ["seed-2", "seed-3"]}]
+    assert groups(groups=by_hand) == [("bad", 2), ("good", 1)]
+    twice = [{"name": "good", "runs": ["seed-1"]}, {"name": "bad", "runs": ["seed-1"]}]
+    refused = client.refused("/api/fold", tags=["loss"], groups=twice)
+    assert refused == (400, "Run 'seed-1' is in two groups.")
+    gone = [{"name": "gone", "runs": ["../seed-1"]}]
+    assert client.refused("/api/fold", tags=["loss"], groups=gone)[0] == 404
+    status, message = client.refused("/api/fold", tags=["loss"], by="lrr")
+    assert (status, message) == (400, "No hparam 'lrr' in any run. Did you mean 'lr'?")
+
+
+@pytest.mark.parametrize("by", ["lr", "status", "parent", "(?P<seed>[0-3])$", r"seed-\d", "lrr"])
+def test_groups_are_those_of_the_fold_and_refused_in_the_same_words(seeds, by):
+    client = Client(seeds)
+    answer = client.http.post("/api/groups", json={"by": by})
+    fold = client.http.post("/api/fold", json={"by": by, "tags": ["loss"]})
+    assert answer.status_code == fold.status_code
+    if answer.status_code == 400:
+        assert answer.json() == fold.json()
+        return
+    found = told(client.post("/api/fold", tags=["loss"], by=by))
+    assert answer.json()["groups"] == [{"name": one["group"], "runs": one["runs"]} for one in found]
+
+
+def test_what_is_left_out_is_in_the_note(tmp_path):
+    write(tmp_path / "a", scalars("loss", (0, 1.0), (1, math.nan)))
+    write(tmp_path / "b", scalars("loss", (0, 2.0), (1, 3.0), (1, 4.0)))
+    write(tmp_path / "c", scalars("other", (0, 2.0)))
+    client = Client(tmp_path, restarts="keep")
+    table = client.post("/api/fold", tags=["loss"], band="minmax")
+    assert table["centre"].to_pylist() == [1.5, 4.0]
+    assert told(table)[0]["runs"] == ["a", "b"]
+    assert told(table)[0]["note"] == "Left out: 1 duplicate point. Left out: 1 NaN of run a."
+    nothing = client.post("/api/fold", tags=["loss"], runs=["c"])
+    assert (len(nothing), told(nothing)) == (0, [])
+    assert nothing.schema.names == ["series", "x", "centre", "low", "high", "count"]
+
+
+def test_fold_follows_the_runs(seeds):
+    client = Client(seeds)
+    assert told(client.post("/api/fold", tags=["loss"]))[0]["points"] == 50
+    for seed in range(6):
+        write(seeds / f"seed-{seed}", scalars("loss", (50, 0.0)), number=2)
+    client.source.refresh()
+    assert told(client.post("/api/fold", tags=["loss"]))[0]["points"] == 51
+
+
+@pytest.mark.parametrize("pattern", [r"(?P<seed>\d)?-(?P<n>[0-4])", "(?P<all>.)(?!.*5)"])
+def test_pattern_finds_the_groups_of_the_library(seeds, pattern):
+    table = Client(seeds).post("/api/fold", tags=["loss"], by=pattern)
+    assert {one["group"]: one["runs"] for one in told(table)} == {
+        name: list(group.runs) for name, group in rf.open(seeds).reduce(by=pattern).groups.items()
+    }
+
+
+def test_pattern_that_would_take_for_ever_is_given_up(tmp_path):
+    write(tmp_path / ("a" * 60), scalars("loss", (0, 1.0)))
+    status, error = Client(tmp_path).refused("/api/fold", tags=["loss"], by="(?P<a>(a+)+)$b")
+    assert status == 400
+    assert "was given up" in error
+
+
+def test_pattern_that_cannot_be_read_is_said(seeds):
+    for pattern in ("(?P<a>[)", "(?P<a>a{9999999999})"):
+        status, error = Client(seeds).refused("/api/fold", tags=["loss"], by=pattern)
+        assert status == 400
+        assert "is no regular expression" in error

@@ -1,0 +1,32 @@
+"""TensorBoards over a store, whose credentials only the one who starts them has."""
+
+import os
+import signal
+
+import pytest
+from helpers.cli_runs import losses, write
+from helpers.services import listed, logged_in, own_state, start, until_state, write_experiments
+
+from runfold._storage import upload_folder
+
+
+@pytest.fixture
+def url(s3, tmp_path):
+    """A run in a store, and a service of whom nobody told how to get there."""
+    write(tmp_path / "there" / "seed-1", losses(3.0, 2.0))
+    upload_folder(tmp_path / "there", f"{s3.url}/runs")
+    with own_state(tmp_path), pytest.MonkeyPatch.context() as patch:
+        for name in [name for name in os.environ if name.startswith("AWS_")]:
+            patch.delenv(name)
+        start("one", "--logdir", write_experiments(tmp_path / "here", "one"))
+        patch.undo()
+        yield f"{s3.url}/runs"
+
+
+def test_the_credentials_are_those_of_who_starts_it_also_after_a_crash(url):
+    id, link = start("--logdir", url)
+    with logged_in(link) as client:
+        assert client.get("data/runs").json() == ["seed-1"]
+    os.kill(until_state(id, "RUNNING").pid, signal.SIGKILL)
+    until_state(id, "RUNNING", restarts=1)
+    assert "It was started again at" in listed()[id]["message"]

@@ -1,0 +1,118 @@
+"""Rules about what the code never does, whatever it is asked: they are read in the sources."""
+
+import ast
+import re
+from functools import cache
+from pathlib import Path
+
+from helpers.checkout import ROOT
+
+import runfold
+
+PACKAGE = Path(runfold.__file__).parent
+WEB = ROOT / "web"
+SOURCES = [path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py")]
+
+# What the parent sends to the process of a query, which has less than the parent has.
+UNPICKLED = {"_tables/sql/query_process.py": {"pickle.loads"}}
+BANNED = {
+    *("eval", "exec", "compile", "__import__"),
+    *("pickle.load", "pickle.loads", "pickle.Unpickler", "marshal.load", "marshal.loads"),
+    *("shelve.open", "dill.load", "dill.loads", "joblib.load", "torch.load"),
+    *("yaml.load", "yaml.unsafe_load", "yaml.full_load", "yaml.load_all", "pd.read_pickle"),
+    *("os.system", "os.popen", "os.spawnl", "os.spawnv", "subprocess.getoutput"),
+    *("tarfile.open", "shutil.unpack_archive"),
+}
+# Modules that fetch, and what starts a process.
+FETCHING = {"urllib.request", "http.client", "httpx", "requests", "aiohttp", "ftplib", "smtplib"}
+# Commands ask the user's own service, whose address is in a file that only the user can write.
+ASKING = {"_serve/tensorboards/service.py": {"http.client"}}
+STARTING = ("subprocess.Popen", "subprocess.run", "subprocess.check_output", "subprocess.call")
+
+
+@cache
+def nodes(name):
+    return list(ast.walk(ast.parse((PACKAGE / name).read_text())))
+
+
+def calls(names=SOURCES):
+    """Every call in some files: the file, what is called, and how."""
+    for name in names:
+        for node in nodes(name):
+            if isinstance(node, ast.Call):
+                yield name, ast.unparse(node.func), node
+
+
+def imports(name):
+    for node in nodes(name):
+        if isinstance(node, ast.Import):
+            yield from (one.name for one in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{one.name}" for one in node.names)
+
+
+def test_rule_6_secrets_are_compared_in_constant_time_only():
+    name = "_serve/http/access.py"
+    compared = [ast.unparse(node) for node in nodes(name) if isinstance(node, ast.Compare)]
+    assert not [one for one in compared if re.search("token|cookie|ticket|secret", one)]
+    assert "hmac.compare_digest" in {called for _, called, _ in calls([name])}
+
+
+def test_rules_23_24_and_26_nothing_that_is_read_is_run_or_unpacked():
+    for name, called, call in calls():
+        # Nothing at all is run by `exec("")`, which resets the interpreter after an interrupt.
+        if called not in UNPICKLED.get(name, ()) and ast.unparse(call) != "exec('')":
+            assert called not in BANNED, f"{name}: {called}"
+        assert not called.endswith(".extractall"), f"{name}: {called}"
+        for option in call.keywords:
+            if option.arg in ("allow_pickle", "shell"):
+                assert ast.unparse(option.value) == "False", f"{name}: {called}"
+    # Nor under a short name.
+    assert not [name for name in SOURCES if BANNED & set(imports(name))]
+
+
+def test_rule_25_the_server_has_nothing_to_fetch_with():
+    served = [name for name in SOURCES if name.startswith("_serve/")]
+    assert len(served) > 40
+    for name in served:
+        assert not FETCHING & set(imports(name)) - ASKING.get(name, set()), name
+    connecting = ("create_connection", "open_connection")
+    connections = [one for one in calls(served) if one[1].endswith(connecting)]
+    assert connections
+    for name, _, call in connections:  # to instances, which are of this machine
+        assert "'127.0.0.1'" in map(ast.unparse, call.args), name
+
+
+def test_rule_26_a_process_is_given_a_list_of_arguments():
+    started = [one for one in calls() if one[1] in STARTING]
+    assert started
+    for name, called, call in started:
+        is_text = isinstance(call.args[0], ast.Constant | ast.JoinedStr)
+        assert not is_text, f"{name}: {called}"
+
+
+def test_rule_27_temporary_folders_are_made_by_what_makes_them_private():
+    made = {called for _, called, _ in calls() if called.startswith("tempfile.")}
+    assert made <= {"tempfile.mkstemp", "tempfile.mkdtemp", "tempfile.TemporaryDirectory"}
+
+
+def test_rule_16_lint_bans_raw_html():
+    assert '"noDangerouslySetInnerHtml": "error"' in (WEB / "biome.json").read_text()
+    for path in (WEB / "src").rglob("*.ts*"):
+        found = re.findall(
+            r"innerHTML|outerHTML|insertAdjacentHTML|document\.write", path.read_text()
+        )
+        assert found == [] or ".test." in path.name, path
+
+
+def test_rule_19_the_page_names_no_other_server():
+    # The name of a kind of picture, and the base of addresses in a report, which has no server.
+    allowed = ("http://www.w3.org/", "http://report")
+    pages = [WEB / "index.html", *(one for one in (WEB / "src").rglob("*.*") if one.is_file())]
+    assert len(pages) > 20
+    for path in pages:
+        if ".test." in path.name:
+            continue
+        for url in re.findall(r"https?://[^\s\"'`)]*", path.read_text()):
+            assert url.startswith(allowed), f"{path}: {url}"

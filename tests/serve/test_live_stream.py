@@ -1,0 +1,199 @@
+"""Server-sent events: what changes is told to every open page, and to none too much."""
+
+import asyncio
+import contextlib
+import signal
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from helpers.event_stream import parse
+from helpers.logs import scalars, write
+from helpers.servers import serving
+from helpers.serving import open_client
+
+from runfold._serve.http.error_responses import TooBusy
+from runfold._serve.live_stream import EventStream, Hub, encode_event, merge
+from runfold._serve.run_source import Changed, Source
+
+# Writes one point for each line that it is sent, and says when the disk has it.
+_WRITER = """
+import sys
+import runfold as rf
+with rf.SummaryWriter(sys.argv[1]) as writer:
+    for step, _ in enumerate(sys.stdin):
+        writer.add_scalar("loss", 1 / (step + 1), step)
+        writer.flush()
+        print(step, flush=True)
+"""
+
+
+@contextlib.contextmanager
+def training(folder):
+    """A process that logs a point whenever the function is called that this gives."""
+    job = [sys.executable, "-c", _WRITER, str(folder)]
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(job, **pipes) as process:
+
+        def log():
+            process.stdin.write("\n")
+            process.stdin.flush()
+            return int(process.stdout.readline())
+
+        yield log
+        process.stdin.close()
+        assert process.wait(60) == 0
+
+
+@contextlib.contextmanager
+def listening(served):
+    """The events that a browser sees."""
+    with served.browse() as browser:
+        browser.get(served.link)
+        with browser.stream("GET", "/api/events") as answer:
+            assert answer.status_code == 200
+            yield answer, parse(answer.iter_lines())
+
+
+def next_change(events):
+    return next(data for name, data in events if name == "change")
+
+
+@pytest.fixture
+def logdir(tmp_path):
+    write(tmp_path / "logs" / "old", scalars("loss", (0, 1.0)))
+    return tmp_path / "logs"
+
+
+@pytest.mark.parametrize("options", [[], ["--poll", "0.3"]], ids=["watched", "polled"])
+def test_a_run_that_is_being_written_is_told(logdir, options):
+    with serving(logdir, *options) as served, listening(served) as (answer, events):
+        assert answer.headers["Content-Type"].startswith("text/event-stream")
+        assert answer.headers["Cache-Control"] == "no-store"
+        assert next(events) == ("ping", {"generation": 1})
+        with training(logdir / "new") as log:
+            log()
+            first = next_change(events)
+            assert first["new"] == ["new"]
+            log()
+            later = next_change(events)
+            assert (later["new"], later["changed"]) == ([], ["new"])
+            assert later["generation"] > first["generation"]
+
+
+def test_server_ends_with_its_streams(logdir):
+    with serving(logdir) as served, listening(served) as (_, events):
+        assert next(events)[0] == "ping"
+        assert served.end(signal.SIGTERM) == (143, "")
+        assert list(events) == []
+
+
+def run_stream(hub, source, steps):
+    """What a page is sent while `steps` run, each after the next event; then it is closed."""
+
+    async def run():
+        stream = EventStream(source, hub)
+        chunks: asyncio.Queue[Any] = asyncio.Queue()
+        left = asyncio.Event()
+
+        async def receive():
+            await left.wait()
+            return {"type": "http.disconnect"}
+
+        async def send(message):
+            chunks.put_nowait(message.get("body", b""))
+
+        scope = {"type": "http", "asgi": {"spec_version": "2.3"}, "method": "GET"}
+        sending = asyncio.create_task(stream(scope, receive, send))
+        sent = []
+        for step in steps:
+            while not (chunk := await chunks.get()):
+                pass
+            sent.append(chunk.decode())
+            step()
+        left.set()
+        await sending
+        return list(parse("".join(sent).splitlines()))
+
+    return asyncio.run(run())
+
+
+def nothing():
+    pass
+
+
+def test_changes_that_a_page_has_not_taken_yet_come_as_one(logdir):
+    hub, source = Hub(), Source(logdir)
+
+    def publish():
+        hub.publish(Changed(2, ["a"], ["old"]))
+        hub.publish(Changed(3, ["b"], ["a", "old"]))
+
+    assert run_stream(hub, source, [publish, nothing]) == [
+        ("ping", {"generation": 1}),
+        ("change", {"generation": 3, "new": ["a", "b"], "changed": ["old"]}),
+    ]
+
+
+def test_a_silent_stream_gives_signs_of_life(logdir):
+    sent = run_stream(Hub(ping_seconds=0.001), Source(logdir), [nothing] * 4)
+    assert sent == [("ping", {"generation": 1})] * 4
+
+
+def test_a_page_that_is_closed_is_forgotten(logdir):
+    hub = Hub()
+    run_stream(hub, Source(logdir), [lambda: None])
+    assert len(hub) == 0
+
+
+def test_a_page_that_is_gone_before_its_stream_begins_is_forgotten(logdir):
+    hub = Hub()
+    stream = EventStream(Source(logdir), hub)
+    assert len(hub) == 1
+
+    async def fail(_):
+        raise OSError
+
+    scope = {"type": "http", "asgi": {"spec_version": "2.4"}, "method": "GET"}
+    with pytest.raises(Exception):  # noqa: B017, PT011 - whatever Starlette makes of it
+        asyncio.run(stream(scope, None, fail))
+    assert len(hub) == 0
+
+
+def test_rule_28_only_so_many_pages_are_told(logdir):
+    hub = Hub(most=2)
+    first = hub.join()
+    hub.join()
+    with pytest.raises(TooBusy, match="2 pages are open already"):
+        hub.join()
+    hub.leave(first)
+    hub.join()
+
+
+def test_a_hub_that_is_closed_ends_its_streams_and_takes_no_more(logdir):
+    hub = Hub()
+    assert run_stream(hub, Source(logdir), [hub.close]) == [("ping", {"generation": 1})]
+    with pytest.raises(TooBusy, match="about to end"):
+        hub.join()
+
+
+def test_a_run_that_was_new_and_then_grew_is_new():
+    both = merge(Changed(2, ["a"], ["x"]), Changed(5, ["b"], ["a", "y", "x"]))
+    assert both == Changed(5, ["a", "b"], ["x", "y"])
+
+
+def test_a_name_cannot_end_its_event():
+    event = encode_event("change", {"new": ["a\n\nevent: evil\ndata: 1", "\udc80"]})
+    assert event.count(b"\n") == 3
+
+
+def test_the_head_of_a_stream_is_no_stream(logdir):
+    answer = open_client(logdir).head("/api/events")
+    assert answer.status_code == 200
+    assert answer.headers["Content-Type"].startswith("text/event-stream")
+
+
+def test_a_live_server_says_so(logdir):
+    with open_client(logdir) as client:
+        assert client.get("/api/status").json()["isLive"] is True

@@ -1,0 +1,192 @@
+"""Logs that are opened by their URL: by rf.open, by commands, and by the server."""
+
+import json
+import pickle
+import queue
+from typing import Any
+
+import pytest
+from helpers.cli_runs import losses, run_apart, write, write_kinds
+from helpers.stores import open_system
+
+import runfold as rf
+from runfold._cli import main
+from runfold._experiments import open_experiments
+from runfold._experiments.delete_experiment import delete_experiment
+from runfold._serve.run_source import Source
+from runfold._serve.tensorboards.instance_runs import Follower, Sources
+from runfold._serve.watch import STORE_SECONDS, Watcher
+from runfold._storage import upload_folder
+from runfold.errors import CannotEdit, CannotStore, LogdirNotFound
+
+
+@pytest.fixture
+def logs(s3, tmp_path):
+    """A logdir here, which `logs.upload` brings to `logs.url`."""
+    folder = tmp_path / "runs"
+    write_kinds(folder / "lr-1" / "seed-1")
+    write(folder / "lr-1" / "seed-2", losses(3.0, 2.0))
+    write(folder / "lr-2" / "seed-1", losses(5.0, 4.0))
+
+    class Logs:
+        url = f"{s3.url}/team/runs"
+        here = folder
+
+        def upload(self):
+            upload_folder(self.here, self.url)
+
+    logs = Logs()
+    logs.upload()
+    return logs
+
+
+def test_a_url_gives_what_the_folder_gives(logs):
+    there, here = rf.open(logs.url), rf.open(logs.here)
+    assert list(there) == ["lr-1/seed-1", "lr-1/seed-2", "lr-2/seed-1"]
+    assert there.scalars().equals(here.scalars())
+    assert there.images().drop(columns=["path"], errors="ignore").shape == here.images().shape
+    assert f"3 runs in {logs.url}" in repr(there)
+
+
+def test_a_refresh_finds_what_is_new_there(s3, logs):
+    runs = rf.open(logs.url)
+    runs.load()
+    write(logs.here / "lr-1" / "seed-2", losses(3.0, 2.0, 1.0))
+    write(logs.here / "lr-3", losses(7.0))
+    logs.upload()
+    s3.received = 0
+    changes = runs.refresh()
+    assert (changes.runs, changes.points, changes.reread) == (["lr-3"], 1, [])
+    assert runs["lr-1/seed-2"]["train/loss"].values.tolist() == [3.0, 2.0, 1.0]
+    s3.received = 0
+    assert not runs.refresh()
+    assert s3.received < 5_000
+
+
+def test_runs_of_several_urls_are_named_as_those_of_folders(logs):
+    runs = rf.open(f"{logs.url}/lr-1", f"{logs.url}/lr-2/")
+    assert list(runs) == ["lr-1/seed-1", "lr-1/seed-2", "lr-2/seed-1"]
+    assert list(rf.open(f"{logs.url}/*/seed-1")) == ["lr-1/seed-1", "lr-2/seed-1"]
+    assert list(rf.open(f"{logs.url}/lr-2/seed-1")) == ["."]
+    assert list(rf.open(f"{logs.url}/lr-2/seed-1/events.out.tfevents.1")) == ["."]
+    assert list(rf.open(f"file://{logs.here}/lr-1")) == ["seed-1", "seed-2"]
+
+
+def test_runs_travel_to_another_process_by_their_url(logs):
+    run = pickle.loads(pickle.dumps(rf.open(logs.url)["lr-1/seed-2"]))
+    assert run["train/loss"].values.tolist() == [3.0, 2.0]
+
+
+def test_without_the_store_the_copy_is_read_and_that_is_said(s3, logs):
+    rf.open(logs.url)
+    s3.refuse()
+    with pytest.warns(UserWarning, match="What was fetched before is shown"):
+        runs = rf.open(logs.url)
+    assert len(runs) == 3
+    [problem] = runs.problems().to_dict("records")
+    assert (problem["code"], problem["file"]) == ("read-error", logs.url)
+    s3.mend()
+    assert not runs.refresh()
+    assert len(runs.problems()) == 0
+
+
+def test_what_is_deleted_there_is_gone(s3, logs):
+    runs = rf.open(logs.url)
+    runs.load()
+    open_system().rm(f"{s3.bucket}/team/runs/lr-2", recursive=True)
+    assert runs.refresh().gone == ["lr-2/seed-1"]
+    assert list(runs) == list(rf.open(logs.url)) == ["lr-1/seed-1", "lr-1/seed-2"]
+
+
+def test_wrong_urls_are_explained(s3, logs):
+    with pytest.raises(LogdirNotFound, match="Did you mean 'runs'"):
+        rf.open(logs.url.replace("/runs", "/run"))
+    with pytest.raises(CannotStore, match="does not exist"):
+        rf.open("s3://no-such-bucket-of-ours/runs")
+
+
+def test_commands_take_urls(logs, capsys, tmp_path):
+    assert main(["ls", "--json", logs.url]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["paths"] == [logs.url]
+    assert [run["run"] for run in told["runs"]] == ["lr-1/seed-1", "lr-1/seed-2", "lr-2/seed-1"]
+    assert main(["table", logs.url]) == 0
+    assert main(["check", logs.url]) == 0
+    assert main(["show", f"{logs.url}/lr-2", "train/loss"]) == 0
+    assert main(["sql", logs.url, "select count(*) from scalars"]) == 0
+    assert main(["reduce", logs.url, "--align", "union", "-o", f"{tmp_path}/out.csv"]) == 0
+    assert main(["diff", f"{logs.url}/lr-1/seed-2", f"{logs.url}/lr-2/seed-1"]) == 0
+    capsys.readouterr()
+    pack = str(tmp_path / "all.parquet")
+    assert main(["pack", logs.url, "-o", pack]) == 0
+    assert list(rf.open(pack)) == ["lr-1/seed-1", "lr-1/seed-2", "lr-2/seed-1"]
+
+
+def test_a_pack_is_opened_by_its_url(s3, logs, tmp_path):
+    rf.open(logs.here).pack(tmp_path / "all.parquet")
+    open_system().put_file(str(tmp_path / "all.parquet"), f"{s3.bucket}/packs/all.parquet")
+    url = f"{s3.url}/packs/all.parquet"
+    runs = rf.open(url)
+    assert runs.scalars().equals(rf.open(logs.here).scalars())
+    assert main(["unpack", url, "-o", str(tmp_path / "unpacked")]) == 0
+    assert list(rf.open(tmp_path / "unpacked")) == list(runs)
+
+
+def test_a_command_says_in_a_line_what_is_wrong(s3, logs):
+    rf.open(logs.url)
+    s3.refuse()
+    told = run_apart("ls", logs.url)
+    assert told.returncode == 0
+    assert told.stdout.splitlines()[0].startswith("run")
+    assert told.stderr.startswith(f"{logs.url}: ")
+    assert "Warning" not in told.stderr
+    wrong = run_apart("ls", f"{logs.url}/nothing")
+    assert wrong.returncode == 2
+    assert "Traceback" not in wrong.stderr
+    edit = run_apart("edit", logs.url, "--in-place", "--delete-tags", "x")
+    assert edit.returncode == 2
+    assert "in a store, where nothing is edited" in edit.stderr
+
+
+def test_the_server_follows_a_url(logs):
+    source = Source(logs.url)
+    told: queue.Queue[Any] = queue.Queue()
+    watcher = Watcher(source, told.put)
+    assert watcher.poll == STORE_SECONDS
+    watcher = Watcher(source, told.put, poll=0.1)
+    watcher.start()
+    try:
+        write(logs.here / "lr-3", losses(7.0))
+        logs.upload()
+        assert told.get(timeout=60).new == ["lr-3"]
+    finally:
+        watcher.stop()
+        source.close()
+
+
+def test_experiments_of_a_url_have_ids_that_outlast_the_copy(logs, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    first = open_experiments(logs.url)
+    first.note(first.find("lr-2"), "good")
+    write(logs.here / "a" / "new", losses(1.0))
+    logs.upload()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "other"))
+    found = open_experiments(logs.url)
+    assert [(one.id, one.name) for one in found.all] == [(1, "lr-1"), (2, "lr-2"), (3, "a")]
+    assert found.find("2").note == "good"
+    with pytest.raises(CannotEdit, match="lies in a store"):
+        delete_experiment(found, found.find("2"))
+
+
+def test_an_instance_follows_what_is_new_at_a_url(s3, logs):
+    follower = Follower(Sources((logs.url,), experiments=("lr-1",)))
+    assert list(follower.resolve()) == ["lr-1/seed-1", "lr-1/seed-2"]
+    write(logs.here / "lr-1" / "seed-3", losses(1.0))
+    logs.upload()
+    assert list(follower.resolve()) == ["lr-1/seed-1", "lr-1/seed-2", "lr-1/seed-3"]
+    glob = Follower(Sources((f"{logs.url}/lr-*",), runs=("lr-2/seed-1",)))
+    assert list(glob.resolve()) == ["lr-2/seed-1"]
+    s3.refuse()
+    with pytest.warns(UserWarning, match="What was fetched before is shown"):
+        assert len(follower.resolve()) == 3
+    assert "What was fetched before is shown" in follower.problem

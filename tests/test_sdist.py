@@ -1,0 +1,97 @@
+"""The source distribution: it has the page inside, and needs no Node.js to be installed."""
+
+import os
+import runpy
+import shutil
+from pathlib import Path
+
+import pytest
+from helpers.checkout import ROOT
+from setuptools.command.egg_info import manifest_maker
+from setuptools.dist import Distribution
+
+ROOT = ROOT
+PAGE = Path("src/runfold/_serve/page/index.html")
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory) -> set[str]:
+    """The files that the source distribution of this tree has."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(ROOT)
+        distribution = Distribution({"script_name": "setup.py"})
+        distribution.parse_config_files()
+        maker = manifest_maker(distribution)
+        maker.manifest = str(tmp_path_factory.mktemp("sdist") / "SOURCES.txt")
+        maker.finalize_options()
+        maker.run()
+    return set(Path(maker.manifest).read_text(encoding="utf-8").splitlines())
+
+
+def in_tree(folder: str, pattern: str) -> set[str]:
+    return {path.relative_to(ROOT).as_posix() for path in (ROOT / folder).rglob(pattern)}
+
+
+def test_the_whole_page_is_inside(files):
+    page = {one for one in in_tree("src/runfold/_serve/page", "*") if (ROOT / one).is_file()}
+    assert PAGE.as_posix() in page
+    assert page <= files
+
+
+def test_every_source_is_inside(files):
+    sources = {
+        one for pattern in ("*.py", "*.pyx", "*.pxd", "*.h") for one in in_tree("src", pattern)
+    }
+    assert sources
+    assert sources <= files
+    assert {"web/build.py", "web/package.json", "setup.py", "pyproject.toml", "LICENSE"} <= files
+
+
+def test_nothing_that_was_built_or_installed_is_inside_but_the_page(files):
+    assert [one for one in files if one.endswith((".so", ".c", ".pyc"))] == []
+    assert [one for one in files if "node_modules" in one or one.startswith("build/")] == []
+
+
+@pytest.fixture
+def tree(tmp_path, monkeypatch) -> Path:
+    """A checkout with one source of the page and no page, which is the current folder."""
+    (tmp_path / "web" / "src").mkdir(parents=True)
+    shutil.copy(ROOT / "web" / "build.py", tmp_path / "web")
+    (tmp_path / "web" / "src" / "main.ts").touch()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("RUNFOLD_NO_PAGE", raising=False)
+    return tmp_path
+
+
+def needs_page() -> bool:
+    return runpy.run_path(str(ROOT / "setup.py"))["needs_page"]()
+
+
+def put_page(tree: Path, later: float) -> None:
+    """Put a page there, so many seconds later than its newest source."""
+    newest = max(path.stat().st_mtime for path in (tree / "web").rglob("*"))
+    (tree / PAGE).parent.mkdir(parents=True)
+    (tree / PAGE).touch()
+    os.utime(tree / PAGE, (newest + later, newest + later))
+
+
+def test_a_checkout_builds_a_page_that_is_missing(tree):
+    assert needs_page()
+
+
+@pytest.mark.parametrize(("later", "expected"), [(1, False), (-1, True)])
+def test_a_checkout_builds_a_page_that_is_older_than_its_sources(tree, later, expected):
+    put_page(tree, later)
+    assert needs_page() == expected
+
+
+def test_a_source_distribution_takes_its_page_as_it_is(tree):
+    (tree / "PKG-INFO").touch()
+    assert needs_page()
+    put_page(tree, -1)
+    assert not needs_page()
+
+
+def test_no_page_is_built_where_none_is_wanted(tree, monkeypatch):
+    monkeypatch.setenv("RUNFOLD_NO_PAGE", "1")
+    assert not needs_page()
