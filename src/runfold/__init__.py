@@ -21,7 +21,8 @@ Modules, from the left edge of the layers to the right:
     _undo         unfinished output, removed when the work fails
     _state        the folders of the user's own files
     errors        everything that Runfold raises on purpose
-    _periodic     threads that do something small every few seconds
+    _warnings     warnings at the caller's line, and from threads
+    _periodic     threads that call a function every few seconds
     _atomic       output that appears only when it is whole
     _streams      standard input and output
     _signals      how a process ends on Ctrl-C and SIGTERM

@@ -51,6 +51,9 @@ BOXES_PREFIX = "runfold/boxes/"
 SYSTEM_PREFIX = "system/"
 BATCH_PREFIX = "batch/"
 
+# The tag that torch gives to the devices that a graph ran on.
+GRAPH_METADATA_TAG = "step1"
+
 # Names of TensorBoard.
 HPARAMS_PREFIX = "_hparams_/"
 HPARAMS_EXPERIMENT = "_hparams_/experiment"

@@ -1,45 +1,43 @@
-"""Threads that do something small every few seconds, while training goes on."""
+"""Background threads that call a function every few seconds."""
 
 from __future__ import annotations
 
-import contextlib
 import os
 import threading
-import warnings
 from typing import TYPE_CHECKING
 
-from runfold._humanize import escape
+from runfold._warnings import warn_from_thread
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-class Pulse:
-    """A daemon thread that calls a function at once and then every so many seconds.
+class Periodic:
+    """A daemon thread that calls a function at once, and then at an interval in seconds.
 
-    An error in it is warned of once and reaches nobody else; the next call is
-    made all the same. `stop` ends it without waiting for the next beat. The child
-    of a fork has no such thread.
+    The first exception becomes a warning; later ones are ignored, and the calls continue.
+    `stop` ends the thread without waiting for the next call. A forked child has no such
+    thread.
     """
 
-    def __init__(self, beat: Callable[[], object], seconds: float, name: str) -> None:
-        self._beat = beat
+    def __init__(self, function: Callable[[], object], seconds: float, name: str) -> None:
+        self._function = function
         self._seconds = seconds
         self._name = name
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
         self._pid = 0
-        self._is_told = False
+        self._has_warned = False
 
     def start(self) -> None:
-        """Begin to beat; once more does nothing."""
+        """Start the thread, unless it is running."""
         if self._thread is None:
             self._pid = os.getpid()
             self._thread = threading.Thread(target=self._work, name=self._name, daemon=True)
             self._thread.start()
 
     def stop(self, timeout: float = 5.0) -> None:
-        """End the thread, waiting for a beat under way, but not for ever; also from a beat."""
+        """End the thread. Wait for a call in progress up to `timeout`, unless this is that call."""
         # In the child of a fork another thread may have held the event's lock for ever.
         if self._thread is None or self._pid != os.getpid():
             return
@@ -50,16 +48,12 @@ class Pulse:
     def _work(self) -> None:
         while True:
             try:
-                self._beat()
-            except Exception as error:  # whatever it is, training goes on
-                if not self._is_told:
-                    self._is_told = True
-                    warn(f"{self._name}: {type(error).__name__}: {error}. Training goes on.")
+                self._function()
+            except Exception as error:  # whatever it is, training continues
+                if not self._has_warned:
+                    self._has_warned = True
+                    warn_from_thread(
+                        f"{self._name}: {type(error).__name__}: {error}. Training continues."
+                    )
             if self._ended.wait(self._seconds):
                 return
-
-
-def warn(message: str, limit: int = 500) -> None:
-    """Warn from a thread, where a warning that is made an error would help nobody."""
-    with contextlib.suppress(Warning):
-        warnings.warn(escape(message, limit), stacklevel=3)

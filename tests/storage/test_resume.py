@@ -89,7 +89,7 @@ def test_what_cannot_be_fetched_is_told_and_training_goes_on(s3, tmp_path, told)
         s3.mend()
     assert len(events_in(s3, "a")) == 2
     first, second = (str(one.message) for one in told)
-    assert "Training goes on" in first
+    assert "Training continues" in first
     assert f"event files of this run that are not in {tmp_path / 'a'}" in second
 
 
@@ -100,7 +100,7 @@ def test_a_store_that_hangs_is_not_waited_for_for_ever(s3, tmp_path, monkeypatch
     s3.gate.clear()
     run = rf.track(tmp_path / "a", storage=s3.url, resume=True, **QUIET)
     with monkeypatch.context() as patch:
-        patch.setattr("runfold._log.track.run_uploads._CLOSING_SECONDS", 0.1)
+        patch.setattr("runfold._log.writer.run_uploads._CLOSING_SECONDS", 0.1)
         run.log({"loss": 2.0}, step=2)
     s3.gate.set()
     run.close()

@@ -98,7 +98,7 @@ def test_an_outage_in_the_middle_loses_nothing(sftp, tmp_path):
             wait_for(lambda: len(warned) > 0)
             sftp.mend()
     assert "Unable to connect" in str(warned[0].message)
-    assert "Training goes on" in str(warned[0].message)
+    assert "Training continues" in str(warned[0].message)
     assert files_of(sftp.folder) == files_of(tmp_path / "a")
 
 

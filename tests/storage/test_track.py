@@ -72,7 +72,7 @@ def stored_nothing_yet(s3):
 
 
 def test_an_outage_from_the_beginning_to_the_end_is_said_at_both(s3, tmp_path, monkeypatch):
-    monkeypatch.setattr("runfold._log.track.run_uploads._CLOSING_SECONDS", 0.1)
+    monkeypatch.setattr("runfold._log.writer.run_uploads._CLOSING_SECONDS", 0.1)
     s3.refuse()
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
@@ -81,7 +81,7 @@ def test_an_outage_from_the_beginning_to_the_end_is_said_at_both(s3, tmp_path, m
         wait_for(lambda: len(warned) > 0)
         run.close()
     first, last = (str(one.message) for one in warned)
-    assert "Training goes on" in first
+    assert "Training continues" in first
     assert "2 files of the run could not be uploaded" in last
     assert f"rf.upload('{tmp_path / 'a'}', '{s3.url}/a')" in last
     assert rf.open(tmp_path / "a")["."].status.state == "finished"

@@ -119,6 +119,6 @@ def test_a_failing_on_stop_is_warned_of(tmp_path):
         request_stop(str(tmp_path))
         control._pulse._thread.join(WAIT)
 
-    with pytest.warns(UserWarning, match=r"runfold-control: OSError: no disk. Training goes on."):
+    with pytest.warns(UserWarning, match=r"runfold-control: OSError: no disk. Training continues."):
         ask()
     assert control.should_stop

@@ -394,3 +394,10 @@ def _is_invalid(raw: bytes) -> bool:
     except UnicodeDecodeError:
         return True
     return False
+
+
+def read_event_files(folder: str, paths: list[str]) -> RunLog:
+    """Return the log in these event files of one folder, including what a restart hides."""
+    from runfold._logdir.discover import FoundRun
+
+    return RunLog(FoundRun("", folder, paths), restarts="keep")

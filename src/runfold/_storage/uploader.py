@@ -272,7 +272,7 @@ class Uploader:
         self.reason = explain(error)
         if failures == 1 and not is_ending():
             self._tell(
-                f"{self._sender.store}: {self.reason}. Training goes on, its files are whole in "
+                f"{self._sender.store}: {self.reason}. Training continues, its files are whole in "
                 f"{self.folder}, and the upload is tried again."
             )
 

@@ -8,12 +8,12 @@ import time
 from typing import Any
 
 from runfold._files import read_small
-from runfold._periodic import warn
 from runfold._state import make_private, state_folder
 from runfold._storage.local_paths import find_origin
 from runfold._storage.url import is_url, mask_url
 from runfold._story.processes import name_user
 from runfold._system import O_BINARY, O_NOFOLLOW, O_NONBLOCK, host_name, lock_file
+from runfold._warnings import warn_from_thread
 
 # Two files of this size are kept: some ten thousand actions.
 _LARGEST = 4 << 20
@@ -42,7 +42,7 @@ def record_action(
         _append(state_folder("audit.jsonl"), json.dumps(line, default=str).encode() + b"\n")
     except OSError as error:
         reason = f"{error.filename}: {error.strerror}" if error.filename else str(error)
-        warn(f"Cannot write the audit log: {reason}. This action is not recorded.")
+        warn_from_thread(f"Cannot write the audit log: {reason}. This action is not recorded.")
 
 
 def record_stop(action: str, folder: str, *, how: str, outcome: str, **more: Any) -> None:

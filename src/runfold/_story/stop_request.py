@@ -11,7 +11,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from runfold._conventions import SIDE_FOLDER, STOP, STOP_SEEN, side_path
-from runfold._periodic import Pulse
+from runfold._periodic import Periodic
 from runfold._storage.local_paths import find_origin
 from runfold._story.processes import name_user
 from runfold._story.side_files import place_aside, read_aside, remove_aside, write_aside
@@ -59,7 +59,7 @@ class Control:
         self._on_stop = on_stop
         self._folder = folder
         self._file = os.path.join(folder, SIDE_FOLDER, STOP)
-        self._pulse = Pulse(self._look, seconds, "runfold-control")
+        self._pulse = Periodic(self._look, seconds, "runfold-control")
 
     @property
     def should_stop(self) -> bool:
@@ -106,7 +106,7 @@ class Relay:
 
     def __init__(self, uploader: Uploader, seconds: float = 2.0) -> None:
         self._uploader = uploader
-        self._pulse = Pulse(self._look, seconds, "runfold-relay")
+        self._pulse = Periodic(self._look, seconds, "runfold-relay")
 
     def start(self) -> None:
         """Begin to look."""

@@ -239,7 +239,7 @@ def test_what_an_outage_left_over_is_uploaded_after_a_reopening(
     writer = SummaryWriter(f"{s3.url}/run1")
     writer.add_scalar("loss", 1.0, 0)
     with monkeypatch.context() as patch:
-        patch.setattr("runfold._log.track.run_uploads._CLOSING_SECONDS", 0.1)
+        patch.setattr("runfold._log.writer.run_uploads._CLOSING_SECONDS", 0.1)
         writer.close()
     assert len(staged(tmp_path)) == 1
     s3.begin()
@@ -284,13 +284,13 @@ def test_training_does_not_wait_for_a_store_that_hangs(s3, here, tmp_path):
 def test_what_could_not_be_uploaded_stays_here_and_can_be_sent_later(
     s3, here, tmp_path, monkeypatch, warned
 ):
-    monkeypatch.setattr("runfold._log.track.run_uploads._CLOSING_SECONDS", 0.1)
+    monkeypatch.setattr("runfold._log.writer.run_uploads._CLOSING_SECONDS", 0.1)
     s3.refuse()
     with SummaryWriter(f"{s3.url}/run1") as writer:
         writer.add_scalar("loss", 1.0, 0)
         wait_for(lambda: warned)
     first, last = (str(warning.message) for warning in warned)
-    assert "Training goes on" in first
+    assert "Training continues" in first
     [folder] = staged(tmp_path)
     call = f"rf.upload('{folder}', '{s3.url}/run1', all_files=True)"
     assert f"`import runfold as rf; {call}`. Then delete the folder." in last
@@ -370,7 +370,7 @@ def test_sigterm_leaves_time_for_the_last_upload_of_every_writer(s3, here, tmp_p
 
 def test_sigterm_during_an_outage_waits_once_for_all_writers(s3, here, tmp_path):
     body = (
-        "import runfold._log.track.run_uploads as uploads\nuploads._DYING_SECONDS = 1.0\n"
+        "import runfold._log.writer.run_uploads as uploads\nuploads._DYING_SECONDS = 1.0\n"
         f"writers = [SummaryWriter({s3.url!r} + '/' + name) for name in 'abc']\n"
         "print(flush=True)\nwhile True: time.sleep(0.1)\n"
     )
@@ -445,7 +445,7 @@ def test_an_sftp_server_takes_it_and_the_password_is_shown_nowhere(
         writer.add_scalar("loss", 1.0, 0)
         assert "hush" not in writer.folder
     assert points_at(sftp.folder / "run1") == [(0, 1.0)]
-    monkeypatch.setattr("runfold._log.track.run_uploads._CLOSING_SECONDS", 0.1)
+    monkeypatch.setattr("runfold._log.writer.run_uploads._CLOSING_SECONDS", 0.1)
     sftp.refuse()
     with SummaryWriter(f"{sftp.url}/run1") as writer:
         writer.add_scalar("loss", 1.0, 0)

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 from runfold._log.capture.tee import BLOCK, spawn_pump
 from runfold._log.capture.transcript import Transcript
-from runfold._periodic import Pulse, warn
+from runfold._periodic import Periodic
+from runfold._warnings import warn_from_thread
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,7 +45,7 @@ class ConsoleCapture:
         first_step: int = 0,
     ) -> None:
         self._transcript = Transcript(writer, limit, first_step)
-        self._pulse = Pulse(self._transcript.log, seconds, "runfold-console")
+        self._pulse = Periodic(self._transcript.log, seconds, "runfold-console")
         self._tees: list[_Tee] = []
         self._lines: list[_Line] = []
         self._pid = 0
@@ -57,7 +58,7 @@ class ConsoleCapture:
             for descriptors in _group_descriptors():
                 self._lines.append(_Line(descriptors, self._transcript))
         except (OSError, ValueError, NotImplementedError) as error:
-            warn(f"Output is not stored in the run: {error}. Training goes on.")
+            warn_from_thread(f"Output is not stored in the run: {error}. Training continues.")
         self._tees = [
             _Tee(name, self._transcript.feed())
             for number, name in ((1, "stdout"), (2, "stderr"))
@@ -79,7 +80,7 @@ class ConsoleCapture:
         try:
             self._transcript.log(is_last=True)
         except Exception as error:
-            warn(f"The last output is not stored in the run: {error}.")
+            warn_from_thread(f"The last output is not stored in the run: {error}.")
 
 
 class _Tee:

@@ -8,7 +8,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from runfold._conventions import SYSTEM_PREFIX
-from runfold._periodic import Pulse, warn
+from runfold._periodic import Periodic
+from runfold._warnings import warn_from_thread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -48,7 +49,7 @@ class SystemMonitor:
         self._last_step = first_step - 1
         self._sources: dict[str, Source] | None = None
         self._began = 0.0
-        self._pulse = Pulse(self._log, seconds, "runfold-system")
+        self._pulse = Periodic(self._log, seconds, "runfold-system")
 
     def start(self) -> None:
         """Begin to sample; the first sample is taken at once, in the thread."""
@@ -69,7 +70,7 @@ class SystemMonitor:
                 readings |= source()
             except Exception as error:  # of a driver, or of a system that hides things
                 del self._sources[name]
-                warn(
+                warn_from_thread(
                     f"{SYSTEM_PREFIX}{name} is measured no more: {type(error).__name__}: {error}. "
                     "Training and the other measurements go on."
                 )

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from runfold._conventions import GRAPH_METADATA_TAG
 from runfold._humanize import escape
 from runfold._log.summary import hparams_session
-from runfold._log.writer.convert import as_tag, warn
+from runfold._log.writer.convert import as_tag
 from runfold._log.writer.guard import guarded
+from runfold._warnings import warn_caller
 
 if TYPE_CHECKING:
     import os
@@ -85,7 +87,7 @@ def add_graph(
         graph_def, metadata = model_graph.trace(model, input_to_model, verbose, use_strict_trace)
         now = sink.checks.time(None)
         sink.put("graph", graph_def, now)
-        sink.put("run_metadata", model_graph.METADATA_TAG, metadata, 0, now)
+        sink.put("run_metadata", GRAPH_METADATA_TAG, metadata, 0, now)
 
 
 @guarded
@@ -161,7 +163,7 @@ def add_embedding(
     except OSError as error:
         if sink.errors.are_raised:
             raise
-        warn(f"{error}. The embedding '{escape(tag)}' is not logged.")
+        warn_caller(f"{error}. The embedding '{escape(tag)}' is not logged.")
 
 
 @guarded

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from runfold._log.summary.custom_charts import UNTITLED, read_layout
-from runfold._log.track.run_folder import read_files
 from runfold._log.writer.convert import as_number, as_row, as_tag, as_time, read_step, refuse
 from runfold._log.writer.guard import guarded
 from runfold.errors import CannotLog
@@ -158,9 +157,11 @@ def export_scalars_to_json(self: Writer, path: str | os.PathLike[str]) -> None:
 
 def read_scalars(self: Writer) -> dict[str, list[list[Any]]]:
     """Return `[wall_time, step, value]` of every scalar in this writer's files, by tag."""
+    from runfold._logdir.run_log import read_event_files
+
     self.flush()
     files = [path for path in self._event_writer.file.paths if os.path.exists(path)]
-    log = read_files(self._event_writer.folder, files)
+    log = read_event_files(self._event_writer.folder, files)
     return {
         os.path.join(self._event_writer.folder, tag): list(
             map(list, zip(*map(_plain, (one.wall_times, one.steps, one.values)), strict=True))

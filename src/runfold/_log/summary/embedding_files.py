@@ -14,7 +14,8 @@ from runfold._conventions import PROJECTOR_CONFIG
 from runfold._events.kinds.embedding import MOST_CONFIG_BYTES
 from runfold._files import make_folder, read_small, replace_small
 from runfold._humanize import escape
-from runfold._log.writer.convert import as_real, refuse, warn
+from runfold._log.writer.convert import as_real, refuse
+from runfold._warnings import warn_caller
 from runfold.errors import CannotLog
 
 if TYPE_CHECKING:
@@ -151,7 +152,7 @@ def _sprite(pictures: NDArray[np.uint8], tag: str) -> bytes:
     rows = math.ceil(count / columns)
     side = max(rows * height, columns * width)
     if side > _LARGEST_SPRITE:
-        warn(
+        warn_caller(
             f"Tag '{escape(tag)}': label_img makes a sprite of {side} pixels a side. TensorBoard "
             f"shows up to {_LARGEST_SPRITE}: give smaller or fewer pictures."
         )

@@ -13,8 +13,9 @@ import numpy as np
 from runfold._events import value_encoding
 from runfold._events.kinds.hparams import Experiment, HParam, Metric
 from runfold._humanize import human_list, near, utf8
-from runfold._log.track.exit_reason import raised_now, watch_exit
-from runfold._log.writer.convert import as_array, as_number, as_tag, refuse, warn
+from runfold._log.writer.convert import as_array, as_number, as_tag, refuse
+from runfold._log.writer.exit_reason import raised_now, watch_exit
+from runfold._warnings import warn_caller
 from runfold.errors import CannotLog
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ class Session:
             for name, value in merged.items()
             if name not in self.settings or repr(value) != repr(self.settings[name])
         ]
-        warn(
+        warn_caller(
             f"TensorBoard will not show {human_list(names)}: it keeps the first hparams of a run, "
             "and those were logged before. Runfold shows all of them. Give all hparams of a run in "
             "one call, and each trial its own run_name."

@@ -10,8 +10,7 @@ from runfold._events import value_encoding
 from runfold._files import list_event_files
 from runfold._humanize import escape
 from runfold._log.summary.hparams_session import Session, Setting, StrPath, plan
-from runfold._log.track.run_folder import read_files
-from runfold._log.writer.convert import warn
+from runfold._warnings import warn_caller
 from runfold.errors import CannotLog
 
 if TYPE_CHECKING:
@@ -125,7 +124,7 @@ class Trials:
                         f"The trial '{escape(name)}' was not logged: a link leads from its folder "
                         f"to {escape(path)}. Remove the link, or use another name."
                     )
-                warn(
+                warn_caller(
                     f"The trial '{escape(name)}' is written to {escape(path)}, which is not in the "
                     f"run's folder {escape(root)}. Use a name without '..' and a leading '/' to "
                     "keep it there."
@@ -160,11 +159,12 @@ class Trials:
 def read_earlier(folder: str, own_files: Collection[str]) -> dict[str, Setting]:
     """Return the hparams in the other event files of a folder; none where they cannot be read."""
     from runfold._events.kinds.hparams import SessionStart, decode
+    from runfold._logdir.run_log import read_event_files
 
     found: dict[str, Setting] = {}
     with suppress(Exception):  # a damaged log must not keep this call from being logged
         names = (os.path.join(folder, name) for name in list_event_files(folder))
-        log = read_files(folder, sorted(set(names) - set(own_files)))
+        log = read_event_files(folder, sorted(set(names) - set(own_files)))
         stored = [payloads for (kind, _), payloads in log.payloads.items() if kind == "hparams"]
         for message in (one for payloads in stored for one in log.fetch(payloads.readable())):
             start = decode(message)

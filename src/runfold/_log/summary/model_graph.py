@@ -12,9 +12,6 @@ from typing import Any
 from runfold._humanize import escape
 from runfold.errors import CannotLog
 
-# Under this tag torch stores which devices a graph ran on.
-METADATA_TAG = "step1"
-
 _NOTHING = "Nothing was logged by this call."
 
 

@@ -19,12 +19,13 @@ from runfold._log.summary.custom_charts import Charts
 from runfold._log.summary.histogram_buckets import default_limits
 from runfold._log.summary.hparams_log import FirstEvents, HparamsLog
 from runfold._log.summary.hparams_session import as_settings
-from runfold._log.writer.convert import as_step, warn
+from runfold._log.writer.convert import as_step
 from runfold._log.writer.copying import reduce_closed
 from runfold._log.writer.event_writer import EventWriter
 from runfold._log.writer.file_writer import FileWriter
 from runfold._log.writer.rank_zero import RankPolicy, make_folder
 from runfold._system import host_name
+from runfold._warnings import warn_caller
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -186,7 +187,7 @@ class SummaryWriter(ScalarMethods):
         # tensorboardX's own default is a config that is disabled.
         is_sent = bool(comet_config) and not comet_config.get("disabled")
         if ignored := [*["comet_config"] * is_sent, *filter(kwargs.get, kwargs)]:
-            warn(f"SummaryWriter ignores {', '.join(ignored)}.")
+            warn_caller(f"SummaryWriter ignores {', '.join(ignored)}.")
         policy = RankPolicy(is_main if write_to_disk else False, ranks)
         given = log_dir or logdir or os.environ.get(LOGDIR_VARIABLE)
         self.log_dir = given or policy.choose_default(default_folder(comment))

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from runfold._conventions import HEARTBEAT, STORY_PREFIX
 from runfold._log.masking.masking import mask_text
-from runfold._log.track.exit_reason import raised_last, raised_now, watch_exit
+from runfold._log.writer.exit_reason import raised_last, raised_now, watch_exit
 from runfold._log.writer.flusher import flush_on_sigterm
-from runfold._periodic import Pulse, warn
+from runfold._periodic import Periodic
 from runfold._story.processes import describe_process
 from runfold._story.side_files import touch_aside, write_aside
 from runfold._story.story_parts import STATUS, encode_story
 from runfold._system import host_name
+from runfold._warnings import warn_from_thread
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,7 +64,7 @@ class Heart:
         self._on_death = on_death
         self._writer = writer
         self._seconds = seconds
-        self._pulse = Pulse(self._beat, seconds, "runfold-heart")
+        self._periodic = Periodic(self._beat, seconds, "runfold-heart")
         self._pid = 0
         self._started = 0.0
         self._step = first_step
@@ -84,7 +85,7 @@ class Heart:
         watch_exit()
         # Functions registered last are called first: the writer is still open then.
         atexit.register(self._stop_at_exit)
-        self._pulse.start()
+        self._periodic.start()
 
     def stop(
         self,
@@ -101,7 +102,7 @@ class Heart:
         if self._is_over or self._pid != os.getpid():
             return
         self._is_over = True
-        self._pulse.stop()
+        self._periodic.stop()
         word = _tell_end(None if error is self._known else error, self.on_interrupt)
         self._known = None
         if state is not None:
@@ -113,12 +114,12 @@ class Heart:
             if self._on_end is not None:
                 self._on_end()
         except Exception as failure:
-            warn(f"At the end of the run: {type(failure).__name__}: {failure}.")
+            warn_from_thread(f"At the end of the run: {type(failure).__name__}: {failure}.")
         try:
             self._say(word)
             write_aside(self.folder, HEARTBEAT, self._describe(word["state"]))
         except Exception as failure:
-            warn(f"The end of the run could not be noted: {failure}.")
+            warn_from_thread(f"The end of the run could not be noted: {failure}.")
         self._unhook()
 
     def _say(self, word: dict[str, Any]) -> None:

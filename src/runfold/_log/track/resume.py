@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from runfold._conventions import BATCH_PREFIX, HEARTBEAT
 from runfold._humanize import escape
 from runfold._log.track.batches import VALIDATION
-from runfold._log.writer.convert import warn
 from runfold._story.side_files import as_float, read_aside
 from runfold._story.status import ALIVE, read_status
+from runfold._warnings import warn_caller
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -56,7 +56,7 @@ class Resumption:
         if step >= self.next_step:
             return False
         if 1 < self.next_batch > step:
-            warn(
+            warn_caller(
                 f"Step {step} was logged before the run was resumed, as were all up to "
                 f"{self.next_step - 1}. What is there stays beside what comes now: a restart at "
                 f"this step would also hide the batches from {step} on. To hide all of that, "
@@ -82,7 +82,7 @@ def warn_if_running(folder: str, since: float) -> None:
     except (ValueError, OverflowError, OSError):
         begun = "an unknown time"
     process, host = escape(str(beat.get("pid"))), escape(str(beat.get("host")))
-    warn(
+    warn_caller(
         f"The run in {escape(folder)} is still running: process {process} on {host}, since "
         f"{begun}. This program resumes it all the same, and both write to it, each to its own "
         "event file. To end the other first, use `runfold stop`.",

@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING
 from runfold._conventions import CLAIM, SIDE_FOLDER
 from runfold._files import Untrusted, check_owner, list_event_files, open_folder
 from runfold._humanize import escape
-from runfold._log.writer.convert import warn
 from runfold._story.side_files import remove_aside
+from runfold._warnings import warn_caller
 
 if TYPE_CHECKING:
     from runfold._log.writer.rank_zero import RankPolicy
     from runfold._log.writer.remote_log import Remote
-    from runfold._logdir.run_log import RunLog
 
 _CLAIM_SECONDS = 60.0
 
@@ -87,7 +86,7 @@ def claim_folder(folder: str) -> tuple[str, bool]:
             break
         drop_claim(free)
     if free != folder:
-        warn(
+        warn_caller(
             f"{reason}; this run goes to {escape(free)}. "
             "Use --resume, or resume=True in Python, to continue the run in the first folder."
         )
@@ -121,15 +120,6 @@ def _claim(folder: str) -> bool:
 
 def _has_run(folder: str) -> bool:
     return os.path.isdir(folder) and bool(list_event_files(folder))
-
-
-def read_files(folder: str, paths: list[str]) -> RunLog:
-    """Return what event files of one folder hold, also what a restart made void."""
-    # Programs that only write are not to wait for the import of readers.
-    from runfold._logdir.discover import FoundRun
-    from runfold._logdir.run_log import RunLog
-
-    return RunLog(FoundRun("", folder, paths), restarts="keep")
 
 
 def _is_old(claim: str) -> bool:

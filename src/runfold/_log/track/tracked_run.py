@@ -14,10 +14,9 @@ from runfold._log.capture.system_metrics import SystemMonitor
 from runfold._log.track.heartbeat import Heart
 from runfold._log.track.record_story import record_origin, record_settings
 from runfold._log.track.resume import Resumption, warn_if_running
-from runfold._log.track.run_folder import read_files
-from runfold._log.track.run_uploads import STORAGE_VARIABLE, Uploads, fetch_earlier
 from runfold._log.writer.life import Part
 from runfold._log.writer.remote_log import name_run
+from runfold._log.writer.run_uploads import STORAGE_VARIABLE, Uploads, fetch_earlier
 from runfold._storage.url import as_url, join_url
 from runfold._story import story_parts
 from runfold._story.stop_request import Control, interrupt_main
@@ -239,9 +238,10 @@ def _void_from(sink: Sink, step: int) -> None:
 def _next_steps(folder: str) -> dict[str, int]:
     """For each tag in the event files of a folder the step after its last one."""
     from runfold._logdir.assemble import assemble_series
+    from runfold._logdir.run_log import read_event_files
 
     files = [os.path.join(folder, name) for name in sorted(list_event_files(folder))]
-    log = read_files(folder, files)
+    log = read_event_files(folder, files)
     steps = {tag: one.steps for tag, one in log.scalars.items()}
     # A run that once went on at an earlier batch is counted from there.
     valid = assemble_series("", log.files, log.names, "session")

@@ -18,7 +18,6 @@ from runfold._log.summary.summary_writer import LOGDIR_VARIABLE, SummaryWriter, 
 from runfold._log.track import batches as batch_methods
 from runfold._log.track.run_folder import RunLocation
 from runfold._log.track.tracked_run import RunUploads, TrackedRun, TrackOptions
-from runfold._log.writer.convert import warn
 from runfold._log.writer.guard import guarded
 from runfold._log.writer.remote_log import (
     as_log_path,
@@ -28,6 +27,7 @@ from runfold._log.writer.remote_log import (
 )
 from runfold._story import story_parts
 from runfold._system import IS_POSIX
+from runfold._warnings import warn_caller
 from runfold.errors import CannotLog
 
 if TYPE_CHECKING:
@@ -230,7 +230,9 @@ class Tracker(SummaryWriter):
         except Untrusted as error:
             if self._event_writer.errors.are_raised:
                 raise
-            warn(f"{error}. '{escape(os.fspath(path))}' was not saved. Remove what is there.")
+            warn_caller(
+                f"{error}. '{escape(os.fspath(path))}' was not saved. Remove the existing one."
+            )
             return None
         message = encode_artifact(artifact, os.fspath(path))
         self.add_value(STORY_PREFIX + story_parts.ARTIFACT, message, self._tracked.count_artifact())

@@ -19,8 +19,8 @@ import weakref
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from runfold._log.writer.convert import warn
 from runfold._system import register_at_fork
+from runfold._warnings import warn_caller
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -277,7 +277,7 @@ def _try(integration: Integration, function: Callable[..., object], *arguments: 
         if integration.name not in _failed:
             _failed.add(integration.name)
             with suppress(Warning):  # the program may make it an error
-                warn(
+                warn_caller(
                     f"{integration.name} did not receive everything that was logged: "
                     f"{type(error).__name__}: {error}. The event files are complete. Pass "
                     f"sync_trackers=False to the writer to keep {integration.name} out of it."

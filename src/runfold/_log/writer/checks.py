@@ -16,9 +16,9 @@ from runfold._log.writer.convert import (
     clean_tag,
     read_step,
     refuse,
-    warn,
 )
 from runfold._log.writer.guard import guarded
+from runfold._warnings import warn_caller
 from runfold.errors import CannotLog
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class Checks:
         index, is_whole = read_step(step, tag)
         if not is_whole and not self._has_warned_of_fraction:
             self._has_warned_of_fraction = True
-            warn(
+            warn_caller(
                 f"global_step {step} is not a whole number. It was logged as {index}; further "
                 "fractional steps of this writer are truncated without a warning."
             )
@@ -87,7 +87,7 @@ class Checks:
         """Warn of the numbers of a tag, unless a warning came before."""
         if tag not in self._reported_tags:
             self._reported_tags.add(tag)
-            warn(message)
+            warn_caller(message)
 
 
 @guarded

@@ -11,13 +11,13 @@ import operator
 import re
 import sys
 import time
-import warnings
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from runfold._humanize import escape, utf8
+from runfold._warnings import warn_caller
 from runfold.errors import BadTag, CannotLog
 
 if TYPE_CHECKING:
@@ -174,15 +174,7 @@ def as_time(value: Any, tag: str | None) -> float:
 def tell(tag: str | None, argument: str, fact: str) -> None:
     """Warn that a value was not logged exactly as given."""
     place = "" if tag is None else f"Tag '{escape(tag)}': "
-    warn(f"{place}{argument} {fact}.")
-
-
-def warn(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn at the line of the program that called us, however deep the call is."""
-    level, frame = 1, sys._getframe().f_back
-    while frame is not None and frame.f_globals.get("__name__", "").startswith("runfold."):
-        level, frame = level + 1, frame.f_back
-    warnings.warn(message, category, stacklevel=level + 1)
+    warn_caller(f"{place}{argument} {fact}.")
 
 
 def refuse(tag: str | None, argument: str, value: Any, reason: str) -> str:

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from runfold._core.recorder import ScalarMethods
 from runfold._humanize import escape
-from runfold._log.track.exit_reason import raised_last, raised_now
 from runfold._log.trackers import followed_files
 from runfold._log.writer import flusher as shared
 from runfold._log.writer.checks import Checks, check_seconds, record_scalar, record_scalars
-from runfold._log.writer.convert import warn
 from runfold._log.writer.copying import reduce_closed
 from runfold._log.writer.current_file import EventFile
+from runfold._log.writer.exit_reason import raised_last, raised_now
 from runfold._log.writer.guard import ErrorPolicy, OnError
 from runfold._log.writer.rank_zero import RankPolicy
+from runfold._warnings import warn_caller
 from runfold.errors import WriterClosed
 
 if TYPE_CHECKING:
@@ -185,7 +185,7 @@ class EventWriter(ScalarMethods):
         except OSError as error:
             if self.errors.are_raised:
                 raise
-            warn(f"{error}. What was logged may be lost if the power fails.")
+            warn_caller(f"{error}. What was logged may be lost if the power fails.")
 
     __reduce_ex__ = reduce_closed
 
@@ -252,7 +252,7 @@ class EventWriter(ScalarMethods):
             shared.flusher.writers.discard(self)
             shared.flusher.busy.discard(self)
         if lost and not self.errors.are_raised:
-            warn(f"{self.errors.failure}. {lost:,} bytes of events are not in the file.")
+            warn_caller(f"{self.errors.failure}. {lost:,} bytes of events are not in the file.")
         for upload in self.uploads:
             upload.close(self)
 
@@ -329,7 +329,7 @@ class EventWriter(ScalarMethods):
                 raise
             if not self._has_warned_of_open:
                 self._has_warned_of_open = True
-                warn(f"{error}. Nothing is logged until the file can be created.")
+                warn_caller(f"{error}. Nothing is logged until the file can be created.")
         return self.file.stream is not None
 
     def choose_path(self) -> None:
@@ -388,9 +388,9 @@ class EventWriter(ScalarMethods):
             events.clear()
         # Last, as the program may make it an error.
         if dropped:
-            warn(f"{error}. {dropped:,} bytes of events were dropped: memory would fill up.")
+            warn_caller(f"{error}. {dropped:,} bytes of events were dropped: memory would fill up.")
         elif is_new and not self.errors.are_raised:
-            warn(f"{error}. Events are kept in memory, and the write will be retried.")
+            warn_caller(f"{error}. Events are kept in memory, and the write will be retried.")
 
     def wake(self) -> None:
         """Have the events written soon: much waits in the recorder."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from runfold._log.summary.model_graph import METADATA_TAG
+from runfold._conventions import GRAPH_METADATA_TAG
 from runfold._log.writer.guard import guarded
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class FileWriter:
         self.add_onnx_graph(graph, walltime)
         if self._sink.accepts():
             at = self._sink.checks.time(walltime)
-            self._sink.put("run_metadata", METADATA_TAG, metadata.SerializeToString(), 0, at)
+            self._sink.put("run_metadata", GRAPH_METADATA_TAG, metadata.SerializeToString(), 0, at)
 
     @guarded
     def add_onnx_graph(self, graph: Any, walltime: float | None = None) -> None:

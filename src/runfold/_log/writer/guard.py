@@ -7,7 +7,7 @@ import inspect
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, cast, get_args
 
 from runfold._humanize import escape
-from runfold._log.writer.convert import warn
+from runfold._warnings import warn_caller
 from runfold.errors import BadTag, CannotLog, WriterClosed
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class ErrorPolicy:
         key = call, tag
         if key not in self._warned and len(self._warned) < _MOST_WARNINGS:
             self._warned.add(key)
-            warn(f"{_describe_failure(error, call, tag)} {_COUNTED}")
+            warn_caller(f"{_describe_failure(error, call, tag)} {_COUNTED}")
         return True
 
 

@@ -31,7 +31,7 @@ from runfold._storage.url import (
 from runfold.errors import CannotLog, CannotStore
 
 if TYPE_CHECKING:
-    from runfold._log.track.run_uploads import Uploads
+    from runfold._log.writer.run_uploads import Uploads
     from runfold._log.writer.sink import Sink
 
     StrPath = str | os.PathLike[str]
@@ -100,7 +100,7 @@ class Remote(Part):
 
     def start(self, url: str | None = None) -> None:
         """Upload the folder from now on, to the log's URL or another."""
-        from runfold._log.track.run_uploads import Uploads
+        from runfold._log.writer.run_uploads import Uploads
 
         self._pid = os.getpid()
         self._uploads = Uploads(

@@ -79,8 +79,8 @@ def add_arguments(parser: Parser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run the command, and give its exit status."""
     from runfold._log.summary.summary_writer import LOGDIR_VARIABLE
-    from runfold._log.track.run_uploads import STORAGE_VARIABLE
     from runfold._log.track.tracker import Tracker
+    from runfold._log.writer.run_uploads import STORAGE_VARIABLE
 
     _check_program(options.command[0])
     folder = options.logdir or _default_folder(options.command)

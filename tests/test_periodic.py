@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from runfold._periodic import Pulse
+from runfold._periodic import Periodic
 
 WAIT = 30
 
@@ -22,7 +22,7 @@ def test_a_pulse_beats_on_after_an_error_and_warns_once():
         raise ValueError("x")
 
     def live():
-        pulse = Pulse(beat, 0.001, "runfold-test")
+        pulse = Periodic(beat, 0.001, "runfold-test")
         pulse.start()
         assert third.wait(WAIT)
         pulse.stop()
@@ -34,7 +34,7 @@ def test_a_pulse_beats_on_after_an_error_and_warns_once():
 
 def test_a_pulse_ends_without_waiting_for_the_next_beat():
     began = threading.Event()
-    pulse = Pulse(began.set, 10_000, "runfold-test")
+    pulse = Periodic(began.set, 10_000, "runfold-test")
     pulse.start()
     assert began.wait(WAIT)
     pulse.stop(timeout=WAIT)
@@ -44,8 +44,8 @@ def test_a_pulse_ends_without_waiting_for_the_next_beat():
 def test_the_child_of_a_fork_has_no_pulse():
     script = """
 import os, threading, warnings
-from runfold._periodic import Pulse
-pulse = Pulse(lambda: None, 10_000, "runfold-test")
+from runfold._periodic import Periodic
+pulse = Periodic(lambda: None, 10_000, "runfold-test")
 pulse.start()
 warnings.simplefilter("ignore")
 child = os.fork()

@@ -10,8 +10,8 @@ import time
 
 from runfold._log.trackers import followed_files
 from runfold._log.writer import flusher
-from runfold._periodic import warn
 from runfold._story.stop_request import Relay
+from runfold._warnings import warn_from_thread
 
 # In the environment of a command whose files are uploaded by the process that started it.
 STORAGE_VARIABLE = "RUNFOLD_STORAGE"
@@ -45,7 +45,7 @@ class Uploads:
     ) -> None:
         from runfold._storage.uploader import Uploader
 
-        self._uploader = Uploader(folder, url, warn, is_resumed, is_shared, is_staged)
+        self._uploader = Uploader(folder, url, warn_from_thread, is_resumed, is_shared, is_staged)
         self._relay = Relay(self._uploader)
         self._is_staged = is_staged
         self._pid = os.getpid()
@@ -115,7 +115,7 @@ class Uploads:
         self.is_over = True
         _open_uploads.discard(self)
         if missing:
-            warn(self._uploader.explain(missing), 2000)
+            warn_from_thread(self._uploader.explain(missing), 2000)
 
 
 _open_uploads: set[Uploads] = set()
