@@ -8,7 +8,7 @@ A `Tracker` (`tracker`) is a SummaryWriter whose event writer has more parts:
   finds the step to continue at (`resume`);
 - `BatchLog` (`batches`) counts batches, and measures the time between them.
 
-`RunUploads` (`tracked_run`) is the upload of a run, by `Uploads` (`_log.writer.run_uploads`). `RunLocation`
+`RunUploads` (`tracked_run`) sends a run to its store, by `_log.writer.run_uploads`. `RunLocation`
 (`run_folder`) chooses the folder of a new run. The order in which the event writer calls its
 parts is in `_log.writer`: on close the run's end comes first, and the upload last.
 

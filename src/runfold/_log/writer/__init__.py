@@ -36,6 +36,7 @@ for the disk. The `flusher` has the thread that writes for all writers of a proc
 them at the end of the program, on SIGTERM and around a fork.
 
 `run_uploads` sends a run's folder to its store, and `exit_reason` finds the exception that ended
-the program. `file_writer` has torch's and tensorboardX's FileWriter, `copying` lets closed writers be
-pickled, `convert` reads the values of all frameworks, and `distributed_job` finds the rank.
+the program. `file_writer` has torch's and tensorboardX's FileWriter, `copying` lets closed
+writers be pickled, `convert` reads the values of all frameworks, and `distributed_job` finds the
+rank.
 """
