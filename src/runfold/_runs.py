@@ -1,4 +1,4 @@
-"""Many runs, as a user holds them. Nothing is read before it is asked for."""
+"""`Runs`, the public interface to many runs. Files are read on first use."""
 
 from __future__ import annotations
 
@@ -40,18 +40,29 @@ def open_runs(
     strict: bool = False,
     progress: bool | None = None,
 ) -> Runs:
-    """The runs below some paths: whatever one would pass to `tensorboard --logdir`.
+    """Open the runs below one or more paths.
+
+    Accepts everything that `tensorboard --logdir` accepts, and more. Runs are found
+    now and read on first use.
 
     Args:
-        paths: a tree of runs, one run, one event file, what `runfold pack` wrote,
-            or a glob; several are fine. A URL such as `s3://bucket/runs` is read from
-            a copy in the user's cache, which is brought up to date first.
+        paths: folders of runs, single runs, event files, files written by
+            `runfold pack`, or globs. A URL such as `s3://bucket/runs` is read from
+            a copy in the user's cache, which is updated first.
         restarts: what to do with points that a restarted job logged twice.
-            "session" hides what the writer's own restart marker says, "step"
-            hides a series' older branch when its step goes back, "keep" hides
-            nothing. `run.hidden` says how many points a policy hid.
-        strict: raise BadLog at the first problem instead of noting it.
-        progress: show a bar during long loads; by default where a person watches.
+            "session" hides the points that the writer's restart marker invalidates,
+            "step" hides the older points of a series when its step goes back, and
+            "keep" hides nothing. `run.hidden` is the number of hidden points.
+        strict: raise BadLog at the first problem instead of recording it.
+        progress: show a progress bar during long loads. Default: only in a terminal
+            or notebook.
+
+    Returns:
+        The runs, by name.
+
+    Raises:
+        LogdirNotFound: a path does not exist, or a glob matches nothing.
+        BadLog: with `strict`, a file has a problem.
 
     Example:
         >>> runs = rf.open("runs/")
@@ -62,30 +73,48 @@ def open_runs(
     if restarts not in POLICIES:
         raise ValueError(not_one_of("restarts", restarts, POLICIES))
     if not paths:
-        raise TypeError("open() needs at least one path")
+        raise TypeError("open() requires at least one path")
     for path in paths:
         if isinstance(path, list | tuple | set):
-            raise TypeError("open() takes several paths one by one: rf.open(*paths)")
+            raise TypeError("open() expects each path as a separate argument: rf.open(*paths)")
     return Runs(open_logdir(*paths, restarts=restarts, strict=strict, progress=progress))
 
 
 class Runs(Frames, Collection, Mapping[str, Run]):
-    """The runs of a logdir by name, or some of them; every kind of data in them as one table."""
+    """The runs of a logdir, or a selection of them, by name.
+
+    A mapping from run names to `Run` objects, with one table per kind of data over all
+    runs. Methods that select runs return `Runs` again, so they can be chained. Combine
+    selections from the same logdir with `-`, `&` and `|`.
+
+    Example:
+        >>> runs = rf.open("runs/")
+        >>> list(runs)
+        ['seed-1', 'seed-2', 'seed-3']
+        >>> runs["seed-1"]["train/loss"].values
+        array([0.93, 0.71, ...])
+        >>> finished = runs - runs.failed()
+        >>> finished.newest(10).table()
+    """
 
     def __init__(self, logdir: Logdir, names: Iterable[str] | None = None) -> None:
         self._logdir = logdir
-        # Those that were chosen; None for all, also such as come later.
+        # The selected runs; None for all, including runs that appear later.
         self._names = None if names is None else frozenset(names)
-        # Weak, because a Run holds all that was read of it, also when its folder is gone.
+        # Weak, because a Run keeps its data in memory even after its folder is deleted.
         self._runs: WeakValueDictionary[str, Run] = WeakValueDictionary()
 
     def __getitem__(self, name: str) -> Run:
-        """One run. Raises UnknownRun with the near names."""
+        """Return the run with this name.
+
+        Raises:
+            UnknownRun: no selected run has this name; the message lists similar names.
+        """
         if not isinstance(name, str):
-            raise UnknownRun(f"A run is named by a str, not {escape(repr(name))}.")
+            raise UnknownRun(f"Expected a run name (str), got {escape(repr(name))}.")
         if name not in self:
             if name in self._logdir.logs:
-                raise UnknownRun(f"Run '{escape(name)}' is not among those that were chosen.")
+                raise UnknownRun(f"Run '{escape(name)}' is not in this selection of runs.")
             if part := self._logdir.explain_part(name):
                 raise UnknownRun(part)
             hint = did_you_mean(name, list(self))
@@ -108,55 +137,68 @@ class Runs(Frames, Collection, Mapping[str, Run]):
         return len(self._logdir.logs) if self._names is None else sum(1 for _ in self)
 
     def _only(self, names: Iterable[str]) -> Runs:
-        """Some of these runs, of the same logdir."""
-        chosen = Runs(self._logdir, names)
-        chosen._runs = self._runs
-        return chosen
+        """Return a selection of the logdir's runs."""
+        selection = Runs(self._logdir, names)
+        selection._runs = self._runs
+        return selection
 
     def __sub__(self, other: Runs) -> Runs:
-        """These runs without others of the same logdir."""
+        """Return the runs that are not in `other`, a selection from the same logdir."""
         return self._combined(other, lambda name: name in self and name not in other)
 
     def __and__(self, other: Runs) -> Runs:
-        """Those of these runs that are among others of the same logdir."""
+        """Return the runs that are also in `other`, a selection from the same logdir."""
         return self._combined(other, lambda name: name in self and name in other)
 
     def __or__(self, other: Runs) -> Runs:
-        """These runs and others of the same logdir."""
+        """Return these runs and those in `other`, a selection from the same logdir."""
         return self._combined(other, lambda name: name in self or name in other)
 
     def _combined(self, other: Runs, keeps: Callable[[str], bool]) -> Runs:
         if not isinstance(other, Runs):
             return NotImplemented
         if other._logdir is not self._logdir:
-            raise RunfoldError("Only runs that come from one rf.open() can be put together.")
+            raise RunfoldError("Only runs from the same rf.open() call can be combined.")
         return self._only([name for name in self._logdir.logs if keeps(name)])
 
     @property
     def tags(self) -> dict[str, list[str]]:
-        """The tags of each kind in any of the runs."""
+        """The tags that occur in any of the runs, by kind.
+
+        Example:
+            >>> runs.tags
+            {'scalar': ['train/loss', 'val/loss'], 'image': ['samples']}
+        """
         return tags_of(self._logs(None))
 
     @property
     def hidden(self) -> int:
-        """How many values the restart policy hid."""
+        """The number of values hidden by the restart policy."""
         return sum(log.hidden for log in self._logs(None))
 
     def load(self) -> Runs:
-        """Read all runs now, on all cores, and return self."""
+        """Read all runs now, using all cores, and return these runs."""
         self._logs(None)
         return self
 
     def refresh(self) -> Changes:
-        """Find new runs and read what is new in those read before; says what changed.
+        """Find new runs, and read new data of the runs that were read before.
 
-        Arrays and tables that were handed out before stay as they are. The whole
-        logdir is looked at; runs that were chosen, as by `where`, stay the same ones.
+        The whole logdir is searched. Existing arrays and tables do not change, nor does
+        a selection of runs (such as the result of `where`).
 
-        A run whose folder was deleted is no longer listed (`.gone` of the answer), and what
-        was read of it is freed. A folder that was deleted and made again has only its new
-        points. Where just one of several files is gone, or the logdir itself, what was read
-        stays with a note in `problems`, because a network disk may lose sight of it.
+        A run whose folder was deleted is no longer listed, and its data is freed. If the
+        folder was deleted and created again, only the new points remain. If only one of
+        a run's files is missing, or the logdir itself, the data stays and `problems`
+        reports the missing file, because network disks can lose files temporarily.
+
+        Returns:
+            What changed: `runs` and `gone` are names of runs, `points` is the number of
+            new values, `reread` and `missing` are files. False if nothing changed.
+
+        Example:
+            >>> runs.refresh()
+            Changes(runs=['seed-4'], gone=[], points=120, reread=[], missing=[])
         """
         return self._logdir.refresh()
 
@@ -167,11 +209,18 @@ class Runs(Frames, Collection, Mapping[str, Run]):
         partition: bool = False,
         overwrite: bool = False,
     ) -> None:
-        """Put these runs into one Parquet file, which `rf.open` takes in place of the logdir.
+        """Write these runs to one Parquet file, which `rf.open` opens like a logdir.
 
-        Every point of every kind is kept, and `runfold unpack` gives back the same
-        event files. With `partition`, the output is a folder with a pack for each
-        run. Raises OutputExists, unless `overwrite`, for one that is there.
+        The file contains every point of every kind. `runfold unpack` restores the
+        original event files.
+
+        Args:
+            output: the file to write, or the folder if `partition` is set.
+            partition: write a folder with one pack per run.
+            overwrite: replace existing output.
+
+        Raises:
+            OutputExists: the output exists and `overwrite` is not set.
 
         Example:
             >>> runs.pack("runs.parquet")
@@ -205,47 +254,57 @@ class Runs(Frames, Collection, Mapping[str, Run]):
         resamples: int = 10_000,
         seed: int = 0,
     ) -> Reduced:
-        """Fold the runs into statistics of each tag at each step.
+        """Reduce the runs to statistics of each tag at each step.
 
         Args:
-            ops: mean, std, var, sem, min, max, median, sum, count, iqm, quantiles
-                (`q05`), ci95 (bootstrap interval of the mean), ci95-iqm and
-                ci95-median (of the iqm and the median), ci95-t (Student's t), any
-                reduction of NumPy by name, or a function of a (runs, steps) array. std, var
-                and sem are those of a sample: divided by n - 1, as in pandas.
-            by: fold groups of runs: one or several of the name of an hparam,
-                "parent" for the folder, "run" for each run alone, a pattern with
-                named groups that is searched in the run's name, or a function of
-                a Run that gives a value, or None to leave it out.
-            tags: names and globs; by default all scalars but the system metrics of
+            ops: one or more of mean, std, var, sem, min, max, median, sum, count, iqm,
+                quantiles (`q05`), ci95 (bootstrap interval of the mean), ci95-iqm and
+                ci95-median (of the iqm and the median), ci95-t (Student's t), the name
+                of any NumPy reduction, or a function of a (runs, steps) array. std,
+                var and sem are sample statistics: they divide by n - 1, as in pandas.
+            by: how to group runs, one or more of: an hparam's name, "parent" (the
+                folder), "run" (each run by itself), a regular expression with named
+                groups that is searched in the run's name, or a function that takes a
+                Run and returns a value, or None to leave the run out. Default: all
+                runs are one group.
+            tags: names and globs. Default: all scalars except the system metrics of
                 tracked runs.
-            runs: names and globs; by default all.
-            align: how to bring runs together that logged at different steps.
-                "strict" refuses, "intersection" keeps the steps that all have,
-                "union" those that any has; "nearest", "ffill" and "interpolate"
-                fill in between a run's first and last point, never beyond;
-                "bins" takes means over equal parts; "auto" does nothing where all
-                have the same steps, and otherwise interpolates, or takes bins
-                where that would take too much memory.
-            bins: how many; implies align="bins".
+            runs: names and globs. Default: all.
+            align: how to align runs that logged at different steps. "strict" raises
+                CannotFold, "intersection" keeps the steps that all runs have, and
+                "union" those that any run has. "nearest", "ffill" and "interpolate"
+                fill gaps between a run's first and last point, never beyond. "bins"
+                averages over equal parts of the axis. "auto" changes nothing if all
+                runs have the same steps; otherwise it interpolates, or uses bins if
+                interpolating would need too much memory.
+            bins: number of bins; implies align="bins".
             min_runs: leave out steps that fewer runs have.
-            duplicates: of several values at one step of a run, take the "first",
-                the "last", their "mean", or raise an "error".
-            nan: "skip" takes a NaN as not logged, "propagate" makes the
-                statistics NaN there.
-            x: "step", "wall_time", "relative" (seconds since the run's first
-                event) or a tag, such as samples seen.
-            lax_tags: fold a tag over the runs that have it, also where others
-                of the group lack it.
-            resamples: how many the bootstrap draws.
-            seed: of its draws; the same one gives the same numbers.
+            duplicates: what to do with several values at one step of a run: keep the
+                "first", the "last" or their "mean", or raise an "error".
+            nan: "skip" treats NaN as missing; "propagate" makes the statistics NaN.
+            x: "step", "wall_time", "relative" (seconds since the run's first event) or
+                a tag, such as the number of samples seen.
+            lax_tags: reduce a tag even if some runs of the group do not have it.
+            resamples: number of bootstrap resamples.
+            seed: seed of the bootstrap; the same seed gives the same numbers.
 
-        Raises CannotFold where runs do not fit together, with what is missing
-        where and which option allows it.
+        Returns:
+            One curve per group and tag, with one array per statistic.
+
+        Raises:
+            CannotFold: the runs cannot be aligned as requested. The message says what is
+                missing in which run, and names the option that allows it.
+            UnknownStatistic: there is no operation with this name.
+            UnknownTag: no run has this tag.
 
         Example:
             >>> reduced = runs.reduce(["mean", "ci95"], by="lr", align="interpolate")
             >>> reduced["lr=0.1", "val/loss"]["mean"]
+            array([0.72, 0.61, ...])
+            >>> reduced.frame()
+                 lr       tag  step     wall_time  runs   mean  ci95-low  ci95-high
+            0  0.01  val/loss     0  1.795011e+09     3  0.994     0.987      1.004
+            1  0.01  val/loss    10  1.795011e+09     3  0.990     0.978      1.005
         """
         from runfold._reduce.fold import FoldOptions, fold_runs
         from runfold._reduced import Reduced
@@ -279,26 +338,37 @@ class Runs(Frames, Collection, Mapping[str, Run]):
         resamples: int = 10_000,
         seed: int = 0,
     ) -> Comparison:
-        """Say whether one group of runs is better than another, in numbers and in words.
+        """Test whether one group of runs is better than another.
 
         Args:
             tags: names and globs; several tags are tasks of one benchmark.
-            by: what makes a group, as in `reduce`.
-            at: the number that counts of a run: "last", "best", "min", "max",
-                "auc" (area under the curve), or a step, for the last value up to it.
-            better: "higher" or "lower"; by default guessed from each tag's name.
-            runs: names and globs; by default all.
-            level: of the intervals, and of what is called clear.
-            normalize: how several tags come to one scale: "range", or the worst
-                and best score that is possible, as (low, high) for each tag.
-            duplicates: which value counts where a run has several at one step: the
-                "last", as in `table`, the "first", their "mean"; "error" refuses.
-            resamples: how many times bootstraps and permutation tests draw.
-            seed: of their draws.
+            by: how to group runs, as in `reduce`.
+            at: the score of a run: its "last", "best", "min" or "max" value, "auc" (the
+                area under the curve), or a step, for the last value up to that step.
+            better: "higher" or "lower". Default: guessed from each tag's name.
+            runs: names and globs. Default: all.
+            level: confidence level of the intervals and of the verdict.
+            normalize: how to bring several tags to one scale: "range", or the worst
+                and best possible score, as (low, high) for each tag.
+            duplicates: what to do with several values at one step of a run: keep the
+                "last" (as in `table`), the "first" or their "mean", or raise an "error".
+            resamples: number of resamples of bootstraps and permutation tests.
+            seed: seed of the resampling; the same seed gives the same numbers.
+
+        Returns:
+            The scores, one row per group and per pair of groups, and the verdict in
+            words.
+
+        Raises:
+            CannotFold: the runs cannot be compared, for example because they form only
+                one group.
+            UnknownTag: no run has this tag.
 
         Example:
-            >>> print(runs.compare("val/loss", by="lr").sentence)
+            >>> comparison = runs.compare("val/loss", by="lr")
+            >>> print(comparison.sentence)
             lr=0.1 is better than lr=0.01 on val/loss ...
+            >>> comparison.frame("pairs")
         """
         from runfold._compare.compare import compare
 
@@ -328,30 +398,38 @@ class Runs(Frames, Collection, Mapping[str, Run]):
         overwrite: bool = False,
         escape_formulas: bool = False,
     ) -> Export:
-        """Write the tables of the runs to files; says which, and what a format cannot hold.
+        """Write tables of the runs to files.
+
+        A file appears only when it is complete. Arrays are written as flat lists (JSON in
+        text formats), with their shapes and types in adjacent columns.
 
         Args:
-            path: one file for one kind, in the format of its suffix, such as .csv,
-                .jsonl.gz or .parquet (`runfold export --help` lists all); one that
-                ends in .xlsx, with a sheet for each kind; or a folder, by a slash at
-                its end, with a file for each kind.
-            kinds: one or several, such as "scalar", "image" or "problem";
-                `runfold export --help` lists them. By default all existing kinds;
-                in a file for one kind scalars, or what `images` or `audio` is for.
-            tags: names and globs; by default all.
-            runs: names and globs; by default all.
-            images: a folder for the pictures, as files named by run, tag, step and
-                index; the table then has their paths, relative to its own folder.
-                Without it they are inside Parquet as Hugging Face datasets shows
-                them, and base64 in text.
-            audio: the same for clips.
-            format: of the files in a folder, such as "csv"; by default "parquet".
-            overwrite: replace files that are there; otherwise OutputExists.
-            escape_formulas: put a quote before text that a spreadsheet would take for
-                a formula, in formats that spreadsheets open.
+            path: a file for one kind, in the format of its suffix, such as .csv,
+                .jsonl.gz or .parquet (`runfold export --help` lists them all); an .xlsx
+                file, with one sheet per kind; or a folder (with a slash at the end),
+                with one file per kind.
+            kinds: one or more kinds, such as "scalar", "image" or "problem";
+                `runfold export --help` lists them. Default: all existing kinds. In a
+                file for one kind: scalars, or the kind of `images` or `audio` if set.
+            tags: names and globs. Default: all.
+            runs: names and globs. Default: all.
+            images: a folder for image files named after run, tag, step and index. The
+                table then contains their paths, relative to the table's folder. Without
+                it, images are embedded: in Parquet in the form that Hugging Face
+                datasets displays, in text as base64.
+            audio: the same for audio clips.
+            format: format of the files in a folder, such as "csv". Default: "parquet".
+            overwrite: replace existing files.
+            escape_formulas: put a quote before text that a spreadsheet would interpret
+                as a formula, in formats that spreadsheets open.
 
-        A file appears only when it is whole. Arrays are flat lists, JSON in text
-        formats, with their shapes and types in columns beside them.
+        Returns:
+            The `files` written, the number of `rows` per kind, and `notes` on data that
+            the format cannot store.
+
+        Raises:
+            OutputExists: a file exists and `overwrite` is not set.
+            UnknownFormat: the suffix or `format` is not a known format.
 
         Example:
             >>> runs.export("scalars.csv").files
@@ -382,24 +460,32 @@ class Runs(Frames, Collection, Mapping[str, Run]):
         limit_seconds: float | None = None,
         limit_memory: int | None = None,
     ) -> Table:
-        """The rows that a query in SQL (DuckDB's) asks for.
+        """Return the result of a SQL query in DuckDB's dialect.
 
-        The tables are runs, scalars, hparams, text, images, histograms and
-        problems; docs/sql.md lists their columns. Only what the query needs is
-        read and decoded. It can reach nothing else: no file, no network, no
-        variable of yours.
+        The tables are runs, scalars, hparams, text, images, histograms and problems;
+        docs/reference/sql.md lists their columns. Only the data that the query needs is read and
+        decoded. The query has no access to files, the network or Python variables.
 
         Args:
-            query: one statement that reads.
+            query: one read-only statement.
             parameters: values for `?` in the query, or by name for `$name`.
-            limit_seconds: stop it after so long; by default never.
-            limit_memory: how many bytes it may take, and how many its rows may;
-                by default most of what the machine has.
+            limit_seconds: cancel the query after this many seconds. Default: no limit.
+            limit_memory: maximum memory of the query in bytes, and of its result.
+                Default: most of the machine's memory.
 
-        Raises BadQuery with the place of what is wrong, and QueryStopped at a limit.
+        Returns:
+            One row per row of the result.
+
+        Raises:
+            BadQuery: the query is invalid; the message underlines the error.
+            QueryStopped: the query reached a limit.
 
         Example:
-            >>> runs.sql("select run, min(value) from scalars where tag = ? group by run", ["loss"])
+            >>> runs.sql("select run, min(value) as low from scalars where tag = ? group by run",
+            ...          ["val/loss"])
+                  run   low
+            0  seed-1  0.39
+            1  seed-2  0.42
         """
         from runfold._tables.sql.database import run_query, to_table
         from runfold._tables.sql.relations import Source
@@ -411,15 +497,21 @@ class Runs(Frames, Collection, Mapping[str, Run]):
         return to_table(rows)
 
     def _by_log(self, by: By) -> By:
-        """The same grouping with functions of a log where the caller gave functions of a run."""
+        """Convert functions of a Run in a grouping to functions of a log."""
         if by is None or isinstance(by, str):
             return by
         if callable(by):
             return lambda log: by(self[log.name])
-        return [one if isinstance(one, str) else self._by_log(one) for one in by]  # type: ignore[misc]
+        return [key if isinstance(key, str) else self._by_log(key) for key in by]  # type: ignore[misc]
 
     def problems(self) -> Table:
-        """Everything wrong in the files: run, file, offset, code, message."""
+        """Return the problems found in the files: run, file, offset, code, message.
+
+        Example:
+            >>> runs.problems()[["run", "code"]]
+                  run             code
+            0  seed-3  incomplete-tail
+        """
         from runfold._tables.frames.problem_frame import problem_frame
 
         return problem_frame(self._list_problems())
@@ -430,10 +522,10 @@ class Runs(Frames, Collection, Mapping[str, Run]):
         return [problem for log in self._logs(None) for problem in log.list_problems()]
 
     def _logs(self, runs: Names) -> list[RunLog]:
-        # Of one moment: a refresh in another thread may find that a run is gone.
-        every = self._logdir.logs
-        names = [name for name in every if self._names is None or name in self._names]
-        logs = [every[name] for name in select(names, runs, noun="run")]
+        # Keep one reference: a refresh in another thread replaces the mapping.
+        all_logs = self._logdir.logs
+        names = [name for name in all_logs if self._names is None or name in self._names]
+        logs = [all_logs[name] for name in select(names, runs, noun="run")]
         self._logdir.load(logs)
         return logs
 
@@ -441,7 +533,7 @@ class Runs(Frames, Collection, Mapping[str, Run]):
         return Runs(self._logdir)._overview()
 
     def __reduce__(self) -> tuple[Callable[..., Runs], tuple[object, ...]]:
-        """Travel to another process as paths, to be opened again there."""
+        """Pickle the paths and options, so that another process opens the logdir again."""
         return _reopen, (*describe_logdir(self._logdir), self._names)
 
     def __repr__(self) -> str:

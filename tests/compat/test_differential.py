@@ -1,6 +1,6 @@
 """Runfold and TensorBoard's EventAccumulator on the same logs: where they agree.
 
-Where they do not is in test_differences.py, and told in docs/differences.md.
+Where they do not is in test_differences.py, and told in docs/explanation/differences.md.
 """
 
 from typing import Any

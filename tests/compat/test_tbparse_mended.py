@@ -1,4 +1,4 @@
-"""What the drop-in does otherwise than tbparse 0.0.9, and on purpose: docs/compat.md lists it."""
+"""What the drop-in does otherwise than tbparse 0.0.9, and on purpose: docs/guides/switch.md lists it."""
 
 import io
 import re
@@ -176,7 +176,7 @@ def test_wrong_histograms_say_what_is_wrong():
 
 
 def test_document_tells_every_difference():
-    document = (ROOT / "docs/compat.md").read_text()
+    document = (ROOT / "docs/guides/switch.md").read_text()
     own = set(re.findall(r"^def (test_\w+)", Path(__file__).read_text(), re.MULTILINE))
     missing = {name for name in own if f"| `{name}` |" not in document}
     assert missing == {"test_document_tells_every_difference"}

@@ -1,4 +1,4 @@
-"""Where Runfold's EventAccumulator reads on and TensorBoard's does not. See docs/compat.md."""
+"""Where Runfold's EventAccumulator reads on and TensorBoard's does not. See docs/guides/switch.md."""
 
 import logging
 import os
@@ -18,7 +18,7 @@ from runfold.errors import FileChanged
 
 NAME = "events.out.tfevents.17"
 TESTS = Path(__file__).parent
-DOCUMENT = ROOT / "docs" / "compat.md"
+DOCUMENT = ROOT / "docs" / "guides" / "switch.md"
 
 
 def steps(accumulator, tag="loss"):

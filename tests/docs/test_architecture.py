@@ -1,11 +1,11 @@
-"""docs/architecture.md names modules that exist, and every package."""
+"""docs/explanation/architecture.md names modules that exist, and every package."""
 
 import re
 
 from helpers.checkout import ROOT
 
 PACKAGE = ROOT / "src" / "runfold"
-TEXT = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+TEXT = (ROOT / "docs" / "explanation" / "architecture.md").read_text(encoding="utf-8")
 NAMES = sorted(set(re.findall(r"`((?:_\w+|compat)(?:/\w+)*)`", TEXT)))
 
 

@@ -1,6 +1,6 @@
 """Where Runfold reads a log otherwise than TensorBoard's EventAccumulator, and why.
 
-docs/differences.md tells of each and names its test.
+docs/explanation/differences.md tells of each and names its test.
 """
 
 import re
@@ -20,7 +20,7 @@ from runfold._core.encoder import EventBuffer, frame
 from runfold._events.value_encoding import tensor
 
 EVERYTHING = dict.fromkeys(("scalars", "histograms", "images", "audio", "tensors"), 0)
-DOCUMENT = ROOT / "docs" / "differences.md"
+DOCUMENT = ROOT / "docs" / "explanation" / "differences.md"
 
 
 def event(tag, step, value=0.5, **fields):

@@ -1,4 +1,4 @@
-"""The code in docs/export.md runs as it stands, on logs of the demo's shape."""
+"""The code in docs/guides/export.md runs as it stands, on logs of the demo's shape."""
 
 import re
 
@@ -6,7 +6,7 @@ from helpers.checkout import ROOT
 from helpers.hugging_face import datasets
 from helpers.writers import torch as write_all_kinds
 
-DOCS = ROOT / "docs" / "export.md"
+DOCS = ROOT / "docs" / "guides" / "export.md"
 
 
 def test_code_of_the_page_runs(tmp_path, monkeypatch):

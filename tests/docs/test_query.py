@@ -1,4 +1,4 @@
-"""What docs/query.md shows works as written."""
+"""What docs/guides/query.md shows works as written."""
 
 import re
 from pathlib import Path
@@ -13,7 +13,7 @@ from runfold._tables.by_run.conditions import LOOKUPS, NAMES
 from runfold._tables.by_run.expression import LONGEST
 from runfold._tables.by_run.run_columns import COUNTED, FIXED
 
-PAGE = (ROOT / "docs" / "query.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "guides" / "query.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture

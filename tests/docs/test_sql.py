@@ -1,4 +1,4 @@
-"""docs/sql.md tells of the tables as they are, and its queries work."""
+"""docs/reference/sql.md tells of the tables as they are, and its queries work."""
 
 import re
 from pathlib import Path
@@ -10,7 +10,7 @@ from helpers.sql_logs import open_logdir
 from runfold._tables.sql.schema import TABLES
 from runfold.errors import BadQuery
 
-TEXT = (ROOT / "docs" / "sql.md").read_text(encoding="utf-8")
+TEXT = (ROOT / "docs" / "reference" / "sql.md").read_text(encoding="utf-8")
 QUERIES = re.findall(r"```sql\n(.*?)```", TEXT, re.DOTALL)
 
 

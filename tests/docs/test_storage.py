@@ -1,4 +1,4 @@
-"""The code in docs/storage.md runs as it stands, against a real S3 server."""
+"""The code in docs/guides/storage.md runs as it stands, against a real S3 server."""
 
 import re
 import threading
@@ -8,7 +8,7 @@ from helpers.stores import wait_for
 
 import runfold as rf
 
-DOCS = ROOT / "docs" / "storage.md"
+DOCS = ROOT / "docs" / "guides" / "storage.md"
 
 
 def test_code_of_the_page_runs(s3, tmp_path, monkeypatch):

@@ -55,7 +55,7 @@ main(["table", "log", "-o", "out.wikki"])
 
 @pytest.mark.parametrize("suffix", [*FORMATS, *COMPRESSIONS])
 def test_documentation_names_every_suffix(suffix: str) -> None:
-    assert f"{suffix}`" in (ROOT / "docs" / "export.md").read_text(encoding="utf-8")
+    assert f"{suffix}`" in (ROOT / "docs" / "guides" / "export.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("suffix", FORMATS)

@@ -58,8 +58,8 @@ def test_every_point_arrives_where_wandb_starts_first(tmp_path: Path, module: st
 
 
 def test_the_documented_program_works(tmp_path: Path) -> None:
-    """The example of docs/sync.md, as it stands."""
-    page = Path(__file__).parents[2].joinpath("docs/sync.md").read_text()
+    """The example of docs/guides/trackers.md, as it stands."""
+    page = Path(__file__).parents[2].joinpath("docs/guides/trackers.md").read_text()
     program = page.partition("```python\n")[2].partition("```")[0]
     run_program(tmp_path, program)
     (run,) = read_wandb(tmp_path)

@@ -1,6 +1,6 @@
 """The layout of a pack: its columns, how each is encoded, and the names of its parts.
 
-docs/pack.md is the specification, with the reasons.
+docs/guides/pack.md is the specification, with the reasons.
 """
 
 from __future__ import annotations

@@ -190,7 +190,7 @@ def test_example_of_the_docs_runs_as_written(
     monkeypatch.chdir(tmp_path)
     write(tmp_path / "demo-runs" / "a", losses(*range(20)))
     write(tmp_path / "demo-runs" / "b", losses(1.0, tag="val/loss"))
-    page = (ROOT / "docs" / "edit.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "guides" / "edit.md").read_text(encoding="utf-8")
     names: dict = {}
     exec(page.split("```python\n")[1].split("```")[0], names)
     before, after = names["report"].changed[0].bytes

@@ -117,7 +117,7 @@ def test_help_of_export_names_kind(kind: Kind, capsys: pytest.CaptureFixture[str
 
 @every_kind
 def test_documentation_names_kind(kind: Kind) -> None:
-    words = (ROOT / "docs" / "export.md").read_text(encoding="utf-8").replace(",", "").split()
+    words = (ROOT / "docs" / "guides" / "export.md").read_text(encoding="utf-8").replace(",", "").split()
     assert {kind.name, *dict(kind.tables)} <= set(words)
 
 

@@ -8,7 +8,7 @@
 
 The tables have the columns, types and order of tbparse's. Other than there, images and
 audio need no TensorFlow, and a damaged file costs no more than its bad records:
-docs/compat.md tells all. `rf.open` has more tables, and scalars whatever wrote them.
+docs/guides/switch.md tells all. `rf.open` has more tables, and scalars whatever wrote them.
 
 Modules:
 

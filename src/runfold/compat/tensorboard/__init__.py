@@ -7,7 +7,7 @@
 
 They answer with TensorBoard's own events and messages. Other than there, every point
 is kept unless `size_guidance` says otherwise, and a damaged record costs no more than
-itself: docs/compat.md tells all. `rf.open` gives arrays and tables at once.
+itself: docs/guides/switch.md tells all. `rf.open` gives arrays and tables at once.
 
 Modules:
 
