@@ -1,4 +1,4 @@
-"""What is recorded of the code, wherever the script lies."""
+"""Recording the code of a script, with and without a repository."""
 
 import json
 import os
@@ -49,7 +49,7 @@ def test_a_repository_without_commits(repository, tmp_path):
     assert restore(folder, code, tmp_path) == read(folder)
 
 
-def test_a_worktree_a_detached_head_and_a_merge_that_stopped(repository, tmp_path):
+def test_a_worktree_a_detached_head_and_a_merge_conflict(repository, tmp_path):
     git(repository, "worktree", "add", "-q", "--detach", str(tmp_path / "tree"))
     write(tmp_path / "tree", {"train.py": "print(2)\n"})
     code = describe_code(str(tmp_path / "tree" / "train.py"))
@@ -79,7 +79,7 @@ def test_a_submodule_and_the_repository_around_it(repository, tmp_path):
     assert outer.diff == ""
 
 
-def test_a_folder_of_another_user_is_read_and_runs_no_program(repository, tmp_path, monkeypatch):
+def test_another_users_folder_is_read_without_running_programs(repository, tmp_path, monkeypatch):
     trace = tmp_path / "trace"
     write(
         repository,
@@ -91,7 +91,7 @@ def test_a_folder_of_another_user_is_read_and_runs_no_program(repository, tmp_pa
     )
     git(repository, "config", "filter.evil=x.clean", f"touch {trace}; cat")
     git(repository, "config", "core.fsmonitor", f"touch {trace}")
-    # git's own switch for its tests; without it only root could make such a folder.
+    # A switch for git's own tests: otherwise only root could create such a folder.
     program = tmp_path / "bin" / "git"
     write(
         program.parent,
@@ -107,16 +107,16 @@ GIT_TEST_ASSUME_DIFFERENT_OWNER=1 exec {shutil.which("git")} "$@"
     assert b"dubious ownership" in refused.stderr
     code = describe_code(str(repository / "train.py"))
     assert "+x = 7" in code.diff
-    assert code.left_out["train.py"] == "its filter in git is not run"
+    assert code.left_out["train.py"] == "git filters are not run"
     assert not trace.exists()
 
 
-@pytest.mark.parametrize("place", ["local", "included", "worktree", "user's", "submodule"])
+@pytest.mark.parametrize("location", ["local", "included", "worktree", "user's", "submodule"])
 @pytest.mark.parametrize("kind", ["clean", "process"])
-def test_no_filter_is_run(repository, tmp_path, monkeypatch, place, kind):
+def test_no_filter_is_run(repository, tmp_path, monkeypatch, location, kind):
     trace = tmp_path / "trace"
     inner = repository
-    if place == "submodule":
+    if location == "submodule":
         make_repository(tmp_path / "part", {"train.py": "print(1)\n"})
         git(repository, "submodule", "--quiet", "add", str(tmp_path / "part"), "part")
         git(repository, "commit", "-q", "-a", "-m", "with part")
@@ -126,27 +126,27 @@ def test_no_filter_is_run(repository, tmp_path, monkeypatch, place, kind):
         "included": ["--file", str(config)],
         "worktree": ["--worktree"],
         "user's": ["--file", str(config)],
-    }.get(place, [])
-    if place == "included":
+    }.get(location, [])
+    if location == "included":
         git(repository, "config", "include.path", str(config))
-    if place == "worktree":
+    if location == "worktree":
         git(repository, "config", "extensions.worktreeConfig", "true")
-    if place == "user's":
+    if location == "user's":
         monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(config))
     git(inner, "config", *where, f"filter.evil.{kind}", f"touch {trace}; cat")
     git(inner, "config", *where, "filter.evil.required", "true")
-    # Of the same size as before, so that git has to look at the content.
+    # The same size as before, so that git has to read the content.
     write(inner, {".gitattributes": "train.py filter=evil\n", "train.py": "print(7)\n"})
     os.utime(inner / "train.py", (1, 1))
     subprocess.run(["git", "diff", "HEAD"], cwd=repository, capture_output=True)
-    assert trace.exists()  # as git by itself would do
+    assert trace.exists()  # git itself runs the filter
     trace.unlink()
     code = describe_code(str(repository / "train.py"))
     assert not trace.exists()
-    if place == "submodule":
+    if location == "submodule":
         assert list(code.left_out) == ["part"]
         return
-    assert code.left_out == {"train.py": "its filter in git is not run"}
+    assert code.left_out == {"train.py": "git filters are not run"}
     assert (code.diff, code.is_dirty, code.script_text) == ("", None, "print(7)\n")
     write(repository, {"a/model.py": "x = 7\n"})
     code = describe_code(str(repository / "train.py"))
@@ -191,10 +191,10 @@ def test_without_git_the_imported_sources_are_kept(tmp_path):
     assert read(tmp_path / "empty") == read(folder)
 
 
-def test_git_that_hangs_is_ended_and_the_commit_is_known(repository, tmp_path, monkeypatch):
+def test_a_hanging_git_is_killed_and_the_commit_is_recorded(repository, tmp_path, monkeypatch):
     git(repository, "remote", "add", "origin", "/elsewhere")
     write(repository, {"train.py": "print(2)\n"})
-    # A network disk may let it wait for ever.
+    # On a network disk, git can hang forever.
     program = tmp_path / "bin" / "git"
     hang = 'if [ "$1" = diff ]; then read line < hangs; fi'
     write(program.parent, {"git": f'#!/bin/sh\n{hang}\nexec {shutil.which("git")} "$@"\n'})
@@ -208,7 +208,7 @@ def test_git_that_hangs_is_ended_and_the_commit_is_known(repository, tmp_path, m
     assert len(code.notes) == 2
 
 
-def test_an_ignored_script_a_missing_one_and_none(repository, monkeypatch):
+def test_an_ignored_script_a_missing_script_and_no_script(repository, monkeypatch):
     write(repository, {".gitignore": "try.py\n", "try.py": "t = 1\n"})
     assert describe_code(str(repository / "try.py")).files == {"try.py": "t = 1\n"}
     monkeypatch.chdir(repository)

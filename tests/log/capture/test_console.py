@@ -1,4 +1,4 @@
-"""Output that goes to the run as well, and is otherwise what it would have been."""
+"""Console output is copied into the run and otherwise unchanged."""
 
 import os
 import pty
@@ -23,8 +23,8 @@ TAIL = "\ncapture.stop()\nprint('after', flush=True)\nwriter.close()\n"
 
 
 def execute(tmp_path, body, code=0, **options):
-    """What a script really writes, to both streams."""
-    # Python 3.12 and later warn of a fork while there are threads, which the capture has.
+    """Run a script and return its real output."""
+    # Python 3.12 and later warn about a fork while there are threads, and capturing uses threads.
     command = [
         sys.executable,
         "-W",
@@ -39,7 +39,7 @@ def execute(tmp_path, body, code=0, **options):
     return done
 
 
-def test_output_of_python_c_and_children_is_stored_and_real(tmp_path):
+def test_output_of_python_c_and_children_is_printed_and_stored(tmp_path):
     body = """
 print("python", flush=True)
 os.write(2, b"error\\n")
@@ -64,14 +64,14 @@ def test_no_byte_is_lost_or_changed(tmp_path):
     assert execute(tmp_path, body).stdout == written + b"after\n"
 
 
-def test_streams_that_part_stay_apart(tmp_path):
+def test_separate_streams_stay_separate(tmp_path):
     body = "print('out')\nprint('err', file=sys.stderr)"
     done = execute(tmp_path, body, stderr=subprocess.PIPE)
     assert (done.stdout, done.stderr) == (b"out\nafter\n", b"err\n")
     assert sorted(output(tmp_path / "run")[0].split()) == ["err", "out"]
 
 
-def test_c_code_that_holds_the_gil_may_write_more_than_a_pipe_holds(tmp_path):
+def test_c_code_that_holds_the_gil_can_write_more_than_the_pipe_capacity(tmp_path):
     body = """
 libc = ctypes.PyDLL(None)
 data = b"x" * 1_000_000
@@ -82,13 +82,13 @@ while done < len(data):
     assert execute(tmp_path, body).stdout == b"x" * 1_000_000 + b"after\n"
 
 
-def test_the_last_words_of_a_crash_come_out(tmp_path):
+def test_output_just_before_a_crash_is_printed(tmp_path):
     done = execute(tmp_path, "os.write(1, b'last'); os.abort()", code=-6)
     assert done.stdout == b"last"
 
 
 def test_a_child_that_outlives_the_run_can_still_write(tmp_path):
-    # It writes once the script has ended, as the closed pipe tells it.
+    # It writes after the script has ended and closed the pipe.
     body = """
 reader, keeper = os.pipe()
 subprocess.Popen(["sh", "-c", "cat >&2; echo late"], stdin=reader)
@@ -99,7 +99,7 @@ os.set_inheritable(keeper, False)
     assert output(tmp_path / "run") == ("", [])
 
 
-def test_a_reader_that_leaves_is_felt_by_the_writer(tmp_path):
+def test_the_writer_gets_an_error_when_the_reader_closes_the_pipe(tmp_path):
     reader, writer = os.pipe()
     os.close(reader)
     body = """
@@ -109,12 +109,12 @@ try:
     while True:
         os.write(1, b"x" * 100)
 except BrokenPipeError:
-    os.write(2, b"felt")
+    os.write(2, b"broken")
     os._exit(0)
 """
     done = execute(tmp_path, body, stdout=writer, stderr=subprocess.PIPE)
     os.close(writer)
-    assert done.stderr == b"felt"
+    assert done.stderr == b"broken"
 
 
 def test_a_terminal_stays_a_terminal(tmp_path):
@@ -129,7 +129,7 @@ def test_a_terminal_stays_a_terminal(tmp_path):
     os.close(theirs)
 
 
-def test_an_exception_comes_out_and_is_stored_when_stopped(tmp_path):
+def test_output_before_an_exception_is_printed_and_stored(tmp_path):
     body = """
 try:
     try:
@@ -144,7 +144,7 @@ except ZeroDivisionError:
     assert output(tmp_path / "run")[0] == "work\n"
 
 
-def test_pytest_s_own_capture_goes_on(tmp_path, capfd):
+def test_pytest_capture_still_works(tmp_path, capfd):
     with EventWriter(str(tmp_path)) as writer:
         streams = sys.stdout, sys.stderr
         capture = ConsoleCapture(writer)
@@ -159,7 +159,7 @@ def test_pytest_s_own_capture_goes_on(tmp_path, capfd):
     assert sorted(output(tmp_path)[0].split()) == ["descriptor", "print"]
 
 
-def test_where_no_pump_can_run_output_is_as_before(tmp_path, monkeypatch, capfd):
+def test_without_a_pump_output_is_only_printed(tmp_path, monkeypatch, capfd):
     monkeypatch.setattr(sys, "executable", "")
     with EventWriter(str(tmp_path)) as writer:
         capture = ConsoleCapture(writer)

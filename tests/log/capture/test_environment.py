@@ -1,4 +1,4 @@
-"""Host, packages, environment and command line of a run."""
+"""A run's host, packages, environment variables and command line."""
 
 import json
 import os
@@ -28,7 +28,7 @@ def run(*arguments, **environment):
     )
 
 
-def test_the_host_is_the_one_that_others_see():
+def test_the_host_matches_psutil_and_platform():
     host = describe_host()
     assert host["hostname"] == platform.node()
     assert host["python"] == platform.python_version()
@@ -41,7 +41,7 @@ def test_the_host_is_the_one_that_others_see():
     assert json.loads(json.dumps(host)) == host
 
 
-def test_what_cannot_be_found_is_left_out(tmp_path):
+def test_unavailable_facts_are_omitted(tmp_path):
     gone = tmp_path / "gone"
     gone.mkdir()
     code = (
@@ -54,7 +54,7 @@ def test_what_cannot_be_found_is_left_out(tmp_path):
     assert host["hostname"] == platform.node()
 
 
-def test_gpus_are_told_by_nvidia_smi(tmp_path, monkeypatch):
+def test_gpus_come_from_nvidia_smi(tmp_path, monkeypatch):
     program = tmp_path / "nvidia-smi"
     program.write_text(
         "#!/bin/sh\necho 'NVIDIA A100-SXM4-40GB, 40960, 535.104.05, GPU-1'\n"
@@ -74,7 +74,7 @@ def test_gpus_are_told_by_nvidia_smi(tmp_path, monkeypatch):
     ]
 
 
-def test_packages_are_those_of_importlib():
+def test_packages_match_importlib():
     expected: dict[str, str] = {}
     for package in metadata.distributions():
         name = re.sub(r"[-_.]+", "-", package.metadata["Name"]).lower()
@@ -82,15 +82,15 @@ def test_packages_are_those_of_importlib():
     assert list_packages() == dict(sorted(expected.items()))
 
 
-def test_a_package_developed_in_place_and_an_empty_folder(tmp_path, monkeypatch):
+def test_an_editable_install_and_an_empty_folder(tmp_path, monkeypatch):
     for name in ("mine.egg-info", "gone.dist-info", "Old_Style-1.2-py3.11.egg-info"):
         (tmp_path / name).mkdir()
     (tmp_path / "mine.egg-info" / "PKG-INFO").write_text("Name: My_Package\nVersion: 3.0\n")
-    monkeypatch.setattr(sys, "path", [str(tmp_path), str(tmp_path / "not there")])
+    monkeypatch.setattr(sys, "path", [str(tmp_path), str(tmp_path / "missing")])
     assert list_packages() == {"my-package": "3.0", "old-style": "1.2"}
 
 
-def test_the_environment_holds_what_matters_and_no_secret(monkeypatch):
+def test_the_environment_contains_relevant_variables_and_no_secrets(monkeypatch):
     for name in list(os.environ):
         monkeypatch.delenv(name)
     monkeypatch.setenv("RANK", "1")

@@ -1,4 +1,4 @@
-"""The working tree comes back from a clone and the recorded patch."""
+"""A clone and the recorded patch restore the working tree."""
 
 import dataclasses
 import json
@@ -14,7 +14,7 @@ __all__ = ["give_repository"]  # a fixture
 TOKEN = "ghp_" + "a1B2" * 9
 
 
-def test_the_working_tree_comes_back_from_a_clone(repository, tmp_path):
+def test_a_clone_and_the_patch_restore_the_working_tree(repository, tmp_path):
     write(repository, {"gone.py": "1\n", "moved.py": "a\n" * 9, "link.py": "", "crlf.py": "a\r\n"})
     git(repository, "add", "-A")
     git(repository, "commit", "-q", "-m", "second")
@@ -35,7 +35,7 @@ def test_the_working_tree_comes_back_from_a_clone(repository, tmp_path):
     assert make_patch(stored) == make_patch(code)
 
 
-def test_settings_of_the_user_do_not_change_the_patch(repository, tmp_path, monkeypatch):
+def test_user_settings_do_not_change_the_patch(repository, tmp_path, monkeypatch):
     settings = tmp_path / "settings"
     settings.write_text(
         "[color]\nui = always\n[core]\nquotePath = false\npager = false\n"
@@ -50,7 +50,7 @@ def test_settings_of_the_user_do_not_change_the_patch(repository, tmp_path, monk
     assert restore(repository, code, tmp_path) == read(repository)
 
 
-def test_what_is_no_text_or_no_source_or_ignored_is_left_out(repository):
+def test_binary_ignored_and_other_files_are_omitted(repository):
     write(repository, {"data.bin": b"\0\1", "latin.py": "# caf\xe9\n".encode("latin-1")})
     git(repository, "add", "-A")
     git(repository, "commit", "-q", "-m", "second")
@@ -67,7 +67,7 @@ def test_what_is_no_text_or_no_source_or_ignored_is_left_out(repository):
     }
 
 
-def test_untracked_data_is_no_source(repository):
+def test_untracked_data_is_not_recorded(repository):
     small, large = "1" * 65_536, "1" * 65_537
     write(repository, {"small.json": small, "large.json": large, "labels.xml": large})
     write(repository, {"words.txt": "a", "README.md": "a", "Requirements-dev.txt": "a"})
@@ -77,7 +77,7 @@ def test_untracked_data_is_no_source(repository):
     assert code.left_out == dict.fromkeys(("large.json", "labels.xml"), "it is too large: 65.5 kB")
 
 
-def test_programs_come_before_settings_and_one_too_large_keeps_out_no_other(repository):
+def test_programs_come_before_settings_and_a_file_that_is_too_large_excludes_no_others(repository):
     write(repository, {"new.py": "1" * 60, "huge.py": "1" * 101})
     write(repository, {"a.yaml": "1" * 40, "b.yaml": "1" * 41})
     code = describe_code(str(repository / "train.py"), limit=100)
@@ -85,7 +85,7 @@ def test_programs_come_before_settings_and_one_too_large_keeps_out_no_other(repo
     assert set(code.left_out) == {"huge.py", "b.yaml"}
 
 
-def test_the_largest_are_left_out_first(repository, tmp_path):
+def test_the_largest_files_are_omitted_first(repository, tmp_path):
     write(repository, {"train.py": "x\n" * 5000, "a/model.py": "x = 2\ny = 2\n"})
     write(repository, {"small.py": "s = 1\n", "large.json": "1" * 5000})
     code = describe_code(str(repository / "train.py"), limit=1000)
@@ -97,7 +97,7 @@ def test_the_largest_are_left_out_first(repository, tmp_path):
     assert restore(repository, code, tmp_path)["a/model.py"] == (b"x = 2\ny = 2\n", False)
 
 
-def test_a_diff_without_end_is_cut_at_a_file(repository, tmp_path):
+def test_a_huge_diff_is_cut_between_files(repository, tmp_path):
     write(repository, {"a/model.py": "x = 2\ny = 2\n", "train.py": "y = 1\n" * 500_000})
     code = describe_code(str(repository / "train.py"), limit=10_000)
     assert code.left_out["train.py"] == "its changes are too large"
@@ -114,9 +114,9 @@ def test_secrets_in_sources_are_masked_and_the_patch_still_applies(repository, t
     code = describe_code(str(repository / "train.py"))
     assert code.masked == ["a/model.py", "new.py"]
     assert code.left_out == {
-        "old.py": "it holds a secret",
-        "key.py": "it may hold secrets",
-        "secrets.toml": "it may hold secrets",
+        "old.py": "it contains a secret",
+        "key.py": "it may contain secrets",
+        "secrets.toml": "it may contain secrets",
     }
     assert not any(secret in repr(code) for secret in (TOKEN, "hunter2", "key-material"))
     restored = restore(repository, code, tmp_path)

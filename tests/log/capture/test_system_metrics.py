@@ -1,4 +1,4 @@
-"""The use of the machine, sampled from a thread."""
+"""System metrics, sampled from a thread."""
 
 import os
 import subprocess
@@ -18,7 +18,7 @@ from runfold._log.writer.event_writer import EventWriter
 WAIT = 30
 LEVELS = {"process/memory_mb", "host/cpu_percent", "host/memory_percent", "disk/used_percent"}
 
-# There is no GPU here: this has the names and answers of nvidia-ml-py for two of them.
+# A fake nvidia-ml-py with two GPUs, because test machines have none.
 DRIVER = """
     NVML_TEMPERATURE_GPU, NVML_ERROR_NOT_SUPPORTED = 0, 3
     is_lost = False
@@ -52,7 +52,7 @@ DRIVER = """
 
 
 class Counted(EventWriter):
-    """A writer that tells when so many samples were logged."""
+    """A writer that sets an event after a number of samples."""
 
     def __init__(self, folder, calls):
         super().__init__(folder)
@@ -62,13 +62,13 @@ class Counted(EventWriter):
     def put(self, kind, *arguments):
         super().put(kind, *arguments)
         self.calls -= arguments[0] == "system/process/memory_mb"
-        if self.calls < 0:  # the last whole sample is logged before another begins
+        if self.calls < 0:  # a new sample starts only after the last one is logged
             self.is_enough.set()
 
 
 @pytest.fixture
 def driver(tmp_path, monkeypatch):
-    """A stand-in for nvidia-ml-py."""
+    """Install the fake nvidia-ml-py."""
     (tmp_path / "driver").mkdir()
     (tmp_path / "driver" / "pynvml.py").write_text(textwrap.dedent(DRIVER))
     monkeypatch.syspath_prepend(tmp_path / "driver")
@@ -85,9 +85,9 @@ def writer(tmp_path):
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_samples_are_logged_with_their_times_and_growing_steps(tmp_path, reader):
+def test_samples_are_logged_with_their_times_and_increasing_steps(tmp_path, reader):
     began = time.time()
-    for first_step in (0, 1000):  # begun, and resumed
+    for first_step in (0, 1000):  # started, then resumed
         writer = Counted(str(tmp_path / "run"), 3)
         monitor = SystemMonitor(writer, 0.01, first_step)
         monitor.start()
@@ -108,7 +108,7 @@ def test_samples_are_logged_with_their_times_and_growing_steps(tmp_path, reader)
     assert 1000 in steps
 
 
-def test_memory_and_cpu_count_the_children(writer):
+def test_memory_includes_the_children(writer):
     size = 200_000_000
     script = f"data = bytearray({size}); print(flush=True); input()"
     alone = SystemMonitor(writer).sample()["process/memory_mb"]
@@ -122,33 +122,33 @@ def test_memory_and_cpu_count_the_children(writer):
     assert together > alone + 0.9 * size / 1e6
 
 
-def test_rates_are_bytes_over_time(monkeypatch):
+def test_rates_are_bytes_per_time(monkeypatch):
     now = [100.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     rates = Rates("disk")
     assert rates.of(read=5_000_000, write=0) == {}
     now[0] += 2
-    found = rates.of(read=9_000_000, write=1_000_000)
-    assert found == {"disk/read_mb_per_second": 2.0, "disk/write_mb_per_second": 0.5}
+    readings = rates.of(read=9_000_000, write=1_000_000)
+    assert readings == {"disk/read_mb_per_second": 2.0, "disk/write_mb_per_second": 0.5}
     now[0] += 1
-    # A counter that began anew, as of a disk that was taken out, has no rate.
+    # A counter that was reset, for example by a removed disk, has no rate.
     assert rates.of(read=3, write=1_000_000) == {"disk/write_mb_per_second": 0.0}
 
 
-def test_a_source_that_fails_is_warned_of_once_and_left_out(writer, monkeypatch):
+def test_a_failing_source_warns_once_and_is_not_used_again(writer, monkeypatch):
     def fail():
         raise PermissionError("/proc/net/dev is hidden")
 
     monkeypatch.setattr(psutil, "net_io_counters", fail)
     monitor = SystemMonitor(writer)
-    with pytest.warns(UserWarning, match=r"system/network is measured no more: PermissionError"):
+    with pytest.warns(UserWarning, match=r"system/network is no longer measured: PermissionError"):
         monitor.sample()
     assert monitor.sample().keys() >= LEVELS
 
 
-def test_each_gpu_tells_what_it_can(writer, driver):
-    found = SystemMonitor(writer).sample()
-    assert {tag: value for tag, value in found.items() if tag.startswith("gpu/")} == {
+def test_each_gpu_has_the_readings_it_supports(writer, driver):
+    readings = SystemMonitor(writer).sample()
+    assert {tag: value for tag, value in readings.items() if tag.startswith("gpu/")} == {
         "gpu/0/use_percent": 75.0,
         "gpu/0/memory_mb": 2000.0,
         "gpu/0/memory_percent": 25.0,
@@ -168,17 +168,17 @@ def test_only_gpus_that_cuda_shows_are_measured(writer, driver, monkeypatch, nam
     assert {tag.split("/")[1] for tag in tags if tag.startswith("gpu/")} == seen
 
 
-def test_a_gpu_that_is_lost_is_left_out(writer, driver):
+def test_a_lost_gpu_is_omitted(writer, driver):
     monitor = SystemMonitor(writer)
     monitor.sample()
     sys.modules["pynvml"].is_lost = True  # type: ignore[attr-defined]
-    with pytest.warns(UserWarning, match=r"system/gpu/. is measured no more") as told:
-        found = monitor.sample()
-    assert len(told) == 2
-    assert not any(tag.startswith("gpu/") for tag in found)
+    with pytest.warns(UserWarning, match=r"system/gpu/. is no longer measured") as warnings:
+        readings = monitor.sample()
+    assert len(warnings) == 2
+    assert not any(tag.startswith("gpu/") for tag in readings)
 
 
-def test_a_closed_writer_ends_the_monitor(tmp_path):
+def test_a_closed_writer_stops_the_monitor(tmp_path):
     writer = Counted(str(tmp_path), 1)
     monitor = SystemMonitor(writer, seconds=0.01)
     monitor.start()
@@ -188,6 +188,6 @@ def test_a_closed_writer_ends_the_monitor(tmp_path):
     assert not monitor._pulse._thread.is_alive()
 
 
-def test_what_a_monitor_needs_is_not_imported_with_it():
+def test_psutil_is_imported_lazily():
     script = "import sys, runfold._log.capture.system_metrics; assert 'psutil' not in sys.modules"
     subprocess.run([sys.executable, "-c", script], check=True, env=os.environ)

@@ -1,4 +1,4 @@
-"""Console text as it is stored: whole lines, as they last looked, and not too many."""
+"""Stored console text: whole lines in their last state, up to a limit."""
 
 import pytest
 from helpers.output_logs import output
@@ -9,36 +9,36 @@ from runfold._log.writer.event_writer import EventWriter
 
 @pytest.fixture
 def transcript(tmp_path):
-    """A function that gives what is stored of pieces of text, logged after each."""
+    """A function that logs after each piece of text and returns what was stored."""
 
     def store(*pieces, limit=1_000_000):
         with EventWriter(str(tmp_path)) as writer:
-            made = Transcript(writer, limit)
-            take = made.feed()
+            transcript = Transcript(writer, limit)
+            take = transcript.feed()
             for piece in pieces:
                 take(piece)
-                made.log()
-            made.log(is_last=True)
+                transcript.log()
+            transcript.log(is_last=True)
         return output(tmp_path)
 
     return store
 
 
-def test_a_line_is_not_broken_by_that_of_another_stream(tmp_path):
+def test_streams_do_not_mix_within_a_line(tmp_path):
     with EventWriter(str(tmp_path)) as writer:
-        made = Transcript(writer, 1000)
-        out, error = made.feed(), made.feed()
+        transcript = Transcript(writer, 1000)
+        out, error = transcript.feed(), transcript.feed()
         out("one ")
         error("oh ")
         out("line\nand an")
-        made.log()
+        transcript.log()
         error(b"no\n")
         out("other")
-        made.log(is_last=True)
+        transcript.log(is_last=True)
     assert output(tmp_path)[0] == "one line\noh no\nand another"
 
 
-def test_a_bar_is_stored_as_it_last_looked(transcript):
+def test_a_progress_bar_is_stored_in_its_last_state(transcript):
     pieces = [
         "\rstep 1",
         "\rstep 2\rst",
@@ -51,11 +51,11 @@ def test_a_bar_is_stored_as_it_last_looked(transcript):
     assert transcript(*pieces) == ("step 3\nnext\nred\n", [0, 1, 2])
 
 
-def test_a_line_without_an_end_is_stored_at_the_end(transcript):
+def test_an_unfinished_line_is_stored_at_the_end(transcript):
     assert transcript("one\ntw", "o", "\n\nthree") == ("one\ntwo\n\nthree", [0, 1, 2])
 
 
-def test_bytes_are_utf_8_also_in_pieces(transcript):
+def test_bytes_in_pieces_are_decoded_as_utf_8(transcript):
     raw = "Grüße ```\n".encode()
     assert (
         transcript(*(raw[n : n + 1] for n in range(len(raw))), b"\xff\n")[0]
@@ -74,7 +74,7 @@ def test_beyond_the_limit_the_last_lines_are_stored(transcript):
     assert steps == list(range(11))
 
 
-def test_secrets_that_are_printed_are_not_stored(transcript):
+def test_printed_secrets_are_masked(transcript):
     shown = (
         "Namespace(api_key='abc', lr=0.1)\nlogin at https://me:pw@host/\ntoken: 50256, pass: 3\n"
     )
@@ -86,12 +86,12 @@ KEY = ["-----BEGIN RSA PRIVATE KEY-----", "MIIEow" + "Ab1" * 19, "IBAAKC" + "cD2
 END = "-----END RSA PRIVATE KEY-----"
 
 
-def test_a_private_key_that_is_printed_line_by_line_is_not_stored(transcript):
+def test_a_private_key_printed_line_by_line_is_not_stored(transcript):
     stored, _ = transcript("a\n", *(f"{line}\n" for line in [*KEY, END]), "b\n")
     assert stored == "a\n***\n\nb\n"
 
 
-def test_a_private_key_without_an_end_hides_no_other_line(transcript):
+def test_a_private_key_without_an_end_hides_no_other_lines(transcript):
     stored, _ = transcript("\n".join(KEY[:3]) + "\n", KEY[3] + "\n", "epoch 1: loss 0.5\n", "b\n")
     assert stored == "***\nepoch 1: loss 0.5\nb\n"
 
@@ -101,7 +101,7 @@ def test_a_private_key_in_one_piece_is_not_stored(transcript):
     assert stored == "a\n***\nb\n"
 
 
-def test_a_private_key_behind_the_prefix_of_a_logger_is_not_stored(transcript):
+def test_a_private_key_with_logger_prefixes_is_not_stored(transcript):
     stored, _ = transcript(*(f"12:00 INFO {line}\n" for line in [*KEY, END, "epoch 1"]))
     assert "MIIE" not in stored
     assert "IBAAKC" not in stored

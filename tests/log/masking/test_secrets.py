@@ -71,7 +71,7 @@ def test_a_patch_with_a_known_value_in_it_still_applies(repository, tmp_path, kn
     known.learn({"password": KEY})
     write(repository, {"old.py": f"a = '{KEY}'\nb = 2\n", "train.py": f"print(1)\nc = '{KEY}'\n"})
     code = describe_code(str(repository / "train.py"))
-    assert code.left_out == {"old.py": "it holds a secret"}
+    assert code.left_out == {"old.py": "it contains a secret"}
     assert code.masked == ["train.py"]
     assert restore(repository, code, tmp_path)["train.py"] == (b"print(1)\nc = '***'\n", False)
 

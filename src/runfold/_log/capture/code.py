@@ -1,4 +1,4 @@
-"""The code of a run: commit, uncommitted changes, untracked sources, or what was imported."""
+"""A run's code: commit, uncommitted changes and untracked sources, or the imported files."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ from runfold._log.masking.masking import holds_private_key, mask_source
 from runfold._story.story_records import Code
 
 _MOST_FILES = 2_000
-_MOST_TOLD = 100
+_MOST_LISTED = 100
 _LONGEST_LISTING = 16_000_000
-_FILTERED = "its filter in git is not run"
+_FILTERED = "git filters are not run"
 
 
 def describe_code(script: str | None, limit: int = 1_000_000, *, is_here: bool = True) -> Code:
-    """The code around a script, or around the working directory where there is none.
+    """Return the code around a script, or around the working folder if there is no script.
 
-    `limit` is the most bytes of the diff, and of the files together. `is_here`
-    says that this process runs the script, and knows what it imported. Never
-    raises: what cannot be found is left out, and `notes` says why.
+    `limit` is the maximum size in bytes of the diff, and of all files together.
+    `is_here` says that this process runs the script, so its imports are known.
+    Never raises: missing parts are omitted, and `notes` gives the reasons.
     """
     try:
-        return _Story(script, limit, is_here).tell()
+        return _CodeCollector(script, limit, is_here).collect()
     except Exception as error:  # a run without its code is better than no run
         return Code(notes=[f"The code was not recorded: {type(error).__name__}: {error}"])
 
 
 def make_patch(code: Code) -> str:
-    """What `git apply` takes, at the root of a fresh clone at the commit, to get the code back."""
+    """Return a patch that restores the code: run `git apply` in a fresh clone at the commit."""
     executables = set(code.executables)
     added = (
         add_file(path, text, is_executable=path in executables) for path, text in code.files.items()
@@ -52,8 +52,8 @@ def make_patch(code: Code) -> str:
     return "".join((code.diff, *added))
 
 
-class _Story:
-    """One description, as it is gathered."""
+class _CodeCollector:
+    """Collects the code of one run."""
 
     def __init__(self, script: str | None, limit: int, is_here: bool) -> None:
         self.limit = limit
@@ -65,7 +65,7 @@ class _Story:
         self.executables: list[str] = []
         self.notes: list[str] = []
 
-    def tell(self) -> Code:
+    def collect(self) -> Code:
         folder = os.path.dirname(self.script) if self.script and self.is_own else os.getcwd()
         git = Git(folder)
         root = git.find_root()
@@ -74,21 +74,21 @@ class _Story:
             root = git.find_root()
         code = self._describe_imports(folder) if root is None else self._describe(git, root)
         if git.is_late:
-            self.notes.append("git took too long; what it did not tell is left out.")
+            self.notes.append("git took too long; some information is missing.")
         return code
 
     def _describe(self, git: Git, root: str) -> Code:
-        # First what is quick: git may not come to the end of the rest.
+        # Fast queries first, because git may run out of time for the others.
         commit, branch = git.find_commit(), git.find_branch()
         remote = git.find_remote(branch)
         diff, is_dirty = self._read_diff(git, commit)
         listing = git.list_untracked(_LONGEST_LISTING) or b""
         if len(listing) == _LONGEST_LISTING:
-            self.notes.append("There are too many untracked files to look at all of them.")
+            self.notes.append("Too many untracked files; some were not checked.")
         paths = [os.fsdecode(path) for path in listing.split(b"\0")[:-1]]
         files = self._read_files(root, filter(is_source, paths))
         script, text = self._read_script(root)
-        # A script that git is told to ignore is what ran, all the same.
+        # A script that .gitignore excludes is still what ran.
         is_inside = script is not None and self.is_own and not os.path.isabs(script)
         is_new = script is not None and is_inside and script not in files
         if script and text is not None and is_new and not git.is_tracked(script):
@@ -107,7 +107,7 @@ class _Story:
     def _describe_imports(self, folder: str) -> Code:
         has_git = shutil.which("git") is not None
         self.notes.append("There is no git repository." if has_git else "git is not installed.")
-        # Of `python -m package.train` the project is the folder that it was started in.
+        # For `python -m package.train`, the project is the working folder.
         root, here = os.path.realpath(folder), os.path.realpath(os.getcwd())
         root = here if root.startswith(here.rstrip(os.sep) + os.sep) else root
         imported: Iterable[str] = list_imported() if self.is_here else ()
@@ -120,16 +120,16 @@ class _Story:
         return replace(self._begin(script, text), root=root, files=files)
 
     def _begin(self, script: str | None, text: str | None) -> Code:
-        told = dict(list(self.left_out.items())[:_MOST_TOLD])
-        if len(self.left_out) > _MOST_TOLD:
-            more = human_count(len(self.left_out) - _MOST_TOLD, "more file")
-            self.notes.append(f"{more} left out.")
+        listed = dict(list(self.left_out.items())[:_MOST_LISTED])
+        if len(self.left_out) > _MOST_LISTED:
+            more = human_count(len(self.left_out) - _MOST_LISTED, "more file")
+            self.notes.append(f"{more} omitted.")
         return Code(
             script=script,
             script_text=text,
             executables=self.executables,
             masked=sorted(set(self.masked)),
-            left_out=told,
+            left_out=listed,
             notes=self.notes,
         )
 
@@ -141,7 +141,7 @@ class _Story:
             return "", None
         changed, sections = split_patch(answer)
         if len(answer) == most and sections:
-            sections.pop()  # cut off in its middle
+            sections.pop()  # truncated
         self.left_out |= dict.fromkeys(changed, "its changes are too large")
         filtered = git.find_filtered(changed)
         if filtered is None:
@@ -150,24 +150,24 @@ class _Story:
         self.left_out |= dict.fromkeys(filtered, _FILTERED)
         chosen: dict[int, str] = {}
         total = 0
-        for place in sorted(range(len(sections)), key=lambda place: len(sections[place])):
-            path = read_path(sections[place])
+        for index in sorted(range(len(sections)), key=lambda index: len(sections[index])):
+            path = read_path(sections[index])
             if path in filtered:
                 continue
-            total += len(sections[place])
-            text = self._check_section(path, sections[place], is_fitting=total <= self.limit)
+            total += len(sections[index])
+            text = self._check_section(path, sections[index], is_fitting=total <= self.limit)
             if text is not None:
-                chosen[place] = text
-        # Whether a filtered file has changed is known to its filter alone.
+                chosen[index] = text
+        # Only its filter could say whether a filtered file has changed.
         is_dirty = None if filtered and filtered >= set(changed) else bool(changed)
-        return "".join(chosen[place] for place in sorted(chosen)), is_dirty
+        return "".join(chosen[index] for index in sorted(chosen)), is_dirty
 
     def _check_section(self, path: str, section: bytes, *, is_fitting: bool) -> str | None:
         reason = find_obstacle(section)
         if reason is None and not is_fitting:
             reason = f"its changes are too large: {human_bytes(len(section))}"
         if reason is None and is_kept_secret(path):
-            reason = "it may hold secrets"
+            reason = "it may contain secrets"
         if reason is None:
             text = section.decode()
             masked = mask_section(text, path)
@@ -175,7 +175,7 @@ class _Story:
                 self.masked += [path] if masked != text else []
                 self.left_out.pop(path, None)
                 return masked
-            reason = "it holds a secret"
+            reason = "it contains a secret"
         self.left_out[path] = reason
         return None
 
@@ -190,7 +190,7 @@ class _Story:
                 sizes[path] = status.st_size
         files: dict[str, str] = {}
         total = 0
-        # Programs first, and the small ones: a thousand labels may lie beside them.
+        # Small programs first, because there may be thousands of label files.
         for path in sorted(sizes, key=lambda path: (not is_program(path), sizes[path], path)):
             if (
                 is_data(path, sizes[path])
@@ -223,7 +223,7 @@ class _Story:
         elif "\0" in text:
             self.left_out[path] = "it is binary"
         elif holds_private_key(text) or is_kept_secret(path):
-            self.left_out[path] = "it may hold secrets"
+            self.left_out[path] = "it may contain secrets"
         else:
             masked = mask_source(text, path)
             self.masked += [path] if masked != text else []
@@ -236,10 +236,10 @@ class _Story:
         path = os.path.relpath(os.path.realpath(self.script), os.path.realpath(root))
         if path.startswith(os.pardir + os.sep):
             path = self.script
-        # What is left out is about the diff and the files; the commit may have this one.
+        # `left_out` covers only the diff and the files; the script may be in the commit.
         left_out = self.left_out.copy()
         text = self._read_text(root, path)
         if text is None:
-            self.notes.append(f"The script's text was left out: {self.left_out[path]}.")
+            self.notes.append(f"The script's text was omitted: {self.left_out[path]}.")
         self.left_out = left_out
         return path.replace(os.sep, "/"), text

@@ -1,6 +1,6 @@
-"""Standard output and error, kept in the run as well: live, and limited in size.
+"""Standard output and error, also copied into the run: live, and limited in size.
 
-Whatever this process, its C code and its children write goes through a small
+Output from this process, its C code and its children goes through a small
 separate process, the pump; see `tee`.
 """
 
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 class ConsoleCapture:
     """Copies standard output and error to the run's `runfold/output`, until stopped.
 
-    The text is logged in chunks of whole lines with increasing steps, every few
-    seconds. Of a line that was drawn again and again after a carriage return the
-    last state is stored, and no colour. After `limit` characters only the last lines
-    are kept, and logged at the end.
+    The text is logged every few seconds, in chunks of whole lines with increasing
+    steps. If a line is redrawn after carriage returns, only its last state is stored.
+    Colours are removed. After `limit` characters only the last lines are kept; they
+    are logged at the end.
 
-    The real output is what it would have been: to a terminal stays to a terminal
-    (its size is that of the start), and what was written before `stop` comes before
-    what is written after. Where no pump can be started, this warns and does nothing.
+    The real output does not change: a terminal is still a terminal (with its size
+    at the start), and output written before `stop` precedes output written after it.
+    If the pump cannot be started, a warning is issued and nothing is copied.
     """
 
     def __init__(
@@ -47,16 +47,16 @@ class ConsoleCapture:
         self._transcript = Transcript(writer, limit, first_step)
         self._pulse = Periodic(self._transcript.log, seconds, "runfold-console")
         self._tees: list[_Tee] = []
-        self._lines: list[_Line] = []
+        self._redirects: list[_Redirect] = []
         self._pid = 0
 
     def start(self) -> None:
-        """Begin to copy. Raises nothing."""
+        """Start copying. Never raises."""
         self._pid = os.getpid()
         _flush_streams()
         try:
             for descriptors in _group_descriptors():
-                self._lines.append(_Line(descriptors, self._transcript))
+                self._redirects.append(_Redirect(descriptors, self._transcript))
         except (OSError, ValueError, NotImplementedError) as error:
             warn_from_thread(f"Output is not stored in the run: {error}. Training continues.")
         self._tees = [
@@ -67,24 +67,24 @@ class ConsoleCapture:
         self._pulse.start()
 
     def stop(self) -> None:
-        """Give the streams back, and log the rest; once more does nothing. Raises nothing."""
-        if self._pid != os.getpid():  # a fork's child: all of this is its parent's
+        """Restore the streams and log the rest. Can be called twice. Never raises."""
+        if self._pid != os.getpid():  # in a forked child: the streams belong to the parent
             return
         self._pid = 0
         _flush_streams()
         for tee in self._tees:
             tee.close()
-        for line in self._lines:
-            line.close()
+        for redirect in self._redirects:
+            redirect.close()
         self._pulse.stop()
         try:
             self._transcript.log(is_last=True)
         except Exception as error:
-            warn_from_thread(f"The last output is not stored in the run: {error}.")
+            warn_from_thread(f"The last output was not stored in the run: {error}.")
 
 
 class _Tee:
-    """A stream of Python's that is no descriptor, as in a notebook or under pytest."""
+    """A Python stream without a file descriptor, as in a notebook or under pytest."""
 
     def __init__(self, name: str, feed: Callable[[str | bytes], object]) -> None:
         self._name = name
@@ -100,7 +100,7 @@ class _Tee:
         return result
 
     def writelines(self, lines: Any) -> None:
-        """Write each."""
+        """Write each line."""
         for line in lines:
             self.write(line)
 
@@ -108,40 +108,42 @@ class _Tee:
         return getattr(self._stream, name)
 
     def close(self) -> None:
-        """Put the stream back, unless another has come in its place; then only pass on."""
+        """Restore the stream, unless it has been replaced; then only forward to it."""
         self._feed = _ignore
         if getattr(sys, self._name) is self:
             setattr(sys, self._name, self._stream)
 
 
-class _Line:
-    """Descriptors that lead to one place, led through a pump, and the thread that listens."""
+class _Redirect:
+    """Descriptors with the same destination, redirected through a pump, and its reader thread."""
 
     def __init__(self, descriptors: list[int], transcript: Transcript) -> None:
-        """Lead them through a new pump. Raises OSError, and then all is as before."""
+        """Redirect them through a new pump. If OSError is raised, nothing has changed."""
         self._transcript = transcript
         self._ended = threading.Event()
         self._saved = {number: os.dup(number) for number in descriptors}
-        real = self._saved[descriptors[0]]
+        destination = self._saved[descriptors[0]]
         opened = list(self._saved.values())
         try:
-            entrance, way_in = _open_terminal(real) if os.isatty(real) else os.pipe()
-            opened += [entrance, way_in]
+            read_end, write_end = (
+                _open_terminal(destination) if os.isatty(destination) else os.pipe()
+            )
+            opened += [read_end, write_end]
             control, self._control = os.pipe()
             opened += [control, self._control]
-            self._copy, way_out = os.pipe()
-            opened += [self._copy, way_out]
-            spawn_pump(entrance, real, control, way_out)
+            self._copy, copy_end = os.pipe()
+            opened += [self._copy, copy_end]
+            spawn_pump(read_end, destination, control, copy_end)
         except BaseException:
             for number in opened:
                 os.close(number)
             raise
-        self._way_in = _identify(way_in)
+        self._write_end = _identify(write_end)
         for number in descriptors:
-            os.dup2(way_in, number)
-        for number in (entrance, way_in, control, way_out):
+            os.dup2(write_end, number)
+        for number in (read_end, write_end, control, copy_end):
             os.close(number)
-        # A stream is added here and not in its thread, where two could take one number.
+        # Call `feed` here: in the threads, two streams could get the same number.
         self._thread = threading.Thread(
             target=self._listen, args=[transcript.feed()], name="runfold-output", daemon=True
         )
@@ -154,20 +156,20 @@ class _Line:
                 pass
 
     def close(self) -> None:
-        """Restore the descriptors, once the pump has passed on all that was written."""
-        for number, real in self._saved.items():
-            if _identify(number) == self._way_in:  # or another has led it elsewhere
-                os.dup2(real, number)
+        """Restore the descriptors and wait until the pump has forwarded everything."""
+        for number, destination in self._saved.items():
+            if _identify(number) == self._write_end:  # not redirected again since
+                os.dup2(destination, number)
         self._ended.set()
-        # Not by closing it: a fork's child may have it too, and still write.
+        # Closing it is not enough: a forked child may also have it open.
         with contextlib.suppress(OSError):
             os.write(self._control, b".")
         os.close(self._control)
         self._thread.join(10)
         if not self._thread.is_alive():
             os.close(self._copy)
-        for real in self._saved.values():
-            os.close(real)
+        for destination in self._saved.values():
+            os.close(destination)
 
 
 def _ignore(data: str | bytes) -> None:
@@ -178,12 +180,12 @@ def _flush_streams() -> None:
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        except (OSError, ValueError, AttributeError):  # closed, or none
+        except (OSError, ValueError, AttributeError):  # closed, or None
             continue
 
 
 def _is_of_descriptor(stream: Any, number: int) -> bool:
-    """Whether a stream writes to its usual descriptor, and so through the pump."""
+    """Whether a stream writes to its usual descriptor, and therefore through the pump."""
     try:
         return bool(stream.fileno() == number)
     except (OSError, ValueError, AttributeError):
@@ -191,17 +193,17 @@ def _is_of_descriptor(stream: Any, number: int) -> bool:
 
 
 def _group_descriptors() -> list[list[int]]:
-    """Output and error, together where they lead to one place, so that their order stays."""
-    found: dict[object, list[int]] = {}
+    """Return descriptors 1 and 2, in one group if they share a destination, to keep the order."""
+    groups: dict[object, list[int]] = {}
     for number in (1, 2):
-        place = _identify(number)
-        if place is not None:  # open, unlike those of a daemon
-            found.setdefault(place, []).append(number)
-    return list(found.values())
+        destination = _identify(number)
+        if destination is not None:  # a daemon may have closed it
+            groups.setdefault(destination, []).append(number)
+    return list(groups.values())
 
 
 def _identify(descriptor: int) -> object:
-    """What tells the place where a descriptor leads from all others; None if it is closed."""
+    """Return a key for a descriptor's destination, or None if the descriptor is closed."""
     try:
         status = os.fstat(descriptor)
     except OSError:
@@ -209,8 +211,8 @@ def _identify(descriptor: int) -> object:
     return status.st_dev, status.st_ino, status.st_rdev
 
 
-def _open_terminal(real: int) -> tuple[int, int]:
-    """A terminal as wide as the real one, that passes on bytes as they are."""
+def _open_terminal(destination: int) -> tuple[int, int]:
+    """Open a raw pseudo-terminal with the size of the real terminal."""
     import fcntl
     import pty
     import termios
@@ -218,6 +220,6 @@ def _open_terminal(real: int) -> tuple[int, int]:
 
     ours, theirs = pty.openpty()
     tty.setraw(theirs)
-    size = fcntl.ioctl(real, termios.TIOCGWINSZ, bytes(8))
+    size = fcntl.ioctl(destination, termios.TIOCGWINSZ, bytes(8))
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, size)
     return ours, theirs

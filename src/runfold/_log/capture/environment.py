@@ -1,4 +1,4 @@
-"""Where and how a run was started: host, packages, environment variables and command line."""
+"""A run's host, packages, environment variables and command line."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NAMES = frozenset(
         "CUBLAS_WORKSPACE_CONFIG",
     }
 )
-_BEGINNINGS = (
+_PREFIXES = (
     *("SLURM_", "SLURMD_", "PBS_", "LSB_", "SGE_", "OMPI_COMM_WORLD_", "PMI_", "RAY_"),
     *("CUDA_", "NVIDIA_", "NCCL_", "HIP_", "ROCR_", "HSA_", "TPU_", "GLOO_", "UCX_"),
     *("OMP_", "MKL_", "OPENBLAS_", "NUMEXPR_", "KMP_", "GOMP_", "PYTHON"),
@@ -35,13 +35,13 @@ _BEGINNINGS = (
     *("XLA_", "JAX_", "TF_", "HF_", "TRANSFORMERS_", "TOKENIZERS_", "RUNFOLD_"),
 )
 _INFO = re.compile(r"(?P<name>[^-]+)-(?P<version>[^-]+)(?:-.*)?\.(?:dist|egg)-info")
-_SECONDS = 2.0  # for a program that is asked
+_SECONDS = 2.0  # timeout of a subprocess
 
 
 def describe_host() -> dict[str, Any]:
-    """The machine and the process: names, sizes in bytes, and GPUs where there are any.
+    """Return facts about the machine and this process, with sizes in bytes and any GPUs.
 
-    What cannot be found out is left out.
+    Facts that cannot be determined are omitted.
     """
     return _gather(
         hostname=socket.gethostname,
@@ -65,16 +65,16 @@ def describe_host() -> dict[str, Any]:
 
 
 def list_packages() -> dict[str, str]:
-    """The installed packages that this process can import, by name, with their versions.
+    """Return the versions of the installed packages that this process can import, by name.
 
-    Read off the names of their folders: to open the metadata of hundreds takes
-    longer than the rest of a run's start.
+    Versions come from folder names: opening the metadata of hundreds of packages
+    would take longer than everything else at the start of a run.
     """
     packages: dict[str, str] = {}
     for folder in sys.path:
         try:
             entries = [entry.name for entry in os.scandir(folder or ".")]
-        except OSError:  # an archive, or not there
+        except OSError:  # an archive, or missing
             continue
         for entry in entries:
             if entry.endswith((".dist-info", ".egg-info")):
@@ -85,23 +85,23 @@ def list_packages() -> dict[str, str]:
 
 
 def choose_environment() -> dict[str, str]:
-    """The environment variables that say how a run runs: ranks, SLURM, CUDA, threads, frameworks.
+    """Return the variables that affect a run: ranks, SLURM, CUDA, threads, frameworks.
 
-    Secrets among them are masked.
+    Secrets are masked.
     """
     chosen = {
         name: value
         for name, value in sorted(os.environ.items())
-        if name in _NAMES or name.startswith(_BEGINNINGS)
+        if name in _NAMES or name.startswith(_PREFIXES)
     }
     return {name: utf8(value) for name, value in mask_mapping(chosen).items()}
 
 
 def describe_command(command: Sequence[str] | None = None) -> dict[str, Any]:
-    """The command line, with secrets masked: this process's, or another's.
+    """Return the command line of this process, or `command`, with secrets masked.
 
-    `argv` as the script sees it, `orig_argv` as Python was called, `executable`,
-    and `module` where it was started by `python -m`.
+    The keys are `argv`, as the script sees it; `orig_argv`, as Python was called;
+    `executable`; and `module`, if the script was started with `python -m`.
     """
     known.learn(os.environ)
     if command is not None:
@@ -114,16 +114,16 @@ def describe_command(command: Sequence[str] | None = None) -> dict[str, Any]:
     )
 
 
-def _gather(**questions: Callable[[], Any]) -> dict[str, Any]:
-    answers: dict[str, Any] = {}
-    for name, ask in questions.items():
+def _gather(**queries: Callable[[], Any]) -> dict[str, Any]:
+    facts: dict[str, Any] = {}
+    for name, query in queries.items():
         try:
-            answer = ask()
-        except Exception:  # a story with a gap is better than a run that does not start
+            value = query()
+        except Exception:  # a missing fact is better than a run that does not start
             continue
-        if answer is not None and answer != "" and answer != []:
-            answers[name] = utf8(answer) if isinstance(answer, str) else answer
-    return answers
+        if value is not None and value != "" and value != []:
+            facts[name] = utf8(value) if isinstance(value, str) else value
+    return facts
 
 
 def _find_os() -> str:
@@ -139,7 +139,7 @@ def _find_os() -> str:
 
 def _find_cpu() -> str | None:
     if sys.platform == "darwin":
-        return _ask("sysctl", "-n", "machdep.cpu.brand_string").strip()
+        return _run_command("sysctl", "-n", "machdep.cpu.brand_string").strip()
     with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
         for line in file.read(65536).splitlines():
             name, _, value = line.partition(":")
@@ -149,24 +149,24 @@ def _find_cpu() -> str | None:
 
 
 def _find_memory_limit() -> int | None:
-    """What a container may use, where that is limited."""
+    """Return the container's memory limit, or None without a limit."""
     for path in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
         if os.path.exists(path):
             text = Path(path).read_text().strip()
-            # Without a limit the older interface gives the largest number of pages.
+            # Without a limit, cgroup v1 reports the largest possible number of pages.
             return int(text) if text.isdecimal() and int(text) < 2**60 else None
     return None
 
 
 def _find_gpus() -> list[dict[str, Any]] | None:
     try:
-        return _ask_nvml()
-    except Exception:  # not installed, no driver, or a driver of another version
+        return _query_nvml()
+    except Exception:  # not installed, no driver, or an incompatible driver
         pass
     if shutil.which("nvidia-smi") is None:
         return None
     fields = "name,memory.total,driver_version,uuid"
-    rows = _ask("nvidia-smi", f"--query-gpu={fields}", "--format=csv,noheader,nounits")
+    rows = _run_command("nvidia-smi", f"--query-gpu={fields}", "--format=csv,noheader,nounits")
     gpus = []
     for row in rows.splitlines():
         name, memory, driver, uuid = (cell.strip() for cell in row.split(","))
@@ -175,8 +175,8 @@ def _find_gpus() -> list[dict[str, Any]] | None:
     return gpus
 
 
-def _ask_nvml() -> list[dict[str, Any]]:
-    pynvml: Any = importlib.import_module("pynvml")  # of nvidia-ml-py
+def _query_nvml() -> list[dict[str, Any]]:
+    pynvml: Any = importlib.import_module("pynvml")  # from nvidia-ml-py
     pynvml.nvmlInit()
     try:
         driver = _text(pynvml.nvmlSystemGetDriverVersion())
@@ -200,7 +200,7 @@ def _text(value: bytes | str) -> str:
     return value.decode() if isinstance(value, bytes) else value  # bytes in older versions
 
 
-def _ask(*command: str) -> str:
+def _run_command(*command: str) -> str:
     return subprocess.run(
         command,
         stdin=subprocess.DEVNULL,
@@ -214,16 +214,16 @@ def _ask(*command: str) -> str:
 
 
 def _read_info(folder: str, entry: str) -> tuple[str | None, str | None]:
-    found = _INFO.fullmatch(entry)
-    name, version = (found["name"], found["version"]) if found else (None, None)
+    match = _INFO.fullmatch(entry)
+    name, version = (match["name"], match["version"]) if match else (None, None)
     if name is None:
-        # A package that is developed in place: its folder has no version in its name.
-        from importlib import metadata  # slow to import, and seldom needed
+        # An editable install: its folder has no version in its name.
+        from importlib import metadata  # slow to import, and rarely needed
 
         try:
             package = metadata.PathDistribution(Path(folder, entry))
             name, version = package.metadata["Name"], package.version
-        except Exception:  # an empty folder, left behind
+        except Exception:  # an empty folder that an uninstall did not delete
             return None, None
     return re.sub(r"[-_.]+", "-", name or "").lower(), version
 

@@ -1,4 +1,4 @@
-"""Patches as git writes and applies them: one section for each file, with names in quotes."""
+"""Git patches: one section per file, with unusual paths quoted."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ _PLAIN_PATH = re.compile(r"[A-Za-z0-9_./+@%=,-]+")
 
 
 def split_patch(answer: bytes) -> tuple[list[str], list[bytes]]:
-    """The paths in the raw lines of `git diff --patch-with-raw`, and the section of each file."""
+    """Return the changed paths and the per-file sections of `git diff --patch-with-raw`."""
     raw, *sections = _SECTION.split(_UNMERGED.sub(b"", answer))
     lines = [line for line in raw.split(b"\n") if line.startswith(b":")]
     return [unquote(line.partition(b"\t")[2]) for line in lines], sections
 
 
 def find_obstacle(section: bytes) -> str | None:
-    """Why a section cannot be kept as text, if so."""
+    """Return why a section cannot be stored as text, or None if it can."""
     if _BINARY.search(section):
         return "it is binary"
-    if found := _SUBMODULE.findall(section):
-        return f"it is a submodule, at commit {found[-1].decode()}"
+    if commits := _SUBMODULE.findall(section):
+        return f"it is a submodule, at commit {commits[-1].decode()}"
     try:
         section.decode()
     except UnicodeDecodeError:
@@ -35,7 +35,7 @@ def find_obstacle(section: bytes) -> str | None:
 
 
 def add_file(path: str, text: str, *, is_executable: bool) -> str:
-    """A section that makes a new file."""
+    """Return a section that creates a file."""
     old, new = quote(f"a/{path}"), quote(f"b/{path}")
     mode = "100755" if is_executable else "100644"
     parts = [f"diff --git {old} {new}\nnew file mode {mode}\n"]
@@ -50,10 +50,10 @@ def add_file(path: str, text: str, *, is_executable: bool) -> str:
 
 
 def mask_section(section: str, path: str) -> str | None:
-    """One file's changes without secrets; None where they are in lines that must stay as they are.
+    """Return a section with its secrets masked, or None if that would break the patch.
 
-    Lines that were added may change; a patch whose other lines are not those of
-    the commit does not apply.
+    Only added lines can be masked: if context or removed lines differ from the
+    commit, the patch does not apply.
     """
     if holds_private_key(section):
         return None
@@ -70,21 +70,21 @@ def mask_section(section: str, path: str) -> str | None:
 
 
 def read_path(section: bytes) -> str:
-    """The path in `diff --git a/PATH b/PATH`: without renames both are the same."""
+    """Return the path in `diff --git a/PATH b/PATH`; without renames, both are the same."""
     names = section.partition(b"\n")[0].removeprefix(b"diff --git ")
     half = names[: len(names) // 2]
     return unquote(half).removeprefix("a/")
 
 
 def unquote(name: bytes) -> str:
-    """A path as git shows it, as it is."""
+    """Return the real path for a path that git printed."""
     if name.startswith(b'"') and name.endswith(b'"'):
         name = name[1:-1].decode("unicode_escape").encode("latin-1")
     return os.fsdecode(name)
 
 
 def quote(path: str) -> str:
-    """A path as git reads it."""
+    """Return a path quoted for git."""
     if _PLAIN_PATH.fullmatch(path):
         return path
     plain = range(32, 127)

@@ -1,4 +1,4 @@
-"""What a script imports as far as its text tells: of a process that is not this one."""
+"""Imports of a script that another process runs, found by parsing its source."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ _LONGEST = 1_000_000
 
 
 def trace_imports(script: str, folders: Iterable[str]) -> list[str]:
-    """The paths of the script and of the modules in the folders that it leads to.
+    """Return the paths of a script and of the modules in `folders` that it imports.
 
-    Also an import inside a function counts. A file that is no Python leads nowhere.
+    Indirect imports and imports inside functions are included. Files that are not
+    valid Python are not searched.
     """
     folders = list(dict.fromkeys([os.path.dirname(script), *folders]))
     found: dict[str, None] = {}
@@ -28,7 +29,7 @@ def trace_imports(script: str, folders: Iterable[str]) -> list[str]:
 
 
 def find_script(command: Sequence[str]) -> str | None:
-    """The Python file that a command line runs: `python train.py`, `python -m package.train`."""
+    """Return the script of `python train.py` or `python -m package.train`, or None."""
     for flag, name in itertools.pairwise(command):
         if flag == "-m" and (module := find_module(name, os.getcwd())):
             return module
@@ -36,7 +37,7 @@ def find_script(command: Sequence[str]) -> str | None:
 
 
 def find_module(name: str, folder: str) -> str | None:
-    """The file that `python -m` would run, where it lies below a folder."""
+    """Return the file below `folder` that `python -m` would run, or None."""
     path = os.path.join(folder, *name.split("."))
     candidates = (os.path.join(path, "__main__.py"), path + ".py")
     return next(filter(os.path.isfile, candidates), None)
@@ -53,17 +54,17 @@ def _find_next(path: str, folders: list[str]) -> Iterator[str]:
             for alias in node.names:
                 yield from _find_files(alias.name, folders)
         elif isinstance(node, ast.ImportFrom):
-            places = folders
+            parents = folders
             if node.level:
                 ups = [os.pardir] * (node.level - 1)
-                places = [os.path.normpath(os.path.join(os.path.dirname(path), *ups))]
+                parents = [os.path.normpath(os.path.join(os.path.dirname(path), *ups))]
             module = f"{node.module}." if node.module else ""
             for alias in node.names:
-                yield from _find_files(module + alias.name, places)
+                yield from _find_files(module + alias.name, parents)
 
 
 def _find_files(name: str, folders: list[str]) -> Iterator[str]:
-    """The files of a dotted name and of the packages that it is in."""
+    """Yield the files of a dotted name and of its parent packages."""
     parts = name.split(".")
     for folder in folders:
         for count in range(1, len(parts) + 1):

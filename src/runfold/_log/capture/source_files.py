@@ -1,4 +1,4 @@
-"""Which files are sources of a project: by their names, and by what was imported."""
+"""Rules for which files are a project's sources, by name and by import."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SETTINGS = (
     *(".yaml", ".yml", ".toml", ".jsonnet", ".ini", ".cfg", ".conf", ".gin", ".in", ".j2"),
     ".properties",
 )
-# Data as often as settings: labels, annotations, caches.
+# Settings, but just as often data: labels, annotations, caches.
 _DATA = (".json", ".xml")
 _LARGEST_DATA = 1 << 16
 _NAMES = ("makefile", "dockerfile", "snakefile", "justfile", "cmakelists.txt")
@@ -27,7 +27,7 @@ _REQUIREMENTS = re.compile(r"(?:requirements|constraints).*\.txt")
 
 
 def is_installed(path: str) -> bool:
-    """Whether a script came with a package: a command such as `pytest`, or a module in it."""
+    """Whether a script is part of an installed package, such as the `pytest` command."""
     if os.path.dirname(path) == sysconfig.get_path("scripts"):
         return True
     return not _is_of_project(path)
@@ -41,10 +41,10 @@ def _is_of_project(path: str) -> bool:
 
 
 def list_imported() -> Iterator[str]:
-    """The sources of the modules that this process has imported."""
+    """Yield the source files of all modules imported in this process."""
     for module in list(sys.modules.values()):
         try:
-            # Without the module's own lookup, which may import what was put off.
+            # Bypass the module's own `__getattr__`, which may trigger lazy imports.
             file = object.__getattribute__(module, "__dict__").get("__file__")
         except AttributeError:
             continue
@@ -53,7 +53,7 @@ def list_imported() -> Iterator[str]:
 
 
 def choose_own(files: Iterable[str], root: str) -> Iterator[str]:
-    """Those that are the project's and lie below a folder, by their paths relative to it."""
+    """Yield the project's files below `root`, as paths relative to it."""
     inside = root.rstrip(os.sep) + os.sep
     for path in dict.fromkeys(map(os.path.realpath, files)):
         if path.startswith(inside) and _is_of_project(path):
@@ -61,12 +61,12 @@ def choose_own(files: Iterable[str], root: str) -> Iterator[str]:
 
 
 def is_program(path: str) -> bool:
-    """Whether a file is code by its name, and no settings."""
+    """Whether a file's name marks it as code rather than settings."""
     return path.lower().endswith(_PROGRAMS)
 
 
 def is_source(path: str) -> bool:
-    """Whether a file is code or settings by its name."""
+    """Whether a file's name marks it as code or settings."""
     name = path.rpartition("/")[2].lower()
     if name.endswith((*_PROGRAMS, *_SETTINGS, *_DATA)) or name.startswith(_NAMES):
         return True
@@ -74,12 +74,12 @@ def is_source(path: str) -> bool:
 
 
 def is_data(path: str, size: int) -> bool:
-    """Whether a file that may be settings is too large for it."""
+    """Whether a JSON or XML file is too large to be settings."""
     return path.lower().endswith(_DATA) and size > _LARGEST_DATA
 
 
 def is_kept_secret(path: str) -> bool:
-    """Whether a file is named for what it hides: `secrets.toml` and `.env`, but not `token.py`."""
+    """Whether a file's name suggests secrets: `secrets.toml` and `.env`, but not `token.py`."""
     stem, suffix = os.path.splitext(path.rpartition("/")[2].lower())
     if stem.startswith(".env") or stem in (".netrc", ".pypirc", ".npmrc"):
         return True

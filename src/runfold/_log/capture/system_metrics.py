@@ -1,4 +1,4 @@
-"""What a run asks of its machine: CPU, memory, disk, network and GPUs, every few seconds."""
+"""System metrics: CPU, memory, disk, network and GPUs, sampled every few seconds."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ _MEGA = 1e6
 
 
 class SystemMonitor:
-    """Logs the use of the machine under `system/`, from a thread.
+    """Logs system metrics under `system/`, from a thread.
 
-    The step of a point is the number of whole seconds since the start, so that
-    runs sampled at different paces share one axis. It always grows, because
-    TensorBoard drops all points before one whose step does not; a run that is
-    resumed goes on from its `first_step`.
+    The step is the number of whole seconds since the start, so that runs sampled
+    at different intervals share one axis. It always increases, because TensorBoard
+    drops earlier points when a step repeats or decreases. A resumed run continues
+    from `first_step`.
 
-        process/cpu_percent          with its children; 100 is one core
-        process/memory_mb            likewise; what they share counts for each
+        process/cpu_percent          includes children; 100 is one core
+        process/memory_mb            includes children; shared memory counts for each
         process/read_mb_per_second, write_mb_per_second (from and to disks)
         host/cpu_percent, memory_percent
         disk/read_mb_per_second, write_mb_per_second, used_percent (where the run is)
         network/received_mb_per_second, sent_mb_per_second
         gpu/0/use_percent, memory_percent, memory_mb, temperature_c, power_w
 
-    Rates begin with the second sample. What cannot be measured is left out; a
-    source that fails is warned of once and asked no more.
+    Rates start with the second sample. Unavailable metrics are omitted. If a source
+    fails, a warning is issued and the source is not used again.
     """
 
     def __init__(self, writer: Sink, seconds: float = 5.0, first_step: int = 0) -> None:
@@ -52,27 +52,27 @@ class SystemMonitor:
         self._pulse = Periodic(self._log, seconds, "runfold-system")
 
     def start(self) -> None:
-        """Begin to sample; the first sample is taken at once, in the thread."""
+        """Start sampling; the thread takes the first sample immediately."""
         self._began = time.monotonic()
         self._pulse.start()
 
     def stop(self) -> None:
-        """Sample no more."""
+        """Stop sampling."""
         self._pulse.stop()
 
     def sample(self) -> Readings:
-        """What can be measured now, by tag below `system/`. Raises nothing."""
+        """Return the current readings by tag below `system/`. Never raises."""
         if self._sources is None:
             self._sources = _find_sources(self._writer.folder)
         readings: Readings = {}
         for name, source in list(self._sources.items()):
             try:
                 readings |= source()
-            except Exception as error:  # of a driver, or of a system that hides things
+            except Exception as error:  # from a driver, or a restricted system
                 del self._sources[name]
                 warn_from_thread(
-                    f"{SYSTEM_PREFIX}{name} is measured no more: {type(error).__name__}: {error}. "
-                    "Training and the other measurements go on."
+                    f"{SYSTEM_PREFIX}{name} is no longer measured: {type(error).__name__}: {error}."
+                    " Training and the other measurements continue."
                 )
         return readings
 
@@ -85,12 +85,12 @@ class SystemMonitor:
         self._last_step = step = max(step, self._last_step + 1)
         now = time.time()
         for tag, value in readings.items():
-            # Not by `log`: these steps are no steps of the training.
+            # Not with `log`, because these are not training steps.
             self._writer.put("scalar", SYSTEM_PREFIX + tag, value, step, now)
 
 
 def _find_sources(folder: str) -> dict[str, Source]:
-    # Imported in the thread: not even the start of a run waits for it.
+    # Imported in the thread so that the start of a run does not wait for it.
     import psutil
 
     processes = _Processes(psutil)
@@ -115,7 +115,7 @@ def _find_sources(folder: str) -> dict[str, Source]:
             return {}
         return network.of(received=counters.bytes_recv, sent=counters.bytes_sent)
 
-    psutil.cpu_percent()  # since when the first sample counts
+    psutil.cpu_percent()  # starts the interval of the first sample
     sources: dict[str, Source] = {
         "process": processes.read,
         "process/disk": processes.read_disk,
@@ -129,7 +129,7 @@ def _find_sources(folder: str) -> dict[str, Source]:
 
 
 class Rates:
-    """Counters of bytes as megabytes per second since they were last seen."""
+    """Converts byte counters to megabytes per second since the last call."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -137,7 +137,7 @@ class Rates:
         self._at = 0.0
 
     def of(self, **counters: int) -> Readings:
-        """The rate of each counter; none at first, nor of one that began anew."""
+        """Return the rate of each counter, except new counters and those that were reset."""
         now = time.monotonic()
         passed, seen = now - self._at, self._seen
         self._at, self._seen = now, counters
@@ -149,7 +149,7 @@ class Rates:
 
 
 class _Processes:
-    """This process and its children, as one."""
+    """This process and its children, measured together."""
 
     def __init__(self, psutil: Any) -> None:
         self._psutil = psutil
@@ -160,7 +160,7 @@ class _Processes:
         self._cpu: tuple[float, float] | None = None
 
     def read(self) -> Readings:
-        """CPU and memory."""
+        """Return CPU and memory use."""
         cpu, memory = 0.0, 0
         for process in self._find():
             try:
@@ -168,19 +168,19 @@ class _Processes:
             except self._psutil.NoSuchProcess:
                 continue
             memory += size
-            # What ended children have used is in their parent's times.
+            # A parent's times include those of its children that have exited.
             cpu += times.user + times.system + times.children_user + times.children_system
         now = time.monotonic()
         readings = {"process/memory_mb": memory / _MEGA}
         if self._cpu is not None and now > self._cpu[1]:
             used = max(0.0, cpu - self._cpu[0]) / (now - self._cpu[1])
-            # No more than there is: a child that is found late brings its past with it.
+            # Capped: a child that is found late adds all the CPU time it has ever used.
             readings["process/cpu_percent"] = 100 * min(used, os.cpu_count() or 1)
         self._cpu = (cpu, now)
         return readings
 
     def read_disk(self) -> Readings:
-        """What they read and wrote."""
+        """Return disk rates."""
         if not hasattr(self._own, "io_counters"):  # macOS
             return {}
         read, written = 0, 0
@@ -193,8 +193,8 @@ class _Processes:
         return self._rates.of(read=read, write=written)
 
     def _find(self) -> list[Any]:
-        # The search reads a file for each process of the host, of which a large one
-        # has thousands: so seldom that it costs a thousandth of the time.
+        # The search reads one file per process on the host, possibly thousands. It runs
+        # just often enough to take a thousandth of the time.
         began = time.monotonic()
         if began >= self._next_search:
             self._all = [self._own, *self._own.children(recursive=True)]
@@ -204,12 +204,12 @@ class _Processes:
 
 
 def _find_gpus() -> Iterator[tuple[int, Source]]:
-    """The GPUs that the job may use, by their number in the driver; none without a driver."""
+    """Yield the driver's index and the reader of each GPU that the job can use."""
     try:
         nvml: Any = importlib.import_module("pynvml")
         nvml.nvmlInit()
         handles = list(_visible(nvml))
-    except Exception:  # not installed, or no driver: most machines have none
+    except Exception:  # not installed, or no driver, as on most machines
         return
     for handle in handles:
         try:
@@ -219,7 +219,7 @@ def _find_gpus() -> Iterator[tuple[int, Source]]:
 
 
 def _visible(nvml: Any) -> Iterator[Any]:
-    """The devices that CUDA shows to this process: those of others on the node say nothing."""
+    """Yield the devices that CUDA shows to this process; other jobs may use the rest."""
     named = os.environ.get("CUDA_VISIBLE_DEVICES")
     if named is None:
         for number in range(nvml.nvmlDeviceGetCount()):
@@ -230,12 +230,12 @@ def _visible(nvml: Any) -> Iterator[Any]:
             yield nvml.nvmlDeviceGetHandleByIndex(int(name))
         elif name.startswith("GPU-"):
             yield nvml.nvmlDeviceGetHandleByUUID(name)
-        else:  # CUDA as well takes none after one that it does not know
+        else:  # like CUDA, ignore everything after an unknown name
             return
 
 
 class _Gpu:
-    """One device. What its model does not tell is left out."""
+    """One GPU. Readings that its model does not support are omitted."""
 
     def __init__(self, nvml: Any, handle: Any) -> None:
         self._nvml = nvml
@@ -243,20 +243,21 @@ class _Gpu:
         self._name = f"gpu/{int(nvml.nvmlDeviceGetIndex(handle))}"
 
     def read(self) -> Readings:
+        """Return memory, use, temperature and power."""
         nvml, handle, name = self._nvml, self._handle, self._name
         readings: Readings = {}
 
-        def ask(question: Callable[[], Readings]) -> None:
+        def add(query: Callable[[], Readings]) -> None:
             try:
-                readings.update(question())
+                readings.update(query())
             except nvml.NVMLError as error:
                 if error.value != nvml.NVML_ERROR_NOT_SUPPORTED:
                     raise
 
         def memory() -> Readings:
-            found = nvml.nvmlDeviceGetMemoryInfo(handle)
-            percent = 100.0 * found.used / found.total
-            return {f"{name}/memory_mb": found.used / _MEGA, f"{name}/memory_percent": percent}
+            info = nvml.nvmlDeviceGetMemoryInfo(handle)
+            percent = 100.0 * info.used / info.total
+            return {f"{name}/memory_mb": info.used / _MEGA, f"{name}/memory_percent": percent}
 
         def use() -> Readings:
             return {f"{name}/use_percent": float(nvml.nvmlDeviceGetUtilizationRates(handle).gpu)}
@@ -268,6 +269,6 @@ class _Gpu:
         def power() -> Readings:
             return {f"{name}/power_w": nvml.nvmlDeviceGetPowerUsage(handle) / 1000}
 
-        for question in (memory, use, temperature, power):
-            ask(question)
+        for query in (memory, use, temperature, power):
+            add(query)
         return readings

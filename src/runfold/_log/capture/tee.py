@@ -1,58 +1,57 @@
-"""The pump: a process that copies what is written to where it was going, and to the run.
+"""The pump: a process that copies output to its destination and to the run.
 
-This very file is run as a program. It is a process and not a thread, because C
-code may fill a pipe while it holds the GIL, which a thread would need to empty it;
-and because the last words of a crash must come out when no thread is left to
-carry them.
+This file is run as a program. A thread would not do: C code can fill a pipe while
+it holds the GIL, which a thread needs to empty the pipe. Output written just before
+a crash must also get through, when no thread survives to forward it.
 """
 
-# The program needs no more than this: all else is imported in functions, so that
-# it starts in a hundredth of a second.
+# The program imports only these; everything else is imported in functions, so that
+# it starts in 10 ms.
 import errno
 import os
 import sys
 
 BLOCK = 1 << 16
 
-# What the pump keeps for a run that is too busy to take it.
+# Bytes that the pump buffers for a busy run.
 _MOST_PENDING = 4 << 20
 _GAP = "\n… some output is not stored …\n".encode()
-# A pipe holds at most a megabyte.
+# The capacity of a pipe is at most 1 MB.
 _PIPE_BLOCKS = 16
-# Milliseconds without a byte after which a terminal has passed on all.
+# After this many milliseconds without a byte, a terminal has forwarded everything.
 _QUIET = 20
 
 
-def spawn_pump(entrance: int, real: int, control: int, way_out: int) -> None:
-    """Start this file as a program with its four descriptors. Raises OSError."""
+def spawn_pump(source: int, destination: int, control: int, copy: int) -> None:
+    """Start this file as a program with its four descriptors. Raises OSError on failure."""
     import fcntl
 
     if not sys.executable or getattr(sys, "frozen", False) or not os.path.isfile(__file__):
-        raise OSError("no Python interpreter is at hand to copy it")
-    ours = (entrance, real, control, way_out)
-    # Out of the way first, lest one takes the number that another is still known by.
+        raise OSError("no Python interpreter is available to copy it")
+    ours = (source, destination, control, copy)
+    # Duplicate to high numbers first, so that no move overwrites a descriptor still needed.
     high = [fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, 10) for number in ours]
     try:
-        moves = [(os.POSIX_SPAWN_DUP2, number, place) for place, number in enumerate(high)]
+        moves = [(os.POSIX_SPAWN_DUP2, number, target) for target, number in enumerate(high)]
         command = [sys.executable, "-I", "-S", __file__]
         child = os.posix_spawn(sys.executable, command, os.environ, file_actions=moves)
     finally:
         for number in high:
             os.close(number)
     try:
-        _, status = os.waitpid(child, 0)  # it leaves at once, and the pump behind it
-    except ChildProcessError:  # another thread waits for any child
+        _, status = os.waitpid(child, 0)  # it forks the pump and exits immediately
+    except ChildProcessError:  # another thread has already waited for it
         return
     if status:
-        raise OSError("the process that would copy it did not start")
+        raise OSError("the process that copies it did not start")
 
 
 def _pump() -> None:
-    """Copy descriptor 0 to 1, and to 3 until told by 2: the program that this file is."""
+    """Copy descriptor 0 to 1, and also to 3 until descriptor 2 has input."""
     import select
     import signal
 
-    # A process of nobody: no wait of the parent's finds it, and no Ctrl-C reaches it.
+    # Detach: the parent never has to wait for it, and Ctrl-C does not reach it.
     if os.fork():
         os._exit(0)
     os.setsid()
@@ -72,10 +71,10 @@ def _pump() -> None:
             poll.register(2, select.POLLIN)
         if pending:
             poll.register(3, select.POLLOUT)
-        is_told = 2 in dict(poll.poll())
-        # When told, all that was written before: no more than a pipe can hold.
-        for _ in range(_PIPE_BLOCKS if is_told else 1):
-            data = _read(0, _QUIET if is_told else 0)
+        is_stopping = 2 in dict(poll.poll())
+        # When stopping, read all earlier output, which is at most the capacity of a pipe.
+        for _ in range(_PIPE_BLOCKS if is_stopping else 1):
+            data = _read(0, _QUIET if is_stopping else 0)
             if data is None:
                 break
             is_open = bool(data) and _write(1, data)
@@ -83,7 +82,7 @@ def _pump() -> None:
                 _keep_pending(pending, data)
             if not is_open:
                 break
-        if is_told:
+        if is_stopping:
             os.set_blocking(3, True)
             _write(3, bytes(pending))
         elif pending:
@@ -92,7 +91,7 @@ def _pump() -> None:
                 continue
             except BlockingIOError:
                 continue
-            except OSError:  # the run has ended without a word
+            except OSError:  # the run's process has died
                 pass
         else:
             continue
@@ -103,7 +102,7 @@ def _pump() -> None:
 
 
 def _keep_pending(pending: bytearray, data: bytes) -> None:
-    """Keep a copy for a run that is busy; what is too much leaves a note in its place."""
+    """Buffer data for a busy run; beyond the limit, add a note instead of the data."""
     if len(pending) < _MOST_PENDING:
         pending += data
     elif not pending.endswith(_GAP):
@@ -111,27 +110,27 @@ def _keep_pending(pending: bytearray, data: bytes) -> None:
 
 
 def _read(descriptor: int, quiet: int) -> bytes | None:
-    """What is there, b"" at the end, None for nothing, also after so many milliseconds."""
+    """Return available bytes, b"" at the end, or None after `quiet` milliseconds of silence."""
     import select
 
     for wait in (quiet, 0):
         try:
             return os.read(descriptor, BLOCK)
         except BlockingIOError:
-            # A terminal passes on a little later what was written to it.
+            # A terminal forwards output with a short delay.
             poll = select.poll()
             poll.register(descriptor, select.POLLIN)
             if not wait or not poll.poll(wait):
                 return None
-        except OSError:  # how a terminal ends
+        except OSError:  # the end of a terminal
             return b""
     return None
 
 
 def _write(descriptor: int, data: bytes) -> bool:
-    """Write all; False where nobody is left to read it, so that the writers learn of it.
+    """Write all data; return False if the reader is gone, so that writers get an error too.
 
-    What a full disk does not take is let go: training goes on.
+    If the disk is full, the data is dropped and training continues.
     """
     import select
 

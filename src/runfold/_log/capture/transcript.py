@@ -1,4 +1,4 @@
-"""Text on its way from the console to the run."""
+"""Console text, cleaned up and logged to the run in chunks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from runfold._log.writer.sink import Sink
 
-# So many pieces wait for the next chunk; more stay with who has them.
+# Pieces that can wait for the next chunk; after that, the streams are paused.
 _MOST_PIECES = 500
 _LARGEST_CHUNK = 4 << 20
 _LONGEST_LINE = 1 << 16
@@ -27,24 +27,24 @@ _CODES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[
 
 
 class Transcript:
-    """Text on its way to the run: lines collapsed, colours removed, size limited."""
+    """Logs console text to the run: redrawn lines collapsed, colours removed, size limited."""
 
     def __init__(self, writer: Sink, limit: int, first_step: int = 0) -> None:
         self._writer = writer
         self._left = limit
         self._step = first_step
-        # Pieces in the order in which they came, each with the number of its stream.
-        # Appended to without a lock, which a fork could leave locked for ever.
+        # Pieces in order of arrival, each with its stream's number. Appended without a
+        # lock, because a fork could leave a lock locked forever.
         self._waiting: deque[tuple[int, str]] = deque()
-        # The last line of each stream, which may not be whole yet: a stream that writes in
-        # the middle of another's line must not end up within it.
+        # The unfinished last line of each stream, so that two streams that write at the
+        # same time do not mix within a line.
         self._open: list[str] = []
         self._tail = ""
         self._dropped = 0
         self._keys = PrivateKeyFilter()
 
     def feed(self) -> Callable[[str | bytes], object]:
-        """A function that takes the text, or the bytes, of one stream."""
+        """Add a stream and return a function that accepts its text or bytes."""
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         waiting, pid = self._waiting, os.getpid()
         stream = len(self._open)
@@ -52,18 +52,18 @@ class Transcript:
 
         def take(data: str | bytes) -> None:
             text = data if isinstance(data, str) else decoder.decode(data)
-            if text and os.getpid() == pid:  # in the child of a fork nobody logs it
+            if text and os.getpid() == pid:  # a forked child does not log
                 waiting.append((stream, text))
 
         return take
 
     @property
     def is_full(self) -> bool:
-        """Whether a stream should wait with more."""
+        """Whether streams should wait before adding more."""
         return len(self._waiting) > _MOST_PIECES
 
     def log(self, is_last: bool = False) -> None:
-        """Log the lines that are complete; at last also one that is not, and the tail."""
+        """Log the complete lines; if `is_last`, also unfinished lines and the tail."""
         if self._writer.is_closed:
             return
         lines = ""
@@ -71,7 +71,7 @@ class Transcript:
             stream, text = self._waiting.popleft()
             whole, self._open[stream] = self._split(self._open[stream] + text)
             lines += whole
-            if len(lines) > _LARGEST_CHUNK:  # more than anybody reads: in pieces
+            if len(lines) > _LARGEST_CHUNK:  # too much for one chunk
                 self._store(lines)
                 lines = ""
         self._store(lines)
@@ -87,11 +87,11 @@ class Transcript:
             self._dropped, self._tail = 0, ""
 
     def _split(self, text: str) -> tuple[str, str]:
-        """The lines that are whole, and the last one as it looks by now."""
+        """Return the whole lines, and the current state of the unfinished last line."""
         *whole, rest = text.split("\n")
         lines = "".join(f"{self._collapse(line)}\n" for line in whole)
-        # A bar that is drawn a thousand times before its line ends is held once; a
-        # carriage return at the end may yet turn out to be that of a line feed.
+        # Keep only the last state of a redrawn progress bar. A carriage return at the
+        # end may be the first half of "\r\n".
         if "\r" in rest[:-1]:
             end = "\r" if rest.endswith("\r") else ""
             rest = self._collapse(rest) + end
@@ -115,7 +115,7 @@ class Transcript:
             self._tail = (self._tail + rest)[-_TAIL:]
 
     def _log(self, text: str) -> None:
-        # Many a script begins with `print(args)`, or loads its secrets only then.
+        # Scripts often start with `print(args)`, or load their secrets late.
         known.learn(os.environ)
         message = encode_story(OUTPUT, mask_output(self._keys.hide(text)))
         self._writer.add_value(STORY_PREFIX + OUTPUT, message, self._step)
