@@ -1,4 +1,4 @@
-"""Values of every kind against protobuf, TensorBoard's own helpers and its reader."""
+"""Encoded values of every kind, compared with protobuf, TensorBoard's helpers and its reader."""
 
 import numpy as np
 import pytest
@@ -25,13 +25,13 @@ NAMED = Metadata(display_name="shown as", summary_description="what *it* is")
 
 
 def same(message, expected):
-    """The bytes are protobuf's, and mean the same."""
+    """Check that the bytes equal protobuf's and parse to the same message."""
     assert Value.FromString(message) == expected
     return message == expected.SerializeToString(deterministic=True)
 
 
 @given(tag=st.text(), numbers=st.tuples(*[st.floats()] * 5), limits=st.lists(st.floats()))
-def test_histogram_of_any_numbers_is_protobufs(tag, numbers, limits):
+def test_histogram_of_any_numbers_matches_protobuf(tag, numbers, limits):
     counts = [float(i) for i in range(len(limits))]
     names = ("min", "max", "num", "sum", "sum_squares")
     histo = HistogramProto(
@@ -41,13 +41,13 @@ def test_histogram_of_any_numbers_is_protobufs(tag, numbers, limits):
     assert message == Value(tag=tag, histo=histo).SerializeToString(deterministic=True)
 
 
-def test_histogram_tensor_is_what_tensorboard_writes():
+def test_histogram_tensor_matches_tensorboard():
     expected = histogram_pb("h", [1.0, 2.0, 2.5], buckets=4).value[0]
     assert same(values.histogram_tensor("h", make_ndarray(expected.tensor)), expected)
 
 
 @pytest.mark.parametrize(("height", "width"), [(2, 3), (0, 0), (-1, 2**31 - 1)])
-def test_image_is_protobufs(height, width):
+def test_image_matches_protobuf(height, width):
     image = Image(height=height, width=width, colorspace=3, encoded_image_string=b"\x89PNG\0")
     expected = Value(tag="i", image=image)
     assert same(values.image("i", height, width, 3, b"\x89PNG\0"), expected)
@@ -62,7 +62,7 @@ def test_image_tensor_keeps_encoded_images_that_end_in_zero_bytes():
     assert same(values.image_tensor("i", 3, 2, strings[2:], **NAMES), expected)
 
 
-def test_audio_is_protobufs():
+def test_audio_matches_protobuf():
     audio = Audio(
         sample_rate=44100.0,
         num_channels=2,
@@ -75,7 +75,7 @@ def test_audio_is_protobufs():
 
 
 @pytest.mark.parametrize("labels", [None, ["left", "größe"]])
-def test_audio_tensor_has_a_row_for_each_clip(labels):
+def test_audio_tensor_has_one_row_per_clip(labels):
     first, second = labels or ["", ""]
     tensor = tensor_pb2.TensorProto(
         dtype=types_pb2.DT_STRING, string_val=[b"RIFF\0", first.encode(), b"", second.encode()]
@@ -92,7 +92,7 @@ def test_audio_tensor_has_a_row_for_each_clip(labels):
     ["", "one *text* ∆", b"bytes", ["a", "", "b"], [["a", "b"], ["c", "d"]], np.array(["x", "yz"])],
     ids=repr,
 )
-def test_text_is_what_tensorboard_writes(content):
+def test_text_matches_tensorboard(content):
     assert same(values.text("t", content), text_pb("t", content).value[0])
 
 
@@ -107,7 +107,7 @@ def test_tensor_of_any_dtype_and_shape_is_stored_as_raw_little_endian_bytes(dtyp
     assert same(values.tensor("t", array), Value(tag="t", tensor=expected))
 
 
-def test_tensor_is_protobufs_with_all_its_metadata():
+def test_tensor_with_metadata_matches_protobuf():
     array = np.arange(6, dtype=np.float32).reshape(2, 3)
     metadata = Metadata()
     metadata.MergeFrom(NAMED)
@@ -117,7 +117,7 @@ def test_tensor_is_protobufs_with_all_its_metadata():
     assert same(message, expected)
 
 
-def test_a_transposed_array_is_written_in_the_order_it_shows():
+def test_a_transposed_array_is_written_in_logical_order():
     array = np.arange(6.0).reshape(2, 3).T
     expected = Value(tag="t", tensor=make_tensor_proto(np.ascontiguousarray(array)))
     assert same(values.tensor("t", array), expected)
@@ -129,7 +129,7 @@ def test_metadata_only_has_no_value():
     assert same(values.metadata_only("_hparams_", "hparams", b"\x12\0"), expected)
 
 
-def test_names_go_to_the_metadata_of_old_forms_too():
+def test_old_formats_store_names_in_their_metadata():
     expected = Value(tag="i", image=Image(height=1), metadata=NAMED)
     assert same(values.image("i", 1, 0, 0, b"", **NAMES), expected)
 
@@ -146,12 +146,12 @@ def test_names_go_to_the_metadata_of_old_forms_too():
         (UnicodeEncodeError, lambda: values.text("\ud800", "")),
     ],
 )
-def test_what_no_reader_could_read_is_refused(error, call):
+def test_invalid_values_are_rejected(error, call):
     with pytest.raises(error):
         call()
 
 
-def test_tensorboard_reads_a_file_with_every_kind(tmp_path):
+def test_tensorboard_reads_a_file_with_all_kinds(tmp_path):
     buckets = np.array([[0.0, 1.0, 2.0], [1.0, 2.0, 3.0]])
     messages = [
         values.histogram("histogram", 0, 2, 5, 6, 9, [1.0, 2.0], [2.0, 3.0]),

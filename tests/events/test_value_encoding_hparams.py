@@ -1,4 +1,4 @@
-"""Sessions of hparams and layouts against TensorBoard's own protobuf messages."""
+"""Hparams sessions and layouts, compared with TensorBoard's protobuf messages."""
 
 import numpy as np
 import pytest
@@ -45,7 +45,7 @@ def test_a_session_start_is_read_by_protobuf_and_by_runfold(settings, start, gro
 
 
 @pytest.mark.parametrize("settings", [{}, {"lr": 0.1}, {"n": 0.0}, {"": ""}, {"flag": False}])
-def test_a_session_start_is_byte_for_byte_what_tensorboard_writes(settings):
+def test_a_session_start_has_the_same_bytes_as_tensorboards(settings):
     expected = plugin_data(
         summary_v2.hparams_pb(settings, "trial", 17.5).value[0].SerializeToString()
     )
@@ -55,7 +55,7 @@ def test_a_session_start_is_byte_for_byte_what_tensorboard_writes(settings):
     assert content == expected.SerializeToString(deterministic=True)
 
 
-def test_numbers_of_any_type_become_floats_and_stay_apart_from_booleans():
+def test_numbers_of_any_type_become_floats_and_booleans_stay_booleans():
     settings = {"a": 3, "b": np.int64(4), "c": np.float32(0.5), "d": np.True_}
     read = hparams_kind.decode(values.hparams_start(settings)).hparams
     assert read == {"a": 3.0, "b": 4.0, "c": 0.5, "d": True}
@@ -69,7 +69,7 @@ def test_none_is_an_hparam_without_a_value():
     assert hparams_kind.decode(message).hparams == {"schedule": None}
 
 
-def test_an_experiment_is_byte_for_byte_what_protobuf_writes():
+def test_an_experiment_has_the_same_bytes_as_protobufs():
     data = HParamsPluginData()
     plan = data.experiment
     plan.name, plan.description, plan.user, plan.time_created_secs = "e", "d", "u", 2.5
@@ -96,13 +96,13 @@ def test_an_experiment_is_byte_for_byte_what_protobuf_writes():
     assert hparams_kind.decode(message) == ours
 
 
-def test_another_value_is_refused():
+def test_other_types_are_rejected():
     with pytest.raises(TypeError, match="not list"):
         values.hparams_start({"sizes": [1, 2]})
 
 
 @pytest.mark.parametrize("status", contents.STATUSES)
-def test_a_session_end_is_what_tensorboard_would_write(status):
+def test_a_session_end_matches_tensorboards(status):
     data = HParamsPluginData()
     data.session_end_info.status = getattr(api_pb2, f"STATUS_{status.upper()}")
     data.session_end_info.end_time_secs = 3.5
@@ -113,11 +113,11 @@ def test_a_session_end_is_what_tensorboard_would_write(status):
 
 
 @given(LAYOUTS)
-def test_any_layout_comes_back_as_it_was(page):
+def test_any_layout_survives_a_round_trip(page):
     assert layout_kind.decode(values.layout(page)) == page
 
 
-def test_a_layout_is_byte_for_byte_what_protobuf_writes():
+def test_a_layout_has_the_same_bytes_as_protobufs():
     page = layout_pb2.Layout()
     category = page.category.add(title="losses", closed=True)
     category.chart.add(title="all").multiline.tag.extend(["loss/.*", "", "lr"])

@@ -1,4 +1,4 @@
-"""Logs of every writer, side by side: each kind of data reads as it was logged."""
+"""Logs of all writers: every kind of data is read as it was logged."""
 
 import math
 
@@ -12,7 +12,7 @@ from runfold._events.kinds.layout import Category, Chart, Layout, Margin
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    """One logdir with a run of each writer, which all logged the same."""
+    """A logdir with one run per writer; all runs logged the same data."""
     logdir = tmp_path_factory.mktemp("logdir")
     for name, write in writers.WRITERS.items():
         write(logdir / name)
@@ -25,7 +25,7 @@ def name(request):
 
 
 def table_of(runs, name, kind, trial=""):
-    """The table of one kind, if the writer can log that kind; otherwise it must be empty."""
+    """Return the table of a kind. It must be empty if the writer cannot log that kind."""
     table = getattr(runs, kind)(runs=name + trial) if name + trial in runs else None
     if kind in writers.MISSING[name]:
         assert table is None or table.empty
@@ -45,12 +45,12 @@ def assert_all_equal(column, expected):
         np.testing.assert_array_equal(array, expected)
 
 
-def test_nothing_is_wrong_in_any_log(runs):
+def test_no_log_has_problems(runs):
     assert runs.problems().empty
     assert runs.hidden == 0
 
 
-def test_scalars_are_the_float32_that_was_logged(runs, name):
+def test_scalars_are_the_logged_float32(runs, name):
     for tag, values in writers.SCALARS.items():
         series = runs[name][tag]
         assert series.steps.tolist() == writers.STEPS
@@ -67,7 +67,7 @@ def test_histograms_have_edges_counts_and_totals(runs, name):
     assert set(table["min"]) == {-1.0}
     assert set(table["max"]) == {2.0}
     assert set(table["num"]) == {8.0}
-    # The new form does not store these.
+    # The new format does not store these.
     if name == "tensorflow_2":
         assert all(map(math.isnan, [*table["sum"], *table["sum_squares"]]))
     else:
@@ -94,7 +94,7 @@ def test_text_is_the_logged_text(runs, name):
     table = table_of(runs, name, "text")
     assert_is_series(table)
     assert set(table["text"]) == {writers.TEXT}
-    # torch and tensorboardX extend the tag, and TensorBoard shows it so.
+    # torch and tensorboardX append a suffix to the tag, which TensorBoard shows.
     assert {tag.removesuffix("/text_summary") for tag in table["tag"]} == {"note"}
 
 
@@ -123,7 +123,7 @@ def test_pr_curves_have_their_six_lines(runs, name):
     assert_all_equal(table["thresholds"], [0, 0.5, 1])
 
 
-def test_meshes_are_put_together_from_their_parts(runs, name):
+def test_meshes_are_combined_from_their_parts(runs, name):
     table = table_of(runs, name, "meshes")
     if table is None:
         return
@@ -143,12 +143,12 @@ def test_graphs_and_run_metadata_are_the_logged_messages(runs, name):
     assert metadata.proto() == writers.RUN_METADATA
 
 
-def test_hparams_metrics_and_session_are_those_of_the_trial(runs, name):
+def test_hparams_metrics_and_session_match_the_trial(runs, name):
     table = table_of(runs, name, "hparams", trial=f"/{writers.TRIAL}")
     if table is None:
         return
     trial = runs[f"{name}/{writers.TRIAL}"]
-    # torch stores True as 1.0, which is equal to it.
+    # torch stores True as 1.0, which compares equal.
     assert dict(zip(table["hparam"], table["value"], strict=True)) == writers.HPARAMS
     assert trial.metrics()["tag"].tolist() == list(writers.METRICS)
     assert trial.sessions()["status"].tolist() == ["success"]

@@ -1,4 +1,4 @@
-"""Scalars that were logged as tensors: every dtype, in raw bytes and in lists of values."""
+"""Scalars logged as tensors: every dtype, as raw bytes and as lists of values."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ HALF = np.float16(THIRD)
 BFLOAT16_BITS = int(np.float32(THIRD).view(np.uint32)) >> 16
 BFLOAT16 = float(np.uint32(BFLOAT16_BITS << 16).view(np.float32))
 
-# dtype, its raw bytes, its list, and the value that comes out
+# dtype: raw bytes, list of values, decoded value
 DTYPES = {
     "DT_FLOAT": (np.float32(THIRD).tobytes(), {"float_val": [THIRD]}, float(np.float32(THIRD))),
     "DT_DOUBLE": (np.float64(THIRD).tobytes(), {"double_val": [THIRD]}, THIRD),
@@ -71,13 +71,13 @@ def test_one_value_is_a_scalar_whatever_its_shape(shape, tmp_path):
     assert run["x"].values.tolist() == [0.5]
 
 
-def test_one_value_under_another_plugin_is_no_scalar(tmp_path):
+def test_one_value_under_another_plugin_is_not_a_scalar(tmp_path):
     run = read(tmp_path, message("DT_FLOAT", {"float_val": [0.5]}, plugin="my_plugin"))
     assert run.tags == {"tensor": ["x"]}
     assert run.tensors()["value"].tolist() == [np.float32(0.5)]
 
 
-def test_metadata_that_names_no_plugin_leaves_one_value_a_scalar(tmp_path):
+def test_one_value_with_metadata_but_no_plugin_is_a_scalar(tmp_path):
     # tf.compat.v1.summary.tensor_summary and tf.summary.write(metadata=...) write this.
     value = Summary.Value.FromString(message("DT_FLOAT", {"float_val": [0.5]}, plugin=""))
     value.metadata.display_name = "a name to show"
@@ -85,7 +85,7 @@ def test_metadata_that_names_no_plugin_leaves_one_value_a_scalar(tmp_path):
     assert run["x"].values.tolist() == [0.5]
 
 
-def test_integer_beyond_float64_is_rounded_and_noted(tmp_path):
+def test_integer_beyond_float64_is_rounded_and_reported(tmp_path):
     run = read(tmp_path, message("DT_INT64", {"int64_val": [2**53 + 1]}))
     assert run["x"].values.tolist() == [2.0**53]
     assert run.problems()["code"].tolist() == ["rounded-integer"]

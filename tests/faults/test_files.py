@@ -139,7 +139,7 @@ def test_points_of_a_file_deleted_after_it_was_read_stay(tmp_path):
     assert (changes.missing, changes.points, changes.reread) == ([str(path)], 0, [])
     assert steps(runs) == [1, 2]
     assert codes(runs) == [("file-vanished", EVENTS)]
-    assert "What was read before was kept." in runs.problems()["message"][0]
+    assert "Data read earlier was kept." in runs.problems()["message"][0]
     with pytest.raises(FileChanged):
         _ = picture.data
     assert not runs.refresh()

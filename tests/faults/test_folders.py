@@ -175,7 +175,7 @@ def test_strict_mode_raises_when_the_logdir_vanishes(tmp_path):
     write(tmp_path / "logs" / EVENTS, points(1))
     runs = rf.open(tmp_path / "logs", strict=True).load()
     (tmp_path / "logs").rename(tmp_path / "away")
-    with pytest.raises(BadLog, match="vanished"):
+    with pytest.raises(BadLog, match="disappeared"):
         runs.refresh()
 
 

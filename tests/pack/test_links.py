@@ -86,7 +86,7 @@ def test_linked_projector_configuration_is_not_packed(logdir):
     (logdir / "run" / PROJECTOR_CONFIG).symlink_to(logdir.parent / "secret")
     path = pack(logdir)
     (message,) = rf.open(path).problems()["message"]
-    assert message == f"the path '{PROJECTOR_CONFIG}' leads out of the run's folder. Not packed."
+    assert message == f"the path '{PROJECTOR_CONFIG}' is outside the run's folder. Not packed."
     unpack_logdir(path, logdir.parent / "again")
     assert os.listdir(logdir.parent / "again" / "run") == [f"{NAME}.1"]
 

@@ -1,12 +1,12 @@
-"""One event file: its bytes decoded into typed columns. Old and new formats meet here.
+"""Reading and encoding of one event file: bytes to typed columns, in old and new formats.
 
 Modules:
 
-    event_file      what was read of a file so far, and whether it is still the same file
-    problems        what was wrong in a log, noted and survived
+    event_file      the columns read from a file so far, and checks that it is the same file
+    problems        problems found in a log
     kinds           one module per kind of data
-    contents        hparams sessions and custom scalar layouts
-    value_encoding  Summary.Value messages of every kind, as bytes
-    message         protobuf messages put together from the bytes of their fields
-    wire            the fields of one protobuf message, bounds-checked
+    contents        plugin data of hparams and custom scalar layouts
+    value_encoding  encoders for Summary.Value messages of every kind
+    message         encoders for protobuf fields
+    wire            bounds-checked iteration over the fields of a protobuf message
 """

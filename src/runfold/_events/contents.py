@@ -1,4 +1,4 @@
-"""What values of TensorBoard's own plugins carry: plans and sessions of hparams, and layouts."""
+"""Encoders for the data of TensorBoard's own plugins: hparams and custom scalar layouts."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ DATASETS = {None: 0} | {name: number for number, name in hparams.DATASETS.items(
 
 
 def experiment(plan: Experiment) -> bytes:
-    """An `HParamsPluginData` with what is varied and what is measured."""
+    """Return an `HParamsPluginData` with an experiment's hparams and metrics."""
     content = put_bytes(1, plan.description.encode()) + put_bytes(2, plan.user.encode())
     content += put_double(3, plan.time_created)
-    content += b"".join(put_message(4, _hparam(one)) for one in plan.hparams)
-    content += b"".join(put_message(5, _metric(one)) for one in plan.metrics)
+    content += b"".join(put_message(4, _hparam(info)) for info in plan.hparams)
+    content += b"".join(put_message(5, _metric(info)) for info in plan.metrics)
     content += put_bytes(6, plan.name.encode())
     return put_message(2, content)
 
@@ -40,7 +40,7 @@ def experiment(plan: Experiment) -> bytes:
 def session_start(
     settings: Mapping[str, bool | float | str | None], start_time: float, group_name: str
 ) -> bytes:
-    """An `HParamsPluginData` with the hparams of a run."""
+    """Return an `HParamsPluginData` with a run's hparams."""
     entries = b"".join(
         put_message(1, put_message(1, name.encode()) + put_message(2, _setting(value)))
         for name, value in settings.items()
@@ -49,17 +49,17 @@ def session_start(
 
 
 def session_end(status: str, end_time: float) -> bytes:
-    """An `HParamsPluginData` with how a session ended, and when."""
+    """Return an `HParamsPluginData` with a session's status and end time."""
     return put_message(4, put_integer(1, STATUSES[status]) + put_double(2, end_time))
 
 
 def layout(page: Layout) -> bytes:
-    """A `Layout` of the custom scalars page."""
-    return b"".join(put_message(2, _category(one)) for one in page.categories)
+    """Return a `Layout` of the custom scalars page."""
+    return b"".join(put_message(2, _category(category)) for category in page.categories)
 
 
 def _setting(value: object) -> bytes:
-    """A `google.protobuf.Value`, whose zero, False and empty text are written out."""
+    """Return a `google.protobuf.Value`; zero, False and the empty string are written explicitly."""
     if isinstance(value, bool | np.bool_):
         return put_varint(4 << 3) + put_varint(bool(value))
     if value is None:
@@ -68,7 +68,7 @@ def _setting(value: object) -> bytes:
         return put_message(3, value.encode())
     if isinstance(value, int | float | np.number):
         return put_varint(2 << 3 | 1) + struct.pack("<d", value)
-    raise TypeError(f"an hparam is a bool, a number, a str or None, not {type(value).__name__}")
+    raise TypeError(f"an hparam must be a bool, number, str or None, not {type(value).__name__}")
 
 
 def _hparam(info: HParam) -> bytes:
@@ -79,7 +79,8 @@ def _hparam(info: HParam) -> bytes:
         return content + put_message(6, bounds)
     if info.domain is None:
         return content
-    return content + put_message(5, b"".join(put_message(1, _setting(one)) for one in info.domain))
+    values = b"".join(put_message(1, _setting(value)) for value in info.domain)
+    return content + put_message(5, values)
 
 
 def _metric(info: Metric) -> bytes:
@@ -89,13 +90,13 @@ def _metric(info: Metric) -> bytes:
 
 
 def _category(category: Category) -> bytes:
-    charts = b"".join(put_message(2, _chart(one)) for one in category.charts)
+    charts = b"".join(put_message(2, _chart(chart)) for chart in category.charts)
     return put_bytes(1, category.title.encode()) + charts + put_integer(3, category.closed)
 
 
 def _chart(chart: Chart) -> bytes:
     title = put_bytes(1, chart.title.encode())
     if chart.margins:
-        tags = ((one.value, one.lower, one.upper) for one in chart.margins)
+        tags = ((margin.value, margin.lower, margin.upper) for margin in chart.margins)
         return title + put_message(3, b"".join(put_message(1, put_texts(each)) for each in tags))
     return title + put_message(2, b"".join(put_message(1, tag.encode()) for tag in chart.tags))

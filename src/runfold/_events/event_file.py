@@ -1,4 +1,4 @@
-"""One event file: what was read of it so far, and whether it is still the same file."""
+"""An event file: the columns read from it so far, and checks that it is still the same file."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ if TYPE_CHECKING:
 
 HEADER_SIZE = 12
 
-# O_NONBLOCK: a FIFO that took the place of a file must not be waited for.
+# O_NONBLOCK: opening must not block if a FIFO has replaced the file.
 OPEN_FLAGS = os.O_RDONLY | O_BINARY | O_NONBLOCK
 
-# torch and tensorboardX hold written bytes back for up to 120 seconds, and may
-# cut a record in two on the way. A tail that is torn for longer will stay so.
+# torch and tensorboardX buffer written bytes for up to 120 seconds and can split a
+# record across two flushes. A tail that stays torn for longer will never be completed.
 IDLE_SECONDS = 180
 
-# How many bytes at the start, and before the place reached, are compared to
-# tell a file that grew from one that was written anew under the same name.
+# Number of bytes compared at the start of the file and before the current offset, to
+# distinguish a file that grew from a new file under the same name.
 _MARK = 64
 
-# Many values are small and lie close together: one read of this size brings several.
+# Many values are small and close together: one read of this size usually covers several.
 _WINDOW = 16 << 10
 
-# Two writes within one tick of the file system's clock leave the same time.
+# Two writes within one tick of the file system's clock get the same timestamp.
 _TICK = 50_000_000
 
 _NOTE_CODES = {
@@ -57,9 +57,9 @@ _NOTE_CODES = {
 
 @dataclass(slots=True)
 class Columns:
-    """What was read of a file, in the order of the file.
+    """Data read from a file, in file order.
 
-    Arrays are never changed, only replaced: those handed out stay as they were.
+    Arrays are replaced and never modified, so arrays handed out earlier stay valid.
     """
 
     scalars: ScalarPoints
@@ -70,13 +70,14 @@ class Columns:
         return bool(self.scalars or len(self.items) or self.restarts)
 
     def counts(self) -> dict[int, int]:
-        """How many points each tag has."""
+        """Return the number of points per tag."""
         return self.scalars.counts()
 
     def append(self, new: Columns) -> None:
-        """Add what a later reading of the file brought."""
+        """Append the data of a later read."""
         before = self.counts()
-        # The first restart names every tag: points of any may have come since the last.
+        # The first restart lists all tags, because any of them may have gained points
+        # since the last one.
         named = before
         for step, items, counts in new.restarts:
             moved = {tag: before.get(tag, 0) + count for tag, count in counts.items()}
@@ -91,7 +92,7 @@ class Columns:
 
 
 def join_points(pieces: Sequence[Points]) -> Points:
-    """Several stretches of one series as one, read-only like them."""
+    """Concatenate several pieces of one series into read-only arrays."""
     steps, wall_times, values = zip(*pieces, strict=True)
     joined = np.concatenate(steps), np.concatenate(wall_times), np.concatenate(values)
     for column in joined:
@@ -100,9 +101,9 @@ def join_points(pieces: Sequence[Points]) -> Points:
 
 
 class EventFile:
-    """One event file, read as far as it goes and again when it has grown.
+    """One event file, read to its end and read further when it has grown.
 
-    Nothing raises here because of what the file holds: problems are listed.
+    The content of the file never raises an exception: problems are collected.
     """
 
     __slots__ = (
@@ -124,19 +125,18 @@ class EventFile:
     def __init__(self, path: str, tags: Tags, is_in_order: bool = False) -> None:
         self.path = path
         self._is_in_order = is_in_order
-        # How often the file turned out to be another one than before, and how
-        # often something new was found in it.
+        # `rereads` counts how often the file was replaced, `version` how often new data was found.
         self.rereads = -1
         self.version = 0
         self.reset(tags)
 
     def reset(self, tags: Tags) -> None:
-        """Forget everything that was read: the file is another one now."""
+        """Discard everything read so far, because the file was replaced."""
         self.rereads += 1
         self.version += 1
         self.decoder = Decoder(tags, is_in_order=self._is_in_order)
         self.columns = Columns(ScalarPoints(), NO_ITEMS, [])
-        # Why the file could not be read at all, if so.
+        # The reason why the file could not be read at all, if any.
         self.trouble: Problem | None = None
         self._notes: list[tuple[int, int, int]] = []
         self._stat: os.stat_result | None = None
@@ -146,16 +146,16 @@ class EventFile:
 
     @property
     def size(self) -> int:
-        """The size of the file when it was last looked at, in bytes."""
+        """The size of the file in bytes when it was last checked."""
         return self._stat.st_size if self._stat else 0
 
     @property
     def points(self) -> int:
-        """How many values of any kind were read so far."""
+        """The number of values of any kind read so far."""
         return len(self.columns.items) + self.columns.scalars.total
 
     def has_changed(self, stat: os.stat_result) -> bool:
-        """Whether the file is not as it was when last read."""
+        """Return whether the file has changed since the last read."""
         seen = self._stat
         return (
             seen is None
@@ -167,7 +167,7 @@ class EventFile:
         )
 
     def is_another(self) -> bool:
-        """Whether another file is at the path now, by the number that the disk gave it."""
+        """Return whether the path now refers to another file, by device and inode number."""
         if self._stat is None:
             return False
         try:
@@ -177,15 +177,15 @@ class EventFile:
         return (stat.st_dev, stat.st_ino) != (self._stat.st_dev, self._stat.st_ino)
 
     def was_replaced(self, stat: os.stat_result, descriptor: int) -> bool:
-        """Whether other bytes stand now where this file was read before."""
+        """Return whether the bytes read before have been replaced by others."""
         seen = self._stat
         offset = self.decoder.offset
         if seen is None and offset == 0:
             return False
-        # Without `seen` the first reading broke off: the bytes alone must tell.
+        # Without `seen`, the first read failed partway, and only the bytes can be compared.
         if seen is not None and (seen.st_dev, seen.st_ino) != (stat.st_dev, stat.st_ino):
             return True
-        # What was not read may change: torn bytes are completed, zeros are filled.
+        # Bytes after the offset can change: torn records are completed, zeros are overwritten.
         return offset > 0 and (
             stat.st_size < offset
             or pread(descriptor, len(self._head), 0) != self._head
@@ -193,19 +193,19 @@ class EventFile:
         )
 
     def mark(self, stretch: memoryview, start: int) -> None:
-        """Remember bytes to know the file by, after a stretch from byte `start` was decoded."""
+        """Remember bytes that identify the file, after decoding a stretch from byte `start`."""
         end = self.decoder.offset - start
         if start == 0:
-            # What was decoded will stay as it is; a torn record or zeros will not.
+            # Decoded bytes never change, but a torn record or a run of zeros can.
             self._head = bytes(stretch[: min(end, _MARK) or _MARK])
         if end > 0:
             self._before = bytes(stretch[max(0, end - _MARK) : end])
 
     def settle(self, stat: os.stat_result | None) -> None:
-        """Take over what the decoder collected in this reading.
+        """Store the data that the decoder collected during this read.
 
-        Without `stat` the reading failed on the way, and the file counts as
-        not yet looked at.
+        Without `stat`, the read failed partway, and the file counts as not yet
+        checked.
         """
         if stat is not None:
             self._stat = stat
@@ -222,12 +222,12 @@ class EventFile:
             self._notes += notes
 
     def take(self) -> Columns:
-        """Hand over what was read since the last call, and hold it no longer."""
+        """Return the data read since the last call, and release it."""
         taken, self.columns = self.columns, Columns(ScalarPoints(), NO_ITEMS, [])
         return taken
 
     def problems(self, tag_names: Sequence[str]) -> Iterator[Problem]:
-        """Everything wrong in this file, in the order of the file."""
+        """Yield every problem in this file, in file order."""
         if self.trouble is not None:
             yield self.trouble
         for offset, code, tag in self._notes:
@@ -238,7 +238,7 @@ class EventFile:
             yield Problem.of(stopped, self.path, self.decoder.offset)
 
     def _stopped(self) -> Code | None:
-        """Why the file could not be read to its end, if that is worth a note."""
+        """Return why reading stopped before the end of the file, if that should be reported."""
         reason = self.decoder.stop
         if self._stat is None or reason == StopReason.AT_END:
             return None
@@ -255,25 +255,25 @@ class EventFile:
     def fetch(self, items: Iterable[np.void]) -> Iterator[bytes]:
         """Yield the bytes of indexed values, read from the file and checked again.
 
-        Raises FileChanged when the file no longer holds what was indexed.
+        Raises FileChanged if the file no longer contains the indexed values.
         """
         at, payload = -1, b""
         table = items if isinstance(items, np.ndarray) else np.array(list(items), ITEM)
-        places = (table[name].tolist() for name in ("record", "start", "length"))
+        positions = (table[name].tolist() for name in ("record", "start", "length"))
         with self._open() as descriptor:
             self._check(descriptor)
             window = _Window(descriptor)
-            for record, start, length in zip(*places, strict=True):
+            for record, start, length in zip(*positions, strict=True):
                 if record != at:
                     at, payload = record, self._read_payload(window, record)
                 start -= record + HEADER_SIZE
                 yield payload[start : start + length]
 
     def fetch_head(self, items: Iterable[np.void], size: int) -> Iterator[bytes]:
-        """Yield at most the first `size` bytes of indexed values, without the rest.
+        """Yield at most the first `size` bytes of each indexed value.
 
-        For values whose bulk is wanted later or never: only the record's header
-        is checked.
+        For large values that are needed later or not at all. Only the record's
+        header is checked.
         """
         with self._open() as descriptor:
             self._check(descriptor)
@@ -291,9 +291,9 @@ class EventFile:
             raise self._changed() from error
 
     def _check(self, descriptor: int) -> None:
-        """Refuse a file that took the place of the one that was indexed.
+        """Raise FileChanged if another file has replaced the indexed one.
 
-        Its records may well be sound, and yet be others.
+        Its records may be intact, but they are different records.
         """
         try:
             was_replaced = self.was_replaced(os.fstat(descriptor), descriptor)
@@ -346,7 +346,7 @@ class _Descriptor:
 
 
 class _Window:
-    """An open file, of which a little more is read than asked for: the next may lie there."""
+    """An open file with read-ahead, because the next value is often close by."""
 
     __slots__ = ("_data", "_descriptor", "_size", "_start")
 
@@ -357,7 +357,7 @@ class _Window:
         self._data = b""
 
     def read(self, size: int, offset: int) -> bytes:
-        """The bytes from `offset` on, fewer at the end of the file."""
+        """Return up to `size` bytes from `offset`, fewer at the end of the file."""
         at = offset - self._start
         if not 0 <= at <= len(self._data) - size:
             self._data = pread(self._descriptor, max(size, self._size), offset)
@@ -370,5 +370,5 @@ def _u32(data: bytes) -> int:
 
 
 def _is_compressed(head: bytes) -> bool:
-    """Whether a file starts as gzip or zlib data does, which TFRecord files may be."""
+    """Return whether a file starts like gzip or zlib data, which TFRecord files can be."""
     return head[:2] in (b"\x1f\x8b", b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda")

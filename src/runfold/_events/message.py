@@ -1,7 +1,7 @@
-"""Protobuf messages put together from the bytes of their fields.
+"""Encoders for protobuf messages, field by field.
 
-Like protobuf, fields with a default value are left out, except for messages and
-items of lists, which `put_message` always writes.
+As in protobuf, fields with a default value are omitted, except for messages and
+list items, which `put_message` always writes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def put_varint(value: int) -> bytes:
-    """A number in as few bytes as it needs, seven bits in each."""
+    """Return an integer as a varint: seven bits per byte, as few bytes as possible."""
     out = bytearray()
     while value >= 0x80:
         out.append(value & 0x7F | 0x80)
@@ -27,7 +27,7 @@ def put_varint(value: int) -> bytes:
 
 
 def put_varints(array: NDArray[Any]) -> bytes:
-    """Many integers in a row, as `put_varint` has them."""
+    """Return many integers as consecutive varints."""
     bits = array.reshape(-1, 1).astype(np.int64).view(np.uint64)
     parts = bits >> np.arange(0, 70, 7, dtype=np.uint64)
     is_used = parts != 0
@@ -39,34 +39,34 @@ def put_varints(array: NDArray[Any]) -> bytes:
 
 
 def put_message(number: int, content: bytes) -> bytes:
-    """A message or an item of a list in a field, also an empty one."""
+    """Return a field with a message or list item, even an empty one."""
     return put_varint(number << 3 | 2) + put_varint(len(content)) + content
 
 
 def put_bytes(number: int, content: bytes) -> bytes:
-    """A text or bytes in a field, which an empty one does not get."""
+    """Return a field with a string or bytes, or b"" if the content is empty."""
     return put_message(number, content) if content else b""
 
 
 def put_integer(number: int, value: int, bits: int = 64) -> bytes:
-    """An integer in a field. Raises OverflowError where it does not fit in `bits`."""
+    """Return a field with an integer. Raises OverflowError if it does not fit in `bits`."""
     if not -(1 << bits - 1) <= value < 1 << bits - 1:
         raise OverflowError(f"{value} does not fit in {bits} bits")
     return put_varint(number << 3) + put_varint(value & 0xFFFF_FFFF_FFFF_FFFF) if value else b""
 
 
 def put_double(number: int, value: float) -> bytes:
-    """A float64 in a field."""
+    """Return a field with a float64."""
     content = struct.pack("<d", value)
     return put_varint(number << 3 | 1) + content if any(content) else b""
 
 
 def put_float(number: int, value: float) -> bytes:
-    """A float32 in a field."""
+    """Return a field with a float32."""
     content = struct.pack("<f", value)
     return put_varint(number << 3 | 5) + content if any(content) else b""
 
 
 def put_texts(texts: Iterable[str]) -> bytes:
-    """Texts in the fields 1, 2, 3, ..."""
+    """Return strings as the fields 1, 2, 3, ..."""
     return b"".join(put_bytes(number, text.encode()) for number, text in enumerate(texts, start=1))

@@ -1,4 +1,4 @@
-"""Problems: what was wrong in a log, noted and survived."""
+"""Problems found in a log. They are reported, and reading continues."""
 
 import os
 from dataclasses import dataclass, replace
@@ -8,7 +8,7 @@ from runfold._humanize import escape
 
 
 class Code(StrEnum):
-    """The kinds of problems, stable names for programs."""
+    """The problem codes, stable names for programs."""
 
     INCOMPLETE_TAIL = "incomplete-tail"
     BAD_PAYLOAD_CHECKSUM = "bad-payload-checksum"
@@ -65,7 +65,7 @@ MESSAGES: dict[Code, tuple[str, str]] = {
     ),
     Code.MALFORMED_EVENT: ("{record} is not a valid event", "Skipped."),
     Code.INVALID_UTF8_TAG: ("{record} has a tag that is not UTF-8", "The tag is shown escaped."),
-    Code.TWO_KINDS: ("a tag holds two kinds of data", "Both were kept, apart."),
+    Code.TWO_KINDS: ("a tag holds two kinds of data", "Both were kept as separate series."),
     Code.BAD_TENSOR: (
         "{record} has a tensor whose shape disagrees with its content",
         "The point was skipped.",
@@ -76,7 +76,7 @@ MESSAGES: dict[Code, tuple[str, str]] = {
     ),
     Code.BAD_VALUE: ("{record} has a value that cannot be decoded", "The point was skipped."),
     Code.UNKNOWN_WALL_TIME: (
-        "{record} has a wall time that is no time",
+        "{record} has a wall time that is not a time",
         "The value was kept; its wall time is unknown.",
     ),
     Code.ROUNDED_INTEGER: (
@@ -84,37 +84,37 @@ MESSAGES: dict[Code, tuple[str, str]] = {
         "The nearest float64 was kept.",
     ),
     Code.PERMISSION_DENIED: ("permission denied", "Skipped."),
-    Code.READ_ERROR: ("cannot be read", "What was read before was kept."),
-    Code.FILE_VANISHED: ("the file is gone", "What was read before was kept."),
+    Code.READ_ERROR: ("cannot be read", "Data read earlier was kept."),
+    Code.FILE_VANISHED: ("the file no longer exists", "Data read earlier was kept."),
     Code.SPECIAL_FILE: ("not a regular file", "Skipped without opening it."),
     Code.ODD_SIDE_FILE: (
         "a side file of the run that is not a small regular file",
         "Ignored, as if it were missing. Delete it.",
     ),
     Code.DANGLING_LINK: ("a link to a file that does not exist", "Skipped."),
-    Code.SYMLINK_LOOP: ("a link that leads back to itself", "Not followed again."),
+    Code.SYMLINK_LOOP: ("a link that points back to itself", "Not followed again."),
     Code.UNREADABLE_DIRECTORY: (
-        "the directory cannot be listed",
+        "the folder cannot be listed",
         "Runs below it, if any, are missing.",
     ),
     Code.DIRECTORY_VANISHED: (
-        "the directory vanished while it was read",
+        "the folder disappeared while it was read",
         "Runs below it, if any, are missing.",
     ),
     Code.TOO_DEEP: (
-        "the directory is nested too deep",
+        "the folder is nested too deeply",
         "Runs below it, if any, are missing.",
     ),
     Code.UNFINISHED_FOLDER: (
-        "a folder that Runfold had not finished",
-        "Not read. Delete it, unless an edit or an export is still at work.",
+        "a folder that Runfold did not finish writing",
+        "Not read. Delete it, unless an edit or export is still running.",
     ),
     Code.LINK_NOT_FOLLOWED: (
         "a link to a folder that is not searched for runs",
         "Not followed. To read the runs in that folder, open the folder itself.",
     ),
     Code.LINK_CUT_SHORT: (
-        "a link to more folders than are searched through a link",
+        "a link to more folders than Runfold searches through a link",
         "Some runs in them may be missing. To read all of them, open the folder itself.",
     ),
 }
@@ -122,10 +122,10 @@ MESSAGES: dict[Code, tuple[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something wrong in a log: where it is, what it is, and what became of it.
+    """A problem in a log: where it is, what is wrong, and what was done about it.
 
-    `file` is a full path, `offset` the byte where the trouble starts, if it is
-    at one place, and `run` the name of the run, if it belongs to one.
+    `file` is a full path, `offset` the byte where the problem starts, if known, and
+    `run` the name of the run, if it belongs to one.
     """
 
     code: Code
@@ -143,10 +143,10 @@ class Problem:
         run: str = "",
         detail: str = "",
     ) -> "Problem":
-        """Return a problem with the message of its code.
+        """Return a problem with the message for its code.
 
-        `detail` says more about the fact, in parentheses: the tag, the reason
-        that the system gave.
+        `detail` is added in parentheses, such as the tag or the system's error
+        message.
         """
         code = Code(code)
         fact, effect = MESSAGES[code]
@@ -155,12 +155,12 @@ class Problem:
         return cls(code, f"{fact.format(record=record)}{more}. {effect}", file, offset, run)
 
     def in_run(self, run: str) -> "Problem":
-        """The same problem, known to belong to a run."""
+        """Return the same problem, assigned to a run."""
         return replace(self, run=run)
 
     @property
     def place(self) -> str:
-        """The run and the file's name, escaped; the whole path where no run is known."""
+        """The run and file name, escaped, or the whole path if the run is unknown."""
         if not self.run:
             return escape(self.file)
         name = os.path.basename(self.file)

@@ -1,9 +1,9 @@
-"""Serialised `Summary.Value` messages of every kind, byte for byte as protobuf's.
+"""Encoders for `Summary.Value` messages of every kind, byte for byte as protobuf writes them.
 
-Each function returns one message for `EventBuffer.value` or `.summary`. Kinds that
-exist in two forms have two functions: the plain name is the form of torch and
-TensorFlow 1, `*_tensor` the form of TensorFlow 2. `EventBuffer` writes plain scalars
-itself; `scalar` is for those with a name or a description.
+Each function returns one message for `EventBuffer.value` or `.summary`. Kinds with
+two formats have two functions: the plain name writes the format of torch and
+TensorFlow 1, `*_tensor` that of TensorFlow 2. `EventBuffer` writes plain scalars
+itself; `scalar` is for scalars with a display name or description.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ DTYPES = {
     "uint32": 22,
     "uint64": 23,
 }
-# The repeated field of a `TensorProto` for each type.
+# The repeated field of a `TensorProto` for each dtype.
 FIELDS = {
     "float32": 5,
     "float64": 6,
@@ -86,7 +86,7 @@ def scalar(
     display_name: str = "",
     description: str = "",
 ) -> bytes:
-    """A scalar in one of the forms of `EventBuffer.scalars`, with its name and description."""
+    """Return a scalar in one of the forms of `EventBuffer.scalars`, with name and description."""
     double = struct.pack("<d", value)
     with np.errstate(over="ignore"):
         single = np.asarray(value, "<f4").tobytes()
@@ -115,12 +115,12 @@ def histogram(
     display_name: str = "",
     description: str = "",
 ) -> bytes:
-    """A histogram of `counts[i]` values up to `limits[i]`, as a `HistogramProto`."""
+    """Return a `HistogramProto` with `counts[i]` values up to `limits[i]`."""
     edges, buckets = np.asarray(limits, "<f8"), np.asarray(counts, "<f8")
     if edges.ndim != 1 or edges.shape != buckets.shape:
         raise ValueError(
-            f"histogram {tag!r}: limits of shape {edges.shape} and counts of shape {buckets.shape}"
-            " must be two rows of the same length"
+            f"histogram {tag!r}: limits and counts must be one-dimensional and of equal"
+            f" length, got shapes {edges.shape} and {buckets.shape}"
         )
     numbers = (min, max, num, sum, sum_squares)
     content = b"".join(put_double(number, value) for number, value in enumerate(numbers, start=1))
@@ -131,10 +131,10 @@ def histogram(
 def histogram_tensor(
     tag: str, buckets: ArrayLike, *, display_name: str = "", description: str = ""
 ) -> bytes:
-    """A histogram as a tensor with one row `left edge, right edge, count` for each bucket."""
+    """Return a histogram as a tensor with one row `left edge, right edge, count` per bucket."""
     rows = np.asarray(buckets, np.float64)
     if rows.ndim != 2 or rows.shape[1] != 3:
-        raise ValueError(f"histogram {tag!r}: buckets must have shape (n, 3), not {rows.shape}")
+        raise ValueError(f"histogram {tag!r}: buckets must have shape (n, 3), got {rows.shape}")
     return tensor(tag, rows, "histograms", display_name=display_name, description=description)
 
 
@@ -148,7 +148,7 @@ def image(
     display_name: str = "",
     description: str = "",
 ) -> bytes:
-    """An encoded image (PNG, JPEG, GIF); `colorspace` is its number of channels."""
+    """Return an encoded image (PNG, JPEG, GIF); `colorspace` is its number of channels."""
     content = (
         put_integer(1, height, 32) + put_integer(2, width, 32) + put_integer(3, colorspace, 32)
     )
@@ -165,7 +165,7 @@ def image_tensor(
     display_name: str = "",
     description: str = "",
 ) -> bytes:
-    """Encoded images of one size, as the strings width, height, image, image, ..."""
+    """Return encoded images of one size, as the strings width, height, image, image, ..."""
     strings = [b"%d" % width, b"%d" % height, *images]
     metadata = _metadata("images", b"", display_name, description)
     return _value(tag, _string_tensor((len(strings),), strings), metadata)
@@ -182,7 +182,7 @@ def audio(
     display_name: str = "",
     description: str = "",
 ) -> bytes:
-    """An encoded clip with its sample rate and length."""
+    """Return an encoded clip with its sample rate and length."""
     content = (
         put_float(1, sample_rate) + put_integer(2, num_channels) + put_integer(3, length_frames)
     )
@@ -198,7 +198,7 @@ def audio_tensor(
     display_name: str = "",
     description: str = "",
 ) -> bytes:
-    """WAV clips, as a string tensor with one row `clip, label` for each; labels may be left out."""
+    """Return WAV clips as a string tensor with one row `clip, label` per clip."""
     names = [""] * len(clips) if labels is None else labels
     strings = [part for row in zip(clips, names, strict=True) for part in row]
     metadata = _metadata("audio", put_integer(2, WAV), display_name, description)
@@ -208,7 +208,7 @@ def audio_tensor(
 def text(
     tag: str, content: str | ArrayLike, *, display_name: str = "", description: str = ""
 ) -> bytes:
-    """A text, or nested lists or an array of texts, which TensorBoard shows as a table."""
+    """Return a string, or an array or nested lists of strings, shown by TensorBoard as a table."""
     strings = np.asarray(content, dtype=object)
     return tensor(tag, strings, "text", display_name=display_name, description=description)
 
@@ -222,10 +222,10 @@ def tensor(
     display_name: str = "",
     description: str = "",
 ) -> bytes:
-    """Any array: numbers as raw little-endian bytes, text as UTF-8 strings.
+    """Return any array: numbers as raw little-endian bytes, text as UTF-8 strings.
 
-    An array of objects may hold `str` and `bytes`; a dtype that TensorFlow does
-    not have raises TypeError.
+    Object arrays can contain `str` and `bytes`. Raises TypeError for a dtype that
+    TensorFlow does not support.
     """
     array = np.asarray(array)
     if array.dtype.kind in "OSUT":
@@ -234,7 +234,7 @@ def tensor(
         data = array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
         content = _tensor(DTYPES[array.dtype.name], array.shape, put_bytes(4, data))
     else:
-        raise TypeError(f"tensor {tag!r}: TensorFlow has no dtype {array.dtype}")
+        raise TypeError(f"tensor {tag!r}: TensorFlow does not support the dtype {array.dtype}")
     metadata = _metadata(plugin_name, plugin_content, display_name, description)
     return _value(tag, content, metadata)
 
@@ -242,10 +242,10 @@ def tensor(
 def tensor_fields(
     tag: str, array: NDArray[Any], plugin_name: str = "", plugin_content: bytes = b""
 ) -> bytes:
-    """An array of numbers as torch writes it: in the field of their type.
+    """Return an array of numbers as torch writes it: in the field for its dtype.
 
-    Where nobody reads torch's right (float16, uint8) or it has no field, the
-    numbers are raw bytes, as by `tensor`.
+    If the dtype has no field, or no reader decodes torch's version correctly
+    (float16, uint8), the numbers are raw bytes, as in `tensor`.
     """
     array = np.asarray(array)
     number = FIELDS.get(array.dtype.name)
@@ -260,14 +260,14 @@ def tensor_fields(
 
 
 def pr_curve(tag: str, rows: ArrayLike, num_thresholds: int) -> bytes:
-    """A PR curve: true and false positives, true and false negatives, precision, recall.
+    """Return a PR curve: true and false positives, true and false negatives, precision, recall.
 
-    Each of the six rows has one number for each threshold.
+    Each of the six rows has one number per threshold.
     """
     with np.errstate(over="ignore"):
         array = np.asarray(rows, np.float64).astype(np.float32)
     if array.ndim != 2 or len(array) != 6:
-        raise ValueError(f"PR curve {tag!r}: rows must have shape (6, n), not {array.shape}")
+        raise ValueError(f"PR curve {tag!r}: rows must have shape (6, n), got {array.shape}")
     return tensor_fields(tag, array, "pr_curves", put_integer(2, num_thresholds, 32))
 
 
@@ -279,7 +279,7 @@ def metadata_only(
     display_name: str = "",
     description: str = "",
 ) -> bytes:
-    """A value that says all in its metadata, as hparams do."""
+    """Return a value that consists of metadata only, as for hparams."""
     return _value(tag, b"", _metadata(plugin_name, content, display_name, description))
 
 
@@ -290,17 +290,17 @@ def mesh_part(
     parts: Iterable[str],
     json_config: str = "{}",
 ) -> bytes:
-    """One part of a mesh, as float32 of shape (batch, count, 3), byte for byte as torch writes it.
+    """Return one part of a mesh, float32 of shape (batch, count, 3), exactly as torch writes it.
 
-    `parts` names all parts that the mesh has, this one among them. A mesh is
-    shown when the values of all its parts are in one event.
+    `parts` names all parts of the mesh, including this one. TensorBoard shows a
+    mesh if the values of all its parts are in one event.
     """
     number = MESH_CONTENTS[content]
     with np.errstate(over="ignore"):
         rows = np.asarray(array, np.float32)
     if rows.ndim != 3 or rows.shape[2] != 3:
         raise ValueError(
-            f"mesh {name!r}: {content} must have shape (batch, n, 3), not {rows.shape}"
+            f"mesh {name!r}: {content} must have shape (batch, n, 3), got {rows.shape}"
         )
     shape = b"".join(map(put_varint, rows.shape))
     data = put_bytes(2, name.encode()) + put_integer(3, number) + put_bytes(5, json_config.encode())
@@ -309,7 +309,7 @@ def mesh_part(
 
 
 def hparams_experiment(plan: Experiment) -> bytes:
-    """What is varied and what is measured; TensorBoard takes it from the first run that has it."""
+    """Return the hparams and metrics of an experiment; TensorBoard uses those of the first run."""
     return metadata_only(HPARAMS_EXPERIMENT, "hparams", contents.experiment(plan))
 
 
@@ -319,9 +319,9 @@ def hparams_start(
     *,
     group_name: str = "",
 ) -> bytes:
-    """The hparams of a run, at the start of its session; any number is kept as a float.
+    """Return the hparams of a run, for the start of its session; numbers are stored as floats.
 
-    None is an hparam without a value. TensorBoard shows sessions of the same
+    None is an hparam without a value. TensorBoard shows sessions with the same
     `group_name` as one row.
     """
     content = contents.session_start(settings, start_time, group_name)
@@ -331,19 +331,19 @@ def hparams_start(
 def hparams_end(
     status: Literal["unknown", "success", "failure", "running"] = "success", end_time: float = 0.0
 ) -> bytes:
-    """How the session of a run ended, and when."""
+    """Return the status and end time of a run's session."""
     content = contents.session_end(status, end_time)
     return metadata_only(HPARAMS_SESSION_END, "hparams", content)
 
 
 def layout(page: Layout) -> bytes:
-    """The categories and charts of TensorBoard's custom scalars page."""
+    """Return the categories and charts of TensorBoard's custom scalars page."""
     content = np.array(contents.layout(page), object)
     return tensor(CUSTOM_SCALARS_TAG, content, "custom_scalars")
 
 
 def boxes(tag: str, content: Boxes, difference: bytes) -> bytes:
-    """What is drawn into the picture of a tag, and the PNG file that takes it out again."""
+    """Return the boxes and masks drawn on a tag's image, and the PNG that removes them again."""
     from runfold._events.kinds import boxes as box_values
 
     strings = np.array([box_values.encode(content).encode(), difference], object)
@@ -355,7 +355,7 @@ def _value(tag: str, content: bytes, metadata: bytes) -> bytes:
 
 
 def _metadata(plugin_name: str, content: bytes, display_name: str, description: str) -> bytes:
-    """The metadata field of a value; nothing when there is nothing to say."""
+    """Return the metadata field of a value, or b"" if it would be empty."""
     plugin = put_bytes(1, plugin_name.encode()) + put_bytes(2, content)
     return put_bytes(
         9,
@@ -375,7 +375,7 @@ def _encode(item: object) -> bytes:
         return item.encode()
     if isinstance(item, bytes):
         return item
-    raise TypeError(f"a string tensor holds str and bytes, not {type(item).__name__}")
+    raise TypeError(f"a string tensor contains str and bytes, not {type(item).__name__}")
 
 
 def _tensor(dtype: int, shape: tuple[int, ...], content: bytes) -> bytes:

@@ -1,7 +1,7 @@
-"""The protobuf wire for Python code: walk the fields of one message, bounds-checked.
+"""Bounds-checked iteration over the fields of a protobuf message.
 
-For messages of a few fields, where a compiled message class would cost an import,
-and for large ones of which only the first bytes are at hand.
+For small messages, where a compiled message class is not worth its import, and for
+large messages that have been read only in part.
 """
 
 from collections.abc import Callable, Iterator
@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeVar
 VARINT, FIXED64, BYTES, GROUP_START, GROUP_END, FIXED32 = range(6)
 MAX_GROUP_DEPTH = 64
 LOOK_AHEAD = 64
-# So much of a large value is looked at first.
+# Number of bytes of a large value to read first.
 FIRST_LOOK = 4 * LOOK_AHEAD
 
 Data = bytes | memoryview
@@ -22,7 +22,7 @@ class Malformed(ValueError):
 
 
 class NeedMore(Exception):
-    """The prefix ends too early: at least its first `size` bytes are needed."""
+    """The prefix is too short: at least its first `size` bytes are needed."""
 
     def __init__(self, size: int) -> None:
         super().__init__(f"the first {size} bytes are needed")
@@ -30,7 +30,7 @@ class NeedMore(Exception):
 
 
 class Field(NamedTuple):
-    """One field: `value` of a number as its raw bits, else the span [start, stop) of its bytes."""
+    """A field: `value` is the raw bits of a number; [start, stop) is the span of a byte string."""
 
     number: int
     wire_type: int
@@ -40,11 +40,11 @@ class Field(NamedTuple):
 
 
 def fields(data: Data, start: int = 0, stop: int | None = None) -> Iterator[Field]:
-    """Yield the fields of the message that lies at [start, stop) of the data.
+    """Yield the fields of the message at [start, stop) of the data.
 
-    `stop` may lie beyond the data, for a message of which only the first bytes
-    were fetched: a byte string that goes on past them is yielded by its span, and
-    NeedMore is raised where a field starts past them. Groups are stepped over.
+    `stop` can be beyond the end of the data if only the first bytes of the message
+    have been fetched. A byte string that extends past them is yielded by its span;
+    NeedMore is raised for a field that starts past them. Groups are skipped.
     """
     stop = len(data) if stop is None else stop
     groups: list[int] = []
@@ -54,7 +54,7 @@ def fields(data: Data, start: int = 0, stop: int | None = None) -> Iterator[Fiel
         number, wire_type = key >> 3, key & 7
         value = 0
         if number == 0 or key >> 32:
-            raise Malformed(f"byte {at} does not follow a field key")
+            raise Malformed(f"invalid field key before byte {at}")
         if wire_type == VARINT:
             value, end = _varint(data, at, stop)
         elif wire_type in (FIXED32, FIXED64):
@@ -69,32 +69,32 @@ def fields(data: Data, start: int = 0, stop: int | None = None) -> Iterator[Fiel
         elif wire_type == GROUP_END and groups and groups.pop() == number:
             continue
         else:
-            raise Malformed(f"field {number} has the wire type {wire_type}, out of place")
+            raise Malformed(f"field {number} has an invalid or misplaced wire type {wire_type}")
         if end > stop:
             raise Malformed(f"field {number} runs past the end of its message")
         if not groups:
             yield Field(number, wire_type, value, at, end)
         at = end
     if groups:
-        raise Malformed("a group has no end")
+        raise Malformed("a group is not closed")
 
 
 def span(data: Data, start: int, stop: int) -> bytes:
-    """Give the bytes [start, stop), or raise NeedMore when they were not all fetched."""
+    """Return the bytes [start, stop). Raises NeedMore if they have not all been fetched."""
     if stop > len(data):
         raise NeedMore(stop)
     return bytes(data[start:stop])
 
 
 def grow(parse: Callable[[Data, int], T], read: Callable[[int], Data], length: int) -> T:
-    """Give parse(prefix, length), with as short a prefix from `read(size)` as parse accepts."""
+    """Return parse(prefix, length), with the shortest prefix from `read(size)` that suffices."""
     size = min(length, FIRST_LOOK)
     while True:
         prefix = read(size)
         try:
             return parse(prefix, length)
         except NeedMore as more:
-            # A file that shrank gives less than was asked for, again and again.
+            # A file that shrank returns fewer bytes than requested on every attempt.
             if len(prefix) < size or not size < more.size <= length:
                 raise Malformed(f"the value ends after {len(prefix)} of {length} bytes") from None
             size = more.size
@@ -113,4 +113,4 @@ def _varint(data: Data, at: int, stop: int) -> tuple[int, int]:
         if byte < 0x80:
             return value, at
         shift += 7
-    raise Malformed("a number is cut off or longer than 64 bits")
+    raise Malformed("a number is truncated or longer than 64 bits")

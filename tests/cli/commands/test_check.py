@@ -51,8 +51,8 @@ def test_folder_that_a_killed_edit_left_is_told_of(tmp_path: Path) -> None:
     done = run_apart("check", ".", cwd=tmp_path)
     assert done.returncode == 1
     assert done.stdout == (
-        ".runfold-0123456789abcdef.tmp: a folder that Runfold had not finished."
-        " Not read. Delete it, unless an edit or an export is still at work.\n"
+        ".runfold-0123456789abcdef.tmp: a folder that Runfold did not finish writing."
+        " Not read. Delete it, unless an edit or export is still running.\n"
     )
     assert done.stderr.startswith("1 problem in 1 event file with ")
 

@@ -1,4 +1,4 @@
-"""Audio: the same clips from the old form and the new."""
+"""Audio clips decode identically from the old and the new format."""
 
 import io
 import wave
@@ -36,7 +36,7 @@ def clips(value):
 
 
 @pytest.mark.parametrize("form", [lambda value: value, new_form])
-def test_samples_come_back_the_same_from_old_and_new_form(form, tmp_path):
+def test_old_and_new_format_decode_to_the_same_samples(form, tmp_path):
     values = written(
         torch_tensorboard.SummaryWriter,
         tmp_path,
@@ -61,12 +61,12 @@ def test_labels_and_headers_of_several_clips_are_read():
     assert [clip.data for clip in got] == [first, second]
 
 
-def test_clips_without_labels_are_read_too():
+def test_clips_without_labels_are_read():
     value = tensor_value(np.array([[wav(b"")], [b"OggS"]], dtype=object), "audio")
     assert [clip.content_type for clip in clips(value)] == ["audio/wav", "audio/ogg"]
 
 
-def test_a_clip_of_unknown_format_keeps_what_the_value_says():
+def test_a_clip_in_an_unknown_format_keeps_the_properties_of_the_value():
     audio = Summary.Audio(
         sample_rate=44100.0,
         num_channels=2,
@@ -79,13 +79,13 @@ def test_a_clip_of_unknown_format_keeps_what_the_value_says():
     assert clip == Clip(value.index(b"????"), 4, 44100.0, 2, 9, "audio/x", "")
 
 
-def test_the_clip_itself_need_not_be_fetched():
+def test_properties_are_read_without_fetching_the_clip():
     audio = Summary.Audio(encoded_audio_string=wav(bytes(100_000)), content_type="audio/wav")
     value = Summary.Value(tag="a", audio=audio).SerializeToString()
     assert locate(value[:80], len(value)) == locate(value, len(value))
 
 
-def test_a_short_prefix_asks_for_more_until_it_is_enough():
+def test_a_short_prefix_raises_need_more_until_it_suffices():
     rows = [[wav(bytes(300)), "one"], [wav(bytes(200)), "two"]]
     value = tensor_value(np.array(rows, dtype=object), "audio")
     whole = locate(value, len(value))
@@ -106,30 +106,30 @@ def test_a_short_prefix_asks_for_more_until_it_is_enough():
         (4, np.int32, [-(2**31), 1, 2**31 - 1]),
     ],
 )
-def test_samples_of_every_width_keep_their_integers(width, dtype, numbers):
+def test_samples_of_every_width_are_decoded_as_integers(width, dtype, numbers):
     raw = b"".join(n.to_bytes(width, "little", signed=width > 1) for n in numbers)
     _, samples = decode_wave(wav(raw, width))
     assert samples.dtype == dtype
     assert samples.tolist() == [[number] for number in numbers]
 
 
-def test_a_notebook_gets_a_player_and_nothing_of_the_log_as_html():
+def test_a_notebook_shows_a_player_and_no_html_from_the_log():
     value = tensor_value(np.array([[wav(bytes(40)), "<script>"]], dtype=object), "audio")
     html = clips(value)[0]._repr_mimebundle_()["text/html"]
     assert 'src="data:audio/wav;base64,UklGR' in html
     assert "<script>" not in html
 
 
-def test_a_clip_that_is_not_wav_says_so():
+def test_decoding_another_format_than_wav_is_a_value_error():
     (clip,) = clips(tensor_value(np.array([[b"junk", ""]], dtype=object), "audio"))
     with pytest.raises(ValueError, match="not a PCM WAV file"):
         clip.wave()
-    assert "no format that a browser plays" in clip._repr_mimebundle_()["text/plain"]
+    assert "browsers cannot play this format" in clip._repr_mimebundle_()["text/plain"]
 
 
-def test_other_shapes_are_refused():
+def test_other_shapes_are_rejected():
     value = tensor_value(np.array([[b"a", b"b", b"c"]], dtype=object), "audio")
-    with pytest.raises(ValueError, match="rows of a clip and its label"):
+    with pytest.raises(ValueError, match="expected rows of a clip and its label"):
         locate(value, len(value))
 
 
@@ -148,12 +148,12 @@ def test_damaged_wav_files_give_samples_or_value_error(data):
         decode_wave(bytes(damaged[: data.draw(st.integers(0, len(damaged)))]))
 
 
-def test_save_writes_the_clip_as_it_was_stored(tmp_path):
+def test_save_writes_the_stored_bytes(tmp_path):
     data = wav(np.arange(3, dtype=np.int16).tobytes())
     clip = of_bytes(data)
     clip.save(tmp_path / "a.WAV")
     assert (tmp_path / "a.WAV").read_bytes() == data
-    with pytest.raises(ValueError, match=r"the clip is stored as \.wav and is not converted"):
+    with pytest.raises(ValueError, match=r"the clip is stored as \.wav and cannot be converted"):
         clip.save(tmp_path / "a.mp3")
-    of_bytes(b"of no known format").save(tmp_path / "a.bin")
+    of_bytes(b"an unknown format").save(tmp_path / "a.bin")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.WAV", "a.bin"]

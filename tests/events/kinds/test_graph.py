@@ -35,8 +35,8 @@ def small_graph():
     return proto
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of torch's own tracing
-def test_a_graph_of_torch_comes_back_with_its_run_metadata(tmp_path):
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # from torch's tracing
+def test_a_torch_graph_is_read_with_its_run_metadata(tmp_path):
     with SummaryWriter(str(tmp_path)) as writer:
         writer.add_graph(torch.nn.Linear(2, 1), torch.zeros(1, 2))
     (event,) = (event for event in events(tmp_path) if event.HasField("graph_def"))
@@ -57,7 +57,7 @@ def test_a_graph_of_torch_comes_back_with_its_run_metadata(tmp_path):
     assert metadata.proto() == RunMetadata.FromString(tagged.run_metadata)
 
 
-def test_the_graph_inside_a_meta_graph_is_found():
+def test_the_graph_in_a_meta_graph_is_read():
     meta = MetaGraphDef(graph_def=small_graph())
     meta.meta_info_def.tags.append("train")
     got = graph.decode_meta(meta.SerializeToString())
@@ -75,13 +75,13 @@ def test_a_keras_model_becomes_a_graph_of_layers():
     assert len(got.proto().node) == 2
 
 
-def test_the_plugin_of_an_earlier_value_stands_in_for_missing_metadata():
+def test_the_plugin_of_an_earlier_value_replaces_missing_metadata():
     value = tensor_value(json.dumps(KERAS).encode())
     assert len(graph.decode_value(value, "graph_keras_model")) == 2
 
 
 @pytest.mark.parametrize("raw", [b"{", b"[]", b"{}", b'{"config": 1}', b"[" * 100_000])
-def test_other_json_than_keras_is_a_value_error(raw):
+def test_json_that_is_not_a_keras_model_is_a_value_error(raw):
     with pytest.raises(ValueError, match="Keras model"):
         graph.decode_value(tensor_value(raw, "graph_keras_model"))
 
@@ -94,8 +94,8 @@ def test_a_value_with_run_metadata_is_read():
     assert (got.tag, got.proto()) == ("step", proto)
 
 
-def test_bytes_that_only_look_like_messages_fail_when_the_proto_is_asked_for():
-    looks = b"\x0a\x02\x0a\x01"  # a node whose name is cut off
+def test_invalid_messages_fail_when_the_proto_is_requested():
+    looks = b"\x0a\x02\x0a\x01"  # a node with a truncated name
     with pytest.raises(ValueError, match="runs past the end"):
         graph.decode(looks)
     with pytest.raises(ValueError, match="not a RunMetadata message"):

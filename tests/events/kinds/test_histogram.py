@@ -1,4 +1,4 @@
-"""Histograms: the buckets that TensorBoard shows, from the old form and the new."""
+"""Histograms: buckets as TensorBoard shows them, from the old and the new format."""
 
 from contextlib import suppress
 
@@ -30,7 +30,7 @@ def rows(got):
 
 @pytest.mark.parametrize("writer", WRITERS)
 @pytest.mark.parametrize("bins", ["tensorflow", "auto"])
-def test_a_writers_histogram_agrees_with_tensorboards_own_conversion(writer, bins, tmp_path):
+def test_a_writers_histogram_matches_tensorboards_conversion(writer, bins, tmp_path):
     values = written(writer, tmp_path, lambda w: w.add_histogram("h", DATA, 0, bins=bins))
     got = histogram.decode(values["h"][0])
     shown = histogram.decode(new_form(values["h"][0]))
@@ -43,7 +43,7 @@ def test_a_writers_histogram_agrees_with_tensorboards_own_conversion(writer, bin
     np.testing.assert_allclose([got.sum, got.sum_squares], [DATA.sum(), (DATA**2).sum()])
 
 
-def test_a_new_histogram_is_given_as_stored():
+def test_a_new_histogram_is_returned_as_stored():
     (value,) = histogram_pb("h", DATA, buckets=12).value
     got = histogram.decode(value.SerializeToString())
     assert got.left.tolist() == np.linspace(DATA.min(), DATA.max(), 13)[:-1].tolist()
@@ -51,12 +51,12 @@ def test_a_new_histogram_is_given_as_stored():
     assert np.isnan([got.sum, got.sum_squares]).all()
 
 
-def test_outermost_limits_give_way_to_the_numbers_seen():
+def test_outermost_limits_are_replaced_by_min_and_max():
     value = old([-1, 0, 1, 2, LARGEST], [0, 2, 0, 3, 0], low=-0.5, high=1.5)
     assert rows(histogram.decode(value)) == [[-0.5, 0, 2], [0, 1, 0], [1, 1.5, 3]]
 
 
-def test_an_empty_histogram_has_no_buckets_in_either_form():
+def test_an_empty_histogram_has_no_buckets_in_either_format():
     empty_buckets = histogram.decode(old([1, 2], [0, 0]))
     no_rows = histogram.decode(tensor_value(np.zeros((0, 3)), "histograms"))
     assert rows(empty_buckets) == rows(no_rows) == []
@@ -64,14 +64,14 @@ def test_an_empty_histogram_has_no_buckets_in_either_form():
     assert np.isnan([no_rows.min, no_rows.max]).all()
 
 
-def test_totals_of_a_new_histogram_leave_empty_buckets_out():
+def test_totals_of_a_new_histogram_ignore_empty_buckets():
     buckets = np.array([[0, 1, 0], [1, 2, 4], [2, 3, 0], [3, 4, 1], [4, 5, 0]], np.float32)
     got = histogram.decode(tensor_value(buckets, "histograms"))
     assert (got.min, got.max, got.num) == (1, 4, 5)
     assert rows(got) == buckets.tolist()
 
 
-def test_many_values_keep_their_numbers_whatever_their_form():
+def test_rows_match_value_numbers_in_mixed_formats():
     buckets = np.array([[0.0, 1, 2], [1, 2, 3]])
     values = [
         old([1, 2], [1, 1], 0, 2),
@@ -100,8 +100,8 @@ def test_many_values_keep_their_numbers_whatever_their_form():
         188,
     )
     assert [index for index, _ in errors] == [2, 3, 5]
-    assert "differ in number" in errors[0][1]
-    assert "holds a simple value" in errors[2][1]
+    assert "differ in length" in errors[0][1]
+    assert "contains a simple value" in errors[2][1]
 
 
 def test_no_values_give_no_rows():
@@ -110,13 +110,13 @@ def test_no_values_give_no_rows():
 
 
 @pytest.mark.parametrize("shape", [(3,), (4, 2), (1, 3, 3), ()])
-def test_tensors_of_other_shapes_are_refused(shape):
-    with pytest.raises(ValueError, match="rows of left, right and count, not"):
+def test_tensors_of_other_shapes_are_rejected(shape):
+    with pytest.raises(ValueError, match="rows of left, right and count, got"):
         histogram.decode(tensor_value(np.zeros(shape), "histograms"))
 
 
 @given(st.lists(st.lists(st.integers(0, 3), max_size=5), max_size=6))
-def test_buckets_are_those_of_tensorboards_conversion(many):
+def test_buckets_match_tensorboards_conversion(many):
     values = [old(list(range(1, len(c) + 1)), c, 0.5, len(c) - 0.25) for c in many]
     got, errors = histogram.decode_many(values)
     assert not errors

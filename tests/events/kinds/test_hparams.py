@@ -1,4 +1,4 @@
-"""Hyperparameters: what torch, tensorboardX and the Keras callback store of them."""
+"""Hyperparameters as stored by torch, tensorboardX and the Keras callback."""
 
 from contextlib import suppress
 
@@ -26,13 +26,13 @@ def only(summary: Summary) -> bytes:
 
 @pytest.mark.parametrize("writer", WRITERS)
 def test_a_writers_three_values_are_experiment_start_and_end(writer, tmp_path):
-    given = {"lr": 0.1, "layers": 3, "name": "adam"}
-    values = written(writer, tmp_path, lambda w: w.add_hparams(given, {"val/loss": 0.5}))
+    settings = {"lr": 0.1, "layers": 3, "name": "adam"}
+    values = written(writer, tmp_path, lambda w: w.add_hparams(settings, {"val/loss": 0.5}))
     experiment, start, end = (
         hparams.decode(values[f"_hparams_/{part}"][0])
         for part in ("experiment", "session_start_info", "session_end_info")
     )
-    assert start.hparams == given
+    assert start.hparams == settings
     assert isinstance(start.hparams["layers"], float)
     assert {hparam.name: hparam.type for hparam in experiment.hparams} == {
         "lr": "float64",
@@ -69,9 +69,9 @@ def test_domains_and_metrics_of_an_experiment_are_kept():
     )
 
 
-def test_a_session_keeps_bool_float_and_str_apart():
-    given = {"flag": True, "n": 1, "s": "1"}
-    start = hparams.decode(only(hp.hparams_pb(given, "trial-7", start_time_secs=3.25)))
+def test_a_session_distinguishes_bool_float_and_str():
+    settings = {"flag": True, "n": 1, "s": "1"}
+    start = hparams.decode(only(hp.hparams_pb(settings, "trial-7", start_time_secs=3.25)))
     assert start.group_name == "trial-7"
     assert start.start_time == 3.25
     assert {name: type(value) for name, value in start.hparams.items()} == {
@@ -103,7 +103,7 @@ def test_an_unknown_status_is_unknown():
 def test_other_content_is_a_value_error():
     with pytest.raises(ValueError, match="not an HParamsPluginData message"):
         hparams.decode(tensor_value([], "hparams", b"\x12\xff"))
-    with pytest.raises(ValueError, match="holds no hyperparameters"):
+    with pytest.raises(ValueError, match="contains no hyperparameters"):
         hparams.decode(tensor_value([], "hparams"))
 
 

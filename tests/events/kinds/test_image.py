@@ -1,4 +1,4 @@
-"""Images: found by position, decoded when looked at, a placeholder where they do not decode."""
+"""Images: located in the file, decoded on request, replaced by a placeholder if invalid."""
 
 import base64
 import io
@@ -36,7 +36,7 @@ def images(value):
 
 
 @pytest.mark.parametrize("writer", WRITERS)
-def test_pixels_come_back_the_same_from_old_and_new_form(writer, tmp_path):
+def test_old_and_new_format_decode_to_the_same_pixels(writer, tmp_path):
     values = written(writer, tmp_path, lambda w: w.add_image("i", PIXELS, 0, dataformats="HWC"))
     (value,) = values["i"]
     for form in (value, new_form(value)):
@@ -46,7 +46,7 @@ def test_pixels_come_back_the_same_from_old_and_new_form(writer, tmp_path):
         np.testing.assert_array_equal(image.numpy(), PIXELS)
 
 
-def test_several_samples_of_one_step_are_several_images():
+def test_several_samples_at_one_step_are_several_images():
     blobs = [encode(), encode("jpeg"), encode("webp"), b""]
     value = tensor_value(np.array([b"7", b"5", *blobs], dtype=object), "images")
     got = images(value)
@@ -60,18 +60,18 @@ def test_the_head_needs_only_the_bytes_before_the_image():
     proto.image.width, proto.image.height, proto.image.colorspace = 7, 5, 3
     proto.image.encoded_image_string = blob
     value = proto.SerializeToString()
-    asked = []
+    sizes = []
 
     def read(size):
-        asked.append(size)
+        sizes.append(size)
         return value[:size]
 
     head = grow(locate, read, len(value))
     assert head == ImageHead(7, 5, 3, [(len(value) - len(blob), len(blob))])
-    assert max(asked) < 500
+    assert max(sizes) < 500
 
 
-def test_a_short_prefix_asks_for_more_until_it_is_enough():
+def test_a_short_prefix_raises_need_more_until_it_suffices():
     value = tensor_value(np.array([b"7", b"5", bytes(900), bytes(900)], dtype=object), "images")
     whole = locate(value, len(value))
     assert [size for _, size in whole.blobs] == [900, 900]
@@ -94,14 +94,14 @@ def test_a_file_that_shrank_is_a_value_error_not_an_endless_loop():
     [
         (tensor_value(np.array([b"7"], dtype=object)), "need a width and a height"),
         (tensor_value(np.array([b"7", b"x", b""], dtype=object)), "'x' is not a width"),
-        (tensor_value(np.zeros(3, np.float32)), "a tensor of strings was expected"),
+        (tensor_value(np.zeros(3, np.float32)), "expected a tensor of strings"),
         (Summary.Value(image=Summary.Image(width=-1)).SerializeToString(), "negative"),
-        (Summary.Value(simple_value=1).SerializeToString(), "holds no image"),
-        (Summary.Value(audio=Summary.Audio()).SerializeToString(), "holds audio, not an image"),
+        (Summary.Value(simple_value=1).SerializeToString(), "contains no image"),
+        (Summary.Value(audio=Summary.Audio()).SerializeToString(), "contains audio, not an image"),
     ],
     ids=["height", "digits", "dtype", "negative", "scalar", "audio"],
 )
-def test_a_value_without_images_says_so(value, fact):
+def test_a_value_without_images_is_a_value_error(value, fact):
     with pytest.raises(ValueError, match=fact):
         locate(value, len(value))
 
@@ -120,13 +120,13 @@ def bomb():
     [
         (bomb(), "claims"),
         (encode()[:48], "cannot be decoded"),
-        (encode()[:16] + bytes(40), "png image cannot be decoded: its head makes no sense"),
-        (b"%!PS-Adobe-3.0 EPSF-3.0", "none of the formats"),
-        (b"", "none of the formats"),
+        (encode()[:16] + bytes(40), "png image cannot be decoded: its header is invalid"),
+        (b"%!PS-Adobe-3.0 EPSF-3.0", "none of the supported formats"),
+        (b"", "none of the supported formats"),
     ],
     ids=["bomb", "cut", "head", "postscript", "empty"],
 )
-def test_what_does_not_decode_is_a_placeholder_with_a_problem(data, fact):
+def test_an_invalid_image_is_a_placeholder_with_a_problem(data, fact):
     image = Image(40_000, 40_000, lambda: data)
     assert fact in image.problem
     assert image.pil().size == (64, 64)
@@ -135,14 +135,14 @@ def test_what_does_not_decode_is_a_placeholder_with_a_problem(data, fact):
     assert fact in bundle["text/plain"]
 
 
-def test_a_notebook_gets_the_stored_bytes_or_a_png():
+def test_a_notebook_shows_the_stored_bytes_or_a_png():
     png, bmp = encode(), encode("bmp")
     assert base64.b64decode(Image(7, 5, lambda: png)._repr_mimebundle_()["image/png"]) == png
     shown = base64.b64decode(Image(7, 5, lambda: bmp)._repr_mimebundle_()["image/png"])
     np.testing.assert_array_equal(np.asarray(PIL.Image.open(io.BytesIO(shown))), PIXELS)
 
 
-def test_a_palette_image_has_colors_in_its_array():
+def test_a_palette_image_becomes_an_array_of_colours():
     gif = encode("gif", np.full((2, 2, 3), 255, np.uint8))
     assert Image(2, 2, lambda: gif).numpy().tolist() == [[[255] * 3] * 2] * 2
 
@@ -154,7 +154,7 @@ def test_arbitrary_bytes_give_a_head_or_value_error(raw):
 
 
 @given(st.binary(max_size=60), st.integers(0, 200))
-def test_arbitrary_prefixes_never_ask_beyond_the_value(raw, beyond):
+def test_arbitrary_prefixes_never_request_bytes_beyond_the_value(raw, beyond):
     length = len(raw) + beyond
     with suppress(ValueError):
         try:
@@ -176,7 +176,7 @@ def image_of(data):
 
 
 @pytest.mark.parametrize("name", ["a.png", "A.PNG"])
-def test_save_writes_the_stored_bytes_where_the_suffix_is_theirs(tmp_path, name):
+def test_save_writes_the_stored_bytes_if_the_suffix_matches(tmp_path, name):
     stored = encode() + b"trailing bytes that PIL would drop"
     image_of(stored).save(tmp_path / name)
     assert (tmp_path / name).read_bytes() == stored
@@ -193,7 +193,7 @@ def test_save_converts_to_the_format_of_the_suffix(tmp_path, suffix, mode):
         assert (saved.size, saved.format) == ((7, 5), kind)
 
 
-def test_save_hands_options_to_pil_and_overwrites(tmp_path):
+def test_save_passes_options_to_pil_and_overwrites(tmp_path):
     for compress_level in (0, 9):
         image_of(encode()).save(tmp_path / "a.png", compress_level=compress_level)
         with PIL.Image.open(tmp_path / "a.png") as saved:
@@ -204,19 +204,19 @@ def test_save_hands_options_to_pil_and_overwrites(tmp_path):
 @pytest.mark.parametrize(
     ("data", "name", "message"),
     [
-        (encode(), "a", "the suffix '' is not that of an image format"),
-        (encode(), "a.txt", r"the suffix '\.txt' is not that of an image format\. Use \.png"),
-        (b"no image", "a.jpg", "the image is in none of the formats png, jpeg"),
+        (encode(), "a", "the suffix '' is not an image format"),
+        (encode(), "a.txt", r"the suffix '\.txt' is not an image format\. Use \.png"),
+        (b"no image", "a.jpg", "the image has none of the supported formats png, jpeg"),
         (encode()[:50], "a.jpg", "the png image cannot be decoded"),
     ],
 )
-def test_save_of_what_cannot_be_saved_writes_nothing(tmp_path, data, name, message):
+def test_a_failed_save_writes_nothing(tmp_path, data, name, message):
     with pytest.raises(ValueError, match=message):
         image_of(data).save(tmp_path / name)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_show_uses_the_viewer_of_pil(monkeypatch):
+def test_show_uses_pils_viewer(monkeypatch):
     shown: list[object] = []
 
     class Viewer(PIL.ImageShow.Viewer):
@@ -229,12 +229,12 @@ def test_show_uses_the_viewer_of_pil(monkeypatch):
     PIL.ImageShow.register(Viewer())
     image_of(encode()).show()
     np.testing.assert_array_equal(shown, [PIXELS])
-    with pytest.raises(ValueError, match="none of the formats"):
+    with pytest.raises(ValueError, match="none of the supported formats"):
         image_of(b"no image").show()
 
 
 @pytest.mark.parametrize("display", ["", ":0"])
-def test_show_without_a_viewer_or_display_says_what_to_do(monkeypatch, capfd, display):
+def test_show_without_a_viewer_or_display_suggests_save(monkeypatch, capfd, display):
     started = []
 
     class Viewer(PIL.ImageShow.Viewer):

@@ -16,7 +16,7 @@ WRITERS = [torch_tensorboard.SummaryWriter, tensorboardX.SummaryWriter]
 
 
 @pytest.mark.parametrize("writer", WRITERS)
-def test_charts_come_back_with_their_tags_and_margins(writer, tmp_path):
+def test_charts_are_read_with_their_tags_and_margins(writer, tmp_path):
     page = {
         "losses": {
             "both": ["Multiline", ["loss/train", "loss/.*"]],
@@ -42,7 +42,7 @@ def test_charts_come_back_with_their_tags_and_margins(writer, tmp_path):
 def test_other_content_is_a_value_error():
     with pytest.raises(ValueError, match="not a Layout message"):
         layout.decode(tensor_value(b"\x12\xff", "custom_scalars"))
-    with pytest.raises(ValueError, match=r"a layout is not one string but \(2,\)"):
+    with pytest.raises(ValueError, match=r"expected one string for a layout, got \(2,\)"):
         layout.decode(tensor_value([1, 2], "custom_scalars"))
 
 

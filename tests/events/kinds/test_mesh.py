@@ -1,4 +1,4 @@
-"""Meshes: parts decoded one by one, then put together again."""
+"""Meshes: parts are decoded separately and then combined."""
 
 from contextlib import suppress
 
@@ -32,7 +32,7 @@ def part(array, kind="VERTEX", name="m"):
 
 
 @pytest.mark.parametrize("writer", WRITERS)
-def test_a_mesh_comes_back_whole_whoever_wrote_it(writer, tmp_path):
+def test_a_mesh_of_any_writer_is_read_in_full(writer, tmp_path):
     values = written(
         writer,
         tmp_path,
@@ -59,20 +59,20 @@ def test_a_point_cloud_has_no_faces_and_no_colors():
     assert cloud.config == {}
 
 
-def test_metadata_of_an_earlier_value_stands_in_for_missing_metadata():
+def test_metadata_of_an_earlier_value_replaces_missing_metadata():
     value = tensor_value(VERTICES.numpy(), tag="pc_VERTEX")
     with pytest.raises(ValueError, match="does not say whether"):
         mesh.decode(value)
     assert mesh.decode(value, content(name="")).name == "pc"
 
 
-def test_colors_that_are_no_bytes_stay_as_they_are():
+def test_colours_that_are_not_bytes_are_unchanged():
     colors = np.full((1, 4, 3), 0.5, np.float32)
     whole = mesh.combine([part(VERTICES.numpy()), part(colors, "COLOR")])
     assert whole.colors.tolist() == colors.tolist()
 
 
-def test_parts_that_make_no_mesh_say_why():
+def test_parts_that_do_not_make_a_mesh_are_a_value_error():
     with pytest.raises(ValueError, match="no vertices"):
         mesh.combine([part(FACES.numpy(), "FACE")])
     with pytest.raises(ValueError, match="different names"):
@@ -80,17 +80,17 @@ def test_parts_that_make_no_mesh_say_why():
 
 
 def test_bad_metadata_or_tensor_is_a_value_error():
-    for array, said, fact in (
+    for array, metadata, fact in (
         (VERTICES.numpy(), b"\x12\xff", "not a MeshPluginData"),
         (VERTICES.numpy(), content(config="{"), "not JSON"),
         (VERTICES.numpy(), content(config="[" * 100_000), "not JSON"),
         (np.zeros((2, 4)), content(), r"rows of 3 numbers, not \(2, 4\) float64"),
     ):
         with pytest.raises(ValueError, match=fact):
-            mesh.decode(tensor_value(array, "mesh", said))
+            mesh.decode(tensor_value(array, "mesh", metadata))
 
 
 @given(st.binary())
-def test_arbitrary_metadata_gives_a_part_or_value_error(said):
+def test_arbitrary_metadata_gives_a_part_or_value_error(metadata):
     with suppress(ValueError):
-        mesh.combine([mesh.decode(tensor_value(VERTICES.numpy(), "mesh", said))])
+        mesh.combine([mesh.decode(tensor_value(VERTICES.numpy(), "mesh", metadata))])

@@ -1,4 +1,4 @@
-"""Precision-recall curves: the numbers that were logged, in rows with names."""
+"""Precision-recall curves: the logged numbers, in named rows."""
 
 from contextlib import suppress
 
@@ -18,7 +18,7 @@ PREDICTIONS = np.array([0.1, 0.9, 0.4, 0.35, 0.8, 0.05, 0.7, 0.6])
 
 
 @pytest.mark.parametrize("writer", WRITERS)
-def test_counts_at_each_threshold_are_those_of_the_data(writer, tmp_path):
+def test_counts_at_each_threshold_match_the_data(writer, tmp_path):
     values = written(
         writer, tmp_path, lambda w: w.add_pr_curve("pr", LABELS, PREDICTIONS, 0, num_thresholds=11)
     )
@@ -34,9 +34,9 @@ def test_counts_at_each_threshold_are_those_of_the_data(writer, tmp_path):
     assert curve.precision.dtype == np.float64
 
 
-def test_other_shapes_are_refused():
+def test_other_shapes_are_rejected():
     for shape in ((5, 3), (6,), ()):
-        with pytest.raises(ValueError, match="a pr curve has 6 rows of numbers, not"):
+        with pytest.raises(ValueError, match="expected 6 rows of numbers, got"):
             pr_curve.decode(tensor_value(np.zeros(shape), "pr_curves"))
 
 

@@ -1,4 +1,4 @@
-"""Every part of Runfold covers every kind of the registry; a failing test names the kind."""
+"""Every part of Runfold covers every registered kind; a failing test names the kind."""
 
 import inspect
 import json
@@ -42,11 +42,11 @@ def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def first_tag(logdir: Path, kind: Kind) -> tuple[str, str]:
-    """The first run and tag of a kind, as `runfold show` takes them."""
+    """Return the first run and tag of a kind, as arguments for `runfold show`."""
     for name, run in rf.open(logdir).items():
-        if found := run.tags.get(kind.name):
-            return name, found[0] or kind.name
-    pytest.fail(f"`logdir` of this test has no value of the kind {kind.name}")
+        if tags := run.tags.get(kind.name):
+            return name, tags[0] or kind.name
+    pytest.fail(f"the test's `logdir` has no value of kind {kind.name}")
 
 
 @every_kind
@@ -95,7 +95,7 @@ def test_table_of_runs_shows_or_counts_kind(kind: Kind, logdir: Path) -> None:
 
 
 @every_kind
-def test_kind_can_be_stripped_where_it_is_in_event_files(kind: Kind) -> None:
+def test_kind_in_event_files_can_be_stripped(kind: Kind) -> None:
     assert (kind.name in STRIPPABLE) == kind.is_in_event_files
     if kind.is_in_event_files:
         assert kind.name in Rules(strip=kind.name).strip
@@ -117,11 +117,16 @@ def test_help_of_export_names_kind(kind: Kind, capsys: pytest.CaptureFixture[str
 
 @every_kind
 def test_documentation_names_kind(kind: Kind) -> None:
-    words = (ROOT / "docs" / "guides" / "export.md").read_text(encoding="utf-8").replace(",", "").split()
+    words = (
+        (ROOT / "docs" / "guides" / "export.md")
+        .read_text(encoding="utf-8")
+        .replace(",", "")
+        .split()
+    )
     assert {kind.name, *dict(kind.tables)} <= set(words)
 
 
-def test_tables_of_queries_are_named_as_those_of_kinds() -> None:
+def test_query_tables_are_named_like_kinds() -> None:
     assert set(SQL_TABLES) - {"runs", "problems"} <= {kind.plural for kind in EVERY}
 
 
@@ -135,16 +140,16 @@ def test_names_and_tables_are_unique_and_plugins_have_one_kind() -> None:
     assert all(kind.follows in KINDS for kind in EVERY if kind.follows)
 
 
-def test_kind_is_that_of_the_form_and_else_of_the_plugin() -> None:
+def test_form_determines_the_kind_before_the_plugin() -> None:
     assert kind_of(Form.SCALAR, "images") == "scalar"
     assert kind_of(Form.IMAGE, "scalars") == "image"
     assert kind_of(Form.TENSOR, "images") == "image"
-    assert kind_of(Form.TENSOR, "scalars") == "tensor"  # of many numbers
-    assert kind_of(Form.TENSOR, "nobody's") == "tensor"
+    assert kind_of(Form.TENSOR, "scalars") == "tensor"  # more than one number
+    assert kind_of(Form.TENSOR, "unknown") == "tensor"
     assert kind_of(Form.NOTHING, "hparams") == "hparams"
 
 
-def test_restart_hides_no_value_that_describes_the_run(tmp_path: Path) -> None:
+def test_restart_does_not_hide_values_that_describe_the_run(tmp_path: Path) -> None:
     layout = values.tensor("custom_scalars__config__", np.array(b"", object), "custom_scalars")
     buffer = EventBuffer()
     for step in (0, 1):
@@ -157,7 +162,7 @@ def test_restart_hides_no_value_that_describes_the_run(tmp_path: Path) -> None:
     assert runs.text()["step"].tolist() == [0]
 
 
-# What a contributor adds for a kind: its declaration, its module, and its method.
+# What a contributor adds for a new kind: its declaration, its module and its method.
 NEW_KIND = {
     "_events/kinds/__init__.py": (
         '        Kind("boxes", "boxes",',

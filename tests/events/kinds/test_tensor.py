@@ -1,4 +1,4 @@
-"""Tensors that no plugin claims."""
+"""Tensors that belong to no plugin."""
 
 from contextlib import suppress
 
@@ -14,7 +14,7 @@ from torch.utils.tensorboard import SummaryWriter
 from runfold._events.kinds import KINDS, PLUGIN_KINDS, tensor
 
 
-def test_a_tensor_of_torch_comes_back_with_shape_and_dtype(tmp_path):
+def test_a_torch_tensor_keeps_its_shape_and_dtype(tmp_path):
     data = arange(6).reshape(2, 3)
     values = written(SummaryWriter, tmp_path, lambda w: w.add_tensor("t", data.double(), 1))
     got = tensor.decode(values["t"][0])
@@ -22,12 +22,12 @@ def test_a_tensor_of_torch_comes_back_with_shape_and_dtype(tmp_path):
     assert got.tolist() == data.tolist()
 
 
-def test_strings_come_as_bytes():
+def test_strings_are_returned_as_bytes():
     got = tensor.decode(tensor_value(np.array([b"a", b"\xff"], dtype=object)))
     assert got.tolist() == [b"a", b"\xff"]
 
 
-def test_a_tensor_in_two_pieces_is_merged_as_protobuf_merges_it():
+def test_a_tensor_in_two_pieces_is_merged_like_in_protobuf():
     whole = Summary.Value.FromString(tensor_value(np.arange(3, dtype=np.int64)))
     pieces = [Summary.Value(), Summary.Value()]
     pieces[0].tensor.dtype = whole.tensor.dtype
@@ -37,10 +37,10 @@ def test_a_tensor_in_two_pieces_is_merged_as_protobuf_merges_it():
     assert tensor.decode(raw).tolist() == [0, 1, 2]
 
 
-def test_the_last_form_of_a_value_counts():
+def test_the_last_form_of_a_value_wins():
     raw = Summary.Value(simple_value=1.0).SerializeToString()
     assert tensor.decode(raw + tensor_value(np.arange(2))).tolist() == [0, 1]
-    with pytest.raises(ValueError, match="the value holds a simple value"):
+    with pytest.raises(ValueError, match="the value contains a simple value"):
         tensor.decode(tensor_value(np.arange(2)) + raw)
 
 
@@ -50,5 +50,5 @@ def test_arbitrary_bytes_give_a_tensor_or_value_error(raw):
         tensor.decode(raw)
 
 
-def test_every_plugin_leads_to_a_known_kind():
+def test_every_plugin_maps_to_a_known_kind():
     assert set(PLUGIN_KINDS.values()) <= set(KINDS)

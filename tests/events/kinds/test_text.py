@@ -1,4 +1,4 @@
-"""Text: strings come back as strings, whoever wrote them."""
+"""Text: strings of any writer are read as strings."""
 
 from contextlib import suppress
 
@@ -36,7 +36,7 @@ def test_bad_utf8_is_escaped_and_nothing_is_lost():
 
 
 def test_a_tensor_of_numbers_is_not_text():
-    with pytest.raises(ValueError, match="not a tensor of strings but"):
+    with pytest.raises(ValueError, match="text must be a tensor of strings, got"):
         text.decode(tensor_value(np.ones(3, np.float32), "text"))
 
 

@@ -46,7 +46,7 @@ def test_embeddings_are_chosen_by_name(run_folder):
 
 def test_file_outside_the_runs_folder_is_never_read(run_folder):
     table = rf.open(run_folder.parent).embeddings("images")
-    with pytest.raises(ValueError, match="leads out of the run's folder"):
+    with pytest.raises(ValueError, match="is outside the run's folder"):
         table["embedding"][0].tensor()
 
 

@@ -1,29 +1,29 @@
-"""The kinds of data: one declaration per kind here, one module per kind next to it.
+"""The kinds of data: all kinds are declared here, and each has its own module.
 
-A module's `decode` takes the bytes of one stored value and raises ValueError, with
-the reason in a sentence, if that value must be skipped and reported. Where a kind is
-also stored outside of summary values, `decode_value` is for summary values; where it
-is decoded only when someone looks, `locate` finds its content.
+`decode` in each module takes the bytes of one stored value and raises ValueError, with
+a one-sentence reason, if the value has to be skipped and reported. If a kind is also
+stored outside summary values, `decode_value` decodes summary values. If values are
+decoded lazily, `locate` finds their content.
 
 To add a kind: declare it in KINDS, write its module, and add the method that returns
-its table to `_tables.frames.frame_methods`. What the declaration cannot say is in one
-table per consumer, under the name of the kind: `_tables.frames.decoded_values`
-(decode), `_tables.frames.kind_frames` (columns), `_cli.render` (terminal).
+its table to `_tables.frames.frame_methods`. Everything else about a kind is in one
+table per consumer, keyed by the kind's name: `_tables.frames.decoded_values`
+(decoding), `_tables.frames.kind_frames` (columns), `_cli.render` (terminal).
 
 Modules:
 
-    stored_value  one stored Summary.Value, its form and where its content is
+    stored_value  a stored Summary.Value: its form and the position of its content
     histogram     histograms
-    image         images, decoded when someone looks
-    audio         clips, decoded when someone listens
+    image         images, decoded lazily
+    audio         audio clips, decoded lazily
     text          texts
-    tensor        tensors that no plugin gives a meaning
+    tensor        tensors that belong to no other kind
     hparams       hyperparameters and sessions
     pr_curve      precision-recall curves
     mesh          meshes and point clouds
-    graph         graphs of models
-    run_metadata  what TensorFlow recorded of one execution
-    embedding     embeddings of the projector
+    graph         model graphs
+    run_metadata  TensorFlow's record of one execution
+    embedding     embeddings for the projector
     layout        layouts of the custom scalars page
     boxes         boxes and masks on images
 """
@@ -42,22 +42,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What every part of Runfold needs to know about a kind.
+    """A kind of data.
 
     Attributes:
-        name: what users call it.
+        name: the name shown to users.
         plural: the name of its table, and so of files, sheets and the method of `Runs`.
         plugins: the plugins whose tensors are of this kind.
         forms: the forms of stored values that are of this kind, whatever their plugin.
         columns: the columns of its table, which are attributes of a decoded value.
-        value_column: instead of these, the one column that holds the decoded value.
-        tables: further tables that its values give, by the names that `export` takes.
-        follows: the kind that its values belong to; they are hidden with them.
-        has_tags: whether its table has a row per tag and step.
-        has_own_column: whether a table of runs shows its values, not how many there are.
+        value_column: the single column for the decoded value, used instead of `columns`.
+        tables: further tables made from its values, by the names that `export` accepts.
+        follows: the kind that its values belong to; they are hidden together.
+        has_tags: whether its table has one row per tag and step.
+        has_own_column: whether a table of runs shows its values rather than their number.
         is_in_event_files: whether its values are in event files.
-        is_stepless: whether it describes the run and not a step. A restart does not hide
-            it, and rules for steps leave it as it is.
+        is_stepless: whether it describes the run rather than a step. Restarts do not hide
+            it, and rules for steps do not change it.
     """
 
     name: str
@@ -75,20 +75,20 @@ class Kind:
 
     @property
     def is_in_events(self) -> bool:
-        """Whether an event may hold it outside of its summary."""
+        """Whether an event can contain it outside its summary."""
         return any(form > Form.TENSOR for form in self.forms)
 
     @property
     def module(self) -> ModuleType:
-        """The module that decodes it, imported on first use."""
+        """The module that decodes this kind, imported on first use."""
         return import_module(f"{__name__}.{self.name}")
 
 
 SCALAR, TENSOR = "scalar", "tensor"
-# Values whose content only their plugin can read: they are listed, and never decoded.
+# Values that only their plugin can decode: they are listed but never decoded.
 UNKNOWN = "unknown"
 
-# In the order in which listings and exports show them.
+# Listings and exports use this order.
 KINDS = {
     kind.name: kind
     for kind in (
@@ -97,8 +97,9 @@ KINDS = {
         Kind("image", "images", ("images",), (Form.IMAGE,), has_own_column=True),
         Kind("audio", "audio", ("audio",), (Form.AUDIO,)),
         Kind("text", "text", ("text",), value_column="text", has_own_column=True),
-        # Also every tensor whose plugin no kind names. The plugin is that of torch's
-        # add_tensor; TensorBoard has no such plugin.
+        # Also used for every tensor whose plugin belongs to no other kind. The plugin
+        # name "tensor" comes from torch's add_tensor; TensorBoard has no plugin of that
+        # name.
         Kind(TENSOR, "tensors", ("tensor",), value_column="value"),
         Kind(
             "hparams",
@@ -138,14 +139,14 @@ KINDS = {
             value_column="metadata",
             is_stepless=True,
         ),
-        # In files of their own, which a projector configuration names.
+        # Stored in separate files, named by a projector configuration.
         Kind("embedding", "embeddings", is_in_event_files=False),
         Kind("layout", "layouts", ("custom_scalars",), value_column="layout", is_stepless=True),
         Kind("boxes", "boxes", ("runfold_boxes",), follows="image"),
     )
 }
 
-# The table of each name that `export` takes.
+# The table for each name that `export` accepts.
 TABLES = {
     name: table
     for kind in KINDS.values()
@@ -158,5 +159,5 @@ _FORM_KINDS = {int(form): kind.name for kind in KINDS.values() for form in kind.
 def kind_of(form: int, plugin: str) -> str:
     """Return the kind of a stored value by its form and its plugin."""
     kind = _FORM_KINDS.get(form) or PLUGIN_KINDS.get(plugin, TENSOR)
-    # A tensor of many numbers under the scalars plugin is not a scalar.
+    # A tensor with several numbers under the scalars plugin is not a scalar.
     return TENSOR if kind == SCALAR and form != Form.SCALAR else kind

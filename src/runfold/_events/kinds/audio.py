@@ -1,4 +1,4 @@
-"""Audio clips: found by position in the file, and decoded only when someone listens."""
+"""Audio clips, located in the file and decoded on request."""
 
 import io
 import os
@@ -21,16 +21,16 @@ SUFFIXES = {
     "audio/flac": ".flac",
     "audio/mpeg": ".mp3",
 }
-# As far as a WAV file's format and data chunks usually start.
+# The usual end of a WAV file's header, where the samples start.
 WAV_HEAD = 44
 
 
 @dataclass(frozen=True, slots=True)
 class Clip:
-    """Where one clip lies, as (start, length) from the value's start, and what is said of it.
+    """The position of a clip, as (start, length) within the value, and its properties.
 
-    None, or an empty string, stands for what neither the value nor the clip's
-    own header says.
+    None or an empty string marks a property that neither the value nor the clip's
+    header gives.
     """
 
     start: int
@@ -43,10 +43,10 @@ class Clip:
 
 
 def locate(prefix: Data, length: int) -> list[Clip]:
-    """Give the clips of a value of `length` bytes from its first bytes.
+    """Return the clips of a value of `length` bytes, given its first bytes.
 
-    Raises NeedMore when the prefix ends before the last clip's header and
-    label, and ValueError when the value holds no audio.
+    Raises NeedMore if the prefix ends before the last clip's header and label, and
+    ValueError if the value does not contain audio.
     """
     form, start, stop = stored_value.locate_body(prefix, length, stored_value.AUDIO)
     if form == stored_value.AUDIO:
@@ -66,8 +66,8 @@ def _locate_in_proto(prefix: Data, start: int, stop: int) -> Clip:
             frames = field.value
         elif field.number == 4 and field.wire_type == BYTES:
             seen = _look_at(prefix, field.start, field.stop, "")
-            # The content type follows the clip; when the clip itself tells it,
-            # nothing has to be fetched from behind the clip.
+            # The content type follows the clip. If the clip's header gives it, the
+            # bytes after the clip need not be read.
             if seen.content_type:
                 break
         elif field.number == 5 and field.wire_type == BYTES:
@@ -86,7 +86,7 @@ def _locate_in_proto(prefix: Data, start: int, stop: int) -> Clip:
 def _locate_in_tensor(prefix: Data, start: int, stop: int) -> list[Clip]:
     shape, spans = stored_value.locate_strings(prefix, start, stop)
     if len(shape) not in (1, 2) or (len(shape) == 2 and shape[1] not in (1, 2)):
-        raise ValueError(f"audio has rows of a clip and its label, not the shape {shape}")
+        raise ValueError(f"expected rows of a clip and its label as audio, got shape {shape}")
     if shape[1:] != (2,):
         return [_look_at(prefix, *clip, "") for clip in spans]
     return [
@@ -96,7 +96,7 @@ def _locate_in_tensor(prefix: Data, start: int, stop: int) -> list[Clip]:
 
 
 def _look_at(prefix: Data, start: int, stop: int, label: str) -> Clip:
-    """Fill in what the clip's own header says."""
+    """Return a clip with the properties from its header."""
     head = span(prefix, start, min(stop, start + WAV_HEAD))
     rate, channels, frames = _wav_head(head, stop - start)
     return Clip(start, stop - start, rate, channels, frames, sniff(head) or "", label)
@@ -108,13 +108,13 @@ def _wav_head(head: bytes, length: int) -> tuple[float | None, int | None, int |
     size, _, channels, rate, _, align = struct.unpack_from("<IHHIIH", head, 16)
     frames = None
     if size == 16 and head[36:40] == b"data" and align:
-        # A size beyond the clip is what streaming encoders leave behind.
+        # Streaming encoders leave a size beyond the end of the clip.
         frames = min(int.from_bytes(head[40:44], "little"), length - WAV_HEAD) // align
     return float(rate), channels, frames
 
 
 def sniff(data: bytes) -> str | None:
-    """Tell the media type of an encoded clip by its first bytes, or None."""
+    """Return the media type of an encoded clip, judged by its first bytes, or None."""
     if data[:4] == b"RIFF" and data[8:12] == b"WAVE":
         return "audio/wav"
     for magic, media_type in (
@@ -129,7 +129,7 @@ def sniff(data: bytes) -> str | None:
 
 
 class Audio:
-    """One clip: what was said of it, and its bytes and samples when asked for."""
+    """An audio clip: its properties, and its bytes and samples on request."""
 
     __slots__ = ("_load", "channels", "content_type", "label", "length_frames", "sample_rate")
 
@@ -146,16 +146,16 @@ class Audio:
         return f"<Audio{seconds} {self.content_type or 'unknown type'}>"
 
     def __eq__(self, other: object) -> bool:
-        """Whether the other is a clip of which the same is said, with the same bytes."""
+        """Return whether the other clip has the same properties and the same bytes."""
         if not isinstance(other, Audio):
             return NotImplemented
-        return self._said == other._said and self.data == other.data
+        return self._properties == other._properties and self.data == other.data
 
     def __hash__(self) -> int:
-        return hash(self._said)
+        return hash(self._properties)
 
     @property
-    def _said(self) -> tuple[object, ...]:
+    def _properties(self) -> tuple[object, ...]:
         return (
             self.sample_rate,
             self.channels,
@@ -166,7 +166,7 @@ class Audio:
 
     @property
     def duration(self) -> float | None:
-        """Seconds, where frames and sample rate are known."""
+        """The length in seconds, or None if the frame count or sample rate is unknown."""
         if self.length_frames is None or not self.sample_rate:
             return None
         return self.length_frames / self.sample_rate
@@ -177,14 +177,14 @@ class Audio:
         return self._load()
 
     def __getstate__(self) -> tuple[None, dict[str, object]]:
-        # A pickle holds the bytes: the file they lie in may be elsewhere when it is read.
-        said = {name: getattr(self, name) for name in self.__slots__}
-        return None, said | {"_load": partial(bytes, self.data)}
+        # A pickle contains the bytes, because the file may be missing when it is loaded.
+        state = {name: getattr(self, name) for name in self.__slots__}
+        return None, state | {"_load": partial(bytes, self.data)}
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the clip to a file, as it was stored. An existing file is overwritten.
+        """Write the clip to a file in its stored format. An existing file is overwritten.
 
-        Raises ValueError where the suffix names another format than the clip has.
+        Raises ValueError if the suffix belongs to another format.
         """
         data = self.data
         name = os.fspath(path)
@@ -192,17 +192,17 @@ class Audio:
         expected = SUFFIXES.get(sniff(data) or "")
         if expected is not None and suffix != expected:
             raise ValueError(
-                f"{name!r}: the clip is stored as {expected} and is not converted. "
+                f"{name!r}: the clip is stored as {expected} and cannot be converted. "
                 f"Use a name that ends in {expected}."
             )
         with open(path, "wb") as file:
             file.write(data)
 
     def wave(self) -> tuple[int, np.ndarray]:
-        """Give sample rate and samples of a PCM WAV clip, as (frames, channels).
+        """Return the sample rate and the samples of a PCM WAV clip, as (frames, channels).
 
-        Samples have the integers of the file: uint8 for 8 bits, int16 for 16,
-        int32 for 24 and 32. Raises ValueError for anything but PCM WAV.
+        The samples are integers as stored: uint8 for 8 bits, int16 for 16, int32
+        for 24 and 32. Raises ValueError for any other format.
         """
         return decode_wave(self.data)
 
@@ -212,7 +212,7 @@ class Audio:
         data = self.data
         media_type = sniff(data)
         if media_type is None:
-            return {"text/plain": f"{self!r}: the clip is in no format that a browser plays"}
+            return {"text/plain": f"{self!r}: browsers cannot play this format"}
         source = f"data:{media_type};base64,{b64encode(data).decode('ascii')}"
         player = f'<audio controls src="{source}"></audio>'
         caption = f"<p>{escape(self.label)}</p>" if self.label else ""
@@ -220,12 +220,12 @@ class Audio:
 
 
 def of_bytes(data: bytes) -> Audio:
-    """A clip of an encoded one, with what its own header says of it."""
+    """Return a clip for encoded bytes, with the properties from its header."""
     return Audio(_look_at(data, 0, len(data), ""), partial(bytes, data))
 
 
 def decode_wave(data: bytes) -> tuple[int, np.ndarray]:
-    """Give sample rate and (frames, channels) samples of a PCM WAV file."""
+    """Return the sample rate and the (frames, channels) samples of a PCM WAV file."""
     try:
         with wave.open(io.BytesIO(data)) as reader:
             rate, channels, width = (
@@ -235,7 +235,7 @@ def decode_wave(data: bytes) -> tuple[int, np.ndarray]:
             )
             raw = reader.readframes(reader.getnframes())
     except (wave.Error, EOFError, RuntimeError, struct.error, ZeroDivisionError) as error:
-        raise ValueError(f"the clip is not a PCM WAV file: {error or 'it is cut off'}") from None
+        raise ValueError(f"the clip is not a PCM WAV file: {error or 'truncated'}") from None
     raw = raw[: len(raw) - len(raw) % (channels * width)]
     if width == 3:
         samples = np.zeros((len(raw) // 3, 4), np.uint8)
@@ -244,5 +244,5 @@ def decode_wave(data: bytes) -> tuple[int, np.ndarray]:
     elif width in (1, 2, 4):
         flat = np.frombuffer(raw, {1: "u1", 2: "<i2", 4: "<i4"}[width])
     else:
-        raise ValueError(f"the clip has samples of {width} bytes")
+        raise ValueError(f"unsupported sample width: {width} bytes")
     return rate, flat.reshape(-1, channels)

@@ -1,19 +1,18 @@
-"""Boxes and masks on pictures, kept as data beside the picture that they are drawn into.
+"""Boxes and masks on images, stored as data next to the image they are drawn on.
 
-Runfold's own kind. `SummaryWriter.add_image_with_boxes` writes one event with
-two values: the picture with everything drawn into it, under its tag, for
-TensorBoard; and under `runfold/boxes/<tag>` a tensor of two strings, which
-TensorBoard passes over. The first is JSON, with sizes and places in pixels of
-the picture as it was given:
+This is Runfold's own kind. `SummaryWriter.add_image_with_boxes` writes one event with
+two values: the image with everything drawn on it, under its tag, for TensorBoard;
+and a tensor of two strings under `runfold/boxes/<tag>`, which TensorBoard ignores.
+The first string is JSON, with sizes and positions in pixels of the original image:
 
     {"width": 640, "height": 480, "boxes": [[x1, y1, x2, y2], ...],
      "colors": ["#rrggbb", ...], "labels": [...], "scores": [...],
      "masks": [{"size": [480, 640], "counts": [...]}, ...]}
 
-All lists have one entry a box; those after `boxes` may be missing, and a score may be
-null. A mask has runs of pixels outside and inside by turns, column by column,
-as in COCO's uncompressed masks. The second string is a PNG file: the picture
-without drawings, less the drawn one, modulo 256; nearly all of it is zero.
+Each list has one entry per box; those after `boxes` can be missing, and a score can
+be null. A mask consists of alternating run lengths of pixels outside and inside,
+column by column, as in COCO's uncompressed masks. The second string is a PNG file:
+the original image minus the drawn one, modulo 256, which is nearly all zeros.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ _COLOUR = "#ff4040"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Mask:
-    """Which pixels belong to a thing: lengths of runs outside and inside, column by column."""
+    """The pixels of an object: alternating run lengths outside and inside, column by column."""
 
     width: int
     height: int
@@ -45,7 +44,7 @@ class Mask:
 
     @classmethod
     def of(cls, inside: NDArray[np.bool_]) -> Mask:
-        """The mask of an array, (height, width)."""
+        """Return the mask for an array of shape (height, width)."""
         flat = inside.ravel(order="F")
         turns = np.flatnonzero(flat[1:] != flat[:-1]) + 1
         counts = np.diff(turns, prepend=0, append=flat.size)
@@ -53,17 +52,17 @@ class Mask:
         return cls(width, height, np.insert(counts, 0, 0) if flat[:1].any() else counts)
 
     def numpy(self) -> NDArray[np.bool_]:
-        """The mask as an array, (height, width)."""
+        """Return the mask as an array of shape (height, width)."""
         inside = np.arange(len(self.counts)) % 2 == 1
         return np.repeat(inside, self.counts).reshape((self.height, self.width), order="F")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Boxes:
-    """The boxes of one picture, and what is known of each of them.
+    """The boxes of one image, with their labels, scores and masks.
 
-    `boxes` has a row `x1, y1, x2, y2` for each, in pixels of a picture of that
-    width and height. `labels`, `scores` and `masks` are None where there are none.
+    `boxes` has one row `x1, y1, x2, y2` per box, in pixels of an image of this
+    width and height. `labels`, `scores` and `masks` are None if missing.
     """
 
     width: int
@@ -79,7 +78,7 @@ class Boxes:
 
 
 def encode(boxes: Boxes) -> str:
-    """The JSON that stands for boxes."""
+    """Return the boxes as JSON."""
     entries: dict[str, Any] = {
         "width": boxes.width,
         "height": boxes.height,
@@ -89,22 +88,25 @@ def encode(boxes: Boxes) -> str:
     if boxes.labels is not None:
         entries["labels"] = boxes.labels
     if boxes.scores is not None:
-        # JSON has no word for NaN, and browsers take none.
-        entries["scores"] = [one if np.isfinite(one) else None for one in boxes.scores.tolist()]
+        # JSON has no NaN, and browsers reject it.
+        entries["scores"] = [
+            score if np.isfinite(score) else None for score in boxes.scores.tolist()
+        ]
     if boxes.masks is not None:
         entries["masks"] = [
-            {"size": [one.height, one.width], "counts": one.counts.tolist()} for one in boxes.masks
+            {"size": [mask.height, mask.width], "counts": mask.counts.tolist()}
+            for mask in boxes.masks
         ]
     return json.dumps(entries, separators=(",", ":"), ensure_ascii=False)
 
 
 def decode(value: bytes) -> Boxes:
-    """Give the boxes of a value, or raise ValueError."""
+    """Return the boxes of a value. Raises ValueError if it is malformed."""
     entries = _parse(_strings(value)[0])
     width, height = (_size(entries.get(name)) for name in ("width", "height"))
     corners = entries.get("boxes")
     if not isinstance(corners, list):
-        raise ValueError("there is no list of boxes")
+        raise ValueError("the value has no list of boxes")
     count = len(corners)
     colors = _column(entries, "colors", count)
     labels = _column(entries, "labels", count)
@@ -117,27 +119,26 @@ def decode(value: bytes) -> Boxes:
         tuple(map(str, colors or [_COLOUR] * count)),
         None if labels is None else tuple(map(str, labels)),
         None if scores is None else _numbers(scores, "scores", (count,)),
-        None if masks is None else tuple(_mask(one, width, height) for one in masks),
+        None if masks is None else tuple(_mask(mask, width, height) for mask in masks),
     )
 
 
 def tag_of(tag: str) -> str:
-    """The tag of the picture that the boxes under a tag belong to."""
+    """Return the tag of the image that the boxes under a tag belong to."""
     return tag.removeprefix(BOXES_PREFIX)
 
 
 def restore(value: bytes, drawn: bytes) -> bytes:
-    """Give the picture without drawings as a PNG file, from the value and the drawn picture.
+    """Return the image without drawings as a PNG file, given the value and the drawn image.
 
-    Raises ValueError where the two do not go together.
+    Raises ValueError if the two do not match.
     """
     import PIL.Image
 
     difference, pixels = _pixels(_strings(value)[1]), _pixels(drawn)
     if difference.shape != pixels.shape:
         raise ValueError(
-            f"a picture of shape {pixels.shape} is not the one that boxes were drawn into, "
-            f"of shape {difference.shape}"
+            f"the boxes were drawn on an image of shape {difference.shape}, not {pixels.shape}"
         )
     return as_png(PIL.Image.fromarray(pixels + difference))
 
@@ -145,7 +146,7 @@ def restore(value: bytes, drawn: bytes) -> bytes:
 def _strings(value: bytes) -> tuple[bytes, bytes]:
     array = stored_value.tensor_of(stored_value.parse(value), "boxes")
     if array.dtype != object or array.shape != (2,):
-        raise ValueError(f"boxes are two strings, not {stored_value.describe(array)}")
+        raise ValueError(f"expected two strings as boxes, got {stored_value.describe(array)}")
     return array[0], array[1]
 
 
@@ -155,14 +156,14 @@ def _parse(text: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise ValueError(f"the boxes are not JSON: {error}") from None
     if not isinstance(entries, dict):
-        raise ValueError("the boxes are no JSON object")
+        raise ValueError("the boxes are not a JSON object")
     return entries
 
 
 def _column(entries: dict[str, Any], name: str, count: int) -> list[Any] | None:
     column = entries.get(name)
     if column is not None and (not isinstance(column, list) or len(column) != count):
-        raise ValueError(f"{name} are not {count}, one for each box")
+        raise ValueError(f"{name} must have {count} entries, one per box")
     return column
 
 
@@ -172,26 +173,26 @@ def _numbers(entries: list[Any], name: str, shape: tuple[int, ...]) -> NDArray[n
     except (TypeError, ValueError, OverflowError):
         raise ValueError(f"{name} are not numbers") from None
     if shape[0] and numbers.shape != shape:
-        raise ValueError(f"{name} are numbers of shape {numbers.shape}, not {shape}")
+        raise ValueError(f"{name} must have shape {shape}, got {numbers.shape}")
     return numbers.reshape(shape)
 
 
 def _size(entry: Any) -> int:
     if not isinstance(entry, int) or not 0 <= entry < 1 << 31:
-        raise ValueError("the width or height of the picture is no size")
+        raise ValueError("the width or height of the image is not a size")
     return entry
 
 
 def _mask(entry: Any, width: int, height: int) -> Mask:
     if not isinstance(entry, dict) or entry.get("size") != [height, width]:
-        raise ValueError(f"a mask is not of the picture's size, {width} x {height}")
+        raise ValueError(f"a mask does not have the image's size, {width} x {height}")
     if width * height > MAX_PIXELS:
         raise ValueError(f"a mask claims {width} x {height} pixels")
     counts = entry.get("counts")
     if not isinstance(counts, list) or not all(
-        isinstance(one, int) and 0 <= one <= MAX_PIXELS for one in counts
+        isinstance(count, int) and 0 <= count <= MAX_PIXELS for count in counts
     ):
-        raise ValueError("the counts of a mask are not numbers of pixels")
+        raise ValueError("the counts of a mask are not pixel counts")
     if sum(counts) != width * height:
         raise ValueError(f"the counts of a mask do not add up to {width} x {height}")
     return Mask(width, height, np.array(counts, np.int64))

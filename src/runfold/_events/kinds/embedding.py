@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from runfold._files import read_small
 
-# Whoever only looks for runs needs the name of the configuration, and no NumPy.
+# Code that only looks for runs needs the configuration's file name but not NumPy.
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -43,10 +43,11 @@ class Content:
 
 
 class StoredEmbedding:
-    """One embedding of a run.
+    """An embedding of a run.
 
-    Its files are read from a folder on request, or it holds their content itself.
-    Two are equal if both their configurations and the content of their files are.
+    Its content is either read from files on request or stored in the object. Two
+    embeddings are equal if their configurations and the contents of their files are
+    equal.
     """
 
     __slots__ = ("_embedding", "_source")
@@ -56,7 +57,7 @@ class StoredEmbedding:
         self._embedding = embedding
 
     def __getattr__(self, name: str) -> Any:
-        """What the configuration says."""
+        """Return an attribute of the configuration."""
         if name.startswith("_"):
             raise AttributeError(name)
         return getattr(self._embedding, name)
@@ -78,7 +79,7 @@ class StoredEmbedding:
         return self._embedding
 
     def content(self, lost: dict[str, None] | None = None) -> Content:
-        """Return what the files hold. The reasons why one cannot be read are added to `lost`."""
+        """Return the content of the files; add the reason for each unreadable file to `lost`."""
 
         def read(path: str, load: Callable[[], Any]) -> Any:
             if not path:
@@ -111,7 +112,7 @@ class StoredEmbedding:
         return load_metadata(self._source, self._embedding)
 
     def sprite(self) -> bytes:
-        """The encoded image that shows every point's picture."""
+        """The encoded image with every point's thumbnail."""
         if isinstance(self._source, Content):
             return _saved(self._source.sprite, self.sprite_path)
         return load_sprite(self._source, self._embedding)
@@ -124,31 +125,31 @@ def _saved(part: _Part | None, path: str) -> _Part:
     return part
 
 
-def _is_same(one: Content, other: Content) -> bool:
+def _is_same(first: Content, second: Content) -> bool:
     import numpy as np
 
-    if one.sprite != other.sprite:
+    if first.sprite != second.sprite:
         return False
-    if one.tensor is None or other.tensor is None:
-        if one.tensor is not other.tensor:
+    if first.tensor is None or second.tensor is None:
+        if first.tensor is not second.tensor:
             return False
-    elif not np.array_equal(one.tensor, other.tensor, equal_nan=True):
+    elif not np.array_equal(first.tensor, second.tensor, equal_nan=True):
         return False
-    if one.metadata is None or other.metadata is None:
-        return one.metadata is other.metadata
-    return list(one.metadata) == list(other.metadata) and all(
-        map(np.array_equal, one.metadata.values(), other.metadata.values())
+    if first.metadata is None or second.metadata is None:
+        return first.metadata is second.metadata
+    return list(first.metadata) == list(second.metadata) and all(
+        map(np.array_equal, first.metadata.values(), second.metadata.values())
     )
 
 
 def read_config(path: str) -> list[StoredEmbedding]:
-    """Give the embeddings that a configuration file names, or raise ValueError."""
+    """Return the embeddings named in a configuration file, or raise ValueError."""
     file = Path(path)
     return parse_stored(read_config_bytes(file.parent, file.name), file.parent)
 
 
 def read_config_bytes(folder: Path, path: str) -> bytes:
-    """Give the bytes of a configuration below a folder, or raise ValueError."""
+    """Return the bytes of a configuration below a folder, or raise ValueError."""
     try:
         return read_small(str(confine(folder, path)), MOST_CONFIG_BYTES)
     except OSError as error:
@@ -156,20 +157,20 @@ def read_config_bytes(folder: Path, path: str) -> bytes:
 
 
 def parse_stored(data: bytes, folder: Path) -> list[StoredEmbedding]:
-    """Give the embeddings of a configuration whose files are below a folder."""
+    """Return the embeddings of a configuration whose files are below a folder."""
     embeddings = parse_config("\n".join(_lines(data)))
-    return [StoredEmbedding(folder, one) for one in embeddings]
+    return [StoredEmbedding(folder, embedding) for embedding in embeddings]
 
 
 def parse_config(text: str) -> list[Embedding]:
-    """Give the embeddings of a projector_config.pbtxt, or raise ValueError for other text."""
+    """Return the embeddings of a projector_config.pbtxt. Raises ValueError for other text."""
     from google.protobuf import text_format
     from tensorboard.plugins.projector.projector_config_pb2 import ProjectorConfig
 
     try:
         config = text_format.Parse(text, ProjectorConfig(), allow_unknown_field=True)
     except (text_format.ParseError, UnicodeError, RecursionError) as error:
-        raise ValueError(f"the projector configuration does not parse: {error}") from None
+        raise ValueError(f"the projector configuration cannot be parsed: {error}") from None
     return [
         Embedding(
             info.tensor_name or Path(info.tensor_path).name,
@@ -185,10 +186,10 @@ def parse_config(text: str) -> list[Embedding]:
 
 
 def confine(folder: Path, path: str) -> Path:
-    """Give the file that a configuration names, or raise ValueError if it lies outside the folder.
+    """Return the path of a configured file. Raises ValueError if it is outside the folder.
 
-    A log may come from anyone: its configuration must not be a way to read
-    other files of this machine, neither by `..` nor by a symbolic link.
+    A log can come from anyone, so its configuration must not give access to other
+    files on this machine, neither through `..` nor through a symbolic link.
     """
     root = folder.resolve()
     try:
@@ -196,12 +197,12 @@ def confine(folder: Path, path: str) -> Path:
     except (OSError, RuntimeError) as error:
         raise ValueError(f"the path {path!r} cannot be resolved: {error}") from None
     if not file.is_relative_to(root):
-        raise ValueError(f"the path {path!r} leads out of the run's folder")
+        raise ValueError(f"the path {path!r} is outside the run's folder")
     return file
 
 
 def load_tensor(folder: Path, embedding: Embedding) -> np.ndarray:
-    """Give the embedded points as float32, (points, dimensions)."""
+    """Return the embedded points as float32 of shape (points, dimensions)."""
     import numpy as np
 
     raw = _read(folder, embedding.tensor_path)
@@ -214,14 +215,14 @@ def load_tensor(folder: Path, embedding: Embedding) -> np.ndarray:
     try:
         return np.array(rows, dtype=np.float32).reshape(len(rows), -1 if rows else 0)
     except ValueError:
-        raise ValueError(f"{embedding.tensor_path!r} holds more than numbers") from None
+        raise ValueError(f"{embedding.tensor_path!r} contains text that is not a number") from None
 
 
 def load_metadata(folder: Path, embedding: Embedding) -> dict[str, np.ndarray]:
-    """Give the points' labels, one object array of str a column.
+    """Return the points' labels, one object array of str per column.
 
-    A file of one column has no header, by the projector's rule; its column is
-    called "label". In others the first line names the columns.
+    A file with one column has no header, as the projector requires; the column is
+    named "label". In other files the first line names the columns.
     """
     import numpy as np
 
@@ -230,7 +231,10 @@ def load_metadata(folder: Path, embedding: Embedding) -> dict[str, np.ndarray]:
     width = len(rows[0]) if rows else 1
     names = ["label"] if width == 1 else rows.pop(0)
     if any(len(row) != width for row in rows) or len(set(names)) != width:
-        raise ValueError(f"{embedding.metadata_path!r} is not a table: its rows or names clash")
+        raise ValueError(
+            f"{embedding.metadata_path!r} is not a table: "
+            "rows differ in length or column names repeat"
+        )
     columns = np.empty((width, len(rows)), dtype=object)
     for index, row in enumerate(rows):
         columns[:, index] = row
@@ -238,7 +242,7 @@ def load_metadata(folder: Path, embedding: Embedding) -> dict[str, np.ndarray]:
 
 
 def load_sprite(folder: Path, embedding: Embedding) -> bytes:
-    """Give the encoded image that shows every point's picture."""
+    """Return the encoded image with every point's thumbnail."""
     return _read(folder, embedding.sprite_path)
 
 
@@ -255,7 +259,7 @@ def _read(folder: Path, path: str) -> bytes:
         raise ValueError(_NOT_NAMED)
     file = confine(folder, path)
     try:
-        if not file.is_file():  # a pipe of that name would block for ever
+        if not file.is_file():  # opening a named pipe would block
             raise ValueError(f"there is no file {path!r} in the run's folder")
         return file.read_bytes()
     except OSError as error:
@@ -263,6 +267,6 @@ def _read(folder: Path, path: str) -> bytes:
 
 
 def _lines(raw: bytes) -> list[str]:
-    """Split at newlines only: a label may hold other line separators."""
+    """Split at newlines only, because a label can contain other line separators."""
     lines = raw.decode("utf-8", "backslashreplace").replace("\r\n", "\n").split("\n")
     return lines[:-1] if lines[-1] == "" else lines

@@ -12,7 +12,7 @@ KERAS_PLUGIN = "graph_keras_model"
 
 
 class Node(NamedTuple):
-    """One node: its name, its operation and the names of the nodes it takes its inputs from."""
+    """One node: its name, its operation and the names of its input nodes."""
 
     name: str
     op: str
@@ -20,7 +20,7 @@ class Node(NamedTuple):
 
 
 class Graph:
-    """The nodes of a graph in stored order; `proto()` gives all that was stored."""
+    """The nodes of a graph in stored order; `proto()` returns everything that was stored."""
 
     __slots__ = ("data", "is_keras", "nodes")
 
@@ -36,7 +36,7 @@ class Graph:
         return f"<Graph of {len(self)} nodes>"
 
     def __eq__(self, other: object) -> bool:
-        """Whether the other is a graph of the same bytes."""
+        """Return whether the other graph has the same bytes."""
         if not isinstance(other, Graph):
             return NotImplemented
         return (self.is_keras, self.data) == (other.is_keras, other.data)
@@ -46,42 +46,42 @@ class Graph:
 
     @property
     def names(self) -> list[str]:
-        """The nodes' names."""
+        """The names of the nodes."""
         return [node.name for node in self.nodes]
 
     @property
     def ops(self) -> list[str]:
-        """The nodes' operations; for a Keras model the classes of its layers."""
+        """The operations of the nodes; for a Keras model, the classes of its layers."""
         return [node.op for node in self.nodes]
 
     @property
     def config(self) -> dict[str, Any] | None:
-        """The configuration of a Keras model, None for a graph of operations."""
+        """The configuration of a Keras model, or None for a graph of operations."""
         return _keras_config(self.data) if self.is_keras else None
 
     def proto(self) -> "GraphDef":
-        """Give the GraphDef message, or raise ValueError where the bytes are not one."""
+        """Return the GraphDef message. Raises ValueError if the bytes are not one."""
         return _keras_graph(self.data) if self.is_keras else _graph_def(self.data)
 
 
 def decode(graph_def: bytes) -> Graph:
-    """Give the graph of an event's `graph_def` field."""
+    """Return the graph of an event's `graph_def` field."""
     return Graph(graph_def)
 
 
 def decode_meta(meta_graph_def: bytes) -> Graph:
-    """Give the graph inside an event's `meta_graph_def` field."""
+    """Return the graph in an event's `meta_graph_def` field."""
     graphs = stored_value.messages(meta_graph_def, 2)
     if not graphs:
-        raise ValueError("the meta graph holds no graph")
+        raise ValueError("the meta graph contains no graph")
     return Graph(b"".join(graphs))
 
 
 def decode_value(value: bytes, plugin: str = "") -> Graph:
-    """Give the graph of a summary value: a Keras model as JSON, or a GraphDef.
+    """Return the graph of a summary value: a Keras model as JSON, or a GraphDef.
 
-    `plugin` is the plugin's name from an earlier value of the tag, for writers
-    that store metadata in a tag's first value only.
+    `plugin` is the plugin's name from an earlier value of the tag, for writers that
+    store metadata only in a tag's first value.
     """
     parsed = stored_value.parse(value)
     keras = (parsed.plugin or plugin) == KERAS_PLUGIN
@@ -131,5 +131,5 @@ def _keras_graph(data: bytes) -> "GraphDef":
     try:
         graph: GraphDef = keras_model_to_graph_def(config)
     except Exception as error:
-        raise ValueError(f"the Keras model's configuration is not understood: {error!r}") from None
+        raise ValueError(f"the Keras model's configuration is not supported: {error!r}") from None
     return graph

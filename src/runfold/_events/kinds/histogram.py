@@ -1,10 +1,10 @@
-"""Histograms: buckets with their edges and counts, many values at a time.
+"""Histograms: buckets with edges and counts, decoded many at a time.
 
-Old values store the right edge of each bucket, with outermost edges that may be
-the largest numbers there are. They are turned into buckets as TensorBoard does
-it: empty buckets at both ends are dropped, the first bucket starts at the
-smallest number seen and the last one ends at the largest. New values store the
-left and right edge of every bucket, and are given as stored.
+Old values store the right edge of each bucket, and the outermost edges can be the
+largest finite numbers. They are converted as in TensorBoard: empty buckets at both
+ends are dropped, the first bucket starts at the smallest value seen and the last
+one ends at the largest. New values store both edges of every bucket and are
+returned as stored.
 """
 
 from collections.abc import Sequence
@@ -19,10 +19,10 @@ from runfold._events.kinds import stored_value
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Histogram:
-    """One histogram: counts[i] numbers lay between left[i] and right[i].
+    """One histogram: counts[i] values were between left[i] and right[i].
 
-    New values do not store `sum` and `sum_squares`, which are NaN then; their
-    `num`, `min` and `max` are those of the buckets that are not empty.
+    New values do not store `sum` and `sum_squares`, which are NaN. Their `num`,
+    `min` and `max` come from the non-empty buckets.
     """
 
     left: np.ndarray
@@ -37,7 +37,7 @@ class Histogram:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Histograms:
-    """Many histograms as columns, one row each; `histograms[row]` gives one.
+    """Many histograms as columns, one row per histogram; `histograms[row]` returns one.
 
     The buckets of a row are left[offsets[row]:offsets[row + 1]], and so on.
     """
@@ -69,7 +69,7 @@ TOTALS = ("min", "max", "num", "sum", "sum_squares")
 
 
 def decode(value: bytes) -> Histogram:
-    """Give one histogram."""
+    """Return one histogram."""
     histograms, errors = decode_many([value])
     if errors:
         raise ValueError(errors[0][1])
@@ -77,10 +77,10 @@ def decode(value: bytes) -> Histogram:
 
 
 def decode_many(values: Sequence[bytes]) -> tuple[Histograms, list[tuple[int, str]]]:
-    """Give a row for each value, and (index, fact) for each that could not be decoded.
+    """Return one row per value, and (index, reason) for each value that could not be decoded.
 
-    The row of such a value has no buckets and NaN for its totals, so that rows
-    and values keep the same numbers.
+    The row of such a value has no buckets and NaN totals, so row numbers match
+    value numbers.
     """
     errors: list[tuple[int, str]] = []
     protos: dict[int, bytes] = {}
@@ -104,7 +104,7 @@ def decode_many(values: Sequence[bytes]) -> tuple[Histograms, list[tuple[int, st
 def _buckets(tensor: np.ndarray) -> np.ndarray:
     if tensor.ndim != 2 or tensor.shape[1] != 3 or tensor.dtype.kind not in "fiu":
         raise ValueError(
-            f"a histogram has rows of left, right and count, not {stored_value.describe(tensor)}"
+            f"expected rows of left, right and count, got {stored_value.describe(tensor)}"
         )
     return tensor.astype(np.float64, copy=False)
 
@@ -114,21 +114,21 @@ def _fact(message: bytes) -> str:
         list(wire.fields(message))
     except wire.Malformed as error:
         return f"the histogram is malformed: {error}"
-    return "the histogram's limits and counts are malformed or differ in number"
+    return "the histogram's limits and counts are malformed or differ in length"
 
 
 def _from_protos(messages: list[bytes]) -> tuple[Histograms, list[int]]:
     columns = decode_histograms(messages)
     first, last = _filled(columns.counts, columns.offsets)
     offsets = _offsets(last - first)
-    places = _places(first, offsets)
-    right = columns.right_edges[places]
+    positions = _positions(first, offsets)
+    right = columns.right_edges[positions]
     left = np.roll(right, 1)
     some = last > first
     left[offsets[:-1][some]] = columns.min[some]
     right[offsets[1:][some] - 1] = columns.max[some]
     totals = (getattr(columns, name) for name in TOTALS)
-    rows = Histograms(left, right, columns.counts[places], offsets, *totals)
+    rows = Histograms(left, right, columns.counts[positions], offsets, *totals)
     return rows, np.flatnonzero(~columns.valid).tolist()
 
 
@@ -146,7 +146,7 @@ def _from_tensors(tensors: list[np.ndarray]) -> Histograms:
 
 
 def _filled(counts: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Where each row's buckets that are not empty begin and end; the same place for none."""
+    """Return the start and end of each row's non-empty buckets, which are equal if it has none."""
     filled = np.flatnonzero(counts > 0)
     begin, end = np.searchsorted(filled, offsets[:-1]), np.searchsorted(filled, offsets[1:])
     first, last = offsets[:-1].copy(), offsets[:-1].copy()
@@ -157,7 +157,7 @@ def _filled(counts: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.nda
 
 
 def _joined(above: Histograms, below: Histograms) -> Histograms:
-    """Both tables, the second below the first."""
+    """Return both tables, the second below the first."""
     columns = {
         field.name: np.concatenate([getattr(above, field.name), getattr(below, field.name)])
         for field in fields(Histograms)
@@ -168,25 +168,26 @@ def _joined(above: Histograms, below: Histograms) -> Histograms:
 
 
 def _reordered(rows: Histograms, order: list[int], count: int) -> Histograms:
-    """`count` rows, of which row order[i] is the given row i and the others are empty."""
+    """Return `count` rows: row order[i] is the given row i, and the others are empty."""
     if order == list(range(count)):
         return rows
     lengths, starts = np.zeros((2, count), np.int64)
     lengths[order] = np.diff(rows.offsets)
     starts[order] = rows.offsets[:-1]
     offsets = _offsets(lengths)
-    places = _places(starts, offsets)
+    positions = _positions(starts, offsets)
     totals = np.full((len(TOTALS), count), np.nan)
     for total, name in zip(totals, TOTALS, strict=True):
         total[order] = getattr(rows, name)
-    return Histograms(rows.left[places], rows.right[places], rows.counts[places], offsets, *totals)
+    left, right = rows.left[positions], rows.right[positions]
+    return Histograms(left, right, rows.counts[positions], offsets, *totals)
 
 
 def _offsets(lengths: np.ndarray | list[int]) -> np.ndarray:
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
 
-def _places(starts: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """The places start, start + 1, ... of every row, one row after the other."""
+def _positions(starts: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """Return the positions start, start + 1, ... of every row, one row after the other."""
     shifts: np.ndarray = np.repeat(starts - offsets[:-1], np.diff(offsets))
     return shifts + np.arange(offsets[-1])

@@ -1,4 +1,4 @@
-"""Hyperparameters: the experiment's plan, and the start and end of one run's session."""
+"""Hyperparameters: the experiment's plan, and the start and end of a run's session."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -16,7 +16,7 @@ STATUSES = {1: "success", 2: "failure", 3: "running"}
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """The range a hyperparameter is drawn from."""
+    """The range from which a hyperparameter is drawn."""
 
     min: float
     max: float
@@ -24,7 +24,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class HParam:
-    """A hyperparameter: its type (string, bool, float64 or None) and what it may be."""
+    """A hyperparameter: its type (string, bool, float64 or None) and its domain."""
 
     name: str
     display_name: str
@@ -35,7 +35,7 @@ class HParam:
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A metric by which runs are compared: a tag, in the run's sub-folder `group`."""
+    """A metric for comparing runs: a tag in the run's sub-folder `group`."""
 
     group: str
     tag: str
@@ -46,7 +46,7 @@ class Metric:
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """What is varied and what is measured over the runs of an experiment."""
+    """The hyperparameters and metrics of an experiment."""
 
     name: str
     description: str
@@ -58,7 +58,7 @@ class Experiment:
 
 @dataclass(frozen=True, slots=True)
 class SessionStart:
-    """The hyperparameters of a run, by name in alphabetical order, as bool, float or str."""
+    """The hyperparameters of a run, sorted by name, as bool, float or str."""
 
     hparams: dict[str, Any]
     group_name: str
@@ -69,7 +69,7 @@ class SessionStart:
 
 @dataclass(frozen=True, slots=True)
 class SessionEnd:
-    """How a run ended: success, failure, running or unknown."""
+    """The status of a finished run: success, failure, running or unknown."""
 
     status: str
     end_time: float
@@ -79,10 +79,10 @@ HParams: TypeAlias = Experiment | SessionStart | SessionEnd
 
 
 def decode(value: bytes) -> HParams:
-    """Give the experiment, session start or session end that the value's metadata carries.
+    """Return the experiment, session start or session end in the value's metadata.
 
-    Times are seconds since 1970, 0.0 where the writer gave none. Numbers are
-    float: the format has no integers.
+    Times are in seconds since 1970, or 0.0 if the writer gave none. Numbers are
+    floats, because the format has no integers.
     """
     from google.protobuf.message import DecodeError
     from tensorboard.plugins.hparams import plugin_data_pb2
@@ -100,7 +100,7 @@ def decode(value: bytes) -> HParams:
     if which == "session_end_info":
         end = data.session_end_info
         return SessionEnd(STATUSES.get(end.status, "unknown"), end.end_time_secs)
-    raise ValueError("the value holds no hyperparameters")
+    raise ValueError("the value contains no hyperparameters")
 
 
 def _experiment(proto: "api_pb2.Experiment") -> Experiment:
@@ -135,7 +135,7 @@ def _metric(info: "api_pb2.MetricInfo") -> Metric:
 
 
 def _session_start(proto: "plugin_data_pb2.SessionStartInfo") -> SessionStart:
-    # Protobuf maps come in an order that differs from one process to the next.
+    # The order of protobuf maps differs between processes.
     hparams = {name: _plain(proto.hparams[name]) for name in sorted(proto.hparams)}
     return SessionStart(
         hparams, proto.group_name, proto.model_uri, proto.monitor_url, proto.start_time_secs
@@ -143,7 +143,7 @@ def _session_start(proto: "plugin_data_pb2.SessionStartInfo") -> SessionStart:
 
 
 def _plain(value: "struct_pb2.Value") -> Any:
-    """Turn a protobuf value into a Python one; the parser has limited its depth."""
+    """Convert a protobuf value to a Python value; the parser has limited its depth."""
     which = value.WhichOneof("kind")
     if which == "struct_value":
         inside = value.struct_value.fields

@@ -1,4 +1,4 @@
-"""Images: found by position in the file, and decoded only when someone looks."""
+"""Images, located in the file and decoded on request."""
 
 import io
 import os
@@ -19,7 +19,7 @@ from runfold.errors import RunfoldError
 if TYPE_CHECKING:
     import PIL.Image
 
-# Only these, because PIL knows formats (EPS) whose decoding starts other programs.
+# Only these formats, because PIL starts external programs for some others (EPS).
 MAGIC = {
     "png": b"\x89PNG\r\n\x1a\n",
     "jpeg": b"\xff\xd8\xff",
@@ -33,9 +33,9 @@ NOTEBOOK_FORMATS = ("png", "jpeg", "gif")
 
 @dataclass(frozen=True, slots=True)
 class ImageHead:
-    """What a value says of its images, and where they lie: (start, length) from its start.
+    """The size of a value's images and their positions, as (start, length) within the value.
 
-    `colorspace` is the number of channels, None where the value does not say.
+    `colorspace` is the number of channels, or None if the value does not give it.
     """
 
     width: int
@@ -45,10 +45,10 @@ class ImageHead:
 
 
 def locate(prefix: Data, length: int) -> ImageHead:
-    """Give the head of a value of `length` bytes from its first bytes.
+    """Return the head of a value of `length` bytes, given its first bytes.
 
-    Raises NeedMore when the prefix ends before the last image starts, and
-    ValueError when the value holds no images.
+    Raises NeedMore if the prefix ends before the last image starts, and ValueError
+    if the value contains no images.
     """
     form, start, stop = stored_value.locate_body(prefix, length, stored_value.IMAGE)
     if form == stored_value.IMAGE:
@@ -72,7 +72,7 @@ def _locate_in_tensor(prefix: Data, start: int, stop: int) -> ImageHead:
     _, spans = stored_value.locate_strings(prefix, start, stop)
     if len(spans) < 2:
         raise ValueError(f"images need a width and a height; the tensor has {len(spans)} strings")
-    width, height = (_parse_size(prefix, *place) for place in spans[:2])
+    width, height = (_parse_size(prefix, *position) for position in spans[:2])
     return ImageHead(width, height, None, [(at, end - at) for at, end in spans[2:]])
 
 
@@ -90,10 +90,10 @@ def _size(pixels: int) -> int:
 
 
 class Image:
-    """One image: its size, and its bytes and pixels when asked for.
+    """An image: its size, and its bytes and pixels on request.
 
-    What cannot be decoded, or has more than MAX_PIXELS, becomes a grey
-    placeholder, and `problem` says why. Nothing is kept in memory.
+    An image that cannot be decoded, or has more than MAX_PIXELS, becomes a grey
+    placeholder, and `problem` gives the reason. Nothing is cached.
     """
 
     __slots__ = ("_load", "height", "width")
@@ -107,11 +107,11 @@ class Image:
         return f"<Image {self.width}x{self.height}>"
 
     def __eq__(self, other: object) -> bool:
-        """Whether the other is an image of the same size and the same bytes."""
+        """Return whether the other image has the same size and the same bytes."""
         if not isinstance(other, Image):
             return NotImplemented
-        is_as_large = (self.width, self.height) == (other.width, other.height)
-        return is_as_large and self.data == other.data
+        is_same_size = (self.width, self.height) == (other.width, other.height)
+        return is_same_size and self.data == other.data
 
     def __hash__(self) -> int:
         return hash((self.width, self.height))
@@ -122,38 +122,38 @@ class Image:
         return self._load()
 
     def __getstate__(self) -> tuple[None, dict[str, object]]:
-        # A pickle holds the bytes: the file they lie in may be elsewhere when it is read.
-        said = {name: getattr(self, name) for name in self.__slots__}
-        return None, said | {"_load": partial(bytes, self.data)}
+        # A pickle contains the bytes, because the file may be missing when it is loaded.
+        state = {name: getattr(self, name) for name in self.__slots__}
+        return None, state | {"_load": partial(bytes, self.data)}
 
     @property
     def format(self) -> str | None:
-        """png, jpeg, gif, bmp or webp by the first bytes, or None."""
+        """The format, judged by the first bytes: png, jpeg, gif, bmp or webp, or None."""
         return sniff(self.data)
 
     @property
     def problem(self) -> str | None:
-        """Why the image cannot be shown, or None when it can."""
+        """The reason why the image cannot be shown, or None."""
         return open_image(self.data)[1]
 
     def pil(self) -> "PIL.Image.Image":
-        """The image for PIL (of a GIF the first frame), or a placeholder."""
+        """Return the image for PIL (the first frame of a GIF), or a placeholder."""
         return open_image(self.data)[0]
 
     def numpy(self) -> np.ndarray:
-        """The pixels as an array, (height, width) or (height, width, channels)."""
+        """Return the pixels as an array, (height, width) or (height, width, channels)."""
         image = self.pil()
-        if image.mode == "P":  # or the array would hold indices into the palette
+        if image.mode == "P":  # otherwise the array would contain palette indices
             image = image.convert("RGBA" if "transparency" in image.info else "RGB")
         return np.asarray(image)
 
     def save(self, path: "str | os.PathLike[str]", **options: Any) -> None:
-        """Write the image to a file, in the format that its suffix names, as PIL does.
+        """Write the image to a file, in the format of its suffix, like PIL.
 
-        The stored bytes are written as they are where they have that format.
-        Otherwise the image is converted, and `options` are those of PIL's `save`.
-        An existing file is overwritten. Raises ValueError for an unknown suffix and
-        for an image that cannot be decoded.
+        Stored bytes that already have this format are written unchanged. Otherwise
+        the image is converted, with `options` passed to PIL's `save`. An existing
+        file is overwritten. Raises ValueError for an unknown suffix and for an
+        image that cannot be decoded.
         """
         data = self.data
         if options or suffix_format(path) != sniff(data):
@@ -162,10 +162,11 @@ class Image:
             file.write(data)
 
     def show(self) -> None:
-        """Show the image: in a notebook below the cell, otherwise with PIL's viewer.
+        """Show the image: in a notebook below the cell, otherwise in PIL's viewer.
 
         Raises ValueError for an image that cannot be decoded, except in a notebook,
-        which shows a placeholder. Raises RunfoldError where there is no viewer or display.
+        which shows a placeholder. Raises RunfoldError if there is no viewer or
+        display.
         """
         notebook = sys.modules.get("IPython")
         if notebook is not None and hasattr(notebook.get_ipython(), "kernel"):
@@ -195,25 +196,25 @@ class Image:
 
 
 def _has_display() -> bool:
-    """Whether a window can open. Without one xdg-open prints a page of errors and shows nothing."""
+    """Return whether a window can open. Otherwise xdg-open prints many errors and shows nothing."""
     if sys.platform in ("win32", "darwin"):
         return True
     return any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
 
 
 def of_bytes(data: bytes) -> Image:
-    """An image of an encoded one; its size is 0 x 0 where it cannot be told."""
+    """Return an image for encoded bytes; its size is 0 x 0 if it cannot be determined."""
     import PIL.Image
 
     kind, width, height = sniff(data), 0, 0
     if kind is not None:
-        with suppress(Exception):  # as in `_open`, which tells what is wrong
+        with suppress(Exception):  # `open_image` reports the reason
             width, height = PIL.Image.open(io.BytesIO(data), formats=[kind]).size
     return Image(width, height, partial(bytes, data))
 
 
 def sniff(data: bytes) -> str | None:
-    """Tell the format of an encoded image by its first bytes, or None."""
+    """Return the format of an encoded image, judged by its first bytes, or None."""
     for name, magic in MAGIC.items():
         if data.startswith(magic) and (name != "webp" or data[8:12] == b"WEBP"):
             return name
@@ -221,12 +222,12 @@ def sniff(data: bytes) -> str | None:
 
 
 def open_image(data: bytes) -> "tuple[PIL.Image.Image, str | None]":
-    """The image for PIL and None, or a placeholder and why the image cannot be shown."""
+    """Return (PIL image, None), or (placeholder, the reason why the image cannot be shown)."""
     import PIL.Image
 
     kind = sniff(data)
     if kind is None:
-        return _placeholder(), "the image is in none of the formats " + ", ".join(MAGIC)
+        return _placeholder(), "the image has none of the supported formats " + ", ".join(MAGIC)
     try:
         image = PIL.Image.open(io.BytesIO(data), formats=[kind])
         width, height = image.size
@@ -235,17 +236,17 @@ def open_image(data: bytes) -> "tuple[PIL.Image.Image, str | None]":
         image.load()
     except (PIL.Image.DecompressionBombError, PIL.Image.DecompressionBombWarning):
         return _placeholder(), "the image claims more pixels than are safe to decode"
-    except PIL.UnidentifiedImageError:  # its message is an address in memory
-        return _placeholder(), f"the {kind} image cannot be decoded: its head makes no sense"
+    except PIL.UnidentifiedImageError:  # its message is a memory address
+        return _placeholder(), f"the {kind} image cannot be decoded: its header is invalid"
     except Exception as error:
         return _placeholder(), f"the {kind} image cannot be decoded: {error}"
     return image, None
 
 
 def suffix_format(path: "str | os.PathLike[str]") -> str:
-    """Return the format that the suffix of a file name stands for, such as `jpeg` for `.JPG`.
+    """Return the format for the suffix of a file name, such as `jpeg` for `.JPG`.
 
-    Raises ValueError for one that PIL cannot write.
+    Raises ValueError for a suffix that PIL cannot write.
     """
     import PIL.Image
 
@@ -253,8 +254,8 @@ def suffix_format(path: "str | os.PathLike[str]") -> str:
     name = PIL.Image.registered_extensions().get(suffix)
     if name not in PIL.Image.SAVE:
         raise ValueError(
-            f"{os.fspath(path)!r}: the suffix {suffix!r} is not that of an image format. "
-            f"Use {', '.join(f'.{one}' for one in MAGIC)}, or another one that PIL writes."
+            f"{os.fspath(path)!r}: the suffix {suffix!r} is not an image format. "
+            f"Use {', '.join(f'.{kind}' for kind in MAGIC)}, or another format that PIL writes."
         )
     return name.lower()
 
@@ -282,7 +283,7 @@ def _placeholder() -> "PIL.Image.Image":
 
 
 def as_png(image: "PIL.Image.Image") -> bytes:
-    """The image as a PNG file; in RGB where PNG has no such mode."""
+    """Return the image as a PNG file, converted to RGB if PNG does not support its mode."""
     out = io.BytesIO()
     (image if image.mode in ("1", "L", "LA", "P", "RGB", "RGBA") else image.convert("RGB")).save(
         out, format="PNG"

@@ -1,4 +1,4 @@
-"""Layouts of the custom scalars page: which charts it has, and what they show."""
+"""Layouts of the custom scalars page: its charts and the tags they show."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Margin:
-    """A curve between two others: the tags of the three."""
+    """A margin series: the tags of a curve and of its lower and upper bounds."""
 
     value: str
     lower: str
@@ -29,7 +29,7 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class Category:
-    """A group of charts, shown folded when `closed`."""
+    """A group of charts, collapsed if `closed`."""
 
     title: str
     closed: bool
@@ -38,13 +38,13 @@ class Category:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The page: its categories in order."""
+    """The custom scalars page: its categories in order."""
 
     categories: tuple[Category, ...]
 
 
 def decode(value: bytes) -> Layout:
-    """Give the layout that the value's string tensor carries."""
+    """Return the layout in the value's string tensor."""
     from google.protobuf.message import DecodeError
     from tensorboard.plugins.custom_scalar import layout_pb2
 

@@ -1,4 +1,4 @@
-"""Meshes and point clouds: vertices, faces and colors stored under tags of their own."""
+"""Meshes and point clouds: vertices, faces and colours stored under separate tags."""
 
 import json
 from collections.abc import Iterable
@@ -10,14 +10,14 @@ import numpy as np
 from runfold._events.kinds import stored_value
 
 CONTENTS = {1: "vertices", 2: "faces", 3: "colors"}
-# How TensorFlow and torch, and how tensorboardX, end the tags of the three parts.
+# Tag suffixes for the three parts: TensorFlow and torch first, then tensorboardX.
 SUFFIXES = ("_VERTEX", "_FACE", "_COLOR", "_1", "_2", "_3")
 EXACT: dict[str, np.dtype[Any]] = {"faces": np.dtype(np.int64), "colors": np.dtype(np.uint8)}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MeshPart:
-    """One part of the mesh `name`: its vertices, faces or colors, (batch, count, 3)."""
+    """One part of the mesh `name`: its vertices, faces or colours, (batch, count, 3)."""
 
     name: str
     content: str
@@ -38,10 +38,10 @@ class Mesh:
 
 
 def decode(value: bytes, content: bytes = b"") -> MeshPart:
-    """Give one part of a mesh.
+    """Return one part of a mesh.
 
-    `content` is the plugin's content from an earlier value of the tag, for
-    writers that store metadata in a tag's first value only.
+    `content` is the plugin's content from an earlier value of the tag, for writers
+    that store metadata only in a tag's first value.
     """
     from google.protobuf.message import DecodeError
     from tensorboard.plugins.mesh import plugin_data_pb2
@@ -66,7 +66,7 @@ def decode(value: bytes, content: bytes = b"") -> MeshPart:
 
 
 def name_of(tag: str, content: bytes) -> str:
-    """Give the name of the mesh that a tag holds a part of, from the plugin's content."""
+    """Return the name of the mesh that a tag belongs to, given the plugin's content."""
     from google.protobuf.message import DecodeError
     from tensorboard.plugins.mesh import plugin_data_pb2
 
@@ -78,14 +78,14 @@ def name_of(tag: str, content: bytes) -> str:
 
 
 def combine(parts: Iterable[MeshPart]) -> Mesh:
-    """Put the parts that one step stored under one name together.
+    """Combine the parts stored at one step under one name.
 
-    A part that comes twice counts as it was stored last. Faces become int64 and
-    colors uint8 where that is exact: torch stores both as floats.
+    If a part occurs twice, the last one counts. Faces become int64 and colours
+    uint8 if the conversion is exact, because torch stores both as floats.
     """
     by_content = {part.content: part for part in parts}
     if len({part.name for part in by_content.values()}) > 1:
-        raise ValueError("the parts belong to meshes of different names")
+        raise ValueError("the parts belong to meshes with different names")
     if "vertices" not in by_content:
         raise ValueError("the mesh has no vertices")
     vertices = by_content["vertices"]
@@ -104,7 +104,7 @@ def _exactly(part: MeshPart | None) -> np.ndarray | None:
     array, target = part.array, EXACT[part.content]
     numbers = array.astype(np.float64) if array.dtype.kind == "f" else array
     low, high = (0, 255) if target == np.uint8 else (-(2**53), 2**53)
-    # Beyond 2^53 a float names no single vertex.
+    # Above 2^53 floats no longer identify single vertices.
     fits = (numbers >= low) & (numbers <= high) & (np.trunc(numbers) == numbers)
     return array.astype(target) if np.all(fits) else array
 

@@ -11,7 +11,7 @@ ROWS = 6
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PrCurve:
-    """Counts and rates at each of num_thresholds thresholds, which rise evenly from 0 to 1."""
+    """Counts and rates at `num_thresholds` evenly spaced thresholds from 0 to 1."""
 
     num_thresholds: int
     thresholds: np.ndarray
@@ -24,13 +24,13 @@ class PrCurve:
 
 
 def decode(value: bytes) -> PrCurve:
-    """Give the curve from its tensor of six rows, as float64.
+    """Return the curve as float64, decoded from its tensor of six rows.
 
-    The number of thresholds is that of the columns: torch caps the number in
-    the plugin's metadata at 127, whatever the curve has.
+    The number of columns gives the number of thresholds: torch caps the number in
+    the plugin's metadata at 127, whatever the size of the curve.
     """
-    array = stored_value.tensor_of(stored_value.parse(value), "a pr curve")
+    array = stored_value.tensor_of(stored_value.parse(value), "a PR curve")
     if array.ndim != 2 or array.shape[0] != ROWS or array.dtype.kind not in "fiu":
-        raise ValueError(f"a pr curve has 6 rows of numbers, not {stored_value.describe(array)}")
+        raise ValueError(f"expected 6 rows of numbers, got {stored_value.describe(array)}")
     count = array.shape[1]
     return PrCurve(count, np.linspace(0.0, 1.0, count), *array.astype(np.float64))

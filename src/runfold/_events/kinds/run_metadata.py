@@ -1,4 +1,4 @@
-"""Run metadata: what TensorFlow and torch recorded of one execution of a graph."""
+"""Run metadata: TensorFlow's and torch's record of one execution of a graph."""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -22,9 +22,9 @@ class RunMetadata:
     data: bytes = field(repr=False)
 
     def graphs(self) -> list[Graph]:
-        """The graphs of the functions that were traced, as `tf.summary.trace_export` stores them.
+        """Return the graphs of traced functions, as stored by `tf.summary.trace_export`.
 
-        Each as it was written, before TensorFlow made it faster.
+        They are the graphs before TensorFlow's optimizations.
         """
         functions = stored_value.messages(self.data, FUNCTION_GRAPHS)
         return [
@@ -34,7 +34,7 @@ class RunMetadata:
         ]
 
     def proto(self) -> "RunMetadataProto":
-        """Give the RunMetadata message, or raise ValueError where the bytes are not one."""
+        """Return the RunMetadata message. Raises ValueError if the bytes are not one."""
         from google.protobuf.message import DecodeError
         from tensorboard.compat.proto.config_pb2 import RunMetadata as RunMetadataProto
 
@@ -45,18 +45,18 @@ class RunMetadata:
 
 
 def decode(tagged_run_metadata: bytes) -> RunMetadata:
-    """Give the run metadata of an event's `tagged_run_metadata` field."""
+    """Return the run metadata of an event's `tagged_run_metadata` field."""
     tags = stored_value.messages(tagged_run_metadata, 1)
     data = stored_value.messages(tagged_run_metadata, 2)
     return _checked("".join(map(stored_value.text, tags[-1:])), b"".join(data[-1:]))
 
 
 def decode_value(value: bytes) -> RunMetadata:
-    """Give the run metadata of a summary value, as TensorFlow 2 writes it."""
+    """Return the run metadata of a summary value, as TensorFlow 2 writes it."""
     parsed = stored_value.parse(value)
     return _checked(parsed.tag, stored_value.string_of(parsed, "run metadata"))
 
 
 def _checked(tag: str, data: bytes) -> RunMetadata:
-    stored_value.messages(data, 1)  # walks the fields, and so raises ValueError for other bytes
+    stored_value.messages(data, 1)  # raises ValueError if these are not fields
     return RunMetadata(tag, data)

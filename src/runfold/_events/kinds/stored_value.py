@@ -1,4 +1,4 @@
-"""One stored `Summary.Value`: which form it has, and where in it the content lies."""
+"""A stored `Summary.Value`: its form and the position of its content."""
 
 from dataclasses import dataclass
 from math import prod
@@ -23,7 +23,7 @@ DT_STRING = 7
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """The form (a field number of Summary.Value, 0 for none), its message, and the plugin's say."""
+    """A parsed value: its form (a field number of Summary.Value, or 0), body and plugin data."""
 
     tag: str
     form: int
@@ -33,7 +33,7 @@ class Value:
 
 
 def parse(value: bytes) -> Value:
-    """Split a value into its parts, by protobuf's rules for fields that occur twice."""
+    """Split a value into its parts, following protobuf's rules for fields that occur twice."""
     tag, form = b"", 0
     body: list[bytes] = []
     metadata: list[bytes] = []
@@ -43,8 +43,8 @@ def parse(value: bytes) -> Value:
         elif field.number == METADATA and field.wire_type == BYTES:
             metadata.append(value[field.start : field.stop])
         elif field.number in FORMS and (field.wire_type == BYTES) == (field.number != SIMPLE):
-            # The last form wins; a form that comes again is merged, which on
-            # the wire is concatenation.
+            # The last form wins. Repeated occurrences of one form are merged, which is
+            # concatenation on the wire.
             if field.number != form:
                 form = field.number
                 body.clear()
@@ -54,12 +54,12 @@ def parse(value: bytes) -> Value:
 
 
 def plugin_of(metadata: bytes) -> str:
-    """The name of the plugin that a serialised SummaryMetadata names, or ''."""
+    """Return the plugin name in a serialised SummaryMetadata, or ''."""
     return _plugin(metadata)[0]
 
 
 def plugin_content(metadata: bytes) -> bytes:
-    """The plugin's own data in a serialised SummaryMetadata."""
+    """Return the plugin data in a serialised SummaryMetadata."""
     return _plugin(metadata)[1]
 
 
@@ -71,7 +71,7 @@ def _plugin(metadata: bytes) -> tuple[str, bytes]:
 
 
 def messages(message: bytes, number: int) -> list[bytes]:
-    """Give every occurrence of one length-delimited field, in order."""
+    """Return every occurrence of a length-delimited field, in order."""
     return [
         message[field.start : field.stop]
         for field in fields(message)
@@ -80,53 +80,53 @@ def messages(message: bytes, number: int) -> list[bytes]:
 
 
 def text(raw: bytes) -> str:
-    """Decode UTF-8, with bad bytes shown as backslash escapes so that none are lost."""
+    """Decode UTF-8; invalid bytes become backslash escapes, so nothing is lost."""
     return raw.decode("utf-8", "backslashreplace")
 
 
 def tensor_of(value: Value, what: str) -> np.ndarray:
-    """Decode the value's tensor, or say that `what` was expected of a value without one."""
+    """Decode the value's tensor. Raises ValueError, naming `what` was expected, if it has none."""
     if value.form != TENSOR:
-        raise ValueError(f"{what} was expected, but the value holds {held(value.form)}")
+        raise ValueError(f"expected {what}, but the value contains {held(value.form)}")
     return decode_tensor(value.body)
 
 
 def string_of(value: Value, what: str) -> bytes:
-    """Give the one byte string of the value's tensor."""
+    """Return the single byte string in the value's tensor."""
     array = tensor_of(value, what)
     if array.dtype != object or array.size != 1:
-        raise ValueError(f"{what} is not one string but {describe(array)}")
+        raise ValueError(f"expected one string for {what}, got {describe(array)}")
     return bytes(array.reshape(-1)[0])
 
 
 def held(form: int) -> str:
-    """What a value of a form holds, in words."""
+    """Return a description of the content of a form."""
     return FORMS.get(form, "nothing")
 
 
 def describe(array: np.ndarray) -> str:
-    """Say what a tensor is: '(6, 127) float32'."""
+    """Return a description of a tensor, such as '(6, 127) float32'."""
     return f"{array.shape} {'string' if array.dtype == object else array.dtype}"
 
 
-def locate_body(prefix: Data, length: int, wanted: int) -> tuple[int, int, int]:
-    """Give the form and span of the value's message, from the value's first bytes.
+def locate_body(prefix: Data, length: int, expected: int) -> tuple[int, int, int]:
+    """Return the form and span of the value's message, given the value's first bytes.
 
-    The form is `wanted` or TENSOR. What follows the message is not looked at, for
-    it may lie megabytes further on; NeedMore is raised when the prefix ends first.
+    The form is `expected` or TENSOR. Bytes after the message are not read, because
+    it can be many megabytes long. Raises NeedMore if the prefix is too short.
     """
     for field in fields(prefix, 0, length):
         if field.wire_type == BYTES and field.number in FORMS:
-            if field.number not in (wanted, TENSOR):
-                raise ValueError(f"the value holds {held(field.number)}, not {held(wanted)}")
+            if field.number not in (expected, TENSOR):
+                raise ValueError(f"the value contains {held(field.number)}, not {held(expected)}")
             return field.number, field.start, field.stop
-    raise ValueError(f"the value holds no {held(wanted).split()[-1]}")
+    raise ValueError(f"the value contains no {held(expected).split()[-1]}")
 
 
 def locate_strings(
     prefix: Data, start: int, stop: int
 ) -> tuple[tuple[int, ...], list[tuple[int, int]]]:
-    """Give shape and spans of a string tensor's elements without reading them."""
+    """Return the shape and element spans of a string tensor without reading the elements."""
     dtype = 0
     shape: list[int] = []
     spans: list[tuple[int, int]] = []
@@ -138,7 +138,7 @@ def locate_strings(
         elif field.number == 8 and field.wire_type == BYTES:
             spans.append((field.start, field.stop))
     if dtype != DT_STRING:
-        raise ValueError(f"a tensor of strings was expected, not of dtype number {dtype}")
+        raise ValueError(f"expected a tensor of strings, got dtype number {dtype}")
     if prod(shape) != len(spans):
         raise ValueError(f"the shape {tuple(shape)} does not fit {len(spans)} strings")
     return tuple(shape), spans

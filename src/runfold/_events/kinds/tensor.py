@@ -1,4 +1,4 @@
-"""Tensors of any dtype that no plugin gives a meaning."""
+"""Tensors of any dtype that belong to no other kind."""
 
 import numpy as np
 
@@ -11,13 +11,14 @@ _NO_ELEMENTS = b"\x12\x04\x12\x02\x08\x00"
 
 
 class NoArray(ValueError):
-    """The dtype of the tensor is one that no array has, such as that of a variant."""
+    """The tensor's dtype has no NumPy equivalent, such as variant."""
 
 
 def decode(value: bytes) -> np.ndarray:
-    """Give the tensor as an array; strings as an object array of bytes.
+    """Return the tensor as an array; strings as an object array of bytes.
 
-    Raises NoArray for a dtype that no array has, and ValueError for what is broken.
+    Raises NoArray for a dtype without a NumPy equivalent, and ValueError for a
+    malformed tensor.
     """
     parsed = stored_value.parse(value)
     try:
@@ -29,16 +30,16 @@ def decode(value: bytes) -> np.ndarray:
 
 
 def _has_array(tensor: bytes) -> bool:
-    """Whether at least an empty tensor of the same dtype is an array."""
+    """Return whether an empty tensor of the same dtype can be decoded."""
     dtype = 0
     try:
         for field in fields(tensor):
             if field.number == 1 and field.wire_type == VARINT:
                 dtype = field.value
     except ValueError:
-        return True  # it is broken, whatever its dtype
+        return True  # malformed, whatever its dtype
     try:
         decode_tensor(bytes([8, dtype]) + _NO_ELEMENTS)
-    except ValueError:  # also for a number above those of all dtypes
+    except ValueError:  # also for a number that is not a dtype
         return False
     return True

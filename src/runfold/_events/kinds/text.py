@@ -1,4 +1,4 @@
-"""Text: one string, or an array of them."""
+"""Text: one string, or an array of strings."""
 
 import numpy as np
 
@@ -6,14 +6,14 @@ from runfold._events.kinds import stored_value
 
 
 def decode(value: bytes) -> str | np.ndarray:
-    """Give a str, or an object array of str where the writer stored several.
+    """Return a str, or an object array of str if the writer stored several.
 
-    A single string of shape [1], as torch and tensorboardX write it, is one
-    string too. Bytes that are not UTF-8 become backslash escapes.
+    A string of shape [1], as torch and tensorboardX write it, also becomes a str.
+    Bytes that are not UTF-8 become backslash escapes.
     """
     array = stored_value.tensor_of(stored_value.parse(value), "text")
     if array.dtype != object:
-        raise ValueError(f"text is not a tensor of strings but {stored_value.describe(array)}")
+        raise ValueError(f"text must be a tensor of strings, got {stored_value.describe(array)}")
     if array.shape in ((), (1,)):
         return stored_value.text(array.reshape(-1)[0])
     strings = np.empty(array.shape, dtype=object)
@@ -22,5 +22,5 @@ def decode(value: bytes) -> str | np.ndarray:
 
 
 def text_of(value: str | np.ndarray) -> str:
-    """A decoded text; of an array its texts, one a line."""
+    """Return a decoded text; an array is joined with newlines."""
     return value if isinstance(value, str) else "\n".join(value.reshape(-1).tolist())
