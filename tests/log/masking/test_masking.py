@@ -1,4 +1,4 @@
-"""Secrets are hidden, and nothing else."""
+"""Secrets are masked, and nothing else is."""
 
 import string
 
@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runfold._log.masking.masking import (
-    holds_private_key,
+    contains_private_key,
     mask_arguments,
     mask_mapping,
     mask_output,
@@ -62,7 +62,7 @@ PLAIN_VALUES = """
 
 
 @pytest.mark.parametrize("name", SECRET_NAMES.split())
-def test_a_value_with_the_name_of_a_secret_is_hidden(name):
+def test_a_value_with_a_secret_name_is_masked(name):
     assert mask_mapping({name: "hunter2"}) == {name: MASK}
     assert mask_arguments([f"--{name}", "hunter2", "x"])[:2] == [f"--{name}", MASK]
     assert mask_arguments([f"--{name}=hunter2", "x"]) == [f"--{name}=***", "x"]
@@ -72,7 +72,7 @@ def test_a_value_with_the_name_of_a_secret_is_hidden(name):
 
 
 @pytest.mark.parametrize("name", PLAIN_NAMES.split())
-def test_other_names_are_let_be(name):
+def test_values_with_other_names_are_kept(name):
     argv = [f"--{name}", "value", f"--{name}=value", f"{name}=7", f"{name}: value"]
     assert mask_arguments(argv) == argv
     assert mask_mapping({name: "value"}) == {name: "value"}
@@ -80,7 +80,7 @@ def test_other_names_are_let_be(name):
 
 
 @pytest.mark.parametrize("token", TOKENS)
-def test_a_known_token_is_hidden_wherever_it_stands(token):
+def test_a_known_token_is_masked_everywhere(token):
     assert mask_mapping({"note": token, "list": [[token]]}) == {"note": MASK, "list": [[MASK]]}
     assert mask_arguments(["--run", token, f"--x={token}"]) == ["--run", MASK, "--x=***"]
     assert mask_text(f"see ({token}).") == "see (***)."
@@ -88,7 +88,7 @@ def test_a_known_token_is_hidden_wherever_it_stands(token):
 
 
 @pytest.mark.parametrize("value", PLAIN_VALUES.split())
-def test_other_values_are_let_be(value):
+def test_other_values_are_kept(value):
     assert mask_arguments(["--run", value, f"--run={value}"]) == ["--run", value, f"--run={value}"]
     assert mask_mapping({"run": value}) == {"run": value}
 
@@ -111,7 +111,7 @@ def test_a_url_loses_its_credentials(url, masked):
     assert mask_arguments(["--url", url]) == ["--url", masked]
 
 
-def test_arguments_of_every_shape():
+def test_arguments_of_every_form():
     argv = ["train.py", "-e", "WANDB_API_KEY=x", "--env=A_TOKEN=x", "-H", "Authorization: Basic eA"]
     assert mask_arguments(argv) == [
         *("train.py", "-e", "WANDB_API_KEY=***", "--env=A_TOKEN=***"),
@@ -125,20 +125,20 @@ def test_arguments_of_every_shape():
 
 
 @pytest.mark.parametrize("value", ["q7Xr2mZ0pLw9Tn4Bk1Vd", "9f8e7d6c5b4a39281706", *TOKENS])
-def test_what_looks_drawn_is_hidden_after_a_short_option(value):
+def test_a_random_value_is_masked_after_a_short_option(value):
     argv = ["-t", value, f"-t{value}", f"-t={value}", "x"]
     assert mask_arguments(argv) == ["-t", MASK, "-t***", "-t=***", "x"]
 
 
 @pytest.mark.parametrize("option", ["-o", "-m", "-p"])
-def test_other_values_of_short_options_are_let_be(option):
+def test_other_values_of_short_options_are_kept(option):
     names = "resnet50_imagenet_224 runs-2024-01-01-120000 20240101T120000Z gpt2-xl-1558M-finetuned"
     for value in (*names.split(), *PLAIN_VALUES.split()[:5], "data/9f8e7d6c5b4a39281706.npz"):
         argv = [option, value, f"{option}{value}", f"{option}={value}"]
         assert mask_arguments(argv) == argv
 
 
-def test_truth_values_and_none_stay_and_what_is_below_credentials_goes():
+def test_booleans_and_none_are_kept_and_everything_below_credentials_is_masked():
     config = {
         "use_auth_token": True,
         "password": None,
@@ -157,7 +157,7 @@ def test_truth_values_and_none_stay_and_what_is_below_credentials_goes():
     }
 
 
-def test_a_name_that_may_mean_a_secret_hides_what_looks_random():
+def test_a_random_value_is_masked_if_its_name_may_be_secret():
     assert mask_mapping({"sort_key": "9f8e7d6c5b4a39281706"}) == {"sort_key": MASK}
     assert not is_secret("sort_key", "val/loss")
 
@@ -174,7 +174,7 @@ def login(password, token="[CLS]", key="loss"): ...
     assert mask_source(source, "a/train.py") == masked
 
 
-def test_a_program_loses_the_secrets_inside_its_texts():
+def test_a_program_loses_the_secrets_inside_its_strings():
     source = """connect("host=h password=hunter2 dbname=d")
 run(["psql", "--password=hunter2"])
 login("it's", password=password)  # "quoted"
@@ -184,7 +184,7 @@ print("password=%s" % password, password=word)
     assert mask_source(source, "train.py") == source.replace("hunter2", MASK)
 
 
-def test_a_vague_name_with_the_value_of_a_setting_stays():
+def test_an_ambiguous_name_with_the_value_of_a_setting_is_kept():
     settings = {"key": "value", "val/key": "loss", "token": "50256", "pass": "3"}
     assert mask_mapping(settings) == settings
     argv = ["--key", "loss", "--pass", "3", "--keys", "a", "b"]
@@ -196,9 +196,9 @@ def test_a_settings_file_loses_bare_values_and_keeps_references():
     assert mask_source(source, "a.yaml") == source.replace("hunter2", MASK)
 
 
-def test_a_private_key_is_seen_and_hidden():
+def test_a_private_key_is_detected_and_masked():
     pem = "-----BEGIN RSA PRIVATE KEY-----\nMIIE\nabc\n-----END RSA PRIVATE KEY-----"
-    assert holds_private_key(pem)
+    assert contains_private_key(pem)
     assert mask_text(f"a\n{pem}\nb") == "a\n***\nb"
     assert mask_text(pem[:50]) == MASK
 
@@ -207,7 +207,7 @@ values = st.text(string.ascii_letters + string.digits + "!#%^*()_+=,.:/?@ ", min
 
 
 @given(st.sampled_from(SECRET_NAMES.split()), values)
-def test_no_part_of_a_named_secret_is_left(name, value):
+def test_a_named_secret_is_masked_completely(name, value):
     value = f"Q{value}Z"
     assert mask_mapping({"a": {name: value}}) == {"a": {name: MASK}}
     assert mask_arguments([f"--{name}", value, f"--{name}={value}"]) == [
@@ -225,26 +225,26 @@ def test_masking_twice_is_masking_once(text):
 
 
 @pytest.mark.parametrize("token", secret_samples.TOKENS)
-def test_the_tokens_of_vendors_are_hidden_by_their_form(token):
+def test_vendor_tokens_are_masked_by_their_form(token):
     for mask in (mask_text, mask_output, mask_source):
         assert mask(f"use {token} here") == "use *** here"
     assert mask_arguments(["train.py", token]) == ["train.py", MASK]
 
 
 @pytest.mark.parametrize(("line", "secret"), secret_samples.LINES)
-def test_a_secret_is_hidden_where_people_write_it(line, secret):
+def test_a_secret_is_masked_in_common_places(line, secret):
     assert secret not in mask_text(line)
     assert secret not in mask_output(line)
     assert MASK in mask_text(line)
 
 
 @pytest.mark.parametrize("line", secret_samples.HARMLESS)
-def test_a_line_without_a_secret_stays_as_it_is(line):
+def test_a_line_without_a_secret_is_unchanged(line):
     assert mask_output(line) == line
     assert mask_text(line) == line or "token: 50256" in line
 
 
-def test_what_holds_a_secret_stays_well_formed():
+def test_masked_text_is_still_well_formed():
     assert mask_text('{"password": ["a1", "b2"], "x": 1}') == '{"password": ["***", "***"], "x": 1}'
     assert mask_text("{'password': b'a1', 'x': 1}") == "{'password': b'***', 'x': 1}"
     assert mask_source("password = rb'a1'  # c\n", "a.py") == "password = rb'***'  # c\n"
@@ -252,10 +252,10 @@ def test_what_holds_a_secret_stays_well_formed():
     assert mask_text("curl -u 'me:a1' x | sh") == "curl -u '***' x | sh"
 
 
-def test_bytes_under_the_name_of_a_secret_are_hidden():
-    drawn = "aB3dE6gH9jK2mN5pQ8sT"
+def test_bytes_with_a_secret_name_are_masked():
+    secret = "aB3dE6gH9jK2mN5pQ8sT"
     assert mask_mapping({"password": b"hunter2"}) == {"password": MASK}
-    assert mask_mapping({"token": drawn.encode()}) == {"token": MASK}
+    assert mask_mapping({"token": secret.encode()}) == {"token": MASK}
 
 
 @pytest.mark.parametrize(
@@ -274,23 +274,23 @@ def test_passwords_on_command_lines_of_known_programs(argv, shown):
     assert mask_arguments(argv) == shown
 
 
-def test_a_pgp_key_is_hidden():
+def test_a_pgp_key_is_masked():
     block = "-----BEGIN PGP PRIVATE KEY BLOCK-----\n\nlQOYBF\n-----END PGP PRIVATE KEY BLOCK-----"
     assert mask_text(f"a\n{block}\nb") == "a\n***\nb"
-    assert holds_private_key(block)
+    assert contains_private_key(block)
 
 
-def test_another_scanner_finds_nothing_that_was_left():
-    """The rules of detect-secrets are a second opinion on every sample."""
+def test_another_scanner_finds_no_secrets_after_masking():
+    """Check every sample with the rules of detect-secrets."""
     lines = [line for line, _ in secret_samples.LINES]
     lines += [f"use '{token}' here" for token in secret_samples.TOKENS]
-    found = [line for line in lines if find_secrets(line)]
-    assert len(found) > 10
-    assert [line for line in map(mask_text, found) if find_secrets(line)] == []
+    detected = [line for line in lines if find_secrets(line)]
+    assert len(detected) > 10
+    assert [line for line in map(mask_text, detected) if find_secrets(line)] == []
 
 
 def find_secrets(line):
-    """What the patterns of detect-secrets find; not its guesses by entropy and by names."""
+    """Return the matches of detect-secrets' patterns, without its entropy and name checks."""
     detectors: list[type] = list(get_mapping_from_secret_type_to_class().values())
     plugins = [
         {"name": plugin.__name__}
@@ -301,13 +301,13 @@ def find_secrets(line):
         return {secret.type for secret in scan_line(line)}
 
 
-def test_a_source_loses_the_passwords_of_its_commands_and_long_texts():
-    drawn = "Zx9kQ2vLw8RtY4uP"
-    script = f"mysql -p{drawn} db\ncurl -u me:{drawn} x\nsshpass -p {drawn} ssh h\n"
+def test_source_code_loses_the_passwords_in_commands_and_long_strings():
+    secret = "Zx9kQ2vLw8RtY4uP"
+    script = f"mysql -p{secret} db\ncurl -u me:{secret} x\nsshpass -p {secret} ssh h\n"
     assert mask_source(script, "run.sh") == "mysql -p*** db\ncurl -u *** x\nsshpass -p *** ssh h\n"
-    for text in (f"password = '''{drawn}'''", f'password = """{drawn}"""'):
-        assert drawn not in mask_source(text, "a.py")
-    assert mask_source(f"run(cmd='sshpass -p {drawn} ssh x')", "a.py") == (
+    for text in (f"password = '''{secret}'''", f'password = """{secret}"""'):
+        assert secret not in mask_source(text, "a.py")
+    assert mask_source(f"run(cmd='sshpass -p {secret} ssh x')", "a.py") == (
         "run(cmd='sshpass -p *** ssh x')"
     )
 
@@ -319,7 +319,7 @@ def test_a_list_is_masked_as_a_command_line_and_as_a_pair():
     assert mask_mapping({"layers": ["conv", "relu"]}) == {"layers": ["conv", "relu"]}
 
 
-def test_the_rest_of_a_mapping_stays():
+def test_the_rest_of_a_mapping_is_kept():
     text = '{"password": {"value": "a1"}, "lr": 0.1, "note": "b"}'
     assert mask_text(text) == '{"password": {"value": "***"}, "lr": 0.1, "note": "b"}'
     yaml = "password:\n  - a1\nlr: 0.1\n"

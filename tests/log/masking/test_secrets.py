@@ -1,4 +1,4 @@
-"""A value that stood under the name of a secret is hidden wherever else it stands."""
+"""A value that once had the name of a secret is masked everywhere."""
 
 import subprocess
 import sys
@@ -18,12 +18,12 @@ KEY = "correct-horse-1"
 
 @pytest.fixture(autouse=True)
 def known(monkeypatch):
-    """Nothing is known before, nor known to later tests."""
+    """Start with no known secrets, and keep none for later tests."""
     monkeypatch.setattr(secrets.known, "values", ())
     return secrets.known
 
 
-def test_a_known_value_is_hidden_by_every_mask(known):
+def test_a_known_value_is_masked_by_every_function(known):
     known.learn({"DB_PASSWORD": f" {KEY}\n"})
     assert mask_text(f"a {KEY}b") == "a ***b"
     assert mask_output(f"login with {KEY}\n") == "login with ***\n"
@@ -31,7 +31,7 @@ def test_a_known_value_is_hidden_by_every_mask(known):
     assert mask_arguments(["a.py", KEY, f"-x{KEY}"]) == ["a.py", "***", "-x***"]
 
 
-def test_the_longer_of_two_that_overlap_is_hidden_whole(known):
+def test_the_longer_of_two_overlapping_secrets_is_masked_completely(known):
     known.learn({"password": KEY, "api_key": [f"{KEY}-and-more", "x"]})
     assert mask_text(f"{KEY}-and-more {KEY}") == "*** ***"
 
@@ -52,19 +52,19 @@ def test_the_longer_of_two_that_overlap_is_hidden_whole(known):
         ("GOOGLE_APPLICATION_CREDENTIALS", sys.executable),
     ],
 )
-def test_what_may_stand_anywhere_is_not_learnt(known, name, value):
+def test_common_values_are_not_learnt(known, name, value):
     known.learn({name: value})
     assert known.values == ()
 
 
-def test_secrets_are_learnt_in_depth(known):
+def test_nested_secrets_are_learnt(known):
     known.learn(
         {"db": [{"credentials": {"user": "someone-7", "ids": [KEY]}}], "MY_TOKEN": "a1" * 4}
     )
     assert set(known.values) == {"someone-7", KEY, "a1a1a1a1"}
 
 
-def test_a_patch_with_a_known_value_in_it_still_applies(repository, tmp_path, known):
+def test_a_patch_with_a_known_value_still_applies(repository, tmp_path, known):
     write(repository, {"old.py": f"a = '{KEY}'\nb = 1\n", "train.py": "print(1)\nc = 1\n"})
     git(repository, "add", "-A")
     git(repository, "commit", "-q", "-m", "second")
@@ -76,7 +76,7 @@ def test_a_patch_with_a_known_value_in_it_still_applies(repository, tmp_path, kn
     assert restore(repository, code, tmp_path)["train.py"] == (b"print(1)\nc = '***'\n", False)
 
 
-def test_no_byte_of_a_run_holds_a_secret_of_its_surroundings_or_settings(tmp_path):
+def test_no_byte_of_a_run_contains_a_secret_from_its_environment_or_settings(tmp_path):
     (tmp_path / "train.py").write_text(
         "import os, sys, runfold as rf\n"
         "settings = {'password': os.environ['GIVEN'], 'note': os.environ['MY_SECRET']}\n"

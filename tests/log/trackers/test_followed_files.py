@@ -1,4 +1,4 @@
-"""Without an experiment tracker, writers cost nothing more; tests/frameworks has the trackers."""
+"""Writers without an experiment tracker have no overhead; tests/frameworks tests the trackers."""
 
 import copy
 import sys
@@ -23,7 +23,7 @@ def test_no_thread_is_started_without_a_tracker(tmp_path: Path) -> None:
     assert done.stdout.decode().splitlines() == ["['MainThread', 'runfold']", "[]"], done.stderr
 
 
-def test_closed_writers_are_not_followed_any_more(tmp_path: Path) -> None:
+def test_closed_writers_are_no_longer_followed(tmp_path: Path) -> None:
     before = set(sync._feeds)
     writer = SummaryWriter(tmp_path / "a")
     dropped = SummaryWriter(tmp_path / "b")
@@ -36,7 +36,7 @@ def test_closed_writers_are_not_followed_any_more(tmp_path: Path) -> None:
     assert sync._feeds == before
 
 
-def test_a_writer_that_is_kept_out_has_no_feed(tmp_path: Path) -> None:
+def test_a_writer_without_tracker_sync_has_no_feed(tmp_path: Path) -> None:
     before = set(sync._feeds)
     with SummaryWriter(tmp_path, sync_trackers=False) as writer:
         writer.add_scalar("loss", 1.0, 0)

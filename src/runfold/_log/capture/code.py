@@ -21,7 +21,7 @@ from runfold._log.capture.source_files import (
     is_source,
     list_imported,
 )
-from runfold._log.masking.masking import holds_private_key, mask_source
+from runfold._log.masking.masking import contains_private_key, mask_source
 from runfold._story.story_records import Code
 
 _MOST_FILES = 2_000
@@ -222,7 +222,7 @@ class _CodeCollector:
             self.left_out[path] = "it is too large"
         elif "\0" in text:
             self.left_out[path] = "it is binary"
-        elif holds_private_key(text) or is_kept_secret(path):
+        elif contains_private_key(text) or is_kept_secret(path):
             self.left_out[path] = "it may contain secrets"
         else:
             masked = mask_source(text, path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 
-from runfold._log.masking.masking import holds_private_key, mask_source
+from runfold._log.masking.masking import contains_private_key, mask_source
 
 _SECTION = re.compile(rb"^(?=diff --git )", re.MULTILINE)
 _UNMERGED = re.compile(rb"^\* Unmerged path .*\n", re.MULTILINE)
@@ -55,7 +55,7 @@ def mask_section(section: str, path: str) -> str | None:
     Only added lines can be masked: if context or removed lines differ from the
     commit, the patch does not apply.
     """
-    if holds_private_key(section):
+    if contains_private_key(section):
         return None
     if mask_source(section, path) == section:
         return section

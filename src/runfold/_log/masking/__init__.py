@@ -1,8 +1,8 @@
-"""Secrets, found and hidden before anything is recorded.
+"""Finds and hides secrets before anything is recorded.
 
 Modules:
 
-    masking          text, arguments and settings without their secrets
+    masking          masks secrets in text, arguments and settings
     secret_names     names of passwords, keys and tokens, and values known to be secret
     token_forms      secrets recognised by their form, such as `ghp_...`
     paired_secrets   secrets that follow their name in lists, tables and arguments

@@ -1,7 +1,6 @@
 """Passwords on the command lines of well-known programs, such as `curl -u me:password`.
 
-The option says nothing to somebody who does not know the program: `-p` is a port here
-and a password there.
+The meaning of an option depends on the program: `-p` can be a port or a password.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from runfold._log.masking.secret_names import LIKELY, MASK, is_random, rank_name
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# The options of each program that take a password, or a user with one.
+# The options of each program that take a password, or a user name with a password.
 _OPTIONS = {
     **dict.fromkeys(("curl",), ("-u", "-U", "--user", "--proxy-user", "--oauth2-bearer")),
     **dict.fromkeys(("http", "https", "xh"), ("-a", "--auth")),
@@ -30,7 +29,7 @@ _OPTIONS = {
     **dict.fromkeys(("redis-cli",), ("-a", "--pass")),
     **dict.fromkeys(("smbclient", "mount.cifs"), ("-U",)),
 }
-# Of these only `login` takes a password; elsewhere `-p` is a port, and everybody writes it.
+# For these, only `login` takes a password; in other subcommands `-p` is usually a port.
 _ONLY_LOGIN = ("docker", "podman", "nerdctl", "helm", "skopeo", "oc", "az")
 
 _PROGRAMS = "|".join(sorted(map(re.escape, _OPTIONS), key=len, reverse=True))
@@ -80,8 +79,8 @@ _CLAUSE = re.compile(
 
 
 def mask_commands(text: str) -> str:
-    """Return text with `***` for the passwords on command lines of known programs."""
-    text = _COMMAND.sub(lambda found: found[1] + _mask_words(found[1], found[2]), text)
+    """Return text with the passwords of known programs replaced by `***`."""
+    text = _COMMAND.sub(lambda match: match[1] + _mask_words(match[1], match[2]), text)
     text = _LIST.sub(_mask_list, text)
     text = _LOGIN.sub(rf"\g<1>{MASK}", text)
     text = _PASS_PHRASE.sub(rf"\g<1>{MASK}", text)
@@ -93,23 +92,23 @@ def mask_commands(text: str) -> str:
 
 
 def find_password_arguments(argv: Sequence[str]) -> dict[int, str]:
-    """Return the arguments that hold a password, by position, as they may be shown."""
-    found: dict[int, str] = {}
+    """Return the arguments that contain a password, masked, by position."""
+    masked: dict[int, str] = {}
     options: tuple[str, ...] = ()
-    for place, argument in enumerate(argv):
+    for position, argument in enumerate(argv):
         program = os.path.basename(argument)
         if program in _OPTIONS:
-            options = _options_of(program, argv[place + 1 :])
-        elif program == "wandb" and list(argv[place + 1 : place + 2]) == ["login"]:
-            rest = range(place + 2, len(argv))
-            found |= {number: MASK for number in rest if not argv[number].startswith("-")}
-        elif place and argv[place - 1] in options:
-            found[place] = MASK
+            options = _options_of(program, argv[position + 1 :])
+        elif program == "wandb" and list(argv[position + 1 : position + 2]) == ["login"]:
+            rest = range(position + 2, len(argv))
+            masked |= {number: MASK for number in rest if not argv[number].startswith("-")}
+        elif position and argv[position - 1] in options:
+            masked[position] = MASK
         else:
             option = _attached(argument, options)
             if option:
-                found[place] = option + MASK
-    return found
+                masked[position] = option + MASK
+    return masked
 
 
 def _options_of(program: str, rest: Sequence[str]) -> tuple[str, ...]:
@@ -117,7 +116,7 @@ def _options_of(program: str, rest: Sequence[str]) -> tuple[str, ...]:
 
 
 def _attached(argument: str, options: tuple[str, ...]) -> str:
-    """Return the option, and the sign after it, of a value that follows it directly."""
+    """Return the option, with any `=`, to which a value is attached; "" if there is none."""
     for option in options:
         if option.startswith("--"):
             if argument.startswith(f"{option}="):
@@ -145,28 +144,28 @@ def _mask_words(program: str, rest: str) -> str:
     return masked + rest[kept:]
 
 
-def _mask_list(found: re.Match[str]) -> str:
+def _mask_list(match: re.Match[str]) -> str:
     """Hide the passwords in a list of quoted arguments."""
-    items = list(_ITEM.finditer(found[0]))
+    items = list(_ITEM.finditer(match[0]))
     hidden = find_password_arguments([item[1] or item[2] or "" for item in items])
     masked, kept = "", 0
-    for place, shown in sorted(hidden.items()):
-        start, end = items[place].span()
-        masked += found[0][kept : start + 1] + shown
+    for position, shown in sorted(hidden.items()):
+        start, end = items[position].span()
+        masked += match[0][kept : start + 1] + shown
         kept = end - 1
-    return masked + found[0][kept:]
+    return masked + match[0][kept:]
 
 
-def _mask_piped(found: re.Match[str]) -> str:
-    """Hide what a shell pipes into a login, unless it is a variable."""
-    quote = found[2][0] if found[2][0] in "\"'" else ""
-    is_variable = quote != "'" and found[2].strip('"').startswith("$")
-    return found[0] if is_variable else f"{found[1]}{quote}{MASK}{quote}"
+def _mask_piped(match: re.Match[str]) -> str:
+    """Hide a value that is piped into a login, unless it is a variable."""
+    quote = match[2][0] if match[2][0] in "\"'" else ""
+    is_variable = quote != "'" and match[2].strip('"').startswith("$")
+    return match[0] if is_variable else f"{match[1]}{quote}{MASK}{quote}"
 
 
-def _mask_named(found: re.Match[str]) -> str:
-    """Hide a value after the name of a secret, unless it is a word: `--password is required`."""
-    value = found[3].rstrip(".,;:!?)")
-    rank = rank_name(found[2])
+def _mask_named(match: re.Match[str]) -> str:
+    """Hide a value after a secret's name, unless it is a word: `--password is required`."""
+    value = match[3].rstrip(".,;:!?)")
+    rank = rank_name(match[2])
     is_hidden = is_random(value) if rank == LIKELY else rank > LIKELY and not value.isalpha()
-    return f"{found[1]}{MASK}" if is_hidden else found[0]
+    return f"{match[1]}{MASK}" if is_hidden else match[0]

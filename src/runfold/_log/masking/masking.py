@@ -1,6 +1,6 @@
-"""Text, arguments and settings without secrets, found by name, by look, or because known.
+"""Masks secrets in text, arguments and settings.
 
-What is hidden becomes `***`.
+Secrets are recognised by name, by form, or because they are known. They become `***`.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import Any
 from runfold._log.masking.command_secrets import find_password_arguments, mask_commands
 from runfold._log.masking.paired_secrets import mask_paired
 from runfold._log.masking.secret_names import (
-    CERTAINLY,
+    CERTAIN,
     LIKELY,
     MASK,
-    is_drawn,
     is_random,
     is_secret,
+    is_surely_random,
     known,
     rank_name,
 )
@@ -35,18 +35,18 @@ from runfold._log.masking.token_forms import (
     TOKENS,
 )
 
-# Greedy, for a password may hold an `@`. A user alone may be a token, but with SSH it is a name.
+# Greedy, because a password can contain `@`. A lone user can be a token, but not with SSH.
 _USER_INFO = re.compile(r"\b([A-Za-z][A-Za-z0-9+.-]{0,20}://)([^\s/?#\"'<>`]{1,500})@")
 # `name=value`, `"name": "value"`, `Name: value`, `name: str = "value"`, `env["name"] = "value"`,
-# `**Name:** value`. In `Basic aHVudGVyMjE=` the sign belongs to the value, not to a type.
+# `**Name:** value`. In `Basic aHVudGVyMjE=` the `=` belongs to the value, not to a type.
 _NAME = re.compile(
     r"(?<![\w.])([^\W\d][\w.-]{0,100}+)(?:\\?[\"'`]|\*\*)?\]?[ \t]*+"
     r"(?::[ \t]*[A-Za-z_][\w.\[\]| ]{0,40}(?: =(?= )|=(?=[bBrRuUfF]{0,2}[\"'\[({]))"
     r"|:=|=>|->|→|%3[AaDd]|[:=：])(?![:=])(?:\*\*(?!\*))?[ \t]*+"
 )
-# Before a value: a scheme of HTTP, a tag or an anchor of YAML.
+# Before a value: an HTTP scheme, or a YAML tag or anchor.
 _SCHEME = re.compile(r"(?:(?:Basic|Bearer|Token|Digest) +|!!\w+[ \t]+|&\w+[ \t]+)", re.IGNORECASE)
-# A call that wraps the value, `SecretStr("x")`, and what it stands in for, `getenv("X") or "x"`.
+# A call that wraps the value, `SecretStr("x")`, or a default value, `getenv("X") or "x"`.
 _WRAPPER = re.compile(
     r"(?:(?:\w{1,20}\.)?(?:Secret\w{0,20}|Sensitive\w{0,20}|[Ff]ield|str|bytes)"
     r"\(\s{0,9}(?:default\s{0,3}=\s{0,3})?"
@@ -54,11 +54,11 @@ _WRAPPER = re.compile(
     r"[ \t]{1,9}(?:or|\|\||\?\?)[ \t]{1,9})"
     r"(?=[bBrRuUfF]{0,2}[\"'])"
 )
-# With the letters of Python before it: `b"..."`, `rb"..."`.
+# With Python's string prefixes: `b"..."`, `rb"..."`.
 _QUOTED = re.compile(r"[bBrRuUfF]{0,2}(\"\"\"|'''|\\?[\"'])((?:(?!\1)(?:\\.|[^\n]))*+)(\1?)")
-# The next part of a text: `"a" + "b"`.
+# The next part of a string: `"a" + "b"`.
 _JOIN = re.compile(r"[ \t]*+(?:\+[ \t]*+(?:\\?\n[ \t]*+)?|\\\n[ \t]*+)?(?=[bBrRuUfF]{0,2}[\"'])")
-# A list of values; and a mapping, whose values follow a colon.
+# A list of values, and a mapping, where values follow a colon.
 _OPENING = re.compile(r"[\[(][\[(\s]*+")
 _COMMA = re.compile(r"\s*+,\s*+")
 _MAPPING = re.compile(r"\{([^{}]{0,2000})\}?")
@@ -73,15 +73,15 @@ _SENTENCE = re.compile(
     r"((?: for [\w.@-]{1,40}:|(?: for [\w.@-]{1,40})?[ \t]+(?:is|was)(?: now)?:?)[ \t]+[\"'`]?)"
     r"([^\s\"'`,]{6,200})"
 )
-# Up to a space, or to the sign before the next pair.
+# Up to a space, or the separator before the next pair.
 _BARE = re.compile(r"(?:[^\s\"'&;,})\]]|[;,})\]](?![\s\"'&;,})\]]|\Z|[\w.-]{1,50}[:=]))++")
-# Of a bare value, this much is looked at before it is known to be one to hide.
+# Characters of a bare value to check before deciding whether to hide it.
 _LONGEST_LOOK = 200
 _PROGRAM = (".py", ".pyx", ".pxd", ".pyi", ".pxi", ".ipynb", ".c", ".cc", ".cpp", ".cu", ".h")
-# What a source takes from elsewhere is no secret: `${PASSWORD}`, `!vault |`; nor is what follows
-# the quote at the end of `f("password: ", x)`.
+# A reference is not a secret: `${PASSWORD}`, `!vault |`. Neither is the text after the closing
+# quote in `f("password: ", x)`.
 _NO_LITERAL = tuple("${<%!(|>,)]} ")
-# A whole text in a line of a program, and how much of a line is looked at.
+# A complete string in a line of code, and the number of characters of a line to check.
 _LITERAL = re.compile(r"\"(?:\\.|[^\"\\])*+\"|'(?:\\.|[^'\\])*+'|#.*")
 _LONGEST_LINE = 1000
 _SHORT = re.compile(r"-[A-Za-z]=?")
@@ -89,18 +89,18 @@ _HARMLESS = ("", MASK, "true", "false", "none", "null")
 
 
 def mask_arguments(argv: Sequence[str]) -> list[str]:
-    """A command line with every secret in it as `***`: `--api-key X`, `--api-key=X`, `db.pwd=X`.
+    """Return a command line with secrets masked: `--api-key X`, `--api-key=X`, `db.pwd=X`.
 
-    A short option says nothing of its value: that of `-t X`, `-tX` or `-t=X` is hidden
-    where it looks as if it was drawn.
+    A short option does not describe its value, so the value of `-t X`, `-tX` or `-t=X`
+    is masked if it looks random.
     """
     masked: list[str] = []
     secret_name = ""
     hides_all = is_unnamed = False
     passwords = find_password_arguments(list(map(str, argv)))
-    for place, argument in enumerate(map(str, argv)):
-        if place in passwords:
-            masked.append(passwords[place])
+    for position, argument in enumerate(map(str, argv)):
+        if position in passwords:
+            masked.append(passwords[position])
             secret_name = ""
             continue
         short = _SHORT.match(argument)
@@ -111,8 +111,8 @@ def mask_arguments(argv: Sequence[str]) -> list[str]:
             continue
         head = short[0] if short else ""
         value = argument.removeprefix(head)
-        is_hidden = (short or is_unnamed) and is_drawn(value)
-        argument = head + (MASK if is_hidden else _mask_looks(value))
+        is_hidden = (short or is_unnamed) and is_surely_random(value)
+        argument = head + (MASK if is_hidden else _mask_forms(value))
         is_unnamed = short is not None and is_flag
         name, sign, value = argument.partition("=")
         secret_name, hides_all = "", False
@@ -128,40 +128,40 @@ def mask_arguments(argv: Sequence[str]) -> list[str]:
 
 
 def mask_mapping(mapping: Mapping[Any, Any]) -> dict[str, Any]:
-    """The mapping as a dict, nested ones and lists too, with every secret in it as `***`.
+    """Return the mapping as a dict with secrets masked, also in nested mappings and lists.
 
-    Truth values and None stay: `use_auth_token=True` tells nothing. Below a name
-    such as `credentials` everything is hidden.
+    Booleans and None are kept: `use_auth_token=True` reveals nothing. Everything below
+    a name such as `credentials` is masked.
     """
     return {mask_text(str(name)): _mask_named(str(name), value) for name, value in mapping.items()}
 
 
 def mask_text(text: str) -> str:
-    """The text with `***` for what looks like a secret or stands beside the name of one.
+    """Return the text with secrets masked, whether recognised by form or by name.
 
-    A URL loses its user and password, and the tokens among its parameters.
+    URLs lose their user name and password, and tokens in their parameters.
     """
-    return _mask_pairs(_mask_looks(text), lambda name, value, _: is_secret(name, value))
+    return _mask_pairs(_mask_forms(text), lambda name, value, _: is_secret(name, value))
 
 
 def mask_output(text: str) -> str:
-    """What a script wrote, with `***` for secrets; only where a name leaves no doubt.
+    """Return console output with secrets masked, but only if a name is unambiguous.
 
-    `token: 50256` and `pass: 3` are what a script works on.
+    `token: 50256` and `pass: 3` are ordinary output.
     """
     return _mask_pairs(
-        _mask_looks(text),
+        _mask_forms(text),
         lambda name, value, _: (
-            is_secret(name, value) and (rank_name(name) == CERTAINLY or is_random(value))
+            is_secret(name, value) and (rank_name(name) == CERTAIN or is_random(value))
         ),
     )
 
 
 def mask_source(text: str, path: str = "") -> str:
-    """Source text with `***` for the secrets that were written into it; it has as many lines.
+    """Return source code with secrets masked and the number of lines unchanged.
 
-    Programs must continue to work, so only quoted texts and parts of them are hidden
-    there, and a private key is left in place: see `holds_private_key`.
+    Programs must continue to work, so only strings and parts of them are masked there.
+    Private keys are not masked: see `contains_private_key`.
     """
     is_program = path.lower().endswith(_PROGRAM)
 
@@ -169,13 +169,13 @@ def mask_source(text: str, path: str = "") -> str:
         if (is_program and not is_quoted) or value.startswith(_NO_LITERAL):
             return False
         rank = rank_name(name)
-        return rank == CERTAINLY or (rank > 0 and is_random(value))
+        return rank == CERTAIN or (rank > 0 and is_random(value))
 
     return _mask_pairs(mask_commands(_mask_tokens(text)), is_hidden)
 
 
-def holds_private_key(text: str) -> bool:
-    """Whether a private key in PEM form is in a text."""
+def contains_private_key(text: str) -> bool:
+    """Whether a text contains a private key in PEM format."""
     return PRIVATE_KEY.search(text) is not None
 
 
@@ -186,12 +186,12 @@ class PrivateKeyFilter:
         self._is_inside = False
 
     def hide(self, text: str) -> str:
-        """Return whole lines without the lines of a key that began in an earlier piece."""
+        """Return the text without private keys, including keys that began in an earlier piece."""
         if self._is_inside:
             text = self._skip_rest(text)
         begins = list(KEY_BEGIN.finditer(text))
         if begins and not KEY_END.search(text, begins[-1].end()):
-            # What follows in this piece may be output again; the lines of a key are known.
+            # Lines after the key may be ordinary output; the form of key lines is known.
             start = begins[-1].start()
             self._is_inside = True
             text = text[:start] + MASK + "\n" + self._skip_rest(text[begins[-1].end() :])
@@ -209,7 +209,7 @@ class PrivateKeyFilter:
 
 def _mask_named(name: str, value: Any) -> Any:
     if isinstance(value, Mapping):
-        if rank_name(name) == CERTAINLY:
+        if rank_name(name) == CERTAIN:
             return {str(key): _mask_named(name, below) for key, below in value.items()}
         return mask_mapping(value)
     if isinstance(value, list | tuple):
@@ -222,11 +222,11 @@ def _mask_named(name: str, value: Any) -> Any:
 
 
 def _mask_texts(texts: Sequence[str]) -> list[str]:
-    """A list of texts without secrets: it may be a command line, or a key and its secret."""
+    """Mask a list of strings, which may be a command line, or an AWS key and its secret."""
     masked = mask_arguments(texts)
-    for place, pair in enumerate(pairwise(texts), 1):
+    for position, pair in enumerate(pairwise(texts), 1):
         if AWS_PAIR.fullmatch(" ".join(pair)):
-            masked[place] = MASK
+            masked[position] = MASK
     return masked
 
 
@@ -234,7 +234,7 @@ def _hide(value: object) -> str:
     return str(value) if str(value).lower() in _HARMLESS else MASK
 
 
-def _mask_looks(text: str) -> str:
+def _mask_forms(text: str) -> str:
     if "PRIVATE KEY" in text:
         text = PRIVATE_KEY.sub(MASK, text)
     return _SENTENCE.sub(_mask_sentence, mask_commands(_mask_tokens(text)))
@@ -250,54 +250,54 @@ def _mask_tokens(text: str) -> str:
     return BEARER.sub(rf"\g<1>{MASK}", TOKENS.sub(MASK, text))
 
 
-def _mask_sentence(found: re.Match[str]) -> str:
-    """Hide what a sentence names as a password, unless it is a word: `password is required`."""
-    value = found[3].rstrip(".!?)")
+def _mask_sentence(match: re.Match[str]) -> str:
+    """Hide a password in a sentence, unless it is a word: `password is required`."""
+    value = match[3].rstrip(".!?)")
     if not any(not char.isalpha() for char in value):
-        return found[0]
-    return f"{found[1]}{found[2]}{MASK}{found[3][len(value) :]}"
+        return match[0]
+    return f"{match[1]}{match[2]}{MASK}{match[3][len(value) :]}"
 
 
-def _mask_user(found: re.Match[str]) -> str:
-    scheme, user = found[1], found[2]
+def _mask_user(match: re.Match[str]) -> str:
+    scheme, user = match[1], match[2]
     is_name = "ssh" in scheme.lower() and ":" not in user
-    return found[0] if is_name or user.startswith(("{", "$")) else f"{scheme}{MASK}@"
+    return match[0] if is_name or user.startswith(("{", "$")) else f"{scheme}{MASK}@"
 
 
 def _mask_pairs(text: str, is_hidden: Callable[[str, str, bool], bool]) -> str:
     parts: list[str] = []
     kept = start = 0
-    while found := _NAME.search(text, start):
-        # The value may be a pair itself: `env=API_KEY=X`, `https://host?token=X`. What looks
-        # like its type may be a name: `$env:DB_PASSWORD = "X"`.
-        start = found.end(1)
-        if not rank_name(found[1]):
+    while match := _NAME.search(text, start):
+        # The value can be a pair itself: `env=API_KEY=X`, `https://host?token=X`. An apparent
+        # type can be a name: `$env:DB_PASSWORD = "X"`.
+        start = match.end(1)
+        if not rank_name(match[1]):
             continue
-        start = found.end()
+        start = match.end()
         for begin, end, value, is_quoted in _list_values(text, start):
-            if is_hidden(found[1], value, is_quoted or _is_in_literal(text, begin)):
+            if is_hidden(match[1], value, is_quoted or _is_in_literal(text, begin)):
                 if len(value) == _LONGEST_LOOK and not is_quoted:
-                    end = _BARE.match(text, begin).end()  # type: ignore[union-attr]  # it did before
+                    end = _BARE.match(text, begin).end()  # type: ignore[union-attr]  # it matched before
                 parts += (text[kept:begin], _hide(value))
                 kept = start = end
     return "".join((*parts, text[kept:]))
 
 
 def _is_in_literal(text: str, at: int) -> bool:
-    """Whether a place is inside a text of its line: `connect("host=h password=hunter2")`."""
+    """Whether a position is inside a string: `connect("host=h password=hunter2")`."""
     line = text.rfind("\n", max(0, at - _LONGEST_LINE), at) + 1 or max(0, at - _LONGEST_LINE)
     return re.search(r"[\"']", _LITERAL.sub("", text[line:at])) is not None
 
 
 def _list_values(text: str, start: int) -> Iterator[tuple[int, int, str, bool]]:
-    """Yield what follows a name: one value, or those of a list: `["a", b"b"]`.
+    """Yield the value after a name, or the values of a list: `["a", b"b"]`.
 
-    Each has its begin, its end, its text, and whether it is quoted at both ends.
+    Yields start, end, text, and whether the value is quoted at both ends.
     """
     if block := _MAPPING.match(text, start) or _YAML.match(text, start):
         pattern = _COLON if block[0].startswith("{") else _YAML_VALUE
-        for found in pattern.finditer(text, block.start(1), block.end(1)):
-            yield from _list_values_at(text, found.end(), is_list=False)
+        for match in pattern.finditer(text, block.start(1), block.end(1)):
+            yield from _list_values_at(text, match.end(), is_list=False)
         return
     if wrapper := _WRAPPER.match(text, start):
         start = wrapper.end()

@@ -1,6 +1,6 @@
-"""Secrets next to their name in other ways than `name=value`: in calls, tables and XML.
+"""Secrets that follow their name in calls, tables and XML rather than as `name=value`.
 
-A value that may be another name stays: `("password", "email")` is a list of columns.
+A value that could itself be a name is kept: `("password", "email")` is a list of columns.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _VALUE = r"(?P<value>[^\s\"',}]{6,200})"
 _BETWEEN = r"[\"']?\s{0,3},?\s{0,20}[\"']?"
 
 _FORMS = (
-    # Two texts, `get("DB_PASSWORD", "hunter2")`, or an option and its default.
+    # Two strings, `get("DB_PASSWORD", "hunter2")`, or an option and its default.
     re.compile(
         r"[\"'](?P<name>[^\W\d][\w.-]{1,60}|--[\w-]{1,60})[\"']\s{0,9},\s{0,20}"
         rf"(?:{_ARGUMENT}{{0,6}}default\s{{0,3}}=\s{{0,3}})?"
@@ -31,10 +31,10 @@ _FORMS = (
     # Two settings, `name: DB_PASSWORD, value: hunter2`, in either order.
     re.compile(_LABEL + _NAME + _BETWEEN + _VALUE_LABEL + _VALUE),
     re.compile(r"\b" + _VALUE_LABEL + _VALUE + _BETWEEN + _LABEL + _NAME),
-    # An element of XML, or its attribute.
+    # An XML element, or its attribute.
     re.compile(rf"<{_NAME}(?:>|\s{{1,9}}{_VALUE_LABEL})(?P<value>[^<>\s\"']{{6,200}})"),
 )
-# Two cells of a table in Markdown or in a box, or with a tab between them.
+# Two cells of a Markdown table or a box-drawing table, or two cells separated by a tab.
 _MARKUP = r"[\"'`*]{0,3}"
 _CELL = r"(?P<value>[^\s|│┃\"'`]{6,200})"
 _CELLS = (
@@ -48,25 +48,25 @@ _WORDS = re.compile(r"[A-Za-z_-]+")
 
 
 def mask_paired(text: str) -> str:
-    """Return text with `***` for each value that stands next to the name of a secret."""
+    """Return text with values that follow a secret's name replaced by `***`."""
     for form in _FORMS:
         text = _mask_form(text, form, str.isalpha)
     if "\t" in text or "|" in text or "│" in text or "┃" in text:
         for form in _CELLS:
-            # The next cell of a header is a name: `| password | created_at |`.
+            # In a header, the next cell is a name: `| password | created_at |`.
             text = _mask_form(text, form, _WORDS.fullmatch)
     return text
 
 
-def _mask_form(text: str, form: re.Pattern[str], may_be_name: Callable[[str], object]) -> str:
+def _mask_form(text: str, form: re.Pattern[str], can_be_name: Callable[[str], object]) -> str:
     parts: list[str] = []
     kept = start = 0
-    while found := form.search(text, start):
-        rank, value = rank_name(found["name"]), found["value"]
-        if is_random(value) if rank == LIKELY else rank > LIKELY and not may_be_name(value):
-            parts += (text[kept : found.start("value")], MASK)
-            kept = start = found.end("value")
+    while match := form.search(text, start):
+        rank, value = rank_name(match["name"]), match["value"]
+        if is_random(value) if rank == LIKELY else rank > LIKELY and not can_be_name(value):
+            parts += (text[kept : match.start("value")], MASK)
+            kept = start = match.end("value")
         else:
-            # What follows may be the next name: `"train.py", "--password", "hunter2"`.
-            start = found.start() + 1
+            # The value may be the next name: `"train.py", "--password", "hunter2"`.
+            start = match.start() + 1
     return "".join((*parts, text[kept:]))

@@ -1,7 +1,7 @@
-"""Which names are those of passwords, keys and tokens, and which values are known to be such.
+"""Names of passwords, keys and tokens, and values known to be secret.
 
-A name is read by its words (`apiKey`, `API-KEY` and `api.key` are `api key`), so
-that `tokenizer`, `monkey` and `max_tokens` are let be.
+Names are split into words (`apiKey`, `API-KEY` and `api.key` are all `api key`), so
+that `tokenizer`, `monkey` and `max_tokens` do not match.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 MASK = "***"
-PERHAPS, LIKELY, CERTAINLY = 1, 2, 3
+POSSIBLE, LIKELY, CERTAIN = 1, 2, 3
 
 
 def _words(text: str) -> frozenset[str]:
@@ -36,7 +36,7 @@ _VENDORS = _words(
     "mlflow clearml cohere mistral groq gemini replicate slack discord telegram stripe sentry "
     "kaggle databricks docker npm pypi sendgrid twilio langchain langsmith pinecone"
 )
-# With one of these before it, a key opens something: `access_key`, not `sort_key`.
+# A key after one of these words is a secret: `access_key`, not `sort_key`.
 _OPENERS = _VENDORS | _words(
     "api access secret private auth encryption decryption signing ssh account license licence "
     "master subscription service app storage client deploy session shared rsa gpg pgp"
@@ -44,7 +44,7 @@ _OPENERS = _VENDORS | _words(
 _TOKEN_OPENERS = _VENDORS | _words(
     "api access auth bearer refresh secret private bot session id oauth csrf deploy"
 )
-# Language models count and name their tokens: `pad_token`, `max_token`.
+# Names of language model tokens and their counts: `pad_token`, `max_token`.
 _SYMBOLS = _words(
     "pad eos bos sos cls mask unk sep max min num n per special class image img video audio text "
     "vision start end begin stop next first last new prompt dist distill distillation register "
@@ -56,12 +56,12 @@ _LOGINS = _words(
     "db database user mysql smtp postgres pg redis mongo ftp admin root proxy http login email "
     "mail ssh sudo become ldap vpn vnc wifi"
 )
-# Beside these a name still means the same: `GITHUB_TOKEN_PROD`, `TOKEN_2`.
+# Suffixes that do not change a name's meaning: `GITHUB_TOKEN_PROD`, `TOKEN_2`.
 _TRAILERS = _words(
     "value str string prod production dev test staging read write ro rw header old backup b64 "
     "base64"
 )
-# About a secret, and none itself: `private_key_path`, `password_length`.
+# Properties of a secret, not the secret itself: `private_key_path`, `password_length`.
 _ABOUT = _words(
     "path file filename dir folder length len size dim dims type count name policy enabled "
     "required ttl expiry timeout url uri endpoint env variable rounds column field prompt hint"
@@ -76,11 +76,11 @@ _PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
 _ALPHANUMERIC = re.compile(r"[A-Za-z\d]+")
 _SHORTEST = 8
 _MOST_KNOWN = 100
-# `postgres` and `PASSWORD` stand in many places where they are no secret.
+# `postgres` and `PASSWORD` are also common words.
 _PLAIN_WORD = re.compile(r"[a-z]{1,15}|[A-Z][a-z]{1,14}|[A-Z]{1,15}")
 
 
-# Names of one word that settings have as well, and the values of such settings.
+# One-word names that are also used for settings, and typical values of those settings.
 _NUMBER = r"\d{1,5}(?:\.\d{1,9})?"
 _SETTINGS = {
     "key": re.compile(rf"[a-z]{{1,12}}(?:[_/][a-z]{{1,12}}){{0,3}}|{_NUMBER}"),
@@ -90,41 +90,40 @@ _SETTINGS = {
 
 
 class KnownSecrets:
-    """Values that stood under the name of a secret: they are one wherever else they turn up."""
+    """Values that had the name of a secret; they are hidden wherever else they occur."""
 
     def __init__(self) -> None:
         self.values: tuple[str, ...] = ()
 
     def learn(self, named: Mapping[str, Any]) -> None:
-        """Take note of the secrets in a mapping, nested ones and lists too.
+        """Remember the secrets in a mapping, including nested mappings and lists.
 
-        Too short ones and plain words are let be, or half of a log might be hidden. So
-        are a path, and what a name such as `key` may have without being a secret:
-        `val/loss`.
+        Short values and plain words are ignored, because hiding them could mask half
+        of a log. So are paths, and ordinary values of names such as `key`: `val/loss`.
         """
         new = set(_find_secrets(named)).difference(self.values)
         if new:
-            # The longest first: one may be a part of another.
+            # Longest first, because a secret can be part of another.
             values = sorted((*self.values, *new), key=len, reverse=True)
             self.values = tuple(values[:_MOST_KNOWN])
 
     def hide(self, text: str) -> str:
-        """The text with `***` for each of them."""
+        """Return the text with known secrets replaced by `***`."""
         for value in self.values:
             text = text.replace(value, MASK)
         return text
 
 
-# Of the process: what is a secret in one run is a secret in the next.
+# Shared by all runs of the process: a secret of one run is also a secret in the next.
 known = KnownSecrets()
 
 
 def is_secret(name: str, value: object) -> bool:
-    """Whether a value is to be hidden because of its name."""
+    """Whether a value must be hidden because of its name."""
     if value is None or isinstance(value, bool):
         return False
     rank = rank_name(name)
-    if rank == CERTAINLY:
+    if rank == CERTAIN:
         return True
     if isinstance(value, bytes):
         value = value.decode("latin-1")
@@ -134,20 +133,20 @@ def is_secret(name: str, value: object) -> bool:
 
 
 def _is_setting(name: str, value: str) -> bool:
-    """Whether a name of one word has the value of a setting: `key: loss`, `pass: 3`."""
+    """Whether a one-word name has the value of a setting: `key: loss`, `pass: 3`."""
     form = _SETTINGS.get(name.strip("-+~ \"'\\").rpartition("/")[2])
     return form is not None and form.fullmatch(value) is not None
 
 
 def is_random(value: str) -> bool:
-    """Whether a text may have been drawn: one long word, of letters and digits."""
+    """Whether a value may be random: one long word of letters and digits."""
     return _RANDOM.fullmatch(value) is not None
 
 
-def is_drawn(value: str) -> bool:
-    """Whether a text must have been drawn: letters and digits also take turns in it.
+def is_surely_random(value: str) -> bool:
+    """Whether a value must be random: letters and digits also alternate.
 
-    `resnet50_imagenet_2024` has words and numbers; a commit's hash, however, is drawn.
+    `resnet50_imagenet_2024` consists of words and numbers, but a commit hash is random.
     """
     parts = _PART.findall(value)
     longest = max(map(len, _ALPHANUMERIC.findall(value)), default=0)
@@ -156,7 +155,7 @@ def is_drawn(value: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def rank_name(name: str) -> int:
-    """How surely a name is that of a secret: 0 is not at all."""
+    """Return how certain it is that a name belongs to a secret; 0 if it does not."""
     name = name.strip("-+~ \"'\\")
     if name in _WORKING_DIRECTORIES or len(name) > 200:
         return 0
@@ -169,31 +168,31 @@ def rank_name(name: str) -> int:
         _rank_word(word, before, is_last=place == len(words) - 1, name=name)
         for place, (word, before) in enumerate(zip(words, ["", *words], strict=False))
     )
-    return min(rank, PERHAPS) if words[-1] in _ABOUT else rank
+    return min(rank, POSSIBLE) if words[-1] in _ABOUT else rank
 
 
 def _rank_word(word: str, before: str, *, is_last: bool, name: str) -> int:
     if word in _CERTAIN or word.endswith(_CERTAIN_ENDS):
-        return CERTAINLY
+        return CERTAIN
     if word == "passe" and before == "de":  # mot_de_passe
-        return CERTAINLY
+        return CERTAIN
     if word in ("key", "keys") and before in _OPENERS:
-        return CERTAINLY
+        return CERTAIN
     if word == "token" and before in _TOKEN_OPENERS:
-        return CERTAINLY
+        return CERTAIN
     if word not in _WEAK:
         return 0
     if not is_last:
-        return PERHAPS
+        return POSSIBLE
     if word == "token":
-        return PERHAPS if before in _SYMBOLS else LIKELY
+        return POSSIBLE if before in _SYMBOLS else LIKELY
     if word == "key":
         is_alone = _SEGMENT.split(name)[-1].lower() == "key"
-        return LIKELY if is_alone or re.fullmatch(r"[A-Z0-9]+(_[A-Z0-9]+)*", name) else PERHAPS
+        return LIKELY if is_alone or re.fullmatch(r"[A-Z0-9]+(_[A-Z0-9]+)*", name) else POSSIBLE
     if word == "pass":
         # A variable such as REDIS_PASS; `first_pass` is a setting.
-        return LIKELY if not before or before in _LOGINS or name.isupper() else PERHAPS
-    return LIKELY if word in ("auth", "pw", "cookie", "cookies") else PERHAPS
+        return LIKELY if not before or before in _LOGINS or name.isupper() else POSSIBLE
+    return LIKELY if word in ("auth", "pw", "cookie", "cookies") else POSSIBLE
 
 
 def _find_secrets(named: Mapping[str, Any], above: str = "") -> Iterator[str]:
@@ -202,20 +201,20 @@ def _find_secrets(named: Mapping[str, Any], above: str = "") -> Iterator[str]:
         items = value if isinstance(value, list | tuple) else [value]
         for item in items:
             if isinstance(item, Mapping):
-                # Below a name such as `credentials` everything is a secret.
-                yield from _find_secrets(item, name if rank_name(name) == CERTAINLY else "")
+                # Everything below a name such as `credentials` is secret.
+                yield from _find_secrets(item, name if rank_name(name) == CERTAIN else "")
             if isinstance(item, bytes):
                 item = item.decode("utf-8", "replace")
-            if isinstance(item, str) and _is_telling(name, item):
+            if isinstance(item, str) and _is_recognisable(name, item):
                 yield item.strip()
 
 
-def _is_telling(name: str, value: str) -> bool:
-    """Whether a value is a secret by its name, and nothing that others may have as well."""
+def _is_recognisable(name: str, value: str) -> bool:
+    """Whether a value is a secret by its name, and unlikely to occur elsewhere by chance."""
     value = value.strip()
     if len(value) < _SHORTEST or "\n" in value or MASK in value or not is_secret(name, value):
         return False
-    if rank_name(name) == CERTAINLY:
+    if rank_name(name) == CERTAIN:
         is_path = os.path.isabs(value) and os.path.exists(value)
         return not (is_path or _PLAIN_WORD.fullmatch(value))
     return is_random(value) or ("/" not in value and any(map(str.isdigit, value)))

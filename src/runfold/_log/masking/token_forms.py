@@ -1,15 +1,15 @@
-"""Secrets that are recognised by their form, such as `ghp_...` for a token of GitHub.
+"""Secrets recognised by their form, such as `ghp_...` for a GitHub token.
 
-Vendors mark their tokens so that scanners find them. To add one, add its prefix to the
-group with its alphabet, and a sample to `tests/helpers/secret_samples.py`.
+Vendors mark their tokens so that scanners can find them. To add a token, add its prefix
+to the group with its alphabet, and a sample to `tests/helpers/secret_samples.py`.
 """
 
 from __future__ import annotations
 
 import re
 
-# Prefixes that nothing else has, followed by at least 16 letters and digits. A tail of
-# small letters alone is a word: `hf_transformersmodel`.
+# Unique prefixes, followed by at least 16 letters and digits. A tail of only lowercase
+# letters is a word: `hf_transformersmodel`.
 _PLAIN = """
     ghp_ gho_ ghu_ ghs_ ghr_ hf_ api_org_ r8_ gsk_ xai- csk- lin_api_ lin_oauth_ shpat_ shpca_
     shppa_ shpss_ sbp_ rpa_ rdme_ rubygems_ pul- pnu_ tfp_ nfp_ ntn_ tvly- jina_ pplx- sk_live_
@@ -17,8 +17,8 @@ _PLAIN = """
     fio-u- EZAK EZTK HRKU- LTAI AKIA ASIA ABIA ACCA dop_v1_ doo_v1_ dor_v1_ dapi npm_ sq0atp-
     NRAK- NRII- NRJS- NRAL- p8e- AKCp cmVmd
 """
-# The same for tails that also have `-` and `_`. These need two digits, because words with
-# dashes are common.
+# The same for tails that can contain `-` and `_`. These need two digits, because
+# hyphenated words are common.
 _DASHED = """
     github_pat_ glpat- gldt- glrt- glcbt- glptt- glft- glsoat- glagent- gloas- glimt- glffct-
     figd_ figo_ tskey- hvs. hvb. hvr. glsa_ glc_ lsv2_pt_ lsv2_sk_ lsv2_ls_ pcsk_ tgp_v1_ wandb_v1_
@@ -48,7 +48,7 @@ _OTHERS = (
     r"[A-Za-z0-9]{14}\.atlasv1\.[\w=-]{40,}",  # Terraform
     r"[\w~.]{3}\dQ~[\w~.-]{31,34}",  # Azure
     r"v1\.0-[0-9a-f]{24}-[0-9a-f]{100,}",  # Cloudflare
-    r"1//0[\w-]{40,}",  # Google, to refresh
+    r"1//0[\w-]{40,}",  # Google refresh token
     r"sl\.(?=(?:[\w-]{0,60}?\d){3})[\w-]{60,}",  # Dropbox
     r"y[0-3]_(?=(?:[\w-]{0,60}?\d){3})[\w-]{50,}",  # Yandex
     r"[MNO][\w-]{23,27}\.[\w-]{6}\.[\w-]{27,}",  # Discord
@@ -79,25 +79,25 @@ PRIVATE_KEY = re.compile(
 )
 KEY_BEGIN = re.compile(rf"-----BEGIN {_KEY_NAME}-----")
 KEY_END = re.compile(rf"-----END {_KEY_NAME}-----")
-# A line of a key, or of its headers: `Proc-Type: 4,ENCRYPTED`.
+# A line of a key or its headers: `Proc-Type: 4,ENCRYPTED`.
 KEY_LINE = re.compile(r"|[A-Za-z0-9+/=]{1,100}|(?:Proc-Type|DEK-Info|Version|Comment|Hash): .*")
-# The same at the end of a line of a log: `12:00 INFO MIIE...`.
+# The same at the end of a log line: `12:00 INFO MIIE...`.
 KEY_TAIL = re.compile(r"(?<=\s)(?:[A-Za-z0-9+/]{32,100}={0,2}|[A-Za-z0-9+/]{1,100}={1,2})\s*\Z")
 
-# What signs a URL: Azure's `sig`, and the parameters of AWS and Google.
+# URL signatures: Azure's `sig`, and the parameters of AWS and Google.
 SIGNATURE = re.compile(
     r"([?&;](?:sig|signature|X-Amz-(?:Signature|Credential|Security-Token)"
     r"|X-Goog-(?:Signature|Credential)|AWSAccessKeyId)=)[^\s&\"'<>]{6,}",
     re.IGNORECASE,
 )
 
-# The secret of an AWS key that stands next to the key, as in `["AKIA...", "wJalr..."]`.
+# The secret that follows an AWS key, as in `["AKIA...", "wJalr..."]`.
 AWS_PAIR = re.compile(
     r"((?<![A-Za-z0-9])(?:AKIA|ASIA)[A-Z0-9]{12,}[\"']?[\s,;:=\"']{1,8})"
     r"[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=])"
 )
 
-# The password of an ODBC connection. In a shell, PWD is the working directory.
+# The password of an ODBC connection. In a shell, PWD is the working folder.
 ODBC = re.compile(
     r"((?<=;)[ \t]*PWD[ \t]*=[ \t]*|\bPWD=(?=[^/;\s\"']{1,200};))(?:\{[^}\n]*\}|[^;\s\"']+)",
     re.IGNORECASE,

@@ -1,8 +1,8 @@
-"""Experiment trackers such as W&B and MLflow, which receive what the writers log.
+"""Forwards logged data to experiment trackers such as W&B and MLflow.
 
 Modules:
 
-    followed_files  event files followed on behalf of trackers
+    followed_files  event files followed for the trackers
     known_trackers  one class per tracker
     wandb_tracker   W&B after `wandb.init(sync_tensorboard=True)`
 """

@@ -1,8 +1,8 @@
-"""Event files followed on behalf of experiment trackers such as W&B and MLflow.
+"""Event files followed for experiment trackers such as W&B and MLflow.
 
 Trackers find TensorBoard logs by patching the writers of torch and tensorboardX, so
 they do not see Runfold's. Each open event file is a `Feed`. Once the program has
-imported a tracker, a thread passes on what is new in each feed: every two seconds,
+imported a tracker, a thread forwards new data in each feed: every two seconds,
 when a writer is closed, and before the tracker's run or the program ends. This costs
 nothing in the threads that log, and nothing at all without a tracker.
 """
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from runfold._log.trackers.known_trackers import Integration
 
 SECONDS = 2.0
-# How often to look for a new run of a tracker, in seconds.
+# Seconds between checks for a new tracker run.
 TICK = 0.1
 # A tracker whose server does not answer delays `close` and the end of the program by
 # at most this many seconds.
@@ -47,22 +47,22 @@ class Feed:
 
         Args:
             path: the event file.
-            measure: a method of the writer that writes what waits and returns the size
-                of the file, at a moment when it ends with a whole record.
-            staged_for: what to call the folder of a file that is removed when the writer
-                is closed, because it was uploaded.
+            measure: a method of the writer that flushes the file and returns its size
+                at a record boundary.
+            staged_for: the name to use for the folder, if the file is uploaded and
+                deleted when the writer is closed.
         """
         self.path = os.path.abspath(path)
         self.is_staged = staged_for is not None
-        # What tells this log from others, such as those of another writer.
+        # Identifies this log among those of other writers.
         self.folder = staged_for or os.path.dirname(self.path)
         # The thread that opened the file: MLflow has one active run per thread.
         self.thread = threading.get_ident()
         self.opened = time.monotonic()
         self.is_ended = False
-        # Whether somebody waits until everything was passed on.
+        # Whether a thread is waiting until everything has been forwarded.
         self.is_urgent = False
-        # What each integration has to remember about this file, by its name.
+        # The state of each integration for this file, by integration name.
         self.states: dict[str, Any] = {}
         self.lock = threading.RLock()
         self._measure = weakref.WeakMethod(measure)
@@ -72,15 +72,15 @@ class Feed:
         return {feed.folder for feed in list(_feeds) if not feed.is_ended}
 
     def size(self) -> int:
-        """Write what waits, and return the size of the file."""
+        """Flush the file and return its size."""
         measure = None if self.is_ended else self._measure()
         size = 0 if measure is None else measure()
-        if measure is None or self.is_ended:  # the file may be deleted, too
+        if measure is None or self.is_ended:  # the file may also have been deleted
             size = os.path.getsize(self.path) if os.path.exists(self.path) else 0
         return size
 
     def announce(self, is_first: bool) -> None:
-        """Let trackers know of the new file, in the thread that opened it.
+        """Notify trackers of the new file, in the thread that opened it.
 
         `is_first` is False for another file of the same writer.
         """
@@ -98,7 +98,7 @@ class Feed:
 
 
 class Follower:
-    """The thread that passes on what is new."""
+    """The thread that forwards new data to trackers."""
 
     def __init__(self) -> None:
         self._condition = threading.Condition()
@@ -132,7 +132,7 @@ class Follower:
                 self._condition.notify_all()
 
     def _is_requested(self, seconds: float) -> bool:
-        """Wait this long for the request of a round, and return whether there is one."""
+        """Wait up to `seconds` for a requested round, and return whether there is one."""
         with self._condition:
             return self._condition.wait_for(lambda: self._requested > self._completed, seconds)
 
@@ -141,13 +141,13 @@ _feeds: set[Feed] = set()
 _follower: Follower | None = None
 _has_exit = False
 _lock = threading.Lock()
-# The runs of trackers whose end is watched, and the names of trackers that failed.
+# Tracker runs that are being watched for their end, and names of trackers that failed.
 _watched: list[Callable[[], Any]] = []
 _failed: set[str] = set()
 
 
 def follow(path: str, measure: Callable[[], int], staged_for: str | None = None) -> Feed:
-    """Return the feed of an event file that was just opened; see `Feed`."""
+    """Return the feed of a newly opened event file; see `Feed`."""
     global _has_exit
     if not _has_exit:
         _has_exit = True
@@ -158,7 +158,7 @@ def follow(path: str, measure: Callable[[], int], staged_for: str | None = None)
 
 
 def look() -> None:
-    """Start the thread if the program has imported a tracker in the meantime."""
+    """Start the thread if the program has since imported a tracker."""
     global _follower
     if _follower is None and _feeds and _imported():
         with _lock:
@@ -167,7 +167,7 @@ def look() -> None:
 
 
 def wake() -> None:
-    """Have what is new passed on soon; wait for it only where a tracker has a new run."""
+    """Request that new data is forwarded soon; wait only if a tracker has a new run."""
     look()
     if _follower is not None:
         if has_new_run():
@@ -177,7 +177,7 @@ def wake() -> None:
 
 
 def settle() -> None:
-    """Wait until everything logged so far was passed on, up to PATIENCE seconds."""
+    """Wait until everything logged so far has been forwarded, up to PATIENCE seconds."""
     look()
     if _follower is not None:
         _follower.wait()
@@ -198,13 +198,13 @@ def _imported() -> list[tuple[Integration, Any]]:
     """Return the trackers that the program has imported, with their packages."""
     if not any(name in sys.modules for name in TRACKERS):
         return []
-    found = ((integration, sys.modules.get(integration.package)) for integration in _integrations())
-    return [(integration, package) for integration, package in found if _is_complete(package)]
+    pairs = ((integration, sys.modules.get(integration.package)) for integration in _integrations())
+    return [(integration, package) for integration, package in pairs if _is_complete(package)]
 
 
 @functools.cache
 def _integrations() -> tuple[Integration, ...]:
-    """Return one integration per tracker; a program without trackers never imports them."""
+    """Return one integration per tracker. Programs without trackers never import these."""
     from runfold._log.trackers.known_trackers import ClearML, Comet, Mlflow, SwanLab
     from runfold._log.trackers.wandb_tracker import Wandb
 
@@ -212,16 +212,16 @@ def _integrations() -> tuple[Integration, ...]:
 
 
 def _is_complete(package: Any) -> bool:
-    """Return whether a package is imported, and not just being imported by another thread."""
-    spec = getattr(package, "__spec__", None)  # a stub in a test may have none
+    """Return whether a package has been imported completely; another thread may still do so."""
+    spec = getattr(package, "__spec__", None)  # missing from a stub in a test
     return package is not None and not getattr(spec, "_initializing", False)
 
 
 def _pass_on(is_urgent: bool) -> None:
-    """Give each tracker with an active run what is new in each feed."""
+    """Forward new data in each feed to each tracker with an active run."""
     integrations = _imported()
     for feed in list(_feeds):
-        is_ended = feed.is_ended  # read first: what is written later is for the next round
+        is_ended = feed.is_ended  # read first: later data belongs to the next round
         feed.is_urgent = is_urgent or is_ended
         for integration, package in integrations:
             _try(integration, _pass_to, integration, package, feed)
@@ -232,7 +232,7 @@ def _pass_on(is_urgent: bool) -> None:
 def _pass_to(integration: Integration, package: Any, feed: Feed) -> None:
     run = _find_run(integration, package, feed)
     if run is not None:
-        # Before the feed's lock is taken: a thread that opens a file holds the writer's.
+        # Before taking the feed's lock: a thread that opens a file holds the writer's lock.
         size = feed.size()
         with feed.lock:
             _watch(integration, run)
@@ -240,14 +240,14 @@ def _pass_to(integration: Integration, package: Any, feed: Feed) -> None:
 
 
 def _find_run(integration: Integration, package: Any, feed: Feed) -> Any:
-    # A version of the tracker that is too old or too new for us to tell is left alone.
+    # Ignore versions of the tracker that are too old or too new.
     with suppress(Exception):
         return integration.find_run(package, feed)
     return None
 
 
 def _watch(integration: Integration, run: Any) -> None:
-    """Arrange that everything is passed on before a tracker's run ends."""
+    """Ensure that everything is forwarded before a tracker's run ends."""
     with _lock:
         _watched[:] = [known for known in _watched if known() is not None]
         if any(known() is run for known in _watched):
@@ -256,15 +256,15 @@ def _watch(integration: Integration, run: Any) -> None:
             _watched.append(weakref.ref(run))
         except TypeError:
             _watched.append(lambda: run)
-    with suppress(Exception):  # else the last two seconds of the run may be missing
+    with suppress(Exception):  # on failure, the last two seconds of the run may be missing
         integration.watch_end(run, settle)
-    # Once more for each run: the last one registered is called first, before the
-    # function by which the tracker ends its run.
+    # Register again for each run: the last function registered is called first, before
+    # the tracker's own function that ends its run.
     _call_at_exit(settle)
 
 
 def _call_at_exit(function: Callable[[], None]) -> None:
-    # Comet ends its experiment before the functions of atexit are called.
+    # Comet ends its experiment before atexit functions are called.
     with suppress(RuntimeError):  # the program is ending
         getattr(threading, "_register_atexit", atexit.register)(function)
 
@@ -276,16 +276,16 @@ def _try(integration: Integration, function: Callable[..., object], *arguments: 
     except Exception as error:
         if integration.name not in _failed:
             _failed.add(integration.name)
-            with suppress(Warning):  # the program may make it an error
+            with suppress(Warning):  # the program may turn warnings into errors
                 warn_caller(
                     f"{integration.name} did not receive everything that was logged: "
                     f"{type(error).__name__}: {error}. The event files are complete. Pass "
-                    f"sync_trackers=False to the writer to keep {integration.name} out of it."
+                    f"sync_trackers=False to the writer to send nothing to {integration.name}."
                 )
 
 
 def _forget_parent() -> None:
-    """Leave the trackers' runs to the parent process: called in the child of a fork."""
+    """Leave the trackers' runs to the parent process. Called in a forked child."""
     global _follower, _lock
     _follower, _lock = None, threading.Lock()
     _feeds.clear()

@@ -1,6 +1,6 @@
-"""The experiment trackers that receive what Runfold's writers log, one class each.
+"""The supported experiment trackers, one class per tracker.
 
-None of them is imported here: a program that uses one has imported it already.
+No tracker is imported here: a program that uses a tracker has already imported it.
 """
 
 from __future__ import annotations
@@ -22,14 +22,13 @@ if TYPE_CHECKING:
     from runfold._log.trackers.followed_files import Feed
 
 _HEADER, _FOOTER = 12, 4
-# The record of a run that `rf.track` keeps, which is not data of the training.
 
 
 class Integration:
-    """How one tracker is found, and how it receives the events of a feed."""
+    """Finds a tracker's active run and sends it the events of a feed."""
 
     name: str
-    # The module that says that the program uses the tracker.
+    # If this module is imported, the program uses the tracker.
     package: str
     # The method of the tracker's run that ends it.
     end_method = ""
@@ -38,14 +37,14 @@ class Integration:
         self._foreign: list[Any] = []
 
     def find_run(self, package: Any, feed: Feed) -> Any:
-        """Return the tracker's active run that takes TensorBoard data, or None."""
+        """Return the active run that accepts TensorBoard data, or None."""
         raise NotImplementedError
 
     def send(self, package: Any, run: Any, feed: Feed, size: int) -> None:
-        """Give the run what is new in the first `size` bytes of the event file.
+        """Send the run the new events in the first `size` bytes of the event file.
 
-        An event that the tracker refuses does not hold up the others. The last error
-        is raised after them.
+        If the tracker refuses an event, the others are still sent. The last error is
+        then raised.
         """
         refusal = None
         for event in self.new_events(feed, size):
@@ -57,14 +56,14 @@ class Integration:
             raise refusal
 
     def log_event(self, package: Any, run: Any, feed: Feed, event: Event) -> None:
-        """Give the run one event."""
+        """Send the run one event."""
         raise NotImplementedError
 
     def opened(self, package: Any, feed: Feed) -> None:
-        """Do what the tracker does when a writer is made."""
+        """Do what the tracker does when a writer is created."""
 
     def watch_end(self, run: Any, settle: Callable[[], None]) -> None:
-        """Have `settle` called before the run ends."""
+        """Call `settle` before the run ends."""
         end = getattr(run, self.end_method, None)
         if end is not None:
 
@@ -73,12 +72,12 @@ class Integration:
                 settle()
                 return end(*args, **kwargs)
 
-            # On this one object: the class of the tracker stays as it is.
+            # Patch only this object, not the tracker's class.
             with suppress(AttributeError):
                 setattr(run, self.end_method, settle_and_end)
 
     def forget(self, runs: list[Any]) -> None:
-        """Leave these runs alone: they belong to the parent of a forked process."""
+        """Ignore these runs from now on: they belong to the parent of a forked process."""
         self._foreign = runs
 
     def is_foreign(self, run: Any) -> bool:
@@ -104,18 +103,18 @@ class Integration:
 
 
 def read_values(event: Event) -> list[Summary.Value]:
-    """Return the values of an event, without what `rf.track` records about the run."""
+    """Return the values of an event, without the run information from `rf.track`."""
     return [value for value in event.summary.value if not is_story_tag(value.tag)]
 
 
 def read_closure(function: Any) -> dict[str, Any]:
-    """Return the variables of the surrounding function that a function uses."""
+    """Return the variables that a function uses from its enclosing function."""
     cells = (cell.cell_contents for cell in function.__closure__ or ())
     return dict(zip(function.__code__.co_freevars, cells, strict=True))
 
 
 def read_scalar(value: Summary.Value) -> float | None:
-    """Return the number of a scalar, also of one in the new style; None for other values."""
+    """Return the number of an old-style or new-style scalar, or None for other values."""
     if value.HasField("simple_value"):
         return float(value.simple_value)
     if value.HasField("tensor") and value.metadata.plugin_data.plugin_name == "scalars":
@@ -127,24 +126,24 @@ def read_scalar(value: Summary.Value) -> float | None:
 
 
 def read_text(value: Summary.Value) -> str | None:
-    """Return a text; None for other values."""
+    """Return a text, or None for other values."""
     if value.metadata.plugin_data.plugin_name != "text" or not value.tensor.string_val:
         return None
     return "\n".join(text.decode(errors="replace") for text in value.tensor.string_val)
 
 
 def read_hparams(value: Summary.Value) -> dict[str, Any]:
-    """Return the hparams of the run; no entries for other values."""
+    """Return the run's hparams, or an empty dict for other values."""
     if value.tag != HPARAMS_SESSION_START:
         return {}
     from runfold._events.kinds.hparams import SessionStart, decode
 
     start = decode(value.SerializeToString())
     hparams = start.hparams if isinstance(start, SessionStart) else {}
-    # Event files have no integers.
+    # Event files store integers as floats.
     return {
-        name: int(it) if isinstance(it, float) and it.is_integer() else it
-        for name, it in hparams.items()
+        name: int(setting) if isinstance(setting, float) and setting.is_integer() else setting
+        for name, setting in hparams.items()
     }
 
 
@@ -154,13 +153,13 @@ class Mlflow(Integration):
     name = "MLflow"
     package = "mlflow.pytorch"
     _settings = "mlflow.utils.autologging_utils"
-    # What one request to MLflow's server may hold, of params as of metrics.
+    # The maximum number of params, and of metrics, in one request to MLflow's server.
     _most_entries = 100
 
     def find_run(self, package: Any, feed: Feed) -> Any:
-        """Return the active run of the thread that opened the writer, or the latest of all.
+        """Return the active run of the thread that opened the writer, or the latest run.
 
-        Where none is active any more, the last one receives what is left.
+        If no run is active any more, the last run receives the remaining data.
         """
         settings = sys.modules[self._settings]
         is_exclusive = settings.get_autologging_config("pytorch", "exclusive", False)
@@ -175,10 +174,10 @@ class Mlflow(Integration):
         return runs[-1] if runs else None
 
     def watch_end(self, run: Any, settle: Callable[[], None]) -> None:
-        """Do nothing: a run of MLflow takes metrics after its end, too."""
+        """Do nothing: an MLflow run still accepts metrics after it has ended."""
 
     def send(self, package: Any, run: Any, feed: Feed, size: int) -> None:
-        """Log metrics and hparams in batches, each to the run in which it was logged."""
+        """Log metrics and hparams in batches, to the runs that were active at the time."""
         entities = sys.modules["mlflow.entities"]
         every = sys.modules[self._settings].get_autologging_config("pytorch", "log_every_n_step")
         batches: dict[str, tuple[list[Any], list[Any]]] = {}
@@ -197,7 +196,7 @@ class Mlflow(Integration):
             self._log(client, run_id, "params", params)
 
     def _log(self, client: Any, run_id: str, kind: str, entries: list[Any]) -> None:
-        """Log many entries at once; where MLflow refuses one of them, one by one."""
+        """Log entries in batches; if MLflow refuses a batch, log its entries one by one."""
         refusal = None
         for start in range(0, len(entries), self._most_entries):
             batch = entries[start : start + self._most_entries]
@@ -221,7 +220,7 @@ class Mlflow(Integration):
         return run_id
 
     def _runs(self, feed: Feed) -> list[Any]:
-        """The runs that were active while the file was open, oldest first."""
+        """Return the runs that were active while the file was open, oldest first."""
         runs: list[Any] = feed.states.setdefault("mlflow runs", [])
         return runs
 
@@ -241,7 +240,7 @@ class SwanLab(Integration):
         return None if self.is_foreign(run) else run
 
     def opened(self, package: Any, feed: Feed) -> None:
-        """Start a run where there is none, as SwanLab does when a writer is made."""
+        """Start a run if there is none, as SwanLab does when a writer is created."""
         if self._find_patch() is not None:
             config = {"tensorboard_logdir": feed.folder}
             if package.has_run():
@@ -257,7 +256,7 @@ class SwanLab(Integration):
             if number is not None and "scalar" in types:
                 run.log({value.tag: number}, step=event.step)
             elif text is not None and "text" in types:
-                tag = value.tag.removesuffix("/text_summary")  # which the writers add
+                tag = value.tag.removesuffix("/text_summary")  # added by the writers
                 run.log({tag: package.Text(text)}, step=event.step)
             elif value.HasField("image") and "image" in types:
                 from runfold._events.kinds.image import of_bytes
@@ -266,7 +265,7 @@ class SwanLab(Integration):
                 run.log({value.tag: package.Image(pixels)}, step=event.step)
 
     def _find_patch(self) -> Any:
-        """Return the kinds of data that SwanLab was asked to sync, or None."""
+        """Return the kinds of data that SwanLab should sync, or None."""
         for name in ("torch.utils.tensorboard", "tensorboardX"):
             writer = getattr(sys.modules.get(name), "SummaryWriter", None)
             patched = getattr(writer, "add_scalar", None)
@@ -277,19 +276,19 @@ class SwanLab(Integration):
 
 
 class ClearML(Integration):
-    """ClearML, after `Task.init()`: everything that it takes from TensorBoard."""
+    """ClearML, after `Task.init()`: everything it accepts from TensorBoard."""
 
     name = "ClearML"
     package = "clearml.binding.frameworks.tensorflow_bind"
     end_method = "close"
 
     def find_run(self, package: Any, feed: Feed) -> Any:
-        """Return the task, unless it was told not to connect TensorBoard."""
+        """Return the task, unless its TensorBoard connection is disabled."""
         task = package.PatchSummaryToEventTransformer._current_task
         return None if self.is_foreign(task) else task
 
     def log_event(self, package: Any, run: Any, feed: Feed, event: Event) -> None:
-        """Hand the event to the same object of ClearML that takes those of torch's writer."""
+        """Pass the event to the ClearML object that also receives those of torch's writer."""
         writer = feed.states.get("clearml writer")
         if writer is None or writer._logger is not run.get_logger():
             options = package.PatchSummaryToEventTransformer.defaults_dict

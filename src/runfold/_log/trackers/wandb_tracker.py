@@ -1,11 +1,11 @@
 """W&B, after `wandb.init(sync_tensorboard=True)` or `wandb.tensorboard.patch()`.
 
-W&B reads event files itself, once it knows their folder. It reads one file of a folder
-after the other, also in the folders below, and leaves a file as soon as there is a
-newer one. It skips files that are older than its run, by the time in their names. So
-each file gets a folder of its own in W&B's folder of the run, with a link to the file.
-A file that an earlier run has read in part is copied from there on. So is the file of a
-log at a URL, which may be removed before W&B has read it.
+W&B reads the event files itself, given their folder. It reads the files of a folder
+and its subfolders one after the other, and abandons a file as soon as there is a
+newer one. It skips files that are older than its run, by the time in their names.
+Therefore each file gets a separate folder, with a link to the file, in W&B's folder
+for the run. If an earlier run has read part of a file, the rest is copied instead. The
+file of a log at a URL is also copied, because it may be deleted before W&B has read it.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ if TYPE_CHECKING:
     from runfold._log.trackers.followed_files import Feed
 
 _CHUNK = 1 << 20
-# How long W&B waits for a second folder, before it decides that tags need no prefix.
+# Seconds that W&B waits for a second folder before it decides that tags need no prefix.
 _WAIT = 10.0
 
 
 @dataclass(slots=True)
 class Reading:
-    """How one run of W&B reads an event file."""
+    """How far a W&B run has read an event file, and from where."""
 
     run: weakref.ref[Any]
-    # How much of the event file this run and those before it have received.
+    # Bytes of the event file that this and earlier runs have received.
     position: int
-    # The copy that W&B reads, or None where it reads the event file itself.
+    # The copy that W&B reads, or None if it reads the event file itself.
     copy: str | None
 
     def catch_up(self, path: str, size: int) -> None:
@@ -69,7 +69,7 @@ class Wandb(Integration):
         self._lock = threading.Lock()
         self._run: Any = None
         self._is_ended = False
-        # The folders of the event files in the current run, and how many files it reads.
+        # The folders and the number of the event files that the current run reads.
         self._folders: set[str] = set()
         self._files = 0
 
@@ -82,23 +82,23 @@ class Wandb(Integration):
         return run if run._init_pid == os.getpid() and not is_ended else None
 
     def watch_end(self, run: Any, settle: Callable[[], None]) -> None:
-        """Have `settle` called before the run ends, by W&B's own list of such functions."""
+        """Call `settle` before the run ends, with W&B's own teardown hooks."""
         module = sys.modules["wandb.sdk.wandb_run"]
 
         def settle_and_end() -> None:
             settle()
-            # What is logged while W&B finishes is for its next run.
+            # Data logged while W&B finishes belongs to its next run.
             self._is_ended = self._run is run
 
         hook = module.TeardownHook(settle_and_end, module.TeardownStage.EARLY)
         run._teardown_hooks.append(hook)
 
     def forget(self, runs: list[Any]) -> None:
-        """Take a new lock: in the child of a fork, nobody would release the old one."""
+        """Create a new lock: in a forked child, the old one might never be released."""
         self._lock = threading.Lock()
 
     def send(self, package: Any, run: Any, feed: Feed, size: int) -> None:
-        """Have W&B read the event file up to `size`."""
+        """Let W&B read the event file up to `size`."""
         with self._lock:
             if self._run is not run:
                 self._run, self._is_ended = run, False
@@ -115,9 +115,9 @@ class Wandb(Integration):
             reading.catch_up(feed.path, size)
 
     def _infer_root(self, feed: Feed) -> str:
-        """Return what all folders have in common, or "" where another may follow soon.
+        """Return the common parent of all folders, or "" if another folder may follow soon.
 
-        W&B does so, too, and prefixes tags with the part of the folder below it.
+        W&B does the same, and prefixes tags with the path below this folder.
         """
         self._folders |= feed.open_folders() | {feed.folder}
         is_early = time.monotonic() < feed.opened + _WAIT
@@ -126,7 +126,7 @@ class Wandb(Integration):
         return os.path.commonpath(self._folders)
 
     def _begin(self, run: Any, feed: Feed, root: str, start: int, save: bool) -> Reading:
-        """Tell W&B about a file of which earlier runs have received `start` bytes."""
+        """Announce a file to W&B, from byte `start`; earlier runs have received the rest."""
         self._files += 1
         base = os.path.join(_make_base(run), str(self._files))
         folder = os.path.normpath(os.path.join(base, os.path.relpath(feed.folder, root)))
@@ -143,7 +143,7 @@ class Wandb(Integration):
 
 
 def _read_patch(package: Any) -> dict[str, Any]:
-    """Return the arguments of `wandb.tensorboard.patch`, which only its patches hold."""
+    """Return the arguments of `wandb.tensorboard.patch`, which are stored only in its patches."""
     for module, name in package.patched["tensorboard"]:
         patched = getattr(sys.modules.get(module), name, None)
         if patched is not None:
@@ -152,8 +152,8 @@ def _read_patch(package: Any) -> dict[str, Any]:
 
 
 def _find_root(folder: str, closure: dict[str, Any]) -> str:
-    """Return the root that W&B's patch finds for a folder, or "" where it leaves that open."""
-    # The default folder of torch's writer, and of Runfold's: it has no parts to show.
+    """Return the root that W&B's patch would find for a folder, or "" if it would infer one."""
+    # The default folder of torch's and Runfold's writers does not become a prefix.
     default = re.search(rf"-\d+_{re.escape(host_name())}", folder)
     if default is not None:
         return folder[: default.end()]
@@ -163,12 +163,12 @@ def _find_root(folder: str, closure: dict[str, Any]) -> str:
 
 
 def _stamp(path: str) -> int:
-    """Return the time in the name of an event file, in seconds since 1970."""
+    """Return the Unix time in the name of an event file."""
     return int(os.path.basename(path).split(".")[3])
 
 
 def _make_base(run: Any) -> str:
-    """Return the folder for copies: in W&B's folder of the run, to be kept as long as that."""
+    """Return the folder for copies, in W&B's folder for the run, so that it is kept as long."""
     folder = run.settings.sync_dir
     if os.path.isdir(folder):
         return os.path.join(folder, "runfold")
