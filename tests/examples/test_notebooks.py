@@ -1,0 +1,113 @@
+"""The example notebooks run from start to end, and their saved outputs are current."""
+
+import getpass
+import math
+import os
+import re
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+from helpers.checkout import ROOT
+
+EXAMPLES = ROOT / "examples"
+NOTEBOOKS = sorted(EXAMPLES.glob("*.ipynb"))
+LARGEST = 300_000
+METADATA = {
+    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+    "language_info": {"name": "python"},
+}
+
+NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d*)?(?:e[+-]?\d+)?(?![\w.]*\w)")
+# What differs from run to run, and its replacement.
+VOLATILE = [
+    (re.compile(r"data:image/png;base64,[\w+/=]+"), "PICTURE"),
+    (re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d+)?)?([+-]\d\d:\d\d)?"), "TIME"),
+    (re.compile(r"\b1\.\d+e\+09\b"), "TIME"),
+    (re.compile(r"\b\d[\d.,]* (µs|ms|s|min|h)\b"), "DURATION"),
+    (re.compile(r"\b\d[\d.,]* [kM]?B\b"), "SIZE"),
+]
+
+
+def texts_of(notebook) -> list[tuple[int, str, str]]:
+    """The cell, kind and text of each output, without times, sizes and the pixels of pictures."""
+    return [
+        (number, kind, simplify(text))
+        for number, cell in enumerate(notebook.cells)
+        for output in cell.get("outputs", [])
+        for kind, text in texts_in(output)
+    ]
+
+
+def texts_in(output) -> list[tuple[str, str]]:
+    if output.output_type == "stream":
+        return [(output.name, output.text)]
+    return [(kind, "" if kind.startswith("image/") else text) for kind, text in output.data.items()]
+
+
+def simplify(text: str) -> str:
+    for pattern, replacement in VOLATILE:
+        text = pattern.sub(replacement, text)
+    return " ".join(text.split())
+
+
+def are_alike(text: str, other: str) -> bool:
+    """Whether two texts are equal, except for the rounding errors of their numbers."""
+    numbers, others = (map(float, NUMBER.findall(one)) for one in (text, other))
+    return NUMBER.sub("N", text) == NUMBER.sub("N", other) and all(
+        math.isclose(number, another, rel_tol=1e-3, abs_tol=1e-5)
+        for number, another in zip(numbers, others, strict=True)
+    )
+
+
+def test_the_comparison_allows_for_times_and_rounding_errors_only():
+    assert are_alike("loss 0.12345 of seed-1", "loss 0.12346 of seed-1")
+    assert are_alike("-1e-17", "2e-17")
+    assert not are_alike("loss 0.123 of seed-1", "loss 0.124 of seed-1")
+    assert not are_alike("loss 0.123 of seed-1", "loss 0.123 of seed-2")
+    assert not are_alike("1 run", "1 run more")
+    assert simplify("start 2026-01-31 12:30:00.5+00:00  in 0.3 s") == "start TIME in DURATION"
+    assert simplify("1.795011e+09 and 11.0 kB") == "TIME and SIZE"
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_runs_and_its_saved_outputs_are_current(path: Path, tmp_path: Path) -> None:
+    subprocess.run(
+        [sys.executable, EXAMPLES / "run.py", "--output", tmp_path, path.name],
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        check=True,
+    )
+    fresh = texts_of(nbformat.read(tmp_path / path.name, as_version=4))
+    saved = texts_of(nbformat.read(path, as_version=4))
+    assert [output[:2] for output in fresh] == [output[:2] for output in saved]
+    for (cell, kind, text), (_, _, expected) in zip(fresh, saved, strict=True):
+        assert are_alike(text, expected), (
+            f"{kind} of cell {cell} is now {text!r}, but {expected!r} is saved. "
+            f"If the new output is right, run `python examples/run.py {path.name}`."
+        )
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_saved_notebook_is_complete_small_and_names_no_machine(path: Path) -> None:
+    notebook = nbformat.read(path, as_version=4)
+    nbformat.validate(notebook)
+    assert path.stat().st_size < LARGEST
+    assert notebook.metadata == METADATA
+    assert all(cell.metadata == {} for cell in notebook.cells)
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert [cell.execution_count for cell in code] == list(range(1, len(code) + 1))
+    assert any("image/png" in output.get("data", {}) for cell in code for output in cell.outputs)
+    for _, kind, text in texts_of(notebook):
+        assert kind not in ("stderr", "error")
+        assert not re.search(r"(?<![\w.<])/(home|root|Users|tmp|var|private|work)/", text)
+        assert not re.search(r"\b[A-Z]:\\", text)
+        for name in (getpass.getuser(), socket.gethostname(), str(Path.home())):
+            assert not re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text)
+
+
+def test_the_readme_links_every_notebook() -> None:
+    links = re.findall(r"\]\((\w+\.ipynb)\)", (EXAMPLES / "README.md").read_text(encoding="utf-8"))
+    assert sorted(links) == [path.name for path in NOTEBOOKS]
