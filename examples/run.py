@@ -88,12 +88,11 @@ def join_streams(outputs: list[Any]) -> list[Any]:
     """Return the outputs with neighbouring pieces of the same stream joined."""
     joined: list[Any] = []
     for output in outputs:
-        last = joined[-1] if joined else None
-        if last is not None and output.output_type == "stream" == last.output_type:
-            if output.name == last.name:
-                last.text += output.text
-                continue
-        joined.append(output)
+        stream = output.get("name")  # only streams have a name
+        if stream and joined and joined[-1].get("name") == stream:
+            joined[-1].text += output.text
+        else:
+            joined.append(output)
     return joined
 
 
