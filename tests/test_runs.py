@@ -126,7 +126,7 @@ def test_list_of_paths_is_told_how_to_give_them(logdir):
 
 def test_tag_of_another_kind_is_named_as_such(tmp_path):
     write(tmp_path, values(histogram_tensor("weights", [[0, 1, 2]])))
-    with pytest.raises(UnknownTag, match=r"'weights' in run '.' holds no scalars but histogram"):
+    with pytest.raises(UnknownTag, match=r"'weights' in run '.' contains histogram data, not scalars"):
         rf.open(tmp_path)["."]["weights"]
 
 

@@ -178,7 +178,7 @@ def test_tag_that_is_a_histogram_is_said_to_be_one(tmp_path: Path) -> None:
     message = messages.histogram("weights", -1, 1, 4, 0, 2, [0.0, 1.0], [1, 3])
     write(tmp_path / "a", scalars("weight", (0, 1.0)), values(message))
     logs = list(Logdir(tmp_path).logs.values())
-    with pytest.raises(UnknownTag, match=r"^Tag 'weights' in run 'a' holds no scalars but histo"):
+    with pytest.raises(UnknownTag, match=r"^Tag 'weights' in run 'a' contains histogram data, not scalars"):
         choose_tags(logs, "weights")
     with pytest.raises(
         UnknownTag, match=r"^No tag 'wieght' of kind scalar. Did you mean 'weight'\?$"

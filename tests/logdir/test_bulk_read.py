@@ -1,4 +1,4 @@
-"""Bytes from the disk to the decoder: buffers that files and records do not fit into."""
+"""Bulk reads with buffers that are too small for some files and records."""
 
 import os
 
@@ -17,7 +17,7 @@ RECORD = len(points(1))
 
 
 def read_files(*paths):
-    """Read files of runs of their own through one reader."""
+    """Read files of separate runs through one reader."""
     files = [EventFile(str(path), Tags()) for path in paths]
     reader = Reader()
     for file in files:
@@ -36,7 +36,7 @@ def item_steps(file):
 
 @pytest.fixture
 def buffer_size(monkeypatch):
-    """Make the reader's buffer smaller, which shows the same as larger files would."""
+    """Shrink the reader's buffer, which has the same effect as larger files."""
 
     def set_size(size, smallest_read=1):
         monkeypatch.setattr(read, "BUFFER_SIZE", size)
@@ -46,7 +46,7 @@ def buffer_size(monkeypatch):
 
 
 @pytest.mark.parametrize("size", [16, 17, RECORD - 1, RECORD, RECORD + 1, 100, 1000, 10_000])
-def test_files_larger_than_the_buffer_are_read_whole(tmp_path, buffer_size, size):
+def test_files_larger_than_the_buffer_are_read_completely(tmp_path, buffer_size, size):
     buffer_size(size)
     path = write(tmp_path / "a.tfevents", version(), points(*range(1, 101)))
     [file] = read_files(path)
@@ -75,8 +75,8 @@ def test_the_buffer_shrinks_again_after_a_large_record(tmp_path, buffer_size):
     assert len(reader._buffer) == 256
 
 
-def test_a_record_that_does_not_fit_behind_other_files_is_read(tmp_path):
-    """3.9 MB of other files leave too little of the buffer for the picture."""
+def test_a_record_that_does_not_fit_after_other_files_is_read(tmp_path):
+    """After 3.9 MB of other files, the buffer is too small for the image."""
     first = write(tmp_path / "a.tfevents", image(0, b"x" * 3_900_000))
     second = write(tmp_path / "b.tfevents", image(1, b"x" * 1_000_000), points(2))
     files = read_files(first, second)
@@ -99,7 +99,7 @@ def test_many_small_files_share_the_buffer(tmp_path, buffer_size, monkeypatch):
     assert sizes == [10, 10, 10, 5]
 
 
-def test_a_file_that_ends_exactly_at_the_end_of_the_buffer(tmp_path, buffer_size):
+def test_a_file_that_ends_exactly_at_the_end_of_the_buffer_is_read(tmp_path, buffer_size):
     buffer_size(10 * RECORD)
     whole = write(tmp_path / "a.tfevents", points(*range(1, 11)))
     twice = write(tmp_path / "b.tfevents", points(*range(1, 21)))
@@ -109,7 +109,7 @@ def test_a_file_that_ends_exactly_at_the_end_of_the_buffer(tmp_path, buffer_size
 
 
 @pytest.mark.parametrize("cut", range(1, RECORD))
-def test_a_torn_tail_is_left_for_the_next_reading(tmp_path, buffer_size, cut):
+def test_a_torn_tail_is_left_for_the_next_read(tmp_path, buffer_size, cut):
     buffer_size(4 * RECORD)
     whole = points(*range(1, 11))
     path = write(tmp_path / "a.tfevents", whole[:-cut])
@@ -125,9 +125,7 @@ def test_a_torn_tail_is_left_for_the_next_reading(tmp_path, buffer_size, cut):
     assert file.rereads == 0
 
 
-def test_a_file_that_gets_shorter_while_it_is_read_ends_the_reading(
-    tmp_path, buffer_size, monkeypatch
-):
+def test_truncating_a_file_while_it_is_read_ends_the_read(tmp_path, buffer_size, monkeypatch):
     buffer_size(4 * RECORD)
     path = write(tmp_path / "a.tfevents", points(*range(1, 101)))
     preadv = os.preadv
@@ -142,7 +140,7 @@ def test_a_file_that_gets_shorter_while_it_is_read_ends_the_reading(
     assert steps(file) == list(range(1, 23))
 
 
-def test_what_is_appended_during_the_reading_waits_for_the_next(tmp_path, buffer_size, monkeypatch):
+def test_bytes_appended_during_a_read_are_left_for_the_next(tmp_path, buffer_size, monkeypatch):
     buffer_size(4 * RECORD)
     path = write(tmp_path / "a.tfevents", points(*range(1, 11)))
     preadv = os.preadv
@@ -157,7 +155,7 @@ def test_what_is_appended_during_the_reading_waits_for_the_next(tmp_path, buffer
     assert steps(file) == list(range(1, 11))
 
 
-def test_reads_that_return_less_than_asked_for_go_on(tmp_path, monkeypatch):
+def test_short_reads_are_continued(tmp_path, monkeypatch):
     path = write(tmp_path / "a.tfevents", points(*range(50)))
     preadv = os.preadv
     monkeypatch.setattr(os, "preadv", lambda file, views, at: preadv(file, [views[0][:7]], at))
@@ -170,7 +168,7 @@ def test_reads_that_return_less_than_asked_for_go_on(tmp_path, monkeypatch):
     size=st.integers(64, 1000),
     smallest=st.sampled_from([1, 50, 1 << 16]),
 )
-def test_any_files_through_any_buffer_give_all_their_values(
+def test_all_values_are_read_whatever_the_files_and_the_buffer(
     tmp_path_factory, lengths, size, smallest
 ):
     folder = tmp_path_factory.mktemp("files")

@@ -1,4 +1,4 @@
-"""Reading many files through one buffer: none may be cut short by what came before it."""
+"""Many files in one buffer: none is truncated by the files before it."""
 
 import os
 from pathlib import Path
@@ -13,8 +13,8 @@ from runfold._events.event_file import EventFile
 from runfold._logdir.bulk_read import BUFFER_SIZE, Reader
 
 
-def test_large_record_behind_a_nearly_full_buffer_is_read(tmp_path: Path):
-    filler = field(15, bytes(BUFFER_SIZE - 200_000))  # a field that nobody knows
+def test_large_record_after_a_nearly_full_buffer_is_read(tmp_path: Path):
+    filler = field(15, bytes(BUFFER_SIZE - 200_000))  # an unknown field
     large = field(15, bytes(BUFFER_SIZE // 2))
     files = {
         "a": frame(filler) + scalars(1),
@@ -28,14 +28,14 @@ def test_large_record_behind_a_nearly_full_buffer_is_read(tmp_path: Path):
 
 
 class CuttingReader(Reader):
-    """Cuts a file off behind the reader's back, when its size has just been looked at."""
+    """Truncates a file right after the reader has checked its size."""
 
     def _read_to(self, file: EventFile, descriptor: int, size: int) -> None:
         os.truncate(file.path, BUFFER_SIZE + 1)
         super()._read_to(file, descriptor, size)
 
 
-def test_file_that_is_cut_off_within_a_large_record_while_it_is_read_counts_as_torn(
+def test_file_truncated_within_a_large_record_while_it_is_read_counts_as_torn(
     tmp_path: Path,
 ):
     path = tmp_path / NAME

@@ -1,4 +1,4 @@
-"""One list of runs: a folder that torch's `add_hparams` made is part of its run everywhere."""
+"""A folder created by torch's `add_hparams` is part of its run everywhere."""
 
 import json
 import os
@@ -27,7 +27,7 @@ SEEDS = ["seed-0", "seed-1", "seed-2"]
 
 @pytest.fixture
 def logdir(tmp_path: Path) -> Path:
-    """Three runs as torch's writer logs them."""
+    """Three runs as logged by torch's writer."""
     for seed, name in enumerate(SEEDS):
         with SummaryWriter(str(tmp_path / "logs" / name)) as writer:
             for step in range(3):
@@ -37,13 +37,13 @@ def logdir(tmp_path: Path) -> Path:
 
 
 def grow(folder: Path, **settings: object) -> None:
-    """What one call of `add_hparams` writes."""
+    """Write the folder of one `add_hparams` call."""
     write(folder, hparams(**settings), scalars("acc", (0, 0.5)), values(hparams_end("success")))
 
 
 def list_trials(logdir: Path) -> list[Trial]:
-    """The trials of all experiments."""
-    return [trial for one in open_experiments(logdir).all for trial in one.trials]
+    """Return the trials of all experiments."""
+    return [trial for experiment in open_experiments(logdir).all for trial in experiment.trials]
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.mark.parametrize("is_packed", [False, True])
-def test_every_list_of_runs_is_the_same(logdir: Path, is_packed: bool):
+def test_all_lists_of_runs_are_the_same(logdir: Path, is_packed: bool):
     runs = rf.open(pack(logdir) if is_packed else logdir)
     assert list(runs) == SEEDS
     assert len(runs) == 3
@@ -71,14 +71,14 @@ def test_every_list_of_runs_is_the_same(logdir: Path, is_packed: bool):
     assert [sorted(set(frame["run"])) for frame in frames] == [SEEDS] * 5
     assert list(runs.hparams(wide=True).index) == SEEDS
     for table in ("runs", "scalars", "hparams"):
-        found = runs.sql(f"select distinct run from {table} order by run")
-        assert found["run"].tolist() == SEEDS
+        table_runs = runs.sql(f"select distinct run from {table} order by run")
+        assert table_runs["run"].tolist() == SEEDS
     assert runs.tags["scalar"] == ["loss", "acc"]
     assert repr(runs).startswith("3 runs in ")
 
 
 @pytest.mark.parametrize("is_packed", [False, True])
-def test_what_a_part_holds_belongs_to_its_run(logdir: Path, is_packed: bool):
+def test_the_content_of_a_part_belongs_to_its_run(logdir: Path, is_packed: bool):
     run = rf.open(pack(logdir) if is_packed else logdir)["seed-2"]
     assert list(run) == ["loss", "acc"]
     assert (run["acc"].run, run["acc"].values.tolist()) == ("seed-2", [2.0])
@@ -101,34 +101,34 @@ def test_runs_are_grouped_by_the_hparams_in_their_parts(logdir: Path, capsys):
 
 def test_two_runs_are_compared_with_their_parts(logdir: Path):
     runs = rf.open(logdir)
-    found = runs["seed-0"].diff(runs["seed-1"]).without_same()
-    assert [(entry.name, entry.a, entry.b) for entry in found.sections["hparams"]] == [
+    diff = runs["seed-0"].diff(runs["seed-1"]).without_same()
+    assert [(entry.name, entry.a, entry.b) for entry in diff.sections["hparams"]] == [
         ("lr", 0.0, 0.1)
     ]
-    assert [one.tag for one in found.finals] == ["loss", "acc"]
+    assert [final.tag for final in diff.finals] == ["loss", "acc"]
     assert Client(logdir).get("/api/diff", a="seed-0", b="seed-1")["sections"][0]["rows"] == [
         {"name": "state", "a": "finished", "b": "finished", "isSame": True},
         {"name": "exit", "a": None, "b": None, "isSame": True},
     ]
 
 
-def test_the_server_has_the_same_list(logdir: Path):
+def test_the_server_lists_the_same_runs(logdir: Path):
     client = Client(logdir)
     assert client.get("/api/table")["run"].to_pylist() == SEEDS
-    assert [one["runs"] for one in client.get("/api/tags")["kinds"]["scalar"]] == [3, 3]
+    assert [tag["runs"] for tag in client.get("/api/tags")["kinds"]["scalar"]] == [3, 3]
     curves = client.post("/api/curves", tags=["loss", "acc"])
-    assert {one["run"] for one in told(curves)} == set(SEEDS)
+    assert {curve["run"] for curve in told(curves)} == set(SEEDS)
     folder = next(logdir.glob("seed-1/*.*/")).name
     status, message = client.refused("/api/curves", tags=["loss"], runs=[f"seed-1/{folder}"])
     assert status == 404
     assert "is part of the run 'seed-1'" in message
 
 
-def test_a_part_is_asked_for_by_its_run(logdir: Path, capsys):
+def test_naming_a_part_suggests_its_run(logdir: Path, capsys):
     part = f"seed-1/{next(logdir.glob('seed-1/*.*/')).name}"
     why = (
-        f"'{part}' is part of the run 'seed-1': add_hparams made that folder inside the run's."
-        " Ask for 'seed-1'."
+        f"'{part}' is part of the run 'seed-1': add_hparams created this folder inside the run's"
+        " folder. Use 'seed-1' instead."
     )
     runs = rf.open(logdir)
     assert part not in runs
@@ -138,11 +138,11 @@ def test_a_part_is_asked_for_by_its_run(logdir: Path, capsys):
     for command in (["show", str(logdir), part, "acc"], ["diff", str(logdir), "seed-0", part]):
         assert main(command) == 2
         assert why in capsys.readouterr().err
-    # By its own path it is a run like any other.
+    # Opened by its own path, it is a run like any other.
     assert rf.open(logdir / part)["."]["acc"].values.tolist() == [1.0]
 
 
-def test_the_runs_own_points_win(tmp_path: Path):
+def test_the_runs_own_points_take_precedence(tmp_path: Path):
     write(tmp_path / "a", scalars("loss", (0, 1.0), (1, 0.5)), values(text("note", "own")))
     write(
         tmp_path / "a" / PART, hparams(lr=0.1), scalars("loss", (9, 9.0)), values(text("note", "x"))
@@ -152,7 +152,7 @@ def test_the_runs_own_points_win(tmp_path: Path):
     assert runs.text()["text"].tolist() == ["own"]
 
 
-def test_hparams_of_all_folders_of_a_run_count(tmp_path: Path):
+def test_hparams_of_all_folders_of_a_run_are_used(tmp_path: Path):
     write(tmp_path / "a", hparams(lr=0.1), scalars("loss", (0, 1.0)))
     grow(tmp_path / "a" / PART, width=3.0)
     grow(tmp_path / "a" / "1700000001.25", lr=0.1, depth=2.0)
@@ -218,7 +218,7 @@ def test_a_part_that_appears_later_joins_its_run(tmp_path: Path):
     assert run["acc"].values.tolist() == [0.5, 0.75]
 
 
-def test_a_part_that_contradicts_later_parts_them_all(tmp_path: Path):
+def test_a_part_that_contradicts_later_makes_all_parts_separate_runs(tmp_path: Path):
     write(tmp_path / "a", scalars("loss", (0, 1.0)))
     grow(tmp_path / "a" / PART, lr=0.1)
     runs = rf.open(tmp_path).load()
@@ -231,7 +231,7 @@ def test_a_part_that_contradicts_later_parts_them_all(tmp_path: Path):
     assert runs[parts[0]]["acc"].run == parts[0]
 
 
-def test_a_part_that_is_deleted_leaves_its_run(tmp_path: Path):
+def test_deleting_a_part_keeps_its_run(tmp_path: Path):
     write(tmp_path / "a", scalars("loss", (0, 1.0)))
     grow(tmp_path / "a" / PART, lr=0.1)
     runs = rf.open(tmp_path).load()
@@ -243,7 +243,7 @@ def test_a_part_that_is_deleted_leaves_its_run(tmp_path: Path):
     assert runs.problems().empty
 
 
-def test_the_server_tells_of_a_run_that_got_a_part(tmp_path: Path):
+def test_the_server_reports_a_run_that_gained_a_part(tmp_path: Path):
     write(tmp_path / "a", scalars("loss", (0, 1.0)))
     client = Client(tmp_path)
     client.source.logs()
@@ -254,14 +254,14 @@ def test_the_server_tells_of_a_run_that_got_a_part(tmp_path: Path):
     assert client.get("/api/table")["lr"].to_pylist() == [0.1]
 
 
-def test_what_is_wrong_in_a_part_is_wrong_in_its_run(tmp_path: Path):
+def test_problems_in_a_part_are_problems_of_its_run(tmp_path: Path):
     write(tmp_path / "a", scalars("loss", (0, 1.0)))
     broken = values(metadata_only("_hparams_/broken", "hparams", b"\xff\xff"))
     path = write(tmp_path / "a" / PART, hparams(lr=0.1), broken)
     runs = rf.open(tmp_path)
     runs.hparams()
-    found = runs.problems()
-    assert (found["run"].tolist(), found["file"].tolist()) == (["a"], [str(path)])
+    problems = runs.problems()
+    assert (problems["run"].tolist(), problems["file"].tolist()) == (["a"], [str(path)])
 
 
 def test_packing_some_runs_packs_their_parts(logdir: Path, tmp_path: Path):
@@ -275,7 +275,7 @@ def test_packing_some_runs_packs_their_parts(logdir: Path, tmp_path: Path):
     assert rf.open(output)["seed-1"].config == {"lr": 0.1, "model": "mlp"}
 
 
-def test_whatever_works_on_files_sees_every_folder(logdir: Path, tmp_path: Path, capsys):
+def test_code_that_works_on_files_sees_every_folder(logdir: Path, tmp_path: Path, capsys):
     assert main(["check", "--json", str(logdir)]) == 0
     assert json.loads(capsys.readouterr().out)["files"] == 6
     folded = load_tb_events([str(logdir / name) for name in SEEDS])
@@ -296,14 +296,14 @@ def test_exports_have_the_same_runs(logdir: Path, tmp_path: Path):
 def test_an_edit_that_deletes_a_run_deletes_its_parts(logdir: Path, tmp_path: Path, capsys):
     values = rf.open(logdir)["seed-1"].points
     assert main(["edit", str(logdir), "-o", str(tmp_path / "o"), "--delete-runs", "seed-1"]) == 0
-    told = capsys.readouterr()
-    assert told.out == f"seed-1: deleted, {values} values\n"
-    assert "1 of 3 runs changed" in told.err
+    printed = capsys.readouterr()
+    assert printed.out == f"seed-1: deleted, {values} values\n"
+    assert "1 of 3 runs changed" in printed.err
     assert list(rf.open(tmp_path / "o")) == ["seed-0", "seed-2"]
     assert not (tmp_path / "o" / "seed-1").exists()
 
 
-def test_rules_of_a_chosen_run_hold_for_its_parts(logdir: Path, tmp_path: Path):
+def test_rules_for_a_chosen_run_apply_to_its_parts(logdir: Path, tmp_path: Path):
     rules = ["--runs", "seed-1", "--rename-tag", "acc=accuracy"]
     assert main(["edit", str(logdir), "-o", str(tmp_path / "o"), *rules]) == 0
     runs = rf.open(tmp_path / "o")
@@ -324,7 +324,7 @@ def test_a_run_in_the_logdir_itself_is_renamed_with_its_parts(tmp_path: Path):
     assert runs["a"].config == {"lr": 0.1}
 
 
-def test_a_tag_of_a_part_moves_by_the_name_of_its_run(logdir: Path, tmp_path: Path):
+def test_a_tag_in_a_part_is_moved_by_the_name_of_its_run(logdir: Path, tmp_path: Path):
     rules = ["--move-tag", "acc={run}-final"]
     assert main(["edit", str(logdir), "-o", str(tmp_path / "o"), *rules]) == 0
     runs = rf.open(tmp_path / "o")
@@ -347,26 +347,28 @@ def test_folders_that_contradict_are_edited_one_by_one(tmp_path: Path):
     assert list(rf.open(tmp_path / "o")) == [f"a/{PART}"]
 
 
-def test_experiments_and_trials_count_runs_as_other_lists_do(logdir: Path, monkeypatch, capsys):
+def test_experiments_and_trials_count_runs_like_other_lists(logdir: Path, monkeypatch, capsys):
     monkeypatch.setenv("XDG_STATE_HOME", str(logdir.parent / "state"))
     assert main(["experiments", "list", "--logdir", str(logdir), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert [[trial["name"] for trial in one["trials"]] for one in found] == [[one] for one in SEEDS]
+    experiments = json.loads(capsys.readouterr().out)
+    assert [[trial["name"] for trial in each["trials"]] for each in experiments] == [
+        [seed] for seed in SEEDS
+    ]
     assert main(["trials", "seed-1", "--logdir", str(logdir), "--json"]) == 0
     assert [trial["name"] for trial in json.loads(capsys.readouterr().out)] == ["seed-1"]
     assert main(["experiments", "delete", "seed-1", "--yes", "--logdir", str(logdir)]) == 0
     assert not (logdir / "seed-1").exists()
 
 
-def test_ids_of_trials_stay_when_one_turns_out_to_be_a_part(tmp_path: Path, monkeypatch):
+def test_trial_ids_stay_the_same_when_one_turns_out_to_be_a_part(tmp_path: Path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     logdir = tmp_path / "logs"
     for name in ("a", f"a/{PART}", "b"):
         write(logdir / name, scalars("loss", (0, 1.0)))
-    before = {one.name: one.id for one in list_trials(logdir)}
+    before = {trial.name: trial.id for trial in list_trials(logdir)}
     assert list(before) == ["a", f"a/{PART}", "b"]
     write(logdir / "a" / PART, hparams(lr=0.1), number=2)
-    assert {one.name: one.id for one in list_trials(logdir)} == {
+    assert {trial.name: trial.id for trial in list_trials(logdir)} == {
         "a": before["a"],
         "b": before["b"],
     }
@@ -381,7 +383,7 @@ def test_a_part_that_is_being_written_protects_its_experiment(logdir: Path, monk
 
 
 @pytest.mark.parametrize("options", [[], ["--partition"]])
-def test_a_pack_counts_runs_as_other_lists_do(
+def test_a_pack_counts_runs_like_other_lists(
     logdir: Path, tmp_path: Path, options: list[str], capsys
 ):
     output = str(tmp_path / ("p" if options else "p.parquet"))
@@ -389,7 +391,7 @@ def test_a_pack_counts_runs_as_other_lists_do(
     assert "Packed 3 runs, 6 event files" in capsys.readouterr().err
 
 
-def test_a_folder_that_contradicts_its_run_is_packed_only_by_its_name(tmp_path: Path):
+def test_a_folder_that_contradicts_its_run_is_packed_only_if_named(tmp_path: Path):
     write(tmp_path / "logs/a", hparams(lr=0.1), scalars("loss", (0, 1.0)))
     grow(tmp_path / "logs/a" / PART, lr=0.2)
     output = str(tmp_path / "one.parquet")

@@ -1,4 +1,4 @@
-"""Which links a search for runs follows, and how far: the rule of logdir/link_rules.py."""
+"""The links that a search for runs follows, and its limits: the rules of logdir/link_rules.py."""
 
 import os
 from collections.abc import Callable
@@ -24,13 +24,16 @@ def logs(tmp_path: Path) -> Path:
     return tmp_path / "home/logs"
 
 
-def notes(found: Discovery) -> list[tuple[str, str]]:
-    return [(problem.code.value, os.path.basename(problem.file)) for problem in found.problems]
+def notes(discovery_result: Discovery) -> list[tuple[str, str]]:
+    return [
+        (problem.code.value, os.path.basename(problem.file))
+        for problem in discovery_result.problems
+    ]
 
 
 @pytest.mark.fault(67)
 @pytest.mark.parametrize("target", ["/", "/proc", "/proc/self/root", "/sys", "/dev", "../.."])
-def test_a_link_to_the_machine_or_to_a_parent_is_not_followed(logs: Path, target: str) -> None:
+def test_a_link_to_a_system_folder_or_a_parent_is_not_followed(logs: Path, target: str) -> None:
     (logs / "deep").mkdir()
     (logs / "deep/link").symlink_to(target)
     assert list(rf.open(logs)) == ["a"]
@@ -41,13 +44,13 @@ def test_a_link_to_the_machine_or_to_a_parent_is_not_followed(logs: Path, target
 
 
 @pytest.mark.fault(67)
-def test_the_note_names_the_link_and_its_target(
+def test_the_problem_names_the_link_and_its_target(
     logs: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (logs / "x").symlink_to("/proc")
     assert main(["check", str(logs)]) == 1
     assert (
-        f"{logs}/x: a link to a folder that is not searched for runs (it leads to '/proc', which "
+        f"{logs}/x: a link to a folder that is not searched for runs (it points to '/proc', which "
         "is reserved). Not followed. To read the runs in that folder, open the folder itself."
     ) in capsys.readouterr().out
 
@@ -61,16 +64,16 @@ def test_links_in_a_linked_tree_follow_the_same_rule(logs: Path, tmp_path: Path)
     (tmp_path / "far/up").symlink_to(tmp_path)
     (tmp_path / "far/other").symlink_to(tmp_path / "other")
     (tmp_path / "other/home").symlink_to(tmp_path / "home")
-    found = discover(logs)
-    assert list(found.runs) == ["a", "far/other/run", "far/run"]
-    assert notes(found) == [
+    result = discover(logs)
+    assert list(result.runs) == ["a", "far/other/run", "far/run"]
+    assert notes(result) == [
         ("link-not-followed", "home"),
         ("link-not-followed", "proc"),
         ("link-not-followed", "up"),
     ]
 
 
-def test_memory_is_a_disk_like_any_other(tmp_path: Path) -> None:
+def test_a_memory_disk_is_searched_like_any_other(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("/dev/shm/some/runs")
     (tmp_path / "device").symlink_to("/dev/some")
     rule = LinkRule([str(tmp_path)])
@@ -78,7 +81,7 @@ def test_memory_is_a_disk_like_any_other(tmp_path: Path) -> None:
     assert "/dev/some" in rule.refusal(str(tmp_path / "device"))
 
 
-def test_folders_of_the_system_are_left_out_and_others_of_their_names_are_not(
+def test_system_folders_are_skipped_but_not_others_with_the_same_names(
     tmp_path: Path,
 ) -> None:
     rule = LinkRule(["/"])
@@ -93,26 +96,26 @@ def test_folders_of_the_system_are_left_out_and_others_of_their_names_are_not(
 
 
 @pytest.mark.fault(67)
-def test_a_linked_tree_is_searched_to_a_depth(logs: Path, tmp_path: Path) -> None:
+def test_the_search_of_a_linked_tree_has_a_depth_limit(logs: Path, tmp_path: Path) -> None:
     deepest = tmp_path.joinpath("far", *["d"] * MOST_LEVELS)
     write(deepest, losses(1.0))
     write(deepest / "d", losses(1.0))
     (logs / "far").symlink_to(tmp_path / "far")
-    found = discover(logs)
-    assert list(found.runs) == ["a", "/".join(["far", *["d"] * MOST_LEVELS])]
-    assert notes(found) == [("link-cut-short", "far")]
-    # The same levels count when links lead on to links.
+    result = discover(logs)
+    assert list(result.runs) == ["a", "/".join(["far", *["d"] * MOST_LEVELS])]
+    assert notes(result) == [("link-cut-short", "far")]
+    # The levels continue to count through further links.
     again = tmp_path / "again"
     again.mkdir()
     (logs / "far").unlink()
     (logs / "far").symlink_to(again)
     (again / "on").symlink_to(tmp_path / "far")
-    found = discover(logs)
-    assert (list(found.runs), notes(found)) == (["a"], [("link-cut-short", "on")])
+    result = discover(logs)
+    assert (list(result.runs), notes(result)) == (["a"], [("link-cut-short", "on")])
 
 
 @pytest.mark.fault(67)
-def test_a_linked_tree_is_searched_up_to_a_number_of_folders(
+def test_the_search_of_a_linked_tree_has_a_folder_limit(
     logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("far", "farther", "farthest"):
@@ -120,17 +123,17 @@ def test_a_linked_tree_is_searched_up_to_a_number_of_folders(
             write(tmp_path / name / str(number), losses(1.0))
         (logs / name).symlink_to(tmp_path / name)
     monkeypatch.setattr(discovery, "MOST_PER_LINK", 4)
-    found = discover(logs)
-    assert len(found.runs) == 1 + 3 * 3
-    assert notes(found) == [("link-cut-short", name) for name in ("far", "farther", "farthest")]
-    assert LIMITS in found.problems[0].message
+    result = discover(logs)
+    assert len(result.runs) == 1 + 3 * 3
+    assert notes(result) == [("link-cut-short", name) for name in ("far", "farther", "farthest")]
+    assert LIMITS in result.problems[0].message
     monkeypatch.setattr(discovery, "MOST_PER_LINK", 5)
     assert (len(discover(logs).runs), discover(logs).problems) == (1 + 3 * 4, [])
     monkeypatch.setattr(discovery, "MOST_THROUGH_LINKS", 5)
-    found = discover(logs)
-    assert list(found.runs) == ["a", *(f"far/{number}" for number in range(4))]
-    assert notes(found) == [("link-cut-short", "farther")]
-    # What was given by its own path has no limit.
+    result = discover(logs)
+    assert list(result.runs) == ["a", *(f"far/{number}" for number in range(4))]
+    assert notes(result) == [("link-cut-short", "farther")]
+    # A path given directly has no limit.
     monkeypatch.setattr(discovery, "MOST_PER_LINK", 1)
     assert len(discover(logs / "far").runs) == 4
 
@@ -141,17 +144,17 @@ def test_globs_follow_the_same_rule(logs: Path, tmp_path: Path, pattern: str) ->
     write(tmp_path / "far/run", losses(1.0))
     (logs / "far").symlink_to(tmp_path / "far")
     (logs / "machine").symlink_to("/proc")
-    found = discover(str(logs / pattern))
-    assert list(found.runs) == ([] if pattern == "*/self" else ["a", "far/run"])
-    assert ("link-not-followed", "machine") in notes(found)
-    assert list(rf.open(str(logs / pattern))) == list(found.runs)
+    result = discover(str(logs / pattern))
+    assert list(result.runs) == ([] if pattern == "*/self" else ["a", "far/run"])
+    assert ("link-not-followed", "machine") in notes(result)
+    assert list(rf.open(str(logs / pattern))) == list(result.runs)
 
 
 # Runfold's own folders
 
 
 @pytest.mark.parametrize("folder", [state_folder, cache_folder])
-def test_own_folders_are_left_out_unless_given(
+def test_runfolds_own_folders_are_skipped_unless_given(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: Callable[..., str]
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -161,8 +164,8 @@ def test_own_folders_are_left_out_unless_given(
     own = Path(folder("tree/dev/runfold"))
     write(own, losses(1.0))
     (tmp_path / "logs/link").symlink_to(own)
-    found = discover(tmp_path)
-    assert list(found.runs) == ["logs/a"]
-    assert notes(found) == [("link-not-followed", "link")]
-    for given, name in ((own, "."), (own.parent, "runfold"), (folder(), "tree/dev/runfold")):
-        assert list(discover(given).runs) == [name]
+    result = discover(tmp_path)
+    assert list(result.runs) == ["logs/a"]
+    assert notes(result) == [("link-not-followed", "link")]
+    for path, name in ((own, "."), (own.parent, "runfold"), (folder(), "tree/dev/runfold")):
+        assert list(discover(path).runs) == [name]

@@ -1,4 +1,4 @@
-"""Logs with very many tags: what they cost to open, and what each view shows of them."""
+"""Logs with very many tags: the memory they take, and the part that each view shows."""
 
 import json
 import shutil
@@ -26,7 +26,7 @@ import runfold as rf
 
 small, large, tags = sys.argv[1:]
 memory = psutil.Process().memory_info
-rf.open(small)["."].points  # whatever is imported at the first use
+rf.open(small)["."].points  # triggers imports on first use
 before = memory().rss
 run = rf.open(large)["."]
 assert len(run) == int(tags)
@@ -36,7 +36,7 @@ print((memory().rss - before) / int(tags))
 
 
 def write_tags(folder: Path, tags: int, points: int = 1) -> Path:
-    """A run with this many scalar tags, each with the same number of points."""
+    """Write a run with this many scalar tags, each with the same number of points."""
     events = EventBuffer()
     events.file_version(START)
     for step in range(points):
@@ -52,7 +52,7 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def measure(small: Path, large: Path) -> float:
-    """The memory per tag that opening a log with many tags takes, in bytes."""
+    """Return the memory in bytes per tag that opening a log with many tags takes."""
     command = [sys.executable, "-c", _MEASURE, str(small), str(large), str(MANY)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return float(done.stdout)
@@ -75,7 +75,7 @@ def test_a_tag_in_a_pack_takes_at_most_400_bytes_to_open(many: Path, tmp_path: P
 
 
 @pytest.mark.parametrize("points", [1, 2, 4, 5, 33])
-def test_every_point_of_many_tags_is_there(tmp_path: Path, points: int) -> None:
+def test_every_point_of_many_tags_is_read(tmp_path: Path, points: int) -> None:
     run = rf.open(write_tags(tmp_path, 1_100, points))["."]
     assert (len(run), run.points, run.hidden) == (1_100, 1_100 * points, 0)
     assert list(run) == [f"tag-{number}" for number in range(1_100)]
@@ -89,7 +89,7 @@ def test_every_point_of_many_tags_is_there(tmp_path: Path, points: int) -> None:
     assert len(run.scalars()) == 1_100 * points
 
 
-def test_many_tags_grow_and_restart_as_few_do(tmp_path: Path) -> None:
+def test_many_tags_grow_and_restart_like_few(tmp_path: Path) -> None:
     counts = []
     for tags in (900, 1_100):
         folder = write_tags(tmp_path / str(tags), tags, 3)
@@ -110,7 +110,7 @@ def test_many_tags_grow_and_restart_as_few_do(tmp_path: Path) -> None:
     assert counts == [(1, 2, 0), (1, 2, 0)]
 
 
-# What views show
+# Views
 
 
 @pytest.mark.fault(71)
@@ -134,7 +134,9 @@ def test_ls_and_table_show_the_first_tags_and_say_so(
     ) in shown.err
 
 
-def test_tags_after_the_first_can_be_chosen(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+def test_tags_after_the_first_can_be_selected(
+    tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
     folder = str(write_tags(tmp_path, 1_100))
     assert main(["table", folder, "--json", "--columns", "tag-1099"]) == 0
     assert json.loads(capsys.readouterr().out) == [{"run": ".", "tag-1099": 1099.0}]
@@ -154,7 +156,7 @@ def test_tags_after_the_first_can_be_chosen(tmp_path: Path, capsys: pytest.Captu
 def test_the_server_lists_the_first_tags_and_says_how_many_there_are(many: Path) -> None:
     client = Client(many)
     tags = client.get("/api/tags")
-    assert [one["tag"] for one in tags["kinds"]["scalar"]] == [f"tag-{n}" for n in range(MOST_TAGS)]
+    assert [tag["tag"] for tag in tags["kinds"]["scalar"]] == [f"tag-{n}" for n in range(MOST_TAGS)]
     assert tags["leftOut"] == {"scalar": MANY - MOST_TAGS}
     assert client.get("/api/status")["kinds"] == {"scalar": MANY}
     table = client.get("/api/table", stat="last")
@@ -169,7 +171,7 @@ def test_the_server_lists_the_first_tags_and_says_how_many_there_are(many: Path)
 
 
 @pytest.mark.fault(71)
-def test_a_report_holds_the_first_tags_and_says_so(many: Path, tmp_path: Path) -> None:
+def test_a_report_contains_the_first_tags_and_says_so(many: Path, tmp_path: Path) -> None:
     output = tmp_path / "report.html"
     assert main(["report", str(many), "-o", str(output)]) == 0
     assert "99,000 more scalar tags are not in this report." in output.read_text()

@@ -1,4 +1,4 @@
-"""runs.refresh(): what is new is read, what was handed out stays."""
+"""runs.refresh(): new data is read, and results returned earlier do not change."""
 
 import os
 
@@ -25,7 +25,7 @@ from runfold.errors import FileChanged
 
 @pytest.fixture
 def bytes_read(monkeypatch):
-    """How many bytes of event files were read, as a list of the reads."""
+    """The sizes of all reads of event files, in bytes."""
     counts = []
     preadv = os.preadv
 
@@ -37,7 +37,7 @@ def bytes_read(monkeypatch):
     return counts
 
 
-def test_only_what_is_new_is_read(tmp_path, bytes_read):
+def test_only_new_data_is_read(tmp_path, bytes_read):
     path = write(tmp_path / EVENTS, version(), points(*range(1000)))
     runs = rf.open(tmp_path).load()
     assert sum(bytes_read) == path.stat().st_size
@@ -50,7 +50,7 @@ def test_only_what_is_new_is_read(tmp_path, bytes_read):
     assert steps(runs) == list(range(1002))
 
 
-def test_nothing_new_is_falsy_and_reads_nothing(tmp_path, bytes_read):
+def test_a_refresh_without_changes_is_falsy_and_reads_nothing(tmp_path, bytes_read):
     write(tmp_path / "a" / EVENTS, version(), points(1, 2))
     write(tmp_path / "b" / EVENTS, version(), points(1, 2), image(3, b"x"))
     runs = rf.open(tmp_path).load()
@@ -61,7 +61,7 @@ def test_nothing_new_is_falsy_and_reads_nothing(tmp_path, bytes_read):
     assert runs["a"]["loss"] is series
 
 
-def test_new_runs_come_in_their_place_and_are_read_when_asked_for(tmp_path, bytes_read):
+def test_new_runs_are_listed_in_order_and_read_on_demand(tmp_path, bytes_read):
     for name in ("seed-1", "seed-10"):
         write(tmp_path / name / EVENTS, points(1))
     runs = rf.open(tmp_path).load()
@@ -75,7 +75,7 @@ def test_new_runs_come_in_their_place_and_are_read_when_asked_for(tmp_path, byte
     assert steps(runs, "seed-2") == [5]
 
 
-def test_runs_not_read_before_are_not_read_by_a_refresh(tmp_path, bytes_read):
+def test_a_refresh_does_not_read_runs_that_were_not_read_before(tmp_path, bytes_read):
     for name in ("a", "b"):
         write(tmp_path / name / EVENTS, points(1))
     runs = rf.open(tmp_path)
@@ -103,11 +103,11 @@ def test_several_tags_and_kinds_grow(tmp_path):
     append(path, points(2, 3, tag="b"), points(2, tag="c"), image(2, b"two"), points(4, tag="a"))
     assert runs.refresh().points == 5
     assert {tag: steps(runs, tag=tag) for tag in "abc"} == {"a": [1, 4], "b": [1, 2, 3], "c": [2]}
-    assert [one.data for one in runs.images()["image"]] == [b"one", b"two"]
+    assert [image.data for image in runs.images()["image"]] == [b"one", b"two"]
     assert len(runs.scalars()) == 6
 
 
-def test_a_torn_record_is_read_once_it_is_whole(tmp_path):
+def test_a_torn_record_is_read_once_it_is_complete(tmp_path):
     record = points(2)
     path = write(tmp_path / EVENTS, points(1), record[:-3])
     runs = rf.open(tmp_path).load()
@@ -117,7 +117,7 @@ def test_a_torn_record_is_read_once_it_is_whole(tmp_path):
     assert steps(runs) == [1, 2]
 
 
-def test_what_was_handed_out_stays_as_it_was(tmp_path):
+def test_results_returned_earlier_do_not_change(tmp_path):
     path = write(tmp_path / EVENTS, points(*range(100)))
     runs = rf.open(tmp_path)
     series, table = runs["."]["loss"], runs.scalars()
@@ -142,7 +142,7 @@ def test_a_restart_that_hides_as_much_as_it_adds_is_a_change(tmp_path):
     assert runs.hidden == 2
 
 
-# Values that are read from the file when they are asked for
+# Values that are read from the file on demand
 
 
 def test_images_are_fetched_after_growth(tmp_path):
@@ -152,7 +152,7 @@ def test_images_are_fetched_after_growth(tmp_path):
     append(path, image(2, b"two"))
     assert before.data == b"one" * 1000
     runs.refresh()
-    assert [one.data for one in runs.images()["image"]] == [b"one" * 1000, b"two"]
+    assert [image.data for image in runs.images()["image"]] == [b"one" * 1000, b"two"]
 
 
 def test_images_are_fetched_after_an_older_file_came_before_theirs(tmp_path):
@@ -162,18 +162,18 @@ def test_images_are_fetched_after_an_older_file_came_before_theirs(tmp_path):
     write(tmp_path / "1.tfevents", image(0, b"one"))
     runs.refresh()
     assert before.data == b"two"
-    assert [one.data for one in runs.images()["image"]] == [b"one", b"two"]
+    assert [image.data for image in runs.images()["image"]] == [b"one", b"two"]
 
 
 REPLACEMENTS = {
     "another file": replace,
-    "the same file, written anew": write,
+    "the same file, rewritten": write,
 }
 
 
 @pytest.mark.parametrize("how", REPLACEMENTS)
-def test_an_image_of_a_replaced_file_says_so(tmp_path, how):
-    """The new file has a sound record of the same size at the same place."""
+def test_an_image_of_a_replaced_file_raises_file_changed(tmp_path, how):
+    """The new file has a valid record of the same size at the same position."""
     path = write(tmp_path / EVENTS, version(1.0), image(1, b"old"))
     runs = rf.open(tmp_path)
     [old] = runs.images()["image"]
@@ -187,12 +187,12 @@ def test_an_image_of_a_replaced_file_says_so(tmp_path, how):
     with pytest.raises(FileChanged):
         runs.images()
     assert runs.refresh().reread == [str(path)]
-    assert [one.data for one in runs.images()["image"]] == [b"new"]
+    assert [image.data for image in runs.images()["image"]] == [b"new"]
     with pytest.raises(FileChanged):
         _ = old.data
 
 
-def test_what_was_wrong_in_a_replaced_file_is_forgotten(tmp_path):
+def test_problems_of_a_replaced_file_are_dropped(tmp_path):
     buffer = EventBuffer()
     buffer.value(values.tensor("note", np.zeros(3), "text"), 1, 1.0)
     path = write(tmp_path / EVENTS, version(1.0), buffer.getvalue())
@@ -204,7 +204,7 @@ def test_what_was_wrong_in_a_replaced_file_is_forgotten(tmp_path):
     assert codes(runs) == []
 
 
-def test_values_in_a_lost_file_leave_the_others_in_the_table(tmp_path):
+def test_a_lost_file_does_not_remove_other_values_from_the_table(tmp_path):
     for name in ("a", "b"):
         write(tmp_path / name / EVENTS, points(1), image(1, name.encode()))
     runs = rf.open(tmp_path).load()
@@ -212,10 +212,10 @@ def test_values_in_a_lost_file_leave_the_others_in_the_table(tmp_path):
     with pytest.raises(FileChanged):
         runs.images()
     runs.refresh()
-    assert [one.data for one in runs.images()["image"]] == [b"b"]
+    assert [image.data for image in runs.images()["image"]] == [b"b"]
     assert steps(runs, "a") == [1]
     assert codes(runs) == [("file-vanished", EVENTS)]
     (tmp_path / "kept").rename(tmp_path / "a" / EVENTS)
     runs.refresh()
-    assert [one.data for one in runs.images()["image"]] == [b"a", b"b"]
+    assert [image.data for image in runs.images()["image"]] == [b"a", b"b"]
     assert codes(runs) == []

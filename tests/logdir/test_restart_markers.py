@@ -1,4 +1,4 @@
-"""Restart markers of a whole run: over tags, files and refreshes, as a plain loop has it."""
+"""Restart markers across tags, files and refreshes, compared with a plain loop."""
 
 import tempfile
 from pathlib import Path
@@ -11,8 +11,8 @@ import runfold as rf
 from runfold._core.encoder import EventBuffer
 from runfold._events import value_encoding as values
 
-# What a file may hold, in the order of the file: points, texts, markers, and the
-# place where it is read for the first time.
+# The content of a file, in order: points, texts, markers, and the position up to which
+# it is read first.
 scalars = st.tuples(st.just("scalar"), st.sampled_from("ab"), st.integers(0, 9))
 texts = st.tuples(st.just("text"), st.sampled_from("cd"), st.integers(0, 9))
 markers = st.tuples(st.just("restart"), st.just(""), st.integers(0, 9))
@@ -22,10 +22,10 @@ Rows = list[tuple[str, str, int]]
 
 def encode(rows: Rows) -> bytes:
     buffer = EventBuffer()
-    for what, tag, step in rows:
-        if what == "scalar":
+    for kind, tag, step in rows:
+        if kind == "scalar":
             buffer.scalar(tag, step, step, 1.0)
-        elif what == "text":
+        elif kind == "text":
             buffer.value(values.text(tag, ["one", "two"]), step, 1.0)
         else:
             buffer.session_start(step, 1.0)
@@ -33,19 +33,19 @@ def encode(rows: Rows) -> bytes:
 
 
 def shown(rows: Rows) -> Rows:
-    """Read on; at a marker, drop from what is held every point at its step or later."""
-    held: Rows = []
-    for what, tag, step in rows:
-        if what == "restart":
-            held = [row for row in held if row[2] < step]
+    """Read in order; at a marker, drop every point so far with its step or a later one."""
+    kept: Rows = []
+    for kind, tag, step in rows:
+        if kind == "restart":
+            kept = [row for row in kept if row[2] < step]
         else:
-            held.append((what, tag, step))
-    return held
+            kept.append((kind, tag, step))
+    return kept
 
 
 @settings(max_examples=60)
 @given(files, st.data())
-def test_markers_hide_the_same_points_however_the_run_was_read(
+def test_markers_hide_the_same_points_however_the_run_is_read(
     contents: list[Rows], data: st.DataObject
 ) -> None:
     cuts = [data.draw(st.integers(0, len(rows))) for rows in contents]
@@ -60,8 +60,10 @@ def test_markers_hide_the_same_points_however_the_run_was_read(
                 file.write(encode(rows[cut:]))
         runs.refresh()
         expected = shown([row for rows in contents for row in rows])
-        for what, frame in (("scalar", runs.scalars()), ("text", runs.text())):
+        for frame_kind, frame in (("scalar", runs.scalars()), ("text", runs.text())):
             for tag in "abcd":
                 steps = frame.loc[frame["tag"] == tag, "step"] if len(frame) else np.empty(0)
-                wanted = [step for kind, name, step in expected if (kind, name) == (what, tag)]
-                assert steps.tolist() == wanted
+                expected_steps = [
+                    step for kind, name, step in expected if (kind, name) == (frame_kind, tag)
+                ]
+                assert steps.tolist() == expected_steps

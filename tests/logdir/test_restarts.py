@@ -1,4 +1,4 @@
-"""Which points a restart hides, against plain loops that state the rules."""
+"""Points hidden by a restart, compared with plain loops that state the rules."""
 
 import numpy as np
 import pytest
@@ -13,13 +13,13 @@ STEPS = st.lists(st.integers(-3, 12) | INT64, max_size=40)
 
 
 def shown(steps, markers, policy):
-    """The numbers of the points that are shown."""
+    """Return the indices of the visible points."""
     mask = visible(np.array(steps, np.int64), markers, policy)
     return list(range(len(steps))) if mask is None else np.flatnonzero(mask).tolist()
 
 
 def shown_by_markers(steps, markers):
-    """Read on; at a marker, drop from what is held every point at its step or later."""
+    """Read in order; at a marker, drop every point so far with its step or a later one."""
     held: list[tuple[int, int]] = []
     for number, step in enumerate(steps):
         for before, restart in markers:
@@ -33,7 +33,7 @@ def shown_by_markers(steps, markers):
 
 
 def shown_by_steps(steps):
-    """Read on; where the step goes back, drop from what is held every point from there on."""
+    """Read in order; when the step goes back, drop every point at that step or later."""
     held: list[tuple[int, int]] = []
     previous = None
     for number, step in enumerate(steps):
@@ -45,7 +45,7 @@ def shown_by_steps(steps):
 
 
 @given(STEPS, st.lists(st.tuples(st.integers(0, 40), st.integers(-3, 12) | INT64), max_size=6))
-def test_markers_hide_what_came_before_them_from_their_step_on(steps, markers):
+def test_markers_hide_earlier_points_at_their_step_or_later(steps, markers):
     markers = sorted((min(before, len(steps)), restart) for before, restart in markers)
     assert shown(steps, markers, "session") == shown_by_markers(steps, markers)
 
@@ -56,31 +56,31 @@ def test_a_step_that_goes_back_hides_the_older_branch(steps):
 
 
 @given(STEPS, st.lists(st.tuples(st.integers(0, 40), INT64), max_size=3))
-def test_keep_hides_nothing_and_step_takes_no_markers(steps, markers):
+def test_keep_hides_nothing_and_step_ignores_markers(steps, markers):
     assert visible(np.array(steps, np.int64), markers, "keep") is None
     assert shown(steps, markers, "step") == shown(steps, [], "step")
 
 
 @pytest.mark.parametrize("policy", POLICIES)
 @given(st.lists(INT64, max_size=40).map(sorted))
-def test_steps_that_never_go_back_are_all_shown_without_a_mask(policy, steps):
+def test_steps_that_never_go_back_need_no_mask(policy, steps):
     assert visible(np.array(steps, np.int64), [], policy) is None
 
 
 @pytest.mark.parametrize(
     ("steps", "markers", "policy", "expected"),
     [
-        # A job that died at step 4 and went on from its checkpoint of step 2.
+        # A job that died at step 4 and resumed from its checkpoint at step 2.
         ([0, 1, 2, 3, 4, 2, 3], [(5, 2)], "session", [0, 1, 5, 6]),
         ([0, 1, 2, 3, 4, 2, 3], [], "step", [0, 1, 5, 6]),
         ([0, 1, 2, 3, 4, 2, 3], [], "session", [0, 1, 2, 3, 4, 5, 6]),
-        # Twice restarted, the second time from further back.
+        # Two restarts, the second one from an earlier step.
         ([0, 1, 2, 1, 2, 3, 0, 1], [(3, 1), (6, 0)], "session", [6, 7]),
         ([0, 1, 2, 1, 2, 3, 0, 1], [], "step", [6, 7]),
-        # Equal steps in a row are no restart; after one, the older equals are hidden.
+        # Equal steps in a row are not a restart; after one, the older equal steps are hidden.
         ([1, 1, 2, 2], [], "step", [0, 1, 2, 3]),
         ([1, 1, 2, 2, 1], [], "step", [4]),
-        # A marker before the first point and one behind the last.
+        # A marker before the first point and one after the last.
         ([5, 6], [(0, 0)], "session", [0, 1]),
         ([5, 6], [(2, 6)], "session", [0]),
         ([], [(0, 0)], "session", []),

@@ -1,4 +1,4 @@
-"""Runs read by several threads at once, as large ones are."""
+"""Large runs are read by several threads at once."""
 
 import os
 import threading
@@ -29,7 +29,7 @@ def test_threads_read_every_run_once(tmp_path, threads_for_all, monkeypatch):
     class Watched(Reader):
         def __init__(self, *args):
             super().__init__(*args)
-            # All four are at work at the same time, or this never ends.
+            # Blocks until all four threads are running.
             together.wait(timeout=30)
             readers.add(threading.get_ident())
 

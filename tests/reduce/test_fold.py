@@ -184,7 +184,7 @@ def test_groups_fold_apart_and_carry_their_key(tmp_path):
         ({"duplicates": "frst"}, "Did you mean 'first'"),
         ({"x": "stepp"}, "No tag 'stepp' to be the x-axis. Did you mean 'step'"),
         ({"tags": "los"}, "No tag 'los' of kind scalar. Did you mean 'loss'"),
-        ({"tags": "note"}, "Tag 'note' in run 'a' holds no scalars but text data."),
+        ({"tags": "note"}, "Tag 'note' in run 'a' contains text data, not scalars."),
     ],
 )
 def test_a_mistake_says_what_there_is_instead(tmp_path, options, message):

@@ -1,18 +1,18 @@
-"""Which files make up which run, how they are read, and what a restart hides.
+"""Runs in a logdir: finding them, reading their files and hiding points after restarts.
 
 Modules:
 
-    log_paths        paths as users give them: a folder, an event file or a glob
-    discover         the runs below a path, and the event files of each
-    link_rules       which links a search for runs follows
-    hparams_folders  folders that `add_hparams` made, and the runs they belong to
-    run_parts        these folders, for code that works on folders
-    loader           many runs found, read on all cores and kept up to date
-    bulk_read        bytes from the disk to the decoder, many files per call
-    gc_pause         the garbage collector, paused during a load
+    log_paths        paths given by users: a folder, an event file or a glob
+    discover         the runs below a path and their event files
+    link_rules       rules for following links in a search for runs
+    hparams_folders  folders created by `add_hparams`, and the runs they belong to
+    run_parts        the same assignment for code that works on folders
+    loader           many runs, read on all cores and kept up to date
+    bulk_read        reads bytes for the decoder, many files per call
+    gc_pause         pauses the garbage collector during a load
     run_log          one run's log, read on first use
-    assemble         the files of a run put together into series and values
-    restarts         which points of a series a restart policy hides
+    assemble         combines the files of a run into series and values
+    restarts         points of a series hidden by a restart policy
     series           the points of one tag in one run
-    payloads         the stored values of one tag that are not scalars
+    payloads         the stored non-scalar values of one tag
 """

@@ -1,7 +1,7 @@
-"""The files of a run put together: one series a tag, one list of values a kind and tag.
+"""Combines the files of a run: one series per tag, one list of values per kind and tag.
 
-Files count in the order of their names, and points in the order of the files.
-What a restart hides is left out here, and counted.
+Files are in the order of their names, and points in file order. Points hidden by a
+restart are left out and counted.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ if TYPE_CHECKING:
     from runfold._logdir.run_log import RunLog
 
 
-# With more tags than this, a series is put together only when it is asked for.
+# With more tags than this, a series is only assembled on access.
 _MOST_SERIES = 1000
 
 
 def assemble_series(
     run: str, files: Sequence[EventFile], names: Sequence[str], policy: str
 ) -> Mapping[str, Series]:
-    """The scalar series of a run by tag."""
+    """Return the scalar series of a run by tag."""
     if any(len(file.columns.scalars) > _MOST_SERIES for file in files):
         return SeriesByTag(run, files, names, policy)
     if len(files) == 1 and policy != "step" and not files[0].columns.restarts:
-        # The runs of a large sweep are mostly like this, and by the thousand.
+        # Fast path: a large sweep has thousands of runs with a single file.
         only = files[0].columns.scalars
         return {names[tag]: Series(run, names[tag], *points) for tag, points in only.items()}
     gathered: dict[int, list[Points]] = {}
@@ -60,9 +60,9 @@ def assemble_series(
 
 
 class SeriesByTag(Mapping[str, Series]):
-    """The scalar series of a run by tag, each put together whenever it is asked for.
+    """The scalar series of a run by tag, each assembled on access.
 
-    A Series with its arrays takes some 700 bytes, too many for a million tags.
+    A Series with its arrays takes about 700 bytes, too much for a million tags.
     """
 
     def __init__(
@@ -76,14 +76,14 @@ class SeriesByTag(Mapping[str, Series]):
         self._numbers: dict[str, int] | TagIndex = (
             TagIndex(names, scalars)
             if sum(map(len, scalars)) > _MOST_SERIES
-            else {names[tag]: tag for one in scalars for tag in one}
+            else {names[tag]: tag for tags in scalars for tag in tags}
         )
 
     def __getitem__(self, tag: str) -> Series:
         number = self._numbers.get(tag)
         if number is None:
             raise KeyError(tag)
-        pieces = [one.scalars[number] for one in self._columns if number in one.scalars]
+        pieces = [file.scalars[number] for file in self._columns if number in file.scalars]
         return assemble_one(self._run, tag, pieces, self._markers.get(number, ()), self._policy)
 
     def __contains__(self, tag: object) -> bool:
@@ -97,33 +97,33 @@ class SeriesByTag(Mapping[str, Series]):
 
 
 class TagIndex:
-    """The numbers of many tags by name, in the order in which the tags first appear.
+    """The numbers of many tags by name, in order of first appearance.
 
-    It takes 16 bytes per tag; a dict takes about 100.
+    It takes 16 bytes per tag, a dict about 100.
     """
 
     def __init__(self, names: Sequence[str], pieces: Iterable[Collection[int]]) -> None:
         self._names = names
-        every = [np.fromiter(one, np.int32, len(one)) for one in pieces]
+        every = [np.fromiter(piece, np.int32, len(piece)) for piece in pieces]
         numbers = np.concatenate(every)
         _, first = np.unique(numbers, return_index=True)
         numbers = numbers[np.sort(first)]
         hashes = np.fromiter((hash(names[tag]) for tag in numbers), np.int64, len(numbers))
         order = np.argsort(hashes)
-        # Memoryviews give single numbers faster than an array.
+        # Indexing a memoryview is faster than indexing an array.
         self._numbers = numbers.data
         self._hashes = hashes[order].data
         self._by_hash = numbers[order].data
 
     def get(self, name: str) -> int | None:
-        """The number of a tag; None if it is not among these."""
+        """Return the number of a tag, or None if it is unknown."""
         value = hash(name)
-        place = bisect_left(self._hashes, value)
-        while place < len(self._hashes) and self._hashes[place] == value:
-            number = self._by_hash[place]
+        position = bisect_left(self._hashes, value)
+        while position < len(self._hashes) and self._hashes[position] == value:
+            number = self._by_hash[position]
             if self._names[number] == name:
                 return number
-            place += 1
+            position += 1
         return None
 
     def __iter__(self) -> Iterator[str]:
@@ -140,7 +140,7 @@ def assemble_one(
     markers: Sequence[tuple[int, int]],
     policy: str,
 ) -> Series:
-    """One scalar series of a run, from its points in each file and its `point_markers`."""
+    """Return a scalar series of a run, given its points in each file and its `point_markers`."""
     columns = pieces[0] if len(pieces) == 1 else join_points(pieces)
     hidden = 0
     if policy == "step" or markers:
@@ -154,14 +154,14 @@ def assemble_one(
 def assemble_payloads(
     files: Sequence[EventFile], names: Sequence[str], tags: Tags, policy: str
 ) -> dict[tuple[str, str], Payloads]:
-    """All other values of a run by kind and tag."""
+    """Return all other values of a run by kind and tag."""
     pieces = [
         (number, file.columns.items) for number, file in enumerate(files) if len(file.columns.items)
     ]
     if not pieces:
         return {}
     items = pieces[0][1] if len(pieces) == 1 else np.concatenate([p[1] for p in pieces])
-    places = np.repeat(
+    file_numbers = np.repeat(
         np.array([number for number, _ in pieces], np.int32), [len(p[1]) for p in pieces]
     )
     sources = [(file, file.rereads) for file in files]
@@ -174,11 +174,11 @@ def assemble_payloads(
             mask = visible(items["step"][rows], _row_markers(rows, counts, lowest), policy)
             shown[kind, tag] = rows if mask is None else rows[mask]
     if needs_policy and any(KINDS[kind].follows for kind, _ in groups):
-        events = list(zip(places.tolist(), items["record"].tolist(), strict=True))
+        events = list(zip(file_numbers.tolist(), items["record"].tolist(), strict=True))
         _hide_followers(groups, shown, events)
     return {
         (kind, tag): Payloads(
-            kind, tag, items[rows], places[rows], sources, len(groups[kind, tag]) - len(rows)
+            kind, tag, items[rows], file_numbers[rows], sources, len(groups[kind, tag]) - len(rows)
         )
         for (kind, tag), rows in shown.items()
     }
@@ -187,12 +187,12 @@ def assemble_payloads(
 def count_unknown(
     files: Sequence[EventFile], names: Sequence[str], tags: Tags
 ) -> dict[tuple[str, str], tuple[int, int]]:
-    """How many values of a run only their plugin can read, and their bytes, by plugin and tag.
+    """Return the count and size of values that only their plugin can decode, by plugin and tag.
 
-    All that they hold is in the metadata of the plugin. Nothing hides them.
+    Their content is in the plugin's metadata, and no restart hides them.
     """
     plugins = tags.plugins()
-    found: dict[tuple[str, str], tuple[int, int]] = {}
+    counts: dict[tuple[str, str], tuple[int, int]] = {}
     for file in files:
         items = file.columns.items
         bare = items[items["form"] == Form.NOTHING]
@@ -201,9 +201,9 @@ def count_unknown(
         ):
             key = plugins[plugin or tags.plugin(tag)], names[tag]
             if key[0] and key[0] not in PLUGIN_KINDS:
-                count, size = found.get(key, (0, 0))
-                found[key] = count + 1, size + length
-    return found
+                count, size = counts.get(key, (0, 0))
+                counts[key] = count + 1, size + length
+    return counts
 
 
 def _hide_followers(
@@ -211,10 +211,10 @@ def _hide_followers(
     shown: dict[tuple[str, str], NDArray[np.intp]],
     events: Sequence[tuple[int, int]],
 ) -> None:
-    """Show values such as boxes only where the picture in the same event is shown.
+    """Show values such as boxes only if the image in the same event is shown.
 
-    Their own steps say less: a restart that logs the picture again without boxes hides
-    both. Boxes without a picture are shown as any other value is.
+    Their own steps are not enough: a restart that logs the image again without
+    boxes hides both. Boxes without an image are shown like any other value.
     """
     for (kind, tag), rows in groups.items():
         if leader := KINDS[kind].follows:
@@ -232,24 +232,24 @@ def _hide_followers(
 def join_series(
     own: Mapping[str, Series], parts: Iterable[Mapping[str, Series]]
 ) -> Mapping[str, Series]:
-    """The series of a run and of its parts; the first that has a tag counts."""
-    return _FirstOf(own, *parts)  # type: ignore[arg-type]  # nobody writes to it
+    """Return the series of a run and its parts; the first one with a tag wins."""
+    return _FirstOf(own, *parts)  # type: ignore[arg-type]  # read-only
 
 
 class _FirstOf(ChainMap[str, Series]):
-    """Mappings as one; unlike in a ChainMap, the first mapping's keys come first."""
+    """Several mappings as one; unlike in a ChainMap, the keys of the first mapping come first."""
 
     def __iter__(self) -> Iterator[str]:
         return iter(dict.fromkeys(chain.from_iterable(self.maps)))
 
 
 def join_payloads(logs: Sequence[RunLog]) -> dict[tuple[str, str], Payloads]:
-    """The values of a run and of its parts; the first that has a kind and tag counts.
+    """Return the values of a run and its parts; the first one with a kind and tag wins.
 
-    Of hparams all count: the parts of a run have them under the same tags.
+    Hparams are concatenated, because all parts of a run use the same tags for them.
     """
     joined: dict[tuple[str, str], Payloads] = {}
-    # One numbering for all files: the order of hparams is that of their files.
+    # One numbering for all files, because hparams are in file order.
     sources = [(file, file.rereads) for log in logs for file in log.files]
     start = 0
     for log in logs:
@@ -268,10 +268,10 @@ def join_payloads(logs: Sequence[RunLog]) -> dict[tuple[str, str], Payloads]:
 
 
 def _has_steps(kind: str, tag: str) -> bool:
-    """Whether a restart can make values wrong: they tell of a step, not of the run."""
+    """Return whether a restart can hide these values: they belong to a step, not to the run."""
     if KINDS[kind].is_stepless:
         return False
-    # Boxes belong to a picture, though their tag begins as those of a run's story do.
+    # Boxes belong to an image, although their tag has the prefix of the run's own records.
     return bool(KINDS[kind].follows) or not is_story_tag(tag) or tag == MARK_TAG
 
 
@@ -290,7 +290,7 @@ def _group(
         tag, form, plugin = int(first["tag"]), int(first["form"]), int(first["plugin"])
         # A later event may have been the first to name the tag's plugin.
         kind = kind_of(form, plugins[plugin or tags.plugin(tag)] if tag >= 0 else "")
-        # Metadata alone is a value of hparams; elsewhere it only says what the tag is.
+        # For hparams, metadata alone is a value; for other kinds it only describes the tag.
         if form != Form.NOTHING or kind == "hparams":
             rows_of.setdefault((kind, names[tag] if tag >= 0 else ""), []).append(rows)
     for (kind, name), parts in rows_of.items():
@@ -298,16 +298,16 @@ def _group(
 
 
 def _lowest_steps(files: Sequence[EventFile]) -> list[int]:
-    """For each restart marker of the run the lowest step of it and all after it."""
+    """Return the lowest step of each restart marker and all following ones."""
     steps = [step for file in files for step, _, _ in file.columns.restarts]
     return list(accumulate(reversed(steps), min))[::-1]
 
 
 def point_markers(files: Sequence[EventFile]) -> dict[int, list[tuple[int, int]]]:
-    """For each tag (points before it, step) of the restart markers that follow points of it.
+    """Return (points before, step) of the restart markers that follow points of each tag.
 
-    A step is the lowest of that marker and all after it, so a marker that
-    follows no new point need not be repeated for each tag.
+    The step is the lowest of this marker and all following ones, so a marker that
+    follows no new points need not be repeated for each tag.
     """
     lowest = _lowest_steps(files)
     markers: dict[int, list[tuple[int, int]]] = {}
@@ -326,7 +326,7 @@ def point_markers(files: Sequence[EventFile]) -> dict[int, list[tuple[int, int]]
 
 
 def _item_markers(files: Sequence[EventFile]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """How many items came before each restart marker of the run, and its lowest step."""
+    """Return the number of items before each restart marker of the run, and its lowest step."""
     counts = []
     before = 0
     for file in files:
@@ -338,8 +338,8 @@ def _item_markers(files: Sequence[EventFile]) -> tuple[NDArray[np.int64], NDArra
 def _row_markers(
     rows: NDArray[np.intp], counts: NDArray[np.int64], lowest: NDArray[np.int64]
 ) -> list[tuple[int, int]]:
-    """The markers of the run as seen by some of its items: (rows before it, lowest step)."""
-    # The marker that follows each row; only where it changes does one matter.
+    """Return the run's markers relative to some of its items: (rows before, lowest step)."""
+    # The marker following each row matters only where it changes.
     following = np.searchsorted(counts, rows, side="right")
     ends = np.flatnonzero(np.diff(following, append=len(counts)))
     return list(zip((ends + 1).tolist(), lowest[following[ends]].tolist(), strict=True))

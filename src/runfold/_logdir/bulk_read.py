@@ -1,4 +1,4 @@
-"""Bytes from the disk to the decoder: many files in one buffer, one call for all of them."""
+"""Reads bytes for the decoder: many files in one buffer, decoded in one call."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
     from runfold._events.event_file import EventFile
 
-# Large enough that a call's cost does not count, small enough to stay in the
-# processor's cache between the read and the decoding.
+# Large enough to make the cost per call negligible, small enough to stay in the
+# processor's cache between reading and decoding.
 BUFFER_SIZE = 1 << 20
 
-# Reading less than this of a file is not worth it: decode what is there first.
+# If less than this fits in the buffer, its content is decoded first.
 _SMALLEST_READ = 64 << 10
 
 _TRANSIENT = {errno.EINTR, errno.EIO, errno.ESTALE, errno.EAGAIN}
@@ -33,10 +33,10 @@ _ATTEMPTS = 3
 
 
 class Reader:
-    """Reads event files in the order given, as far as they go at this moment.
+    """Reads event files in the given order, up to their current end.
 
-    The files of one run must all pass through the same reader, one after the
-    other, because they share their tags. At most one file is open at a time.
+    All files of one run must pass through the same reader, one after the other,
+    because they share their tags. At most one file is open at a time.
     """
 
     def __init__(self, advance: Callable[[int], object] | None = None) -> None:
@@ -49,13 +49,13 @@ class Reader:
         self._read: list[tuple[EventFile, os.stat_result | None]] = []
 
     def read(self, file: EventFile) -> None:
-        """Read what is new in a file. An error of the disk becomes the file's trouble."""
+        """Read new data in a file. A disk error is stored as the file's trouble."""
         for attempt in range(1, _ATTEMPTS + 1):
             try:
                 self._open_and_read(file)
             except OSError as error:
-                # What was read before the error counts: the next attempt, now
-                # or at the next refresh, goes on behind it.
+                # Data read before the error is kept; the next attempt, now or at the
+                # next refresh, continues after it.
                 self._decode()
                 if error.errno in _TRANSIENT and attempt < _ATTEMPTS:
                     time.sleep(0.01 * attempt)
@@ -65,7 +65,7 @@ class Reader:
             return
 
     def finish(self) -> None:
-        """Decode what is still in the buffer and hand every file what was read of it."""
+        """Decode the rest of the buffer and pass the results to the files."""
         self._decode()
         for file, stat in self._read:
             file.settle(stat)
@@ -74,8 +74,8 @@ class Reader:
     def _open_and_read(self, file: EventFile) -> None:
         descriptor = os.open(file.path, OPEN_FLAGS)
         try:
-            # Bytes that are appended from now on are left for the next time:
-            # what is read is a prefix of the file as it was at one moment.
+            # Bytes appended from now on are left for the next read, so the data is a
+            # prefix of the file at one moment.
             stat = os.fstat(descriptor)
             if not mode.S_ISREG(stat.st_mode):
                 file.trouble = Problem.of(Code.SPECIAL_FILE, file.path, None)
@@ -92,49 +92,50 @@ class Reader:
             os.close(descriptor)
 
     def _read_to(self, file: EventFile, descriptor: int, size: int) -> None:
-        """Read a file up to byte `size`, or to where it cannot be read further."""
+        """Read a file up to byte `size`, or as far as possible."""
         while True:
             offset = file.decoder.offset
-            wanted = size - offset
+            remaining = size - offset
             room = len(self._buffer) - self._used
-            if room < wanted and room < _SMALLEST_READ:
+            if room < remaining and room < _SMALLEST_READ:
                 self._decode()
                 room = len(self._buffer)
             start = self._used
-            end = start + min(wanted, room)
+            end = start + min(remaining, room)
             count = _read_into(self._view[start:end], descriptor, offset)
             if self._advance is not None:
                 self._advance(count)
             self._batch.append((file, start, start + count))
             self._used = start + count
-            # The rest of the file is in the buffer, and no record is longer than
-            # the buffer: more files may join it there before it is decoded.
-            if count >= wanted and size <= len(self._buffer):
+            # The rest of the file is in the buffer, and no record is longer than the
+            # buffer, so more files can be added before decoding.
+            if count >= remaining and size <= len(self._buffer):
                 return
             self._decode()
-            # A short count: the file has become shorter in the meantime.
+            # A short read: the file has been truncated.
             if start + count < end:
                 return
-            # Zeros to the end of a stretch are no tail yet: only those that a
-            # whole buffer starts with are believed.
+            # Zeros up to the end of the buffer are not necessarily the tail of the
+            # file. They count as the tail only if they fill a buffer from its start.
             has_looked = start == 0 and file.decoder.offset == offset
             if has_looked and file.decoder.stop == StopReason.IS_ZEROS:
                 return
-            if not self._can_go_on(file, size):
+            if not self._can_continue(file, size):
                 return
 
-    def _can_go_on(self, file: EventFile, size: int) -> bool:
-        """Whether more of a file can be read after a stretch of it was decoded.
+    def _can_continue(self, file: EventFile, size: int) -> bool:
+        """Return whether more of a file can be read after decoding a piece of it.
 
-        The next stretch has the whole buffer, also where this one had what other
-        files left of it, so what is torn at the stretch's end will be whole.
+        The next piece gets the whole buffer, even if other files took part of it
+        this time, so a record that was cut at the end of this piece will be
+        complete.
         """
         decoder = file.decoder
         stop, left = decoder.stop, size - decoder.offset
         if left <= 0 or stop == StopReason.HAS_BAD_LENGTH:
             return False
         if stop == StopReason.IS_TOO_LONG:
-            # Its length is certain, so the records after it are, too.
+            # Its length is valid, so the following records can be read.
             if decoder.needed > left:
                 return False
             decoder.skip()
@@ -142,13 +143,13 @@ class Reader:
         if decoder.needed > left:
             return False
         if decoder.needed > len(self._buffer):
-            # The next header, too, tells a bad checksum of zeros from a tail of zeros.
+            # The header of the next record distinguishes a bad checksum of zeros from a
+            # tail of zeros.
             self._grow(decoder.needed + HEADER_SIZE)
         return True
 
     def _grow(self, size: int) -> None:
-        # Never more than the file holds and the decoder's limit allows: both
-        # were checked before a record was found to need it.
+        # Bounded by the file size and the decoder's limit, which were both checked before.
         self._buffer = bytearray(size)
         self._view = memoryview(self._buffer)
 
@@ -173,7 +174,7 @@ class Reader:
 
 
 def _read_into(view: memoryview, descriptor: int, offset: int) -> int:
-    """Fill `view` from byte `offset` on; the count is short only at the file's end."""
+    """Fill `view` from byte `offset`; the count is short only at the end of the file."""
     total = 0
     while total < len(view):
         count = read_into(descriptor, view[total:], offset + total)

@@ -1,10 +1,9 @@
-"""Which runs a path holds, and which event files make up each of them.
+"""Finds the runs below a path and their event files.
 
-A run is a directory with event files in it, as for TensorBoard: any regular
-file with `tfevents` in its name. Its name is its path below the logdir, and `.`
-for the logdir itself. With several paths, names start at the directory that all
-of them share; a file stands for its directory, and a glob for the part before
-its first `*`, `?` or `[`:
+A run is a folder with event files, as in TensorBoard: regular files with `tfevents`
+in their name. Its name is its path below the logdir, or `.` for the logdir itself.
+With several paths, names are relative to their common folder; a file counts as its
+folder, and a glob as the part before its first `*`, `?` or `[`:
 
     discover("runs")                   seed-1, seed-2
     discover("runs/seed-1")            .
@@ -12,12 +11,12 @@ its first `*`, `?` or `[`:
     discover("a/runs", "b/runs")       a/runs/seed-1, b/runs/seed-1
     discover("runs/*/seed-?")          lr-1/seed-1, lr-1/seed-2, lr-2/seed-1
 
-Four rules are ours. Each real directory is listed once, under its own path
-rather than a link's, because a run that counts twice spoils every mean; a link
-out of the logdir is followed within the limits of `link_rules`. A directory with
-nothing but a projector configuration is a run too, so that its embeddings are
-found. Pipes, sockets and devices are never opened. A folder `.runfold-*.tmp`,
-which a killed edit left half written next to a run, is not a run.
+Four rules differ from TensorBoard. Each real folder is listed once, under its own path
+rather than a link's, because a run that counts twice distorts every mean; links out of
+the logdir are followed within the limits of `link_rules`. A folder with only a projector
+configuration is also a run, so that its embeddings are found. Pipes, sockets and devices
+are never opened. A folder `.runfold-*.tmp`, left half-written by a killed edit, is not
+a run.
 """
 
 import errno
@@ -55,9 +54,9 @@ class FoundRun:
 
 @dataclass(slots=True)
 class Discovery:
-    """The runs by name, in the order in which TensorBoard shows them, and the problems.
+    """The runs by name, in TensorBoard's order, and the problems found.
 
-    `base` is the folder at which the names start.
+    Names are relative to `base`.
     """
 
     runs: dict[str, FoundRun]
@@ -66,24 +65,24 @@ class Discovery:
 
 
 def discover(*paths: str | os.PathLike[str]) -> Discovery:
-    """Return the runs at these paths: logdirs, run directories, event files or globs.
+    """Return the runs at these paths: logdirs, run folders, event files or globs.
 
-    A path that leads nowhere raises LogdirNotFound; a directory without event
-    files gives no runs. What cannot be listed, or must not be opened, becomes a
-    problem, and the rest is found all the same.
+    Raises LogdirNotFound for a path that does not exist; a folder without event
+    files has no runs. Entries that cannot be listed, or must not be opened, become
+    problems, and the search continues.
     """
     if not paths:
         raise ValueError("discover() needs at least one path.")
     problems: list[Problem] = []
-    places = [locate(os.fsdecode(path), problems) for path in paths]
-    base = os.path.commonpath([place.base for place in places])
-    walk = _Walk(base, LinkRule(place.base for place in places), problems)
-    for place in places:
-        for directory in place.directories:
+    locations = [locate(os.fsdecode(path), problems) for path in paths]
+    base = os.path.commonpath([location.base for location in locations])
+    walk = _Walk(base, LinkRule(location.base for location in locations), problems)
+    for location in locations:
+        for directory in location.directories:
             walk.add_tree(directory)
-        walk.links += [(link, 0) for link in place.links]
+        walk.links += [(link, 0) for link in location.links]
     walk.follow_links()
-    walk.add_files([file for place in places for file in place.files])
+    walk.add_files([file for location in locations for file in location.files])
     return Discovery(walk.named_runs(), sorted(problems, key=lambda p: (p.file, p.code)), base)
 
 
@@ -91,40 +90,40 @@ _Identity = tuple[int, int] | str  # device and inode
 
 
 class _Walk:
-    """Collects runs: first all real directories, then where links lead."""
+    """Collects runs: first from real folders, then from the targets of links."""
 
     def __init__(self, base: str, rule: LinkRule, problems: list[Problem]) -> None:
         self.prefix = os.path.join(base, "")
         self.rule = rule
         self.problems = problems
         self.runs: dict[str, FoundRun] = {}  # by path
-        # To directories, each with its level: how far below the logdir's own link it is.
+        # Links to folders, each with its level: its depth below the first link in the logdir.
         self.links: list[tuple[str, int]] = []
         self.link_level = 0
         self.visited: list[str] = []
-        # The path under which each real directory was visited. One tree without
-        # links cannot meet itself, so the stat calls wait until they are needed.
+        # The path under which each real folder was visited. A single tree without links
+        # cannot contain itself, so the stat calls are delayed until they are needed.
         self.seen: dict[_Identity, str] | None = None
 
     def add_tree(self, root: str) -> None:
-        """Visit a directory and all real directories below it."""
+        """Visit a folder and all real folders below it."""
         for path in self._search(root, MAX_DEPTH):
             self._note(Code.TOO_DEEP, path)
 
     def follow_links(self) -> None:
-        """Visit the directories that links lead to, unless they were visited already."""
+        """Visit the targets of links, unless they have been visited already."""
         most = len(self.visited) + MOST_THROUGH_LINKS
         while self.links:
-            # Sorted, so that of two links to one directory always the same one names it.
+            # Sorted, so that the same link always wins if two point to one folder.
             links, self.links = sorted(self.links, key=lambda link: natural_key(link[0])), []
             for link, level in links:
                 if _identity(link) in self._index():
-                    if _leads_up(link):
+                    if _points_up(link):
                         self._note(Code.SYMLINK_LOOP, link)
                 elif refusal := self.rule.refusal(link):
                     self._note(Code.LINK_NOT_FOLLOWED, link, refusal)
                 elif len(self.visited) >= most:
-                    # One note for all further links: there may be any number of them.
+                    # One problem for all further links, because there can be any number of them.
                     self._note(Code.LINK_CUT_SHORT, link, LIMITS)
                     return
                 elif self._search(
@@ -133,14 +132,14 @@ class _Walk:
                     self._note(Code.LINK_CUT_SHORT, link, LIMITS)
 
     def _search(self, top: str, deepest: int, level: int = 0, most: int | None = None) -> list[str]:
-        """Visit a directory and all real directories below it; return those beyond the limits.
+        """Visit a folder and all real folders below it; return those beyond the limits.
 
-        `level` is that of `top`, and `most` limits how many directories are visited
-        in all; without it `top` is not reached through a link.
+        `level` is the level of `top`, and `most` limits the total number of visited
+        folders. Without `most`, `top` was not reached through a link.
         """
         if self.visited:
             self._index()
-        left_out: list[str] = []
+        skipped: list[str] = []
         pending = [(top, level)]
         while pending:
             path, level = pending.pop()
@@ -148,23 +147,23 @@ class _Walk:
             if self.seen is not None and identity in self.seen:
                 continue
             if level > deepest or (most is not None and len(self.visited) >= most):
-                left_out.append(path)
+                skipped.append(path)
                 continue
             if self.seen is not None:
                 self.seen[identity] = path
             self.visited.append(path)
             self.link_level = 0 if most is None else level + 1
             pending += [(below, level + 1) for below in self._visit(path)]
-        return left_out
+        return skipped
 
     def add_files(self, paths: list[str]) -> None:
-        """Add event files that were asked for by their own paths."""
+        """Add event files that were given by their own paths."""
         by_directory: dict[str, set[str]] = {}
         for path in paths:
             directory, name = os.path.split(path)
             by_directory.setdefault(directory, set()).add(name)
         for directory, names in by_directory.items():
-            # A walk may have come to the same directory by another path.
+            # The folder may have been visited under another path.
             known = self._index().get(_identity(directory), directory)
             run = self._run(known)
             run.files = sorted(
@@ -176,7 +175,7 @@ class _Walk:
         return name_runs(self.runs.values())
 
     def _visit(self, path: str) -> list[str]:
-        """Take in what one directory holds and return the real directories in it."""
+        """Collect the files in a folder and return the real folders in it."""
         for attempt in range(1, _TRIES + 1):
             try:
                 return self._scan(path)
@@ -206,13 +205,13 @@ class _Walk:
                 elif _is_ours(entry.name):
                     is_regular = entry.is_file(follow_symlinks=False)
                     (regular if is_regular else special).append(entry.path)
-        # Only now, when the listing is whole: a failed one is tried again.
+        # Only after listing the whole folder, because a failed listing is retried.
         for link in links:
             self._take_link(link, regular, special)
         for odd in special:
             self._note(Code.SPECIAL_FILE, odd)
-        for left in unfinished:
-            self._note(Code.UNFINISHED_FOLDER, left)
+        for folder in unfinished:
+            self._note(Code.UNFINISHED_FOLDER, folder)
         if regular:
             run = self._run(path)
             run.files = list(filter(is_event_file, regular))
@@ -259,7 +258,7 @@ class _Walk:
 
 
 def name_runs(runs: Iterable[FoundRun]) -> dict[str, FoundRun]:
-    """Return runs by name, in order; names that look alike once escaped are numbered."""
+    """Return the runs by name, in order; names that look alike once escaped are numbered."""
     named: dict[str, FoundRun] = {}
     for run in sorted(runs, key=lambda run: natural_key(run.name)):
         run.name = free_name(run.name, named.__contains__, "{} ({})")
@@ -278,8 +277,8 @@ def _as_text(name: str) -> str:
     return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
-def _leads_up(link: str) -> bool:
-    """Whether a link leads to a directory that it stands in."""
+def _points_up(link: str) -> bool:
+    """Return whether a link points to a folder that contains it."""
     target = os.path.join(os.path.realpath(link), "")
     parent = os.path.join(os.path.realpath(os.path.dirname(link)), "")
     return parent.startswith(target)
@@ -289,5 +288,5 @@ def _identity(path: str) -> _Identity:
     try:
         status = os.stat(path)
     except OSError:
-        return path  # listing it fails as well, and is noted there
+        return path  # listing it also fails, and is reported there
     return status.st_dev, status.st_ino

@@ -1,9 +1,9 @@
-"""Folders that `add_hparams` made inside a run's folder, and the runs they belong to.
+"""Folders created by `add_hparams` inside a run's folder, and the runs they belong to.
 
-torch's and tensorboardX's `add_hparams` create a folder for each call, named by
-the time, inside the run's folder. It holds the run's hparams and final metrics,
-so it is part of that run. Where such folders contradict each other or the run,
-each is a separate trial: a sweep in one process logs that way.
+Each call of `add_hparams` in torch and tensorboardX creates a folder inside the
+run's folder, named after the current time. It contains the run's hparams and final
+metrics, so it is part of that run. If these folders contradict each other or the
+run, each is a separate trial, because a sweep in one process logs that way.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
     Settings = dict[str, Any]
 
-# As Python prints time.time().
+# The format of `str(time.time())`.
 _TIME_STAMP = re.compile(r"[0-9]{9,}\.[0-9]+")
 
 
 def parent_of(run: str) -> str | None:
-    """The run that a folder with a time for its name may be part of; None for any other name."""
-    # Most names are ruled out here, which matters with 100,000 runs.
+    """Return the run that a folder named after a time may be part of; None for any other name."""
+    # Rejects most names quickly, which matters with 100,000 runs.
     if "." not in run or not run[-1].isdecimal():
         return None
     folder, _, last = run.rpartition("/")
@@ -35,7 +35,7 @@ def parent_of(run: str) -> str | None:
 
 
 def find_families(names: Mapping[str, object]) -> dict[str, list[str]]:
-    """The folders that may be part of each run, by the name of the run."""
+    """Return the folders that may be part of each run, by run name."""
     families: dict[str, list[str]] = {}
     for name in names:
         parent = parent_of(name)
@@ -45,33 +45,33 @@ def find_families(names: Mapping[str, object]) -> dict[str, list[str]]:
 
 
 class Joins:
-    """Decides which folders are part of which run.
+    """Assigns the folders of `add_hparams` to runs.
 
-    The hparams of a folder are decoded once, and again after its files have changed.
+    A folder's hparams are decoded once, and again after its files have changed.
     """
 
     def __init__(self) -> None:
         self._decoded: dict[str, tuple[Mapping[tuple[str, str], Payloads], Settings | None]] = {}
 
     def find(self, families: Mapping[str, list[str]], logs: Mapping[str, RunLog]) -> dict[str, str]:
-        """The run that each joined folder belongs to, by the name of the folder.
+        """Return the run that each joined folder belongs to, by folder name.
 
         All logs of the families must have been read.
         """
         names = {*families, *(name for family in families.values() for name in family)}
-        self._decoded = {name: one for name, one in self._decoded.items() if name in names}
+        self._decoded = {name: decoded for name, decoded in self._decoded.items() if name in names}
         owners: dict[str, str] = {}
-        # A folder comes before those inside it: a part of a run has no parts.
+        # Outer folders come first, because a part of a run cannot have parts.
         for parent in sorted(families, key=len):
             if parent in owners:
                 continue
             own = self._settings(parent, logs[parent])
             settings = {name: self._settings(name, logs[name]) for name in families[parent]}
             parts = {
-                name: found
-                for name, found in settings.items()
-                # The files of an embedding are found through the folder of its run.
-                if found is not None and logs[name].config is None
+                name: hparams
+                for name, hparams in settings.items()
+                # An embedding's files are located through the folder of its run.
+                if hparams is not None and logs[name].config is None
             }
             if not _contradict([own or {}, *parts.values()]):
                 owners |= dict.fromkeys(parts, parent)
@@ -90,19 +90,23 @@ class Joins:
 
 
 def _read_hparams(log: RunLog) -> Settings | None:
-    """The hparams in a run's own folder; None where it holds none.
+    """Return the hparams in a run's own folder, or None if there are none.
 
-    A value that does not decode is skipped here, and noted by whoever asks for it.
+    Invalid values are skipped here, and reported when they are requested.
     """
-    found = [one.readable() for (kind, _), one in log.own_payloads.items() if kind == "hparams"]
-    if not any(map(len, found)):
+    payloads = [
+        values.readable() for (kind, _), values in log.own_payloads.items() if kind == "hparams"
+    ]
+    if not any(map(len, payloads)):
         return None
     from runfold._events.kinds.hparams import SessionStart, decode
 
     stored = [
         ((int(number), int(record)), data)
-        for one in found
-        for number, record, data in zip(one.files, one.items["record"], log.fetch(one), strict=True)
+        for values in payloads
+        for number, record, data in zip(
+            values.files, values.items["record"], log.fetch(values), strict=True
+        )
     ]
     settings: Settings = {}
     for _, data in sorted(stored, key=lambda entry: entry[0]):
@@ -116,7 +120,7 @@ def _read_hparams(log: RunLog) -> Settings | None:
 
 
 def _contradict(all_settings: Iterable[Mapping[str, Any]]) -> bool:
-    """Whether any two give one hparam different values."""
+    """Return whether any two mappings give one hparam different values."""
     merged: dict[str, Any] = {}
     for own in all_settings:
         for name, value in own.items():

@@ -1,18 +1,18 @@
-"""Where a search for runs stops: the rule for links that leave the logdir.
+"""Limits of a search for runs: the rules for links that leave the logdir.
 
-A link to a run, or to a tree of runs, is followed wherever it leads, also to
-another disk. Three kinds of folders are not searched:
+A link to a run, or to a tree of runs, is followed wherever it points, even to another
+disk. Three kinds of folders are not searched:
 
 - a folder that contains the logdir or the link itself, such as `/`: the search
   would cover everything else in it
-- `/proc`, `/sys` and `/dev`, except `/dev/shm`: `/proc` leads to every other folder
-  of the machine again and again
+- `/proc`, `/sys` and `/dev`, except `/dev/shm`: `/proc` links to every other folder
+  of the machine many times
 - Runfold's own state and cache: the link trees of TensorBoard instances would show
   each run a second time
 
-The last two are left out as plain folders too. Through links, a search covers at
-most MOST_LEVELS levels below the logdir's link, MOST_PER_LINK folders for each link,
-and MOST_THROUGH_LINKS folders in all. A path that the user gives is always searched.
+The last two are also skipped as plain folders. Through links, a search covers at most
+MOST_LEVELS levels below the link in the logdir, MOST_PER_LINK folders per link, and
+MOST_THROUGH_LINKS folders in total. A path given by the user is always searched.
 """
 
 import os
@@ -30,27 +30,27 @@ LIMITS = (
 )
 
 _SYSTEM = ("/proc", "/sys", "/dev")
-_MEMORY = "/dev/shm"  # plain files in memory, where fast logs may be
-# Asked first, because a search meets very many folders.
+_MEMORY = "/dev/shm"  # files in memory, sometimes used for fast logs
+# Checked first, because a search visits very many folders.
 RESERVED_NAMES = frozenset(map(os.path.basename, (*_SYSTEM, state_folder(), cache_folder())))
 
 
 class LinkRule:
-    """Which folders a search from some paths leaves out, and why."""
+    """Rules for the folders that a search from some paths skips."""
 
     def __init__(self, paths: Iterable[str]) -> None:
         self._paths = [os.path.realpath(path) for path in paths]
 
     def refusal(self, link: str) -> str:
-        """Say why the folder that a link leads to is not searched; empty if it is."""
+        """Return the reason why the target of a link is not searched, or an empty string."""
         target = os.path.realpath(link)
         around = [*self._paths, os.path.realpath(os.path.dirname(link))]
         if any(_is_below(path, target) for path in around):
-            return f"it leads to '{target}', which contains the logdir or the link"
-        return f"it leads to '{target}', which is reserved" if self._is_reserved(target) else ""
+            return f"it points to '{target}', which contains the logdir or the link"
+        return f"it points to '{target}', which is reserved" if self._is_reserved(target) else ""
 
     def is_left_out(self, folder: str) -> bool:
-        """Whether a plain folder with one of the RESERVED_NAMES is left out."""
+        """Return whether a plain folder with one of the RESERVED_NAMES is skipped."""
         return self._is_reserved(os.path.realpath(folder))
 
     def _is_reserved(self, real: str) -> bool:
@@ -65,9 +65,9 @@ class LinkRule:
 
     @cached_property
     def _system_devices(self) -> set[int | None]:
-        """The devices of `/proc` and `/sys`, which may be mounted elsewhere too."""
-        given = map(_device, self._paths)
-        return {_device("/proc"), _device("/sys")} - {_device("/"), None, *given}
+        """The devices of `/proc` and `/sys`, which can also be mounted elsewhere."""
+        devices = map(_device, self._paths)
+        return {_device("/proc"), _device("/sys")} - {_device("/"), None, *devices}
 
 
 def _is_below(path: str, folder: str) -> bool:

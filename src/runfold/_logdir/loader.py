@@ -1,4 +1,4 @@
-"""Runs found, read and kept up to date: many at a time, on all cores."""
+"""Finds runs, reads them on all cores and keeps them up to date."""
 
 from __future__ import annotations
 
@@ -28,28 +28,29 @@ if TYPE_CHECKING:
 
 _MAX_THREADS = 8
 
-# Small runs keep Python busier than the decoder, which alone lets go of the GIL:
-# with less than this a run, or a thread, another thread costs more than it brings.
+# Small runs spend more time in Python than in the decoder, and only the decoder
+# releases the GIL. With less than this per run or per thread, another thread costs more
+# than it gains.
 _BYTES_PER_RUN = 256 << 10
 _BYTES_PER_THREAD = 64 << 20
 
-# What is said of a folder that could not be listed.
+# Problems of a folder that could not be listed.
 _UNLISTED = {Code.DIRECTORY_VANISHED, Code.UNREADABLE_DIRECTORY}
 
-# So many runs tell how large they are on average.
+# The number of runs sampled to estimate the average size.
 _SAMPLE = 16
 
 
 @dataclass(slots=True)
 class Changes:
-    """What a refresh found: all empty when nothing was new.
+    """The result of a refresh; all fields are empty if nothing changed.
 
     Attributes:
-        runs: the names of the new ones.
-        gone: the names of the runs that are no longer listed.
-        points: how many values more there are than before, hidden ones included.
-        reread: files that turned out to be others than before.
-        missing: files that are gone, though not those that were gone before.
+        runs: the names of new runs.
+        gone: the names of runs that are no longer listed.
+        points: the number of new values, including hidden ones.
+        reread: files that were replaced and read again.
+        missing: files that have disappeared since the last refresh.
     """
 
     runs: list[str] = field(default_factory=list)
@@ -63,10 +64,10 @@ class Changes:
 
 
 class Logdir:
-    """The runs below some paths. Found at once; read when asked for.
+    """The runs below some paths. They are found at once and read on demand.
 
-    A folder that `add_hparams` made inside a run's folder is part of that run. With
-    `join` off, each such folder is a separate run.
+    A folder that `add_hparams` created inside a run's folder is part of that run.
+    With `join` off, each of these folders is a separate run.
     """
 
     def __init__(
@@ -78,25 +79,25 @@ class Logdir:
         join: bool = True,
     ) -> None:
         self.paths = paths
-        # What of them is a URL is read from its copy here.
+        # URLs are read from a local copy.
         self.places = Places(paths)
         self.restarts = restarts
         self.strict = strict
         self.progress = progress
-        # Two threads may ask at once; a file must not be read by both.
+        # Two threads can call at once, but only one may read a file.
         self._lock = threading.RLock()
         self.sync()
         with pause_collector():
-            found = self._discover()
-            # The log of every folder with event files, also of those that are parts of runs.
-            self._folders = {name: self._make_log(run) for name, run in found.runs.items()}
+            discovery = self._discover()
+            # The log of every folder with event files, including folders that are parts of runs.
+            self._folders = {name: self._make_log(run) for name, run in discovery.runs.items()}
         self._joins = Joins() if join else None
-        # The folders that may be parts, by run; until they are read, the list is open.
+        # The folders that may be parts, by run. The list of runs is final only after reading them.
         self._families = self._find_families()
         self._logs = None if self._families else self._folders
-        # The runs that have parts.
+        # Runs with parts.
         self._parted: set[str] = set()
-        self._note(found.problems)
+        self._note(discovery.problems)
 
     def _find_families(self) -> dict[str, list[str]]:
         return {} if self._joins is None else find_families(self._folders)
@@ -105,8 +106,8 @@ class Logdir:
     def logs(self) -> dict[str, RunLog]:
         """The runs by name.
 
-        To know which folders are parts of a run, those that may be and their runs are read
-        now. A logdir without such folders reads nothing.
+        First access reads the folders that may be parts of a run, and their runs,
+        to decide which of them are. A logdir without such folders reads nothing.
         """
         if self._logs is None:
             with self._lock:
@@ -115,7 +116,7 @@ class Logdir:
         return self._logs
 
     def _join(self) -> dict[str, RunLog]:
-        """The runs by name, with the folders that are parts of them."""
+        """Return the runs by name, with their parts joined."""
         if self._joins is None:
             return self._folders
         folders = self._folders
@@ -127,7 +128,7 @@ class Logdir:
             for name in family:
                 folders[name].rename(owners.get(name, name))
             parts[run] = [folders[name] for name in family if owners.get(name) == run]
-        # Runs that have lost the last such folder are in no family any more.
+        # Also runs that have lost their last part, which are no longer in any family.
         for run in self._parted | parts.keys():
             if run in folders:
                 folders[run].join(parts.get(run, []))
@@ -135,22 +136,22 @@ class Logdir:
         return {name: log for name, log in folders.items() if name not in owners}
 
     def explain_part(self, name: str) -> str:
-        """The sentence for somebody who names a folder that is part of a run; otherwise empty."""
+        """Return an explanation if a name belongs to a folder that is part of a run, else ""."""
         if name not in self._folders or name in self.logs:
             return ""
         owner = escape(self._folders[name].name)
         return (
-            f"'{escape(name)}' is part of the run '{owner}': add_hparams made that folder"
-            f" inside the run's. Ask for '{owner}'."
+            f"'{escape(name)}' is part of the run '{owner}': add_hparams created this folder"
+            f" inside the run's folder. Use '{owner}' instead."
         )
 
     def folders_of(self, runs: Iterable[str]) -> set[str]:
-        """The names of the folders that make up some runs."""
-        chosen = {id(one) for run in runs for one in (self.logs[run], *self.logs[run].parts)}
+        """Return the names of the folders that make up some runs."""
+        chosen = {id(log) for run in runs for log in (self.logs[run], *self.logs[run].parts)}
         return {name for name, log in self._folders.items() if id(log) in chosen}
 
     def _note(self, problems: list[Problem]) -> None:
-        """Keep what is wrong in the tree. Raises BadLog in strict mode."""
+        """Store the problems of the tree. Raises BadLog in strict mode."""
         self.problems = problems + [
             Problem.of(Code.READ_ERROR, mask_url(url), detail=reason)
             for url, reason in self.places.troubles()
@@ -162,62 +163,63 @@ class Logdir:
         return discover(*self.places.paths)
 
     def sync(self) -> bool:
-        """Fetch what is new of the paths that are URLs; whether there was any.
+        """Fetch new data for paths that are URLs; return whether there was any.
 
-        Raises CannotStore or LogdirNotFound where there is nothing to read.
+        Raises CannotStore or LogdirNotFound if there is nothing to read.
         """
         return self.places.sync(
             lambda total: progress_bar(lambda: total, "Fetching", self.progress)
         )
 
-    def _make_log(self, found: FoundRun) -> RunLog:
-        return RunLog(found, self.restarts, self.strict)
+    def _make_log(self, run: FoundRun) -> RunLog:
+        return RunLog(run, self.restarts, self.strict)
 
     def load(self, logs: Iterable[RunLog] | None = None) -> None:
-        """Read those of the runs (by default all) that were not read yet.
+        """Read the given runs (default: all) that have not been read yet.
 
-        In strict mode the first problem in any of them is raised, every time.
+        In strict mode, raises BadLog with the first problem in any of them, on
+        every call.
         """
         with self._lock:
-            wanted = list(self.logs.values() if logs is None else logs)
-            self._read([log for log in wanted if not log.is_loaded])
-        self._refuse_problems(wanted)
+            requested = list(self.logs.values() if logs is None else logs)
+            self._read([log for log in requested if not log.is_loaded])
+        self._refuse_problems(requested)
 
     def refresh(self) -> Changes:
-        """Look for new runs and files, and read what is new in those that were read before.
+        """Look for new runs and files, and read new data in runs that were read before.
 
-        A run whose folder was deleted is gone, and what was read of it is freed. If
-        the folder comes back, it is read from scratch. What was read stays, with a
-        note, where only a file is gone, where a folder above cannot be listed, and
-        where the logdir itself or the target of a link is gone: a network disk may
-        lose sight of them for a moment.
+        A run whose folder was deleted is dropped, and its data is freed. If the
+        folder comes back, it is read from scratch. The data is kept, with a
+        problem, if only a file is missing, a folder above cannot be listed, or the
+        logdir or a link's target is missing, because a network disk can be
+        unavailable for a moment.
         """
-        with suppress(LogdirNotFound):  # all of it is gone, as is found below
+        with suppress(LogdirNotFound):  # everything is missing, which is handled below
             self.sync()
         return self.look_again()
 
     def look_again(self) -> Changes:
-        """Refresh without asking the stores of URLs, which `sync` does."""
+        """Refresh without contacting the stores of URLs, as `sync` does."""
         with self._lock:
             return self._refresh()
 
     def _refresh(self) -> Changes:
         before = self.logs
-        found = self._discover_again()
-        self._note(found.problems)
+        discovery = self._discover_again()
+        self._note(discovery.problems)
         loaded = [log for log in before.values() if log.is_loaded]
         seen = [
             (log.name, file, file.points, file.rereads) for log in loaded for file in log.all_files
         ]
         gone = {id(file) for _, file, _, _ in seen if _is_gone(file)}
-        self._update_folders(found)
+        self._update_folders(discovery)
         self._read(loaded)
         self._families = self._find_families()
         self._logs = self._join()
         loaded = [log for log in loaded if self._logs.get(log.name) is log]
         self._refuse_problems(loaded)
         files = [file for log in loaded for file in log.all_files]
-        seen = [one for one in seen if one[0] in self._logs]
+        seen = [entry for entry in seen if entry[0] in self._logs]
         return Changes(
             runs=[name for name in self._logs if name not in before],
             gone=[name for name in before if name not in self._logs],
@@ -226,20 +228,20 @@ class Logdir:
             missing=[file.path for file in files if _is_gone(file) and id(file) not in gone],
         )
 
-    def _update_folders(self, found: Discovery) -> None:
-        unlisted = [one.file for one in found.problems if one.code in _UNLISTED]
+    def _update_folders(self, discovery: Discovery) -> None:
+        unlisted = [problem.file for problem in discovery.problems if problem.code in _UNLISTED]
         folders = {
             name: log
             for name, log in self._folders.items()
-            if name in found.runs or not _is_deleted(log.path, unlisted)
+            if name in discovery.runs or not _is_deleted(log.path, unlisted)
         }
-        for name, run in found.runs.items():
+        for name, run in discovery.runs.items():
             if name in folders:
                 folders[name].update(run)
             else:
                 folders[name] = self._make_log(run)
-        # Back into the order in which TensorBoard lists them, those gone last.
-        order = {name: number for number, name in enumerate(found.runs)}
+        # Restore TensorBoard's order, with missing runs last.
+        order = {name: number for number, name in enumerate(discovery.runs)}
         self._folders = dict(
             sorted(folders.items(), key=lambda entry: order.get(entry[0], len(order)))
         )
@@ -248,13 +250,13 @@ class Logdir:
         try:
             return self._discover()
         except LogdirNotFound:
-            # It was there before: as with a run that is gone, it may come back.
+            # It existed before and, like a missing run, may come back.
             paths = self.places.paths
             lost = next((path for path in paths if not os.path.exists(path)), paths[0])
             return Discovery({}, [Problem.of(Code.DIRECTORY_VANISHED, os.path.abspath(lost))])
 
     def list_problems(self) -> list[Problem]:
-        """Everything wrong: in the tree first, then run by run."""
+        """Return all problems: first those of the tree, then run by run."""
         self.load()
         return self.problems + [
             problem for log in self.logs.values() for problem in log.list_problems()
@@ -281,11 +283,12 @@ class Logdir:
 
 
 def _is_deleted(folder: str, unlisted: Iterable[str]) -> bool:
-    """Whether a folder was deleted, and is not just out of sight for a moment.
+    """Return whether a folder was deleted, rather than unavailable for a moment.
 
-    `unlisted` are the folders that could not be listed: nobody knows what is in them.
+    `unlisted` are the folders that could not be listed, so their content is
+    unknown.
     """
-    if any(f"{folder}/".startswith(os.path.join(one, "")) for one in unlisted):
+    if any(f"{folder}/".startswith(os.path.join(above, "")) for above in unlisted):
         return False
     try:
         os.lstat(folder)
@@ -293,7 +296,7 @@ def _is_deleted(folder: str, unlisted: Iterable[str]) -> bool:
         above = os.path.dirname(folder)
         while not os.path.lexists(above):
             above = os.path.dirname(above)
-        # Of a link without a target the disk may not be mounted at the moment.
+        # If a link has no target, its disk may be unmounted for now.
         return os.path.exists(above)
     except OSError:
         return False
@@ -316,7 +319,7 @@ def _read_runs(logs: Iterator[RunLog], advance: Callable[[int], object]) -> None
 
 
 def _count_threads(logs: list[RunLog]) -> int:
-    """How many threads pay for reading these runs."""
+    """Return the number of threads worth using to read these runs."""
     sample = logs[:: max(1, len(logs) // _SAMPLE)]
     average = _unread(sample) // len(sample)
     if average < _BYTES_PER_RUN:
@@ -326,7 +329,7 @@ def _count_threads(logs: list[RunLog]) -> int:
 
 
 def _unread(logs: Iterable[RunLog]) -> int:
-    """How many bytes there are to read, about."""
+    """Return the approximate number of bytes to read."""
     total = 0
     for log in logs:
         for file in log.files:
@@ -336,7 +339,7 @@ def _unread(logs: Iterable[RunLog]) -> int:
 
 
 def _read_in_threads(logs: list[RunLog], threads: int, advance: Callable[[int], object]) -> None:
-    """Share the runs out among threads; the decoder lets go of the GIL."""
+    """Distribute the runs among threads; the decoder releases the GIL."""
     lock = threading.Lock()
     rest = iter(logs)
     errors: list[BaseException] = []
@@ -356,7 +359,7 @@ def _read_in_threads(logs: list[RunLog], threads: int, advance: Callable[[int], 
     def work() -> None:
         try:
             _read_runs(take(), advance_alone)
-        except BaseException as error:  # handed on to the caller below
+        except BaseException as error:  # re-raised for the caller below
             errors.append(error)
 
     workers = [threading.Thread(target=work, daemon=True) for _ in range(threads)]

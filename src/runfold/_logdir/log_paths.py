@@ -1,4 +1,4 @@
-"""Paths as people give them to `discover`: a directory, an event file or a glob."""
+"""Paths given to `discover` by users: a folder, an event file or a glob."""
 
 import errno
 import fnmatch
@@ -22,9 +22,9 @@ MISSING = (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP)
 
 @dataclass(slots=True)
 class Place:
-    """What one argument stands for; names start at `base`.
+    """The folders and files of one argument; run names are relative to `base`.
 
-    `links` are the directories that a glob reaches through a link.
+    `links` are the folders that a glob reaches through a link.
     """
 
     base: str
@@ -33,14 +33,15 @@ class Place:
     files: list[str] = field(default_factory=list)
 
 
-def locate(given: str, problems: list[Problem]) -> Place:
-    """Find what one argument of `discover` stands for; what may not be opened is noted.
+def locate(argument: str, problems: list[Problem]) -> Place:
+    """Return the folders and files of one argument of `discover`.
 
-    Raises LogdirNotFound where it leads nowhere.
+    Entries that must not be opened are added to `problems`. Raises LogdirNotFound
+    if the path does not exist.
     """
-    if not given:
+    if not argument:
         raise LogdirNotFound("The path of the logdir is empty.")
-    expanded = os.path.expanduser(given)
+    expanded = os.path.expanduser(argument)
     path = _absolute(expanded)
     try:
         mode = os.stat(path).st_mode
@@ -49,8 +50,8 @@ def locate(given: str, problems: list[Problem]) -> Place:
             problems.append(Problem.of(Code.UNREADABLE_DIRECTORY, path, detail=reason(error)))
             return Place(path)
         if is_glob(expanded) and "\0" not in expanded:
-            return _locate_glob(given, expanded, problems)
-        raise LogdirNotFound(_not_found(given, expanded)) from None
+            return _locate_glob(argument, expanded, problems)
+        raise LogdirNotFound(_not_found(argument, expanded)) from None
     if stat.S_ISDIR(mode):
         return Place(path, directories=[path])
     if stat.S_ISREG(mode):
@@ -60,38 +61,38 @@ def locate(given: str, problems: list[Problem]) -> Place:
 
 
 def _absolute(path: str) -> str:
-    # abspath() drops `link/..` as if the link were a plain directory.
+    # abspath() would drop `link/..` as if the link were a plain folder.
     return os.path.realpath(path) if ".." in path.split(os.sep) else os.path.abspath(path)
 
 
-def _locate_glob(given: str, pattern: str, problems: list[Problem]) -> Place:
+def _locate_glob(argument: str, pattern: str, problems: list[Problem]) -> Place:
     known = len(problems)
-    base, found = match_glob(pattern, problems)
-    place = Place(base)
-    for path, is_linked in found.items():
+    base, matches = match_glob(pattern, problems)
+    location = Place(base)
+    for path, is_linked in matches.items():
         if os.path.isdir(path):
-            (place.links if is_linked else place.directories).append(path)
+            (location.links if is_linked else location.directories).append(path)
         elif is_event_file(path) and os.path.isfile(path):
-            place.files.append(path)
-    if not found and len(problems) == known:
-        raise LogdirNotFound(f"Nothing matches '{escape(given)}'.")
-    return place
+            location.files.append(path)
+    if not matches and len(problems) == known:
+        raise LogdirNotFound(f"Nothing matches '{escape(argument)}'.")
+    return location
 
 
 def match_glob(pattern: str, problems: list[Problem]) -> tuple[str, dict[str, bool]]:
-    """Return the part before the first wildcard as a path, and the paths that a glob matches.
+    """Return the part before the first wildcard as a path, and the paths that match a glob.
 
-    Each match comes with whether a link leads to it. A link that is not followed
-    matches nothing and is noted.
+    Each match comes with whether it was reached through a link. A link that is not
+    followed matches nothing and is reported.
     """
     parts = pattern.split(os.sep)
     first = next(index for index, part in enumerate(parts) if is_glob(part))
     base = _absolute(os.sep.join(parts[:first]) or (os.sep if first else os.curdir))
     rule = LinkRule([base])
-    found = {base: False}
+    matched = {base: False}
     for part in parts[first:]:
         matches: dict[str, bool] = {}
-        for directory, is_linked in found.items():
+        for directory, is_linked in matched.items():
             for number, path in enumerate(_expand(directory, part, rule)):
                 if is_linked and number >= MOST_PER_LINK:
                     problems.append(Problem.of(Code.LINK_CUT_SHORT, directory, detail=LIMITS))
@@ -102,12 +103,12 @@ def match_glob(pattern: str, problems: list[Problem]) -> tuple[str, dict[str, bo
                     problems.append(Problem.of(Code.LINK_NOT_FOLLOWED, path, detail=refusal))
                 else:
                     matches.setdefault(path, is_linked or is_link)
-        found = matches
-    return base, found
+        matched = matches
+    return base, matched
 
 
 def _expand(directory: str, part: str, rule: LinkRule) -> Iterable[str]:
-    """Return what one part of a glob matches in a directory, as a shell would."""
+    """Return the matches of one part of a glob in a folder, as in a shell."""
     if part in ("", os.curdir):
         return [directory] if os.path.isdir(directory) else []
     if part == "**":
@@ -124,7 +125,7 @@ def _expand(directory: str, part: str, rule: LinkRule) -> Iterable[str]:
 
 
 def _real_directories(top: str, rule: LinkRule) -> Iterator[str]:
-    """Yield `top` and what is below it without links: two links in a loop would not end."""
+    """Yield `top` and the folders below it, without links, because two links can form a loop."""
     pending = [(top, 0)]
     while pending:
         directory, depth = pending.pop()
@@ -139,7 +140,7 @@ def _real_directories(top: str, rule: LinkRule) -> Iterator[str]:
                         and entry.is_dir(follow_symlinks=False)
                         and not (entry.name in RESERVED_NAMES and rule.is_left_out(entry.path))
                     ]
-            except OSError:  # noted when the walk comes here
+            except OSError:  # reported when the walk gets here
                 continue
 
 
@@ -151,9 +152,9 @@ def _names(directory: str, limit: int | None = None) -> list[str]:
         return []
 
 
-def _not_found(given: str, path: str) -> str:
-    """Return the message for a path that leads nowhere, with what is near where it broke off."""
-    fact = f"No logdir '{escape(given)}'"
+def _not_found(argument: str, path: str) -> str:
+    """Return the message for a missing path, with names similar to its first missing part."""
+    fact = f"No logdir '{escape(argument)}'"
     if "\0" in path:
         return f"{fact}."
     missing = path.rstrip(os.sep) or path
@@ -167,5 +168,5 @@ def _not_found(given: str, path: str) -> str:
 
 
 def reason(error: OSError) -> str:
-    """Say in the system's own words why a call failed."""
+    """Return the system's reason for a failed call."""
     return error.strerror or type(error).__name__

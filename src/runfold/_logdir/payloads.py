@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Payloads:
-    """The stored values of one tag that are not scalars: where they lie in the run's files.
+    """The stored values of one tag that are not scalars: their positions in the run's files.
 
-    `files` says for each value which of `sources` holds it: the run's files
-    when they were indexed, and how often each had been read anew by then.
+    `files` gives the index in `sources` for each value. `sources` are the run's
+    files when they were indexed, each with its number of rereads at that time.
     """
 
     kind: str
@@ -41,17 +41,17 @@ class Payloads:
         return self.items["wall_time"]
 
     def source(self, number: int) -> EventFile:
-        """One of the files. Raises FileChanged if it is another than was indexed."""
+        """Return one of the files. Raises FileChanged if it has been replaced since indexing."""
         file, rereads = self.sources[number]
         if file.rereads != rereads:
             raise FileChanged(file.path)
         return file
 
     def readable(self) -> Payloads:
-        """The values without those in files that could not be read lately.
+        """Return the values without those in files that could not be read recently.
 
-        That they cannot be read is noted with the file already, and one lost
-        file must not keep the values of all others from a table.
+        The file's problem is already reported, and one lost file must not keep the
+        values of the others out of a table.
         """
         lost = [number for number, (file, _) in enumerate(self.sources) if file.trouble]
         if not lost:
@@ -59,11 +59,11 @@ class Payloads:
         return self.only(~np.isin(self.files, lost))
 
     def only(self, rows: NDArray[np.bool_] | slice) -> Payloads:
-        """Some of the values."""
+        """Return some of the values."""
         return replace(self, items=self.items[rows], files=self.files[rows])
 
     def followed_by(self, other: Payloads) -> Payloads:
-        """These values and then others of the same kind, tag and sources."""
+        """Return these values followed by others of the same kind, tag and sources."""
         return replace(
             self,
             items=np.concatenate([self.items, other.items]),

@@ -1,17 +1,17 @@
-"""What a restarted job left behind twice: which points of a series a policy hides.
+"""Restarted jobs: the points of a series that a policy hides.
 
-A job that dies at step 180 and goes on from its checkpoint of step 100 logs
-steps 100 to 180 a second time. Readers disagree about what to do then, so the
-policy has a name:
+A job that dies at step 180 and resumes from its checkpoint at step 100 logs steps 100
+to 180 a second time. Readers disagree about how to handle this, so there are three
+named policies:
 
-`session`  the writer's own restart markers count: a marker at step s hides what
-           came before it, of every tag, from step s on. (`purge_step` of torch
-           and tensorboardX writes one.)
-`step`     when the step of a series goes back to s, what the same series held
-           from step s on is hidden. Other series are not touched.
-`keep`     every point on disk.
+`session`  uses the writer's own restart markers: a marker at step s hides earlier
+           points of every tag with a step of s or more. (`purge_step` in torch and
+           tensorboardX writes one.)
+`step`     when the step of a series goes back to s, its earlier points with a step
+           of s or more are hidden. Other series are not affected.
+`keep`     keeps every point on disk.
 
-Equal steps in a row are no restart: both points are kept.
+Equal steps in a row are not a restart: both points are kept.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ POLICIES: tuple[str, ...] = get_args(Policy)
 def visible(
     steps: NDArray[np.int64], markers: Sequence[tuple[int, int]], policy: str
 ) -> NDArray[np.bool_] | None:
-    """Which points of a series are shown, or None if all of them are.
+    """Return which points of a series are shown, or None if all of them are.
 
     Args:
-        steps: of the series, in the order of the files.
-        markers: (how many points of the series came before it, step) of each
-            restart marker, in the order of the files.
+        steps: the steps of the series, in file order.
+        markers: (points of the series before it, step) for each restart marker, in
+            file order.
         policy: one of `POLICIES`.
     """
     if policy == "session":
@@ -66,12 +66,12 @@ def _newest_branch(steps: NDArray[np.int64]) -> NDArray[np.bool_]:
 def _below_what_follows(
     steps: NDArray[np.int64], befores: NDArray[np.int64], limits: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """Which of the steps are below every limit that comes after them.
+    """Return which steps are below every limit that comes after them.
 
     The k-th limit comes after the first `befores[k]` steps; these ascend.
     """
     mask = np.ones(len(steps), np.bool_)
-    # lowest[k]: the lowest of the k-th limit and all after it.
+    # lowest[k] is the minimum of the k-th limit and all following ones.
     lowest = np.minimum.accumulate(limits[::-1])[::-1]
     following = np.searchsorted(befores, np.arange(len(steps)), side="right")
     has_limit = following < len(befores)

@@ -1,4 +1,4 @@
-"""One run's log: its event files put together, read when first asked for."""
+"""One run's log: its event files combined, read on first use."""
 
 from __future__ import annotations
 
@@ -37,11 +37,12 @@ if TYPE_CHECKING:
 class RunLog:
     """The event files of one run.
 
-    Reading happens at the first question and at `refresh`; what was asked for
-    in between stays as it was.
+    They are read on first use and by `refresh`; results returned in between do not
+    change.
 
-    `parts` are the folders that `add_hparams` made for the run (see `hparams_folders`).
-    What they hold belongs to the run; `files` and `tags` are those of its own folder.
+    `parts` are the folders that `add_hparams` created for the run (see
+    `hparams_folders`). Their content belongs to the run; `files` and `tags` cover
+    only the run's main folder.
     """
 
     __slots__ = (
@@ -65,20 +66,20 @@ class RunLog:
         "tags",
     )
 
-    def __init__(self, found: FoundRun, restarts: str = "session", is_strict: bool = False) -> None:
-        self.name = found.name
-        self.path = found.path
+    def __init__(self, run: FoundRun, restarts: str = "session", is_strict: bool = False) -> None:
+        self.name = run.name
+        self.path = run.path
         self.restarts = restarts
         self.is_strict = is_strict
-        self.config = found.config
+        self.config = run.config
         self.files: list[EventFile] = []
         self.parts: list[RunLog] = []
         self.tags = Tags()
         self.is_loaded = False
-        # What decoding a value found wrong, each once: known once asked for.
+        # Problems found while decoding values, without duplicates.
         self.late_problems: dict[Problem, None] = {}
-        # Tensors that decoding found to be readable by their plugin only, by file and place:
-        # their plugin, tag and length.
+        # Tensors that turned out to be readable only by their plugin: plugin, tag and
+        # length by file and position.
         self.late_unknown: dict[tuple[str, int], tuple[str, str, int]] = {}
         self._scalars: Mapping[str, Series] | None = None
         self._payloads: dict[tuple[str, str], Payloads] | None = None
@@ -87,40 +88,39 @@ class RunLog:
         self._numbers: dict[str, int] = {}
         self._versions: list[int] = []
         self._rereads: dict[str, int] = {}
-        self.update(found)
+        self.update(run)
 
     def note(self, problem: Problem) -> None:
-        """Note what decoding a value found wrong. Raises BadLog in strict mode."""
+        """Add a problem found while decoding a value. Raises BadLog in strict mode."""
         if self.is_strict:
             raise BadLog(problem.in_run(self.name))
         self.late_problems[problem] = None
 
-    def update(self, found: FoundRun) -> None:
-        """Take note of the files that the run has now.
+    def update(self, run: FoundRun) -> None:
+        """Update the list of the run's files.
 
-        A file that is gone stays: a network disk may lose sight of it for a
-        moment, and what was read of it is not wrong. Where none of the files is
-        there any more but others are, the folder was made again, and what was
-        read of the earlier ones is forgotten.
+        A missing file is kept, because a network disk can be unavailable for a
+        moment and its data is still valid. If all known files are gone but others
+        exist, the folder was created again, and the earlier data is discarded.
         """
-        self.config = found.config
-        here = set(found.files)
+        self.config = run.config
+        current = set(run.files)
         known = {file.path for file in self.files}
         if (
-            here
-            and not known <= here
-            and not any(file.path in here and not file.is_another() for file in self.files)
+            current
+            and not known <= current
+            and not any(file.path in current and not file.is_another() for file in self.files)
         ):
             self._forget()
             known = set()
-        new = [path for path in found.files if path not in known]
+        new = [path for path in run.files if path not in known]
         if new:
             self.files += [EventFile(path, self.tags) for path in new]
             if len(self.files) > 1:
                 self.files.sort(key=lambda file: file_order(file.path))
 
     def _forget(self) -> None:
-        """Drop all that was read, with the tags: the folder holds another run now."""
+        """Discard all data, including the tags, because the folder now contains another run."""
         self.files = []
         self.tags = Tags()
         self.late_problems = {}
@@ -130,13 +130,13 @@ class RunLog:
         self._versions, self._rereads = [], {}
 
     def rename(self, name: str) -> None:
-        """Give the log the name of the run that it is part of, or its own again."""
+        """Give the log the name of the run that it is part of, or its own name again."""
         if name != self.name:
             self.name = name
             self._scalars = None
 
     def join(self, parts: list[RunLog]) -> None:
-        """Make these folders the parts of this run, and no others. All must have been read."""
+        """Make these folders the only parts of this run. All must have been read."""
         if parts != self.parts:
             self.parts = parts
             self._scalars = self._payloads = None
@@ -144,20 +144,20 @@ class RunLog:
 
     @property
     def all_files(self) -> list[EventFile]:
-        """The event files of the run and of its parts."""
+        """The event files of the run and its parts."""
         if not self.parts:
             return self.files
         return [file for log in (self, *self.parts) for file in log.files]
 
     def read(self, reader: Reader) -> None:
-        """Queue what is new in the run's files for reading; `settle` follows."""
+        """Queue new data in the run's files for reading; `settle` must follow."""
         for file in self.files:
             reader.read(file)
         for part in self.parts:
             part.read(reader)
 
     def settle(self) -> None:
-        """Let the next question see what was read, if anything was new."""
+        """Make new data visible to later calls."""
         for part in self.parts:
             part.settle()
         files = self.all_files
@@ -166,23 +166,23 @@ class RunLog:
             self._scalars = self._payloads = self._own_payloads = None
         self._versions = versions
         self.is_loaded = True
-        # What was wrong in a file that is another one now is no longer wrong.
-        anew = {
+        # Problems of a file that has been replaced no longer apply.
+        replaced = {
             file.path: file.rereads
             for file in files
             if file.rereads > self._rereads.get(file.path, 0)
         }
-        if anew:
-            self._rereads |= anew
+        if replaced:
+            self._rereads |= replaced
             self.late_problems = {
-                late: None for late in self.late_problems if late.file not in anew
+                late: None for late in self.late_problems if late.file not in replaced
             }
             self.late_unknown = {
-                place: late for place, late in self.late_unknown.items() if place[0] not in anew
+                key: late for key, late in self.late_unknown.items() if key[0] not in replaced
             }
 
     def load(self) -> None:
-        """Read the run if it was not read yet."""
+        """Read the run unless it has been read."""
         if not self.is_loaded:
             reader = Reader()
             self.read(reader)
@@ -194,7 +194,7 @@ class RunLog:
         """The text of each tag, by number; different tags have different texts."""
         if len(self._names) < len(self.tags):
             names = self.tags.names()
-            # Only escaped bytes make two tags look alike.
+            # Only escaped bytes can make two tags look alike.
             if "\\x" in "".join(names):
                 _make_distinct(names)
             self._names = names
@@ -202,7 +202,7 @@ class RunLog:
 
     @property
     def scalars(self) -> Mapping[str, Series]:
-        """The scalar series by tag, in the order in which the tags first appear."""
+        """The scalar series by tag, in order of first appearance."""
         if self._scalars is None:
             self.load()
             own = self._assemble_scalars()
@@ -223,7 +223,7 @@ class RunLog:
 
     @property
     def own_payloads(self) -> dict[tuple[str, str], Payloads]:
-        """The values in the run's own folder that are no scalars, by kind and tag."""
+        """The non-scalar values in the run's own folder, by kind and tag."""
         if self._own_payloads is None:
             self.load()
             self._own_payloads = assemble_payloads(self.files, self.names, self.tags, self.restarts)
@@ -231,50 +231,50 @@ class RunLog:
 
     @property
     def unknown(self) -> dict[tuple[str, str], tuple[int, int]]:
-        """How many values only their plugin can read, and their bytes, by plugin and tag."""
+        """The count and size of values that only their plugin can decode, by plugin and tag."""
         self.load()
-        found: dict[tuple[str, str], tuple[int, int]] = {}
+        counts: dict[tuple[str, str], tuple[int, int]] = {}
         for log in (self, *self.parts):
-            found = {**count_unknown(log.files, log.names, log.tags), **found}
+            counts = {**count_unknown(log.files, log.names, log.tags), **counts}
         for plugin, tag, length in self.late_unknown.values():
-            count, size = found.get((plugin, tag), (0, 0))
-            found[plugin, tag] = count + 1, size + length
-        return found
+            count, size = counts.get((plugin, tag), (0, 0))
+            counts[plugin, tag] = count + 1, size + length
+        return counts
 
     def foreign_plugin(self, tag: str) -> str:
-        """Return the plugin of a tag if Runfold does not know it; otherwise an empty text."""
+        """Return the plugin of a tag if Runfold does not support it, otherwise an empty string."""
         plugin = plugin_of(self.metadata(tag) or b"")
         return "" if plugin in PLUGIN_KINDS else plugin
 
     def series(self, tag: str) -> Series:
-        """The scalar series of a tag. Raises UnknownTag with the near ones."""
+        """Return the scalar series of a tag. Raises UnknownTag with close matches."""
         series = self.scalars.get(tag)
         if series is not None:
             return series
         kinds = [kind for kind, name in self.payloads if name == tag]
         run = f"run '{escape(self.name)}'"
         if kinds:
-            raise UnknownTag(f"Tag '{escape(tag)}' in {run} holds no scalars but {kinds[0]} data.")
+            raise UnknownTag(f"Tag '{escape(tag)}' in {run} contains {kinds[0]} data, not scalars.")
         hint = did_you_mean(tag, list(self.scalars))
         raise UnknownTag(f"No tag '{escape(tag)}' in {run}. {hint}".rstrip())
 
     def tag_kinds(self) -> dict[str, list[str]]:
-        """The kinds under each tag: one, unless a writer mixed them up."""
+        """Return the kinds under each tag: one, unless a writer mixed several."""
         kinds: dict[str, list[str]] = {tag: [SCALAR] for tag in self.scalars}
         for kind, tag in self.payloads:
             kinds.setdefault(tag, []).append(kind)
         return kinds
 
     def metadata(self, tag: str) -> bytes | None:
-        """The tag's serialised SummaryMetadata, if any event carried it."""
+        """Return the tag's serialised SummaryMetadata, if any event contained it."""
         if len(self._numbers) < len(self.names):
             self._numbers = {name: number for number, name in enumerate(self.names)}
         number = self._numbers.get(tag)
-        found = None if number is None else self.tags.metadata(number)
-        if found is None:
-            told = (part.metadata(tag) for part in self.parts)
-            found = next((one for one in told if one is not None), None)
-        return found
+        metadata = None if number is None else self.tags.metadata(number)
+        if metadata is None:
+            of_parts = (part.metadata(tag) for part in self.parts)
+            metadata = next((other for other in of_parts if other is not None), None)
+        return metadata
 
     def fetch(self, payloads: Payloads) -> Iterator[bytes]:
         """Yield the stored bytes of values, in their order."""
@@ -282,36 +282,36 @@ class RunLog:
             yield from file.fetch(items)
 
     def _by_file(self, payloads: Payloads) -> Iterator[tuple[EventFile, NDArray[np.void]]]:
-        # Values lie in the order of the files.
+        # Values are in file order.
         numbers, starts = np.unique(payloads.files, return_index=True)
         ends = [*starts[1:], len(payloads)]
         for number, start, end in zip(numbers, starts, ends, strict=len(payloads) > 0):
             yield payloads.source(int(number)), payloads.items[start:end]
 
     def file_of(self, payloads: Payloads, row: int) -> EventFile:
-        """The file in which one value lies."""
+        """Return the file that contains a value."""
         return payloads.source(int(payloads.files[row]))
 
     def read_config(self) -> list[StoredEmbedding]:
-        """The embeddings that the projector configuration names, or ValueError for a bad one."""
+        """Return the embeddings of the projector configuration, or raise ValueError."""
         from runfold._events.kinds.embedding import read_config
 
         return [] if self.config is None else read_config(self.config)
 
     @property
     def last_sign(self) -> float | None:
-        """When the run was last heard of; None where its folder tells."""
+        """The time of the run's last sign of life, or None to use that of its folder."""
         return None
 
     @property
     def size(self) -> int:
-        """The size of the run's event files when last read, in bytes."""
+        """The size of the run's event files at the last read, in bytes."""
         self.load()
         return sum(file.size for file in self.all_files)
 
     @property
     def points(self) -> int:
-        """How many values of any kind the run shows."""
+        """The number of visible values of any kind."""
         if self._shows_all_points:
             scalars = sum(file.columns.scalars.total for file in self.files)
         else:
@@ -320,7 +320,7 @@ class RunLog:
 
     @property
     def hidden(self) -> int:
-        """How many values the restart policy left out."""
+        """The number of values hidden by the restart policy."""
         hidden = sum(payloads.hidden for payloads in self.payloads.values())
         if not self._shows_all_points:
             hidden += sum(series.hidden for series in self.scalars.values())
@@ -328,7 +328,7 @@ class RunLog:
 
     @property
     def _shows_all_points(self) -> bool:
-        """Whether all points that were read are shown, so that they can be counted at once."""
+        """Return whether all points are shown, in which case counting them is quick."""
         self.load()
         has_restarts = any(file.columns.restarts for file in self.files)
         return not self.parts and (
@@ -337,9 +337,10 @@ class RunLog:
 
     @property
     def wall_time_range(self) -> tuple[float, float]:
-        """The wall times of the first and the last event; NaN where there is none.
+        """The wall times of the first and last event, or NaN if there are none.
 
-        The run's own folder decides: `add_hparams` may have been called much later.
+        Only the run's own folder counts, because `add_hparams` may have been called
+        much later.
         """
         self.load()
         for log in (self, *self.parts):
@@ -354,11 +355,11 @@ class RunLog:
         return math.nan, math.nan
 
     def list_problems(self) -> list[Problem]:
-        """Everything wrong in the run's files, in the order of the files."""
+        """Return all problems in the run's files, in file order."""
         self.load()
-        found = [problem for file in self.files for problem in file.problems(self.names)]
-        found += self.late_problems
-        # Only tags of other values can hold two kinds; scalar tags may be a million.
+        problems = [problem for file in self.files for problem in file.problems(self.names)]
+        problems += self.late_problems
+        # Only tags of other kinds can mix two kinds; there can be a million scalar tags.
         kinds_of: dict[str, list[str]] = {}
         for kind, tag in self.payloads:
             known = [SCALAR] if tag in self.scalars else []
@@ -366,20 +367,20 @@ class RunLog:
         for number, name in enumerate(self.names):
             is_shown = "\\x" in name and (name in self.scalars or name in kinds_of)
             if is_shown and _is_invalid(self.tags.raw_name(number)):
-                found.append(
+                problems.append(
                     Problem.of(Code.INVALID_UTF8_TAG, self.path, detail=f"tag '{escape(name)}'")
                 )
         for tag, kinds in kinds_of.items():
-            # The graph of a run has no tag, which is not to have the empty one.
+            # A run's graph has no tag, which differs from an empty tag.
             if len(kinds) > 1 and (tag or "graph" not in kinds):
                 detail = f"tag '{escape(tag)}': {' and '.join(kinds)}"
-                found.append(Problem.of(Code.TWO_KINDS, self.path, detail=detail))
-        found += [problem for part in self.parts for problem in part.list_problems()]
-        return [problem.in_run(self.name) for problem in found]
+                problems.append(Problem.of(Code.TWO_KINDS, self.path, detail=detail))
+        problems += [problem for part in self.parts for problem in part.list_problems()]
+        return [problem.in_run(self.name) for problem in problems]
 
 
 def _make_distinct(names: list[str]) -> None:
-    """Mark names that came out equal because their bytes were escaped."""
+    """Mark names that became equal because their bytes were escaped."""
     seen: set[str] = set()
     for number, name in enumerate(names):
         while name in seen:
@@ -397,7 +398,7 @@ def _is_invalid(raw: bytes) -> bool:
 
 
 def read_event_files(folder: str, paths: list[str]) -> RunLog:
-    """Return the log in these event files of one folder, including what a restart hides."""
+    """Return the log in these event files of one folder, including points hidden by a restart."""
     from runfold._logdir.discover import FoundRun
 
     return RunLog(FoundRun("", folder, paths), restarts="keep")

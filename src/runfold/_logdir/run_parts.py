@@ -1,4 +1,4 @@
-"""The folders that are parts of runs, for whoever works on folders rather than on runs."""
+"""Folders that are parts of runs, for code that works on folders rather than runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def find_parts(folders: Mapping[str, FoundRun]) -> dict[str, str]:
-    """The run that each folder of `add_hparams` is part of, by the name of the folder.
+    """Return the run that each folder of `add_hparams` is part of, by folder name.
 
     Only folders that may be parts, and their runs, are read.
     """
@@ -29,6 +29,6 @@ def find_parts(folders: Mapping[str, FoundRun]) -> dict[str, str]:
 def add_parts(
     chosen: Iterable[str], folders: Iterable[str], owners: Mapping[str, str]
 ) -> list[str]:
-    """The chosen folders and the parts of chosen runs, in the order of `folders`."""
-    wanted = frozenset(chosen)
-    return [name for name in folders if name in wanted or owners.get(name) in wanted]
+    """Return the chosen folders and the parts of chosen runs, in the order of `folders`."""
+    requested = frozenset(chosen)
+    return [name for name in folders if name in requested or owners.get(name) in requested]

@@ -16,20 +16,20 @@ if TYPE_CHECKING:
 
 
 class Series:
-    """The scalar points of one tag in one run, in the order of the files.
+    """The scalar points of one tag in one run, in file order.
 
-    The arrays are read-only, because every question about the run is answered
-    from the same ones; `.copy()` gives one to change.
+    The arrays are read-only because they are shared; `.copy()` returns one that you
+    can modify.
 
     Attributes:
         run, tag: the names.
         steps: int64, as stored.
         values: float64; float32 values are converted exactly.
-        wall_times: float64, seconds since 1970, as stored; NaN where that is no time.
-        hidden: how many points the restart policy left out.
+        wall_times: float64, seconds since 1970, as stored; NaN if the stored time is invalid.
+        hidden: the number of points hidden by the restart policy.
     """
 
-    # Set by `runfold._run`, because plots are made of folds, and those of series.
+    # Set by `runfold._run`, because plots depend on folds, which depend on series.
     _draw: ClassVar[Callable[..., Figure]]
 
     __slots__ = ("hidden", "run", "steps", "tag", "values", "wall_times")
@@ -65,17 +65,17 @@ class Series:
         legend: bool = True,
         size: tuple[float, float] | None = None,
     ) -> Figure:
-        """A figure of the curve, as `Reduced.plot` draws folded ones.
+        """Return a figure of the curve, in the style of `Reduced.plot`.
 
         Args:
             x: "step" or "wall_time".
             smooth: TensorBoard's smoothing, 0 to 1.
-            log_x: a logarithmic x-axis.
-            log_y: a logarithmic y-axis.
-            ax: draw here instead of in a figure of its own.
-            title: above it.
+            log_x: use a logarithmic x-axis.
+            log_y: use a logarithmic y-axis.
+            ax: the axes to draw on; by default, a new figure is created.
+            title: the title of the figure.
             legend: whether to name the run.
-            size: of the figure, in inches.
+            size: the size of the figure, in inches.
 
         Example:
             >>> run["val/loss"].plot(smooth=0.6).savefig("loss.pdf")
