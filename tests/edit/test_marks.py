@@ -29,7 +29,7 @@ def marks(logdir: str, run: str = "a") -> list[tuple[int, str]]:
 
 
 @pytest.mark.parametrize(
-    ("options", "curve", "left"),
+    ("options", "curve", "expected"),
     [
         (["--shift-steps", "100"], range(100, 120), {3: 103, 7: 107, 8: 108, 13: 113}),
         (["--steps", "5:10"], range(5, 10), {7: 7, 8: 8}),
@@ -45,18 +45,18 @@ def marks(logdir: str, run: str = "a") -> list[tuple[int, str]]:
         (["--keep-tags", "l*"], range(20), {3: 3, 7: 7, 8: 8, 13: 13}),
     ],
 )
-def test_marks_follow_the_rules_for_steps(log, options, curve, left):
+def test_marks_follow_the_rules_for_steps(log, options, curve, expected):
     assert main(["edit", "log", *options, "-o", "new"]) == 0
-    assert marks("new") == [(new, f"at {old}") for old, new in left.items()]
-    assert steps(Path("new/a"), MARK) == list(left.values())
+    assert marks("new") == [(new, f"at {old}") for old, new in expected.items()]
+    assert steps(Path("new/a"), MARK) == list(expected.values())
     assert rf.open("new")["a"]["loss"].steps.tolist() == list(curve)
     assert rf.open("new")["a"].config == {"lr": 0.1}
-    told = open_client(Path("new")).get("/api/marks").json()["marks"]
-    assert [one["step"] for one in told] == list(left.values())
+    marks_shown = open_client(Path("new")).get("/api/marks").json()["marks"]
+    assert [mark["step"] for mark in marks_shown] == list(expected.values())
     assert rf.open("new").problems().empty
 
 
-def test_a_mark_goes_with_the_steps_that_a_merge_cuts(log):
+def test_a_merge_that_cuts_steps_removes_their_marks(log):
     log_steps(log / "b", "loss", first=8, end=30, start=4e9)
     for overlap in ("cut", "marker"):
         options = ["--merge", "?=job", "--overlap", overlap, "-o", overlap]
@@ -65,9 +65,9 @@ def test_a_mark_goes_with_the_steps_that_a_merge_cuts(log):
         assert shown(Path(overlap), "job", "loss") == [list(range(30))] * 4
 
 
-def test_a_shift_that_a_mark_cannot_take_is_refused(log, capsys):
+def test_a_shift_that_overflows_a_mark_is_rejected(log, capsys):
     with rf.track("log/far", **QUIET) as run:
         run.mark("the end", step=(1 << 63) - 1)
     assert main(["edit", "log", "--shift-steps", "1", "-o", "new"]) == 2
-    assert f"steps of tag '{MARK}' moved by 1 do not fit" in capsys.readouterr().err
+    assert f"steps of tag '{MARK}' shifted by 1 would not fit" in capsys.readouterr().err
     assert not Path("new").exists()

@@ -1,4 +1,4 @@
-"""Tags that two runs would share: where one may go on, and where a move or merge is refused."""
+"""Tags that two runs would share: one can continue the other, or the edit is rejected."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from runfold._events import value_encoding as values
 from runfold.errors import CannotEdit, UnknownTag
 
 
-def test_tag_goes_on_behind_what_the_run_has_of_it(tmp_path: Path) -> None:
+def test_moved_tag_continues_the_existing_series(tmp_path: Path) -> None:
     log_steps(tmp_path / "log" / "a", "loss", first=4, end=6)
     log_steps(tmp_path / "log" / "b", "loss", end=4, start=START + 9)
     edit(tmp_path / "log", tmp_path / "new", move_tags={"loss": "b"})
@@ -26,19 +26,23 @@ def test_tag_goes_on_behind_what_the_run_has_of_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("rules", "error", "message"),
     [
-        ({"move_tags": {"los": "b"}}, UnknownTag, "No tag 'los', so none is moved. Did you mean"),
+        (
+            {"move_tags": {"los": "b"}},
+            UnknownTag,
+            "No tag 'los', so nothing was moved. Did you mean",
+        ),
         ({"move_tags": {"loss": "../b"}}, CannotEdit, "path below the logdir"),
         ({"move_tags": {"loss": ""}}, CannotEdit, "path below the logdir"),
-        ({"move_tags": {"loss": "b"}}, CannotEdit, "steps 0 to 3 of the one do not follow behind"),
+        ({"move_tags": {"loss": "b"}}, CannotEdit, "steps 0 to 3 do not come after"),
         ({"move_tags": {"loss": "new"}}, CannotEdit, "from runs 'a' and 'b', and steps"),
-        ({"move_tags": {"loss": "c"}, "runs": "a"}, CannotEdit, "two kinds of data: text and sca"),
+        ({"move_tags": {"loss": "c"}, "runs": "a"}, CannotEdit, "two kinds: text and sca"),
         ({"move_tags": {"loss": "notes/x"}, "runs": "a"}, CannotEdit, "because 'notes' is a file"),
         ({"rename_runs": {"a": "notes"}}, CannotEdit, "because 'notes' is a file"),
-        ({"move_tags": {"loss": "c"}, "split": "files"}, CannotEdit, "one after the other"),
-        ({"merge_runs": {"[bc]": "c"}}, CannotEdit, "two kinds of data: .* Nothing was changed"),
+        ({"move_tags": {"loss": "c"}, "split": "files"}, CannotEdit, "Use two edits"),
+        ({"merge_runs": {"[bc]": "c"}}, CannotEdit, "two kinds: .* Nothing was changed"),
     ],
 )
-def test_what_readers_could_not_tell_apart_is_refused(
+def test_values_that_readers_could_not_separate_are_rejected(
     rules: dict, error: type[Exception], message: str, tmp_path: Path
 ) -> None:
     log_steps(tmp_path / "log" / "a", "loss")
@@ -48,9 +52,9 @@ def test_what_readers_could_not_tell_apart_is_refused(
     text.value(values.text("loss", "none"), 0, START)
     (tmp_path / "log" / "c" / NAME).write_bytes(text.getvalue())
     (tmp_path / "log" / "notes").write_text("mine")
-    for place in ({"dry_run": True}, {"in_place": True}, {"output": tmp_path / "new"}):
+    for destination in ({"dry_run": True}, {"in_place": True}, {"output": tmp_path / "new"}):
         with pytest.raises(error, match=message):
-            edit(tmp_path / "log", **place, **rules)
+            edit(tmp_path / "log", **destination, **rules)
     assert [path.name for path in tmp_path.iterdir()] == ["log"]
 
 
@@ -60,12 +64,12 @@ def test_what_readers_could_not_tell_apart_is_refused(
         (["events.out.tfevents.17.host.9.0"], "events.out.tfevents.17.host.9.0.moved-0001"),
         (["x.tfevents.1.moved-0007"], "x.tfevents.1.moved-0008"),
         (["x.tfevents.1.moved-9999"], "x.tfevents.1.moved-9999.moved-0001"),
-        # The last by its letters is not the last by its numbers.
+        # The alphabetically last name is not the last by number.
         (["events.out.tfevents.9", "events.out.tfevents.10"], "events.out.tfevents.moved-0001"),
         (["z.tfevents.9", "z.tfevents.10"], "~tfevents.moved-0001"),
     ],
 )
-def test_file_that_arrives_is_the_last_for_every_reader(
+def test_file_of_moved_tags_comes_last_for_every_reader(
     names: list[str], expected: str, tmp_path: Path
 ) -> None:
     log_steps(tmp_path / "log" / "a", "val")
@@ -79,7 +83,7 @@ def test_file_that_arrives_is_the_last_for_every_reader(
     assert shown(tmp_path / "new", "b", "val") == [[*range(4)]] * 4
 
 
-def test_two_runs_give_to_one_in_the_order_in_which_they_began(tmp_path: Path) -> None:
+def test_tags_of_two_runs_arrive_in_order_of_their_start(tmp_path: Path) -> None:
     log_steps(tmp_path / "log" / "a", "loss", "x", first=4, end=6, start=START + 9)
     log_steps(tmp_path / "log" / "z", "loss", "y", end=4)
     edit(tmp_path / "log", tmp_path / "new", move_tags={"*": "all"})
@@ -88,7 +92,7 @@ def test_two_runs_give_to_one_in_the_order_in_which_they_began(tmp_path: Path) -
     assert steps(tmp_path / "new" / "a", "loss") == []
 
 
-def test_tags_of_two_runs_change_places_in_place(tmp_path: Path) -> None:
+def test_two_runs_can_swap_tags_in_place(tmp_path: Path) -> None:
     log_steps(tmp_path / "log" / "a", "loss", "x")
     log_steps(tmp_path / "log" / "b", "loss", "y")
     (tmp_path / "log" / "a" / "model.pt").write_bytes(b"weights")
@@ -101,26 +105,26 @@ def test_tags_of_two_runs_change_places_in_place(tmp_path: Path) -> None:
     assert tags(Path(str(report.backup)) / "a") == ["loss", "x"]
 
 
-def test_moves_are_printed_and_told_to_programs_before_they_are_made(
+def test_dry_run_reports_moves_as_text_and_json(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     log_steps(Path("log/a"), "loss", "val/loss", "val/acc")
     command = ["edit", "log", "--move-tag", "val/*={run}/val"]
     assert main([*command, "--dry-run", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["runs"][0]["moved"] == [{"run": "a/val", "tags": 2, "values": 8}]
-    assert told["runs"][0]["values"] == [12, 12]
+    report = json.loads(capsys.readouterr().out)
+    assert report["runs"][0]["moved"] == [{"run": "a/val", "tags": 2, "values": 8}]
+    assert report["runs"][0]["values"] == [12, 12]
     assert main([*command, "--dry-run"]) == 0
     line = capsys.readouterr().out
-    assert line.startswith("a: 8 values of 2 tags moved into a/val, ")
+    assert line.startswith("a: 8 values of 2 tags moved to a/val, ")
     assert main([*command, "-o", "new"]) == 0
     assert capsys.readouterr().out == line
     size = sum(path.stat().st_size for path in Path("new").rglob("*tfevents*"))
-    assert size == told["runs"][0]["bytes"][1]
+    assert size == report["runs"][0]["bytes"][1]
 
 
-def test_run_whose_name_is_no_text_gets_a_run_in_its_own_folder(tmp_path: Path) -> None:
+def test_run_with_a_name_that_is_not_utf8_gets_a_run_in_its_own_folder(tmp_path: Path) -> None:
     folder = os.fsdecode(b"caf\xe9")
     log_steps(tmp_path / "log" / folder, "loss", "val")
     edit(tmp_path / "log", tmp_path / "new", move_tags={"val": "{run}/val"})

@@ -1,4 +1,4 @@
-"""Tags moved from one run into another, with protobuf and TensorBoard's readers as judges."""
+"""Tags moved from one run to another, checked with protobuf and TensorBoard's readers."""
 
 from pathlib import Path
 
@@ -19,9 +19,7 @@ def written(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     return folder
 
 
-def test_values_arrive_as_they_were_and_the_rest_stays_as_it_was(
-    written: Path, tmp_path: Path
-) -> None:
+def test_moved_values_and_all_others_are_unchanged(written: Path, tmp_path: Path) -> None:
     edit(written, tmp_path / "new", move_tags={"train/*": "{run}/fit", "weights": "{run}/fit"})
 
     def is_moved(tag: str) -> bool:
@@ -37,7 +35,7 @@ def test_values_arrive_as_they_were_and_the_rest_stays_as_it_was(
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_tensorboard_shows_of_every_kind_what_it_showed_in_the_other_run(
+def test_tensorboard_shows_moved_values_of_every_kind_as_before(
     reader: str, written: Path, tmp_path: Path
 ) -> None:
     edit(written, tmp_path / "new", move_tags={"*": "other"}, runs="run")
@@ -47,19 +45,19 @@ def test_tensorboard_shows_of_every_kind_what_it_showed_in_the_other_run(
     with provider(reader, tmp_path / "new") as source:
         after = read_everything(source)
     expected = {
-        (plugin, data, "other" if run == "run" and tag in moved else run, tag): found
-        for (plugin, data, run, tag), found in before.items()
+        (plugin, data, "other" if run == "run" and tag in moved else run, tag): values
+        for (plugin, data, run, tag), values in before.items()
     }
     assert after == expected
     assert len({plugin for plugin, _, run, _ in after if run == "other"}) > 3
 
 
-def test_metadata_of_a_first_value_that_goes_comes_along(written: Path, tmp_path: Path) -> None:
+def test_metadata_of_the_first_value_moves_along(written: Path, tmp_path: Path) -> None:
     edit(written, tmp_path / "new", cut_steps=":5", move_tags={"train/*": "fit"})
     assert shown(tmp_path / "new", "fit", "train/loss") == [writers.STEPS[1:]] * 4
 
 
-def test_restart_markers_of_the_run_they_arrive_in_hide_nothing_of_them(tmp_path: Path) -> None:
+def test_restart_markers_of_the_target_run_do_not_hide_moved_values(tmp_path: Path) -> None:
     log_steps(tmp_path / "log" / "a", "loss", "val", end=9)
     log_steps(tmp_path / "log" / "b", "loss", end=6, start=START + 9)
     restart(tmp_path / "log" / "b", "loss", 2, 8)
@@ -71,11 +69,11 @@ def test_restart_markers_of_the_run_they_arrive_in_hide_nothing_of_them(tmp_path
         tmp_path / "log" / "b" / NAME
     ).read_bytes()
     assert [run.moved for run in report.runs if run.moved] == [report.runs[0].moved]
-    assert str(report.runs[0].moved[0]) == "9 values of 1 tag moved into b"
+    assert str(report.runs[0].moved[0]) == "9 values of 1 tag moved to b"
     assert report.notes == []
 
 
-def test_what_a_restart_hid_stays_hidden_in_a_new_run_and_out_of_another(tmp_path: Path) -> None:
+def test_hidden_values_stay_hidden_in_a_new_run_and_are_left_out_of_others(tmp_path: Path) -> None:
     log_steps(tmp_path / "log" / "a", "val", end=6)
     restart(tmp_path / "log" / "a", "val", 0, 5, START + 40)
     restart(tmp_path / "log" / "a", "val", 3, 8)
@@ -88,12 +86,12 @@ def test_what_a_restart_hid_stays_hidden_in_a_new_run_and_out_of_another(tmp_pat
     assert steps(tmp_path / "into" / "b", "val") == [*range(8)]
     assert shown(tmp_path / "into", "b", "loss") == [[*range(9)]] * 4
     assert report.notes == [
-        "Left out, as restarts hide them: 8 values for b.",
-        "No tag is left in a. A further edit with --delete-runs removes such a run.",
+        "Left out because restarts hide them: 8 values for b.",
+        "No tags remain in a. To delete such a run, edit again with --delete-runs.",
     ]
 
 
-def test_parts_of_a_merged_run_go_on_where_they_arrive(tmp_path: Path) -> None:
+def test_parts_of_a_merged_run_continue_in_the_target_run(tmp_path: Path) -> None:
     log_steps(tmp_path / "log" / "z", "loss", "val", end=6)
     log_steps(tmp_path / "log" / "b", "loss", "val", first=4, end=9, start=START + 100)
     log_steps(tmp_path / "log" / "other", "x", end=9)
@@ -112,7 +110,7 @@ def test_parts_of_a_merged_run_go_on_where_they_arrive(tmp_path: Path) -> None:
     assert shown(tmp_path / "renamed", "all", "loss")[:3] == [[*range(9)]] * 3
 
 
-def test_names_of_runs_are_those_of_the_result(tmp_path: Path) -> None:
+def test_run_names_are_those_of_the_result(tmp_path: Path) -> None:
     for run in ("a", "b"):
         log_steps(tmp_path / "log" / run, "train/loss", "val/loss", "val/acc")
     rules = {"rename_runs": "a=c", "rename_tags": "val/*=*", "move_tags": "val/*={run}/*"}
@@ -127,7 +125,7 @@ def test_names_of_runs_are_those_of_the_result(tmp_path: Path) -> None:
     }
 
 
-def test_rules_for_values_hold_for_those_that_move(tmp_path: Path) -> None:
+def test_rules_for_values_apply_to_moved_values(tmp_path: Path) -> None:
     log_steps(tmp_path / "log" / "a", "loss", "val", "debug", end=9)
     rules = {"delete_tags": "debug", "steps": "2:", "every": 3, "shift_steps": 100}
     edit(tmp_path / "log", tmp_path / "new", move_tags={"*": "b"}, **rules)

@@ -1,4 +1,4 @@
-"""Event files that are large, growing, damaged, or oddly named, as an edit meets them."""
+"""Edits of event files that are large, growing, damaged or unusually named."""
 
 import os
 from pathlib import Path
@@ -16,7 +16,7 @@ from runfold.errors import CannotEdit, UnknownTag
 
 
 @pytest.mark.parametrize("chunk", [1, 13, 100, 1000])
-def test_records_are_copied_alike_whatever_the_size_of_a_chunk(
+def test_records_are_copied_the_same_way_for_any_chunk_size(
     chunk: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     events = losses(*range(30))
@@ -37,7 +37,7 @@ def test_record_longer_than_a_chunk_is_kept(tmp_path: Path) -> None:
     assert rf.open(tmp_path / "new")["."]["train/loss"].steps.tolist() == [1]
 
 
-def test_damage_is_left_out_with_a_note(tmp_path: Path) -> None:
+def test_damaged_records_are_left_out_and_reported(tmp_path: Path) -> None:
     data = bytearray(losses(*range(5)).getvalue())
     data[100] ^= 1
     path = write(tmp_path / "log" / "run", EventBuffer())
@@ -45,19 +45,20 @@ def test_damage_is_left_out_with_a_note(tmp_path: Path) -> None:
     report = edit(tmp_path / "log", tmp_path / "new", shift_steps=1)
     assert [note.partition(": ")[2] for note in report.notes] == [
         "1 record with a bad checksum left out.",
-        "45 bytes at the end left out, which are no whole record; `runfold repair` may find some"
-        " in them.",
+        "45 bytes at the end left out: not a complete record. `runfold repair` may recover some.",
     ]
     assert rf.open(tmp_path / "new").problems().empty
     assert rf.open(tmp_path / "new")["run"]["train/loss"].steps.tolist() == [1, 3, 4]
 
 
-def test_tracked_run_keeps_its_story_and_is_refused_in_place_while_it_runs(tmp_path: Path) -> None:
+def test_tracked_run_keeps_its_story_and_cannot_be_edited_in_place_while_running(
+    tmp_path: Path,
+) -> None:
     folder = tmp_path / "log" / "run"
     with rf.track(folder, hparams={"lr": 0.1}) as run:
         run.log({"train/loss": 0.5, "debug/x": 1.0}, step=1)
         run.flush()
-        with pytest.raises(CannotEdit, match="Being written"):
+        with pytest.raises(CannotEdit, match="Still being written"):
             edit(tmp_path / "log", in_place=True, keep_tags="train/*")
     edit(tmp_path / "log", in_place=True, keep_tags="train/*", cut_steps=[(None, 1)])
     edited = rf.open(tmp_path / "log")["run"]
@@ -67,13 +68,13 @@ def test_tracked_run_keeps_its_story_and_is_refused_in_place_while_it_runs(tmp_p
     assert rf.open(tmp_path / "log").problems().empty
 
 
-def test_folder_whose_name_is_no_text_keeps_it(tmp_path: Path) -> None:
+def test_folder_with_a_name_that_is_not_utf8_keeps_it(tmp_path: Path) -> None:
     name = os.fsdecode(b"caf\xe9")
     write(tmp_path / "log" / name, losses(1.0, 2.0))
     (tmp_path / "log" / name / "model.pt").write_bytes(b"weights")
     edit(tmp_path / "log", tmp_path / "new", shift_steps=1)
     with open(tmp_path / "log" / name / "events.out.tfevents.1", "ab") as file:
-        file.write(b"torn")  # a sound log is not copied
+        file.write(b"torn")  # an intact log is not copied
     repair(tmp_path / "log", tmp_path / "sound")
     for folder in ("new", "sound"):
         assert os.listdir(tmp_path / folder) == [name]
@@ -94,13 +95,13 @@ def test_folder_whose_name_is_no_text_keeps_it(tmp_path: Path) -> None:
         ("[!a]_loss=z", {"b_loss": "z"}),
     ],
 )
-def test_renames_take_names_globs_and_patterns(text: str, expected: dict[str, str]) -> None:
+def test_renames_accept_names_globs_and_patterns(text: str, expected: dict[str, str]) -> None:
     assert rename(["a_loss", "b_loss", "lr=1"], [parse_rename(text)]) == expected
 
 
 @pytest.mark.parametrize(
     "text", ["a", "=b", "a=b=c", "a_loss=*", "[z-a]*=x", "s/(/x/", r"s/a/\9/", r"s/a\/b/"]
 )
-def test_renames_without_a_meaning_are_refused(text: str) -> None:
+def test_invalid_renames_are_rejected(text: str) -> None:
     with pytest.raises((CannotEdit, UnknownTag)):
         rename(["aa_loss", "*a"], [parse_rename(text)])

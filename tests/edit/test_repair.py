@@ -1,4 +1,4 @@
-"""Broken files repaired: every sound record is kept, and nothing else."""
+"""Repaired files: every intact record is kept, and nothing else."""
 
 import os
 from pathlib import Path
@@ -40,7 +40,7 @@ def make(folder: Path, *pieces: bytes) -> Path:
     return path
 
 
-def mended(path: Path) -> bytes:
+def repaired(path: Path) -> bytes:
     return path.read_bytes()
 
 
@@ -53,22 +53,22 @@ BREAKS = {
     "bad length": ([*RECORDS[:3], b"\x01" + scalar(9)[1:], *RECORDS[3:]], [1]),
     "bad payload": ([*RECORDS[:3], scalar(9)[:-6] + b"??" + scalar(9)[-4:], *RECORDS[3:]], [1]),
     "torn tail": ([*RECORDS, scalar(9)[:-1]], [1]),
-    "torn, then written on": ([*RECORDS[:3], scalar(9)[:-9], *RECORDS[3:]], [1]),
+    "torn, then continued": ([*RECORDS[:3], scalar(9)[:-9], *RECORDS[3:]], [1]),
     "zeros within": ([*RECORDS[:4], bytes(4096), *RECORDS[4:]], [1]),
     "zeros at the end": ([*RECORDS, bytes(5000)], [1]),
     "no event": ([*RECORDS[:2], frame(b"\xff\xff"), *RECORDS[2:]], [1]),
     "noise before": ([b"noise", *RECORDS], [1]),
-    "length beyond all": ([*RECORDS[:3], frame(b"x" * 50)[:12], *RECORDS[3:]], [1]),
+    "excessive length": ([*RECORDS[:3], frame(b"x" * 50)[:12], *RECORDS[3:]], [1]),
 }
 
 
 @pytest.mark.parametrize("name", BREAKS)
-def test_every_sound_record_is_kept_and_the_loss_is_told(name: str, tmp_path: Path) -> None:
+def test_every_intact_record_is_kept_and_the_loss_is_reported(name: str, tmp_path: Path) -> None:
     pieces, losses = BREAKS[name]
     source = make(tmp_path / "log", *pieces)
     before = source.read_bytes()
     report = repair(tmp_path / "log", tmp_path / "new")
-    assert mended(tmp_path / "new" / "run" / NAME) == b"".join(RECORDS)
+    assert repaired(tmp_path / "new" / "run" / NAME) == b"".join(RECORDS)
     assert [len(file.losses) for file in report.changed] == losses
     kept = sum(map(len, RECORDS))
     assert sum(file.lost for file in report.files) == len(before) - kept
@@ -77,7 +77,7 @@ def test_every_sound_record_is_kept_and_the_loss_is_told(name: str, tmp_path: Pa
 
 
 @pytest.mark.parametrize("where", [{"output": "new"}, {"in_place": True}, {"dry_run": True}])
-def test_sound_log_needs_no_repair_and_nothing_is_written(
+def test_intact_log_needs_no_repair_and_nothing_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: dict[str, Any]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -94,12 +94,12 @@ def test_sound_log_needs_no_repair_and_nothing_is_written(
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_tensorboard_reads_all_of_what_was_repaired(reader: str, tmp_path: Path) -> None:
+def test_tensorboard_reads_repaired_files_completely(reader: str, tmp_path: Path) -> None:
     make(tmp_path / "log", *BREAKS["bad length"][0])
     repair(tmp_path / "log", tmp_path / "new")
     with provider(reader, tmp_path / "new") as source:
-        found = read_scalars(source, "run", "loss")
-    assert [step for step, _, _ in found] == [*range(6)]
+        points = read_scalars(source, "run", "loss")
+    assert [step for step, _, _ in points] == [*range(6)]
 
 
 def test_missing_header_is_added_with_the_time_of_the_first_event(tmp_path: Path) -> None:
@@ -107,11 +107,11 @@ def test_missing_header_is_added_with_the_time_of_the_first_event(tmp_path: Path
     report = repair(tmp_path / "log", tmp_path / "new")
     buffer = EventBuffer()
     buffer.file_version(START + 3)
-    assert mended(tmp_path / "new" / "run" / NAME) == buffer.getvalue() + scalar(3) + scalar(4)
+    assert repaired(tmp_path / "new" / "run" / NAME) == buffer.getvalue() + scalar(3) + scalar(4)
     assert report.changed[0].has_new_header
 
 
-def test_record_longer_than_a_chunk_is_found_behind_damage(tmp_path: Path) -> None:
+def test_record_longer_than_a_chunk_is_found_after_damage(tmp_path: Path) -> None:
     from runfold._events import value_encoding as values
 
     buffer = EventBuffer()
@@ -119,7 +119,7 @@ def test_record_longer_than_a_chunk_is_found_behind_damage(tmp_path: Path) -> No
     make(tmp_path / "log", header(), b"noise" * 1_000_000, buffer.getvalue(), scalar(1))
     report = repair(tmp_path / "log", tmp_path / "new")
     whole = header() + buffer.getvalue() + scalar(1)
-    assert mended(tmp_path / "new" / "run" / NAME) == whole
+    assert repaired(tmp_path / "new" / "run" / NAME) == whole
     assert [(loss.start, loss.stop) for loss in report.changed[0].losses] == [
         (len(header()), len(header()) + 5_000_000)
     ]
@@ -127,7 +127,7 @@ def test_record_longer_than_a_chunk_is_found_behind_damage(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("chunk", [1, 13, 50, 200])
 @pytest.mark.parametrize("name", BREAKS)
-def test_salvage_is_the_same_whatever_the_size_of_a_chunk(
+def test_salvage_is_the_same_for_any_chunk_size(
     name: str, chunk: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = make(tmp_path, *BREAKS[name][0])
@@ -136,15 +136,17 @@ def test_salvage_is_the_same_whatever_the_size_of_a_chunk(
     assert salvage(str(path)) == whole
 
 
-def test_behind_many_false_lengths_only_long_records_are_given_up(tmp_path: Path) -> None:
+def test_only_long_records_are_lost_after_many_false_lengths(tmp_path: Path) -> None:
     false = frame(bytes(100_000))[:12] * 20_000
     path = make(tmp_path, header(), false, frame(bytes(100_000)), scalar(1))
-    found = salvage(str(path))
+    salvaged = salvage(str(path))
     short = path.stat().st_size - len(scalar(1))
-    assert found.spans == [(0, len(header())), (short, path.stat().st_size)]
+    assert salvaged.spans == [(0, len(header())), (short, path.stat().st_size)]
 
 
-def test_file_without_a_sound_record_is_left_out_and_a_compressed_one_stays(tmp_path: Path) -> None:
+def test_file_without_an_intact_record_is_left_out_and_a_compressed_file_is_kept(
+    tmp_path: Path,
+) -> None:
     make(tmp_path / "log", b"nothing of an event file" * 10)
     other = tmp_path / "log" / "run" / "events.out.tfevents.2.gz"
     other.write_bytes(b"\x1f\x8b" + bytes(100))
@@ -154,28 +156,29 @@ def test_file_without_a_sound_record_is_left_out_and_a_compressed_one_stays(tmp_
     assert names == ["events.out.tfevents.2.gz", "model.pt"]
     assert [file.lines for file in report.files] == [
         [
-            f"run/{NAME}: bytes 0 to 239 lost: 240 bytes, no whole record at the end.",
-            f"run/{NAME}: not one sound record. The file is left out.",
+            f"run/{NAME}: bytes 0 to 239 lost: 240 bytes, no complete record at the end.",
+            f"run/{NAME}: no intact record. The file is left out.",
         ],
-        [f"run/{other.name}: compressed, not broken. Left as it is; decompress it first."],
+        [f"run/{other.name}: compressed, not broken. Kept unchanged; decompress it first."],
     ]
 
 
 @pytest.mark.parametrize(("breaks", "lines"), [(10, 10), (11, 11), (2000, 11)])
-def test_many_losses_are_a_few_lines_and_a_count(breaks: int, lines: int, tmp_path: Path) -> None:
+def test_many_losses_become_a_few_lines_and_a_count(
+    breaks: int, lines: int, tmp_path: Path
+) -> None:
     make(tmp_path / "log", header(), *(piece for n in range(breaks) for piece in (b"?", scalar(n))))
     (file,) = repair(tmp_path / "log", tmp_path / "new").files
     assert len(file.losses) == breaks
     assert len(file.lines) == lines
-    if breaks == 11:
-        more = "1 more stretch lost, 1 byte"
-    else:
-        more = "1,990 more stretches lost, 1,990 bytes"
-    said = f"run/{NAME}: {more}; --json lists them all."
-    assert (file.lines[-1] == said) == (breaks > 10)
+    count, size = (
+        ("1 more range", "1 byte") if breaks == 11 else ("1,990 more ranges", "1,990 bytes")
+    )
+    message = f"run/{NAME}: {count} lost, {size}; use --json to list them all."
+    assert (file.lines[-1] == message) == (breaks > 10)
 
 
-def test_in_place_the_broken_log_is_the_backup(tmp_path: Path) -> None:
+def test_repair_in_place_keeps_the_broken_log_as_backup(tmp_path: Path) -> None:
     path = make(tmp_path / "log", *BREAKS["torn tail"][0])
     before = path.read_bytes()
     report = repair(tmp_path / "log", in_place=True)
@@ -186,11 +189,11 @@ def test_in_place_the_broken_log_is_the_backup(tmp_path: Path) -> None:
     assert (again.changed, again.backup) == ([], None)
 
 
-def test_dry_run_tells_the_same_and_writes_nothing(tmp_path: Path) -> None:
+def test_dry_run_reports_the_same_and_writes_nothing(tmp_path: Path) -> None:
     make(tmp_path / "log", *BREAKS["bad payload"][0])
-    told = repair(tmp_path / "log", dry_run=True)
+    report = repair(tmp_path / "log", dry_run=True)
     assert [path.name for path in tmp_path.iterdir()] == ["log"]
-    assert told.files == repair(tmp_path / "log", tmp_path / "new").files
+    assert report.files == repair(tmp_path / "log", tmp_path / "new").files
 
 
 damage = st.lists(
@@ -207,11 +210,11 @@ damage = st.lists(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(damage)
-def test_whatever_is_done_to_a_file_its_sound_records_survive(
-    tmp_path_factory: pytest.TempPathFactory, wounds: list[tuple[str, int, bytes]]
+def test_intact_records_survive_any_damage(
+    tmp_path_factory: pytest.TempPathFactory, damages: list[tuple[str, int, bytes]]
 ) -> None:
     data = bytearray(b"".join(RECORDS))
-    for kind, at, noise in wounds:
+    for kind, at, noise in damages:
         at %= max(1, len(data))
         if kind == "flip" and data:
             data[at] ^= 1 << noise[0] % 8

@@ -1,4 +1,4 @@
-"""Runs deleted, moved, merged and split, with all that lies in their folders."""
+"""Runs deleted, renamed, merged and split, with all files in their folders."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ NAME = "events.out.tfevents.1.host"
 def losses(
     folder: Path, first: int, end: int, start: float = START, name: str = NAME
 ) -> EventBuffer:
-    """A run of steps whose values are their wall times, in a file whose name tells no order."""
+    """Write a run with wall times as values, in a file whose name gives no order."""
     events = EventBuffer()
     events.file_version(start)
     for step in range(first, end):
@@ -48,7 +48,7 @@ def tree(folder: Path) -> list[str]:
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
 
 
-def test_deleted_run_goes_with_its_files_and_leaves_runs_below_it(
+def test_deleting_a_run_removes_its_files_and_keeps_runs_below_it(
     log: Path, tmp_path: Path
 ) -> None:
     report = edit(log, tmp_path / "new", delete_runs="a")
@@ -57,7 +57,7 @@ def test_deleted_run_goes_with_its_files_and_leaves_runs_below_it(
     assert [(run.name, run.becomes, run.values) for run in report.changed] == [("a", (), (3, 0))]
 
 
-def test_moved_run_takes_along_what_is_below_its_folder(log: Path, tmp_path: Path) -> None:
+def test_renaming_a_run_moves_everything_below_its_folder(log: Path, tmp_path: Path) -> None:
     edit(log, tmp_path / "new", rename_runs={"a": "deep/c"})
     assert tree(tmp_path / "new") == [
         "README",
@@ -70,7 +70,7 @@ def test_moved_run_takes_along_what_is_below_its_folder(log: Path, tmp_path: Pat
     assert list(rf.open(tmp_path / "new")) == ["deep/c", "deep/c/trial", "sweep/b"]
 
 
-def test_folder_of_runs_is_moved_by_its_name(log: Path, tmp_path: Path) -> None:
+def test_folder_of_runs_can_be_renamed(log: Path, tmp_path: Path) -> None:
     edit(log, tmp_path / "new", rename_runs={"sweep": "old"})
     assert list(rf.open(tmp_path / "new")) == ["a", "a/trial", "old/b"]
 
@@ -80,14 +80,14 @@ def test_folder_of_runs_is_moved_by_its_name(log: Path, tmp_path: Path) -> None:
     [
         ({"delete_runs": "aa"}, UnknownRun, "No run 'aa'"),
         ({"rename_runs": {"swep": "c"}}, UnknownRun, "Did you mean 'sweep'"),
-        ({"rename_runs": {"a": "sweep/b"}}, CannotEdit, "would both be 'sweep/b'"),
+        ({"rename_runs": {"a": "sweep/b"}}, CannotEdit, "would both be named 'sweep/b'"),
         ({"rename_runs": {"a": "../b"}}, CannotEdit, "path below the logdir"),
         ({"rename_runs": {"a": ""}}, CannotEdit, "path below the logdir"),
         ({"merge_runs": {"a": "b"}, "split": "files"}, CannotEdit, "merged and split"),
         ({"merge_runs": {"a": "b"}, "rename_runs": {"a": "c"}}, CannotEdit, "renamed and merged"),
     ],
 )
-def test_what_cannot_be_is_refused_and_nothing_is_written(
+def test_invalid_rules_are_rejected_and_nothing_is_written(
     rules: dict, error: type[Exception], message: str, log: Path, tmp_path: Path
 ) -> None:
     with pytest.raises(error, match=message):
@@ -97,7 +97,7 @@ def test_what_cannot_be_is_refused_and_nothing_is_written(
 
 @pytest.fixture
 def restarted(tmp_path: Path) -> Path:
-    """A job that died at step 6 and went on from 4, twice; names tell the wrong order."""
+    """A job that died at step 6 and resumed from step 4, twice; the names give the wrong order."""
     folder = tmp_path / "log"
     losses(folder / "job-z", 0, 6, START)
     losses(folder / "job-b", 4, 9, START + 100)
@@ -115,7 +115,7 @@ def expected() -> list[tuple[int, float]]:
 
 @pytest.mark.parametrize("overlap", ["marker", "cut"])
 @pytest.mark.parametrize("reader", READERS)
-def test_merged_folders_are_one_run_that_goes_on(
+def test_merged_folders_become_one_continuous_run(
     reader: str, overlap: str, restarted: Path, tmp_path: Path
 ) -> None:
     edit(restarted, tmp_path / "new", merge_runs={"job-*": "job"}, overlap=overlap)
@@ -123,13 +123,13 @@ def test_merged_folders_are_one_run_that_goes_on(
     assert list(zip(series.steps, series.values, strict=True)) == expected()
     assert series.hidden == (3 if overlap == "marker" else 0)
     with provider(reader, tmp_path / "new") as source:
-        found = read_scalars(source, "job", "loss")
-    assert [(step, value) for step, _, value in found] == expected()
+        points = read_scalars(source, "job", "loss")
+    assert [(step, value) for step, _, value in points] == expected()
     names = [path.name for path in (tmp_path / "new" / "job").iterdir() if "notes" in path.name]
     assert sorted(names) == ["notes.txt", "notes.txt.2"]
 
 
-def test_merge_that_keeps_all_keeps_all(restarted: Path, tmp_path: Path) -> None:
+def test_merge_with_keep_keeps_every_point(restarted: Path, tmp_path: Path) -> None:
     edit(restarted, tmp_path / "new", merge_runs={"job-*": "job"}, overlap="keep")
     run = tmp_path / "new" / "job"
     assert steps(run, "loss") == [*range(6), *range(4, 9), 8, 9]
@@ -167,7 +167,7 @@ def test_files_and_sessions_are_split_on_demand(tmp_path: Path) -> None:
 
 
 def trial(folder: Path, start: float) -> None:
-    """A folder as `add_hparams` makes it, with a restart marker that is not a boundary."""
+    """Write a folder like `add_hparams`, with a restart marker that is not a boundary."""
     events = EventBuffer()
     events.file_version(start)
     events.value(values.hparams_start({"lr": 0.1}), 0, start)
@@ -180,7 +180,7 @@ def trial(folder: Path, start: float) -> None:
 
 @pytest.mark.parametrize("run", ["run", "."])
 @pytest.mark.parametrize("how", ["headers", "files", "sessions"])
-def test_folders_of_add_hparams_go_with_the_part_that_was_written_then(
+def test_folders_of_add_hparams_follow_the_part_that_was_being_written(
     tmp_path: Path, run: str, how: str
 ) -> None:
     folder = tmp_path / "log" / run
@@ -201,7 +201,7 @@ def test_folders_of_add_hparams_go_with_the_part_that_was_written_then(
         rename_runs={"run": "a/b"} if run == "run" else (),
     )
     top = "" if run == "." else "a/b/"
-    assert [one.becomes for one in report.runs] == [(f"{top}part-1", f"{top}part-2")]
+    assert [run.becomes for run in report.runs] == [(f"{top}part-1", f"{top}part-2")]
     new = tmp_path / "new" / top
     assert sorted(path.parent.relative_to(new).as_posix() for path in new.rglob("notes.txt")) == [
         "part-1/1700000000.1",
@@ -210,11 +210,11 @@ def test_folders_of_add_hparams_go_with_the_part_that_was_written_then(
     ]
     runs = rf.open(tmp_path / "new")
     assert list(runs) == [f"{top}part-1", f"{top}part-2"]
-    assert [one["acc"].values.tolist() for one in runs.values()] == [[0.5], [0.5]]
-    assert [len(one["loss"]) for one in runs.values()] == [3, 2]
+    assert [run["acc"].values.tolist() for run in runs.values()] == [[0.5], [0.5]]
+    assert [len(run["loss"]) for run in runs.values()] == [3, 2]
 
 
-def test_folders_of_add_hparams_stay_where_only_they_are_in_scope(tmp_path: Path) -> None:
+def test_folders_of_add_hparams_stay_if_only_they_are_in_scope(tmp_path: Path) -> None:
     losses(tmp_path / "log" / "run", 0, 3)
     losses(tmp_path / "log" / "run", 0, 3, START + 50, "events.out.tfevents.2.host")
     trial(tmp_path / "log" / "run" / "1700000000.1", START)
@@ -222,12 +222,12 @@ def test_folders_of_add_hparams_stay_where_only_they_are_in_scope(tmp_path: Path
     assert tree(tmp_path / "new") == tree(tmp_path / "log")
 
 
-def test_part_without_metadata_of_its_own_is_given_it(tmp_path: Path) -> None:
+def test_part_without_metadata_gets_it_from_the_run(tmp_path: Path) -> None:
     events_ = EventBuffer()
     for part in range(2):
         events_.file_version(START)
         text = values.text("note", "hello")
-        # As TensorFlow: only a tag's first value says which plugin it is of.
+        # Like TensorFlow: only the first value of a tag names its plugin.
         bare = text[: text.index(b"\x4a\x08\x0a\x06\x0a\x04text")]
         events_.value(bare if part else text, part, START)
     (tmp_path / "log").mkdir()
@@ -236,7 +236,7 @@ def test_part_without_metadata_of_its_own_is_given_it(tmp_path: Path) -> None:
     assert rf.open(tmp_path / "new").text()["text"].tolist() == ["hello", "hello"]
 
 
-def test_linked_run_is_copied_to_a_new_folder_but_not_changed_in_place(
+def test_linked_run_is_copied_to_a_new_folder_but_not_edited_in_place(
     log: Path, tmp_path: Path
 ) -> None:
     losses(tmp_path / "elsewhere", 0, 2)
@@ -244,11 +244,11 @@ def test_linked_run_is_copied_to_a_new_folder_but_not_changed_in_place(
     edit(log, tmp_path / "new", every=2)
     assert steps(tmp_path / "new" / "far", "loss") == [0, 1]
     assert event_files(tmp_path / "new" / "far")[0].is_symlink() is False
-    with pytest.raises(CannotEdit, match="reached by a link"):
+    with pytest.raises(CannotEdit, match="reached through a link"):
         edit(log, in_place=True, every=2)
 
 
-def test_merge_goes_on_at_the_first_scalar_whatever_else_is_logged_at_step_0(
+def test_merge_continues_at_the_first_scalar_despite_other_values_at_step_0(
     tmp_path: Path,
 ) -> None:
     losses(tmp_path / "log" / "one", 0, 6)
@@ -261,11 +261,11 @@ def test_merge_goes_on_at_the_first_scalar_whatever_else_is_logged_at_step_0(
     report = edit(tmp_path / "log", tmp_path / "new", merge_runs={"*": "job"})
     assert rf.open(tmp_path / "new")["job"]["loss"].steps.tolist() == [*range(8)]
     assert report.notes == [
-        "Run 'two' goes on at step 4: what the runs before it have from there on is hidden."
+        "Run 'two' continues at step 4: values of earlier runs from that step are hidden."
     ]
 
 
-def test_hparams_that_torch_put_below_merged_runs_move_along(tmp_path: Path) -> None:
+def test_torch_hparams_below_merged_runs_move_along(tmp_path: Path) -> None:
     for number, job in enumerate(("job", "job-2")):
         losses(tmp_path / "log" / job, 4 * number, 4 * number + 6, START + 100 * number)
         losses(tmp_path / "log" / job / f"1700.{number}", 0, 1, START + 100 * number + 50)
@@ -278,14 +278,14 @@ def test_hparams_that_torch_put_below_merged_runs_move_along(tmp_path: Path) -> 
     assert [path.name for path in event_files(tmp_path / "new" / "job" / "1700.0")] == [NAME]
 
 
-def test_run_is_merged_into_one_that_is_there(restarted: Path, tmp_path: Path) -> None:
+def test_run_is_merged_into_an_existing_run(restarted: Path, tmp_path: Path) -> None:
     edit(restarted, tmp_path / "new", merge_runs={"job-b": "job-z"})
     runs = rf.open(tmp_path / "new")
     assert list(runs) == ["job-c", "job-z"]
     assert runs["job-z"]["loss"].steps.tolist() == [*range(9)]
 
 
-def test_broken_run_can_be_moved_but_not_changed(log: Path, tmp_path: Path) -> None:
+def test_broken_run_can_be_renamed_but_not_edited(log: Path, tmp_path: Path) -> None:
     path = log / "a" / NAME
     path.write_bytes(b"\1" + path.read_bytes())
     with pytest.raises(CannotEdit, match="Run `runfold repair` first"):

@@ -1,4 +1,4 @@
-"""What an edit changes inside of event files, with protobuf and TensorBoard as judges."""
+"""Edits of values in event files, checked with protobuf and TensorBoard."""
 
 from pathlib import Path
 from typing import TypeAlias
@@ -53,7 +53,7 @@ def log(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_values_that_go_leave_all_others_as_they_were(case: str, log: Path, tmp_path: Path) -> None:
+def test_deleting_values_keeps_all_others_unchanged(case: str, log: Path, tmp_path: Path) -> None:
     rules, change = CASES[case]
     edit(log, tmp_path / "new", **rules)
     before = events(log / "run")
@@ -62,7 +62,7 @@ def test_values_that_go_leave_all_others_as_they_were(case: str, log: Path, tmp_
     assert after != before
 
 
-def test_metadata_goes_on_with_the_first_value_that_is_kept(log: Path, tmp_path: Path) -> None:
+def test_metadata_moves_to_the_first_value_that_is_kept(log: Path, tmp_path: Path) -> None:
     before = rf.open(log)["run"].tags
     edit(log, tmp_path / "new", cut_steps=[(None, 5)])
     after = events(tmp_path / "new" / "run")
@@ -78,7 +78,7 @@ def test_metadata_goes_on_with_the_first_value_that_is_kept(log: Path, tmp_path:
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_new_name_is_what_tensorboard_shows(reader: str, log: Path, tmp_path: Path) -> None:
+def test_tensorboard_shows_the_new_name(reader: str, log: Path, tmp_path: Path) -> None:
     edit(log, tmp_path / "new", rename_tags={"train/*": "fit/*"})
     with provider(reader, log) as source:
         before = read_scalars(source, "run", "train/loss")
@@ -88,9 +88,9 @@ def test_new_name_is_what_tensorboard_shows(reader: str, log: Path, tmp_path: Pa
     assert len(before) == len(writers.STEPS)
 
 
-def test_new_name_is_in_the_layout_and_the_metrics_of_hparams(log: Path, tmp_path: Path) -> None:
+def test_layout_and_hparams_metrics_use_the_new_name(log: Path, tmp_path: Path) -> None:
     renames = {"train/loss": "fit"}
-    has_metric = any(one.startswith("_hparams_") for one in rf.open(log).tags.get("hparams", []))
+    has_metric = any(tag.startswith("_hparams_") for tag in rf.open(log).tags.get("hparams", []))
     if has_metric:
         renames["hparam/accuracy"] = "accuracy"
     edit(log, tmp_path / "new", rename_tags=renames)
@@ -101,7 +101,7 @@ def test_new_name_is_in_the_layout_and_the_metrics_of_hparams(log: Path, tmp_pat
         assert set(new.metrics()["tag"]) == {"accuracy"}
 
 
-def test_shifts_move_steps_and_times_of_what_has_steps(log: Path, tmp_path: Path) -> None:
+def test_shifts_apply_to_steps_and_times_of_values_with_steps(log: Path, tmp_path: Path) -> None:
     edit(log, tmp_path / "new", shift_steps=1000, shift_time=-3600.0)
     before, after = rf.open(log)["run"], rf.open(tmp_path / "new")["run"]
     for tag in writers.SCALARS:
@@ -119,7 +119,7 @@ def test_thinning_keeps_first_and_last_and_multiples(log: Path, tmp_path: Path) 
     assert steps(tmp_path / "other" / "run", "odd") == writers.STEPS
 
 
-def test_nothing_but_the_step_of_a_tag_in_scope_moves(log: Path, tmp_path: Path) -> None:
+def test_a_shift_only_changes_the_steps_of_tags_in_scope(log: Path, tmp_path: Path) -> None:
     edit(log, tmp_path / "new", shift_steps=5, tags="odd")
     new = tmp_path / "new" / "run"
     assert steps(new, "odd") == [step + 5 for step in writers.STEPS]
@@ -127,9 +127,7 @@ def test_nothing_but_the_step_of_a_tag_in_scope_moves(log: Path, tmp_path: Path)
     assert rf.open(tmp_path / "new").problems().empty
 
 
-def test_rule_that_fits_all_and_changes_nothing_copies_byte_for_byte(
-    log: Path, tmp_path: Path
-) -> None:
+def test_rule_that_changes_nothing_copies_files_exactly(log: Path, tmp_path: Path) -> None:
     report = edit(log, tmp_path / "new", steps=[(None, None)])
     assert report.changed == []
     for path in log.rglob("*"):
@@ -137,12 +135,12 @@ def test_rule_that_fits_all_and_changes_nothing_copies_byte_for_byte(
             assert (tmp_path / "new" / path.relative_to(log)).read_bytes() == path.read_bytes()
 
 
-def test_dry_run_tells_what_the_edit_then_does(log: Path, tmp_path: Path) -> None:
+def test_dry_run_reports_what_the_edit_does(log: Path, tmp_path: Path) -> None:
     rules: dict = {"strip": "image", "every": 7, "rename_tags": {"odd": "even"}}
-    told = edit(log, dry_run=True, **rules)
+    dry_report = edit(log, dry_run=True, **rules)
     assert list(tmp_path.iterdir()) == []
     done = edit(log, tmp_path / "new", **rules)
-    assert told.runs == done.runs
+    assert dry_report.runs == done.runs
     sizes = [sum(p.stat().st_size for p in (tmp_path / "new" / run.name).glob("*tfevents*"))
              for run in done.runs]  # fmt: skip
     assert [run.bytes[1] for run in done.runs] == sizes

@@ -1,4 +1,4 @@
-"""An edit from beginning to end: survey, decide, write beside, put in place."""
+"""`edit`: survey the runs, apply the rules, write the result, put it in place."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from runfold._core.encoder import EventBuffer
 from runfold._core.rewriter import Boundary, Rewriter
 from runfold._edit.edit_report import Report, RunReport, join_parts
 from runfold._edit.edit_rules import Rules
-from runfold._edit.edit_target import build, choose_place, find_root
+from runfold._edit.edit_target import build, choose_destination, find_root
 from runfold._edit.edited_files import Output
 from runfold._edit.folder_tree import Tree, place_event_file, read_tree
 from runfold._edit.live_runs import being_written, find_changed, refuse_live, stamp_files
@@ -21,8 +21,8 @@ from runfold._edit.merge_checks import check_together
 from runfold._edit.moved_tags import (
     Arrival,
     choose_targets,
+    describe_moves,
     plan_arrivals,
-    tell_moves,
     write_arrival,
 )
 from runfold._edit.record_stream import copy_records, read_wall_time
@@ -55,55 +55,54 @@ def edit(
     progress: bool | None = None,
     **rules: Any,
 ) -> Report:
-    """Write a changed copy of a logdir, and return what became of each run.
+    """Write an edited copy of a logdir, and return a report of each run.
 
     Args:
-        logdir: a folder with runs below it, or of one run.
-        output: the new folder. Its other files are copies of those beside the
-            event files: artifacts, checkpoints, projector files.
-        in_place: let the result take the place of the logdir, which is kept.
-        backup: where it is kept then; `LOGDIR.backup-DATE-TIME` by default.
-        dry_run: only say what would change; nothing is written. With `output` or
-            `in_place`, what they would be refused for is raised.
-        force: change a run in place although it is being written.
-        progress: show a bar; by default where a person watches.
-        rules: what changes; see `runfold._edit.edit_rules.Rules`.
+        logdir: the folder of one run, or a folder with runs below it.
+        output: the new folder. Other files next to the event files are copied:
+            artifacts, checkpoints, projector files.
+        in_place: replace the logdir with the result; the original is kept as a backup.
+        backup: the path of the backup; `LOGDIR.backup-DATE-TIME` by default.
+        dry_run: only report what would change and write nothing. With `output` or
+            `in_place`, errors about them are raised as usual.
+        force: edit in place even if a run is being written.
+        progress: show a progress bar; by default only in a terminal or notebook.
+        rules: the changes to make; see `runfold._edit.edit_rules.Rules`.
 
-    The result appears when all of it is on the disk. On any error, and when the
-    process is killed, the logdir is as it was. Raises UnknownTag or UnknownRun for
-    a rule that fits nothing, CannotEdit for one that would spoil the log, and
-    OutputExists.
+    The result appears once all of it is on disk. If an error occurs or the process is
+    killed, the logdir is unchanged. Raises UnknownTag or UnknownRun for a rule that
+    matches nothing, CannotEdit for a rule that would damage the log, and OutputExists.
 
     Example:
         >>> edit("runs", "clean", delete_tags="debug/*", rename_tags={"los": "loss"})
     """
-    wanted = Rules(**rules)
+    checked_rules = Rules(**rules)
     if dry_run and output is None and not in_place and backup is None:
-        return _Job(find_root(logdir), wanted, is_linked=False).work(None, progress)
-    place = choose_place(logdir, output, in_place, backup)
-    job = _Job(place.source, wanted, is_linked=place.is_in_place)
-    if place.is_in_place and not force:
+        return _Job(find_root(logdir), checked_rules, is_linked=False).work(None, progress)
+    destination = choose_destination(logdir, output, in_place, backup)
+    job = _Job(destination.source, checked_rules, is_linked=destination.is_in_place)
+    if destination.is_in_place and not force:
         job.refuse_live()
     if dry_run:
         return job.work(None, progress)
-    with build(place) as result:
+    with build(destination) as result:
         report = job.work(result.folder, progress)
         changed = find_changed(job.stamps)
-        if changed and place.is_in_place and not force:
+        if changed and destination.is_in_place and not force:
             raise being_written(changed)
-        if place.is_in_place and not report.changed:
+        if destination.is_in_place and not report.changed:
             result.cancel()
             return report
     if changed:
         report.notes.append(
-            f"Written to meanwhile, so that the end may be missing: {human_list(changed)}."
+            f"Modified during the edit, so recent data may be missing: {human_list(changed)}."
         )
-    report.target, report.backup = place.target, place.backup
+    report.target, report.backup = destination.target, destination.backup
     return report
 
 
 class _Job:
-    """The rules worked out for a logdir as it is."""
+    """An edit of one logdir: the rules applied to its runs."""
 
     def __init__(self, root: str, rules: Rules, is_linked: bool) -> None:
         self.rules = rules
@@ -113,24 +112,26 @@ class _Job:
             self.tree.check_links()
         self.owners = find_parts(self.tree.runs)
         self.moves: Moves = plan_moves(list(self.tree.runs), rules, self.owners)
-        # A run that does not move stays where it is, also where its name as text is another.
-        self.places = self.tree.list_places() | {
+        # A run that is not renamed keeps its folder, even if its name differs from the path.
+        self.run_folders = self.tree.list_folders() | {
             name: target for name, target in self.moves.targets.items() if target != name
         }
         for name in self.moves.deleted:
-            del self.places[name]
+            del self.run_folders[name]
         files = [path for run in self.tree.runs.values() for path in run.files]
         self.stamps: dict[str, Stamp] = stamp_files(files)
-        # What goes from each run into others, and the folders of the runs that there will be.
+        # Tags moving out of each run, and the folders of the runs in the result.
         self.departures: dict[str, list[Arrival]] = {}
-        self.folders = {target: self.places[name] for name, target in self.moves.targets.items()}
+        self.folders = {
+            target: self.run_folders[name] for name, target in self.moves.targets.items()
+        }
 
     def refuse_live(self) -> None:
-        """Refuse a logdir that is being written. Raises CannotEdit."""
+        """Raise CannotEdit if the logdir is being written."""
         refuse_live((run.path for run in self.tree.runs.values()), self.stamps)
 
     def work(self, folder: str | None, progress: bool | None) -> Report:
-        """Write everything below a folder, or only count."""
+        """Write the result to a folder, or only count."""
         report = Report()
         runs = self._prepare(report)
         with (
@@ -140,17 +141,17 @@ class _Job:
             ) as go,
         ):
             if folder is not None:
-                self.tree.place_others(self.places, folder, self.is_linked)
+                self.tree.place_others(self.run_folders, folder, self.is_linked)
             for name in self.tree.runs:
                 report.runs.append(self._work_on(name, runs.get(name), output, report.notes))
                 go(report.runs[-1].bytes[0])
         report.runs = join_parts(report.runs, self.owners)
         if folder is not None:
-            self.tree.copy_rights(self.places, folder)
+            self.tree.copy_rights(self.run_folders, folder)
         return report
 
     def _prepare(self, report: Report) -> dict[str, RunEdit]:
-        """Survey the runs in scope and work the rules out for each."""
+        """Survey the selected runs and prepare the rewrite of each."""
         targets = self.moves.targets
         merged = {name for group in self.moves.merged.values() for name in group}
         looks_inside = self.rules.has_tag_rules or self.rules.split is not None
@@ -161,26 +162,30 @@ class _Job:
         ]
         changes = resolve_tags(surveys, self.rules)
         for kind in self.rules.strip:
-            if not (KINDS[kind].is_in_events or any(one.has_kind(kind) for one in surveys)):
-                report.notes.append(f"No run has values of the kind '{kind}'.")
-        # In a part, `{run}` stands for the run that it is part of.
+            if not (KINDS[kind].is_in_events or any(survey.has_kind(kind) for survey in surveys)):
+                report.notes.append(f"No run has values of kind '{kind}'.")
+        # In a part, `{run}` is the name of the run that it is part of.
         names = {name: targets[self.owners.get(name, name)] for name in targets}
         goals = choose_targets(surveys, self.rules, changes, names)
         reached = {goal for tags in goals.values() for goal in tags.values()}
         runs = {}
-        for one in surveys:
-            name = one.run.name
-            stay = frozenset(one.names) - goals[name].keys() if name in goals else None
-            rewrite = RunRewrite(one, self.rules, changes, stay)
+        for run_survey in surveys:
+            name = run_survey.run.name
+            stay = frozenset(run_survey.names) - goals[name].keys() if name in goals else None
+            rewrite = RunRewrite(run_survey, self.rules, changes, stay)
             needs_counts = name in merged or name in goals or targets[name] in reached
             counts = whole = rewrite.prepare(needs_counts)
             if name in merged and stay is not None:
-                whole = RunRewrite(one, self.rules, changes).count()
+                whole = RunRewrite(run_survey, self.rules, changes).count()
             runs[name] = RunEdit(rewrite, counts, whole)
         for name, target in targets.items():
-            if target in reached and name not in runs:  # it stays as it is, and gets tags
-                one = survey(self.tree.runs[name])
-                runs[name] = RunEdit(RunRewrite(one, Rules(), TagChanges()), one.counts, one.counts)
+            if target in reached and name not in runs:  # unchanged, except for the tags that arrive
+                run_survey = survey(self.tree.runs[name])
+                runs[name] = RunEdit(
+                    RunRewrite(run_survey, Rules(), TagChanges()),
+                    run_survey.counts,
+                    run_survey.counts,
+                )
         if self.rules.split:
             self._follow_parts(runs)
         streams = {targets[name]: [run] for name, run in runs.items() if name not in merged}
@@ -191,44 +196,44 @@ class _Job:
         for target in {**self.moves.merged, **arrivals}:
             check_together(target, streams.get(target, ()), arrivals.get(target, ()))
         new = [find_folder(target, self.folders) for target in arrivals if target not in streams]
-        self.tree.check_folders(self.places, new)
+        self.tree.check_folders(self.run_folders, new)
         for arrival in chain.from_iterable(arrivals.values()):
             self.departures.setdefault(arrival.source.name, []).append(arrival)
-        report.notes += tell_moves(arrivals, streams)
+        report.notes += describe_moves(arrivals, streams)
         return runs
 
     def _follow_parts(self, runs: dict[str, RunEdit]) -> None:
-        """Let each folder of `add_hparams` go to the part of its run that was written then."""
-        targets, places = self.moves.targets, self.places
+        """Move each folder of `add_hparams` to the part of its run that was being written then."""
+        targets, folders = self.moves.targets, self.run_folders
         for name, owner in self.owners.items():
             if name not in runs or owner not in runs:
                 continue
             inside = posixpath.relpath(name, owner)
-            # A folder that is renamed separately goes where the rule says.
+            # A folder that is renamed separately follows its own rule.
             if targets[name] == posixpath.normpath(posixpath.join(targets[owner], inside)):
                 starts = self._find_starts(runs[owner])
                 number = find_part(starts, runs[name].rewrite.survey.start)
-                own = os.path.relpath(places[name], places[owner])
-                for names, path in ((targets, inside), (places, own)):
+                own = os.path.relpath(folders[name], folders[owner])
+                for names, path in ((targets, inside), (folders, own)):
                     part = name_part(names[owner], number, len(starts))
                     names[name] = os.path.normpath(os.path.join(part, path))
 
     def _splits(self, name: str) -> bool:
-        """Whether a run is split; a folder of `add_hparams` stays in one piece."""
+        """Return whether a run is split; a folder of `add_hparams` is never split."""
         return self.rules.split is not None and name not in self.owners
 
     def _work_on(
         self, name: str, run: RunEdit | None, output: Output, notes: list[str]
     ) -> RunReport:
-        found = self.tree.runs[name]
-        size = sum(self.stamps[path][2] for path in found.files)
+        source = self.tree.runs[name]
+        size = sum(self.stamps[path][2] for path in source.files)
         if name in self.moves.deleted:
-            return RunReport(name, (), *_count_deleted(found), 0, (size, 0))
+            return RunReport(name, (), *_count_deleted(source), 0, (size, 0))
         target = self.moves.targets[name]
         if run is None or (run.rewrite.is_idle and run.number is None and not self._splits(name)):
             if output.root is not None:
-                for path in found.files:
-                    place_event_file(path, output.root, self.places[name], self.is_linked)
+                for path in source.files:
+                    place_event_file(path, output.root, self.run_folders[name], self.is_linked)
             events, values = (0, 0) if run is None else _count_before(run)
             return RunReport(name, (target,), (events,) * 2, (values,) * 2, 0, (size, size))
         notes += run.rewrite.survey.notes
@@ -236,31 +241,31 @@ class _Job:
         return self._send(stays, output)
 
     def _send(self, stays: RunReport, output: Output) -> RunReport:
-        """Write what goes from a run into others, and add it to what is said of the run."""
+        """Write the tags that move from a run to others, and add them to the run's report."""
         for arrival in self.departures.get(stays.name, ()):
             before = output.size
-            place = find_folder(arrival.target, self.folders)
-            rewriter = write_arrival(arrival, place, output, self.rules)
+            folder = find_folder(arrival.target, self.folders)
+            rewriter = write_arrival(arrival, folder, output, self.rules)
             stays = replace(
                 stays,
                 events=(stays.events[0], stays.events[1] + rewriter.events_kept),
-                values=(stays.values[0], stays.values[1] + arrival.told.values),
+                values=(stays.values[0], stays.values[1] + arrival.move.values),
                 renamed=stays.renamed + rewriter.values_changed,
                 bytes=(stays.bytes[0], stays.bytes[1] + output.size - before),
-                moved=(*stays.moved, arrival.told),
+                moved=(*stays.moved, arrival.move),
                 shifted=stays.shifted + rewriter.values_shifted,
             )
         return stays
 
     def _rewrite(self, name: str, target: str, run: RunEdit, output: Output) -> RunReport:
-        one = run.rewrite.survey
+        run_survey = run.rewrite.survey
         splits = self._splits(name)
-        parts = Parts(target, self.places[name], len(self._find_starts(run)) if splits else 1)
+        parts = Parts(target, self.run_folders[name], len(self._find_starts(run)) if splits else 1)
         parts.check(self.moves.targets.values())
         rewriter = run.rewrite.rewriter(run.rewrite.boundaries if splits else 0)
         parts_files = splits and self._parts_files
         before, names = output.size, run.file_names
-        for number, (path, size) in enumerate(one.sizes.items()):
+        for number, (path, size) in enumerate(run_survey.sizes.items()):
             base = names[number]
             if number:
                 rewriter.begin(is_new_run=parts_files)
@@ -282,10 +287,10 @@ class _Job:
         return RunReport(
             name,
             tuple(parts.used),
-            (one.events, rewriter.events_kept),
-            (one.values, int(rewriter.count()[:, 2].sum())),
+            (run_survey.events, rewriter.events_kept),
+            (run_survey.values, int(rewriter.count()[:, 2].sum())),
             rewriter.values_changed,
-            (sum(one.sizes.values()), output.size - before),
+            (sum(run_survey.sizes.values()), output.size - before),
             shifted=rewriter.values_shifted,
         )
 
@@ -297,7 +302,7 @@ class _Job:
         begin: Callable[[], None],
         start: float,
     ) -> Callable[[int], None]:
-        """What to do where a part ends and the next begins."""
+        """Return the callback for the boundary between two parts."""
 
         def cross(offset: int) -> None:
             parts.advance()
@@ -318,11 +323,11 @@ class _Job:
 
     @property
     def _parts_files(self) -> bool:
-        """Whether each file begins a part."""
+        """Whether each file starts a part."""
         return self.rules.split in ("files", "sessions")
 
     def _find_starts(self, run: RunEdit) -> list[float]:
-        """The wall time at which each part of a run begins."""
+        """Return the wall time at which each part of a run starts."""
         sizes = run.rewrite.survey.sizes
         rewriter = run.rewrite.rewriter(run.rewrite.boundaries)
         starts = []
@@ -341,9 +346,9 @@ def _count_before(run: RunEdit) -> tuple[int, int]:
     return run.rewrite.survey.events, run.rewrite.survey.values
 
 
-def _count_deleted(found: Any) -> tuple[tuple[int, int], tuple[int, int]]:
+def _count_deleted(run: Any) -> tuple[tuple[int, int], tuple[int, int]]:
     try:
-        one = survey(found)
-    except CannotEdit:  # what goes need not be sound
+        run_survey = survey(run)
+    except CannotEdit:  # a deleted run need not be intact
         return (0, 0), (0, 0)
-    return (one.events, 0), (one.values, 0)
+    return (run_survey.events, 0), (run_survey.values, 0)

@@ -1,4 +1,4 @@
-"""What an edit did, or would do: counts for each run."""
+"""The report of an edit: counts per run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from runfold._humanize import escape, human_bytes, human_count, human_list
 
 @dataclass(frozen=True, slots=True)
 class TagMove:
-    """How much went into another run."""
+    """The number of tags and values that moved to another run."""
 
     run: str
     tags: int
@@ -19,15 +19,15 @@ class TagMove:
 
     def __str__(self) -> str:
         values, tags = human_count(self.values, "value"), human_count(self.tags, "tag")
-        return f"{values} of {tags} moved into {escape(self.run)}"
+        return f"{values} of {tags} moved to {escape(self.run)}"
 
 
 @dataclass(frozen=True, slots=True)
 class RunReport:
-    """What became of one run; without any in `becomes` it is gone.
+    """The result for one run; if `becomes` is empty, the run was deleted.
 
-    Counts are of its event files: before, and after. What moved into other runs is
-    part of them.
+    Counts cover its event files, before and after. Values moved to other runs are
+    included.
     """
 
     name: str
@@ -37,11 +37,11 @@ class RunReport:
     renamed: int
     bytes: tuple[int, int]
     moved: tuple[TagMove, ...] = ()
-    shifted: int = 0  # values with another step or wall time
+    shifted: int = 0  # values with a changed step or wall time
 
     @property
     def has_changed(self) -> bool:
-        """Whether anything of the run is not as it was."""
+        """Whether anything in the run changed."""
         return (
             self.becomes != (self.name,)
             or self.renamed + self.shifted > 0
@@ -50,13 +50,13 @@ class RunReport:
         )
 
     def is_below(self, other: RunReport) -> bool:
-        """Whether nothing of the run is outside the folders that another run has now."""
-        folders = tuple(posixpath.join(one, "") for one in other.becomes)
+        """Return whether all of the run is within the new folders of another run."""
+        folders = tuple(posixpath.join(folder, "") for folder in other.becomes)
         is_everywhere = posixpath.curdir in other.becomes
-        return is_everywhere or all(one.startswith(folders) for one in self.becomes)
+        return is_everywhere or all(folder.startswith(folders) for folder in self.becomes)
 
     def with_part(self, part: RunReport) -> RunReport:
-        """The report of the run and of a folder that is part of it."""
+        """Return the report of the run combined with that of one of its parts."""
         return replace(
             self,
             events=_add(self.events, part.events),
@@ -71,10 +71,10 @@ class RunReport:
         if not self.becomes:
             return f"{escape(self.name)}: deleted, {human_count(self.values[0], 'value')}"
         moved = "" if self.becomes == (self.name,) else f" -> {human_list(self.becomes)}"
-        gone = self.values[0] - self.values[1]
-        facts = [f"{human_count(gone, 'value')} of {human_count(self.values[0])} removed"] * bool(
-            gone
-        )
+        removed = self.values[0] - self.values[1]
+        facts = [
+            f"{human_count(removed, 'value')} of {human_count(self.values[0])} removed"
+        ] * bool(removed)
         facts += [f"{human_count(self.renamed, 'value')} changed"] * bool(self.renamed)
         facts += [f"{human_count(self.shifted, 'value')} shifted"] * bool(self.shifted)
         facts += map(str, self.moved)
@@ -84,9 +84,9 @@ class RunReport:
 
 @dataclass(slots=True)
 class Report:
-    """What an edit did: to each run, where the result is, and where the source is kept.
+    """The result of an edit: a report per run, the path of the result and of the backup.
 
-    `notes` are things to know, such as records that were broken and left out.
+    `notes` are further remarks, such as broken records that were skipped.
     """
 
     runs: list[RunReport] = field(default_factory=list)
@@ -96,12 +96,12 @@ class Report:
 
     @property
     def changed(self) -> list[RunReport]:
-        """The runs of which anything is not as it was."""
+        """The runs that changed."""
         return [run for run in self.runs if run.has_changed]
 
 
 def join_parts(runs: Sequence[RunReport], owners: Mapping[str, str]) -> list[RunReport]:
-    """The reports of runs, each with its parts; a part that left its run has its own report."""
+    """Return the reports of runs with their parts; a part that left its run stays separate."""
     joined = {run.name: run for run in runs}
     for part, owner in owners.items():
         if joined[part].is_below(joined[owner]):
@@ -109,5 +109,5 @@ def join_parts(runs: Sequence[RunReport], owners: Mapping[str, str]) -> list[Run
     return list(joined.values())
 
 
-def _add(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
-    return one[0] + other[0], one[1] + other[1]
+def _add(first: tuple[int, int], second: tuple[int, int]) -> tuple[int, int]:
+    return first[0] + second[0], first[1] + second[1]

@@ -1,4 +1,4 @@
-"""What an edit changes: one dataclass with all rules, checked when it is made."""
+"""The rules of an edit: one dataclass, checked when it is created."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from runfold.errors import CannotEdit
 
 Overlap = Literal["marker", "cut", "keep"]
 Split = Literal["headers", "files", "sessions"]
-# First step and the step behind the last; None leaves that side open.
+# The first step and the step after the last; None leaves that side open.
 Span = tuple[int | None, int | None]
 Spans = str | Span | Iterable[str | Span]
 
@@ -30,30 +30,30 @@ LOWEST, HIGHEST = -(1 << 63), (1 << 63) - 1
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What is to change, and where; by default nothing, everywhere.
+    """The changes of an edit and their scope; by default nothing changes, everywhere.
 
     Attributes:
-        runs, tags: where the rules hold: names and globs; None is everywhere.
-        delete_tags, keep_tags: names and globs of the tags that go, or that stay.
+        runs, tags: names and globs that limit the rules; None means everywhere.
+        delete_tags, keep_tags: names and globs of the tags to delete or keep.
         rename_tags: old name to new, or "OLD=NEW"; see `runfold._edit.renaming.rename`.
-        move_tags: names and globs of tags to the run that they go into; `{run}` in its
-            name stands for the run that they come from, as it is named in the result.
-        strip: kinds whose values go, such as "image,histogram".
-        steps, cut_steps: the steps that stay, or that go: "100:200", or (first, end);
-            the end is the first step that is not meant, and None leaves a side open.
-        every: of each series only the points at multiples of so many steps stay,
-            and its first and last one.
-        shift_steps, shift_time: what is added to steps, and to wall times in seconds.
-        delete_runs: names and globs of runs that go, with the files in their folders.
+        move_tags: names and globs of tags, mapped to the run they move to; `{run}` in its
+            name is replaced with the new name of the run they come from.
+        strip: kinds whose values are deleted, such as "image,histogram".
+        steps, cut_steps: the steps to keep or delete: "100:200", or (first, end). The end
+            is exclusive, and None leaves a side open.
+        every: keep only the points at multiples of this many steps in each series, and
+            its first and last point.
+        shift_steps, shift_time: added to steps, and to wall times in seconds.
+        delete_runs: names and globs of runs to delete, with the files in their folders.
         rename_runs: old name to new; runs below a run's folder move with it.
-        merge_runs: names and globs to the run that they become together, in the
-            order in which they began; runs below their folders move along.
-        overlap: what a merge does where a later run goes back in steps: "marker"
-            writes a restart marker, so that readers hide what came before; "cut"
-            removes it; "keep" does neither.
+        merge_runs: names and globs, mapped to the run that they are merged into, in
+            order of their start; runs below their folders move along.
+        overlap: how a merge handles a later run that goes back in steps: "marker" writes
+            a restart marker, so that readers hide the earlier points; "cut" removes
+            them; "keep" does neither.
         split: each part of a run becomes a run `part-1`, `part-2`, ... in its folder.
-            A part begins at a file header within a file ("headers"), with each
-            file too ("files"), or also at each restart marker ("sessions").
+            A part starts at a file header within a file ("headers"), also at each file
+            ("files"), or also at each restart marker ("sessions").
     """
 
     runs: Names = None
@@ -75,7 +75,7 @@ class Rules:
     split: Split | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what has no meaning. Raises CannotEdit."""
+        """Raise CannotEdit for invalid rules."""
         strip = self.strip.split(",") if isinstance(self.strip, str) else self.strip
         object.__setattr__(self, "strip", [kind.strip() for kind in strip if kind.strip()])
         for kind in self.strip:
@@ -86,27 +86,25 @@ class Rules:
         for name in ("rename_tags", "move_tags", "rename_runs", "merge_runs"):
             object.__setattr__(self, name, list_renames(getattr(self, name)))
         if not _is_whole(self.every) or self.every < 1:
-            raise CannotEdit(f"every is a whole number of steps from 1 on, not {self.every!r}.")
+            raise CannotEdit(f"every must be a positive integer, not {self.every!r}.")
         if not isinstance(self.shift_time, Real) or not math.isfinite(self.shift_time):
-            raise CannotEdit(f"shift_time is a number of seconds, not {self.shift_time!r}.")
+            raise CannotEdit(f"shift_time must be a number of seconds, not {self.shift_time!r}.")
         if not _is_whole(self.shift_steps):
-            raise CannotEdit(f"shift_steps is a whole number of steps, not {self.shift_steps!r}.")
+            raise CannotEdit(f"shift_steps must be an integer, not {self.shift_steps!r}.")
         if not LOWEST <= self.shift_steps <= HIGHEST:
-            raise CannotEdit("shift_steps is beyond 64 bits, and no step can hold it.")
+            raise CannotEdit("shift_steps does not fit in 64 bits.")
         if self.overlap not in OVERLAPS:
             raise CannotEdit(not_one_of("overlap", self.overlap, OVERLAPS))
         if self.split is not None and self.split not in SPLITS:
             raise CannotEdit(not_one_of("split", self.split, SPLITS))
         if self.split is not None and self.merge_runs:
-            raise CannotEdit("Runs cannot be merged and split at once. Do one after the other.")
+            raise CannotEdit("Runs cannot be merged and split in one edit. Use two edits.")
         if self.split is not None and self.move_tags:
-            raise CannotEdit(
-                "Tags cannot be moved out of runs that are split. Do one after the other."
-            )
+            raise CannotEdit("Tags cannot be moved out of runs that are split. Use two edits.")
 
     @property
     def has_tag_rules(self) -> bool:
-        """Whether anything inside of event files may change."""
+        """Whether the content of event files may change."""
         return bool(
             self.delete_tags
             or self.keep_tags is not None
@@ -122,19 +120,21 @@ class Rules:
 
     @property
     def has_run_rules(self) -> bool:
-        """Whether runs may go, move, join or part."""
+        """Whether runs may be deleted, renamed, merged or split."""
         return bool(self.delete_runs or self.rename_runs or self.merge_runs or self.split)
 
 
 def parse_span(text: str) -> Span:
     """Return the steps of `100:200`, `100:`, `:200` or `100`. Raises CannotEdit."""
-    found = re.fullmatch(r"(-?\d*)(:?)(-?\d*)", text.strip())
-    if not found or not (found[1] or found[3]) or "-" in (found[1], found[3]):
-        raise CannotEdit(f"'{escape(text)}' are no steps: write 100:200, 100:, :200 or 100.")
-    first = int(found[1]) if found[1] else None
-    if not found[2]:
+    match = re.fullmatch(r"(-?\d*)(:?)(-?\d*)", text.strip())
+    if not match or not (match[1] or match[3]) or "-" in (match[1], match[3]):
+        raise CannotEdit(
+            f"'{escape(text)}' is not a range of steps. Write 100:200, 100:, :200 or 100."
+        )
+    first = int(match[1]) if match[1] else None
+    if not match[2]:
         return _check_span((first, None if first is None else first + 1))
-    return _check_span((first, int(found[3]) if found[3] else None))
+    return _check_span((first, int(match[3]) if match[3] else None))
 
 
 def _list_spans(spans: Spans) -> list[Span]:
@@ -144,11 +144,11 @@ def _list_spans(spans: Spans) -> list[Span]:
         spans = [spans]
     if not isinstance(spans, Iterable):
         return [_check_span(spans)]
-    return [parse_span(one) if isinstance(one, str) else _check_span(one) for one in spans]
+    return [parse_span(span) if isinstance(span, str) else _check_span(span) for span in spans]
 
 
 def inclusive(spans: Spans) -> list[tuple[int, int]]:
-    """The lowest and the highest step of each span."""
+    """Return the lowest and highest step of each span."""
     return [
         (
             LOWEST if first is None else min(max(first, LOWEST), HIGHEST),
@@ -159,18 +159,18 @@ def inclusive(spans: Spans) -> list[tuple[int, int]]:
 
 
 def _is_whole(number: object) -> bool:
-    """Whether it is an integer, of Python or NumPy: a fraction would be cut off unseen."""
+    """Return whether it is a Python or NumPy integer; a fraction would be truncated silently."""
     return isinstance(number, Integral) and not isinstance(number, bool)
 
 
 def _check_span(span: Span) -> Span:
     try:
         first, end = span
-        is_whole = all(one is None or _is_whole(one) for one in (first, end))
+        is_whole = all(step is None or _is_whole(step) for step in (first, end))
     except (TypeError, ValueError):
         is_whole = False
     if not is_whole:
-        raise CannotEdit(f"{span!r} are no steps: give (first, end) or '100:200'.")
+        raise CannotEdit(f"{span!r} is not a range of steps. Pass (first, end) or '100:200'.")
     if first is not None and end is not None and first >= end:
-        raise CannotEdit(f"{first}:{end} holds no step: its end must be above its first.")
+        raise CannotEdit(f"{first}:{end} is empty: the end must be greater than the first step.")
     return first, end

@@ -1,4 +1,4 @@
-"""Where the result of an edit goes: built beside its place, and put there in one step."""
+"""The folder of an edit's result: built next to its final path and moved there in one step."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _AT_FDCWD = -100
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """The source, the folder where the result appears, and what becomes of the source.
+class Destination:
+    """The source, the folder of the result, and the backup.
 
-    `backup` is None where the result is a folder of its own.
+    `backup` is None if the result is a new folder.
     """
 
     source: str
@@ -34,80 +34,80 @@ class Place:
 
     @property
     def is_in_place(self) -> bool:
-        """Whether the result takes the place of the source."""
+        """Whether the result replaces the source."""
         return self.backup is not None
 
 
 def find_root(source: str | os.PathLike[str]) -> str:
-    """Return the folder that is to be edited. Raises LogdirNotFound or CannotEdit."""
+    """Return the folder to edit. Raises LogdirNotFound or CannotEdit."""
     if is_url(source):
         raise CannotEdit(
-            f"{show_url(os.fspath(source))} is in a store, where nothing is edited. `runfold pack` "
-            "brings it here, and `runfold unpack` makes a folder of that."
+            f"{show_url(os.fspath(source))} is in a store and cannot be edited there. Download it"
+            " with `runfold pack`, then use `runfold unpack`."
         )
     root = os.path.realpath(source)
     if not os.path.lexists(root):
-        discover(source)  # says so, and what is near
+        discover(source)  # raises with close matches
     if not os.path.isdir(root):
         raise CannotEdit(
-            f"{escape(os.fspath(source))} is not a folder. Give the logdir or run that it is in;"
-            " `runfold unpack` makes one of a pack."
+            f"{escape(os.fspath(source))} is not a folder. Pass the folder of a logdir or run;"
+            " use `runfold unpack` for a pack."
         )
     return root
 
 
-def choose_place(
+def choose_destination(
     source: str | os.PathLike[str],
     output: str | os.PathLike[str] | None,
     in_place: bool,
     backup: str | os.PathLike[str] | None = None,
-) -> Place:
-    """Check where the result is to go, before any work. Raises CannotEdit or OutputExists."""
+) -> Destination:
+    """Check the path of the result before any work. Raises CannotEdit or OutputExists."""
     shown, root = os.fspath(source), find_root(source)
     if output is not None and in_place:
-        raise CannotEdit("The result goes to a new folder (-o) or --in-place, not both.")
+        raise CannotEdit("Choose either a new folder (-o) or --in-place, not both.")
     if output is None and not in_place:
-        raise CannotEdit("Say where the result goes: to a new folder (-o) or --in-place.")
+        raise CannotEdit("Choose where the result goes: a new folder (-o) or --in-place.")
     if not in_place:
         if backup is not None:
-            raise CannotEdit("A backup is made only with --in-place.")
+            raise CannotEdit("--backup requires --in-place.")
         assert output is not None
         target = os.path.realpath(output)
         _refuse_nested(root, target, os.fspath(output))
         _refuse_existing(target, os.fspath(output))
-        return Place(root, target)
+        return Destination(root, target)
     if os.path.ismount(root):
         raise CannotEdit(
-            f"{escape(shown)} is the top of a file system, which cannot be put aside as a whole."
-            " Edit to a new folder with -o."
+            f"{escape(shown)} is the root of a file system and cannot be moved aside."
+            " Write to a new folder with -o."
         )
     aside = os.path.realpath(backup) if backup is not None else _name_backup(root)
     _refuse_nested(root, aside, aside)
     _refuse_existing(aside, aside)
-    return Place(root, root, aside)
+    return Destination(root, root, aside)
 
 
 @dataclass(slots=True)
 class Result:
-    """An empty folder to fill, and whether it is wanted at all."""
+    """An empty folder to fill, and whether to keep it."""
 
     folder: str
-    is_wanted: bool = True
+    is_kept: bool = True
 
     def cancel(self) -> None:
-        """Leave everything as it is."""
-        self.is_wanted = False
+        """Discard the result and leave everything unchanged."""
+        self.is_kept = False
 
 
 @contextmanager
-def build(place: Place) -> Iterator[Result]:
-    """Give an empty folder to fill; it appears at its place when the block ends.
+def build(destination: Destination) -> Iterator[Result]:
+    """Yield an empty folder to fill; it is moved to its final path when the block ends.
 
-    It is made beside its place, and all of it is on the disk before it appears. On
-    any error nothing is left of it. A process that is killed leaves the source as
-    it was, and perhaps a folder `.runfold-*.tmp` beside it.
+    It is created next to its final path, and all of it is on disk before it appears
+    there. On any error it is removed. If the process is killed, the source is
+    unchanged, but a folder `.runfold-*.tmp` may be left next to it.
     """
-    parent = os.path.dirname(place.target)
+    parent = os.path.dirname(destination.target)
     os.makedirs(parent, exist_ok=True)
     temporary = os.path.join(parent, name_temporary())
     with Undo() as undo:
@@ -115,31 +115,31 @@ def build(place: Place) -> Iterator[Result]:
         os.mkdir(temporary)
         result = Result(temporary)
         yield result
-        if not result.is_wanted:
+        if not result.is_kept:
             return
         sync_tree(temporary)
-        shutil.copystat(place.source, temporary)
-        if place.backup is None:
-            _refuse_existing(place.target, place.target)
-            os.rename(temporary, place.target)
+        shutil.copystat(destination.source, temporary)
+        if destination.backup is None:
+            _refuse_existing(destination.target, destination.target)
+            os.rename(temporary, destination.target)
         else:
-            os.makedirs(os.path.dirname(place.backup), exist_ok=True)
-            _swap(temporary, place.target, place.backup)
+            os.makedirs(os.path.dirname(destination.backup), exist_ok=True)
+            _swap(temporary, destination.target, destination.backup)
         _sync_folder(parent)
 
 
 def _swap(new: str, target: str, backup: str) -> None:
-    """Put `new` in the place of `target`, which becomes `backup`."""
+    """Replace `target` with `new`; the old folder becomes `backup`."""
     if not os.path.samestat(os.stat(os.path.dirname(target)), os.stat(os.path.dirname(backup))):
         _check_same_disk(target, backup)
-    # Under its last name before the exchange: the source is then at all times whole
-    # at `target` or at `backup`, whenever the process is killed.
+    # Renamed to its final name before the exchange, so that the complete source is
+    # always at `target` or `backup`, even if the process is killed.
     os.rename(new, backup)
     if _exchange(backup, target):
         return
     os.rename(backup, new)
-    # Where two folders cannot change places in one step there is a moment without
-    # any at `target`: who is killed then finds the whole source at `backup`.
+    # If the system cannot exchange two folders in one step, nothing is at `target` for
+    # a moment. If the process is killed then, the complete source is at `backup`.
     os.rename(target, backup)
     try:
         os.rename(new, target)
@@ -148,20 +148,20 @@ def _swap(new: str, target: str, backup: str) -> None:
         raise
 
 
-def _exchange(one: str, other: str) -> bool:
-    """Let two folders change places in one step, if the system can."""
+def _exchange(first: str, second: str) -> bool:
+    """Exchange two folders in one step. Returns False if the system does not support it."""
     import ctypes
 
     try:
         call = ctypes.CDLL(None, use_errno=True).renameat2
     except (AttributeError, OSError):
         return False
-    paths = os.fsencode(one), os.fsencode(other)
+    paths = os.fsencode(first), os.fsencode(second)
     return bool(call(_AT_FDCWD, paths[0], _AT_FDCWD, paths[1], _RENAME_EXCHANGE) == 0)
 
 
 def sync_tree(folder: str) -> None:
-    """Have all files and folders below written to the disk."""
+    """Flush all files and folders below a folder to disk."""
     for parent, _, names in os.walk(folder):
         for name in names:
             path = os.path.join(parent, name)
@@ -171,7 +171,7 @@ def sync_tree(folder: str) -> None:
 
 
 def _sync_folder(path: str) -> None:
-    # A file system may not sync folders, and a file may be readable to others only.
+    # Some file systems cannot sync folders, and some files are not readable.
     with suppress(OSError):
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         try:
@@ -195,7 +195,7 @@ def _refuse_existing(path: str, shown: str) -> None:
     if os.path.isdir(path) and not os.path.islink(path) and not os.listdir(path):
         return
     if os.path.lexists(path):
-        raise OutputExists(f"{escape(shown)} exists already. Choose another folder.")
+        raise OutputExists(f"{escape(shown)} already exists. Choose another folder.")
 
 
 def _refuse_nested(root: str, target: str, shown: str) -> None:

@@ -9,7 +9,7 @@ from runfold._core.encoder import EventBuffer
 
 
 class Output:
-    """Takes the event files of the runs one after the other; without a root it only counts."""
+    """Writes the event files of the runs one after the other; without a root it only counts."""
 
     def __init__(self, root: str | None) -> None:
         self.root = root
@@ -18,7 +18,7 @@ class Output:
         self._source = ""
 
     def begin(self, run: str, name: str, source: str) -> None:
-        """Begin an event file, which takes its times and rights from another."""
+        """Start an event file, with the times and permissions of another."""
         self.end()
         if self.root is None:
             return
@@ -30,7 +30,7 @@ class Output:
         self._source = source
 
     def write(self, events: EventBuffer | bytes) -> None:
-        """Append events to the file that was begun."""
+        """Append events to the current file."""
         with memoryview(events) as whole:
             self.size += len(whole)
             if self._descriptor is not None:
@@ -39,7 +39,7 @@ class Output:
                     written += os.write(self._descriptor, whole[written:])
 
     def end(self) -> None:
-        """End the file."""
+        """Close the current file."""
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is None:
             return

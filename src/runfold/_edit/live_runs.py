@@ -1,4 +1,4 @@
-"""Runs that are still being written: an edit in place would lose what they log from now on."""
+"""Runs that are still being written: an edit in place would lose their further data."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Stamp = tuple[int, int, int, int]
 
 
 def refuse_live(folders: Iterable[str], stamps: dict[str, Stamp]) -> None:
-    """Refuse runs that are being written. Raises CannotEdit."""
+    """Raise CannotEdit if any of the runs is being written."""
     alive = [folder for folder in folders if is_alive(folder)]
     alive += find_open(stamps)
     if alive:
@@ -24,31 +24,31 @@ def refuse_live(folders: Iterable[str], stamps: dict[str, Stamp]) -> None:
 
 
 def being_written(paths: Sequence[str]) -> CannotEdit:
-    """What to say of runs or files that are being written."""
+    """Return the error for runs or files that are being written."""
     return CannotEdit(
-        f"Being written: {human_list(paths)}. What is logged from now on would go to the backup."
-        " Nothing was changed. Wait for the run to end, write to a new folder with -o, or insist"
-        " with --force (force=True)."
+        f"Still being written: {human_list(paths)}. Further data would go to the backup."
+        " Nothing was changed. Wait for the run to end, write to a new folder with -o, or pass"
+        " --force (force=True)."
     )
 
 
 def is_alive(folder: str) -> bool:
-    """Whether the heart of a tracked run beats."""
+    """Return whether a tracked run has a recent heartbeat."""
     beat = read_aside(folder, HEARTBEAT)
     return read_status([beat], folder, time.time()).state in ALIVE
 
 
 def stamp_files(paths: Iterable[str]) -> dict[str, Stamp]:
-    """What tells whether a file changes from now on."""
-    found = {}
+    """Return the stamps that show whether a file changes later."""
+    stamps = {}
     for path in paths:
         stat = os.stat(path)
-        found[path] = stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns
-    return found
+        stamps[path] = stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns
+    return stamps
 
 
 def find_changed(stamps: dict[str, Stamp]) -> list[str]:
-    """The files that are not as they were; one that is gone has changed, too."""
+    """Return the files that have changed or disappeared."""
     changed = []
     for path, stamp in stamps.items():
         try:
@@ -61,10 +61,10 @@ def find_changed(stamps: dict[str, Stamp]) -> list[str]:
 
 
 def find_open(stamps: dict[str, Stamp]) -> list[str]:
-    """The files that a process of this machine has open for writing, as far as one may see."""
-    wanted = {stamp[:2]: path for path, stamp in stamps.items()}
-    found = {wanted[identity] for identity in _open_for_writing() if identity in wanted}
-    return sorted(found)
+    """Return the files that a process on this machine has open for writing, as far as permitted."""
+    paths = {stamp[:2]: path for path, stamp in stamps.items()}
+    open_paths = {paths[identity] for identity in _open_for_writing() if identity in paths}
+    return sorted(open_paths)
 
 
 def _open_for_writing() -> Iterator[tuple[int, int]]:
@@ -73,7 +73,8 @@ def _open_for_writing() -> Iterator[tuple[int, int]]:
             continue
         for number in _list(f"/proc/{process}/fd"):
             try:
-                # lstat's owner bits say how it was opened, without asking the file itself.
+                # The owner bits from lstat show how the file was opened, without
+                # accessing the file.
                 if os.lstat(f"/proc/{process}/fd/{number}").st_mode & 0o200:
                     stat = os.stat(f"/proc/{process}/fd/{number}")
                     yield stat.st_dev, stat.st_ino

@@ -1,4 +1,4 @@
-"""Tags that go from one run into another: which, where to, and the file that they arrive in."""
+"""Tags that move from one run to another: their targets and the files they arrive in."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Arrival:
-    """What one run gives to another, and the name of the file that holds it there."""
+    """The tags that one run gives to another, and the name of the file for them."""
 
     source: RunEdit
-    # The run of the result that the source is, or is a part of.
+    # The run of the result that the source becomes, or is a part of.
     origin: str
     target: str
     rewrite: RunRewrite
@@ -41,8 +41,8 @@ class Arrival:
     file_name: str = ""
 
     @property
-    def told(self) -> TagMove:
-        """What moves where, for the report."""
+    def move(self) -> TagMove:
+        """The move, for the report."""
         kept = self.counts[:, 2]
         return TagMove(self.target, int((kept > 0).sum()), int(kept.sum()))
 
@@ -50,11 +50,11 @@ class Arrival:
 def choose_targets(
     surveys: Sequence[Survey], rules: Rules, changes: TagChanges, names: Mapping[str, str]
 ) -> dict[str, dict[str, str]]:
-    """Return the run that each tag goes to, by the run that it is in; others are not there.
+    """Return the new run of each moved tag, by its current run; other tags are omitted.
 
-    `names` has the new names of runs, which are what `{run}` stands for. Tags that
-    describe a run move only where they are named in full, and boxes go with their
-    picture. Raises UnknownTag, and CannotEdit for what is no name of a run.
+    `names` has the new names of runs, for `{run}`. Tags that describe a run move
+    only if they are named in full, and boxes move with their image. Raises
+    UnknownTag, and CannotEdit for an invalid run name.
     """
     tags = list(dict.fromkeys(name for survey in surveys for name in survey.names))
     if changes.in_scope is not None:
@@ -65,15 +65,15 @@ def choose_targets(
     for tag in tags:
         if picture_of(tag) in forms:
             forms[tag] = forms[picture_of(tag)]
-    found: dict[str, dict[str, str]] = {}
+    targets: dict[str, dict[str, str]] = {}
     for survey in surveys:
         run = names[survey.run.name]
         for tag in survey.names:
             if tag in forms:
                 target = check_name(forms[tag].replace("{run}", run))
                 if target != run:
-                    found.setdefault(survey.run.name, {})[tag] = target
-    return found
+                    targets.setdefault(survey.run.name, {})[tag] = target
+    return targets
 
 
 def plan_arrivals(
@@ -82,40 +82,40 @@ def plan_arrivals(
     rules: Rules,
     changes: TagChanges,
 ) -> dict[str, list[Arrival]]:
-    """Return what arrives in each run, in the order in which it is read there.
+    """Return the arrivals in each run, in reading order.
 
-    `streams` are the runs of the result by name, each with those that it is made of.
+    `streams` maps the runs of the result to the runs they are made of.
 
-    What a restart hid in the source must stay hidden. In a run that is new, and has
-    only this one to take from, the markers come along. In any other a marker would
-    hide the values of others, so those that it hides are left out instead.
+    Values hidden by a restart in the source must stay hidden. If a new run receives
+    tags from only one run, the markers move along. In any other run a marker would
+    hide the values of others, so the values that it hides are left out instead.
     """
-    found: dict[str, list[Arrival]] = {}
+    arrivals_by_run: dict[str, list[Arrival]] = {}
     for origin, stream in sorted(streams.items(), key=lambda item: (item[1][0].start, item[0])):
         for run, hidden in zip(stream, list_limits(stream, rules), strict=True):
-            wanted = targets.get(run.name, {})
-            for target in dict.fromkeys(wanted.values()):
-                tags = frozenset(tag for tag, goal in wanted.items() if goal == target)
+            moves = targets.get(run.name, {})
+            for target in dict.fromkeys(moves.values()):
+                tags = frozenset(tag for tag, goal in moves.items() if goal == target)
                 rewrite = RunRewrite(run.rewrite.survey, rules, changes, tags, is_apart=True)
                 rewrite.limit, rewrite.limits = run.rewrite.limit, hidden
-                found.setdefault(target, []).append(Arrival(run, origin, target, rewrite))
-    for target, arrivals in found.items():
-        is_alone = target not in streams and len({one.origin for one in arrivals}) == 1
+                arrivals_by_run.setdefault(target, []).append(Arrival(run, origin, target, rewrite))
+    for target, arrivals in arrivals_by_run.items():
+        is_alone = target not in streams and len({arrival.origin for arrival in arrivals}) == 1
         for arrival in arrivals:
             arrival.rewrite.has_markers = is_alone
             if is_alone:
                 arrival.rewrite.limits = None
             arrival.counts = arrival.rewrite.prepare(needs_counts=True)
-        found[target] = [one for one in arrivals if one.told.values]
-        _name_files(found[target], streams.get(target, ()))
-    return {target: arrivals for target, arrivals in found.items() if arrivals}
+        arrivals_by_run[target] = [arrival for arrival in arrivals if arrival.move.values]
+        _name_files(arrivals_by_run[target], streams.get(target, ()))
+    return {target: arrivals for target, arrivals in arrivals_by_run.items() if arrivals}
 
 
-def write_arrival(arrival: Arrival, place: str, output: Output, rules: Rules) -> Rewriter:
-    """Write the file that an arrival is, below the folder of its run."""
+def write_arrival(arrival: Arrival, folder: str, output: Output, rules: Rules) -> Rewriter:
+    """Write an arrival as a file in the folder of its run."""
     rewriter = arrival.rewrite.rewriter()
     files = arrival.rewrite.survey.sizes
-    output.begin(place, arrival.file_name, next(iter(files)))
+    output.begin(folder, arrival.file_name, next(iter(files)))
     head = EventBuffer()
     head.file_version(arrival.source.start + rules.shift_time)
     if arrival.rewrite.has_markers and arrival.source.marker is not None:
@@ -127,31 +127,31 @@ def write_arrival(arrival: Arrival, place: str, output: Output, rules: Rules) ->
     return rewriter
 
 
-def tell_moves(
+def describe_moves(
     arrivals: Mapping[str, Sequence[Arrival]], streams: Mapping[str, Sequence[RunEdit]]
 ) -> list[str]:
-    """Say what the counts of the runs do not: values left out, and runs left empty."""
+    """Return notes on values that were left out and runs without remaining tags."""
     notes = []
-    everything = [one for each in arrivals.values() for one in each]
-    hidden = {one.target: one.rewrite.hidden for one in everything if one.rewrite.hidden}
+    everything = [arrival for group in arrivals.values() for arrival in group]
+    hidden = {each.target: each.rewrite.hidden for each in everything if each.rewrite.hidden}
     if hidden:
-        count = human_count(sum(one.rewrite.hidden for one in everything), "value")
-        notes.append(f"Left out, as restarts hide them: {count} for {human_list(hidden)}.")
+        count = human_count(sum(each.rewrite.hidden for each in everything), "value")
+        notes.append(f"Left out because restarts hide them: {count} for {human_list(hidden)}.")
     emptied = [
         origin
-        for origin in dict.fromkeys(one.origin for one in everything)
+        for origin in dict.fromkeys(each.origin for each in everything)
         if origin not in arrivals and not any(run.counts[:, 2].any() for run in streams[origin])
     ]
     if emptied:
         notes.append(
-            f"No tag is left in {human_list(emptied)}. A further edit with --delete-runs removes"
-            " such a run."
+            f"No tags remain in {human_list(emptied)}. To delete such a run, edit again with"
+            " --delete-runs."
         )
     return notes
 
 
 def _name_files(arrivals: Sequence[Arrival], residents: Sequence[RunEdit]) -> None:
-    """Give arrivals names by which every reader reads them in this order, behind the residents."""
+    """Name the files of arrivals so that every reader reads them in order, after the residents."""
     taken = [name for run in residents for name in run.file_names]
     for number, arrival in enumerate(arrivals):
         own = os.path.basename(arrival.source.rewrite.survey.run.files[0])
@@ -160,14 +160,15 @@ def _name_files(arrivals: Sequence[Arrival], residents: Sequence[RunEdit]) -> No
             start = arrivals[0].source.start
             arrival.file_name = own if is_only else number_name(own, start, number)
         else:
-            arrival.file_name = _name_behind(taken)
+            arrival.file_name = _name_after(taken)
             taken.append(arrival.file_name)
 
 
-def _name_behind(names: Sequence[str]) -> str:
-    """A name that comes after others in both orders that readers have: by letters, by numbers.
+def _name_after(names: Sequence[str]) -> str:
+    """Return a name that sorts after the others, both alphabetically and by number.
 
-    One that begins as the last of them does, so that what a job logs later comes later.
+    It starts like the last of them, so that files that a job writes later sort
+    after it.
     """
     last = max(names)
     top, _, number = last.rpartition(MOVED_INFIX)

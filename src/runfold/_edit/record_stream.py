@@ -1,4 +1,4 @@
-"""The records of an event file, streamed through a rewriter a few megabytes at a time."""
+"""Rewrites the records of an event file a few megabytes at a time."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _FILE_VERSION = 3
 
 @dataclass(frozen=True, slots=True)
 class Tail:
-    """Bytes at the end of a file that are no whole record, from `offset` on."""
+    """Bytes at the end of a file, from `offset`, that are not a complete record."""
 
     offset: int
     size: int
@@ -43,34 +43,34 @@ def copy_records(
     after_header: EventBuffer | None = None,
     size: int | None = None,
 ) -> Tail | None:
-    """Pass all records of a file through a rewriter; gives the torn tail, if there is one.
+    """Pass all records of a file through a rewriter; return the torn tail, if any.
 
-    `write` gets what comes out, `at_boundary` is called with the offset of a record
-    that the rewriter stops at, before it passes, and `after_header` is put behind the
-    file's header, or first where there is none. `size` is how much of the file
-    counts, for a second pass over one that grows. Raises CannotEdit where records
-    cannot be told apart.
+    `write` receives the output. `at_boundary` is called with the offset of each
+    record where the rewriter stops, before it is copied. `after_header` is inserted
+    after the file's header, or at the start if there is none. `size` limits how
+    much of the file is read, for a second pass over a growing file. Raises
+    CannotEdit if record boundaries are lost.
     """
     out = None if write is None else EventBuffer()
     descriptor = os.open(path, OPEN_FLAGS)
     try:
-        there = os.fstat(descriptor).st_size
-        size = there if size is None else min(size, there)
+        current_size = os.fstat(descriptor).st_size
+        size = current_size if size is None else min(size, current_size)
         offset = 0
         if write is not None and after_header is not None:
             offset = _copy_header(descriptor, rewriter, write)
             write(after_header)
-        want = CHUNK
+        wanted_size = CHUNK
         while offset < size:
-            data = os.pread(descriptor, min(want, size - offset), offset)
+            data = os.pread(descriptor, min(wanted_size, size - offset), offset)
             used = rewriter.rewrite(data, out)
             if write is not None and out is not None and len(out):
                 write(out)
                 out.clear()
             offset += used
-            want = CHUNK
+            wanted_size = CHUNK
             if rewriter.stop == StopReason.AT_END:
-                if not data:  # shorter than it was a moment ago
+                if not data:  # the file has been truncated
                     return Tail(offset, size - offset)
             elif rewriter.stop == StopReason.AT_BOUNDARY:
                 rewriter.begin()
@@ -78,11 +78,11 @@ def copy_records(
                     at_boundary(offset)
             elif rewriter.stop in (StopReason.IS_TORN, StopReason.IS_ZEROS):
                 rest = len(data) - used
-                # A header that is sound may claim more than there is.
+                # A valid header can claim more bytes than there are.
                 if offset + rest >= size or offset + rewriter.needed > size:
                     return Tail(offset, size - offset)
-                want = max(CHUNK, rewriter.needed, 2 * rest)
-                if want > 2 * MAX_RECORD:
+                wanted_size = max(CHUNK, rewriter.needed, 2 * rest)
+                if wanted_size > 2 * MAX_RECORD:
                     raise _broken(path, offset)
             else:
                 raise _broken(path, offset)
@@ -92,7 +92,7 @@ def copy_records(
 
 
 def read_record(descriptor: int, offset: int = 0) -> bytes:
-    """The record at an offset of a file, or nothing where none is whole there."""
+    """Return the record at an offset of a file, or b"" if no complete one is there."""
     header = os.pread(descriptor, HEADER_SIZE, offset)
     length = int.from_bytes(header[:8], "little")
     stored = int.from_bytes(header[8:], "little")
@@ -103,7 +103,7 @@ def read_record(descriptor: int, offset: int = 0) -> bytes:
 
 
 def read_wall_time(path: str, offset: int = 0) -> float:
-    """The wall time of the event at an offset of a file; minus infinity if it has none."""
+    """Return the wall time of the event at an offset of a file; minus infinity if it has none."""
     descriptor = os.open(path, OPEN_FLAGS)
     try:
         data = read_record(descriptor, offset)[HEADER_SIZE:-4]
@@ -120,7 +120,7 @@ def read_wall_time(path: str, offset: int = 0) -> float:
 
 
 def is_header(record: bytes) -> bool:
-    """Whether a record is the one that opens an event file and tells its version."""
+    """Return whether a record is the version header of an event file."""
     try:
         return any(
             field.number == _FILE_VERSION and field.wire_type == BYTES
@@ -144,6 +144,6 @@ def _copy_header(
 
 def _broken(path: str, offset: int) -> CannotEdit:
     return CannotEdit(
-        f"{escape(path)}: no record can be told from the next from byte {offset} on. Nothing was"
-        " changed. Run `runfold repair` first, which salvages what is behind it."
+        f"{escape(path)}: record boundaries are lost from byte {offset}. Nothing was"
+        " changed. Run `runfold repair` first to recover the records after it."
     )

@@ -1,4 +1,4 @@
-"""New names for tags and runs: exact, by a glob whose stars carry over, or by a pattern."""
+"""New names for tags and runs: by exact name, by a glob or by a pattern."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from runfold.errors import CannotEdit, UnknownRun, UnknownTag
 
 Renames = Mapping[str, str] | str | Iterable[str | tuple[str, str]]
 
-# As in sed, a backslash lets the sign be part of the pattern or of the new name.
+# As in sed, a backslash escapes a separator in the pattern or in the new name.
 _PATTERN = re.compile(
     r"s(?P<sign>[^\w\s\\])(?P<old>(?:\\.|(?!(?P=sign))[^\\])*)(?P=sign)"
     r"(?P<new>(?:\\.|(?!(?P=sign))[^\\])*)(?P=sign)\Z",
@@ -22,24 +22,24 @@ _ERRORS = {"run": UnknownRun, "tag": UnknownTag}
 
 
 def parse_rename(text: str) -> tuple[str, str]:
-    """Split `OLD=NEW`, where `\\=` stands for a sign that belongs to a name.
+    """Split `OLD=NEW`, where `\\=` is an equals sign within a name.
 
-    `s/PATTERN/NEW/` is a rule as a whole and comes with an empty NEW. Raises CannotEdit.
+    `s/PATTERN/NEW/` is returned as OLD, with an empty NEW. Raises CannotEdit.
     """
     if _PATTERN.match(text):
         return text, ""
     parts = re.split(r"(?<!\\)=", text)
     if len(parts) != 2 or not parts[0]:
         raise CannotEdit(
-            f"'{escape(text)}' does not say what becomes what: write OLD=NEW, with \\= for a"
-            " sign in a name, or s/PATTERN/NEW/."
+            f"'{escape(text)}' is not a renaming rule. Write OLD=NEW, with \\= for an"
+            " equals sign in a name, or s/PATTERN/NEW/."
         )
     old, new = (part.replace("\\=", "=") for part in parts)
     return old, new
 
 
 def list_renames(rules: Renames) -> list[tuple[str, str]]:
-    """Rules as pairs of old and new, however they were given. Raises CannotEdit."""
+    """Return rules as (old, new) pairs, whatever their form. Raises CannotEdit."""
     if isinstance(rules, Mapping):
         return list(rules.items())
     each = [rules] if isinstance(rules, str) else rules
@@ -52,24 +52,23 @@ def rename(
     noun: Literal["run", "tag"] = "tag",
     verb: str = "renamed",
 ) -> dict[str, str]:
-    """Return the new name of each name that a rule fits; the first one counts.
+    """Return the new name of each name that a rule matches; the first matching rule wins.
 
         rename(["a_loss", "b_loss"], {"*_loss": "*/loss"})  ->  {"a_loss": "a/loss", ...}
 
-    A rule is a name; or else a glob, and each `*` of the new name stands for what
-    the star in the same place stood for; or `s/PATTERN/NEW/`, a regular expression
-    that is searched, with `\\1` in NEW for its groups. One that fits no name raises
-    UnknownTag or UnknownRun.
+    A rule is a name; a glob, where each `*` in the new name is replaced with the match of
+    the corresponding star; or `s/PATTERN/NEW/`, a regular expression to search for, with
+    `\\1` in NEW for its groups. Raises UnknownTag or UnknownRun if a rule matches no name.
     """
-    found: dict[str, str] = {}
+    new_names: dict[str, str] = {}
     for old, new in list_renames(rules):
         renamed = _apply(names, old, new)
         if not renamed:
             hint = did_you_mean(old, names)
             fact = f"No {noun} matches" if is_glob(old) or _PATTERN.match(old) else f"No {noun}"
-            raise _ERRORS[noun](f"{fact} '{escape(old)}', so none is {verb}. {hint}".rstrip())
-        found = renamed | found
-    return found
+            raise _ERRORS[noun](f"{fact} '{escape(old)}', so nothing was {verb}. {hint}".rstrip())
+        new_names = renamed | new_names
+    return new_names
 
 
 def _apply(names: Sequence[str], old: str, new: str) -> dict[str, str]:
@@ -83,18 +82,18 @@ def _apply(names: Sequence[str], old: str, new: str) -> dict[str, str]:
     if not is_glob(old):
         return {}
     if new.count("*") > old.count("*"):
-        raise CannotEdit(f"'{escape(new)}' has more stars than '{escape(old)}' to take from.")
+        raise CannotEdit(f"'{escape(new)}' has more stars than '{escape(old)}'.")
     try:
         matches = re.compile(_with_groups(old), re.DOTALL).fullmatch
-    except re.error as error:  # such as [z-a]
-        raise CannotEdit(f"'{escape(old)}' is not a usable glob: {error}.") from None
-    found = {}
+    except re.error as error:  # for example [z-a]
+        raise CannotEdit(f"'{escape(old)}' is not a valid glob: {error}.") from None
+    new_names = {}
     for name in names:
         match = matches(name)
         if match:
             stars = iter(match.groups())
-            found[name] = re.sub(r"\*", lambda _, stars=stars: next(stars), new)  # type: ignore[misc]
-    return found
+            new_names[name] = re.sub(r"\*", lambda _, stars=stars: next(stars), new)  # type: ignore[misc]
+    return new_names
 
 
 def _substitute(names: Sequence[str], pattern: str, new: str, shown: str) -> dict[str, str]:
@@ -102,11 +101,11 @@ def _substitute(names: Sequence[str], pattern: str, new: str, shown: str) -> dic
         search = re.compile(pattern)
         return {name: search.sub(new, name) for name in names if search.search(name)}
     except (re.error, IndexError) as error:
-        raise CannotEdit(f"'{escape(shown)}' is not a usable pattern: {error}.") from None
+        raise CannotEdit(f"'{escape(shown)}' is not a valid pattern: {error}.") from None
 
 
 def _with_groups(glob: str) -> str:
-    """A glob as a regular expression with a group for each star."""
+    """Return a glob as a regular expression with one group per star."""
     parts = []
     for part in re.findall(r"\*|\?|\[[^\]]+\]|.", glob, re.DOTALL):
         if part == "*":

@@ -1,4 +1,4 @@
-"""Broken event files made sound: every good record kept, what is lost told byte by byte."""
+"""`repair`: keeps every intact record of broken event files and reports the lost bytes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from runfold._core.encoder import EventBuffer
-from runfold._edit.edit_target import build, choose_place, find_root
+from runfold._edit.edit_target import build, choose_destination, find_root
 from runfold._edit.edited_files import Output
 from runfold._edit.folder_tree import Tree, place_event_file, read_tree
 from runfold._edit.live_runs import being_written, find_changed, refuse_live, stamp_files
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 
 StrPath = str | os.PathLike[str]
 
-# So many losses of a file have a line each; a bad disk may leave thousands.
+# Only this many losses per file are listed, because a bad disk can cause thousands.
 _MOST_LINES = 10
 
-# gzip and zlib: these are no broken event files, and are left as they are.
+# gzip and zlib files are not broken event files and are kept unchanged.
 _COMPRESSED = (b"\x1f\x8b", b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda")
 
 
 @dataclass(frozen=True, slots=True)
 class FileRepair:
-    """What was done to one file: how many records it has now, and what was lost of it.
+    """The repair of one file: the number of its records, and its losses.
 
-    A file without a sound record is left out, and one that is compressed is kept.
+    A file without any intact record is left out, and a compressed file is kept.
     """
 
     file: str
@@ -47,37 +47,39 @@ class FileRepair:
 
     @property
     def has_changed(self) -> bool:
-        """Whether the file is not as it was."""
+        """Whether the file was changed."""
         return not self.is_compressed and bool(self.losses or self.has_new_header)
 
     @property
     def lost(self) -> int:
-        """How many bytes were lost."""
+        """The number of lost bytes."""
         return sum(loss.stop - loss.start for loss in self.losses)
 
     @property
     def lines(self) -> list[str]:
-        """What there is to say, a line each; of many losses the first ones and a count."""
+        """The report, one line per loss; of many losses, only the first ones and a count."""
         name = os.path.basename(self.file)
-        place = escape(name if self.run == "." else f"{self.run}/{name}")
+        name_in_run = escape(name if self.run == "." else f"{self.run}/{name}")
         if self.is_compressed:
-            return [f"{place}: compressed, not broken. Left as it is; decompress it first."]
-        found = [f"{place}: {loss}." for loss in self.losses[:_MOST_LINES]]
-        left = self.losses[_MOST_LINES:]
-        if left:
-            stretches = "1 more stretch" if len(left) == 1 else f"{len(left):,} more stretches"
-            size = human_count(sum(loss.stop - loss.start for loss in left), "byte")
-            found.append(f"{place}: {stretches} lost, {size}; --json lists them all.")
+            return [f"{name_in_run}: compressed, not broken. Kept unchanged; decompress it first."]
+        report_lines = [f"{name_in_run}: {loss}." for loss in self.losses[:_MOST_LINES]]
+        others = self.losses[_MOST_LINES:]
+        if others:
+            stretches = "1 more range" if len(others) == 1 else f"{len(others):,} more ranges"
+            size = human_count(sum(loss.stop - loss.start for loss in others), "byte")
+            report_lines.append(
+                f"{name_in_run}: {stretches} lost, {size}; use --json to list them all."
+            )
         if self.losses and not self.records:
-            found.append(f"{place}: not one sound record. The file is left out.")
+            report_lines.append(f"{name_in_run}: no intact record. The file is left out.")
         if self.has_new_header:
-            found.append(f"{place}: the header was missing, and is there now.")
-        return found
+            report_lines.append(f"{name_in_run}: the header was missing and has been added.")
+        return report_lines
 
 
 @dataclass(slots=True)
 class RepairReport:
-    """What a repair did to each file, where the result is, and where the source is kept."""
+    """The result of a repair: a report per file, the path of the result and of the backup."""
 
     files: list[FileRepair] = field(default_factory=list)
     target: str | None = None
@@ -85,12 +87,12 @@ class RepairReport:
 
     @property
     def changed(self) -> list[FileRepair]:
-        """The files that are not as they were."""
+        """The files that changed."""
         return [file for file in self.files if file.has_changed]
 
     @property
     def summary(self) -> str:
-        """What was done to all files, or that there was nothing to do."""
+        """A summary of all files, or a message that there was nothing to repair."""
         if not self.changed:
             files = human_count(len(self.files), "event file")
             return f"Nothing to repair in {files}. Nothing was written."
@@ -98,7 +100,7 @@ class RepairReport:
         lost = sum(file.lost for file in self.files if not file.is_compressed)
         return (
             f"{human_count(len(self.changed))} of {human_count(len(self.files), 'event file')}"
-            f" repaired: {human_count(kept, 'sound record')}, {human_count(lost, 'byte')} lost."
+            f" repaired: {human_count(kept, 'intact record')}, {human_count(lost, 'byte')} lost."
         )
 
 
@@ -112,36 +114,36 @@ def repair(
     force: bool = False,
     progress: bool | None = None,
 ) -> RepairReport:
-    """Write a copy of a logdir with sound event files, and return what was lost.
+    """Write a copy of a logdir with repaired event files, and return a report of the losses.
 
-    Every record whose checksums fit is kept, wherever it stands; what is torn, zeros
-    or damaged goes; a header is put where it is missing. Files that are whole, and
-    all others, are copied as they are. Where no file needs repair, nothing is
-    written: `changed` of the report is empty and its `target` None. The arguments
-    are those of `runfold._edit.edit`, and so is the promise: the result appears when
-    all of it is on the disk, and the logdir is as it was until then.
+    Every record with valid checksums is kept, wherever it is. Torn and damaged records and
+    runs of zeros are removed, and missing headers are added. Intact files, and all other
+    files, are copied unchanged. If no file needs repair, nothing is written: the report's
+    `changed` is empty and its `target` is None. The arguments are those of
+    `runfold._edit.edit`. As there, the result appears once all of it is on disk, and the
+    logdir is unchanged until then.
 
     Example:
-        >>> repair("runs", "sound").changed
+        >>> repair("runs", "repaired").changed
     """
     if dry_run and output is None and not in_place and backup is None:
         tree, stamps = _read(find_root(logdir))
         return _judge_all(tree, stamps, progress)[0]
-    place = choose_place(logdir, output, in_place, backup)
-    tree, stamps = _read(place.source)
-    if place.is_in_place:
+    destination = choose_destination(logdir, output, in_place, backup)
+    tree, stamps = _read(destination.source)
+    if destination.is_in_place:
         tree.check_links()
         if not force:
             refuse_live((run.path for run in tree.runs.values()), stamps)
-    report, found = _judge_all(tree, stamps, progress)
+    report, salvages = _judge_all(tree, stamps, progress)
     if dry_run or not report.changed:
         return report
-    with build(place) as result:
-        _write_tree(tree, report, found, result.folder, place.is_in_place)
-        changed = find_changed(stamps) if place.is_in_place else []
+    with build(destination) as result:
+        _write_tree(tree, report, salvages, result.folder, destination.is_in_place)
+        changed = find_changed(stamps) if destination.is_in_place else []
         if changed and not force:
             raise being_written(changed)
-    report.target, report.backup = place.target, place.backup
+    report.target, report.backup = destination.target, destination.backup
     return report
 
 
@@ -153,52 +155,52 @@ def _read(root: str) -> tuple[Tree, dict[str, Stamp]]:
 def _judge_all(
     tree: Tree, stamps: dict[str, Stamp], progress: bool | None
 ) -> tuple[RepairReport, list[Salvage]]:
-    """What is to be done to each file, and where its sound records are."""
+    """Return the repair of each file, and the positions of its intact records."""
     report = RepairReport()
-    found = []
+    salvages = []
     total = sum(stamp[2] for stamp in stamps.values())
     with progress_bar(lambda: total, "Repairing", progress) as advance:
         for name, run in tree.runs.items():
             for path in run.files:
-                found.append(salvage(path))
-                report.files.append(_judge(path, name, found[-1]))
+                salvages.append(salvage(path))
+                report.files.append(_judge(path, name, salvages[-1]))
                 advance(stamps[path][2])
-    return report, found
+    return report, salvages
 
 
 def _write_tree(
-    tree: Tree, report: RepairReport, found: list[Salvage], folder: str, is_linked: bool
+    tree: Tree, report: RepairReport, salvages: list[Salvage], folder: str, is_linked: bool
 ) -> None:
-    places = tree.list_places()
-    tree.place_others(places, folder, is_linked)
+    folders = tree.list_folders()
+    tree.place_others(folders, folder, is_linked)
     with Output(folder) as output:
-        for file, salvaged in zip(report.files, found, strict=True):
+        for file, salvaged in zip(report.files, salvages, strict=True):
             if not file.has_changed:
-                place_event_file(file.file, folder, places[file.run], is_linked)
+                place_event_file(file.file, folder, folders[file.run], is_linked)
             elif salvaged.spans:
-                output.begin(places[file.run], os.path.basename(file.file), file.file)
+                output.begin(folders[file.run], os.path.basename(file.file), file.file)
                 _write(file.file, salvaged, output)
                 output.end()
-    tree.copy_rights(places, folder)
+    tree.copy_rights(folders, folder)
 
 
-def _judge(path: str, run: str, found: Salvage) -> FileRepair:
-    needs_header = bool(found.spans) and not found.has_header
+def _judge(path: str, run: str, salvaged: Salvage) -> FileRepair:
+    needs_header = bool(salvaged.spans) and not salvaged.has_header
     is_compressed = False
-    if found.losses and not found.spans:
+    if salvaged.losses and not salvaged.spans:
         with open(path, "rb") as file:
             is_compressed = file.read(2) in _COMPRESSED
-    return FileRepair(path, run, found.records, found.losses, needs_header, is_compressed)
+    return FileRepair(path, run, salvaged.records, salvaged.losses, needs_header, is_compressed)
 
 
-def _write(path: str, found: Salvage, output: Output) -> None:
-    if not found.has_header:
+def _write(path: str, salvaged: Salvage, output: Output) -> None:
+    if not salvaged.has_header:
         header = EventBuffer()
-        header.file_version(found.wall_time if math.isfinite(found.wall_time) else 0.0)
+        header.file_version(salvaged.wall_time if math.isfinite(salvaged.wall_time) else 0.0)
         output.write(header)
     descriptor = os.open(path, OPEN_FLAGS)
     try:
-        for start, stop in found.spans:
+        for start, stop in salvaged.spans:
             for at in range(start, stop, CHUNK):
                 output.write(os.pread(descriptor, min(CHUNK, stop - at), at))
     finally:

@@ -1,4 +1,4 @@
-"""Runs that become one: in which order they follow each other, and what that hides."""
+"""Merged runs: their order, and the steps that later runs hide."""
 
 from __future__ import annotations
 
@@ -18,27 +18,28 @@ from runfold._humanize import escape
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_OVERLAPS = {"marker": "is hidden", "cut": "is removed", "keep": "is kept beside it"}
+_OVERLAPS = {"marker": "are hidden", "cut": "are removed", "keep": "are kept as well"}
 
 
 @dataclass(slots=True)
 class RunEdit:
-    """One run and what its files become; `marker` is the step of a restart that goes before.
+    """A run and the rewrite of its files; `marker` is the step of a restart to write before them.
 
-    `counts` are of what stays in it, `whole` of what moves into other runs, too.
+    `counts` cover the values that stay in it, `whole` also those that move to other
+    runs.
     """
 
     rewrite: RunRewrite
     counts: NDArray[Any]
     whole: NDArray[Any]
     marker: int | None = None
-    # Where it stands among the files of a merged run.
+    # Its position among the files of a merged run.
     number: int | None = None
     first_start: float = 0.0
 
     @property
     def name(self) -> str:
-        """The name of the run as it was."""
+        """The old name of the run."""
         return self.rewrite.survey.run.name
 
     @property
@@ -49,7 +50,7 @@ class RunEdit:
 
     @property
     def file_names(self) -> list[str]:
-        """The names of its files as they become."""
+        """The new names of its files."""
         names = [os.path.basename(path) for path in self.rewrite.survey.run.files]
         if self.number is None:
             return names
@@ -60,25 +61,25 @@ class RunEdit:
 
 
 def put_in_order(group: list[RunEdit], rules: Rules) -> list[str]:
-    """Put the runs that become one in the order in which they began; says what overlaps."""
+    """Sort runs to be merged by their start, and return notes on overlaps."""
     notes = []
     group.sort(key=lambda run: (run.start, run.name))
     steps = [run.rewrite.first_step(run.whole) for run in group]
     ends = [run.rewrite.last_step(run.whole) for run in group]
     number = 0
-    for place, run in enumerate(group):
-        step = steps[place]
-        if step is not None and any(end >= step for end in ends[:place]):
+    for index, run in enumerate(group):
+        step = steps[index]
+        if step is not None and any(end >= step for end in ends[:index]):
             notes.append(
-                f"Run '{escape(run.name)}' goes on at step {step}: what the runs before it have"
-                f" from there on {_OVERLAPS[rules.overlap]}."
+                f"Run '{escape(run.name)}' continues at step {step}: values of earlier runs"
+                f" from that step {_OVERLAPS[rules.overlap]}."
             )
         run.number, run.first_start = number, group[0].start
         number += len(run.rewrite.survey.run.files)
         if rules.overlap == "marker":
-            # The first run, too: TensorBoard does not act on the first marker it meets.
+            # Also for the first run, because TensorBoard ignores the first marker it reads.
             run.marker = step
-        later = [after for after in steps[place + 1 :] if after is not None]
+        later = [after for after in steps[index + 1 :] if after is not None]
         if rules.overlap == "cut" and later:
             run.rewrite.limit = min(later) - rules.shift_steps
             run.counts = run.rewrite.prepare(needs_counts=True)
@@ -86,22 +87,22 @@ def put_in_order(group: list[RunEdit], rules: Rules) -> list[str]:
 
 
 def list_limits(group: Sequence[RunEdit], rules: Rules) -> Iterator[NDArray[np.int64]]:
-    """Yield for each run from which step on its values are hidden by what follows.
+    """Yield for each run the steps from which its values are hidden by later runs.
 
-    The k-th number of a run holds behind k of its own restart markers.
+    The k-th number applies after k of the run's restart markers.
     """
-    lowest, found = HIGHEST, []
+    lowest, limits = HIGHEST, []
     for run in reversed(group):
         steps = [*run.rewrite.survey.restarts, lowest]
-        found.append(np.minimum.accumulate(np.array(steps[::-1], np.int64))[::-1].copy())
-        lowest = int(found[-1][0])
+        limits.append(np.minimum.accumulate(np.array(steps[::-1], np.int64))[::-1].copy())
+        lowest = int(limits[-1][0])
         if run.marker is not None:
             lowest = min(lowest, run.marker - rules.shift_steps)
-    return reversed(found)
+    return reversed(limits)
 
 
 def number_name(name: str, start: float, number: int) -> str:
-    """A name by which all readers put the files of merged runs in their order."""
+    """Return a name that makes all readers put the files of merged runs in order."""
     seconds = int(min(max(start, 0.0), HIGHEST))
     rest = name.partition(f"{EVENT_FILE_MARK}.")[2] or name
     return f"{EVENT_FILE_PREFIX}.{seconds}.{number:04d}.{rest}"

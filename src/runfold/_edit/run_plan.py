@@ -1,4 +1,4 @@
-"""Which runs become which: what goes, what moves, what is put together."""
+"""The plan for runs: which are deleted, renamed or merged."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from runfold.errors import CannotEdit
 
 @dataclass(frozen=True, slots=True)
 class Moves:
-    """What becomes of each run: `targets` has those that stay, `merged` the groups by new name."""
+    """The plan: `targets` are the new names of kept runs, `merged` the groups by new name."""
 
     in_scope: tuple[str, ...]
     targets: dict[str, str]
@@ -25,20 +25,21 @@ class Moves:
 
 
 def plan_moves(runs: Sequence[str], rules: Rules, owners: Mapping[str, str]) -> Moves:
-    """Return where each run goes.
+    """Return the plan for all runs.
 
-    `owners` are the runs that folders of `add_hparams` are part of: a rule that names
-    a run holds for its parts. Raises UnknownRun, or CannotEdit where two would be one.
+    `owners` maps folders of `add_hparams` to the runs they are part of: a rule for
+    a run also applies to its parts. Raises UnknownRun, or CannotEdit if two runs
+    would get the same name.
     """
     in_scope = add_parts(select(runs, rules.runs, "run"), runs, owners)
     chosen = select(in_scope, rules.delete_runs, "run") if rules.delete_runs else ()
     deleted = frozenset(add_parts(chosen, in_scope, owners))
-    left = [run for run in in_scope if run not in deleted]
-    moved = _rename_folders(left, rules, owners)
-    joined = _merge(left, rules.merge_runs, owners)
+    kept = [run for run in in_scope if run not in deleted]
+    moved = _rename_folders(kept, rules, owners)
+    joined = _merge(kept, rules.merge_runs, owners)
     for target in [*joined.values()]:
-        # `--merge job-2=job` means the run 'job' as well, if there is one and it stays.
-        if target in left and moved.get(target, target) == target:
+        # `--merge job-2=job` includes the run 'job' itself if it exists and keeps its name.
+        if target in kept and moved.get(target, target) == target:
             joined.setdefault(target, target)
     for run in joined.keys() & moved.keys():
         if moved[run] != run:
@@ -56,7 +57,7 @@ def plan_moves(runs: Sequence[str], rules: Rules, owners: Mapping[str, str]) -> 
 
 
 def find_folder(run: str, folders: Mapping[str, str]) -> str:
-    """The folder of a run, in that of the nearest run above it: its name may be another."""
+    """Return the folder of a run, within that of the nearest run above it, which may be renamed."""
     for known in (run, *_parents(run)):
         if known in folders:
             return posixpath.normpath(posixpath.join(folders[known], posixpath.relpath(run, known)))
@@ -64,23 +65,23 @@ def find_folder(run: str, folders: Mapping[str, str]) -> str:
 
 
 def _merge(runs: Sequence[str], rules: Renames, owners: Mapping[str, str]) -> dict[str, str]:
-    """The runs that are put together, each with the run that it becomes.
+    """Return the runs to merge, each with the run that it becomes.
 
-    A run in the folder of another goes along with it instead of into it: the
-    sub-folders of torch's `add_hparams`, whose metrics are at step 0, are no
-    restarts of the job.
+    A run in the folder of another moves along with it rather than being merged: the
+    sub-folders of torch's `add_hparams`, with metrics at step 0, are not restarts
+    of the job.
     """
-    found: dict[str, str] = {}
+    merged: dict[str, str] = {}
     for rule in list_renames(rules):
         renamed = {run: check_name(new) for run, new in rename(runs, [rule], "run").items()}
         for run, new in renamed.items():
             if all(renamed.get(folder) != new for folder in _above(run, owners)):
-                found.setdefault(run, new)
-    return _take_along(runs, found, owners)
+                merged.setdefault(run, new)
+    return _take_along(runs, merged, owners)
 
 
 def _rename_folders(runs: Sequence[str], rules: Rules, owners: Mapping[str, str]) -> dict[str, str]:
-    """The new names of runs; a folder takes the runs below it along, as `mv` does."""
+    """Return the new names of runs; a folder takes the runs below it along, like `mv`."""
     if not rules.rename_runs:
         return {}
     folders = [folder for run in runs for folder in _parents(run)]
@@ -91,28 +92,28 @@ def _rename_folders(runs: Sequence[str], rules: Rules, owners: Mapping[str, str]
 def _take_along(
     runs: Sequence[str], renamed: Mapping[str, str], owners: Mapping[str, str]
 ) -> dict[str, str]:
-    """The new names of runs, where those of folders hold for the runs in them, too."""
-    found = {}
+    """Return the new names of runs, including those of the runs in renamed folders."""
+    new_names = {}
     for run in runs:
         if run in renamed:
-            found[run] = renamed[run]
+            new_names[run] = renamed[run]
             continue
         for folder in _above(run, owners):
             if folder in renamed:
-                found[run] = posixpath.join(renamed[folder], posixpath.relpath(run, folder))
+                new_names[run] = posixpath.join(renamed[folder], posixpath.relpath(run, folder))
                 break
-    return found
+    return new_names
 
 
 def _above(run: str, owners: Mapping[str, str]) -> Iterable[str]:
-    """The folders that take a run along when they move: also the logdir, if it is the run."""
+    """Return the folders that take a run along when they move: also the logdir, if it is a run."""
     yield from _parents(run)
     if owners.get(run) == posixpath.curdir:
         yield posixpath.curdir
 
 
 def _parents(run: str) -> Iterable[str]:
-    """The folders that a run lies in, innermost first; the logdir is none of them."""
+    """Return the folders that contain a run, innermost first, without the logdir."""
     folder = posixpath.dirname(run)
     while folder:
         yield folder
@@ -120,12 +121,12 @@ def _parents(run: str) -> Iterable[str]:
 
 
 def check_name(name: str) -> str:
-    """Return the name of a run in its plainest form. Raises CannotEdit for what is none."""
+    """Return the normalised name of a run. Raises CannotEdit if it is invalid."""
     normal = posixpath.normpath(name) if name else ""
     is_outside = normal.startswith(("/", "../")) or normal == ".."
     if not name or is_outside or "\0" in name:
         raise CannotEdit(
-            f"'{escape(name)}' is no name of a run: it must be a path below the logdir."
+            f"'{escape(name)}' is not a valid run name: it must be a path below the logdir."
         )
     return normal
 
@@ -136,6 +137,7 @@ def _check_distinct(targets: Mapping[str, str], joined: Mapping[str, str]) -> No
         other = seen.setdefault(target, run)
         if other != run and not (run in joined and other in joined):
             raise CannotEdit(
-                f"Runs '{escape(other)}' and '{escape(run)}' would both be '{escape(target)}'."
-                " Nothing was changed. Choose another name, or merge them (--merge OLD=NEW)."
+                f"Runs '{escape(other)}' and '{escape(run)}' would both be named"
+                f" '{escape(target)}'. Nothing was changed. Choose another name, or merge"
+                " them (--merge OLD=NEW)."
             )

@@ -1,4 +1,4 @@
-"""The runs that a split makes of one run, and where each of them goes."""
+"""The runs that a split creates, and their folders."""
 
 from __future__ import annotations
 
@@ -10,46 +10,46 @@ from runfold.errors import CannotEdit
 
 
 class Parts:
-    """The runs that one run becomes; with one part it stays what it is."""
+    """The runs that one run becomes; with a single part it stays as it is."""
 
-    def __init__(self, target: str, place: str, count: int) -> None:
+    def __init__(self, target: str, folder: str, count: int) -> None:
         self.target = target
-        self.place = place
+        self.folder = folder
         self.count = count
         self.number = 1
         self.used: list[str] = []
 
     @property
     def current(self) -> str:
-        """The folder of the run that is being written."""
+        """The folder of the current part."""
         name = name_part(self.target, self.number, self.count)
         if name not in self.used:
             self.used.append(name)
-        return name_part(self.place, self.number, self.count)
+        return name_part(self.folder, self.number, self.count)
 
     def advance(self, count: int = 1) -> None:
-        """Go on with the next part."""
+        """Move on to the next part."""
         self.number += count
 
     def check(self, taken: Iterable[str]) -> None:
-        """Refuse parts whose names other runs have. Raises CannotEdit."""
+        """Raise CannotEdit if another run has the name of a part."""
         others = {*taken} - {self.target}
         for number in range(1, self.count + 1):
             name = name_part(self.target, number, self.count)
             if name in others:
                 raise CannotEdit(
-                    f"There is a run '{escape(name)}' already, where a part of"
+                    f"A run '{escape(name)}' already exists where a part of"
                     f" '{escape(self.target)}' should go. Rename it first."
                 )
 
 
 def name_part(top: str, number: int, count: int) -> str:
-    """The name of one of the parts of a run; that of the run itself where it has one part."""
+    """Return the name of a part of a run, or that of the run itself if it has only one."""
     if count == 1:
         return top
     return os.path.normpath(os.path.join(top, f"part-{number}"))
 
 
 def find_part(starts: Sequence[float], wall_time: float) -> int:
-    """The number of the last part that began by a time, counted from 1; 1 if none did."""
+    """Return the number of the last part that began at or before a time, counted from 1."""
     return max((n for n, start in enumerate(starts, 1) if start <= wall_time), default=1)

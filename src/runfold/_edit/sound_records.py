@@ -1,4 +1,4 @@
-"""Which bytes of a file are sound records, and which are lost, whatever was done to it."""
+"""Finds the intact records of a damaged file, and the bytes that are lost."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from runfold._edit.record_stream import CHUNK, FRAME_SIZE, is_header, read_recor
 from runfold._events.event_file import HEADER_SIZE, OPEN_FLAGS
 from runfold._humanize import human_count
 
-# How many times its size is checked of a file in vain. Damage alone takes about once.
+# How often the whole file is checked without success. Plain damage needs about one pass.
 _PATIENCE = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """Bytes [start, stop) of a file that are no sound record, and what they look like."""
+    """Bytes [start, stop) of a file that are not an intact record, and why."""
 
     start: int
     stop: int
@@ -36,7 +36,7 @@ class Loss:
 
 @dataclass(frozen=True, slots=True)
 class Salvage:
-    """What can be saved of a file: spans of whole records, in order, and what is lost."""
+    """The recoverable part of a file: spans of complete records, in order, and the losses."""
 
     spans: list[tuple[int, int]]
     losses: list[Loss]
@@ -46,17 +46,18 @@ class Salvage:
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing is wrong with the file."""
+        """Whether the file is intact."""
         return not self.losses and (self.has_header or not self.spans)
 
 
 def salvage(path: str) -> Salvage:
-    """Find every sound record of a file, in one pass and bounded memory.
+    """Find every intact record of a file, in one pass with bounded memory.
 
-    Behind a record that is not sound, and within it, the next one begins at the
-    first byte where a length and a payload both fit their checksums: a file that
-    was cut off and then written on has whole records where its broken one claims
-    to go on. A sound record that is no valid event is lost, too.
+    After a damaged record, and within it, the next record starts at the first byte
+    where both the length and the payload match their checksums: a file that was
+    truncated and then appended to has complete records inside the range that its
+    broken record claims. An intact record that is not a valid event also counts as
+    lost.
     """
     descriptor = os.open(path, OPEN_FLAGS)
     try:
@@ -84,7 +85,7 @@ def salvage(path: str) -> Salvage:
                     spans.append((first, end))
             for offset in bad:
                 end = offset + _length(descriptor, offset)
-                losses.append(Loss(offset, end, "a record that is no event"))
+                losses.append(Loss(offset, end, "a record that is not an event"))
             at = stop
         if at < size:
             losses.append(_lose(descriptor, at, size, size))
@@ -94,7 +95,7 @@ def salvage(path: str) -> Salvage:
 
 
 class _Window:
-    """The bytes of a file around a place, which are read a chunk at a time."""
+    """The bytes of a file around a position, read in chunks."""
 
     def __init__(self, descriptor: int, size: int) -> None:
         self.size = size
@@ -104,22 +105,22 @@ class _Window:
 
     @property
     def beyond(self) -> int:
-        """How many bytes of the file follow."""
+        """The number of bytes of the file that follow."""
         return self.size - self.start - len(self.data)
 
     def reach(self, at: int, count: int) -> int:
-        """Have so many bytes from a place on, if the file has them; gives where it is in `data`."""
+        """Load `count` bytes from a position, if the file has them; return its index in `data`."""
         end = min(at + count, self.size)
         if at < self.start or end > self.start + len(self.data):
             self.start = at
             self.data = os.pread(self._descriptor, min(max(count, CHUNK), self.size - at), at)
-            if at + len(self.data) < end:  # shorter than it was a moment ago
+            if at + len(self.data) < end:  # the file has been truncated
                 self.size = at + len(self.data)
         return at - self.start
 
 
 def _find(descriptor: int, size: int) -> Iterator[tuple[int, int]]:
-    """Yield the spans of sound records, none longer than a chunk or one record."""
+    """Yield the spans of intact records, none longer than a chunk or one record."""
     window = _Window(descriptor, size)
     budget = _PATIENCE * size
     at, count = 0, HEADER_SIZE
@@ -139,16 +140,16 @@ def _find(descriptor: int, size: int) -> Iterator[tuple[int, int]]:
         elif offset == len(window.data):
             if not window.beyond:
                 return
-            at -= HEADER_SIZE - 1  # which may yet begin a record
+            at -= HEADER_SIZE - 1  # these bytes may start a record
 
 
 def _length(descriptor: int, offset: int) -> int:
-    """How many bytes the record at an offset claims to take."""
+    """Return the number of bytes that the record at an offset claims."""
     return int.from_bytes(os.pread(descriptor, 8, offset), "little") + FRAME_SIZE
 
 
 def _without(descriptor: int, start: int, stop: int, bad: list[int]) -> Iterator[tuple[int, int]]:
-    """Yield what is left of a span without the records at some offsets."""
+    """Yield the rest of a span without the records at some offsets."""
     for offset in bad:
         if offset > start:
             yield start, offset
@@ -166,7 +167,7 @@ def _lose(descriptor: int, start: int, stop: int, size: int) -> Loss:
     if is_zeros:
         reason = "zeros"
     else:
-        reason = "no whole record at the end" if stop == size else "no sound record"
+        reason = "no complete record at the end" if stop == size else "no intact record"
     return Loss(start, stop, reason)
 
 

@@ -1,4 +1,4 @@
-"""What a run holds, counted before anything is changed: tags, kinds, steps."""
+"""The content of a run before an edit: tags, kinds, steps."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Survey:
-    """What one run holds; the arrays have a row for each tag number.
+    """The content of one run; the arrays have one row per tag number.
 
-    `kinds` tells of every form and plugin which kind it is, and `sizes` how much of
-    each file was there: a second pass must see the same. `restarts` are the steps of
-    its restart markers.
+    `kinds` maps every form and plugin to a kind. `sizes` has the size of each file
+    when it was read, because a second pass must see the same bytes. `restarts` are
+    the steps of its restart markers.
     """
 
     run: FoundRun
@@ -47,11 +47,11 @@ class Survey:
 
     @property
     def values(self) -> int:
-        """How many values the run has."""
+        """The number of values in the run."""
         return int(self.counts[:, 0].sum())
 
     def has_kind(self, kind: str) -> bool:
-        """Whether any value is of a kind; graphs are not looked for."""
+        """Return whether any value is of a kind; graphs are not considered."""
         return any(
             self.met[form, plugin] and self.kinds[form][plugin] == kind
             for form in range(FORMS)
@@ -60,7 +60,7 @@ class Survey:
 
 
 def survey(run: FoundRun) -> Survey:
-    """Count what a run holds, in one pass over its files. Raises CannotEdit for broken ones."""
+    """Count the content of a run in one pass over its files. Raises CannotEdit if one is broken."""
     tags = Tags()
     rewriter = Rewriter(tags)
     notes = []
@@ -68,14 +68,14 @@ def survey(run: FoundRun) -> Survey:
     for path, size in sizes.items():
         bad = rewriter.bad_records
         tail = copy_records(path, rewriter, size=size)
-        place = f"{escape(run.name)}/{escape(os.path.basename(path))}"
+        file_name = f"{escape(run.name)}/{escape(os.path.basename(path))}"
         if rewriter.bad_records > bad:
-            found = human_count(rewriter.bad_records - bad, "record")
-            notes.append(f"{place}: {found} with a bad checksum left out.")
+            skipped = human_count(rewriter.bad_records - bad, "record")
+            notes.append(f"{file_name}: {skipped} with a bad checksum left out.")
         if tail is not None:
             notes.append(
-                f"{place}: {human_count(tail.size, 'byte')} at the end left out, which are no whole"
-                " record; `runfold repair` may find some in them."
+                f"{file_name}: {human_count(tail.size, 'byte')} at the end left out: not a complete"
+                " record. `runfold repair` may recover some."
             )
     names = tags.names()
     return Survey(
@@ -94,13 +94,13 @@ def survey(run: FoundRun) -> Survey:
 
 
 def list_kinds(plugins: Sequence[str]) -> list[list[str]]:
-    """The kind of a value by its form and the number of its plugin."""
+    """Return the kind of a value by its form and plugin number."""
     named = [*plugins, *[""] * (PLUGINS - len(plugins))]
     return [[kind_of(form, plugin) for plugin in named] for form in range(FORMS)]
 
 
 def is_reserved(tag: str) -> bool:
-    """Whether a tag belongs to the run as a whole: its story, hparams or layout."""
+    """Return whether a tag belongs to the run as a whole: its story, hparams or layout."""
     return (
         (is_story_tag(tag) and not tag.startswith(BOXES_PREFIX))
         or tag.startswith(HPARAMS_PREFIX)
@@ -109,7 +109,7 @@ def is_reserved(tag: str) -> bool:
 
 
 def picture_of(tag: str) -> str:
-    """The tag of the picture that a tag of boxes belongs to; any other tag itself."""
+    """Return the tag of the image for a tag of boxes; any other tag is returned unchanged."""
     return tag.removeprefix(BOXES_PREFIX)
 
 

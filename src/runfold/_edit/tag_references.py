@@ -1,4 +1,4 @@
-"""Values that name other tags: layouts of the custom scalars page, and metrics of hparams."""
+"""Values that name other tags: layouts of the custom scalars page, and hparams metrics."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ REFERRING = frozenset({CUSTOM_SCALARS_TAG, HPARAMS_EXPERIMENT})
 def rename_references(message: bytes, renamed: Mapping[str, str]) -> bytes:
     """Return a serialised value with the tags that it names renamed.
 
-    A line of a layout is a regular expression, and is changed where it is exactly
-    a tag, escaped or not. What cannot be decoded, or names no such tag, is
-    returned byte for byte.
+    A line of a layout is a regular expression; it is changed only if it is exactly
+    a tag, escaped or not. A value that cannot be decoded, or names no renamed tag,
+    is returned unchanged.
     """
     from google.protobuf.message import DecodeError
     from tensorboard.compat.proto.summary_pb2 import Summary

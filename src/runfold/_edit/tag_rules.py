@@ -1,4 +1,4 @@
-"""The rules for what is inside of event files, worked out for the tags of each run."""
+"""The rules for the content of event files, applied to the tags of each run."""
 
 from __future__ import annotations
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-# Of a run's story these alone stand at steps of the training: each where it happened.
 
 _BOUNDARIES = {
     None: 0,
@@ -39,7 +38,7 @@ _BOUNDARIES = {
 
 @dataclass(frozen=True, slots=True)
 class TagChanges:
-    """What becomes of the tags of all runs, by their names; None is all of them."""
+    """The changes to the tags of all runs, by name; `in_scope` is None for all tags."""
 
     in_scope: frozenset[str] | None = None
     dropped: frozenset[str] = frozenset()
@@ -47,8 +46,8 @@ class TagChanges:
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
-    """What is left of a tag: its name before and after, its lowest and highest step, its kinds."""
+class Remainder:
+    """The remainder of a tag: its old and new name, its lowest and highest step, its kinds."""
 
     tag: str
     name: str
@@ -58,11 +57,11 @@ class Left:
 
 
 def resolve_tags(surveys: Sequence[Survey], rules: Rules) -> TagChanges:
-    """Find the tags that the rules name. Raises UnknownTag with the near ones.
+    """Resolve the tags that the rules name. Raises UnknownTag with close matches.
 
-    The tags of hparams, layouts and a run's story are meant only where they are
-    named in full: `--keep-tags 'train/*'` must not cost a run its hparams. Boxes
-    go with their picture.
+    The tags of hparams, layouts and a run's story only match if named in full,
+    because `--keep-tags 'train/*'` must not remove a run's hparams. Boxes follow
+    their image.
     """
     tags = list(dict.fromkeys(name for survey in surveys for name in survey.names))
     scope = None if rules.tags is None else frozenset(_match(tags, rules.tags))
@@ -72,11 +71,11 @@ def resolve_tags(surveys: Sequence[Survey], rules: Rules) -> TagChanges:
         dropped |= {*ordinary} - {*_match(tags, rules.keep_tags)}
     if scope is not None:
         dropped &= scope
-    found = rename(ordinary, rules.rename_tags)
-    renamed = {old: new for old, new in found.items() if old != new}
+    new_names = rename(ordinary, rules.rename_tags)
+    renamed = {old: new for old, new in new_names.items() if old != new}
     for old, new in renamed.items():
         if not new:
-            raise CannotEdit(f"Tag '{escape(old)}' would have no name left. Nothing was changed.")
+            raise CannotEdit(f"Tag '{escape(old)}' would have an empty name. Nothing was changed.")
     dropped |= {tag for tag in tags if picture_of(tag) != tag and picture_of(tag) in dropped}
     for tag in tags:
         picture = picture_of(tag)
@@ -85,21 +84,21 @@ def resolve_tags(surveys: Sequence[Survey], rules: Rules) -> TagChanges:
     return TagChanges(scope, frozenset(dropped), renamed)
 
 
-def _match(tags: Sequence[str], wanted: Names) -> list[str]:
-    """The tags that are wanted; reserved ones only where they are named in full."""
-    if not wanted:
+def _match(tags: Sequence[str], patterns: Names) -> list[str]:
+    """Return the matching tags; reserved tags only match if named in full."""
+    if not patterns:
         return []
-    wishes = [wanted] if isinstance(wanted, str) else list(wanted)
-    named = {wish for wish in wishes if wish in tags}
+    pattern_list = [patterns] if isinstance(patterns, str) else list(patterns)
+    named = {pattern for pattern in pattern_list if pattern in tags}
     ordinary = [tag for tag in tags if tag in named or not is_reserved(tag)]
-    return select(ordinary, wishes, "tag", "in these runs")
+    return select(ordinary, pattern_list, "tag", "in these runs")
 
 
 class RunRewrite:
-    """The rules as they are for one run.
+    """The rules applied to one run.
 
-    `only` are the tags that are left, and all are without it. `is_apart` leaves out
-    what is no value, for tags that go into another run.
+    `only` limits the tags that are kept; by default all are. `is_apart` drops
+    events without values, for tags that move to another run.
     """
 
     def __init__(
@@ -112,13 +111,13 @@ class RunRewrite:
     ) -> None:
         self.survey = survey
         self.rules = rules
-        # Values from this step on go: a later part of a merged run has them again.
+        # Values from this step are dropped, because a later part of a merged run repeats them.
         self.limit = HIGHEST
-        # The same behind each restart marker, for values that leave the markers behind.
+        # The same after each restart marker, for values that move without the markers.
         self.limits: NDArray[np.int64] | None = None
-        # Whether restart markers go along with values that are apart.
+        # Whether restart markers move along with values that are apart.
         self.has_markers = False
-        # How many values went by `limits`; known when they are counted.
+        # The number of values dropped because of `limits`; known after counting.
         self.hidden = 0
         self._only = only
         self._is_apart = is_apart
@@ -134,10 +133,10 @@ class RunRewrite:
         self._lasts: NDArray[np.int64] | None = None
 
     def prepare(self, needs_counts: bool = False) -> NDArray[np.int64]:
-        """Count what will be left, where it matters, and refuse what would spoil it.
+        """Count the remaining values if needed, and reject damaging changes.
 
-        Gives the rows of `Rewriter.count`; without a need of counts those of before.
-        Raises CannotEdit.
+        Returns the rows of `Rewriter.count`, or the counts from before if none are
+        needed. Raises CannotEdit.
         """
         needs_counts |= self.rules.every > 1 or self.rules.shift_steps != 0 or any(self._names)
         if self.is_idle or not needs_counts:
@@ -152,7 +151,7 @@ class RunRewrite:
 
     @property
     def is_idle(self) -> bool:
-        """Whether the run's event files stay as they are."""
+        """Whether the run's event files are unchanged."""
         rules = self.rules
         if self.limit < HIGHEST or self._is_apart:
             return False
@@ -161,11 +160,11 @@ class RunRewrite:
         moves = rules.shift_time or rules.shift_steps or rules.strip
         if not (moves or rules.steps or rules.cut_steps or rules.every > 1):
             return True
-        # Without a choice of tags, events without a value move and go as well.
+        # If no tags are selected, events without a value are also shifted and removed.
         return rules.tags is not None and not (self._flags & TagFlag.IN_SCOPE).any()
 
     def rewriter(self, boundaries: int = 0) -> Rewriter:
-        """A rewriter for one pass over the run's files."""
+        """Return a rewriter for one pass over the run's files."""
         rules = self.rules
         events = 0 if rules.tags is not None else EventFlag.ALL_TAGS
         if rules.tags is None and "graph" in rules.strip:
@@ -196,29 +195,30 @@ class RunRewrite:
 
     @property
     def boundaries(self) -> int:
-        """Where a split parts the run's files."""
+        """The boundaries where a split divides the run's files."""
         return int(_BOUNDARIES[self.rules.split])
 
     def first_step(self, counts: NDArray[np.int64]) -> int | None:
-        """The step at which the run goes on: the lowest of its scalars that will be left.
+        """Return the step at which the run continues: the lowest step of its remaining scalars.
 
-        Not of the rest, unless there are no scalars, nor of single ones, unless there
-        are no others: a restarted job may well log its configuration at step 0 again,
-        as text, or the size of its model. Steps of system metrics are seconds.
+        Other values count only if there are no scalars, and tags with a single
+        value only if there are no others: a restarted job often logs its
+        configuration at step 0 again, as text, or the size of its model. Steps of
+        system metrics are seconds.
         """
-        left = self._left(counts)
-        scalars = [row for row in left if row[5] < HIGHEST]
+        rows = self._left(counts)
+        scalars = [row for row in rows if row[5] < HIGHEST]
         series = [row for row in scalars if row[2] > 1]
-        steps = [int(row[5]) for row in series or scalars] or [int(row[3]) for row in left]
+        steps = [int(row[5]) for row in series or scalars] or [int(row[3]) for row in rows]
         return min(steps) + self.rules.shift_steps if steps else None
 
     def last_step(self, counts: NDArray[np.int64]) -> int:
-        """The highest step that will be left."""
+        """Return the highest remaining step."""
         steps = [int(row[4]) for row in self._left(counts)]
         return max(steps, default=LOWEST) + self.rules.shift_steps
 
     def _left(self, counts: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-        """The rows of tags that will have values at steps of the training."""
+        """Return the rows of the tags that keep values at training steps."""
         return [
             row
             for tag, row in zip(self.survey.names, counts, strict=True)
@@ -226,7 +226,7 @@ class RunRewrite:
         ]
 
     def count(self) -> NDArray[np.int64]:
-        """Count what will be left, as `Rewriter.count` does, and refuse nothing."""
+        """Count the remaining values like `Rewriter.count`, without rejecting anything."""
         rewriter = self.rewriter()
         for path, size in self.survey.sizes.items():
             copy_records(path, rewriter, size=size)
@@ -263,42 +263,43 @@ class RunRewrite:
             low, high = int(row[3]) + shift, int(row[4]) + shift
             if low < LOWEST or high > HIGHEST:
                 raise CannotEdit(
-                    f"Run '{escape(self.survey.run.name)}': steps of tag '{escape(tag)}' moved by"
-                    f" {shift} do not fit in 64 bits. Nothing was changed."
+                    f"Run '{escape(self.survey.run.name)}': steps of tag '{escape(tag)}' shifted by"
+                    f" {shift} would not fit in 64 bits. Nothing was changed."
                 )
 
     def _check_names(self, counts: NDArray[np.int64]) -> None:
-        """Refuse two tags under one name, unless the one goes on where the other ended."""
-        spans: dict[str, list[Left]] = {}
-        for left in self.list_left(counts):
-            spans.setdefault(left.name, []).append(left)
+        """Reject two tags with one name, unless one continues where the other ended."""
+        spans: dict[str, list[Remainder]] = {}
+        for remainder in self.list_remainders(counts):
+            spans.setdefault(remainder.name, []).append(remainder)
         for new, parts in spans.items():
-            parts.sort(key=lambda left: (left.first, left.last))
-            for one, other in pairwise(parts):
-                is_same = bool(one.kinds & other.kinds)
-                if other.first <= one.last or not is_same:
-                    reason = "share steps" if is_same else "hold two kinds of data"
+            parts.sort(key=lambda remainder: (remainder.first, remainder.last))
+            for first, second in pairwise(parts):
+                is_same = bool(first.kinds & second.kinds)
+                if second.first <= first.last or not is_same:
+                    reason = "share steps" if is_same else "are of two kinds"
                     raise CannotEdit(
-                        f"Run '{escape(self.survey.run.name)}': tags '{escape(one.tag)}' and"
-                        f" '{escape(other.tag)}' would both be '{escape(new)}', and they {reason}."
-                        " Nothing was changed. Delete one of them, or choose another name."
+                        f"Run '{escape(self.survey.run.name)}': tags '{escape(first.tag)}' and"
+                        f" '{escape(second.tag)}' would both be named '{escape(new)}',"
+                        f" and they {reason}. Nothing was changed. Delete one of them, or"
+                        " choose another name."
                     )
 
-    def list_left(self, counts: NDArray[np.int64]) -> Iterator[Left]:
-        """Yield what will be left of each tag that has values then."""
+    def list_remainders(self, counts: NDArray[np.int64]) -> Iterator[Remainder]:
+        """Yield the remainder of each tag that keeps values."""
         for number, (tag, row) in enumerate(zip(self.survey.names, counts, strict=True)):
             if row[2]:
                 reach = self._flags[number] & (TagFlag.IN_SCOPE | TagFlag.STEPLESS)
                 shift = self.rules.shift_steps if reach == TagFlag.IN_SCOPE else 0
                 new = self._changes.renamed.get(tag, tag)
                 kinds = self._kinds_of(number, int(row[6]))
-                yield Left(tag, new, int(row[3]) + shift, int(row[4]) + shift, kinds)
+                yield Remainder(tag, new, int(row[3]) + shift, int(row[4]) + shift, kinds)
 
     def _kinds_of(self, tag: int, forms: int) -> frozenset[str]:
-        """What tells whether two tags hold the same: a scalar may be stored in two forms."""
+        """Return the kinds of a tag for comparison; a scalar can be stored in two forms."""
         plugin = self.survey.tags.plugin(tag)
         kinds = {self.survey.kinds[form][plugin] for form in range(FORMS) if forms >> form & 1}
-        if TENSOR in kinds:  # of a plugin that Runfold knows nothing of
+        if TENSOR in kinds:  # for a plugin that Runfold does not support
             named = f"{TENSOR} {self.survey.tags.plugins()[plugin]}".rstrip()
             kinds = kinds - {TENSOR} | {named}
         return frozenset(kinds)

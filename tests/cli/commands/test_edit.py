@@ -74,7 +74,7 @@ def test_a_shift_is_told_where_no_size_changes(
     assert shown.out.startswith("a: 20 values shifted, ")
     assert shown.err.startswith("1 of 2 runs would change, ")
     assert main([*dry, "--move-tag", "train/*=c"]) == 0
-    assert ": 20 values shifted, 20 values of 1 tag moved into c, " in capsys.readouterr().out
+    assert ": 20 values shifted, 20 values of 1 tag moved to c, " in capsys.readouterr().out
 
 
 def test_in_place_the_backup_is_named(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -98,7 +98,7 @@ def test_json_tells_it_to_programs(log: Path, capsys: pytest.CaptureFixture[str]
     ("options", "message"),
     [
         ([], "Nothing to change: give a rule, such as --delete-tags. See --help."),
-        (["--every", "2"], "Say where the result goes: to a new folder (-o) or --in-place."),
+        (["--every", "2"], "Choose where the result goes: a new folder (-o) or --in-place."),
         (
             ["--delete-tags", "los"],
             "No tag 'los' in these runs. Did you mean 'train/loss'?",
@@ -107,18 +107,18 @@ def test_json_tells_it_to_programs(log: Path, capsys: pytest.CaptureFixture[str]
         (["--runs", "c", "--every", "2"], "No run 'c'."),
         (
             ["--rename-tag", "train/los=x"],
-            "No tag 'train/los', so none is renamed. Did you mean 'train/loss'?",
+            "No tag 'train/los', so nothing was renamed. Did you mean 'train/loss'?",
         ),
         (
             ["--rename-tag", "note=picture"],
-            "Run 'b': tags 'note' and 'picture' would both be 'picture', and they hold two kinds"
-            " of data. Nothing was changed. Delete one of them, or choose another name.",
+            "Run 'b': tags 'note' and 'picture' would both be named 'picture', and they are of"
+            " two kinds. Nothing was changed. Delete one of them, or choose another name.",
         ),
-        (["--steps", "9:3"], "9:3 holds no step: its end must be above its first."),
-        (["--rename-tag", "s/.*//"], "would have no name left. Nothing was changed."),
-        (["--steps", "x"], "'x' are no steps: write 100:200, 100:, :200 or 100."),
-        (["--rename-run", "a=/b"], "'/b' is no name of a run: it must be a path below the logdir."),
-        (["--shift-steps", str(2**63 - 1)], "do not fit in 64 bits"),
+        (["--steps", "9:3"], "9:3 is empty: the end must be greater than the first step."),
+        (["--rename-tag", "s/.*//"], "would have an empty name. Nothing was changed."),
+        (["--steps", "x"], "'x' is not a range of steps. Write 100:200, 100:, :200 or 100."),
+        (["--rename-run", "a=/b"], "'/b' is not a valid run name: it must be a path below the logdir."),
+        (["--shift-steps", str(2**63 - 1)], "would not fit in 64 bits"),
     ],
 )
 def test_mistake_is_one_line_and_leaves_nothing_behind(
@@ -136,7 +136,7 @@ def test_mistake_is_one_line_and_leaves_nothing_behind(
 def test_kind_that_no_run_has_is_noted(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["edit", "log", "--strip", "mesh", "-o", "new"]) == 0
     assert capsys.readouterr().err == (
-        f"No run has values of the kind 'mesh'.\nNothing changes; {log.parent / 'new'} is a copy.\n"
+        f"No run has values of kind 'mesh'.\nNothing changes; {log.parent / 'new'} is a copy.\n"
     )
     assert main(["edit", "log", "--strip", "imag", "-o", "x"]) == 2
     assert "Did you mean 'image'?" in capsys.readouterr().err
