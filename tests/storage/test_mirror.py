@@ -1,4 +1,4 @@
-"""The copy of a remote log: only what is new is fetched, and it is what the store has."""
+"""The local copy of a remote log: it matches the store, and only new data is fetched."""
 
 import os
 import threading
@@ -29,13 +29,13 @@ def mirror(s3, store):
 
 
 def copied(mirror):
-    """The files of the copy and what is in them."""
+    """Return the files of the copy and their contents."""
     root = Path(mirror.path)
     files = [path for path in root.rglob("*") if path.is_file()]
     return {str(path.relative_to(root)): path.read_bytes() for path in files}
 
 
-def test_what_reading_needs_is_fetched_and_nothing_else(store, mirror):
+def test_only_files_needed_for_reading_are_fetched(store, mirror):
     needed = {
         f"a/{EVENTS}": b"first",
         f"a b/é %+?#/{EVENTS}": b"odd",
@@ -54,7 +54,7 @@ def test_what_reading_needs_is_fetched_and_nothing_else(store, mirror):
     assert not mirror.sync()
 
 
-def test_of_a_file_that_grew_only_the_new_bytes_are_fetched(s3, store, mirror):
+def test_only_the_new_bytes_of_a_grown_file_are_fetched(s3, store, mirror):
     data = os.urandom(3 << 20)
     store.write(f"a/{EVENTS}", data)
     mirror.sync()
@@ -72,23 +72,23 @@ def test_of_a_file_that_grew_only_the_new_bytes_are_fetched(s3, store, mirror):
     assert os.stat(f"{mirror.path}/a/{EVENTS}").st_ino == inode
 
 
-def test_a_copy_that_broke_off_is_gone_on_with(s3, store, mirror):
+def test_an_interrupted_copy_is_continued(s3, store, mirror):
     data = os.urandom(20 << 20)
     open_system().pipe_file(f"{s3.bucket}/runs/a/{EVENTS}", data)
     s3.refuse_after = 12 << 20
-    with pytest.warns(UserWarning, match="What was fetched before is shown"):
+    with pytest.warns(UserWarning, match="Using the local copy"):
         mirror.sync()
-    there = copied(mirror)[f"a/{EVENTS}"]
-    assert 0 < len(there) < len(data)
-    assert data.startswith(there)
+    partial = copied(mirror)[f"a/{EVENTS}"]
+    assert 0 < len(partial) < len(data)
+    assert data.startswith(partial)
     s3.mend()
     assert mirror.sync()
-    assert s3.received < len(data) - len(there) + 50_000
+    assert s3.received < len(data) - len(partial) + 50_000
     assert copied(mirror) == {f"a/{EVENTS}": data}
 
 
 @pytest.mark.parametrize("new", [b"x", b"another and a longer one", b""])
-def test_a_file_that_was_replaced_is_fetched_anew(store, mirror, new):
+def test_a_replaced_file_is_fetched_again(store, mirror, new):
     mirror.sync()
     os.utime(f"{mirror.path}/a/{EVENTS}", (1, 1))
     store.write(f"a/{EVENTS}", new)
@@ -96,7 +96,7 @@ def test_a_file_that_was_replaced_is_fetched_anew(store, mirror, new):
     assert copied(mirror) == {f"a/{EVENTS}": new}
 
 
-def test_another_process_with_a_newer_listing_is_not_undone(store, mirror):
+def test_newer_data_from_another_process_is_kept(store, mirror):
     mirror.sync()
     path = f"{mirror.path}/a/{EVENTS}"
     with open(path, "ab") as file:
@@ -106,7 +106,7 @@ def test_another_process_with_a_newer_listing_is_not_undone(store, mirror):
     assert copied(mirror) == {f"a/{EVENTS}": b"first and more"}
 
 
-def test_what_is_deleted_goes_and_what_never_was_there_stays(store, mirror):
+def test_deleted_files_are_removed_and_local_files_are_kept(store, mirror):
     store.write(f"b/{EVENTS}", b"second")
     mirror.sync()
     os.makedirs(f"{mirror.path}/.runfold")
@@ -122,7 +122,7 @@ def test_what_is_deleted_goes_and_what_never_was_there_stays(store, mirror):
     assert copied(mirror) == {".runfold/experiments.json": b"{}"}
 
 
-def test_several_files_are_fetched_at_a_time(s3, store, mirror):
+def test_several_files_are_fetched_in_parallel(s3, store, mirror):
     for number in range(4):
         store.write(f"{number}/{EVENTS}", b"data")
     s3.meeting = threading.Barrier(5, timeout=WAIT)
@@ -131,14 +131,14 @@ def test_several_files_are_fetched_at_a_time(s3, store, mirror):
     assert not s3.meeting.broken
 
 
-def test_a_store_out_of_reach_leaves_the_copy_as_it_is(s3, mirror):
+def test_an_unreachable_store_leaves_the_copy_unchanged(s3, mirror):
     mirror.sync()
     s3.refuse()
-    with pytest.warns(UserWarning, match="What was fetched before is shown") as warned:
+    with pytest.warns(UserWarning, match="Using the local copy") as warned:
         assert not mirror.sync()
     assert str(warned[0].message).startswith(f"s3://{s3.bucket}/runs: ")
     assert mirror.trouble
-    assert not mirror.sync()  # it is said once
+    assert not mirror.sync()  # without a second warning
     assert copied(mirror) == {f"a/{EVENTS}": b"first"}
     s3.mend()
     assert not mirror.sync()
@@ -146,55 +146,55 @@ def test_a_store_out_of_reach_leaves_the_copy_as_it_is(s3, mirror):
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    ("answer", "message"),
     [
         (refusal(403, "AccessDenied", "Access Denied"), "permission denied"),
         (refusal(404, "NoSuchBucket", "The specified bucket does not exist"), "does not exist"),
         (refusal(500, "InternalError", "We encountered an internal error."), "internal error"),
     ],
 )
-def test_a_store_that_says_no_is_an_error_where_there_is_no_copy(s3, mirror, answer, said):
+def test_without_a_copy_a_refusal_of_the_store_is_an_error(s3, mirror, answer, message):
     s3.answer = answer
-    with pytest.raises(CannotStore, match=said) as raised:
+    with pytest.raises(CannotStore, match=message) as raised:
         mirror.sync()
     assert "hush" not in str(raised.value)
     assert "Check the URL, the credentials and the network" in str(raised.value)
 
 
-def test_nothing_there_names_what_is_near(mirror):
+def test_a_wrong_url_lists_close_matches(mirror):
     wrong = Mirror(mirror.url.replace("/runs", "/runz"))
     with pytest.raises(LogdirNotFound, match="Did you mean 'runs'"):
         wrong.sync()
 
 
-def test_of_an_empty_bucket_it_is_not_asked_whether_that_one_was_meant(s3):
-    with pytest.raises(LogdirNotFound, match="nothing with this prefix") as raised:
+def test_an_empty_bucket_is_not_its_own_suggestion(s3):
+    with pytest.raises(LogdirNotFound, match="nothing has this prefix") as raised:
         Mirror(s3.url).sync()
     assert str(raised.value).count(s3.bucket) == 1
 
 
-def test_no_name_leads_out_of_the_copy(s3, tmp_path, mirror):
+def test_no_key_leads_outside_the_copy(s3, tmp_path, mirror):
     system = open_system()
     for key in (f"runs/../../../{EVENTS}", f"runs/a//../{EVENTS}"):
         system.call_s3("put_object", Bucket=s3.bucket, Key=key, Body=b"evil")
-    with pytest.warns(UserWarning, match="2 keys of the store cannot be saved as a file here"):
+    with pytest.warns(UserWarning, match="2 keys in the store cannot be saved as a local file"):
         mirror.sync()
     assert copied(mirror) == {f"a/{EVENTS}": b"first"}
     assert len(list((tmp_path / "cache").rglob("*tfevents*"))) == 1
 
 
-def test_one_file_and_a_glob_are_mirrored_as_such(store, mirror):
+def test_a_single_file_and_a_glob_are_mirrored(store, mirror):
     store.write("b/events.out.tfevents.2", b"second")
-    one = Mirror(f"{store.url}/a/{EVENTS}")
-    assert one.sync()
-    assert Path(one.path).read_bytes() == b"first"
+    single = Mirror(f"{store.url}/a/{EVENTS}")
+    assert single.sync()
+    assert Path(single.path).read_bytes() == b"first"
     some = Mirror(f"{store.url}/?")
     some.sync()
     assert some.path.endswith("/runs/?")
     assert os.path.exists(some.path.replace("?", "b/events.out.tfevents.2"))
 
 
-def test_a_path_of_a_copy_is_known_by_its_url(store, mirror, tmp_path):
+def test_the_url_of_a_copied_path_is_known(store, mirror, tmp_path):
     mine = open_mirror(mirror.url)
     assert open_mirror(mirror.url) is mine
     assert find_origin(os.path.join(mine.path, "a")) == f"{store.url}/a"
@@ -203,16 +203,16 @@ def test_a_path_of_a_copy_is_known_by_its_url(store, mirror, tmp_path):
         assert find_origin(other) == other
 
 
-def test_a_copy_is_for_its_owner_only(tmp_path, mirror):
+def test_only_its_owner_can_read_a_copy(tmp_path, mirror):
     mirror.sync()
     assert (tmp_path / "cache" / "runfold" / "mirror").stat().st_mode & 0o077 == 0
 
 
-def test_what_another_process_fetched_meanwhile_is_left_to_it(s3, store, mirror):
+def test_files_fetched_by_another_process_in_the_meantime_are_kept(s3, store, mirror):
     mirror.sync()
 
     class Late(Store):
-        """Lists, and then another process is quicker."""
+        """Another process fetches newer files just after this listing."""
 
         def list_files(self):
             listed = super().list_files()
@@ -225,24 +225,24 @@ def test_what_another_process_fetched_meanwhile_is_left_to_it(s3, store, mirror)
     assert copied(mirror) == {f"a/{EVENTS}": b"first", f"b/{EVENTS}": b"second"}
 
 
-def test_a_first_fetch_that_failed_is_no_copy(s3, mirror):
+def test_a_failed_first_fetch_leaves_no_copy(s3, mirror):
     s3.refused = b"tfevents"
     for _ in range(2):
-        with pytest.raises(CannotStore, match="Nothing of it was fetched before"):
+        with pytest.raises(CannotStore, match="There is no local copy to show instead"):
             mirror.sync()
     s3.mend()
     assert mirror.sync()
     assert copied(mirror) == {f"a/{EVENTS}": b"first"}
 
 
-def test_a_small_file_that_is_written_twice_in_a_second_is_fetched_twice(store, mirror):
+def test_a_small_file_written_twice_in_a_second_is_fetched_twice(store, mirror):
     for state in (b"running", b"stopped", b"crashed"):
         store.write("a/.runfold/heartbeat", state)
         assert mirror.sync()
         assert copied(mirror)["a/.runfold/heartbeat"] == state
 
 
-def test_one_file_that_may_not_be_read_keeps_no_other_from_being_fetched(s3, store, mirror):
+def test_an_unreadable_file_does_not_prevent_fetching_others(s3, store, mirror):
     names = [f"b{number:02}/{EVENTS}" for number in range(20)]
     for name in names:
         store.write(name, b"more")
@@ -257,12 +257,12 @@ def test_one_file_that_may_not_be_read_keeps_no_other_from_being_fetched(s3, sto
     assert copied(mirror) == {f"a/{EVENTS}": b"first", **dict.fromkeys(names, b"more")}
 
 
-def test_a_store_that_never_answers_is_asked_a_few_times_only(s3, mirror):
+def test_a_store_that_never_answers_gets_only_a_few_requests(s3, mirror):
     s3.requests.clear()
     s3.reset_after = 0
-    with pytest.raises(CannotStore, match="Nothing of it was fetched before"):
+    with pytest.raises(CannotStore, match="There is no local copy to show instead"):
         mirror.sync()
-    # Where nothing comes back at all, the driver waits for 15 seconds each time.
+    # Without any response, the driver waits 15 seconds each time.
     assert len(s3.requests) <= 8
 
 
@@ -275,7 +275,7 @@ def test_a_store_that_never_answers_is_asked_a_few_times_only(s3, mirror):
         pytest.param(f"/abs/{EVENTS}", id="an empty part"),
     ],
 )
-def test_keys_that_cannot_be_files_cost_no_other_run(s3, store, mirror, bad):
+def test_keys_that_cannot_be_files_do_not_affect_other_runs(s3, store, mirror, bad):
     names = [f"run-{number:02}/{EVENTS}" for number in range(100)]
     for name in names:
         store.write(name, name.encode())
@@ -283,61 +283,61 @@ def test_keys_that_cannot_be_files_cost_no_other_run(s3, store, mirror, bad):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         assert mirror.sync()
-        # Once: it is the same key the next time.
+        # No second warning for the same key.
         assert not mirror.sync()
-    found = copied(mirror)
-    assert {name: found[name] for name in names} == {name: name.encode() for name in names}
+    files = copied(mirror)
+    assert {name: files[name] for name in names} == {name: name.encode() for name in names}
     assert mirror.trouble == ""
-    assert set(found) == {f"a/{EVENTS}", *names}
+    assert set(files) == {f"a/{EVENTS}", *names}
     [warning] = caught
-    assert "1 key of the store cannot be saved as a file here" in str(warning.message)
+    assert "1 key in the store cannot be saved as a local file" in str(warning.message)
 
 
-def test_a_path_that_the_disk_refuses_costs_no_other_run(s3, store, mirror):
-    # Each part is short enough, and the whole is not.
+def test_a_path_that_the_disk_refuses_does_not_affect_other_runs(s3, store, mirror):
+    # Each part is short enough, but the whole path is too long.
     name = "/".join(["d" * 250] * 3) + f"/{EVENTS}"
     mirror.root = mirror.path = os.path.join(mirror.root, *["e" * 250] * 13)
     os.makedirs(mirror.root)
     open_system().call_s3("put_object", Bucket=s3.bucket, Key=f"runs/{name}", Body=b"bad")
-    with pytest.warns(UserWarning, match="1 key of the store cannot be saved as a file here"):
+    with pytest.warns(UserWarning, match="1 key in the store cannot be saved as a local file"):
         assert mirror.sync()
     with open(os.path.join(mirror.root, "a", EVENTS), "rb") as file:
         assert file.read() == b"first"
 
 
 @pytest.mark.fault(54)
-def test_a_listing_of_several_pages_is_read_to_its_end(s3, store, mirror):
+def test_all_pages_of_a_listing_are_read(s3, store, mirror):
     keys = {f"{s3.bucket}/runs/b/{number:04}": b"" for number in range(1000)}
     open_system().pipe(keys)
     store.write(f"c/{EVENTS}", b"on the second page")
     s3.requests.clear()
     assert mirror.sync()
-    assert sum("list-type" in one for one in s3.requests) > 1
+    assert sum("list-type" in request for request in s3.requests) > 1
     assert copied(mirror) == {f"a/{EVENTS}": b"first", f"c/{EVENTS}": b"on the second page"}
 
 
 @pytest.mark.fault(54)
-def test_an_object_that_is_read_to_its_exact_end_is_not_asked_for_again(s3, store, mirror):
+def test_an_object_that_was_read_completely_is_not_requested_again(s3, store, mirror):
     mirror.sync()
     s3.requests.clear()
     assert not mirror.sync()
-    assert [one for one in s3.requests if EVENTS in one] == []
+    assert [request for request in s3.requests if EVENTS in request] == []
     store.write(f"a/{EVENTS}", b"first, and a second")
     assert mirror.sync()
     assert copied(mirror) == {f"a/{EVENTS}": b"first, and a second"}
 
 
 @pytest.mark.fault(54)
-def test_an_object_overwritten_in_the_same_second_is_known_by_its_etag(s3, store, mirror):
+def test_an_object_overwritten_in_the_same_second_is_detected_by_its_etag(s3, store, mirror):
     mirror.sync()
     for data in (b"other", b"third", b"x"):
-        store.write(f"a/{EVENTS}", data)  # by the clock of the store, often as old as the last
+        store.write(f"a/{EVENTS}", data)  # often in the same second by the store's clock
         assert mirror.sync()
         assert copied(mirror) == {f"a/{EVENTS}": data}
 
 
 @pytest.mark.fault(54)
-def test_a_store_that_is_busy_for_a_moment_is_asked_again(s3, store, mirror):
+def test_a_request_to_a_busy_store_is_repeated(s3, store, mirror):
     s3.answers = [refusal(503, "SlowDown", "Please reduce your request rate.")]
     assert mirror.sync()
     assert s3.answers == []

@@ -1,4 +1,4 @@
-"""Logs that are opened by their URL: by rf.open, by commands, and by the server."""
+"""Logs opened by URL: with rf.open, with commands, and by the server."""
 
 import json
 import pickle
@@ -22,7 +22,7 @@ from runfold.errors import CannotEdit, CannotStore, LogdirNotFound
 
 @pytest.fixture
 def logs(s3, tmp_path):
-    """A logdir here, which `logs.upload` brings to `logs.url`."""
+    """A local logdir, uploaded to `logs.url` by `logs.upload`."""
     folder = tmp_path / "runs"
     write_kinds(folder / "lr-1" / "seed-1")
     write(folder / "lr-1" / "seed-2", losses(3.0, 2.0))
@@ -30,29 +30,29 @@ def logs(s3, tmp_path):
 
     class Logs:
         url = f"{s3.url}/team/runs"
-        here = folder
+        local = folder
 
         def upload(self):
-            upload_folder(self.here, self.url)
+            upload_folder(self.local, self.url)
 
     logs = Logs()
     logs.upload()
     return logs
 
 
-def test_a_url_gives_what_the_folder_gives(logs):
-    there, here = rf.open(logs.url), rf.open(logs.here)
-    assert list(there) == ["lr-1/seed-1", "lr-1/seed-2", "lr-2/seed-1"]
-    assert there.scalars().equals(here.scalars())
-    assert there.images().drop(columns=["path"], errors="ignore").shape == here.images().shape
-    assert f"3 runs in {logs.url}" in repr(there)
+def test_a_url_has_the_same_data_as_the_folder(logs):
+    remote, local = rf.open(logs.url), rf.open(logs.local)
+    assert list(remote) == ["lr-1/seed-1", "lr-1/seed-2", "lr-2/seed-1"]
+    assert remote.scalars().equals(local.scalars())
+    assert remote.images().drop(columns=["path"], errors="ignore").shape == local.images().shape
+    assert f"3 runs in {logs.url}" in repr(remote)
 
 
-def test_a_refresh_finds_what_is_new_there(s3, logs):
+def test_a_refresh_finds_new_data_in_the_store(s3, logs):
     runs = rf.open(logs.url)
     runs.load()
-    write(logs.here / "lr-1" / "seed-2", losses(3.0, 2.0, 1.0))
-    write(logs.here / "lr-3", losses(7.0))
+    write(logs.local / "lr-1" / "seed-2", losses(3.0, 2.0, 1.0))
+    write(logs.local / "lr-3", losses(7.0))
     logs.upload()
     s3.received = 0
     changes = runs.refresh()
@@ -63,24 +63,24 @@ def test_a_refresh_finds_what_is_new_there(s3, logs):
     assert s3.received < 5_000
 
 
-def test_runs_of_several_urls_are_named_as_those_of_folders(logs):
+def test_runs_of_several_urls_are_named_like_those_of_folders(logs):
     runs = rf.open(f"{logs.url}/lr-1", f"{logs.url}/lr-2/")
     assert list(runs) == ["lr-1/seed-1", "lr-1/seed-2", "lr-2/seed-1"]
     assert list(rf.open(f"{logs.url}/*/seed-1")) == ["lr-1/seed-1", "lr-2/seed-1"]
     assert list(rf.open(f"{logs.url}/lr-2/seed-1")) == ["."]
     assert list(rf.open(f"{logs.url}/lr-2/seed-1/events.out.tfevents.1")) == ["."]
-    assert list(rf.open(f"file://{logs.here}/lr-1")) == ["seed-1", "seed-2"]
+    assert list(rf.open(f"file://{logs.local}/lr-1")) == ["seed-1", "seed-2"]
 
 
-def test_runs_travel_to_another_process_by_their_url(logs):
+def test_runs_are_pickled_by_url(logs):
     run = pickle.loads(pickle.dumps(rf.open(logs.url)["lr-1/seed-2"]))
     assert run["train/loss"].values.tolist() == [3.0, 2.0]
 
 
-def test_without_the_store_the_copy_is_read_and_that_is_said(s3, logs):
+def test_without_the_store_the_copy_is_read_with_a_warning(s3, logs):
     rf.open(logs.url)
     s3.refuse()
-    with pytest.warns(UserWarning, match="What was fetched before is shown"):
+    with pytest.warns(UserWarning, match="Using the local copy"):
         runs = rf.open(logs.url)
     assert len(runs) == 3
     [problem] = runs.problems().to_dict("records")
@@ -90,7 +90,7 @@ def test_without_the_store_the_copy_is_read_and_that_is_said(s3, logs):
     assert len(runs.problems()) == 0
 
 
-def test_what_is_deleted_there_is_gone(s3, logs):
+def test_runs_deleted_in_the_store_disappear(s3, logs):
     runs = rf.open(logs.url)
     runs.load()
     open_system().rm(f"{s3.bucket}/team/runs/lr-2", recursive=True)
@@ -105,11 +105,11 @@ def test_wrong_urls_are_explained(s3, logs):
         rf.open("s3://no-such-bucket-of-ours/runs")
 
 
-def test_commands_take_urls(logs, capsys, tmp_path):
+def test_commands_accept_urls(logs, capsys, tmp_path):
     assert main(["ls", "--json", logs.url]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["paths"] == [logs.url]
-    assert [run["run"] for run in told["runs"]] == ["lr-1/seed-1", "lr-1/seed-2", "lr-2/seed-1"]
+    listing = json.loads(capsys.readouterr().out)
+    assert listing["paths"] == [logs.url]
+    assert [run["run"] for run in listing["runs"]] == ["lr-1/seed-1", "lr-1/seed-2", "lr-2/seed-1"]
     assert main(["table", logs.url]) == 0
     assert main(["check", logs.url]) == 0
     assert main(["show", f"{logs.url}/lr-2", "train/loss"]) == 0
@@ -122,71 +122,72 @@ def test_commands_take_urls(logs, capsys, tmp_path):
     assert list(rf.open(pack)) == ["lr-1/seed-1", "lr-1/seed-2", "lr-2/seed-1"]
 
 
-def test_a_pack_is_opened_by_its_url(s3, logs, tmp_path):
-    rf.open(logs.here).pack(tmp_path / "all.parquet")
+def test_a_pack_can_be_opened_by_url(s3, logs, tmp_path):
+    rf.open(logs.local).pack(tmp_path / "all.parquet")
     open_system().put_file(str(tmp_path / "all.parquet"), f"{s3.bucket}/packs/all.parquet")
     url = f"{s3.url}/packs/all.parquet"
     runs = rf.open(url)
-    assert runs.scalars().equals(rf.open(logs.here).scalars())
+    assert runs.scalars().equals(rf.open(logs.local).scalars())
     assert main(["unpack", url, "-o", str(tmp_path / "unpacked")]) == 0
     assert list(rf.open(tmp_path / "unpacked")) == list(runs)
 
 
-def test_a_command_says_in_a_line_what_is_wrong(s3, logs):
+def test_a_command_reports_errors_in_one_line(s3, logs):
     rf.open(logs.url)
     s3.refuse()
-    told = run_apart("ls", logs.url)
-    assert told.returncode == 0
-    assert told.stdout.splitlines()[0].startswith("run")
-    assert told.stderr.startswith(f"{logs.url}: ")
-    assert "Warning" not in told.stderr
+    done = run_apart("ls", logs.url)
+    assert done.returncode == 0
+    assert done.stdout.splitlines()[0].startswith("run")
+    assert done.stderr.startswith(f"{logs.url}: ")
+    assert "Warning" not in done.stderr
     wrong = run_apart("ls", f"{logs.url}/nothing")
     assert wrong.returncode == 2
     assert "Traceback" not in wrong.stderr
     edit = run_apart("edit", logs.url, "--in-place", "--delete-tags", "x")
     assert edit.returncode == 2
-    assert "in a store, where nothing is edited" in edit.stderr
+    assert "is in a store and cannot be edited there" in edit.stderr
 
 
 def test_the_server_follows_a_url(logs):
     source = Source(logs.url)
-    told: queue.Queue[Any] = queue.Queue()
-    watcher = Watcher(source, told.put)
+    changes: queue.Queue[Any] = queue.Queue()
+    watcher = Watcher(source, changes.put)
     assert watcher.poll == STORE_SECONDS
-    watcher = Watcher(source, told.put, poll=0.1)
+    watcher = Watcher(source, changes.put, poll=0.1)
     watcher.start()
     try:
-        write(logs.here / "lr-3", losses(7.0))
+        write(logs.local / "lr-3", losses(7.0))
         logs.upload()
-        assert told.get(timeout=60).new == ["lr-3"]
+        assert changes.get(timeout=60).new == ["lr-3"]
     finally:
         watcher.stop()
         source.close()
 
 
-def test_experiments_of_a_url_have_ids_that_outlast_the_copy(logs, tmp_path, monkeypatch):
+def test_experiment_ids_of_a_url_outlive_the_copy(logs, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     first = open_experiments(logs.url)
     first.note(first.find("lr-2"), "good")
-    write(logs.here / "a" / "new", losses(1.0))
+    write(logs.local / "a" / "new", losses(1.0))
     logs.upload()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "other"))
-    found = open_experiments(logs.url)
-    assert [(one.id, one.name) for one in found.all] == [(1, "lr-1"), (2, "lr-2"), (3, "a")]
-    assert found.find("2").note == "good"
+    experiments = open_experiments(logs.url)
+    ids = [(experiment.id, experiment.name) for experiment in experiments.all]
+    assert ids == [(1, "lr-1"), (2, "lr-2"), (3, "a")]
+    assert experiments.find("2").note == "good"
     with pytest.raises(CannotEdit, match="lies in a store"):
-        delete_experiment(found, found.find("2"))
+        delete_experiment(experiments, experiments.find("2"))
 
 
-def test_an_instance_follows_what_is_new_at_a_url(s3, logs):
+def test_an_instance_follows_new_runs_at_a_url(s3, logs):
     follower = Follower(Sources((logs.url,), experiments=("lr-1",)))
     assert list(follower.resolve()) == ["lr-1/seed-1", "lr-1/seed-2"]
-    write(logs.here / "lr-1" / "seed-3", losses(1.0))
+    write(logs.local / "lr-1" / "seed-3", losses(1.0))
     logs.upload()
     assert list(follower.resolve()) == ["lr-1/seed-1", "lr-1/seed-2", "lr-1/seed-3"]
     glob = Follower(Sources((f"{logs.url}/lr-*",), runs=("lr-2/seed-1",)))
     assert list(glob.resolve()) == ["lr-2/seed-1"]
     s3.refuse()
-    with pytest.warns(UserWarning, match="What was fetched before is shown"):
+    with pytest.warns(UserWarning, match="Using the local copy"):
         assert len(follower.resolve()) == 3
-    assert "What was fetched before is shown" in follower.problem
+    assert "Showing what was fetched before" in follower.problem

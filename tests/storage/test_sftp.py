@@ -1,4 +1,4 @@
-"""Runs on an SFTP server: uploaded, read, stopped, through outages, and who is not let in."""
+"""Runs on an SFTP server: uploads, reading, stopping, outages and denied access."""
 
 import base64
 import json
@@ -28,11 +28,11 @@ NAMES = ["a b", 'it\'s "so"', "a:b", "100%", "%41", "größe", "a#b", "日本"]
 
 
 def files_of(folder):
-    """The event files below a folder, and what is in them."""
+    """Return the event files below a folder and their contents."""
     return {path.name: path.read_bytes() for path in Path(folder).rglob("*tfevents*")}
 
 
-def test_a_run_and_its_artifacts_arrive_and_are_read(sftp, tmp_path):
+def test_a_run_and_its_artifacts_are_uploaded_and_read(sftp, tmp_path):
     (tmp_path / "model.pt").write_bytes(bytes(range(256)) * 1_000)
     with rf.track(tmp_path / "a", {"lr": 0.1}, storage=f"{sftp.url}/runs", **QUIET) as run:
         run.log({"loss": 1.0}, step=0)
@@ -45,20 +45,21 @@ def test_a_run_and_its_artifacts_arrive_and_are_read(sftp, tmp_path):
     assert Path(fetch_file(model.path)).read_bytes() == (tmp_path / "model.pt").read_bytes()
 
 
-def test_a_large_file_tells_how_far_it_is(sftp, tmp_path):
+def test_a_large_file_reports_its_progress(sftp, tmp_path):
     (tmp_path / "model.pt").write_bytes(bytes(range(256)) * 1_000)
     for url, folder in (
         (sftp.url, sftp.folder),
         (f"file://{tmp_path}/shared", tmp_path / "shared"),
     ):
-        told: list[int] = []
-        Store(url).put("a/model.pt", str(tmp_path / "model.pt"), lambda told=told: told.append(1))
-        assert told
+        calls: list[int] = []
+        path = str(tmp_path / "model.pt")
+        Store(url).put("a/model.pt", path, lambda calls=calls: calls.append(1))
+        assert calls
         assert (folder / "a" / "model.pt").read_bytes() == (tmp_path / "model.pt").read_bytes()
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_no_letter_of_a_name_is_special(sftp, tmp_path, name):
+def test_no_character_of_a_name_is_special(sftp, tmp_path, name):
     with rf.track(tmp_path / "runs" / name, storage=sftp.url, **QUIET) as run:
         run.log({"loss": 1.0}, step=0)
     assert [path.name for path in sftp.folder.iterdir()] == [name]
@@ -66,7 +67,7 @@ def test_no_letter_of_a_name_is_special(sftp, tmp_path, name):
     assert rf.open(f"{sftp.url}/{name}")["."]["loss"].values.tolist() == [1.0]
 
 
-def test_only_what_is_new_is_sent_and_fetched(sftp, tmp_path):
+def test_only_new_data_is_sent_and_fetched(sftp, tmp_path):
     with rf.track(tmp_path / "a", storage=sftp.url, **QUIET) as run:
         run.add_text("log", "x" * 400_000, 0)
         run.flush()
@@ -107,7 +108,7 @@ def test_an_outage_does_not_empty_the_copy(sftp, tmp_path):
     upload_folder(tmp_path / "runs", sftp.url)
     runs = rf.open(sftp.url)
     sftp.refuse()
-    with pytest.warns(UserWarning, match="What was fetched before is shown"):
+    with pytest.warns(UserWarning, match="Using the local copy"):
         runs.refresh()
     assert list(runs) == ["a"]
     sftp.mend()
@@ -124,7 +125,7 @@ def test_many_files_are_fetched_by_many_threads(sftp, tmp_path):
     assert [len(runs[f"seed-{n}"]["train/loss"].values) for n in range(16)] == [*range(1, 17)]
 
 
-def test_a_folder_that_another_run_makes_meanwhile_is_as_good(sftp):
+def test_a_folder_that_another_run_creates_at_the_same_time_is_used(sftp):
     class Overtaken(Sftp):
         def makedirs(self, path, exist_ok=False, mode=0o777):
             if path == f"/{sftp.folder.name}":
@@ -155,19 +156,19 @@ def test_a_killed_run_is_resumed_and_stopped_by_a_command(sftp, tmp_path):
     first.send_signal(signal.SIGKILL)
     first.wait()
     second = train(more=True)
-    told = run_apart("stop", f"{sftp.url}/a", "--reason", "diverged")
-    assert told.stdout == f"sftp://***@{sftp.host}/{sftp.folder.name}/a: stopped\n", told.stderr
+    done = run_apart("stop", f"{sftp.url}/a", "--reason", "diverged")
+    assert done.stdout == f"sftp://***@{sftp.host}/{sftp.folder.name}/a: stopped\n", done.stderr
     second.wait(60)
     assert files_of(sftp.folder) == files_of(tmp_path / "a")
     run = rf.open(sftp.url)["a"]
     assert (run.status.state, run["loss"].steps.tolist()) == ("stopped", [0, 1])
 
 
-def test_a_file_is_opened_by_its_url_and_a_wrong_one_is_explained(sftp, tmp_path):
+def test_a_file_can_be_opened_by_url_and_a_wrong_url_is_explained(sftp, tmp_path):
     write(tmp_path / "runs" / "a", losses(1.0))
     upload_folder(tmp_path / "runs", sftp.url)
     assert list(rf.open(f"{sftp.url}/a/events.out.tfevents.1")) == ["."]
-    with pytest.raises(LogdirNotFound, match="there is nothing with this prefix"):
+    with pytest.raises(LogdirNotFound, match="nothing has this prefix"):
         rf.open(f"{sftp.url}/b")
     store = Store(f"{sftp.url}/a")
     for _ in range(2):
@@ -175,7 +176,7 @@ def test_a_file_is_opened_by_its_url_and_a_wrong_one_is_explained(sftp, tmp_path
     assert store.list_files() == {}
 
 
-def test_who_is_not_let_in_is_told_so_without_the_password(sftp, tmp_path):
+def test_denied_access_is_reported_without_the_password(sftp, tmp_path):
     for user in ("me:wrong%2Fsecret@", "me@"):
         with pytest.raises(CannotStore) as raised:
             rf.open(f"sftp://{user}{sftp.host}/runs")
@@ -187,38 +188,38 @@ def test_who_is_not_let_in_is_told_so_without_the_password(sftp, tmp_path):
     assert "wrong" not in str(raised.value)
 
 
-def test_another_key_than_the_known_one_is_refused(sftp, tmp_path):
+def test_a_server_with_a_different_key_is_refused(sftp, tmp_path):
     known = b"\0\0\0\x0bssh-ed25519\0\0\0\x20" + bytes(range(32))
     (tmp_path / "home" / ".ssh").mkdir()
     (tmp_path / "home" / ".ssh" / "known_hosts").write_text(
         f"[127.0.0.1]:{sftp.port} ssh-ed25519 {base64.b64encode(known).decode()}\n"
     )
-    told = run_apart("ls", sftp.url)
-    assert told.returncode == 2
-    assert "does not match" in told.stderr
-    assert "known_hosts" in told.stderr
-    assert "Traceback" not in told.stderr
+    done = run_apart("ls", sftp.url)
+    assert done.returncode == 2
+    assert "does not match" in done.stderr
+    assert "known_hosts" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
-def test_an_unknown_host_is_told_in_a_line(sftp):
-    told = run_apart("ls", "sftp://me:secret@no-such-host.invalid/runs")
-    assert told.returncode == 2
-    assert told.stderr.startswith("sftp://***@no-such-host.invalid/runs: ")
-    assert len(told.stderr.splitlines()) == 1
+def test_an_unknown_host_is_reported_in_one_line(sftp):
+    done = run_apart("ls", "sftp://me:secret@no-such-host.invalid/runs")
+    assert done.returncode == 2
+    assert done.stderr.startswith("sftp://***@no-such-host.invalid/runs: ")
+    assert len(done.stderr.splitlines()) == 1
 
 
 def test_no_password_is_shown_by_a_command(sftp, tmp_path):
     write(tmp_path / "runs" / "a", losses(1.0))
     upload_folder(tmp_path / "runs", sftp.url)
-    told = run_apart("ls", "--json", sftp.url)
-    assert json.loads(told.stdout)["paths"] == [f"sftp://***@{sftp.host}/{sftp.folder.name}"]
-    assert "hush" not in told.stdout + told.stderr
+    done = run_apart("ls", "--json", sftp.url)
+    assert json.loads(done.stdout)["paths"] == [f"sftp://***@{sftp.host}/{sftp.folder.name}"]
+    assert "hush" not in done.stdout + done.stderr
     wrong = run_apart("experiments", "list", sftp.url)
     assert wrong.returncode == 2
     assert "hush" not in wrong.stderr
     boards = Boards()
     board = boards.add(Sources((sftp.url,)), Options())
-    boards.update(board.id, wanted="down", state="TERMINATED")  # or a service would start it
+    boards.update(board.id, wanted="down", state="TERMINATED")  # so that no service starts it
     boards.close()
     for words in (["config", board.id], ["list", "--all", "--json"]):
         shown = run_apart("tensorboard", *words).stdout
@@ -226,7 +227,7 @@ def test_no_password_is_shown_by_a_command(sftp, tmp_path):
         assert "hush" not in shown
 
 
-def test_only_the_first_creates_a_file(sftp):
+def test_a_file_is_created_only_once(sftp):
     store = Store(f"{sftp.url}/runs")
     assert [store.create(".runfold/claim", data) for data in (b"first", b"second")] == [True, False]
     assert store.read(".runfold/claim") == b"first"

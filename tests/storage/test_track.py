@@ -1,4 +1,4 @@
-"""rf.track with a storage: the run arrives, whatever the store does, and can be stopped there."""
+"""rf.track with a storage: the run is uploaded despite outages, and can be stopped remotely."""
 
 import json
 import os
@@ -24,7 +24,7 @@ from runfold.errors import CannotLog, CannotStore
 
 
 def script(tmp_path, s3, body, folder="a"):
-    """A program that tracks a run as `run`, ready to be started."""
+    """Start a program that tracks a run as `run`."""
     head = (
         "import runfold as rf, os, signal, sys, time\n"
         f"run = rf.track({str(tmp_path / folder)!r}, storage={s3.url + '/runs'!r},"
@@ -55,7 +55,7 @@ def test_a_run_is_in_its_storage_when_it_ends(s3, tmp_path):
         fetch_file(model.path.replace("model.pt", "other"))
 
 
-def test_training_does_not_wait_for_a_store_that_hangs(s3, tmp_path):
+def test_training_does_not_wait_for_a_hanging_store(s3, tmp_path):
     s3.gate.clear()
     with rf.track(tmp_path / "a", storage=s3.url, **QUIET) as run:
         for step in range(10_000):
@@ -71,7 +71,7 @@ def stored_nothing_yet(s3):
     return not any(line.startswith("PUT") for line in s3.requests)
 
 
-def test_an_outage_from_the_beginning_to_the_end_is_said_at_both(s3, tmp_path, monkeypatch):
+def test_a_permanent_outage_is_reported_at_the_start_and_the_end(s3, tmp_path, monkeypatch):
     monkeypatch.setattr("runfold._log.writer.run_uploads._CLOSING_SECONDS", 0.1)
     s3.refuse()
     with warnings.catch_warnings(record=True) as warned:
@@ -80,7 +80,7 @@ def test_an_outage_from_the_beginning_to_the_end_is_said_at_both(s3, tmp_path, m
         run.log({"loss": 1.0}, step=0)
         wait_for(lambda: len(warned) > 0)
         run.close()
-    first, last = (str(one.message) for one in warned)
+    first, last = (str(warning.message) for warning in warned)
     assert "Training continues" in first
     assert "2 files of the run could not be uploaded" in last
     assert f"rf.upload('{tmp_path / 'a'}', '{s3.url}/a')" in last
@@ -104,7 +104,7 @@ def test_two_runs_share_a_storage(s3, tmp_path):
 def test_a_stop_request_in_the_storage_is_seen_and_confirmed_there(s3, tmp_path):
     stopped = threading.Event()
     url = f"{s3.url}/a"
-    Store(url).write(".runfold/stop", b"{}")  # meant for an earlier run
+    Store(url).write(".runfold/stop", b"{}")  # for an earlier run
     with rf.track(tmp_path / "a", storage=s3.url, on_stop=lambda _: stopped.set(), **QUIET) as run:
         run.log({"loss": 1.0}, step=0)
         wait_for(lambda: not open_system().exists(f"{s3.bucket}/a/.runfold/stop"))
@@ -126,13 +126,13 @@ def test_a_script_is_stopped_by_a_command_through_its_storage(s3, tmp_path):
     s3.refuse()
     refused = run_apart("stop", f"{s3.url}/runs/a")
     assert refused.returncode == 2
-    assert refused.stderr.endswith(". Nothing was written. The run was not asked to stop.\n")
+    assert refused.stderr.endswith(". Nothing was written. No stop was requested.\n")
     s3.begin()
-    told = run_apart("stop", f"{s3.url}/runs/a", "--reason", "diverged")
-    assert told.returncode == 0, told.stderr
-    assert told.stdout == f"{s3.url}/runs/a: stopped\n"
-    assert [one["outcome"] for one in read_actions()] == ["refused", "asked"]
-    assert {one["target"] for one in read_actions()} == {f"{s3.url}/runs/a"}
+    done = run_apart("stop", f"{s3.url}/runs/a", "--reason", "diverged")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == f"{s3.url}/runs/a: stopped\n"
+    assert [action["outcome"] for action in read_actions()] == ["refused", "asked"]
+    assert {action["target"] for action in read_actions()} == {f"{s3.url}/runs/a"}
     process.communicate(timeout=60)
     again = run_apart("stop", f"{s3.url}/runs/a")
     assert again.stderr.startswith(f"{s3.url}/runs/a: the run does not run any more")
@@ -140,10 +140,10 @@ def test_a_script_is_stopped_by_a_command_through_its_storage(s3, tmp_path):
     assert json.loads(stored(s3, "runs/a")[".runfold/stop.seen"])["reason"] == "diverged"
 
 
-def test_a_run_that_nobody_closed_arrives_at_the_end_of_its_program(s3, tmp_path):
+def test_an_unclosed_run_is_uploaded_when_its_program_exits(s3, tmp_path):
     process = script(tmp_path, s3, "run.log({'loss': 1.0}, step=1)\nsys.exit(3)\n")
-    _, said = process.communicate(timeout=60)
-    assert said == ""
+    _, printed = process.communicate(timeout=60)
+    assert printed == ""
     assert events_in(s3, "runs/a") == files_of(tmp_path / "a")
     assert rf.open(f"{s3.url}/runs")["a"].status.state == "failed"
 
@@ -168,14 +168,14 @@ def test_sigkill_leaves_whole_objects(s3, tmp_path):
     wait_for(lambda: sum("PUT" in line and "tfevents" in line for line in s3.requests) >= 3)
     process.kill()
     process.communicate()
-    [(name, there)] = events_in(s3, "runs/a").items()
-    assert (tmp_path / "a" / name).read_bytes().startswith(there)
+    [(name, data)] = events_in(s3, "runs/a").items()
+    assert (tmp_path / "a" / name).read_bytes().startswith(data)
     runs = rf.open(f"{s3.url}/runs")
     assert len(runs.text()) > 10
     assert set(runs.problems()["code"]) <= {"incomplete-tail"}
 
 
-def test_a_command_is_uploaded_by_who_runs_it(s3, tmp_path):
+def test_runfold_run_uploads_a_command(s3, tmp_path):
     inner = (
         "import runfold as rf\n"
         f"with rf.track(storage={s3.url!r}, code=False) as run: run.log({{'loss': 1.0}}, step=0)"
@@ -201,17 +201,17 @@ def test_a_shared_folder_is_a_storage(tmp_path):
 
 
 def test_a_wrong_storage_is_refused_before_anything_is_logged(tmp_path):
-    with pytest.raises(CannotStore, match="These are known"):
+    with pytest.raises(CannotStore, match="Supported: "):
         rf.track(tmp_path / "a", storage="s4://bucket")
-    with pytest.raises(CannotLog, match="Leave out storage"):
+    with pytest.raises(CannotLog, match="Omit storage"):
         rf.track("s3://bucket/runs", storage=tmp_path / "b")
     for storage in (tmp_path, tmp_path / "a" / "copy", f"file://{tmp_path}"):
-        with pytest.raises(CannotStore, match="its own copy"):
+        with pytest.raises(CannotStore, match="the upload would copy itself"):
             rf.track(tmp_path / "a", storage=storage)
     assert not (tmp_path / "a").exists()
 
 
-def test_no_credentials_are_in_the_story_or_the_store(s3, tmp_path):
+def test_credentials_are_not_in_the_run_or_the_store(s3, tmp_path):
     with rf.track(tmp_path / "a", storage=s3.url, **QUIET) as run:
         run.log({"loss": 1.0}, step=0)
     system = open_system()

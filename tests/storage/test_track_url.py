@@ -1,4 +1,4 @@
-"""rf.track with a URL as its logdir: the run is tracked in the store, and can be resumed there."""
+"""rf.track with a URL as the logdir: the run is tracked in the store and can be resumed there."""
 
 import json
 import subprocess
@@ -52,7 +52,7 @@ def test_the_next_run_goes_to_another_url(s3, tmp_path, warned):
         "a-2": [2.0],
     }
     [message] = (str(warning.message) for warning in warned)
-    assert f"this one goes to {s3.url}/a-2" in message
+    assert f"this run goes to {s3.url}/a-2" in message
     assert staged(tmp_path) == []
 
 
@@ -83,7 +83,7 @@ def test_a_run_is_stopped_through_the_store(s3, tmp_path):
     assert staged(tmp_path) == []
 
 
-def test_the_child_of_a_fork_uploads_its_own_file(s3, tmp_path):
+def test_a_forked_child_uploads_its_own_file(s3, tmp_path):
     body = (
         "import runfold as rf\n"
         f"run = rf.track({s3.url + '/a'!r}, code=False, system=False)\n"
@@ -130,7 +130,7 @@ def test_a_bucket_alone_is_refused(s3):
         rf.track(s3.url)
 
 
-def test_a_file_url_is_the_folder_that_it_names(tmp_path):
+def test_a_file_url_is_a_folder(tmp_path):
     with rf.track(f"file://{tmp_path}/runs", name="a", **QUIET) as run:
         run.log({"loss": 1.0}, step=0)
     assert run.folder == f"{tmp_path}/runs/a"

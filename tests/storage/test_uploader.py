@@ -1,4 +1,4 @@
-"""Uploads in the background, to a real S3 server that fails in every way."""
+"""Background uploads to a real S3 server that fails in every possible way."""
 
 import os
 import threading
@@ -16,7 +16,7 @@ EVENTS = "events.out.tfevents.1"
 
 @pytest.fixture
 def folder(tmp_path):
-    """A run's folder, with an event file that is for the test to fill."""
+    """A run's folder with an event file that the test extends."""
     run = tmp_path / "runs" / "seed-1"
     run.mkdir(parents=True)
     (run / EVENTS).write_bytes(b"first ")
@@ -25,13 +25,13 @@ def folder(tmp_path):
 
 @pytest.fixture
 def uploader(s3, folder):
-    """Uploads that folder; `told` has what it said."""
-    told: list[str] = []
-    one = Uploader(str(folder), f"{s3.url}/runs/seed-1", told.append)
-    one.told = told  # type: ignore[attr-defined]
-    yield one
+    """An uploader for that folder, with its warnings in `messages`."""
+    messages: list[str] = []
+    uploader = Uploader(str(folder), f"{s3.url}/runs/seed-1", messages.append)
+    uploader.messages = messages  # type: ignore[attr-defined]
+    yield uploader
     s3.mend()
-    one.close()
+    uploader.close()
 
 
 def append(folder, data, name=EVENTS):
@@ -39,7 +39,7 @@ def append(folder, data, name=EVENTS):
         file.write(data)
 
 
-def test_the_runs_own_files_arrive_and_no_others(s3, folder, uploader):
+def test_only_the_runs_own_files_are_uploaded(s3, folder, uploader):
     (folder / "artifacts").mkdir()
     (folder / "artifacts" / "model one.pt").write_bytes(b"\0" * 100)
     (folder / "artifacts" / ".saving-here-1-0").write_bytes(b"half")
@@ -69,13 +69,13 @@ def test_the_runs_own_files_arrive_and_no_others(s3, folder, uploader):
         "00000/a/tensors.tsv",
     }
     assert stored(s3) == {name: (folder / name).read_bytes() for name in sent}
-    assert uploader.told == []
+    assert uploader.messages == []
 
 
-def test_a_file_follows_as_it_grows_at_most_once_a_second(s3, folder, uploader):
+def test_a_growing_file_is_uploaded_at_most_once_a_second(s3, folder, uploader):
     began = time.monotonic()
     uploader.start()
-    seen: set[int] = set()  # a request that a driver repeats brings the same again
+    seen: set[int] = set()  # a driver may repeat a request with the same data
 
     def sizes():
         append(folder, b"more ")
@@ -88,7 +88,7 @@ def test_a_file_follows_as_it_grows_at_most_once_a_second(s3, folder, uploader):
     assert stored(s3) == {EVENTS: (folder / EVENTS).read_bytes()}
 
 
-def test_of_a_large_file_only_the_new_bytes_travel(s3, folder, uploader):
+def test_only_the_new_bytes_of_a_large_file_are_sent(s3, folder, uploader):
     append(folder, bytes(range(256)) * (6 << 12))
     uploader.start()
     wait_for(lambda: stored(s3).get(EVENTS) == (folder / EVENTS).read_bytes())
@@ -99,7 +99,7 @@ def test_of_a_large_file_only_the_new_bytes_travel(s3, folder, uploader):
     assert stored(s3) == {EVENTS: (folder / EVENTS).read_bytes()}
 
 
-def test_a_large_file_that_somebody_took_away_is_sent_again(s3, folder, uploader):
+def test_a_large_file_that_was_deleted_in_the_store_is_sent_again(s3, folder, uploader):
     append(folder, bytes(6 << 20))
     uploader.start()
     wait_for(lambda: EVENTS in stored(s3))
@@ -134,17 +134,17 @@ def test_everything_arrives_after_an_outage(s3, folder, uploader, trouble):
     wait_for(lambda: EVENTS in stored(s3))
     trouble(s3)
     append(folder, b"meanwhile " * 100_000)
-    wait_for(lambda: uploader.told, "an error")
+    wait_for(lambda: uploader.messages, "an error")
     append(folder, b"and more")
     s3.mend()
     assert uploader.close() == []
     assert stored(s3) == {EVENTS: (folder / EVENTS).read_bytes()}
-    [told] = uploader.told
-    assert told.startswith(f"s3://{s3.bucket}/runs/seed-1: ")
-    assert f"whole in {folder}, and the upload is tried again" in told
+    [message] = uploader.messages
+    assert message.startswith(f"s3://{s3.bucket}/runs/seed-1: ")
+    assert f"complete in {folder}, and the upload is tried again" in message
 
 
-def test_what_could_not_be_sent_is_said_and_can_be_sent_later(s3, folder, uploader):
+def test_files_that_were_not_sent_are_reported_and_can_be_sent_later(s3, folder, uploader):
     append(folder, bytes(6 << 20))
     uploader.start()
     wait_for(lambda: EVENTS in stored(s3))
@@ -152,14 +152,14 @@ def test_what_could_not_be_sent_is_said_and_can_be_sent_later(s3, folder, upload
     s3.refuse()
     missing = uploader.close(seconds=0.1)
     assert missing == [EVENTS]
-    said = uploader.explain(missing)
+    message = uploader.explain(missing)
     for part in (
         f"s3://{s3.bucket}/runs/seed-1: ",
         f"1 file of the run could not be uploaded: {EVENTS}.",
-        f"All of it is whole in {folder}.",
+        f"The complete run is in {folder}.",
         f"rf.upload('{folder}', 's3://{s3.bucket}/runs/seed-1')",
     ):
-        assert part in said
+        assert part in message
     s3.mend()
     assert upload_folder(folder, f"{s3.url}/runs/seed-1") == 1
     assert s3.sent < 50_000
@@ -167,7 +167,7 @@ def test_what_could_not_be_sent_is_said_and_can_be_sent_later(s3, folder, upload
     assert upload_folder(folder, f"{s3.url}/runs/seed-1") == 0
 
 
-def test_a_small_file_of_the_same_length_is_not_taken_for_sent(s3, folder):
+def test_a_small_file_of_the_same_size_is_sent_again(s3, folder):
     (folder / ".runfold").mkdir()
     beat = folder / ".runfold" / "heartbeat"
     beat.write_bytes(b"running")
@@ -175,37 +175,37 @@ def test_a_small_file_of_the_same_length_is_not_taken_for_sent(s3, folder):
     url = f"{s3.url}/runs/seed-1"
     assert upload_folder(folder, url) == 3
     beat.write_bytes(b"stopped")
-    # The clock of the store may be ahead.
+    # The store's clock may be ahead.
     os.utime(beat, (0, 0))
     assert upload_folder(folder, url) == 1
     assert stored(s3)[".runfold/heartbeat"] == b"stopped"
     assert upload_folder(folder, url) == 0
 
 
-def test_another_runs_place_is_left_to_it(s3, folder, uploader):
+def test_another_runs_url_is_not_used(s3, folder, uploader):
     Store(f"{s3.url}/runs/seed-1").write("events.out.tfevents.0", b"another's")
     uploader.start()
     assert uploader.close() == []
     assert stored(s3) == {"events.out.tfevents.0": b"another's"}
     assert stored(s3, "runs/seed-1-2") == {EVENTS: b"first "}
     assert uploader.url == f"s3://{s3.bucket}/runs/seed-1-2"
-    [told] = uploader.told
-    assert "this one goes to" in told
+    [message] = uploader.messages
+    assert "this run goes to" in message
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    ("answer", "reason"),
     [
         (refusal(403, "AccessDenied", "Access Denied"), "permission denied"),
         (refusal(404, "NoSuchBucket", "The specified bucket does not exist"), "does not exist"),
     ],
 )
-def test_a_store_that_says_no_is_told_of(s3, folder, uploader, answer, said):
+def test_a_refusal_of_the_store_is_reported(s3, folder, uploader, answer, reason):
     s3.answer = answer
     uploader.start()
-    wait_for(lambda: uploader.told)
-    assert said in uploader.told[0]
-    # Of no use to wait for: it ends by itself.
+    wait_for(lambda: uploader.messages)
+    assert reason in uploader.messages[0]
+    # Waiting would be useless, so it stops by itself.
     assert uploader.close(seconds=3600) == [EVENTS]
     assert "hush" not in uploader.explain([EVENTS])
 
@@ -220,7 +220,7 @@ def test_a_shared_folder_is_a_store_too(tmp_path, folder):
         assert (tmp_path / "shared" / EVENTS).read_bytes() == (folder / EVENTS).read_bytes()
 
 
-def test_the_child_of_a_fork_leaves_it_to_its_parent(folder, tmp_path):
+def test_a_forked_child_leaves_the_upload_to_its_parent(folder, tmp_path):
     uploader = Uploader(str(folder), tmp_path / "shared")
     uploader.start()
     uploader._pid += 1
@@ -230,7 +230,7 @@ def test_the_child_of_a_fork_leaves_it_to_its_parent(folder, tmp_path):
     assert uploader.close() == []
 
 
-def test_a_large_artifact_does_not_hold_up_what_is_logged(s3, folder, uploader):
+def test_a_large_artifact_does_not_delay_logged_data(s3, folder, uploader):
     (folder / "artifacts").mkdir()
     for name in ("one.pt", "two.pt"):
         (folder / "artifacts" / name).write_bytes(bytes(9 << 20))
@@ -247,11 +247,11 @@ def test_a_large_artifact_does_not_hold_up_what_is_logged(s3, folder, uploader):
         "artifacts/one.pt": 9 << 20,
         "artifacts/two.pt": 9 << 20,
     }
-    assert uploader.told == []
+    assert uploader.messages == []
     assert sum("PUT" in line and "/artifacts/" in line for line in s3.requests) == 2
 
 
-def test_a_server_that_cannot_append_gets_the_file_as_a_whole(s3, folder, uploader):
+def test_a_server_that_cannot_append_gets_the_whole_file(s3, folder, uploader):
     append(folder, bytes(6 << 20))
     uploader.start()
     wait_for(lambda: EVENTS in stored(s3))
@@ -262,7 +262,7 @@ def test_a_server_that_cannot_append_gets_the_file_as_a_whole(s3, folder, upload
     assert any("partNumber=1" in line for line in s3.requests)
 
 
-def test_links_that_lead_out_of_the_folder_are_not_uploaded(s3, folder, uploader):
+def test_links_that_point_outside_the_folder_are_not_uploaded(s3, folder, uploader):
     secret = folder.parent / "id_rsa"
     secret.write_bytes(b"private")
     (folder.parent / "elsewhere").mkdir()
@@ -274,46 +274,46 @@ def test_links_that_lead_out_of_the_folder_are_not_uploaded(s3, folder, uploader
     (folder / "projector_config.pbtxt").write_text(
         'embeddings { tensor_path: "linked/tensors.tsv" metadata_path: "inner" }'
     )
-    # One that stays in the folder is as good as a file.
+    # A link within the folder is treated like a file.
     (folder / "events.out.tfevents.2").symlink_to(EVENTS)
     uploader.start()
     assert uploader.close() == []
     assert b"private" not in stored(s3).values()
     assert set(stored(s3)) == {EVENTS, "events.out.tfevents.2", "projector_config.pbtxt"}
-    [told] = uploader.told
-    assert told == (
-        f"Links that lead out of {folder} are not uploaded: artifacts/model.pt, "
+    [message] = uploader.messages
+    assert message == (
+        f"Links that point outside {folder} are not uploaded: artifacts/model.pt, "
         "events.out.tfevents.9, inner and 2 more. Copy the files into the folder to upload them."
     )
 
 
-def test_upload_folder_warns_of_links_that_it_left_out(tmp_path, folder):
+def test_upload_folder_warns_about_skipped_links(tmp_path, folder):
     (folder / "events.out.tfevents.9").symlink_to("/etc/hostname")
-    with pytest.warns(UserWarning, match=r"lead out of .* seed-1/events\.out\.tfevents\.9\."):
+    with pytest.warns(UserWarning, match=r"point outside .* seed-1/events\.out\.tfevents\.9\."):
         assert upload_folder(folder.parent, tmp_path / "copy") == 1
     assert os.listdir(tmp_path / "copy" / "seed-1") == [EVENTS]
 
 
 @pytest.mark.fault(73)
-def test_a_run_that_begins_at_the_same_moment_has_its_own_place(s3, tmp_path, folder, uploader):
-    # The first has its place, and its event file is still on the way.
+def test_a_run_that_starts_at_the_same_moment_gets_its_own_url(s3, tmp_path, folder, uploader):
+    # The first run has claimed its URL, but its event file has not arrived yet.
     s3.held = b"tfevents"
     uploader.start()
-    wait_for(lambda: any("PUT" in one and "claim" in one for one in s3.requests))
+    wait_for(lambda: any("PUT" in line and "claim" in line for line in s3.requests))
     other_folder = tmp_path / "other" / "seed-1"
     other_folder.mkdir(parents=True)
     (other_folder / "events.out.tfevents.2").write_bytes(b"second")
-    told: list[str] = []
-    other = Uploader(str(other_folder), f"{s3.url}/runs/seed-1", told.append)
+    messages: list[str] = []
+    other = Uploader(str(other_folder), f"{s3.url}/runs/seed-1", messages.append)
     other.start()
-    wait_for(lambda: told)
+    wait_for(lambda: messages)
     s3.released.set()
     assert uploader.close() == other.close() == []
     assert stored(s3) == {EVENTS: b"first "}
     assert stored(s3, "runs/seed-1-2") == {"events.out.tfevents.2": b"second"}
 
 
-def test_of_many_that_claim_a_shared_folder_one_has_it(tmp_path):
+def test_only_one_of_many_claims_on_a_shared_folder_succeeds(tmp_path):
     names = [f"claimed-{number}" for number in range(20)]
     barrier = threading.Barrier(8)
     won: list[list[bool]] = []
@@ -324,23 +324,23 @@ def test_of_many_that_claim_a_shared_folder_one_has_it(tmp_path):
         won.append([store.create(name, b"x") for name in names])
 
     threads = [threading.Thread(target=claim) for _ in range(8)]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     assert [sum(column) for column in zip(*won, strict=True)] == [1] * len(names)
 
 
-def test_a_claim_whose_answer_was_lost_is_known_as_ones_own(s3, folder, uploader):
+def test_a_claim_is_recognised_if_its_response_was_lost(s3, folder, uploader):
     store = Store(f"{s3.url}/runs/seed-1")
     assert uploader._claims(store)
     assert uploader._claims(store)
     assert not Uploader(str(folder), store.url)._claims(store)
 
 
-def test_a_server_without_conditional_writes_is_still_uploaded_to(s3, folder, uploader):
+def test_uploads_work_without_conditional_writes(s3, folder, uploader):
     s3.refused_header = b"If-None-Match"
     uploader.start()
     assert uploader.close() == []
     assert stored(s3) == {EVENTS: b"first "}
-    assert uploader.told == []
+    assert uploader.messages == []

@@ -1,4 +1,4 @@
-"""URLs: which are known, what they need, and what of them may be shown."""
+"""URLs: supported schemes, their drivers, and masked credentials."""
 
 import pickle
 
@@ -12,7 +12,7 @@ from runfold.errors import CannotStore
 
 
 @pytest.mark.parametrize(
-    ("path", "is_one"),
+    ("path", "expected"),
     [
         ("s3://bucket/prefix", True),
         ("file:///mnt/shared", True),
@@ -22,15 +22,15 @@ from runfold.errors import CannotStore
         ("runs/s3://bucket", False),
     ],
 )
-def test_a_url_is_told_from_a_path(path, is_one):
-    assert is_url(path) is is_one
+def test_urls_and_paths_are_distinguished(path, expected):
+    assert is_url(path) is expected
 
 
-def test_an_unknown_scheme_lists_the_known_ones():
+def test_an_unknown_scheme_lists_the_supported_schemes():
     with pytest.raises(CannotStore) as raised:
         check_url("sfpt://host/runs")
     message = str(raised.value)
-    assert message.startswith("sfpt://host/runs: no store has the scheme 'sfpt'. These are known: ")
+    assert message.startswith("sfpt://host/runs: unknown scheme 'sfpt'. Supported: ")
     assert "s3://" in message
     assert "file://. Did you mean 'sftp'" in message
     assert isinstance(raised.value, OSError)
@@ -55,23 +55,23 @@ def test_a_missing_driver_says_what_to_install(monkeypatch, url, module, extra):
 
 @pytest.mark.parametrize("url", ["s3://", "s3:///"])
 def test_a_url_without_a_bucket_is_refused(url):
-    with pytest.raises(CannotStore, match="names no bucket"):
+    with pytest.raises(CannotStore, match="the bucket or folder is missing"):
         as_url(url)
 
 
-def test_a_bucket_with_a_password_is_refused_before_a_driver_can_tell_it():
-    with pytest.raises(CannotStore, match="no user and no password") as raised:
+def test_a_bucket_with_a_password_is_refused_before_a_driver_can_print_it():
+    with pytest.raises(CannotStore, match="cannot contain a user or a password") as raised:
         as_url("s3://me:hush@bucket/runs")
     assert "hush" not in str(raised.value)
 
 
-def test_containers_and_accounts_have_copies_of_their_own(tmp_path, monkeypatch):
+def test_containers_and_accounts_have_separate_copies(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr("runfold._storage.url.find_spec", lambda _: True)
-    one, other = (Mirror(f"abfs://{name}@account/runs").root for name in ("one", "other"))
-    assert one != other
+    first, other = (Mirror(f"abfs://{name}@account/runs").root for name in ("one", "other"))
+    assert first != other
     monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_NAME", "another")
-    assert Mirror("abfs://one@account/runs").root != one
+    assert Mirror("abfs://one@account/runs").root != first
     assert "hush" not in Mirror("sftp://me:hush@host/runs").root
 
 
@@ -90,7 +90,7 @@ def test_credentials_are_not_shown(text, shown):
 
 
 @pytest.mark.parametrize(
-    ("error", "told"),
+    ("error", "message"),
     [
         (FileNotFoundError("b/bucket/o"), "not found (b/bucket/o)"),
         (FileNotFoundError("The bucket is gone."), "The bucket is gone"),
@@ -99,8 +99,8 @@ def test_credentials_are_not_shown(text, shown):
         (ValueError("404"), "ValueError 404"),
     ],
 )
-def test_what_a_driver_says_is_told_in_a_line(error, told):
-    assert explain(error) == told
+def test_a_driver_error_is_explained_in_one_line(error, message):
+    assert explain(error) == message
 
 
 def test_a_message_about_a_url_has_no_password():

@@ -1,22 +1,22 @@
-"""Logs in other places: uploaded while they are written, fetched when they are read.
+"""Remote logs: uploaded while they are written, fetched when they are read.
 
-    url                what a URL looks like, and which driver it needs
-    store              files below a URL: listed, read in parts, written whole, appended to
-    sftp               the driver for servers that speak SFTP
-    key_names          which keys of a store can be files on this machine
-    upload_filter      which files of a run's folder are uploaded
-    projector_files    the files of embeddings among them
-    folder_sync        what a store lacks of a folder, and sending it
-    background_upload  large files, one at a time in a thread
+    url                parses and checks URLs, and names their drivers
+    store              files below a URL: list, read, write, append
+    sftp               the driver for SFTP servers
+    key_names          checks whether a store's keys can be files on this machine
+    upload_filter      chooses the files of a run's folder to upload
+    projector_files    finds the files of embeddings
+    folder_sync        sends the missing parts of a folder to a store
+    background_upload  sends large files, one at a time in a thread
     uploader           uploads in the background while training continues
-    final_upload       the last uploads of a program that has ended
+    final_upload       the last uploads of a program that is exiting
     upload_process     the process that does them
-    earlier_files      the event files that a resumed run has elsewhere
-    mirror             the copy in the user's cache that is read and kept up to date
-    local_paths        URLs among paths, as the paths of their copies
+    earlier_files      fetches a resumed run's earlier event files
+    mirror             a local copy of a remote log, kept up to date
+    local_paths        maps URLs to the paths of their copies
 
-The names below are imported when they are first used: whoever logs to a disk, or
-reads from one, pays for nothing here.
+The names below are imported on first use, so that programs that use only local logs
+do not pay for them.
 """
 
 from importlib import import_module
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from runfold._storage.uploader import Uploader, upload_folder
     from runfold._storage.url import is_url
 
-_HOMES = {
+_MODULES = {
     "Mirror": "mirror",
     "Uploader": "uploader",
     "fetch_file": "local_paths",
@@ -40,6 +40,6 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> object:
-    if name not in _HOMES:
+    if name not in _MODULES:
         raise AttributeError(f"module 'runfold._storage' has no attribute {name!r}")
-    return getattr(import_module(f"runfold._storage.{_HOMES[name]}"), name)
+    return getattr(import_module(f"runfold._storage.{_MODULES[name]}"), name)

@@ -1,4 +1,4 @@
-"""Large files, sent one at a time by a thread of their own: smaller ones go past them."""
+"""Sends large files one at a time in a separate thread, so that small files do not wait."""
 
 from __future__ import annotations
 
@@ -11,40 +11,40 @@ if TYPE_CHECKING:
 
 
 class BackgroundUpload:
-    """What is on its way, or has arrived and was not asked for since."""
+    """Uploads that are running, or have finished since they were last checked."""
 
     def __init__(self) -> None:
-        self._loads: dict[Hashable, Future[None]] = {}
+        self._uploads: dict[Hashable, Future[None]] = {}
 
     def send(self, mark: Hashable, work: Callable[[], object], is_last: bool) -> bool:
-        """Whether the load of a mark has arrived; it is begun where no other is on its way.
+        """Start an upload if no other is running; return whether it has finished.
 
-        With `is_last` it is waited for. Raises what the work raised; the next call begins
-        it again.
+        `mark` identifies the upload. With `is_last`, wait until it has finished. Raises
+        the upload's exception; the next call then starts it again.
         """
-        load = self._loads.get(mark)
-        if load is None:
+        upload = self._uploads.get(mark)
+        if upload is None:
             if is_last:
-                wait(self._loads.values())
-            elif not all(one.done() for one in self._loads.values()):
+                wait(self._uploads.values())
+            elif not all(other.done() for other in self._uploads.values()):
                 return False
-            load = self._loads[mark] = Future()
-            # Not of a pool, which the end of the interpreter would wait for.
+            upload = self._uploads[mark] = Future()
+            # Not a thread pool, because the interpreter would wait for it at exit.
             threading.Thread(
-                target=_carry, args=(load, work), name="runfold-upload", daemon=True
+                target=_run, args=(upload, work), name="runfold-upload", daemon=True
             ).start()
         if is_last:
-            wait([load])
-        if not load.done():
+            wait([upload])
+        if not upload.done():
             return False
-        self._loads.pop(mark).result()
+        self._uploads.pop(mark).result()
         return True
 
 
-def _carry(load: Future[None], work: Callable[[], object]) -> None:
+def _run(upload: Future[None], work: Callable[[], object]) -> None:
     try:
         work()
     except BaseException as error:
-        load.set_exception(error)
+        upload.set_exception(error)
     else:
-        load.set_result(None)
+        upload.set_result(None)

@@ -1,4 +1,4 @@
-"""What a resumed run has logged elsewhere: its event files, fetched first and never sent back."""
+"""A resumed run's earlier event files, fetched from its store and never sent back."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from runfold._files import open_folder, read_small
 from runfold._storage.store import Store
 from runfold._storage.url import mask_url
 
-# The file has a line for each one that came from a store: the URL, and its name.
+# The size limit of the list of fetched files, which has one line per file: URL and name.
 MOST_FETCHED_BYTES = 4 << 20
 
 
 def fetch_lacking(folder: str, url: str, seconds: float) -> None:
-    """Fetch the event files of the run at a URL that its folder has not.
+    """Fetch the event files of the run at a URL that are missing from its folder.
 
-    Each comes whole or not at all. A store that gives nothing for so many seconds is given
-    up. No error of it is raised; CannotStore is for a URL that cannot be one.
+    Each file is fetched completely or not at all. Stops if the store sends nothing for
+    `seconds`. The store's errors are ignored; an invalid URL raises CannotStore.
     """
     store = Store(url)
     moved = time.monotonic()
@@ -31,10 +31,10 @@ def fetch_lacking(folder: str, url: str, seconds: float) -> None:
         nonlocal moved
         moved = time.monotonic()
         if is_given_up.is_set():
-            raise TimeoutError("it is too late")
+            raise TimeoutError("fetching was given up")
 
     def work() -> None:
-        with contextlib.suppress(Exception):  # whatever a driver raises
+        with contextlib.suppress(Exception):  # drivers raise all kinds of exceptions
             for name, entry in store.list_files().items():
                 target = os.path.join(folder, name)
                 if is_event_file(name) and "/" not in name and not os.path.lexists(target):
@@ -50,16 +50,16 @@ def fetch_lacking(folder: str, url: str, seconds: float) -> None:
 
 
 def list_fetched(folder: str, url: str) -> frozenset[str]:
-    """The event files of a run's folder that came from a URL.
+    """Return the event files of a run's folder that were fetched from a URL.
 
-    Whoever wrote them may have sent more of them since, as at the end of a job that another
-    machine had taken over already: they are not sent back.
+    They are not sent back, because their writer may have sent more since then, for
+    example a job that was still ending when another machine took over.
     """
     try:
         with open_folder(os.path.join(folder, SIDE_FOLDER)) as opened:
             lines = read_small(FETCHED, MOST_FETCHED_BYTES, dir_fd=opened).splitlines()
         return frozenset(name for at, name in map(json.loads, lines) if at == mask_url(url))
-    except (OSError, ValueError, TypeError):  # none, or not ours
+    except (OSError, ValueError, TypeError):  # missing, or not ours
         return frozenset()
 
 

@@ -1,4 +1,4 @@
-"""What of a run's folder its storage does not have yet, and the sending of it, file by file."""
+"""Sends the files of a run's folder that its store does not have yet."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ if TYPE_CHECKING:
 
     from runfold._storage.store import Entry, Store
 
-# A file is sent again no sooner than after so many seconds, and so many times the seconds
-# that it took: where a store cannot append, a large file that grows takes up a fifth of
-# the time, and of what the network bears, and no more.
+# Before sending a file again, wait at least this many seconds, and this many times as long
+# as sending it took. If a store cannot append, a large growing file therefore takes at most
+# a fifth of the time and of the bandwidth.
 _PAUSE_SECONDS = 1.0
 _PAUSE_RATIO = 4.0
-# A run whose heartbeat is a minute old is taken for dead.
+# A run is considered dead when its heartbeat is a minute old.
 _HEARTBEAT = side_path(HEARTBEAT)
 _HEARTBEAT_SECONDS = 20.0
-# Up to so many bytes are sent from memory, so that it is known to the byte what was sent.
+# Up to this many bytes are sent from memory, so that the number of bytes sent is exact.
 _BLOCK = 8 << 20
-# So much of the end of what was sent before tells that it was the same file.
+# The last bytes sent before, compared to see whether it is the same file.
 _OVERLAP = 1024
 
-# Up to so many bytes a file is compared by what is in it.
+# Files up to this size are compared by content.
 _SMALL = 4096
 
 _Version = tuple[int, int, int]  # bytes, time, inode
@@ -42,17 +42,17 @@ _Version = tuple[int, int, int]  # bytes, time, inode
 
 @dataclass(slots=True)
 class _Sent:
-    """What the store has of a file, as far as is known."""
+    """The part of a file that the store is known to have."""
 
     version: _Version | None = None
-    # How many of the first bytes are there; None where nobody knows.
+    # The number of leading bytes in the store; None if unknown.
     size: int | None = 0
     due: float = 0.0
     failures: int = 0
 
 
 class Sender:
-    """Sends a run's folder to a store, but for `others`. Used by one thread at a time.
+    """Sends a run's folder to a store, except `others`. Not thread-safe.
 
     Without `all_files`, only the files of the log are sent.
     """
@@ -68,21 +68,21 @@ class Sender:
         self.store = store
         self._others = others
         self._is_sent = is_unhidden if all_files else is_own
-        # How long it took to look through the folder, the last time.
-        self.look_seconds = 0.0
+        # The duration of the last scan of the folder.
+        self.scan_seconds = 0.0
         self._sent: dict[str, _Sent] = {}
         self._background = BackgroundUpload()
-        # The files that a projector's configuration names, and of which version that is.
+        # The version of each projector configuration, and the files it names.
         self._configs: dict[str, tuple[_Version, set[str]]] = {}
-        # The links that lead out of the folder. Nobody meant to publish what is there.
+        # Links that point outside the folder. Their targets are not meant to be published.
         self.outside: set[str] = set()
 
     def send(self, is_last: bool = False, advance: Callable[[], object] | None = None) -> bool:
-        """Send what is new and due, or with `is_last` all that is new; whether all is there.
+        """Send new data that is due, or with `is_last` all new data; return whether it is complete.
 
-        A large artifact is on its way while later calls send what is new of the rest.
-        Raises what the store raises, at the first file that fails; that one comes
-        last the next time. A file that cannot be read is passed over, and not there.
+        Large artifacts are sent in the background while later calls send other files.
+        Raises the store's exception at the first file that fails; that file is sent last
+        next time. A file that cannot be read is skipped, and the result is then False.
         """
         now = time.monotonic()
         waiting = {
@@ -90,7 +90,7 @@ class Sender:
             for name, version in self._scan()
             if self._sent.setdefault(name, _Sent()).version != version
         }
-        self.look_seconds = time.monotonic() - now
+        self.scan_seconds = time.monotonic() - now
         is_whole = True
         for name in sorted(waiting, key=lambda name: (self._sent[name].failures, waiting[name])):
             sent = self._sent[name]
@@ -102,8 +102,8 @@ class Sender:
                 is_whole &= self._send_file(name, waiting[name], sent, is_last, advance)
             except Exception as error:
                 sent.failures += 1
-                # What was there is there still, unless somebody else took it away; but not
-                # every server that speaks S3 knows how to append to it.
+                # The earlier bytes are still in the store, unless they were deleted. But not
+                # every S3 server can append to them.
                 is_lost = isinstance(error, FileNotFoundError) or _errno(error) == errno.EINVAL
                 if is_lost or sent.failures > 1:
                     sent.size = None
@@ -117,9 +117,9 @@ class Sender:
         return is_whole
 
     def verify(self) -> bool:
-        """Whether the store says that it has every file with all its bytes.
+        """Whether the store lists every file at its full size.
 
-        What it has not is sent as a whole the next time.
+        Files that do not match are sent again completely next time.
         """
         listed = self.store.list_files()
         is_whole = True
@@ -130,29 +130,29 @@ class Sender:
         return is_whole
 
     def skip_same(self, listed: Mapping[str, Entry]) -> int:
-        """Take what the store has already for sent; how many files are left to send.
+        """Mark files that the store already has as sent; return the number left to send.
 
-        Of an event file that has grown since, only the rest is left.
+        If an event file has grown, only the rest is left to send.
         """
         left = 0
         for name, version in self._scan():
-            there = listed.get(name)
-            if there is not None and is_event_file(name):
-                if there.size == version[0]:
-                    self._sent[name] = _Sent(version, there.size)
+            remote = listed.get(name)
+            if remote is not None and is_event_file(name):
+                if remote.size == version[0]:
+                    self._sent[name] = _Sent(version, remote.size)
                 elif (
-                    there.size < version[0]
-                    and self.store.can_append(there.size)
-                    and self._is_same(name, max(0, there.size - _OVERLAP), there.size)
+                    remote.size < version[0]
+                    and self.store.can_append(remote.size)
+                    and self._is_same(name, max(0, remote.size - _OVERLAP), remote.size)
                 ):
-                    self._sent[name] = _Sent(None, there.size)
-            elif there and there.size == version[0]:
-                # By what is in it where that is little: the last heartbeat may be as long as
-                # the one before, and as old by the clock of the store.
+                    self._sent[name] = _Sent(None, remote.size)
+            elif remote and remote.size == version[0]:
+                # Compare small files by content: a new heartbeat can have the same size as
+                # the previous one, and the same age by the store's clock.
                 is_small = version[0] <= _SMALL
-                is_newer = there.time - 1 > version[1] / 1e9
-                if self._is_same(name, 0, there.size) if is_small else is_newer:
-                    self._sent[name] = _Sent(version, there.size)
+                is_newer = remote.time - 1 > version[1] / 1e9
+                if self._is_same(name, 0, remote.size) if is_small else is_newer:
+                    self._sent[name] = _Sent(version, remote.size)
             left += name not in self._sent or self._sent[name].version is None
         return left
 
@@ -165,7 +165,7 @@ class Sender:
             return file.read(end - start) == self.store.read(name, start, end)
 
     def missing(self) -> list[str]:
-        """The files that the store does not have as they are here, as far as is known."""
+        """Return the files that the store lacks or has in another version, as far as is known."""
         return [
             name
             for name, version in self._scan()
@@ -185,12 +185,12 @@ class Sender:
         try:
             opened = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:
-            return True  # deleted meanwhile
+            return True  # it has been deleted
         except OSError:
             return False
         with open(opened, "rb") as file:
             if os.fstat(opened).st_ino != version[2]:
-                return False  # replaced since it was looked at; the next pass looks again
+                return False  # replaced since the scan; the next pass checks it again
             start = sent.size or 0
             grows = is_event_file(name) and 0 < start <= size and self.store.can_append(start)
             if grows and size - start <= _BLOCK:
@@ -203,7 +203,7 @@ class Sender:
                 self.store.write(name, data)
                 sent.size = len(data)
             elif is_event_file(name):
-                # It may have grown while it was read.
+                # It may have grown while it was being read.
                 self.store.put(name, path, advance)
                 sent.size = size
             else:
@@ -215,7 +215,7 @@ class Sender:
         return True
 
     def _scan(self) -> Iterator[tuple[str, _Version]]:
-        """The run's own files by name, each with what tells its versions apart."""
+        """Yield the name and version of each file to send."""
         named: set[str] = set()
         for name, is_link in _walk(self.folder):
             if not self._is_sent(name) or (is_link and self._is_outside(name)):
@@ -235,7 +235,7 @@ class Sender:
             yield name, version
 
     def _is_outside(self, name: str) -> bool:
-        """Whether a file is reached by a link that leads out of the folder."""
+        """Whether a file is outside the folder, reached through a link."""
         if is_inside(os.path.join(self.folder, name), self.folder):
             return False
         self.outside.add(name)
@@ -262,10 +262,10 @@ def _walk(top: str, below: str = "") -> Iterator[tuple[str, bool]]:
     """
     try:
         with os.scandir(os.path.join(top, below)) as entries:
-            found = sorted(entries, key=lambda entry: entry.name)
+            ordered = sorted(entries, key=lambda entry: entry.name)
     except OSError:
         return
-    for entry in found:
+    for entry in ordered:
         name = f"{below}/{entry.name}" if below else entry.name
         if entry.is_dir(follow_symlinks=False):
             yield from _walk(top, name)

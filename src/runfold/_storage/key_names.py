@@ -1,4 +1,4 @@
-"""Which keys of a store can be files on this machine's disk, below the copy of the store."""
+"""Checks whether the keys of a store can be files on this machine."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ if TYPE_CHECKING:
 
 # The longest name of a file or folder, in bytes, on every common file system.
 _LONGEST_PART = 255
-# What the disk answers for one name, and not for all of them.
+# Errors that concern a single name rather than the whole disk.
 _ABOUT_ONE_NAME = frozenset(
     {errno.ENAMETOOLONG, errno.EISDIR, errno.ENOTDIR, errno.EEXIST, errno.EILSEQ, errno.ELOOP}
 )
 
 
 def is_safe(key: str) -> bool:
-    """Whether a key leads to a file below the copy, and to no other."""
+    """Whether a key is a path below the copy's folder."""
     parts = key.split("/")
     return not key or not ("\0" in key or any(part in ("", ".", "..") for part in parts))
 
 
 def find_impossible(keys: Collection[str]) -> set[str]:
-    """Return the keys that cannot be files: a part is too long, or is itself a file.
+    """Return the keys that cannot be files: a part is too long, or is also the key of a file.
 
-    A bucket may hold both `run/events` and `run/events/more`; the first one wins.
+    A bucket can contain both `run/events` and `run/events/more`; the shorter key wins.
     """
     known = set(keys)
     return {
@@ -38,7 +38,7 @@ def find_impossible(keys: Collection[str]) -> set[str]:
 
 
 def is_about_one_name(error: BaseException) -> bool:
-    """Whether an error of this machine's disk concerns one file, and no other."""
+    """Whether an error of the local disk concerns only one file."""
     return isinstance(error, OSError) and error.errno in _ABOUT_ONE_NAME
 
 

@@ -1,4 +1,4 @@
-"""Paths as people give them, on this machine: a URL stands for its copy in the cache."""
+"""Maps URLs to the paths of their copies in the cache."""
 
 from __future__ import annotations
 
@@ -18,47 +18,47 @@ if TYPE_CHECKING:
 
 
 class Places:
-    """Some paths and URLs: `paths` has them all as paths, after `sync` up to date."""
+    """Paths and URLs. `paths` has all of them as local paths, up to date after `sync`."""
 
     def __init__(self, given: tuple[StrPath, ...]) -> None:
-        """Take paths as they are. Raises CannotStore for a URL that cannot be one."""
+        """Keep paths and map URLs to local paths. Raises CannotStore for an invalid URL."""
         self.mirrors: list[Mirror] = []
         self.paths = tuple(map(self._locate, given))
 
-    def _locate(self, given: StrPath) -> StrPath:
-        if not is_url(given):
-            return given
-        url = os.fsdecode(given)
-        path = local_path(url)
-        if path is not None:
+    def _locate(self, path: StrPath) -> StrPath:
+        if not is_url(path):
             return path
+        url = os.fsdecode(path)
+        local = local_path(url)
+        if local is not None:
+            return local
         self.mirrors.append(open_mirror(url))
         return self.mirrors[-1].path
 
     def sync(self, show: Show | None = None) -> bool:
-        """Fetch what is new of the URLs; whether there was any. Raises as `Mirror.sync` does."""
+        """Fetch new data from the URLs; return whether there was any. Raises like `Mirror.sync`."""
         changed = [mirror.sync(show) for mirror in self.mirrors]
         return any(changed)
 
     def troubles(self) -> list[tuple[str, str]]:
-        """The URLs that could not be reached the last time, and why."""
+        """Return the URLs that could not be reached last time, with the reasons."""
         return [(mirror.url, mirror.trouble) for mirror in self.mirrors if mirror.trouble]
 
 
-def fetch(*given: StrPath) -> tuple[StrPath, ...]:
-    """Some paths and URLs, all as paths on this machine, up to date. Raises as `Mirror.sync`."""
-    places = Places(given)
+def fetch(*paths: StrPath) -> tuple[StrPath, ...]:
+    """Fetch the URLs and return all arguments as local paths. Raises like `Mirror.sync`."""
+    places = Places(paths)
     places.sync()
     return places.paths
 
 
-# The copies that this process keeps: what is open twice is fetched once.
+# The copies of this process: a URL that is opened twice is fetched once.
 _mirrors: dict[str, Mirror] = {}
 _guard = threading.Lock()
 
 
 def open_mirror(url: str) -> Mirror:
-    """The copy of a URL that this process keeps; not fetched yet. Raises CannotStore."""
+    """Return this process's copy of a URL, without fetching it. Raises CannotStore."""
     from runfold._storage.mirror import Mirror
 
     with _guard:
@@ -67,20 +67,20 @@ def open_mirror(url: str) -> Mirror:
 
 
 def find_origin(path: str) -> str:
-    """The URL of what a path is the copy of, in this process; a URL or other path as it is."""
+    """Return the URL if a path is a copy made by this process, else the path itself."""
     if is_url(path):
         return path
-    whole = os.path.abspath(path)
-    mirror = _mirror_of(whole)
+    absolute = os.path.abspath(path)
+    mirror = _mirror_of(absolute)
     if mirror is None:
         return path
-    return join_url(mirror.store.url, whole[len(mirror.root) :].strip(os.sep))
+    return join_url(mirror.store.url, absolute[len(mirror.root) :].strip(os.sep))
 
 
 def refresh_copy(path: str, seconds: float = 1.0) -> bool:
-    """Bring the copy that a path lies in up to date, unless it was so short a time ago.
+    """Update the copy that contains a path, unless that was done in the last `seconds`.
 
-    Whether that was tried; never for another path.
+    Return whether an update was tried; False for a path that is not in a copy.
     """
     mirror = _mirror_of(os.path.abspath(path))
     if mirror is None or time.time() - mirror.listed < seconds:
@@ -90,27 +90,27 @@ def refresh_copy(path: str, seconds: float = 1.0) -> bool:
 
 
 def fetch_file(path: StrPath) -> str:
-    """The path of a file of a run that was opened by its URL, such as an artifact, fetched now.
+    """Fetch a file of a run that was opened by URL, such as an artifact; return its path.
 
-    A path of another kind is given back as it is. Raises CannotStore.
+    Other paths are returned unchanged. Raises CannotStore if the file cannot be fetched.
 
     Example:
         >>> [model] = rf.open("s3://bucket/runs")["seed-1"].artifacts
         >>> torch.load(fetch_file(model.path))
     """
-    whole = os.path.abspath(os.fsdecode(path))
-    mirror = _mirror_of(whole)
+    absolute = os.path.abspath(os.fsdecode(path))
+    mirror = _mirror_of(absolute)
     if mirror is None:
         return os.fsdecode(path)
     try:
-        mirror.fetch_file(whole)
+        mirror.fetch_file(absolute)
     except Exception as error:
         from runfold._storage.store import explain
 
         raise CannotStore(
-            f"{show_url(find_origin(whole))}: {escape(explain(error))}. Nothing was fetched."
+            f"{show_url(find_origin(absolute))}: {escape(explain(error))}. Nothing was fetched."
         ) from None
-    return whole
+    return absolute
 
 
 def _mirror_of(path: str) -> Mirror | None:

@@ -1,4 +1,4 @@
-"""A copy of a remote log in the user's cache, which fetches only what is new."""
+"""A copy of a remote log in the user's cache, updated by fetching only new data."""
 
 from __future__ import annotations
 
@@ -28,15 +28,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from contextlib import AbstractContextManager
 
-    # Shows how far the fetching of so many bytes is.
+    # Shows the progress of fetching a number of bytes.
     Show = Callable[[int], AbstractContextManager[Callable[[int], object]]]
 
-# So many files are fetched at a time.
+# Files fetched at the same time.
 _WORKERS = 8
-# So much of what is there is fetched again with what is new: a file that was replaced by
-# a longer one is not the old one grown.
+# Bytes fetched again before new data, to detect a file that was replaced by a longer one.
 _OVERLAP = 1024
-# Where the same bucket is another one.
+# Variables that change which server a bucket's name refers to.
 _ENDPOINTS = (
     *("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "FSSPEC_S3_ENDPOINT_URL"),
     *("STORAGE_EMULATOR_HOST", "AZURE_STORAGE_ACCOUNT_NAME", "AZURE_STORAGE_CONNECTION_STRING"),
@@ -44,15 +43,15 @@ _ENDPOINTS = (
 
 
 class Mirror:
-    """The files of a URL that reading needs, on the local disk: `path` is where.
+    """A local copy, at `path`, of the files at a URL that are needed to read the log.
 
-    The URL may name a logdir, a run, a file, or be a glob. What lies there has the
-    times of the files in the store, by which it is known to be new or old; so it
-    needs no index, and several processes share it.
+    The URL can name a logdir, a run or a file, or be a glob. Local files have the same
+    modification times as those in the store, which show whether they are up to date.
+    The copy therefore needs no index, and several processes can share it.
     """
 
     def __init__(self, url: str, folder: str | os.PathLike[str] | None = None) -> None:
-        """Prepare; nothing is fetched. `folder` is a place for the copy other than the cache."""
+        """Prepare without fetching. `folder` replaces the default folder in the cache."""
         if not IS_POSIX:
             raise CannotStore(f"{mask_url(url)}: reading from a store does not work on Windows.")
         base, pattern = _split_glob(url)
@@ -62,18 +61,18 @@ class Mirror:
         self.root = os.fspath(folder) if folder is not None else _choose_folder(base)
         self.path = os.path.join(self.root, pattern) if pattern else self.root
         self._lock = threading.Lock()
-        # When the store was asked last.
+        # The time of the last listing.
         self.listed = 0.0
-        # Keys that cannot be files here, and those of them that were reported.
+        # Keys that cannot be local files, and those already reported.
         self._skipped: set[str] = set()
         self._reported: set[str] = set()
 
     def sync(self, show: Show | None = None) -> bool:
-        """Fetch what is new, remove what is gone; whether anything changed.
+        """Fetch new data and delete removed files; return whether anything changed.
 
-        A store that cannot be reached is warned of once, `trouble` says why, and the
-        copy stays as it is. Raises CannotStore where there is no copy, and
-        LogdirNotFound where there is nothing.
+        If the store cannot be reached, the copy is kept, `trouble` has the reason, and a
+        warning is issued once. Raises CannotStore if there is no copy either, and
+        LogdirNotFound if there is nothing at the URL.
         """
         with self._lock:
             make_private(cache_folder("mirror"))
@@ -99,13 +98,13 @@ class Mirror:
                 self._fetch_file(name, entry, _count_nothing)
 
     def _fetch_all(self, listed: dict[str, Entry], show: Show | None) -> bool:
-        wanted = {name: one for name, one in listed.items() if not name or is_log(name)}
+        wanted = {name: entry for name, entry in listed.items() if not name or is_log(name)}
         odd = {name for name in wanted if not is_safe(name)}
         odd |= find_impossible(wanted.keys() - odd)
         self._skipped |= odd
-        wanted = {name: one for name, one in wanted.items() if name not in odd}
+        wanted = {name: entry for name, entry in wanted.items() if name not in odd}
         is_changed, errors = self._fetch(wanted, show)
-        # What a configuration names is known only when that is there.
+        # The files that a configuration names are known only after it has been fetched.
         more = {
             file: listed[file]
             for name in filter(is_config, wanted)
@@ -115,7 +114,7 @@ class Mirror:
         if more and not errors:
             is_more, errors = self._fetch(more, show)
             is_changed |= is_more
-        # With artifacts that somebody asked for.
+        # Keep artifacts that were fetched on request.
         is_changed |= self._remove(filter(is_safe, listed))
         if errors:
             self._fail(errors[0])
@@ -125,13 +124,14 @@ class Mirror:
         return is_changed
 
     def _fetch(self, wanted: dict[str, Entry], show: Show | None) -> tuple[bool, list[Exception]]:
-        """Bring some files up to date, several at a time.
+        """Update some files, several at a time.
 
-        The first error ends it, with two exceptions. A file that may not be read, such as
-        one that was moved to an archive, costs only itself, unless none of the first may be
-        read. A name that the disk here refuses is skipped.
+        The first error stops the update, with two exceptions. If access to a file is
+        denied, for example because it was archived, only that file is skipped, unless
+        access to all of the first files is denied. Names that are invalid on the local
+        disk are also skipped.
         """
-        stale = {name: one for name, one in wanted.items() if self._is_stale(name, one)}
+        stale = {name: entry for name, entry in wanted.items() if self._is_stale(name, entry)}
         if not stale:
             return False, []
         errors: list[Exception] = []
@@ -144,7 +144,7 @@ class Mirror:
             try:
                 fetched.append(self._fetch_file(name, stale[name], advance))
             except FileNotFoundError:
-                pass  # deleted meanwhile
+                pass  # it has been deleted
             except Exception as error:
                 if is_about_one_name(error):
                     self._skipped.add(name)
@@ -154,7 +154,7 @@ class Mirror:
                 if not is_refused or (len(errors) >= _WORKERS and not fetched):
                     is_over.set()
 
-        missing = sum(max(0, one.size - self._size(name)) for name, one in stale.items())
+        missing = sum(max(0, entry.size - self._size(name)) for name, entry in stale.items())
         with (
             ThreadPoolExecutor(min(_WORKERS, len(stale)), "runfold-mirror") as pool,
             show(missing) if show else contextlib.nullcontext(_count_nothing) as advance,
@@ -163,37 +163,37 @@ class Mirror:
         return any(fetched), errors
 
     def _fetch_file(self, name: str, entry: Entry, advance: Callable[[int], object]) -> bool:
-        target = self._place(name)
+        target = self._locate(name)
         make_private(os.path.dirname(target))
         if not is_event_file(name or self.url):
             self.store.get(name, entry, target, advance)
             return True
-        # In place, so that a reader goes on where it was; one process at a time.
+        # Update in place, so that readers can continue; one process at a time.
         with open(os.open(target, os.O_RDWR | os.O_CREAT, 0o600), "r+b") as file:
             lock_file(file.fileno())
             status = os.fstat(file.fileno())
             start = status.st_size
-            # In whole seconds: the fraction only tells versions apart.
+            # Compare whole seconds: the fraction only distinguishes versions.
             if start >= entry.size and int(status.st_mtime) > int(entry.time):
-                return False  # another process knows a newer one
+                return False  # another process has fetched a newer version
             is_other = start > 0 and start >= entry.size
             if is_other or not self._grow(file.fileno(), name, entry, advance):
                 self.store.get(name, entry, target, advance)
         return True
 
     def _grow(self, file: int, name: str, entry: Entry, advance: Callable[[int], object]) -> bool:
-        """Add what is new to a file; False where the file there is another than ours."""
-        place = os.fstat(file).st_size
-        known = os.pread(file, _OVERLAP, max(0, place - _OVERLAP))
-        while place < entry.size:
-            end = min(entry.size, place + BLOCK)
-            data = self.store.read(name, place - len(known), end)
+        """Append new data to a file; return False if the store has a different file."""
+        size = os.fstat(file).st_size
+        known = os.pread(file, _OVERLAP, max(0, size - _OVERLAP))
+        while size < entry.size:
+            end = min(entry.size, size + BLOCK)
+            data = self.store.read(name, size - len(known), end)
             if not data.startswith(known):
                 return False
             fresh = memoryview(data)[len(known) :]
             while fresh:
-                count = os.pwrite(file, fresh, place)
-                place += count
+                count = os.pwrite(file, fresh, size)
+                size += count
                 fresh = fresh[count:]
                 advance(count)
             known = b""
@@ -201,8 +201,8 @@ class Mirror:
         return True
 
     def _remove(self, keep: Iterable[str]) -> bool:
-        """Remove what the store has no longer, and nothing that was never of the store."""
-        kept = {self._place(name) for name in keep}
+        """Delete files that the store no longer has, and no files that it never had."""
+        kept = {self._locate(name) for name in keep}
         if os.path.isfile(self.root):
             if self.root not in kept:
                 os.unlink(self.root)
@@ -215,7 +215,7 @@ class Mirror:
                 if path in kept or (_is_hidden(below) and not is_log(below)):
                     continue
                 with contextlib.suppress(OSError):
-                    # Or another process has it from a newer list.
+                    # Otherwise another process has fetched it after a newer listing.
                     if os.stat(path).st_ctime < self.listed:
                         os.unlink(path)
                         is_changed = True
@@ -226,53 +226,53 @@ class Mirror:
 
     def _is_stale(self, name: str, entry: Entry) -> bool:
         try:
-            status = os.stat(self._place(name))
+            status = os.stat(self._locate(name))
         except OSError:
             return True
         return status.st_size != entry.size or abs(status.st_mtime - entry.time) > 0.001
 
     def _size(self, name: str) -> int:
         try:
-            return os.path.getsize(self._place(name))
+            return os.path.getsize(self._locate(name))
         except OSError:
             return 0
 
-    def _place(self, name: str) -> str:
+    def _locate(self, name: str) -> str:
         return os.path.join(self.root, name) if name else self.root
 
     def _fail(self, error: Exception) -> None:
         reason, newest = explain(error), _newest(self.root)
         if newest is None:
             raise CannotStore(
-                f"{self.store}: {escape(reason)}. Nothing of it was fetched before. "
+                f"{self.store}: {escape(reason)}. There is no local copy to show instead. "
                 "Check the URL, the credentials and the network."
             ) from None
         was_well, self.trouble = not self.trouble, reason
         if was_well:
             age = human_duration(max(0.0, time.time() - newest))
-            self._tell(f"{reason}. What was fetched before is shown, the newest {age} old")
+            self._warn(f"{reason}. Using the local copy; its newest data is {age} old")
 
     def _report_skipped(self) -> None:
-        """Warn of each key that cannot be a file here, once."""
+        """Warn once about each key that cannot be a local file."""
         new = sorted(self._skipped - self._reported)
         if new:
             self._reported.update(new)
             few = ", ".join(ascii(name[:80]) for name in new[:3])
-            count = f"{human_count(len(new), 'key')} of the store cannot be saved as a file here"
-            self._tell(f"{count}: {few}. Skipped; rename it in the store to read it")
+            count = f"{human_count(len(new), 'key')} in the store cannot be saved as a local file"
+            self._warn(f"{count}: {few}. Skipped; to read it, rename it in the store")
 
-    def _tell(self, fact: str) -> None:
-        with contextlib.suppress(Warning):  # where it is made an error, in a thread
+    def _warn(self, fact: str) -> None:
+        with contextlib.suppress(Warning):  # warnings may be errors, useless in a thread
             warnings.warn(f"{self.store}: {escape(fact, 500)}.", stacklevel=4)
 
     def _not_found(self) -> str:
         name = self.store.url.rpartition("/")[2]
-        hint = did_you_mean(name, set(self.store.list_beside()) - {name})
-        return f"No logdir '{self.store}': there is nothing with this prefix. {hint}".rstrip()
+        hint = did_you_mean(name, set(self.store.list_siblings()) - {name})
+        return f"No logdir '{self.store}': nothing has this prefix. {hint}".rstrip()
 
 
 def _split_glob(url: str) -> tuple[str, str]:
-    """A URL up to its first part with a wildcard, and the rest."""
+    """Return a URL up to its first part with a wildcard, and the rest."""
     scheme, rest = split_url(url)
     parts = rest.rstrip("/").split("/")
     first = next((i for i, part in enumerate(parts) if is_glob(part)), len(parts))
@@ -280,17 +280,17 @@ def _split_glob(url: str) -> tuple[str, str]:
 
 
 def _choose_folder(url: str) -> str:
-    """Where the copy of a URL lies: below each other what is so in the store."""
+    """Return the folder for the copy of a URL; nested URLs get nested folders."""
     scheme, rest = split_url(url)
     host, *parts = rest.split("/")
     server = "\0".join([scheme, *(os.environ.get(name, "") for name in _ENDPOINTS)])
     if scheme in ("sftp", "ssh"):
-        # Not the user and the password, by which another folder would be known. Before the
-        # `@` of abfs://container@account stands a place.
+        # Drop the user and the password: they do not change the location. In
+        # abfs://container@account, the part before the `@` does.
         host = host.rpartition("@")[2]
     key = f"{scheme}-{hashlib.sha256(server.encode()).hexdigest()[:12]}"
     if not all(map(is_safe, filter(None, (host, *parts)))):
-        raise CannotStore(f"{Store(url)}: '.' and '..' are no names in a URL.")
+        raise CannotStore(f"{Store(url)}: '.' and '..' are not allowed in a URL.")
     return cache_folder("mirror", key, host, *filter(None, parts))
 
 
@@ -299,8 +299,8 @@ def _is_hidden(name: str) -> bool:
 
 
 def _newest(root: str) -> float | None:
-    """When the newest file of a copy was written; None where there is none with anything in it."""
-    files = [root] + [os.path.join(at, name) for at, _, names in os.walk(root) for name in names]
+    """Return the time of the newest file of a copy that is not empty, or None."""
+    files = [root] + [os.path.join(top, name) for top, _, names in os.walk(root) for name in names]
     times = []
     for path in files:
         with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""The files of embeddings: anywhere below a run's folder, where its configuration says."""
+"""Files of embeddings, which a configuration can place anywhere below a run's folder."""
 
 from __future__ import annotations
 
@@ -15,19 +15,23 @@ def is_config(name: str) -> bool:
 
 
 def named_files(root: str, name: str) -> set[str]:
-    """The files that a configuration names, relative to the same root; none where it is broken.
+    """Return the files that a configuration names, relative to `root`.
 
-    None of them lies outside the configuration's folder.
+    Files outside the configuration's folder are left out. A broken configuration
+    names no files.
     """
     try:
         embeddings = parse_config(read_config_bytes(Path(root), name).decode())
     except ValueError:
-        return set()  # whoever reads the run notes it
+        return set()  # reported when the run is read
     folder = name.rpartition("/")[0]
     named = (
         path
-        for one in embeddings
-        for path in (one.tensor_path, one.metadata_path, one.bookmarks_path, one.sprite_path)
+        for entry in embeddings
+        for path in (
+            *(entry.tensor_path, entry.metadata_path),
+            *(entry.bookmarks_path, entry.sprite_path),
+        )
     )
     inside = (posixpath.normpath(path) for path in named if path and not path.startswith("/"))
     return {posixpath.join(folder, path) for path in inside if path.split("/")[0] != ".."}

@@ -1,4 +1,4 @@
-"""A store: files by name below a URL, in a bucket, on another machine or in a shared folder."""
+"""A store: files below a URL, in a bucket, on another machine or in a shared folder."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ from runfold._system import register_at_fork
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# S3 puts a new object together from parts; each but the last has at least so many bytes,
-# and one that is copied from another object at most so many.
+# S3 assembles a new object from parts. Each part but the last has at least the first number
+# of bytes; a part copied from another object has at most the second.
 _SMALLEST_PART = 5 << 20
 _LARGEST_PART = 5 << 30
-# Where a file can be written in the middle, and is not replaced as a whole.
+# Stores that can write into the middle of a file instead of replacing it.
 _DISKS = ("file", "sftp", "ssh")
-# Files are fetched in ranges of so many bytes.
+# Files are fetched in ranges of this many bytes.
 BLOCK = 8 << 20
 _AZURE = ("az", "abfs", "abfss")
-# What drivers log goes where the program's own log goes, and not to stderr where it has none:
-# that a store fails is told by an error, or a warning.
+# Drivers' log messages go to the program's log handlers, but not to stderr if there are none:
+# an error or a warning reports that a store has failed.
 _LOGGERS = ("paramiko", "gcsfs", "s3fs", "fsspec", "azure")
 _SILENCE = logging.NullHandler()
 _TIMES = ("LastModified", "mtime", "updated", "last_modified")
@@ -46,22 +46,22 @@ _TIMES = ("LastModified", "mtime", "updated", "last_modified")
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A file in a store: its bytes, and when it was last written, in seconds since 1970."""
+    """A file in a store: its size in bytes, and the Unix time when it was last written."""
 
     size: int
     time: float
 
 
 class Store:
-    """The files below a URL. Opened at the first call, which every process makes for itself.
+    """The files below a URL. Each process connects on its first call.
 
-    All names are relative to the URL, with `/`. Credentials are those that the driver
-    finds, in the environment or its own files. Every method raises what the driver
-    raises, which may be no OSError: `explain` has it in words.
+    All names are relative to the URL, with `/`. The driver finds the credentials in the
+    environment or in its own files. Every method can raise the driver's exceptions,
+    which are not always OSErrors: use `explain` to describe them.
     """
 
     def __init__(self, url: str) -> None:
-        """Check the URL, and connect to nothing. Raises CannotStore."""
+        """Check the URL without connecting. Raises CannotStore if it is invalid."""
         check_url(url)
         self.url = url.rstrip("/")
         self.scheme = split_url(url)[0]
@@ -71,12 +71,12 @@ class Store:
         return show_url(self.url)
 
     def import_driver(self) -> None:
-        """Import what the first connection needs, in the calling thread.
+        """Import the modules for the first connection, in the calling thread.
 
-        A fork while another thread imports a module leaves a child that waits for that
-        module for ever.
+        If a fork happens while another thread imports a module, the child waits for
+        that module forever.
         """
-        with contextlib.suppress(Exception):  # whoever connects reports it
+        with contextlib.suppress(Exception):  # reported when connecting
             import_module(driver_module(self.scheme))
             from fsspec.core import url_to_fs
 
@@ -84,41 +84,41 @@ class Store:
             "".encode("idna")
 
     def list_files(self) -> dict[str, Entry]:
-        """All files by name, and the URL's own file by an empty name; none where nothing is."""
+        """Return all files by name; the name is empty if the URL is itself a file."""
         system, root = self._open()
         system.invalidate_cache()
         if self.scheme in _DISKS:
-            found = _find_on_disk(system, root)
+            files = _find_on_disk(system, root)
         else:
-            found = system.find(root, detail=True)
-            # What adlfs has for the URL of a file.
-            if isinstance(found, list):
-                found = {path: system.info(path) for path in found}
+            files = system.find(root, detail=True)
+            # adlfs returns a list for the URL of a file.
+            if isinstance(files, list):
+                files = {path: system.info(path) for path in files}
         return {
             path[len(root) :].removeprefix("/"): Entry(int(info["size"]), _time_of(info))
-            for path, info in found.items()
-            # Consoles of stores make empty objects that stand for folders.
+            for path, info in files.items()
+            # Web consoles create empty objects to represent folders.
             if info.get("type") == "file" and not path.endswith("/")
         }
 
-    def list_beside(self) -> list[str]:
-        """The names of what lies beside the URL, files and folders; none where nobody says."""
+    def list_siblings(self) -> list[str]:
+        """Return the names of files and folders next to the URL; empty on failure."""
         system, root = self._open()
         with contextlib.suppress(Exception):
-            found = system.ls(root.rpartition("/")[0], detail=False)
-            return [path.rstrip("/").rpartition("/")[2] for path in found]
+            paths = system.ls(root.rpartition("/")[0], detail=False)
+            return [path.rstrip("/").rpartition("/")[2] for path in paths]
         return []
 
     def read(self, name: str, start: int = 0, end: int | None = None) -> bytes:
-        """The bytes of a file, or some of them. Raises FileNotFoundError, OSError for too few."""
+        """Return a file's bytes, or a range. Raises OSError if the file is missing or too short."""
         system, root = self._open()
         data: bytes = system.cat_file(join_url(root, name), start=start or None, end=end)
         if end is not None and len(data) != end - start:
-            raise OSError(f"{end - start} bytes were asked for, and {len(data)} came")
+            raise OSError(f"requested {end - start} bytes, got {len(data)}")
         return data
 
     def get(self, name: str, entry: Entry, target: str, advance: Callable[[int], object]) -> None:
-        """Copy a file from there, with its time, whole or not at all; `advance` counts bytes."""
+        """Download a file with its time, completely or not at all; `advance` counts bytes."""
         with open_draft(target, time=entry.time) as file:
             for start in range(0, entry.size, BLOCK):
                 data = self.read(name, start, min(entry.size, start + BLOCK))
@@ -126,22 +126,22 @@ class Store:
                 advance(len(data))
 
     def write(self, name: str, data: bytes) -> None:
-        """Put a small file there, whole or not at all."""
-        with self._place(name) as (system, path):
+        """Write a small file, completely or not at all."""
+        with self._write_path(name) as (system, path):
             system.pipe_file(path, data)
 
     def create(self, name: str, data: bytes) -> bool:
-        """Create a small file, and return False where one exists already.
+        """Create a small file; return False if it already exists.
 
-        Of several machines that try at the same time, one succeeds. A server that
-        knows no conditional writes lets all of them succeed.
+        If several machines try at the same time, only one succeeds. On a server without
+        conditional writes, all of them succeed.
         """
         system, root = self._open()
         path = join_url(root, name)
         try:
             if self.scheme in _DISKS:
                 system.makedirs(path.rpartition("/")[0], exist_ok=True)
-                # paramiko opens for writing only where both letters are given.
+                # paramiko opens for writing only if both letters are given.
                 with system.open(path, "xb" if self.scheme == "file" else "wxb") as file:
                     file.write(data)
             else:
@@ -150,48 +150,49 @@ class Store:
             return False
         except Exception as error:
             if self.scheme in _DISKS and system.exists(path):
-                return False  # a server of SFTP says no more than that it failed
+                return False  # an SFTP server reports only a generic failure
             if not _is_unsupported(error):
                 raise
             system.pipe_file(path, data)
         return True
 
     def put(self, name: str, source: str, advance: Callable[[], object] | None = None) -> None:
-        """Copy a file there, whole or not at all; `advance` is called as it goes on."""
+        """Upload a file, completely or not at all; `advance` is called to report progress."""
         from fsspec import AbstractFileSystem
         from fsspec.callbacks import Callback
 
         callback = Callback(hooks={"advance": lambda *_, **__: advance and advance()})
-        with self._place(name) as (system, path):
+        with self._write_path(name) as (system, path):
             if self.scheme == "file":
-                # The driver's own calls nobody back.
+                # The driver's own method ignores the callback.
                 AbstractFileSystem.put_file(system, source, path, callback=callback)
             else:
                 system.put_file(source, path, callback=callback)
 
     def can_append(self, start: int) -> bool:
-        """Whether what follows so many bytes can be sent without those."""
+        """Whether data after the first `start` bytes can be sent without sending those again."""
         if self.scheme in ("s3", "s3a"):
             return _SMALLEST_PART <= start <= _LARGEST_PART
         return self.scheme in _DISKS
 
     def append(self, name: str, start: int, data: bytes) -> None:
-        """Let a file be its first bytes, up to `start`, and then these; once more does no harm.
+        """Replace everything after the first `start` bytes of a file with `data`.
 
-        Whoever reads meanwhile finds the old file or the new one, on a disk also a
-        part of the new bytes. Raises where the file has not so many bytes.
+        Calling it twice is harmless. Concurrent readers see the old file or the new one;
+        on a disk, possibly also part of the new bytes. Raises FileNotFoundError if the
+        file is shorter than `start`.
         """
         system, root = self._open()
         path = join_url(root, name)
-        # Not every server minds, and what it would put together is no event file.
+        # Not every server checks this, and the result would not be a valid event file.
         if system.info(path)["size"] < start:
-            raise FileNotFoundError(f"{name} has lost what was in it")
+            raise FileNotFoundError(f"{name} is shorter than expected")
         if self.scheme in _DISKS:
             with system.open(path, "r+b") as file:
                 file.seek(start)
                 file.write(data)
             return
-        # The store itself copies what it has: only the new bytes travel.
+        # The store copies the existing bytes itself: only the new bytes are sent.
         bucket, key, _ = system.split_path(path)
         where = {"Bucket": bucket, "Key": key}
         upload = system.call_s3("create_multipart_upload", **where)["UploadId"]
@@ -220,14 +221,14 @@ class Store:
             raise
 
     def delete(self, name: str) -> None:
-        """Remove a file; nothing where there is none."""
+        """Delete a file if it exists."""
         system, root = self._open()
         with contextlib.suppress(FileNotFoundError):
             system.rm_file(join_url(root, name))
 
     @contextlib.contextmanager
-    def _place(self, name: str) -> Any:
-        """Where to write a file so that nobody ever finds half of it."""
+    def _write_path(self, name: str) -> Any:
+        """Yield the path to write a file to, so that readers never see half of it."""
         system, root = self._open()
         path = join_url(root, name)
         if self.scheme not in _DISKS:
@@ -235,7 +236,7 @@ class Store:
             return
         folder = path.rpartition("/")[0]
         system.makedirs(folder, exist_ok=True)
-        # The file's own name must not be in it, or it would be taken for an event file.
+        # The temporary name must not look like an event file.
         temporary = f"{folder}/{name_temporary()}"
         try:
             yield system, temporary
@@ -246,7 +247,7 @@ class Store:
             raise
 
     def _open(self) -> tuple[Any, str]:
-        """The driver and the path there; the child of a fork opens its own."""
+        """Return the driver and its path; a forked child opens its own."""
         if self._opened is None or self._opened[0] != os.getpid():
             system, root = _open_driver(self.scheme, self.url)
             self._opened = os.getpid(), system, root.rstrip("/")
@@ -254,7 +255,7 @@ class Store:
 
 
 def _reset_driver() -> None:
-    """Let the child of a fork have its own lock in fsspec: another thread may hold the parent's."""
+    """Reset fsspec's lock in a forked child: another thread of the parent may hold it."""
     asyn = sys.modules.get("fsspec.asyn")
     if asyn is not None:
         asyn.reset_lock()
@@ -264,7 +265,7 @@ register_at_fork(after_in_child=_reset_driver)
 
 
 def _open_driver(scheme: str, url: str) -> tuple[Any, str]:
-    """The driver of a URL, and the path there as the driver has it."""
+    """Return the driver of a URL, and the driver's path."""
     for name in _LOGGERS:
         logging.getLogger(name).addHandler(_SILENCE)
     if scheme in ("sftp", "ssh"):
@@ -273,18 +274,18 @@ def _open_driver(scheme: str, url: str) -> tuple[Any, str]:
         return open_sftp(url)
     from fsspec.core import url_to_fs
 
-    # What was listed before must not hide what is new.
+    # Old listings must not hide new files.
     options: dict[str, Any] = {"use_listings_cache": False}
     is_hasty = scheme in ("s3", "s3a") and "AWS_MAX_ATTEMPTS" not in os.environ
     if is_hasty:
-        # It would try five times, five times over, and wait for a quarter of a minute each time:
-        # who waits has a copy, or a better thing to do.
+        # By default it makes five times five attempts, with waits of 15 seconds. That is too
+        # long: readers have a local copy, and uploads are tried again later.
         options["config_kwargs"] = {"retries": {"total_max_attempts": 2, "mode": "standard"}}
     system, root = url_to_fs(url, **options)
     if is_hasty:
         system.retries = 2
     if scheme in _AZURE:
-        # It would wait for 15, 18 and 24 seconds, at every request, and takes no option.
+        # By default it waits 15, 18 and 24 seconds at every request; there is no option for this.
         with contextlib.suppress(AttributeError):
             policy = system.service_client._config.retry_policy
             policy.initial_backoff = policy.random_jitter_range = 0
@@ -293,9 +294,9 @@ def _open_driver(scheme: str, url: str) -> tuple[Any, str]:
 
 
 def _find_on_disk(system: Any, root: str) -> dict[str, Any]:
-    """The files of a folder, or a file itself, by path; none where neither is.
+    """Return the files of a folder, or a single file, by path; empty if the path is missing.
 
-    Raises where the disk cannot be reached: the driver would say that it is empty.
+    Raises if the disk cannot be reached; the driver itself would report an empty folder.
     """
     try:
         top = system.info(root or "/")
@@ -303,24 +304,24 @@ def _find_on_disk(system: Any, root: str) -> dict[str, Any]:
         return {}
     if top["type"] == "file":
         return {root: top}
-    found: dict[str, Any] = system.find(root or "/", detail=True, on_error=_pass_over)
-    return found
+    files: dict[str, Any] = system.find(root or "/", detail=True, on_error=_skip_folder)
+    return files
 
 
-def _pass_over(error: OSError) -> None:
-    """Leave out a folder that is gone, or may not be read."""
+def _skip_folder(error: OSError) -> None:
+    """Skip a folder that was deleted or is not readable."""
     if not isinstance(error, FileNotFoundError | PermissionError):
         raise error
 
 
 def explain(error: BaseException) -> str:
-    """What a driver's error says, in one line and without credentials."""
-    # Azure's go on with the whole answer.
+    """Return a driver's error message in one line, without credentials."""
+    # Azure appends the whole response.
     text = " ".join(str(error).strip().partition("\n")[0].split()).rstrip(".")
     if isinstance(error, PermissionError):
         text = f"permission denied ({text})" if text else "permission denied"
     elif isinstance(error, FileNotFoundError) and " " not in text:
-        # Google's has a path, and no word.
+        # Google's message is only a path.
         text = f"not found ({text})"
     elif not text or text.isdigit() or isinstance(error, KeyError):
         text = f"{type(error).__name__} {text}".strip()
@@ -329,7 +330,7 @@ def explain(error: BaseException) -> str:
 
 def is_refusal(error: BaseException) -> bool:
     """Whether trying again is useless: no such bucket, no permission, or no credentials."""
-    # Azure's errors and Google's have the answer's status.
+    # Azure's and Google's errors have the HTTP status.
     status = getattr(error, "status_code", getattr(error, "code", None))
     is_denied = isinstance(error, FileNotFoundError | PermissionError) or status in (401, 403, 404)
     # botocore's NoCredentialsError and Google's DefaultCredentialsError; no driver is imported.
@@ -337,16 +338,16 @@ def is_refusal(error: BaseException) -> bool:
 
 
 def _is_unsupported(error: BaseException) -> bool:
-    """Whether a server answers that it does not know a request (501 NotImplemented)."""
+    """Whether a server does not support a request (501 NotImplemented)."""
     cause = error.__cause__ or error
-    answer = getattr(cause, "response", None)
-    return isinstance(answer, dict) and answer.get("Error", {}).get("Code") == "NotImplemented"
+    response = getattr(cause, "response", None)
+    return isinstance(response, dict) and response.get("Error", {}).get("Code") == "NotImplemented"
 
 
 def _time_of(info: dict[str, Any]) -> float:
-    """When a file was written, with a fraction that tells versions apart by their etags.
+    """Return when a file was written, with a fraction derived from its ETag.
 
-    Stores count in seconds, and a file may be written twice in one.
+    Store times are in whole seconds, and a file can be written twice in one second.
     """
     mark = info.get("ETag") or info.get("etag")
     if not mark:
@@ -356,12 +357,12 @@ def _time_of(info: dict[str, Any]) -> float:
 
 def _read_time(info: dict[str, Any]) -> float:
     for name in _TIMES:
-        told = info.get(name)
-        if isinstance(told, datetime):
-            return told.timestamp()
-        if isinstance(told, int | float):
-            return float(told)
-        if isinstance(told, str):
+        value = info.get(name)
+        if isinstance(value, datetime):
+            return value.timestamp()
+        if isinstance(value, int | float):
+            return float(value)
+        if isinstance(value, str):
             with contextlib.suppress(ValueError):
-                return datetime.fromisoformat(told).timestamp()
+                return datetime.fromisoformat(value).timestamp()
     return 0.0

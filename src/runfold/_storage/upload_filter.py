@@ -1,4 +1,4 @@
-"""Which files of a run's folder travel: its log, never whatever else lies beside it."""
+"""Chooses the files of a run's folder to upload: its log, not other files next to it."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from runfold._conventions import (
     side_path,
 )
 
-# Side files that travel. A stop request comes from the storage and is never sent there.
+# Side files to transfer. A stop request comes from the store and is never sent there.
 _STOP = f"/{side_path(STOP)}"
 _SIDE_FILES = (f"/{side_path(HEARTBEAT)}", _STOP, f"/{side_path(STOP_SEEN)}")
 
 
 def is_log(name: str) -> bool:
-    """Whether a file is part of a log, by its path: what reading needs.
+    """Whether a file, by its path, is needed to read a log.
 
-    Checkpoints that lie beside it are not, nor are artifacts, which may be large.
+    Checkpoints next to the log are not, nor are artifacts, which can be large.
     """
     last = name.rpartition("/")[2]
     if last.startswith(".") or is_artifact(name):
@@ -39,18 +39,18 @@ def is_log(name: str) -> bool:
 
 
 def is_own(name: str) -> bool:
-    """Whether a file below a run's folder is the run's own: what is uploaded."""
+    """Whether a file below a run's folder belongs to the run and should be uploaded."""
     if is_artifact(name):
-        # While it is being saved it has another name.
+        # An artifact that is still being saved has a temporary name.
         return not any(part.startswith(UNFINISHED_ARTIFACT) for part in name.split("/"))
     return is_log(name) and not f"/{name}".endswith(_STOP)
 
 
 def is_unhidden(name: str) -> bool:
-    """Whether a file is the run's own, or any other that is not hidden."""
+    """Whether a file belongs to the run, or is any other file that is not hidden."""
     return is_own(name) or not any(part.startswith(".") for part in name.split("/"))
 
 
 def is_artifact(name: str) -> bool:
-    """Whether a file was saved with its run."""
+    """Whether a file is an artifact of a run."""
     return ARTIFACTS in name.split("/")[:-1]

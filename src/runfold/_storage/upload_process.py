@@ -9,7 +9,7 @@ from runfold._storage.uploader import Uploader
 
 
 def main() -> None:
-    """Do what was asked for on stdin, and tell on stdout what could not be done."""
+    """Read the task from stdin, upload, and write the missing files to stdout."""
     task = json.load(sys.stdin)
     uploader = Uploader(task["folder"], task["url"], **task["options"])
     uploader.start()

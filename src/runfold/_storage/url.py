@@ -1,4 +1,4 @@
-"""What a URL of a store looks like, which driver it needs, and how it is shown."""
+"""URLs of stores: parsing, checking, masking, and finding their drivers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from runfold.errors import CannotStore
 
 
 class _Driver(NamedTuple):
-    """The module behind some schemes, and the extra of Runfold that brings it."""
+    """The module for some schemes, and the Runfold extra that installs it."""
 
     module: str
     extra: str
@@ -31,53 +31,56 @@ _DRIVERS = {
     "file": _Driver("fsspec", ""),
 }
 
-# What follows the last `@` is a host, with a port or without.
+# The part after the last `@` is a host with an optional port.
 _PORT = re.compile(r"(^|@)(\[[^\]@]*\]|[^:@\[\]?#]+)(:[0-9]{1,5})?$")
 _BUCKETS = ("s3", "s3a", "gs", "gcs")
 
-# What pathlib and os.path.normpath make of a URL.
+# A URL after pathlib or os.path.normpath has collapsed its slashes.
 _MANGLED_URL = re.compile(rf"({'|'.join([*_DRIVERS, 'hdfs'])}):/([^/].*)", re.DOTALL)
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(.*)", re.DOTALL)
-# Greedy, for a password may hold an `@`.
+# Greedy, because a password can contain `@`.
 _USER_INFO = re.compile(r"\b([A-Za-z][A-Za-z0-9+.-]{0,20}://)[^\s/?#\"'<>]{1,500}@")
 _PARAMETERS = re.compile(r"(://[^\s?\"'<>]{0,2000}\?)[^\s\"'<>]+")
 
 
 def is_url(path: str | os.PathLike[str]) -> bool:
-    """Whether a path is the URL of a store, such as `s3://bucket/prefix`, and no path on a disk."""
+    """Whether a path is the URL of a store, such as `s3://bucket/prefix`."""
     return _URL.match(os.fsdecode(path)) is not None
 
 
 def restore_url(path: str) -> str:
-    """Return `s3:/bucket`, which is what `Path("s3://bucket")` holds, as a URL; others as given."""
-    found = _MANGLED_URL.fullmatch(path)
-    if found is None:
+    """Return `s3:/bucket`, the value of `Path("s3://bucket")`, as a URL; other paths unchanged."""
+    match = _MANGLED_URL.fullmatch(path)
+    if match is None:
         return path
-    return f"{found[1]}:///{found[2]}" if found[1] == "file" else f"{found[1]}://{found[2]}"
+    return f"{match[1]}:///{match[2]}" if match[1] == "file" else f"{match[1]}://{match[2]}"
 
 
 def split_url(url: str) -> tuple[str, str]:
-    """The scheme, in small letters, and what follows `://`. Raises CannotStore for no URL."""
-    found = _URL.match(url)
-    if found is None:
-        raise CannotStore(f"'{escape(url)}' is no URL such as s3://bucket/prefix.")
-    return found[1].lower(), found[2]
+    """Return the scheme in lowercase, and the part after `://`.
+
+    Raises CannotStore if it is not a URL.
+    """
+    match = _URL.match(url)
+    if match is None:
+        raise CannotStore(f"expected a URL such as s3://bucket/prefix, got '{escape(url)}'.")
+    return match[1].lower(), match[2]
 
 
 def mask_url(text: str) -> str:
-    """The text without the users, passwords and parameters of the URLs in it."""
+    """Return the text with users, passwords and parameters of its URLs masked."""
     return _PARAMETERS.sub(r"\1***", _USER_INFO.sub(r"\1***@", text))
 
 
 def show_url(url: str) -> str:
-    """A URL as it may be shown to anybody."""
+    """Return a URL masked and escaped for display."""
     return escape(mask_url(url))
 
 
 def as_url(place: str | os.PathLike[str]) -> str:
-    """The URL of a place that may also be a folder on a disk; checked, without touching it.
+    """Return a folder or URL as a checked URL, without connecting.
 
-    Raises CannotStore where the scheme is not known or its driver is not installed.
+    Raises CannotStore if the scheme is unknown or its driver is not installed.
     """
     given = os.fsdecode(place)
     if not given or "\0" in given:
@@ -89,7 +92,7 @@ def as_url(place: str | os.PathLike[str]) -> str:
 
 
 def check_url(url: str) -> None:
-    """Raise CannotStore where the scheme is not known, its driver is missing, or no place is named.
+    """Raise CannotStore for an unknown scheme, a missing driver or a missing location.
 
     The message says what to install.
     """
@@ -99,20 +102,20 @@ def check_url(url: str) -> None:
         known = ", ".join(f"{name}://" for name in _DRIVERS)
         hint = did_you_mean(scheme, _DRIVERS)
         raise CannotStore(
-            f"{show_url(url)}: no store has the scheme '{escape(scheme)}'. "
-            f"These are known: {known}. {hint}".rstrip()
+            f"{show_url(url)}: unknown scheme '{escape(scheme)}'. "
+            f"Supported: {known}. {hint}".rstrip()
         )
     if not rest.strip("/"):
-        raise CannotStore(f"{show_url(url)} names no bucket and no folder.")
+        raise CannotStore(f"{show_url(url)}: the bucket or folder is missing.")
     if scheme in _BUCKETS and "@" in rest.split("/")[0]:
         raise CannotStore(
-            f"{show_url(url)}: the URL of a bucket has no user and no password. Give them where "
-            "its driver looks for them, such as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
+            f"{show_url(url)}: a bucket's URL cannot contain a user or a password. Set the "
+            "driver's own variables, such as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
         )
     if scheme in ("sftp", "ssh") and not _PORT.search(rest.partition("/")[0]):
-        # Not shown: what stands there may be the beginning of a password.
+        # Not shown, because it may be the beginning of a password.
         raise CannotStore(
-            f"{scheme}://***: after the host stands no port. "
+            f"{scheme}://***: expected a port number after the host. "
             "In a password, write / as %2F, ? as %3F and # as %23."
         )
     if find_spec(driver.module) is None:
@@ -123,29 +126,29 @@ def check_url(url: str) -> None:
 
 
 def driver_module(scheme: str) -> str:
-    """Return the module behind a scheme that is known."""
+    """Return the driver module of a supported scheme."""
     return _DRIVERS[scheme].module
 
 
 def refuse_itself(folder: str, url: str) -> None:
-    """Raise CannotStore where a URL leads to a folder or into it: each copy would be copied."""
+    """Raise CannotStore if a URL is the folder or inside it: each copy would be copied."""
     path = local_path(url)
     if path is None:
         return
     outer, inner = os.path.realpath(folder), os.path.realpath(path)
     if os.path.commonpath([outer, inner]) == outer:
         raise CannotStore(
-            f"{escape(path)} is in {escape(folder)}, which would become its own copy. "
-            "Give a storage elsewhere."
+            f"{escape(path)} is in {escape(folder)}, so the upload would copy itself. "
+            "Choose a storage outside this folder."
         )
 
 
 def join_url(url: str, name: str) -> str:
-    """The URL of what has a name below another; that one itself for no name."""
+    """Return the URL of a name below another URL; an empty name returns that URL."""
     return f"{url.rstrip('/')}/{name.strip('/')}".rstrip("/")
 
 
 def local_path(url: str) -> str | None:
-    """The path of a `file://` URL; None for another."""
+    """Return the path of a `file://` URL, or None for other URLs."""
     scheme, rest = split_url(url)
     return (rest.removeprefix("localhost") or "/") if scheme == "file" else None
