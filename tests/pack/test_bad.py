@@ -1,4 +1,4 @@
-"""Files that are no packs, damaged packs, and packs that were made to do harm."""
+"""Files that are not packs, damaged packs, and malicious packs."""
 
 import base64
 import json
@@ -25,7 +25,7 @@ def packed(tmp_path):
 
 
 def forge(path, change):
-    """Rewrite a pack after a change of its index, a dict of plain values."""
+    """Rewrite a pack with a changed index, a dict of plain values."""
     table = pq.ParquetFile(path).read()
     stored = json.loads(pq.ParquetFile(path).metadata.metadata[KEY])
     index = json.loads(zlib.decompress(base64.b64decode(stored["index"])))
@@ -37,33 +37,35 @@ def forge(path, change):
         writer.add_key_value_metadata({KEY: json.dumps(stored)})
 
 
-def ask_everything(path):
+def read_everything(path):
     runs = rf.open(path)
     for name in FRAMES:
         getattr(runs, name)()
     return runs.problems()
 
 
-def test_another_parquet_file_is_refused(tmp_path):
+def test_another_parquet_file_is_rejected(tmp_path):
     pq.write_table(pa.table({"run": ["a"]}), tmp_path / "other.parquet")
-    with pytest.raises(BadPack, match="none that `runfold pack` wrote"):
+    with pytest.raises(BadPack, match="not written by `runfold pack`"):
         rf.open(tmp_path / "other.parquet")
 
 
-def test_a_table_of_runfold_is_told_from_a_pack(tmp_path, packed):
+def test_a_table_written_by_runfold_is_not_a_pack(tmp_path, packed):
     rf.open(packed).scalars().to_parquet(tmp_path / "table.parquet")
-    with pytest.raises(BadPack, match=r"parquet: a table that .* `rf\.read_table` reads it\.$"):
+    with pytest.raises(
+        BadPack, match=r"parquet: a table written by Runfold, .* Use `rf\.read_table`\.$"
+    ):
         rf.open(tmp_path / "table.parquet")
 
 
-@pytest.mark.parametrize("content", [b"", b"PAR1", b"text that is no Parquet", b"PAR1" * 9])
-def test_what_is_no_parquet_is_refused(tmp_path, content):
+@pytest.mark.parametrize("content", [b"", b"PAR1", b"text, not Parquet", b"PAR1" * 9])
+def test_files_other_than_parquet_are_rejected(tmp_path, content):
     (tmp_path / "x.parquet").write_bytes(content)
     with pytest.raises(BadPack, match="cannot be read as Parquet"):
         rf.open(tmp_path / "x.parquet")
 
 
-def test_a_pack_with_other_columns_is_refused(packed):
+def test_a_pack_with_other_columns_is_rejected(packed):
     file = pq.ParquetFile(packed)
     table = file.read().append_column("more", pa.nulls(file.metadata.num_rows))
     pq.write_table(table.replace_schema_metadata(file.metadata.metadata), packed)
@@ -72,12 +74,12 @@ def test_a_pack_with_other_columns_is_refused(packed):
     assert str(caught.value) == f"{packed}: its columns are not those of a pack."
 
 
-def test_a_pack_that_is_not_there_is_an_unknown_logdir(tmp_path, packed):
+def test_a_missing_pack_is_an_unknown_logdir(tmp_path, packed):
     with pytest.raises(LogdirNotFound, match=r"Did you mean 'logs\.parquet'"):
         rf.open(tmp_path / "log.parquet")
 
 
-def test_a_pack_cut_short_anywhere_is_refused(tmp_path, packed):
+def test_a_pack_truncated_anywhere_is_rejected(tmp_path, packed):
     data = packed.read_bytes()
     for size in range(0, len(data), 97):
         packed.write_bytes(data[:size])
@@ -85,56 +87,56 @@ def test_a_pack_cut_short_anywhere_is_refused(tmp_path, packed):
             rf.open(packed)
 
 
-def test_any_damaged_byte_is_survived_or_refused(tmp_path, packed):
+def test_any_damaged_byte_is_tolerated_or_rejected(tmp_path, packed):
     data = packed.read_bytes()
     whole = rf.open(packed).scalars()
     for at in range(4, len(data), 53):
         packed.write_bytes(data[:at] + bytes([data[at] ^ 0x41]) + data[at + 1 :])
         try:
-            ask_everything(packed)
+            read_everything(packed)
             assert rf.open(packed).scalars().equals(whole)
             unpack_logdir(packed, tmp_path / f"out-{at}")
         except RunfoldError:
             assert not (tmp_path / f"out-{at}").exists()
 
 
-def test_a_newer_version_is_named(packed):
+def test_the_error_names_a_newer_version(packed):
     def head(stored):
         stored["version"] = 9
 
     forge(packed, head)
     with pytest.raises(
-        BadPack, match=r"parquet: a pack of version 9, and this Runfold knows 1\. Install"
+        BadPack, match=r"parquet: a pack of version 9, but this Runfold supports only 1\. Install"
     ):
         rf.open(packed)
 
 
 @pytest.mark.parametrize("folder", ["../out", "/tmp/out", "a/../../b", "a//b", "..", "", "a\0b"])
-def test_a_folder_that_leads_out_is_refused_and_nothing_written(tmp_path, packed, folder):
-    def lead_out(index):
+def test_a_folder_outside_the_output_is_rejected_and_nothing_written(tmp_path, packed, folder):
+    def point_outside(index):
         index["runs"][0]["folder"] = folder
 
-    forge(packed, lead_out)
-    ask_everything(packed)
+    forge(packed, point_outside)
+    read_everything(packed)
     before = sorted(os.listdir(tmp_path))
-    with pytest.raises(BadPack, match="leads out"):
+    with pytest.raises(BadPack, match="is not a plain file or folder name"):
         unpack_logdir(packed, tmp_path / "new")
     assert sorted(os.listdir(tmp_path)) == before
 
 
 @pytest.mark.parametrize("name", ["../x.tfevents", "/etc/x", "", ".", "a/b"])
-def test_a_file_name_that_leads_out_is_refused(tmp_path, packed, name):
-    def lead_out(index):
+def test_a_file_name_outside_the_folder_is_rejected(tmp_path, packed, name):
+    def point_outside(index):
         index["runs"][0]["files"][0]["name"] = name
 
-    forge(packed, lead_out)
-    with pytest.raises(BadPack, match="leads out"):
+    forge(packed, point_outside)
+    with pytest.raises(BadPack, match="is not a plain file or folder name"):
         unpack_logdir(packed, tmp_path / "new")
     assert not (tmp_path / "new").exists()
 
 
 def segments(column, number):
-    """An index whose segments say another number in one column."""
+    """Return a change that replaces one column of the segments."""
 
     def change(index):
         values = zlib.compress(number.to_bytes(8, "little", signed=True))
@@ -183,38 +185,38 @@ FILE = ("runs", 0, "files", 0)
         put(*FILE, "first_wall_time", value={}),
     ],
 )
-def test_an_index_that_makes_no_sense_is_refused(packed, change):
+def test_an_invalid_index_is_rejected(packed, change):
     forge(packed, change)
     with pytest.raises(BadPack):
         rf.open(packed)
 
 
 @pytest.mark.parametrize("template", [b"", b"\xff\xff\x04abc", bytes(10_000)])
-def test_templates_that_lie_do_not_unpack(tmp_path, packed, template):
-    def lie(index):
+def test_false_templates_do_not_unpack(tmp_path, packed, template):
+    def replace_template(index):
         index["templates"] = [base64.b64encode(template).decode()] * len(index["templates"])
 
-    forge(packed, lie)
+    forge(packed, replace_template)
     with pytest.raises(BadPack):
         unpack_logdir(packed, tmp_path / "new")
     assert not (tmp_path / "new").exists()
 
 
-def test_a_row_group_larger_than_any_of_a_pack_is_refused(packed):
-    """A few bytes may stand for a column of any length, if all of it is the same."""
+def test_a_row_group_larger_than_any_in_a_pack_is_rejected(packed):
+    """A few bytes can represent a column of any length, if all values are identical."""
     (row,) = pq.ParquetFile(packed).read().slice(0, 1).to_pylist()
-    one = pa.Table.from_pylist([row], schema()).combine_chunks()
-    columns = [pa.repeat(column[0], MOST_ROWS + 1) for column in one.columns]
+    row_table = pa.Table.from_pylist([row], schema()).combine_chunks()
+    columns = [pa.repeat(column[0], MOST_ROWS + 1) for column in row_table.columns]
     stored = pq.ParquetFile(packed).metadata.metadata[KEY]
-    with pq.ParquetWriter(packed, one.schema) as writer:
-        table = pa.Table.from_arrays(columns, one.column_names).cast(one.schema)
+    with pq.ParquetWriter(packed, row_table.schema) as writer:
+        table = pa.Table.from_arrays(columns, row_table.column_names).cast(row_table.schema)
         writer.write_table(table, row_group_size=MOST_ROWS + 1)
         writer.add_key_value_metadata({KEY: stored})
-    with pytest.raises(BadPack, match="a row group of it is larger than any of a pack"):
+    with pytest.raises(BadPack, match="a row group is larger than any in a pack"):
         rf.open(packed)
 
 
-def test_output_that_is_there_is_replaced_only_when_asked(tmp_path, packed):
+def test_existing_output_is_only_replaced_with_overwrite(tmp_path, packed):
     before = packed.read_bytes()
     with pytest.raises(OutputExists, match="--overwrite"):
         pack_logdir([tmp_path / "logs"], packed)
@@ -231,14 +233,14 @@ def test_output_that_is_there_is_replaced_only_when_asked(tmp_path, packed):
 
 
 @pytest.mark.parametrize("name", ["logs", "logs.csv", "logs.parquet.gz"])
-def test_a_pack_that_nobody_would_know_for_one_is_not_written(tmp_path, packed, name):
-    with pytest.raises(UnknownFormat, match=r"a pack is a file whose name ends in \.parquet"):
+def test_a_pack_with_another_suffix_is_not_written(tmp_path, packed, name):
+    with pytest.raises(UnknownFormat, match=r"the name of a pack must end in \.parquet"):
         pack_logdir([tmp_path / "logs"], tmp_path / "new" / name)
     assert not (tmp_path / "new").exists()
 
 
 def test_a_pack_is_not_packed_again(tmp_path, packed):
-    with pytest.raises(BadPack, match="a pack already"):
+    with pytest.raises(BadPack, match="already a pack"):
         pack_logdir([packed], tmp_path / "again.parquet")
 
 
@@ -248,12 +250,12 @@ def test_mistakes_are_one_line_on_the_command_line(tmp_path, packed, capsys):
     assert main(["unpack", str(packed), "-o", str(tmp_path / "new")]) == 2
     assert main(["unpack", str(tmp_path / "logs"), "-o", str(tmp_path / "new")]) == 2
     assert main(["pack", str(tmp_path / "none"), "-o", str(tmp_path / "new.parquet")]) == 2
-    said = capsys.readouterr().err.splitlines()
-    assert len(said) == 4
-    assert not any("Traceback" in line for line in said)
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 4
+    assert not any("Traceback" in line for line in lines)
 
 
-def test_names_of_runs_cannot_lead_out_of_a_partitioned_folder(tmp_path):
+def test_run_names_cannot_point_out_of_a_partitioned_folder(tmp_path):
     write_odd_runs(tmp_path / "logs")
     write(tmp_path / "logs" / ("x" * 200) / ("y" * 200) / "a.tfevents.1", points(1))
     folder = pack(tmp_path / "logs", "parts", partition=True)

@@ -1,4 +1,4 @@
-"""Small packs that would fill the memory: refused before anything is decoded."""
+"""Small packs that would exhaust memory: rejected before anything is decoded."""
 
 import json
 import os
@@ -24,7 +24,7 @@ from runfold.errors import BadPack, RunfoldError
 
 ROOM = 1536 << 20
 
-# Takes a pack and a folder; allows so much memory more than all imports need.
+# Takes a pack and a folder; limits memory to a given amount beyond what imports need.
 SCRIPT = """
 import resource, sys
 import duckdb, pandas, pyarrow.parquet, PIL.Image
@@ -50,7 +50,7 @@ except BadPack as error:
 """
 
 
-def ask_with_little_memory(path, *commands):
+def run_with_little_memory(path, *commands):
     arguments = [str(path), str(path.parent / "unpacked"), str(ROOM), *commands]
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, *arguments], capture_output=True, text=True
@@ -60,27 +60,27 @@ def ask_with_little_memory(path, *commands):
 
 
 @pytest.mark.fault(70)
-def test_value_that_stands_for_all_rows_is_refused(tmp_path):
+def test_one_value_for_all_rows_is_rejected(tmp_path):
     path = many_texts(tmp_path)
     repeat_value(path, "payload")
     assert os.path.getsize(path) < 200_000
-    out, notes = ask_with_little_memory(path, "show", "check", "unpack", "sql")
+    out, notes = run_with_little_memory(path, "show", "check", "unpack", "sql")
     assert out[:-1] == ["show 2", "check 2", "unpack 2", "sql 2"]
     assert out[-1] == (
-        f"{path}: row group 0 unfolds to 83.9 GB, and one of a pack never has more than 302 MB. "
-        "It was not decoded. The file is damaged, or was made to fill the memory: "
-        "pack the logs again."
+        f"{path}: row group 0 expands to 83.9 GB, but the maximum in a pack is 302 MB. "
+        "It was not decoded. The file is damaged, or was built to exhaust memory. "
+        "Pack the logs again."
     )
     assert notes == [out[-1]] * 4
     assert not (tmp_path / "unpacked").exists()
 
 
 @pytest.mark.fault(70)
-def test_kind_that_stands_for_all_rows_is_held_once(tmp_path):
-    """It does not matter what the kind of a text is called, so the text comes back."""
+def test_one_kind_for_all_rows_is_stored_once(tmp_path):
+    """The name of a text's kind does not matter, so the text is restored."""
     path = many_texts(tmp_path)
     repeat_value(path, "kind")
-    out, _ = ask_with_little_memory(path, "unpack")
+    out, _ = run_with_little_memory(path, "unpack")
     assert out == [str(tmp_path / "unpacked"), "unpack 0", "20001"]
     (again,) = (tmp_path / "unpacked" / "run").iterdir()
     assert again.read_bytes() == (tmp_path / "logs" / "run" / again.name).read_bytes()
@@ -96,25 +96,25 @@ INDEXES = {
 
 @pytest.mark.fault(70)
 @pytest.mark.parametrize("content", INDEXES)
-def test_index_that_unfolds_to_more_than_the_file_can_need_is_refused(tmp_path, content):
+def test_index_that_expands_too_much_is_rejected(tmp_path, content):
     path = many_texts(tmp_path, 10)
     forge_index(path, INDEXES[content]())
     assert os.path.getsize(path) < 1_000_000
-    out, notes = ask_with_little_memory(path, "ls", "check", "show", "unpack", "sql")
+    out, notes = run_with_little_memory(path, "ls", "check", "show", "unpack", "sql")
     assert out[:-1] == ["ls 2", "check 2", "show 2", "unpack 2", "sql 2"]
-    assert "the index in its footer unfolds to more than" in out[-1]
+    assert "the index in its footer expands to more than" in out[-1]
     assert notes == [out[-1]] * 5
 
 
 @pytest.mark.fault(70)
 @pytest.mark.parametrize(("kind", "size"), [("scalar", "503 MB"), ("text", "2.0 GB")])
-def test_equal_rows_that_fill_the_memory_are_refused(tmp_path, kind, size):
+def test_equal_rows_that_exhaust_memory_are_rejected(tmp_path, kind, size):
     path = tmp_path / "equal.parquet"
     equal_rows(path, 20, kind)
     assert os.path.getsize(path) < 100_000
-    out, notes = ask_with_little_memory(path, "ls", "table", "check", "show", "unpack", "sql")
+    out, notes = run_with_little_memory(path, "ls", "table", "check", "show", "unpack", "sql")
     assert out[:-1] == ["ls 2", "table 2", "check 2", "show 2", "unpack 2", "sql 2"]
-    assert f"the rows of its file unfold to {size}, and Runfold decodes at most" in out[-1]
+    assert f"the rows of its file expand to {size}, and Runfold decodes at most" in out[-1]
     assert notes == [out[-1]] * 6
 
 
@@ -126,13 +126,13 @@ def test_equal_rows_in_many_files_are_measured_together(tmp_path):
         equal_rows(folder / str(number) / PACK_PART, 5, "scalar")
     (folder / PACK_MARKER).write_text("{}")
     assert len(rf.open(folder / "0" / PACK_PART)) == 5
-    with pytest.raises(BadPack, match="the rows of 4 files unfold to 503 MB"):
+    with pytest.raises(BadPack, match="the rows of 4 files expand to 503 MB"):
         rf.open(folder)
-    with pytest.raises(BadPack, match="the rows of 4 files unfold to 503 MB"):
+    with pytest.raises(BadPack, match="the rows of 4 files expand to 503 MB"):
         unpack_logdir(folder, tmp_path / "again")
 
 
-def test_logs_that_no_pack_may_hold_are_not_packed(tmp_path, monkeypatch):
+def test_logs_that_could_not_be_opened_again_are_not_packed(tmp_path, monkeypatch):
     monkeypatch.setattr("runfold._pack.memory_budget._LEAST_DECODED", 0)
     monkeypatch.setattr("runfold._pack.memory_budget._MOST_DECODED", 1)
     write(tmp_path / "logs" / "run" / "events.out.tfevents.1", points(*range(5000)))
@@ -142,7 +142,7 @@ def test_logs_that_no_pack_may_hold_are_not_packed(tmp_path, monkeypatch):
     assert os.listdir(tmp_path) == ["logs"]
 
 
-def test_no_memory_is_not_a_damaged_pack(tmp_path, monkeypatch):
+def test_running_out_of_memory_is_not_a_damaged_pack(tmp_path, monkeypatch):
     runs = rf.open(many_texts(tmp_path, 10))
 
     def fail(*_, **__):
@@ -154,7 +154,7 @@ def test_no_memory_is_not_a_damaged_pack(tmp_path, monkeypatch):
 
 
 def page(kind, size, values, encoding):
-    """The header of a Parquet page that claims a size, in Thrift's compact protocol."""
+    """Return the header of a Parquet page that claims a size, in Thrift's compact protocol."""
 
     def integer(number):
         number = number << 1
@@ -174,28 +174,28 @@ PLAIN, DICTIONARY, DELTA_LENGTH, DELTA = 0, 8, 6, 7
 
 @pytest.mark.parametrize("kind", [0, 3])
 @pytest.mark.parametrize("encoding", [PLAIN, DELTA_LENGTH])
-def test_pages_decode_to_what_their_headers_say(kind, encoding):
+def test_decoded_size_of_pages_is_that_of_their_headers(kind, encoding):
     pages = page(kind, 2_000_000_000, 9, encoding) + page(kind, 70, 9, encoding)
     assert decoded_size(pages, True) == decoded_size(pages, False) == 2_000_000_070
 
 
 @pytest.mark.parametrize("kind", [0, 3])
 @pytest.mark.parametrize("encoding", [DICTIONARY, DELTA])
-def test_pages_that_repeat_values_decode_to_one_for_each_row(kind, encoding):
+def test_pages_that_repeat_values_count_one_per_row(kind, encoding):
     pages = page(2, 1000, 1, PLAIN) + page(kind, 5, 300, encoding)
     assert decoded_size(pages, False) == 1005
     assert decoded_size(pages, True) == 1005 + 300 * 1000
 
 
 @pytest.mark.parametrize("size", range(1, 12))
-def test_page_that_is_cut_short_is_refused(size):
+def test_truncated_page_is_rejected(size):
     whole = page(0, 70, 9, PLAIN)
-    with pytest.raises(ValueError, match="the header of a page makes no sense"):
+    with pytest.raises(ValueError, match="the header of a page is invalid"):
         decoded_size(whole + whole[:size], False)
 
 
-def test_identical_images_open_and_come_back(tmp_path):
-    """A large pack that is small because its values repeat is as good as any other."""
+def test_identical_images_survive_packing(tmp_path):
+    """A large pack that is small because its values repeat is valid."""
     picture = png(np.random.default_rng(0).integers(0, 256, (32, 32, 3), np.uint8))
     buffer = EventBuffer()
     for step in range(20_000):
@@ -210,7 +210,7 @@ def test_identical_images_open_and_come_back(tmp_path):
     assert (tmp_path / "again" / "run" / log.name).read_bytes() == log.read_bytes()
 
 
-def test_one_large_value_opens_and_comes_back(tmp_path):
+def test_one_large_value_survives_packing(tmp_path):
     log = tmp_path / "logs" / "run" / "events.out.tfevents.1"
     buffer = EventBuffer()
     buffer.summary([values.text("note", "x" * (40 << 20))], 1, 5.0)

@@ -1,4 +1,4 @@
-"""Links in a logdir: a pack never holds the bytes of a file outside it that is not a log."""
+"""Links in a logdir: a pack never contains bytes of outside files that are not logs."""
 
 import os
 import shutil
@@ -24,7 +24,7 @@ def logdir(tmp_path):
 
 
 def payloads(path):
-    """All bytes that the rows of a pack hold."""
+    """Return all bytes in the rows of a pack."""
     return b"".join(data or b"" for data in pq.read_table(path)["payload"].to_pylist())
 
 
@@ -40,7 +40,7 @@ def test_linked_file_without_records_is_not_packed(logdir, partition):
     runs = rf.open(path)
     assert list(runs["run"]["loss"].values) == list(rf.open(logdir)["run"]["loss"].values)
     messages = list(runs.problems()["message"])
-    assert "a link to a file outside the logdir. Only its sound records were packed." in messages
+    assert "a link to a file outside the logdir. Only its intact records were packed." in messages
     unpack_logdir(path, logdir.parent / "again")
     assert os.listdir(logdir.parent / "again" / "run") == [f"{NAME}.1"]
 
@@ -55,7 +55,7 @@ def test_linked_log_with_other_bytes_keeps_its_records(logdir):
     assert (logdir.parent / "again" / "run" / f"{NAME}.2").read_bytes() == version() + points(3, 4)
 
 
-def test_linked_run_comes_back_whole(logdir):
+def test_linked_run_is_unpacked_completely(logdir):
     elsewhere = logdir.parent / "elsewhere"
     write(elsewhere / f"{NAME}.1", version(), points(7, 8))
     (logdir / "linked").symlink_to(elsewhere)
@@ -64,7 +64,7 @@ def test_linked_run_comes_back_whole(logdir):
     assert again.read_bytes() == version() + points(7, 8)
 
 
-def test_link_within_the_logdir_comes_back_byte_for_byte(logdir):
+def test_link_within_the_logdir_is_unpacked_exactly(logdir):
     torn = version() + points(3, 4)[:-5]
     (logdir / "kept").write_bytes(torn)
     (logdir / "run" / f"{NAME}.2").symlink_to(logdir / "kept")
@@ -72,7 +72,7 @@ def test_link_within_the_logdir_comes_back_byte_for_byte(logdir):
     assert (logdir.parent / "again" / "run" / f"{NAME}.2").read_bytes() == torn
 
 
-def test_logdir_that_is_a_link_comes_back_byte_for_byte(logdir):
+def test_logdir_that_is_a_link_is_unpacked_exactly(logdir):
     torn = version() + points(3, 4)[:-5]
     write(logdir / "run" / f"{NAME}.2", torn)
     moved = logdir.parent / "moved"
@@ -91,7 +91,7 @@ def test_linked_projector_configuration_is_not_packed(logdir):
     assert os.listdir(logdir.parent / "again" / "run") == [f"{NAME}.1"]
 
 
-def test_own_projector_configuration_comes_back(logdir):
+def test_projector_configuration_in_the_run_is_unpacked(logdir):
     text = b"embeddings {}\n"
     (logdir / "run" / PROJECTOR_CONFIG).write_bytes(text)
     unpack_logdir(pack(logdir), logdir.parent / "again")

@@ -1,4 +1,4 @@
-"""Packs of many runs: the work per run does not depend on how many there are."""
+"""Packs of many runs: the work per run does not depend on their number."""
 
 import os
 import sys
@@ -14,7 +14,7 @@ SOURCE = os.path.dirname(rf.__file__)
 
 
 def instructions(call, *args):
-    """How many bytecode instructions of Runfold a call runs."""
+    """Return the number of bytecode instructions of Runfold that a call executes."""
     count = 0
 
     def trace(frame, event, _):
@@ -50,20 +50,20 @@ def unpack(logdir):
     unpack_logdir(f"{logdir}.parquet", f"{logdir}-again")
 
 
-def ask(logdir):
+def query(logdir):
     runs = rf.open(f"{logdir}.parquet")
     assert len(runs.scalars()) == 2 * len(runs)
     assert len(runs.problems()) == len(runs.text()) == 0
 
 
 @pytest.mark.parametrize("is_alike", [True, False], ids=["same tags", "different tags"])
-def test_twice_the_runs_take_twice_the_work(tmp_path, is_alike):
+def test_work_is_proportional_to_the_number_of_runs(tmp_path, is_alike):
     work = {}
-    for count in (25, 50, 100, 200):  # the first one pays for all that is imported
+    for count in (25, 50, 100, 200):  # the first one includes all imports
         logdir = tmp_path / f"of-{count}"
         write_runs(logdir, count, is_alike)
-        work[count] = {call: instructions(call, logdir) for call in (pack, unpack, ask)}
-    for call in (pack, unpack, ask):
+        work[count] = {call: instructions(call, logdir) for call in (pack, unpack, query)}
+    for call in (pack, unpack, query):
         first, second = (work[2 * count][call] - work[count][call] for count in (50, 100))
         assert second == pytest.approx(2 * first, rel=0.05), call.__name__
 

@@ -1,4 +1,4 @@
-"""A pack as plain Parquet: its columns, encodings and size, and what DuckDB and pandas see."""
+"""A pack as plain Parquet: its columns, encodings and size, and how DuckDB and pandas see it."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ def packed(tmp_path):
     return pack(tmp_path / "logs")
 
 
-def test_the_columns_and_their_encodings_are_as_specified(packed):
+def test_columns_and_encodings_match_the_specification(packed):
     file = pq.ParquetFile(packed)
     assert file.schema_arrow.names == [
         *("run", "tag", "kind", "file", "step", "wall_time", "value"),

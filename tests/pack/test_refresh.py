@@ -1,4 +1,4 @@
-"""runs.refresh() where a pack stands for the logdir: one that was replaced is opened anew."""
+"""runs.refresh() with packs: a replaced pack is opened again."""
 
 import os
 import resource
@@ -18,7 +18,7 @@ def logdir(tmp_path):
 
 
 @pytest.mark.parametrize("partition", [False, True])
-def test_a_replaced_pack_is_read_anew(logdir, partition):
+def test_a_replaced_pack_is_read_again(logdir, partition):
     name = "packed" if partition else "logs.parquet"
     path = pack(logdir, name, partition=partition)
     runs = rf.open(path)
@@ -30,12 +30,12 @@ def test_a_replaced_pack_is_read_anew(logdir, partition):
     assert run["loss"].steps.tolist() == [1, 2]
     changes = runs.refresh()
     assert changes.runs == ["b"]
-    assert [one.endswith("a/events.out.tfevents.1") for one in changes.reread] == [True]
+    assert [path.endswith("a/events.out.tfevents.1") for path in changes.reread] == [True]
     assert run["loss"].steps.tolist() == [5, 6, 7]
     assert answers(runs, path) == answers(rf.open(logdir), logdir)
 
 
-def test_what_was_not_read_of_a_replaced_pack_is_asked_for_again(logdir):
+def test_unread_values_of_a_replaced_pack_raise_file_changed(logdir):
     path = pack(logdir)
     runs = rf.open(path)
     write(logdir / "a" / "events.out.tfevents.1", points(5, 6, 7))
@@ -48,7 +48,7 @@ def test_what_was_not_read_of_a_replaced_pack_is_asked_for_again(logdir):
     assert runs["a"]["loss"].steps.tolist() == [5, 6, 7]
 
 
-def test_a_folder_may_hold_more_packs_than_a_process_may_hold_files(logdir):
+def test_a_folder_can_have_more_packs_than_a_process_can_open_files(logdir):
     for number in range(40):
         write(logdir / f"run-{number}" / "events.out.tfevents.1", points(number))
     folder = pack(logdir, "packed", partition=True)
@@ -60,14 +60,14 @@ def test_a_folder_may_hold_more_packs_than_a_process_may_hold_files(logdir):
         resource.setrlimit(resource.RLIMIT_NOFILE, limit)
 
 
-def test_a_pack_that_is_the_same_is_not_opened_again(logdir):
+def test_an_unchanged_pack_is_not_opened_again(logdir):
     runs = rf.open(pack(logdir))
     series = runs["a"]["loss"]
     assert not runs.refresh()
     assert runs["a"]["loss"] is series
 
 
-def test_a_pack_replaced_by_what_is_none_leaves_the_runs_as_they_were(logdir):
+def test_replacing_a_pack_with_an_invalid_file_keeps_the_runs(logdir):
     path = pack(logdir)
     runs = rf.open(path).load()
     series = runs["a"]["loss"]

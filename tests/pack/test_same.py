@@ -1,4 +1,4 @@
-"""A pack answers every question as the logdir did that it was made of."""
+"""A pack gives the same results as the logdir it was made from."""
 
 import pickle
 import re
@@ -16,7 +16,7 @@ WRITERS = [writers.torch, writers.tensorboardx, writers.tensorflow_1, writers.te
 
 
 @pytest.mark.parametrize("writer", WRITERS)
-def test_every_kind_of_every_writer(tmp_path, writer):
+def test_every_kind_of_every_writer_is_the_same(tmp_path, writer):
     writer(tmp_path / "logs" / "run")
     path = pack(tmp_path / "logs")
     expected = answers(rf.open(tmp_path / "logs"), tmp_path / "logs")
@@ -25,7 +25,7 @@ def test_every_kind_of_every_writer(tmp_path, writer):
 
 @pytest.mark.parametrize("restarts", POLICIES)
 @pytest.mark.parametrize("partition", [False, True])
-def test_odd_and_broken_runs_under_every_policy(tmp_path, restarts, partition):
+def test_unusual_and_broken_runs_are_the_same_under_every_policy(tmp_path, restarts, partition):
     write_odd_runs(tmp_path / "logs")
     path = pack(tmp_path / "logs", "packed" if partition else "logs.parquet", partition=partition)
     expected = answers(rf.open(tmp_path / "logs", restarts=restarts), tmp_path / "logs")
@@ -60,19 +60,19 @@ def test_commands_print_the_same(tmp_path, capsys, monkeypatch, command):
     path = pack(tmp_path / "logs")
     monkeypatch.chdir(tmp_path)
 
-    def told(logdir):
+    def run_command(logdir):
         status = main([command[0], str(logdir), *command[1:]])
-        said = capsys.readouterr()
-        shown = (said.out + said.err).replace(str(logdir), "@")
-        # PIL says at which address it had the picture that it could not read.
-        return status, re.sub(r"0x[0-9a-f]+", "0x", shown)
+        printed = capsys.readouterr()
+        text = (printed.out + printed.err).replace(str(logdir), "@")
+        # PIL's message contains the memory address of the image.
+        return status, re.sub(r"0x[0-9a-f]+", "0x", text)
 
-    first = told(tmp_path / "logs")
+    first = run_command(tmp_path / "logs")
     (tmp_path / "-.csv").unlink(missing_ok=True)
-    assert told(path) == first
+    assert run_command(path) == first
 
 
-def test_several_packs_and_folders_are_named_from_what_they_share(tmp_path):
+def test_names_are_relative_to_the_common_folder_of_packs_and_folders(tmp_path):
     writers.torch(tmp_path / "logs" / "run")
     pack(tmp_path / "logs", "a.parquet")
     pack(tmp_path / "logs", "b.parquet")
@@ -89,7 +89,7 @@ def test_several_packs_and_folders_are_named_from_what_they_share(tmp_path):
     ]
 
 
-def test_a_pack_travels_to_another_process_and_has_nothing_new(tmp_path):
+def test_a_pickled_pack_has_no_changes_in_another_process(tmp_path):
     writers.torch(tmp_path / "logs" / "run")
     runs = rf.open(pack(tmp_path / "logs"))
     again = pickle.loads(pickle.dumps(runs))
@@ -97,14 +97,14 @@ def test_a_pack_travels_to_another_process_and_has_nothing_new(tmp_path):
     assert not runs.refresh()
 
 
-def test_strict_raises_what_was_wrong_when_it_was_packed(tmp_path):
+def test_strict_mode_raises_the_problems_of_the_packed_logs(tmp_path):
     write_odd_runs(tmp_path / "logs")
     runs = rf.open(pack(tmp_path / "logs"), strict=True)
     with pytest.raises(BadLog, match="bad length checksum"):
         runs["broken/length"].scalars()
 
 
-def test_reading_one_tag_decodes_no_other(tmp_path, monkeypatch):
+def test_reading_one_tag_does_not_decode_others(tmp_path, monkeypatch):
     from runfold._pack import pack_rows as rows
     from runfold._pack.pack_file import Pack
 

@@ -1,4 +1,4 @@
-"""Event files that claim more bytes than the disk holds."""
+"""Event files that claim more bytes than they occupy on disk."""
 
 import os
 
@@ -18,7 +18,7 @@ def test_zeros_that_were_never_written_are_not_packed(tmp_path):
     path = pack(tmp_path / "logs")
     runs = rf.open(path)
     assert list(runs["run"]["loss"].steps) == [1, 2]
-    message = "only zeros that were never written follow to the end. They were not packed."
+    message = "the rest of the file is zeros that were never written to disk. They were not packed."
     assert message in list(runs.problems()["message"])
     unpack_logdir(path, tmp_path / "again")
     again = (tmp_path / "again" / "run" / NAME).read_bytes()
@@ -27,7 +27,7 @@ def test_zeros_that_were_never_written_are_not_packed(tmp_path):
     assert len(again) < 1 << 20
 
 
-def test_few_zeros_come_back_byte_for_byte(tmp_path):
+def test_a_few_zeros_are_unpacked_exactly(tmp_path):
     log = tmp_path / "logs" / "run" / NAME
     write(log, version(), points(1, 2))
     os.truncate(log, 1_000_000)

@@ -1,4 +1,4 @@
-"""Files that grow are seen, wherever they lie, whatever goes wrong meanwhile."""
+"""File growth is detected on any disk, whatever fails in between."""
 
 import logging
 import os
@@ -32,12 +32,12 @@ broken
 
 
 class Following:
-    """A watcher of some paths, and what it tells."""
+    """A watcher of some paths, and the changes that it reports."""
 
     def __init__(self, source, poll=None):
         self.source = source
-        self.told: queue.Queue[Any] = queue.Queue()
-        self.watcher = Watcher(source, self.told.put, poll)
+        self.changes: queue.Queue[Any] = queue.Queue()
+        self.watcher = Watcher(source, self.changes.put, poll)
 
     def __enter__(self):
         self.watcher.start()
@@ -49,9 +49,9 @@ class Following:
         self.source.close()
 
     def wait(self):
-        """The next change."""
-        found = self.told.get(timeout=60)
-        return found.generation, found.new, found.changed
+        """Return the next change."""
+        changed = self.changes.get(timeout=60)
+        return changed.generation, changed.new, changed.changed
 
 
 @pytest.fixture
@@ -65,12 +65,12 @@ def grow(logdir, run, number):
 
 
 @pytest.mark.parametrize("poll", [None, 0.05])
-def test_new_runs_and_what_is_new_in_runs_is_told(logdir, poll):
+def test_new_runs_and_changed_runs_are_reported(logdir, poll):
     with Following(Source(logdir), poll) as following:
         assert following.watcher.poll == poll
         grow(logdir, "b", 1)
         assert following.wait() == (2, ["b"], [])
-        grow(logdir, "b", 2)  # nobody has asked for it yet
+        grow(logdir, "b", 2)  # no request has read it yet
         assert following.wait() == (3, [], ["b"])
         grow(logdir, "a", 2)
         assert following.wait() == (4, [], ["a"])
@@ -79,7 +79,7 @@ def test_new_runs_and_what_is_new_in_runs_is_told(logdir, poll):
 
 @pytest.mark.parametrize("poll", [None, 0.05])
 @pytest.mark.parametrize("lost", ["b/events.out.tfevents.1", "."])
-def test_what_is_gone_is_told_and_that_it_came_back(logdir, poll, lost):
+def test_deleted_files_and_their_return_are_reported(logdir, poll, lost):
     grow(logdir, "b", 1)
     away, gone = logdir.parent / "away", ["a", "b"] if lost == "." else ["b"]
     source = Source(logdir)
@@ -87,7 +87,7 @@ def test_what_is_gone_is_told_and_that_it_came_back(logdir, poll, lost):
     with Following(source, poll) as following:
         (logdir / lost).rename(away)
         assert following.wait() == (2, [], gone)
-        assert [one.run for one in source.runs()._list_problems() if one.run] == gone
+        assert [problem.run for problem in source.runs()._list_problems() if problem.run] == gone
         away.rename(logdir / lost)
         assert following.wait() == (3, [], gone)
         assert source.runs()._list_problems() == []
@@ -95,16 +95,16 @@ def test_what_is_gone_is_told_and_that_it_came_back(logdir, poll, lost):
 
 @pytest.mark.fault(69)
 @pytest.mark.parametrize("poll", [None, 0.05])
-def test_a_run_that_is_deleted_and_made_again_is_told(logdir, poll):
+def test_a_run_that_is_deleted_and_recreated_is_reported(logdir, poll):
     grow(logdir, "b", 1)
     source = Source(logdir)
     source.logs()
     with Following(source, poll) as following:
-        # Moved, so that nobody sees a half of it.
+        # Moved, so that no partial deletion is visible.
         (logdir / "b").rename(logdir.parent / "old")
         assert following.wait() == (2, [], [])
         assert list(source.runs()) == ["a"]
-        # A page that asks for both, because it was not told yet, gets the one that is left.
+        # A page that still requests both gets the remaining one.
         assert [log.name for log in source.logs(["a", "b"])] == ["a"]
         with pytest.raises(UnknownRun, match="No run 'b'"):
             source.logs(["b"])
@@ -114,7 +114,7 @@ def test_a_run_that_is_deleted_and_made_again_is_told(logdir, poll):
         assert source.log("b").scalars["loss"].steps.tolist() == [7]
 
 
-def test_a_pack_that_is_gone_is_told_though_its_runs_stay(logdir):
+def test_a_deleted_pack_is_reported_although_its_runs_stay(logdir):
     path = logdir.parent / "logs.parquet"
     rf.open(logdir).pack(path)
     source = Source(path)
@@ -126,7 +126,7 @@ def test_a_pack_that_is_gone_is_told_though_its_runs_stay(logdir):
         assert problem.code == "directory-vanished"
 
 
-def test_one_file_and_a_pattern_are_looked_at_every_second(logdir):
+def test_a_file_and_a_pattern_are_polled_every_second(logdir):
     for path in (next((logdir / "a").iterdir()), logdir / "*"):
         source = Source(path)
         assert Watcher(source, print).poll == 1.0
@@ -136,16 +136,16 @@ def test_one_file_and_a_pattern_are_looked_at_every_second(logdir):
         assert following.wait() == (2, [], ["a"])
 
 
-def test_where_the_system_does_not_tell_files_are_looked_at(logdir):
+def test_files_are_polled_if_the_system_cannot_report_changes(logdir):
     following = Following(Source(logdir))
-    said: queue.Queue[logging.LogRecord] = queue.Queue()
-    handler = QueueHandler(said)
-    # Gone before it can be watched, as on a disk that comes and goes.
+    records: queue.Queue[logging.LogRecord] = queue.Queue()
+    handler = QueueHandler(records)
+    # Deleted before it can be watched, as on an unreliable disk.
     away = shutil.move(logdir, logdir.parent / "away")
     logging.getLogger("runfold.serve").addHandler(handler)
     try:
         with following:
-            assert "files are looked at every 1 s" in said.get(timeout=60).getMessage()
+            assert "checking files every 1 s" in records.get(timeout=60).getMessage()
             shutil.move(away, logdir)
             grow(logdir, "b", 1)
             assert following.wait()[1] == ["b"]
@@ -154,19 +154,19 @@ def test_where_the_system_does_not_tell_files_are_looked_at(logdir):
 
 
 class Troubled(Source):
-    """A source that fails at first, and then has no time."""
+    """A source whose first refresh fails and whose next two yield to requests."""
 
     calls = 0
 
     def refresh(self):
-        """Fail, give way, or do as ever."""
+        """Fail, yield, or refresh."""
         self.calls += 1
         if self.calls == 1:
             raise OSError("the disk is away")
         return None if self.calls < 4 else super().refresh()
 
 
-def test_a_refresh_that_fails_or_gives_way_is_tried_again(logdir, caplog):
+def test_a_refresh_that_fails_or_yields_is_retried(logdir, caplog):
     source = Troubled(logdir)
     source.logs()
     grow(logdir, "b", 1)
@@ -175,7 +175,7 @@ def test_a_refresh_that_fails_or_gives_way_is_tried_again(logdir, caplog):
     assert "the disk is away" in caplog.text
 
 
-def test_a_pack_replaced_by_one_that_fills_the_memory_is_one_warning(logdir):
+def test_a_pack_replaced_by_a_memory_bomb_is_one_warning(logdir):
     path = pack(logdir)
     bomb, sound = logdir.parent / "bomb", logdir.parent / "sound"
     equal_rows(bomb, 20, "scalar")
@@ -190,7 +190,7 @@ def test_a_pack_replaced_by_one_that_fills_the_memory_is_one_warning(logdir):
             os.replace(bomb, path)
             record = warned.get(timeout=60)
             assert "could not be refreshed" in record.getMessage()
-            assert "unfold to 503 MB" in record.getMessage()
+            assert "expand to 503 MB" in record.getMessage()
             assert [record.levelname, record.exc_info, record.exc_text] == ["WARNING", None, None]
             os.replace(sound, path)
             assert following.wait()[0] == 2
@@ -200,12 +200,12 @@ def test_a_pack_replaced_by_one_that_fills_the_memory_is_one_warning(logdir):
 
 
 class Busy(Source):
-    """A source with a request at work during the first refresh."""
+    """A source with a running request during the first refresh."""
 
     is_busy = True
 
     def refresh(self):
-        """Give way, once."""
+        """Yield to a request once."""
         if not self.is_busy:
             return super().refresh()
         self.is_busy = False
@@ -213,7 +213,7 @@ class Busy(Source):
             return super().refresh()
 
 
-def test_time_for_which_requests_were_at_work_makes_no_pause_longer(logdir):
+def test_time_spent_waiting_for_requests_does_not_lengthen_the_pause(logdir):
     source = Busy(logdir)
     grow(logdir, "b", 1)
     began = time.monotonic()
@@ -224,7 +224,7 @@ def test_time_for_which_requests_were_at_work_makes_no_pause_longer(logdir):
 
 
 @pytest.mark.parametrize(
-    ("path", "is_away"),
+    ("path", "is_expected"),
     [
         ("/home/me/runs", False),
         ("/mnt/data", True),
@@ -237,17 +237,17 @@ def test_time_for_which_requests_were_at_work_makes_no_pause_longer(logdir):
         ("/mnt/twice/x", False),
     ],
 )
-def test_network_disks_are_known_by_their_mounts(tmp_path, path, is_away):
+def test_network_disks_are_recognised_by_their_mounts(tmp_path, path, is_expected):
     mounts = tmp_path / "mounts"
     mounts.write_text(MOUNTS)
-    assert is_remote(path, str(mounts)) == is_away
+    assert is_remote(path, str(mounts)) == is_expected
 
 
-def test_without_a_list_of_mounts_a_disk_is_taken_for_a_local_one(tmp_path):
+def test_without_a_list_of_mounts_a_disk_counts_as_local(tmp_path):
     assert not is_remote("/mnt/data", str(tmp_path / "none"))
 
 
-def test_folders_here_are_watched_and_nothing_else(logdir):
+def test_only_local_folders_are_watched(logdir):
     assert can_watch([str(logdir)]) != is_remote(str(logdir))
     assert not can_watch([str(logdir), os.path.join(logdir, "*")])
     assert not can_watch([str(logdir / "not there")])

@@ -1,21 +1,21 @@
-"""A whole logdir in one Parquet file: written, read in place of the logdir, unpacked again.
+"""Packs: a whole logdir in one Parquet file, readable like the logdir and unpackable.
 
 Modules:
 
-    pack           `pack` and `unpack`, whose output is whole or absent
-    pack_paths     which paths are packs
-    pack_layout    columns, encodings and names of a pack
-    pack_index     what the footer holds of the runs
-    file_parts     an event file split into rows and the rest
-    pack_rows      rows gathered, sorted by tag, cut into row groups
-    pack_writer    a logdir written, run by run
-    pack_file      one pack, opened; its row groups read on request
+    pack           `pack` and `unpack`; the output is complete or absent
+    pack_paths     finds the packs at a path
+    pack_layout    columns, encodings and names in a pack
+    pack_index     the index of the runs in the footer
+    file_parts     splits an event file into rows and the rest
+    pack_rows      collects rows, sorts them by tag, divides them into row groups
+    pack_writer    writes a logdir run by run
+    pack_file      an open pack; reads row groups on request
     page_sizes     the sizes of Parquet pages, before decompression
-    memory_budget  how much memory a pack may take
-    packed_log     a run's log when it is in a pack
-    packed_tags    its tags
+    memory_budget  memory limits for opening packs
+    packed_log     the log of a run in a pack
+    packed_tags    the tags of a run in a pack
     packed_logdir  the runs of packs and folders as one logdir
-    open_logdir    a path opened, whether it is a pack or not
-    rebuild        an event file put together from rows
-    unpacking      all event files of a pack
+    open_logdir    opens a path, whether it is a pack or not
+    rebuild        rebuilds an event file from rows
+    unpacking      rebuilds all event files of a pack
 """

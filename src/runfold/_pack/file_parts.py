@@ -1,9 +1,9 @@
-"""One event file taken apart: what its columns do not tell, so that it can be rebuilt.
+"""Splits an event file into parts: the data beyond its columns that rebuilding it needs.
 
-A point of a series is found again in the file by its step, wall time and value,
-all points of a tag at once. Where they do not agree to the last bit (an integer
-tensor, a step spelt with more bytes than it needs), the events themselves are
-kept, so that unpacking never depends on how well this file was understood.
+Points of a series are located in the file by step, wall time and value, all points
+of a tag at once. If these do not match to the last bit (an integer tensor, a step
+encoded with more bytes than necessary), the events themselves are kept, so
+unpacking never depends on how well the file was understood.
 """
 
 from __future__ import annotations
@@ -30,36 +30,36 @@ if TYPE_CHECKING:
     from runfold._core.tag_table import Tags
     from runfold._events.event_file import EventFile
 
-# Large enough for nearly all records; one that is longer is read with more.
+# Large enough for nearly all records; longer ones are read with a larger chunk.
 CHUNK = 16 << 20
-# So much of what is broken is kept in one row.
+# Damaged bytes are kept in rows of up to this size.
 _PIECE = 4 << 20
 
-# Zeros at the end that are kept even if no disk block holds them.
+# Trailing zeros up to this size are kept even if no disk block contains them.
 _LONGEST_HOLE = 64 << 20
 
-# Where the points of a tag are in the file (of the record, and of the value
-# within it), and their templates.
-Places = tuple["NDArray[np.int64]", "NDArray[np.int32]", "NDArray[np.int32]"]
+# The positions of a tag's points in the file (of the record, and of the value within
+# it), and their templates.
+Positions = tuple["NDArray[np.int64]", "NDArray[np.int32]", "NDArray[np.int32]"]
 
 
 @dataclass(slots=True)
 class FileParts:
-    """Where the points of each tag stand, and the stretches that must be kept as they are."""
+    """The positions of each tag's points, and the ranges that must be kept unchanged."""
 
-    places: dict[int, Places]
+    positions: dict[int, Positions]
     kept: list[tuple[str, int, int, int]]  # EVENT or BYTES, offset, start and length of its bytes
 
 
 class Templates:
-    """The templates of a whole pack, and the tag that each one names."""
+    """The templates of a whole pack, and the tag of each."""
 
     def __init__(self, table: Tags) -> None:
         self.table = table
         self._names: list[bytes] = []
 
     def names(self) -> list[bytes]:
-        """The raw tag of each template."""
+        """Return the raw tag of each template."""
         for number in range(len(self._names), len(self.table)):
             value = self.table.raw_name(number)[core.TEMPLATE_HEAD :]
             tags = [field for field in fields(value) if field.number == 1]
@@ -68,9 +68,9 @@ class Templates:
 
 
 def stored_size(file: EventFile) -> int:
-    """Return the size of a file without a long tail that no disk block holds.
+    """Return the size of a file without a long tail that occupies no disk blocks.
 
-    A crash, or a copy, can leave a file that claims gigabytes and has no data there.
+    A crash or a copy can leave a file that claims gigabytes without any data there.
     Readers ignore such zeros.
     """
     descriptor = os.open(file.path, OPEN_FLAGS)
@@ -79,7 +79,7 @@ def stored_size(file: EventFile) -> int:
         while file.size - end > _LONGEST_HOLE:
             end = os.lseek(descriptor, os.lseek(descriptor, end, os.SEEK_DATA), os.SEEK_HOLE)
     except OSError as error:
-        # ENXIO: no data follows. The zeros from here on were never written.
+        # ENXIO: no data follows. The remaining zeros were never written.
         return min(end, file.size) if error.errno == errno.ENXIO else file.size
     finally:
         os.close(descriptor)
@@ -89,53 +89,53 @@ def stored_size(file: EventFile) -> int:
 def take_apart(
     file: EventFile, size: int, templates: Templates, numbers: Mapping[bytes, int]
 ) -> FileParts:
-    """The parts of the first `size` bytes of a file; `numbers` are those of the run's tags.
+    """Return the parts of the first `size` bytes of a file; `numbers` maps the run's tags.
 
-    Raises FileChanged if there is less in the file than was read.
+    Raises FileChanged if the file is shorter than that.
     """
     parts, rest = _scan(file, size, templates.table)
     index = parts["index"]
     kept = [
         (
-            EVENT if one["index"] == core.EVENT else BYTES,
-            int(one["record"]),
-            int(one["start"]),
-            int(one["length"]),
+            EVENT if part["index"] == core.EVENT else BYTES,
+            int(part["record"]),
+            int(part["start"]),
+            int(part["length"]),
         )
-        for one in parts[index < 0]
+        for part in parts[index < 0]
     ]
     kept += [(BYTES, at, at, min(_PIECE, size - at)) for at in range(rest, size, _PIECE)]
     values = parts[index >= 0]
     known = np.isin(values["start"], file.columns.items["start"])
-    places = _match(file, values, known, templates, numbers)
+    positions = _match(file, values, known, templates, numbers)
     for record in np.unique(values["record"][~known]).tolist():
         kept.append((EVENT, record, record + HEADER_SIZE, -1))
-    return FileParts(places, kept)
+    return FileParts(positions, kept)
 
 
 def _scan(file: EventFile, size: int, table: Tags) -> tuple[NDArray[np.void], int]:
-    """The parts of a file, and where what is no sound record up to its end begins."""
-    found = [np.empty(0, core.PART)]
+    """Return the parts of a file, and the offset after its last intact record."""
+    pieces = [np.empty(0, core.PART)]
     offset, chunk = 0, CHUNK
     descriptor = os.open(file.path, OPEN_FLAGS)
     try:
         while offset < size:
-            wanted = min(chunk, size - offset)
-            data = os.pread(descriptor, wanted, offset)
-            if len(data) < wanted:
+            count = min(chunk, size - offset)
+            data = os.pread(descriptor, count, offset)
+            if len(data) < count:
                 raise FileChanged(file.path)
-            parts, taken = core.take_apart(data, offset, table, MAX_RECORD)
-            found.append(parts)
-            offset += taken
-            if taken:
+            parts, used = core.take_apart(data, offset, table, MAX_RECORD)
+            pieces.append(parts)
+            offset += used
+            if used:
                 chunk = CHUNK
-            elif wanted == size - offset or chunk > MAX_RECORD:
+            elif count == size - offset or chunk > MAX_RECORD:
                 break
             else:
                 chunk *= 4
     finally:
         os.close(descriptor)
-    return np.concatenate(found), offset
+    return np.concatenate(pieces), offset
 
 
 def _match(
@@ -144,17 +144,17 @@ def _match(
     known: NDArray[np.bool_],
     templates: Templates,
     numbers: Mapping[bytes, int],
-) -> dict[int, Places]:
-    """Find the points of the file's series among its values, and mark those as known."""
-    # Only the templates of this file: a pack of many runs may have as many templates.
-    used, which = np.unique(values["template"], return_inverse=True)
+) -> dict[int, Positions]:
+    """Locate the points of the file's series among its values, and mark these as known."""
+    # Only this file's templates, because a pack of many runs can have as many templates.
+    used, inverse = np.unique(values["template"], return_inverse=True)
     names = templates.names()
-    tags = [-1 if one < 0 else numbers.get(names[one], -1) for one in used.tolist()]
-    tag = np.where(known, -1, np.array(tags, np.int64)[which])
+    tags = [-1 if index < 0 else numbers.get(names[index], -1) for index in used.tolist()]
+    tag = np.where(known, -1, np.array(tags, np.int64)[inverse])
     order = np.argsort(tag, kind="stable")
     starts = np.searchsorted(tag[order], [*file.columns.scalars])
     ends = np.searchsorted(tag[order], [*file.columns.scalars], side="right")
-    found = {}
+    positions = {}
     for number, start, end in zip(file.columns.scalars, starts, ends, strict=True):
         rows = order[start:end]
         columns = (values["step"][rows], values["wall_time"][rows], values["value"][rows])
@@ -162,18 +162,18 @@ def _match(
         if all(map(_is_same, columns, points)):
             known[rows] = True
             record = values["record"][rows]
-            place = (values["start"][rows] - record).astype(np.int32)
-            found[number] = (record, place, values["template"][rows])
-    return found
+            position = (values["start"][rows] - record).astype(np.int32)
+            positions[number] = (record, position, values["template"][rows])
+    return positions
 
 
 def _is_same(a: NDArray[np.generic], b: NDArray[np.generic]) -> bool:
-    """Whether two columns are equal to the last bit, NaN included."""
+    """Return whether two columns are equal to the last bit, including NaN."""
     return np.array_equal(a.view(np.int64), b.view(np.int64))
 
 
 def read_kept(file: EventFile, parts: FileParts) -> Iterator[tuple[str, int, bytes]]:
-    """Yield (EVENT or BYTES, offset, bytes) of what must be kept as it is."""
+    """Yield (EVENT or BYTES, offset, bytes) of the ranges that must be kept unchanged."""
     descriptor = os.open(file.path, OPEN_FLAGS)
     try:
         for kind, offset, start, length in parts.kept:

@@ -1,4 +1,4 @@
-"""How much memory the content of a pack may take once it is unfolded."""
+"""Limits on the memory that the content of a pack can take."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ if TYPE_CHECKING:
 
     from runfold._pack.pack_index import Index
 
-# Bytes of memory per row: a point is three numbers. Another value takes more, for its
-# place in the pack and while the values are sorted.
+# Bytes of memory per row: a point is three numbers. Other values take more, for their
+# position in the pack and while they are sorted.
 _POINT_BYTES = 24
 _OTHER_BYTES = 96
 
-# The rows of packs may take this much memory in total, and this many times the size of
-# the files on top. Packs with real wall times reach 11 times; 2 million points with the
-# same value reach 230 times, and 490 times if their wall times are also equal.
+# The rows of packs can take this much memory in total, plus this many times the size of
+# the files. Packs with real wall times reach a factor of 11; 2 million points with the
+# same value reach 230, and 490 if their wall times are also equal.
 _LEAST_DECODED = 256 << 20
 _MOST_DECODED = 256
 
 
 class TooLarge(Exception):
-    """Something unfolds to more bytes than it may: `size`, or more."""
+    """Something expands to more bytes than allowed: `size`, or more."""
 
     def __init__(self, size: int) -> None:
         super().__init__(size)
@@ -33,35 +33,35 @@ class TooLarge(Exception):
 
 
 class Budget:
-    """Bytes of memory that may still be taken. Raises TooLarge when none are left."""
+    """A budget of memory in bytes. Raises TooLarge when it is exhausted."""
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._left = most
 
     def spend(self, size: int) -> None:
-        """Take some of it."""
+        """Take some of the budget."""
         self._left -= size
         if self._left < 0:
             raise TooLarge(self._most)
 
     def inflate(self, data: bytes, cost: int) -> bytes:
-        """Inflate as much as the budget allows, at `cost` bytes for each byte of the result.
+        """Inflate as much as the budget allows, at `cost` bytes per byte of the result.
 
-        Raises ValueError for data that is cut short.
+        Raises ValueError for truncated data.
         """
         most = self._left // cost
         inflate = zlib.decompressobj()
-        found = inflate.decompress(data, most + 1)
-        if len(found) > most:
+        inflated = inflate.decompress(data, most + 1)
+        if len(inflated) > most:
             raise TooLarge(self._most)
         if not inflate.eof:
-            raise ValueError("it is cut short")
-        return found
+            raise ValueError("it is truncated")
+        return inflated
 
 
 def rows_size(indexes: Iterable[Index]) -> int:
-    """Return the memory that all rows of some packs take when they are decoded."""
+    """Return the memory that all rows of some packs take when decoded."""
     total = 0
     for index in indexes:
         counts = index.segments["count"]
@@ -72,5 +72,5 @@ def rows_size(indexes: Iterable[Index]) -> int:
 
 
 def most_rows_size(file_size: int) -> int:
-    """Return the memory that the rows of packs of this size may take."""
+    """Return the memory that the rows of packs of this size can take."""
     return _LEAST_DECODED + _MOST_DECODED * file_size

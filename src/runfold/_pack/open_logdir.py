@@ -1,4 +1,4 @@
-"""The logdir of some paths: one door for event files and packs."""
+"""Opens logdirs of event files and of packs."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def open_logdir(
     progress: bool | None = None,
     join: bool = True,
 ) -> Logdir:
-    """The runs below some paths, whether they are in event files or in packs.
+    """Return the runs below some paths, whether they are in event files or in packs.
 
     With `join` off, a folder of `add_hparams` is a separate run.
     """
     kind = Logdir
-    # What a URL stands for is known when it was fetched.
+    # Only a fetched URL shows whether it is a pack.
     if any(is_url(path) or find_packs(path) for path in paths):
         from runfold._pack.packed_logdir import PackedLogdir
 

@@ -1,4 +1,4 @@
-"""Logdirs packed into Parquet and unpacked again: output that is whole or not there."""
+"""`pack` and `unpack`: logdirs to Parquet and back; the output is complete or absent."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from runfold._logdir.discover import Discovery, FoundRun
     from runfold._pack.pack_index import Index
 
-# The longest name that every file system takes, with room for the rest of it.
+# The longest name that every file system accepts, with room for a suffix.
 _LONGEST_NAME = 180
 
 
 @dataclass(slots=True)
 class Packed:
-    """What was packed: how many runs and problems, and how many bytes became how many.
+    """The result of packing: the number of runs and problems, and the bytes before and after.
 
     `left_out` counts files in the runs' folders other than event files.
     """
@@ -58,10 +58,10 @@ def pack_logdir(
 ) -> Packed:
     """Pack the runs below some paths (or `only` some of them) into a file.
 
-    With `partition`, or an output that ends in a slash, into a folder with one
-    pack for each run. Raises UnknownFormat for a file that no reader would know for
-    a pack, and OutputExists for one that may not be replaced; after any error
-    nothing is left of a new one and the old one is as it was.
+    With `partition`, or if the output ends in a slash, writes a folder with one
+    pack per run. Raises UnknownFormat for a name that readers would not recognise
+    as a pack, and OutputExists for an existing file that must not be overwritten.
+    After an error, no new output is left, and existing output is unchanged.
     """
     from runfold._pack.pack_writer import write_pack
 
@@ -69,28 +69,30 @@ def pack_logdir(
     is_folder = partition or target.endswith((os.sep, "/"))
     if not is_folder and not target.endswith(SUFFIX):
         raise UnknownFormat(
-            f"{escape(target)}: a pack is a file whose name ends in {SUFFIX}, or, with a slash "
-            "at its end, a folder of such."
+            f"{escape(target)}: the name of a pack must end in {SUFFIX}, or in a slash "
+            "for a folder of packs."
         )
     for path in paths:
         if find_packs(path):
-            raise BadPack(os.fsdecode(path), "a pack already", "`runfold unpack` unpacks it.")
-    found = discover(*paths)
-    found.runs = {name: run for name, run in found.runs.items() if only is None or name in only}
-    if not found.runs:
-        places = ", ".join(f"'{escape(os.fsdecode(path))}'" for path in paths)
-        raise RunfoldError(f"No runs in {places}.")
-    files = [file for run in found.runs.values() for file in run.files]
+            raise BadPack(os.fsdecode(path), "already a pack", "Use `runfold unpack` to unpack it.")
+    discovery = discover(*paths)
+    discovery.runs = {
+        name: run for name, run in discovery.runs.items() if only is None or name in only
+    }
+    if not discovery.runs:
+        names = ", ".join(f"'{escape(os.fsdecode(path))}'" for path in paths)
+        raise RunfoldError(f"No runs in {names}.")
+    files = [file for run in discovery.runs.values() for file in run.files]
     with progress_bar(lambda: _size(files), "Packing", progress) as advance:
         if not is_folder:
             with replace_file(output, overwrite) as out:
-                indexes = [write_pack(found, out, advance=advance)]
+                indexes = [write_pack(discovery, out, advance=advance)]
                 size = out.tell()
                 _check_size(indexes, size)
         else:
             with replace_folders([output], overwrite, (PACK_PART, PACK_MARKER)) as (folder,):
                 indexes = []
-                for part in _parts(found):
+                for part in _parts(discovery):
                     (name,) = part.runs
                     path = os.path.join(folder, _partition_name(name), PACK_PART)
                     os.mkdir(os.path.dirname(path))
@@ -100,32 +102,30 @@ def pack_logdir(
                     json.dump({"format": "runfold pack", "version": VERSION}, marker)
                 size = _size(_files_below(folder))
                 _check_size(indexes, size)
-    return _describe(indexes, found, size)
+    return _describe(indexes, discovery, size)
 
 
 def unpack_logdir(path: StrPath, folder: StrPath, *, progress: bool | None = None) -> int:
-    """Write the event files of a pack into a new folder; how many there were.
+    """Write the event files of a pack to a new folder, and return their number.
 
-    Raises OutputExists if the folder is there; after any error it is not.
+    Raises OutputExists if the folder exists. After an error, the folder is removed.
     """
-    given = os.fsdecode(path)
+    shown = os.fsdecode(path)
     (path,) = fetch(path)
-    places = find_packs(path)
-    if not places:
+    locations = find_packs(path)
+    if not locations:
         os.stat(path)
         raise BadPack(
-            given, f"not a pack: those are files that end in {SUFFIX}, or folders of such"
+            shown, f"not a pack: packs are files that end in {SUFFIX}, or folders of them"
         )
-    if len({place.base for place in places}) > 1:
-        raise BadPack(given, "several packs", "Unpack them one by one.")
+    if len({location.base for location in locations}) > 1:
+        raise BadPack(shown, "several packs", "Unpack them one by one.")
     if os.path.lexists(folder):
-        raise OutputExists(
-            f"{escape(os.fsdecode(folder))} exists already. Choose a folder that is not there yet."
-        )
+        raise OutputExists(f"{escape(os.fsdecode(folder))} already exists. Choose a new folder.")
     from runfold._pack.pack_file import Pack, check_rows
     from runfold._pack.unpacking import unpack
 
-    packs = [Pack(place.path) for place in places]
+    packs = [Pack(location.path) for location in locations]
     check_rows(packs)
     runs = [run for pack in packs for run in pack.index.runs]
     total = sum(file.size for run in runs for file in run.files)
@@ -137,42 +137,42 @@ def unpack_logdir(path: StrPath, folder: StrPath, *, progress: bool | None = Non
 
 
 def _check_size(indexes: Collection[Index], size: int) -> None:
-    """Raise RunfoldError for packs that Runfold would refuse to open."""
+    """Raise RunfoldError for packs that Runfold would not open."""
     rows, most = rows_size(indexes), most_rows_size(size)
     if rows > most:
         raise RunfoldError(
-            f"These logs pack into {human_bytes(size)}, but their rows take {human_bytes(rows)} "
-            f"of memory, and Runfold opens a pack of this size only up to {human_bytes(most)}: "
-            "their values are nearly all the same. Nothing was written. "
+            f"The pack would have {human_bytes(size)}, but its rows take {human_bytes(rows)} "
+            f"of memory, and the limit for a pack of this size is {human_bytes(most)}: "
+            "nearly all values are identical. Nothing was written. "
             "Pack fewer runs into each file."
         )
 
 
-def _parts(found: Discovery) -> Iterator[Discovery]:
-    """A logdir for each run; what is wrong with the tree goes with the first."""
-    problems = found.problems
-    for name, run in found.runs.items():
-        yield type(found)({name: run}, problems, found.base)
+def _parts(discovery: Discovery) -> Iterator[Discovery]:
+    """Yield a logdir per run; the problems of the tree go to the first."""
+    problems = discovery.problems
+    for name, run in discovery.runs.items():
+        yield type(discovery)({name: run}, problems, discovery.base)
         problems = []
 
 
 def _partition_name(run: str) -> str:
-    """The folder of a run's pack: any name, `../x` and `a/b` too, becomes one safe part."""
+    """Return the folder name of a run's pack: any name, even `../x`, becomes one safe part."""
     name = "run=" + quote(utf8(run), safe=" ")
     if len(name) > _LONGEST_NAME:
         name = f"{name[: _LONGEST_NAME - 17]}-{hashlib.sha256(utf8(run).encode()).hexdigest()[:16]}"
     return name
 
 
-def _describe(indexes: Sequence[Index], found: Discovery, size: int) -> Packed:
+def _describe(indexes: Sequence[Index], discovery: Discovery, size: int) -> Packed:
     files = [file for index in indexes for run in index.runs for file in run.files]
     return Packed(
-        len(found.runs) - len(find_parts(found.runs)),
+        len(discovery.runs) - len(find_parts(discovery.runs)),
         len(files),
         sum(file.size for file in files),
         size,
         sum(len(file.problems) for file in files) + sum(len(index.problems) for index in indexes),
-        _count_left_out(found.runs.values()),
+        _count_left_out(discovery.runs.values()),
     )
 
 
@@ -184,7 +184,7 @@ def _count_left_out(runs: Collection[FoundRun]) -> int:
 
 
 def _files_below(top: str, others: Collection[str] = ()) -> Iterator[str]:
-    """Yield the files in a folder and below it, but not those in the folders of other runs."""
+    """Yield the files in a folder and below it, except those in the folders of other runs."""
     for folder, below, names in os.walk(top):
         below[:] = [name for name in below if os.path.join(folder, name) not in others]
         yield from (os.path.join(folder, name) for name in names)

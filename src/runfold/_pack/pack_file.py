@@ -1,4 +1,4 @@
-"""One pack, opened: its index at once, its row groups when they are asked for."""
+"""An open pack: its index is read at once, its row groups on request."""
 
 from __future__ import annotations
 
@@ -29,28 +29,28 @@ if TYPE_CHECKING:
 
     from runfold._core.scalar_columns import Points
 
-# Where the columns of `ITEM_COLUMNS` go in an item, but for the place in its event.
+# The fields of an item for the columns of `ITEM_COLUMNS`, except the position in its event.
 _ITEM_FIELDS = ["step", "wall_time", "record", "form", "plugin", "length"]
 
-# A row group holds 8 MB of values, or a single one as long as the longest record.
+# A row group has 8 MB of values, or a single one as long as the longest record.
 _MOST_COLUMN = MAX_RECORD + (32 << 20)
 _MOST_BYTES = 2 * MAX_RECORD
 
-# Payloads stay in memory up to this size, about 16 row groups: tables go through them in order.
+# Payloads up to this size stay in memory, about 16 row groups, because tables read them in order.
 _HELD_BYTES = 128 << 20
 
-# How many times larger than the file the index of a pack may be in memory. Packs of tiny
-# runs, which have little else, come to 80.
+# How many times larger than the file the index of a pack can be in memory. Packs of
+# tiny runs, which contain little else, reach 80.
 _MOST_UNFOLDED = 256
 _LEAST_UNFOLDED = 64 << 20
 
 
 class Pack:
-    """A pack. Raises BadPack for a file that is none, at once or when a row is asked for."""
+    """A pack. Raises BadPack for an invalid file, at once or when a row is read."""
 
     def __init__(self, path: str) -> None:
         self.path = path
-        # Two threads may ask at once; a row group is not to be read by both.
+        # Two threads can call at once, but only one may read a row group.
         self._lock = threading.RLock()
         self._open()
         self._points: dict[int, Points] = {}
@@ -60,20 +60,20 @@ class Pack:
         import pyarrow.parquet as pq
 
         self.mark = mark_of(self.path)
-        with open(self.path, "rb"), self._blamed():  # for the system's own message
+        with open(self.path, "rb"), self._convert_errors():  # raises the system's own error
             self._metadata = pq.read_metadata(self.path)
         stored = (self._metadata.metadata or {}).get(KEY)
         if stored is None:
             raise BadPack(
                 self.path,
-                "a Parquet file, but none that `runfold pack` wrote",
+                "a Parquet file, but not written by `runfold pack`",
                 "Runfold opens logdirs and packs.",
             )
         rows = self._metadata.num_rows
         self.size = os.path.getsize(self.path)
         most = _LEAST_UNFOLDED + _MOST_UNFOLDED * self.size
         self.index = read_index(stored, self.path, rows, most)
-        with self._blamed():
+        with self._convert_errors():
             columns = self._metadata.schema.to_arrow_schema()
         if not columns.equals(schema()):
             raise BadPack(self.path, "its columns are not those of a pack")
@@ -86,9 +86,9 @@ class Pack:
         if any(
             group.num_rows > MOST_ROWS or group.total_byte_size > _MOST_BYTES for group in groups
         ):
-            raise BadPack(self.path, "a row group of it is larger than any of a pack")
+            raise BadPack(self.path, "a row group is larger than any in a pack")
         if len(self.index.is_scalar) != len(counts) or counts.tolist() != rows:
-            raise BadPack(self.path, "its index and its rows disagree")
+            raise BadPack(self.path, "its index does not match its rows")
         # The first row of each segment in its group.
         before = np.cumsum(segments["count"]) - segments["count"]
         starts = np.cumsum(counts) - counts
@@ -97,7 +97,7 @@ class Pack:
 
     @cached_property
     def series(self) -> dict[tuple[int, int], NDArray[np.int32]]:
-        """By run and file the numbers of the segments with scalars, in the order of their tags."""
+        """The segment numbers of scalars by run and file, in tag order."""
         segments = self.index.segments
         is_scalar = np.array(self.index.is_scalar, np.bool_)[segments["group"]]
         numbers = np.flatnonzero(is_scalar & (segments["count"] > 0)).astype(np.int32)
@@ -111,7 +111,7 @@ class Pack:
         return dict(zip(keys, np.split(numbers, first[1:]), strict=True))
 
     def points(self, segment: int) -> Points:
-        """Steps, wall times and values of a segment, read-only."""
+        """Return the steps, wall times and values of a segment, read-only."""
         group = int(self.index.segments["group"][segment])
         with self._lock:
             columns = self._points.get(group)
@@ -123,41 +123,43 @@ class Pack:
 
     def _read_points(self, group: int) -> Points:
         table = self.read(group, POINT_COLUMNS)
-        with self._blamed():
+        with self._convert_errors():
             steps, wall_times, values = map(_as_array, table.columns)
         types = [str(column.dtype) for column in (steps, wall_times, values)]
         if types != ["int64", "float64", "float64"]:
-            raise BadPack(self.path, "a column of its scalars has the wrong type")
+            raise BadPack(self.path, "a column of scalars has the wrong type")
         return steps, wall_times, values
 
     @cached_property
     def items(self) -> dict[tuple[int, int], NDArray[np.void]]:
-        """By run and file the values that are no scalars, in the order of the file.
+        """The non-scalar values by run and file, in file order.
 
-        `start` of an item is its row: the row group times 2**32 and the row in it.
+        `start` of an item is its row: the row group times 2**32 plus the row in it.
         """
         segments = self.index.segments
-        found: dict[tuple[int, int], list[tuple[NDArray[np.void], NDArray[np.int32]]]] = {}
+        pieces_by_file: dict[tuple[int, int], list[tuple[NDArray[np.void], NDArray[np.int32]]]] = {}
         for group, is_scalar in enumerate(self.index.is_scalar):
             if is_scalar:
                 continue
-            rows, places = self._read_items(group)
+            rows, positions = self._read_items(group)
             first, last = np.searchsorted(segments["group"], [group, group + 1]).tolist()
             for number in range(first, last):
                 _, run, file, tag, count = segments[number].tolist()
                 part = slice(int(self.starts[number]), int(self.starts[number]) + count)
-                one = rows[part]
-                one["tag"] = tag
+                items = rows[part]
+                items["tag"] = tag
                 plugins = len(self.index.tags[self.index.runs[run].tags].plugin_names)
-                one["plugin"][(one["plugin"] < 0) | (one["plugin"] >= plugins)] = 0
-                kept = one["form"] >= 0
-                found.setdefault((run, file), []).append((one[kept], places[part][kept]))
-        return {key: _in_order(pieces) for key, pieces in found.items()}
+                items["plugin"][(items["plugin"] < 0) | (items["plugin"] >= plugins)] = 0
+                kept = items["form"] >= 0
+                pieces_by_file.setdefault((run, file), []).append(
+                    (items[kept], positions[part][kept])
+                )
+        return {key: _in_order(pieces) for key, pieces in pieces_by_file.items()}
 
     def _read_items(self, group: int) -> tuple[NDArray[np.void], NDArray[np.int32]]:
         columns = self.columns(group, ITEM_COLUMNS)
         rows = np.zeros(len(columns["step"]), ITEM)
-        with self._blamed():
+        with self._convert_errors():
             for name, column in zip(_ITEM_FIELDS, ITEM_COLUMNS, strict=False):
                 rows[name] = columns[column]
             rows["start"] = (group << 32) + np.arange(len(rows))
@@ -167,16 +169,16 @@ class Pack:
 
     @cached_property
     def tags(self) -> list[PackedTags]:
-        """The tags of the runs, by the number that a run has for its own."""
+        """The tags of the runs, by the number stored in each run."""
         return [PackedTags(stored) for stored in self.index.tags]
 
     def payload(self, row: int) -> bytes:
-        """The stored bytes of one row, by `start` of its item."""
+        """Return the stored bytes of one row, by `start` of its item."""
         group, at = row >> 32, row & 0xFFFFFFFF
         with self._lock:
             column = self._payloads.get(group)
             if column is None:
-                while sum(one.nbytes for one in self._payloads.values()) > _HELD_BYTES:
+                while sum(column.nbytes for column in self._payloads.values()) > _HELD_BYTES:
                     self._payloads.popitem(last=False)
                 column = self.read(group, ["payload"])["payload"]
                 self._payloads[group] = column
@@ -186,9 +188,9 @@ class Pack:
         return data or b""
 
     def columns(self, group: int, names: list[str]) -> dict[str, NDArray[Any]]:
-        """Columns of a row group as arrays; -1 stands for what is missing."""
+        """Return columns of a row group as arrays, with -1 for missing values."""
         table = self.read(group, names)
-        with self._blamed():
+        with self._convert_errors():
             return {
                 name: _as_names(table[name]) if name == "kind" else _as_array(_filled(table[name]))
                 for name in names
@@ -197,8 +199,8 @@ class Pack:
     def read(self, group: int, columns: list[str]) -> Any:
         """Return some columns of a row group.
 
-        Raises BadPack for columns that decode to more than a pack can hold, before
-        they are decoded, and FileChanged if another pack has taken the place of this one.
+        Raises BadPack, before decoding, for columns that decode to more than a pack
+        can contain, and FileChanged if another pack has replaced this one.
         """
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -210,54 +212,57 @@ class Pack:
             "read_dictionary": ["kind"],
         }
         try:
-            # Opened again each time: a folder may hold more packs than a process may hold files.
+            # Opened each time, because a folder can have more packs than a process can open files.
             with (
                 BoundedFile(self.path, _MOST_COLUMN, columns == ["payload"]) as source,
-                self._blamed(),
+                self._convert_errors(),
                 pq.ParquetFile(source, **options) as file,
             ):
                 if mark_of(self.path) != self.mark:
                     raise FileChanged(self.path)
-                # Room is made for a batch, not for as many values as the footer claims.
+                # Memory is allocated per batch, not for as many values as the footer claims.
                 batches = file.iter_batches(max(rows, 1), [group], columns, use_threads=False)
                 table = pa.Table.from_batches(batches, pa.schema(map(schema().field, columns)))
                 if len(table) != rows:
-                    raise ValueError("a column is not as long as its row group")
+                    raise ValueError("a column and its row group differ in length")
                 return table
         except FileNotFoundError:
             raise FileChanged(self.path) from None
         except TooLarge as error:
             raise BadPack(
                 self.path,
-                f"row group {group} unfolds to {human_bytes(error.size)}, and one of a pack never "
-                f"has more than {human_bytes(_MOST_COLUMN)}",
-                "It was not decoded. The file is damaged, or was made to fill the memory: "
-                "pack the logs again.",
+                f"row group {group} expands to {human_bytes(error.size)}, but the maximum "
+                f"in a pack is {human_bytes(_MOST_COLUMN)}",
+                "It was not decoded. The file is damaged, or was built to exhaust memory. "
+                "Pack the logs again.",
             ) from None
 
     @contextmanager
-    def _blamed(self) -> Iterator[None]:
-        """Turn what the Parquet reader raises into BadPack."""
+    def _convert_errors(self) -> Iterator[None]:
+        """Convert exceptions of the Parquet reader to BadPack."""
         import pyarrow as pa
 
         try:
             yield
-        except MemoryError:  # also Arrow's: the file may be sound
+        except MemoryError:  # also Arrow's: the file may be intact
             raise
         except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
             if isinstance(error, OSError) and error.errno is not None:
                 raise
             reason = str(error).partition("\n")[0].rstrip(".") or type(error).__name__
             raise BadPack(
-                self.path, f"cannot be read as Parquet ({reason})", "Is it whole?"
+                self.path,
+                f"cannot be read as Parquet ({reason})",
+                "Check that the copy is complete.",
             ) from None
 
 
 def check_rows(packs: Collection[Pack]) -> None:
     """Raise BadPack if the rows of some packs would take far more memory than their files.
 
-    Every row is in memory once all runs have been read, and a few bytes can stand for a
-    million rows. The packs are measured together: a folder can hold any number of them.
+    Every row is in memory once all runs have been read, and a few bytes can
+    represent a million rows. The packs are measured together, because a folder can
+    contain any number of them.
     """
     total = sum(pack.rows_size for pack in packs)
     most = most_rows_size(sum(pack.size for pack in packs))
@@ -267,23 +272,25 @@ def check_rows(packs: Collection[Pack]) -> None:
     files = "its file" if len(packs) == 1 else f"{len(packs)} files"
     raise BadPack(
         largest.path,
-        f"the rows of {files} unfold to {human_bytes(total)}, and Runfold decodes at most "
+        f"the rows of {files} expand to {human_bytes(total)}, and Runfold decodes at most "
         f"{human_bytes(most)} for packs of this size",
-        "No row was decoded. The file was probably made to fill the memory. If it is yours, "
+        "No row was decoded. The file was probably built to exhaust memory. If it is yours, "
         "pack fewer runs into each file, and open fewer files at once.",
     )
 
 
 def mark_of(path: str) -> tuple[int, ...]:
-    """What tells the file at a path from one that has taken its place."""
-    found = os.stat(path)
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+    """Return values that identify the file at a path and change if it is replaced."""
+    status = os.stat(path)
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def _in_order(pieces: list[tuple[NDArray[np.void], NDArray[np.int32]]]) -> NDArray[np.void]:
-    """Items as they stood in their file; the place tells those of one event apart."""
+    """Return items in the order of their file; the position separates those of one event."""
     items = np.concatenate([rows for rows, _ in pieces])
-    items = items[np.lexsort((np.concatenate([places for _, places in pieces]), items["record"]))]
+    items = items[
+        np.lexsort((np.concatenate([positions for _, positions in pieces]), items["record"]))
+    ]
     items.flags.writeable = False
     return items
 
@@ -293,7 +300,7 @@ def _filled(column: Any) -> Any:
 
 
 def _as_names(column: Any) -> NDArray[Any]:
-    """A column of names as text, each name held once; an empty one stands for what is missing."""
+    """Return a column of names as text, each name stored once; missing names are empty."""
     whole = column.combine_chunks()
     names = np.array([*whole.dictionary.to_pylist(), ""], object)
     array: NDArray[Any] = names[whole.indices.fill_null(-1).to_numpy()]
@@ -301,7 +308,7 @@ def _as_names(column: Any) -> NDArray[Any]:
 
 
 def _as_array(column: Any) -> NDArray[Any]:
-    """A column as an array that cannot be written; not copied where it is in one piece."""
+    """Return a column as a read-only array, without a copy if it is in one piece."""
     whole = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
     array: NDArray[Any] = whole.to_numpy(zero_copy_only=False)
     array.flags.writeable = False

@@ -1,4 +1,4 @@
-"""The index in a pack's footer: all that is known of its runs without reading a row."""
+"""The index in a pack's footer: everything about its runs except the rows."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 
     from runfold._events.problems import Problem
 
-# Rows that follow one another in a row group: those of one tag in one file.
+# Consecutive rows in a row group: those of one tag in one file.
 SEGMENT = np.dtype(
     [("group", "<i4"), ("run", "<i4"), ("file", "<i4"), ("tag", "<i4"), ("count", "<i8")]
 )
 
-# code, message, path below the logdir (or in full, if it is not below), offset
+# code, message, path below the logdir (or full path, if elsewhere), offset
 StoredProblem = tuple[str, str, str, int | None]
 
 
 @dataclass(slots=True)
 class StoredFile:
-    """An event file: its name, what a reader counted in it, its restarts and problems.
+    """An event file: its name, size, counts, restarts and problems.
 
     A restart is (step, items before it, [(tag, points before it), ...]).
     """
@@ -48,9 +48,9 @@ class StoredFile:
 
 @dataclass(slots=True)
 class StoredTags:
-    """The tags of a run by number, as `_core.tag_table.Tags` has them; shared by runs that agree.
+    """The tags of a run by number, as in `_core.tag_table.Tags`; shared by runs with equal tags.
 
-    `names` are bytes, with those that are no UTF-8 escaped as lone surrogates.
+    `names` are bytes, with invalid UTF-8 escaped as lone surrogates.
     """
 
     names: list[str]
@@ -68,22 +68,22 @@ class StoredRun:
     tags: int
     files: list[StoredFile]
     config: str | None = None  # the bytes of its projector configuration
-    last_sign: float | None = None  # its heartbeat, or when its files were last written
+    last_sign: float | None = None  # its heartbeat, or the last write to its files
 
 
 @dataclass(slots=True)
 class Index:
-    """What the footer says."""
+    """The content of the footer."""
 
     runs: list[StoredRun]
     tags: list[StoredTags]
     templates: list[bytes]
     problems: list[StoredProblem]
-    is_scalar: list[bool]  # of each row group
+    is_scalar: list[bool]  # for each row group
     segments: NDArray[np.void]
 
     def to_bytes(self) -> bytes:
-        """The index as the text that the footer holds."""
+        """Return the index as stored in the footer."""
         segments = [
             _pack(_deflate(np.diff(self.segments[name], prepend=0).astype("<i8").tobytes()))
             for name in SEGMENT.names or ()
@@ -101,9 +101,9 @@ class Index:
 
 
 def read_index(data: bytes, path: str, rows: int, most: int) -> Index:
-    """The index of a pack of `rows` rows, of about `most` bytes in memory at most.
+    """Return the index of a pack with `rows` rows, limited to about `most` bytes in memory.
 
-    Raises BadPack for one that is larger, newer or makes no sense.
+    Raises BadPack if it is larger, newer or invalid.
     """
     budget = Budget(most)
     try:
@@ -115,9 +115,9 @@ def read_index(data: bytes, path: str, rows: int, most: int) -> Index:
     except TooLarge as error:
         raise BadPack(
             path,
-            f"the index in its footer unfolds to more than {human_bytes(error.size)}, which no "
-            "pack of this size needs",
-            "The rest was not read. The file is damaged, or was made to fill the memory: pack the "
+            f"the index in its footer expands to more than {human_bytes(error.size)}, too much for "
+            "a pack of this size",
+            "The rest was not read. The file is damaged, or was built to exhaust memory. Pack the "
             "logs again.",
         ) from None
     except (
@@ -130,20 +130,20 @@ def read_index(data: bytes, path: str, rows: int, most: int) -> Index:
         OverflowError,
         RecursionError,
     ) as error:
-        raise BadPack(path, f"the index in its footer makes no sense ({error})") from None
+        raise BadPack(path, f"the index in its footer is invalid ({error})") from None
     if version > VERSION:
-        fact = f"a pack of version {version}, and this Runfold knows {VERSION}"
+        fact = f"a pack of version {version}, but this Runfold supports only {VERSION}"
         raise BadPack(path, fact, "Install a newer Runfold.")
     if index is None:
-        raise BadPack(path, "a table that Runfold wrote, and no pack", "`rf.read_table` reads it.")
+        raise BadPack(path, "a table written by Runfold, not a pack", "Use `rf.read_table`.")
     return index
 
 
 def _load(packed: str, budget: Budget) -> dict[str, Any]:
-    """The document of an index, if the objects that it becomes fit into the budget."""
+    """Return the parsed index if the objects that it becomes fit into the budget."""
     text = budget.inflate(_unpack(packed), 4)
-    # A character takes up to 4 bytes, a list or a dict 64, and an entry of one 40: a few
-    # kilobytes can hold millions of empty lists.
+    # A character takes up to 4 bytes, a list or dict 64, and an entry 40: a few
+    # kilobytes can contain millions of empty lists.
     brackets = text.count(b"[") + text.count(b"{")
     budget.spend(4 * len(text) + 64 * brackets + 40 * text.count(b","))
     document: dict[str, Any] = json.loads(text)
@@ -160,14 +160,14 @@ def _parse(document: dict[str, Any], rows: int, budget: Budget) -> Index:
         runs,
         [StoredTags(**tags) for tags in document["tags"]],
         [_unpack(template) for template in document["templates"]],
-        [_parse_problem(one) for one in document["problems"]],
-        [bool(one) for one in document["is_scalar"]],
+        [_parse_problem(problem) for problem in document["problems"]],
+        [bool(flag) for flag in document["is_scalar"]],
         segments,
     )
 
 
 def _parse_segments(columns: list[str], rows: int, budget: Budget) -> NDArray[np.void]:
-    """The segments, one column after the other: none has fewer rows than one."""
+    """Return the segments, column by column; each has at least one row."""
     segments: NDArray[np.void] | None = None
     for name, packed in zip(SEGMENT.names or (), columns, strict=True):
         steps = np.frombuffer(budget.inflate(_unpack(packed), 8), "<i8")
@@ -177,7 +177,7 @@ def _parse_segments(columns: list[str], rows: int, budget: Budget) -> NDArray[np
                 raise ValueError("there are more segments than rows")
             segments = np.empty(len(steps), SEGMENT)
         if len(steps) != len(segments):
-            raise ValueError("the columns of its segments are not equally long")
+            raise ValueError("the columns of its segments differ in length")
         total = np.cumsum(steps)
         if len(total) and not 0 <= total.min() + 1 <= total.max() + 1 <= 1 << 40:
             raise ValueError(f"a {name} is out of range")
@@ -191,48 +191,48 @@ def _parse_file(file: dict[str, Any]) -> StoredFile:
         (int(step), int(items), [(int(tag), int(count)) for tag, count in counts])
         for step, items, counts in file["restarts"]
     ]
-    found = StoredFile(
+    stored = StoredFile(
         **{
             **file,
             "restarts": restarts,
-            "problems": [_parse_problem(one) for one in file["problems"]],
+            "problems": [_parse_problem(problem) for problem in file["problems"]],
         }
     )
-    found.size, found.events = int(found.size), int(found.events)
-    numbers = [found.size, found.events, *(items for _, items, _ in restarts)]
+    stored.size, stored.events = int(stored.size), int(stored.events)
+    numbers = [stored.size, stored.events, *(items for _, items, _ in restarts)]
     numbers += [count for _, _, counts in restarts for _, count in counts]
     if not all(0 <= number < 1 << 62 for number in numbers):
         raise ValueError("a count is out of range")
     if not all(-(1 << 63) <= step < 1 << 63 for step, _, _ in restarts):
         raise ValueError("a step is out of range")
-    found.first_wall_time = float(found.first_wall_time)
-    found.last_wall_time = float(found.last_wall_time)
-    return found
+    stored.first_wall_time = float(stored.first_wall_time)
+    stored.last_wall_time = float(stored.last_wall_time)
+    return stored
 
 
-def _parse_problem(one: list[Any]) -> StoredProblem:
-    code, message, path, offset = one
+def _parse_problem(stored: list[Any]) -> StoredProblem:
+    code, message, path, offset = stored
     return str(code), str(message), str(path), None if offset is None else int(offset)
 
 
 def _check(index: Index) -> None:
-    """Refuse an index whose numbers lead nowhere. Raises ValueError."""
+    """Raise ValueError for an index with invalid references."""
     segments = index.segments
     names = [run.name for run in index.runs]
     if not all(isinstance(name, str) and name for name in names) or len({*names}) < len(names):
-        raise ValueError("a run has no name of its own")
+        raise ValueError("a run has no name, or the name of another")
     for run in index.runs:
         run.name.encode()
-        # Each is turned into bytes later, where an error would come as a surprise.
+        # These are converted to bytes later, where an error would be harder to handle.
         for text in (run.folder, run.config or "", *(file.name for file in run.files)):
             raw_bytes(text)
         if not isinstance(run.tags, int) or not 0 <= run.tags < len(index.tags):
             raise ValueError(f"run {run.name!r} has no tags")
         if not isinstance(run.last_sign, float | int | None):
-            raise ValueError("a time is no number")
+            raise ValueError("a time is not a number")
     for tags in index.tags:
         if not len(tags.names) == len(tags.metadata) == len(tags.plugins):
-            raise ValueError("the tags of a run are not told whole")
+            raise ValueError("the tags of a run are incomplete")
         if not all(0 <= int(plugin) < len(tags.plugin_names) for plugin in tags.plugins):
             raise ValueError("a tag has a plugin without a name")
         for text in (*tags.names, *tags.plugin_names):
@@ -244,33 +244,33 @@ def _check(index: Index) -> None:
     counts = np.array([len(index.tags[run.tags].names) for run in index.runs], np.int64)
     files = np.array([len(run.files) for run in index.runs], np.int64)
     if segments["group"].min() < 0 or segments["group"].max() >= len(index.is_scalar):
-        raise ValueError("a segment lies in no row group")
+        raise ValueError("a segment has no row group")
     if np.any(np.diff(segments["group"]) < 0) or segments["count"].min() < 0:
         raise ValueError("the segments are not in order")
     if segments["run"].min() < 0 or segments["run"].max() >= len(index.runs):
-        raise ValueError("a segment belongs to no run")
+        raise ValueError("a segment has no run")
     if segments["file"].min() < 0 or np.any(segments["file"] >= files[segments["run"]]):
-        raise ValueError("a segment belongs to no file")
+        raise ValueError("a segment has no file")
     if segments["tag"].min() < -1 or np.any(segments["tag"] >= counts[segments["run"]]):
-        raise ValueError("a segment belongs to no tag")
+        raise ValueError("a segment has an unknown tag")
     scalar = np.array(index.is_scalar, np.bool_)[segments["group"]]
     if np.any(segments["tag"][scalar] < 0):
-        raise ValueError("scalars without a tag")
+        raise ValueError("scalars have no tag")
 
 
 def store_problem(problem: Problem, below: str) -> StoredProblem:
-    """A problem with its path as seen from the logdir."""
+    """Return a problem with its path relative to the logdir."""
     file = problem.file.removeprefix(below)
     return str(problem.code), problem.message, file, problem.offset
 
 
 def raw_text(raw: bytes) -> str:
-    """Bytes as text that JSON can hold and `raw_bytes` takes back."""
+    """Return bytes as text for JSON, which `raw_bytes` converts back."""
     return raw.decode("utf-8", "surrogateescape")
 
 
 def raw_bytes(text: str) -> bytes:
-    """The bytes that `raw_text` made text of."""
+    """Return the bytes that `raw_text` converted."""
     return text.encode("utf-8", "surrogateescape")
 
 

@@ -1,4 +1,4 @@
-"""The layout of a pack: its columns, how each is encoded, and the names of its parts.
+"""The layout of a pack: its columns, their encodings, and the names of its parts.
 
 docs/guides/pack.md is the specification, with the reasons.
 """
@@ -11,24 +11,24 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 VERSION = 1
-# Where the index is among the key-value metadata of the footer.
+# The key of the index in the footer's metadata.
 KEY = b"runfold"
 
-# A folder of packs, one for each run, and what says that it is one. Readers of
-# Parquet folders leave out names that start with an underscore.
+# A folder of packs, one per run, and the marker file in it. Readers of Parquet folders
+# ignore names that start with an underscore.
 SUFFIX = ".parquet"
 
-# What rows hold besides the kinds that a user knows.
+# Kinds of rows in addition to the kinds that users know.
 SCALAR = "scalar"
-METADATA = "metadata"  # a value that only says what its tag is
-EVENT = "event"  # a whole event that the other rows do not give back
-BYTES = "bytes"  # a stretch of a file that holds no sound record
+METADATA = "metadata"  # a value that only describes its tag
+EVENT = "event"  # a whole event that the other rows cannot reproduce
+BYTES = "bytes"  # a range of a file without an intact record
 
-# The columns that tell where a value of any other kind than scalar stands.
+# The columns with the position of a non-scalar value.
 ITEM_COLUMNS = ["step", "wall_time", "offset", "form", "plugin", "size", "place"]
 POINT_COLUMNS = ["step", "wall_time", "value"]
 
-# No row group has more rows, so that a small file cannot ask for much memory.
+# The maximum number of rows in a row group, so that a small file cannot claim much memory.
 MOST_ROWS = 1 << 20
 
 _NAMES = ["run", "tag", "kind", "file"]
@@ -45,7 +45,7 @@ _DICTIONARIES = [*_NAMES, "template", "form", "plugin"]
 
 
 def schema() -> pa.Schema:
-    """The columns of every pack."""
+    """Return the columns of every pack."""
     import pyarrow as pa
 
     name = pa.dictionary(pa.int32(), pa.string())
@@ -67,14 +67,14 @@ def schema() -> pa.Schema:
 
 
 def writer_options() -> dict[str, Any]:
-    """How the columns are written: the same on every version of pyarrow."""
+    """Return options for writing the columns, the same for every version of pyarrow."""
     return {
         "compression": "zstd",
         "compression_level": 3,
         "use_dictionary": _DICTIONARIES,
         "column_encoding": _ENCODINGS,
         "write_statistics": [*_NAMES, "step"],
-        # Event files have checksums, too.
+        # Event files also have checksums.
         "write_page_checksum": True,
         "version": "2.6",
     }

@@ -1,4 +1,4 @@
-"""Which paths are packs."""
+"""Finds packs on disk."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from runfold._select import is_glob
 StrPath = str | os.PathLike[str]
 
 
-class PackPlace(NamedTuple):
+class PackLocation(NamedTuple):
     """A pack on disk.
 
-    Names of its runs start at `base`; the runs themselves seem to lie in `root`.
+    Names of its runs are relative to `base`; the runs appear to be in `root`.
     """
 
     path: str
@@ -25,27 +25,29 @@ class PackPlace(NamedTuple):
     base: str
 
 
-def find_packs(path: StrPath) -> list[PackPlace]:
-    """The packs that a path stands for: a file, a folder of packs, or a glob of such."""
-    given = os.path.expanduser(os.fsdecode(path))
-    if not given or "\0" in given:
+def find_packs(path: StrPath) -> list[PackLocation]:
+    """Return the packs at a path: a file, a folder of packs, or a glob."""
+    expanded = os.path.expanduser(os.fsdecode(path))
+    if not expanded or "\0" in expanded:
         return []
-    whole = os.path.abspath(given)
-    if given.endswith(SUFFIX) and os.path.isfile(given):
-        return [PackPlace(whole, whole, whole.removesuffix(SUFFIX))]
-    if os.path.isfile(os.path.join(given, PACK_MARKER)):
-        parts = glob.glob(os.path.join(glob.escape(whole), "*", PACK_PART))
-        return [PackPlace(part, whole, whole) for part in sorted(parts)]
-    if is_glob(given) and not os.path.lexists(given):
-        # `**` matches folders only, and the packs in them count too.
-        patterns = [given, os.path.join(given, "*")] if given.endswith("**") else [given]
+    absolute = os.path.abspath(expanded)
+    if expanded.endswith(SUFFIX) and os.path.isfile(expanded):
+        return [PackLocation(absolute, absolute, absolute.removesuffix(SUFFIX))]
+    if os.path.isfile(os.path.join(expanded, PACK_MARKER)):
+        parts = glob.glob(os.path.join(glob.escape(absolute), "*", PACK_PART))
+        return [PackLocation(part, absolute, absolute) for part in sorted(parts)]
+    if is_glob(expanded) and not os.path.lexists(expanded):
+        # `**` matches only folders, and the packs in them are included.
+        patterns = (
+            [expanded, os.path.join(expanded, "*")] if expanded.endswith("**") else [expanded]
+        )
         matches = {match for pattern in patterns for match in match_glob(pattern, [])[1]}
         return [pack for match in sorted(matches) for pack in find_packs(match)]
     return []
 
 
 def split_run(path: str) -> list[str]:
-    """A path such as `runs.parquet/seed-1` as the pack and the run in it; any other by itself."""
+    """Split a path such as `runs.parquet/seed-1` into the pack and the run; others stay whole."""
     head = path.rstrip("/")
     while head and not os.path.lexists(head):
         head = head.rpartition("/")[0]

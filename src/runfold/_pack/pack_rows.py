@@ -1,7 +1,7 @@
-"""Rows on their way into a pack: gathered run by run, sorted by tag, cut into row groups.
+"""Rows to be packed: collected run by run, sorted by tag, divided into row groups.
 
-Gathered rows are written whenever they are many, so that memory stays bounded
-however large the logdir is; a tag then has one row group for each such batch.
+Rows are written whenever enough have been collected, so memory stays bounded
+however large the logdir is; a tag then has one row group per batch.
 """
 
 from __future__ import annotations
@@ -22,21 +22,22 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-# Points are held until there are so many, about 40 bytes each.
+# Points are collected up to this number, at about 40 bytes each.
 _BATCH_POINTS = 2_000_000
-# A tag with fewer points shares its row group with the next, because each costs
-# the footer a kilobyte; one with more takes several, so that none needs much memory.
+# A tag with fewer points shares its row group with the next, because each group costs a
+# kilobyte in the footer; a tag with more points gets several, so that none needs much
+# memory.
 _LEAST_POINTS = 1 << 15
 _MOST_POINTS = MOST_ROWS
 
-# Other values are held until they are so large together, and cut into row groups
-# small enough that one image is found without decompressing many.
+# Other values are collected up to this size, and divided into row groups small enough
+# to find one image without decompressing many.
 _BATCH_BYTES = 64 << 20
 _GROUP_BYTES = 8 << 20
 
 
 class Place(NamedTuple):
-    """The run, file and tag of some rows: their numbers, and what a reader of the rows sees."""
+    """The run, file and tag of some rows: their numbers, and their names as stored in the rows."""
 
     run: int
     file: int
@@ -48,7 +49,7 @@ class Place(NamedTuple):
 
 @dataclass(slots=True)
 class Points:
-    """The points of one tag in one file; `offset` is -1 where a point cannot be placed."""
+    """The points of one tag in one file; `offset` is -1 if the position of a point is unknown."""
 
     at: Place
     step: NDArray[np.int64]
@@ -59,13 +60,14 @@ class Points:
     template: NDArray[np.int32] | None
 
     def cut(self, start: int, stop: int) -> Points:
-        """Some of the points."""
+        """Return some of the points."""
         columns = (self.step, self.wall_time, self.value, self.offset, self.place, self.template)
-        return Points(self.at, *(None if one is None else one[start:stop] for one in columns))  # type: ignore[arg-type]
+        pieces = (None if column is None else column[start:stop] for column in columns)
+        return Points(self.at, *pieces)  # type: ignore[arg-type]
 
 
 class Other(NamedTuple):
-    """One value that is no scalar, or bytes that are kept as they are."""
+    """A non-scalar value, or bytes that are kept unchanged."""
 
     kind: str
     at: Place
@@ -79,7 +81,7 @@ class Other(NamedTuple):
 
 
 class RowWriter:
-    """Writes rows into a Parquet file and remembers which went where."""
+    """Writes rows to a Parquet file and records their positions."""
 
     def __init__(self, file: BinaryIO) -> None:
         import pyarrow.parquet as pq
@@ -94,26 +96,26 @@ class RowWriter:
         self._segments: list[tuple[int, int, int, int, int]] = []
 
     def add_points(self, points: Points) -> None:
-        """Take the points of a tag in a file."""
+        """Add the points of a tag in a file."""
         self._points.setdefault(points.at.tag_name or "", []).append(points)
         self._held_points += len(points.step)
         if self._held_points >= _BATCH_POINTS:
             self._write_points()
 
     def add_other(self, other: Other) -> None:
-        """Take a value of another kind."""
+        """Add a value of another kind."""
         self._others.append(other)
         self._held_bytes += len(other.payload) + 200
         if self._held_bytes >= _BATCH_BYTES:
             self._write_others()
 
     def flush(self) -> None:
-        """Write all that is held."""
+        """Write all collected rows."""
         self._write_points()
         self._write_others()
 
     def segments(self) -> NDArray[np.void]:
-        """Which rows lie where, in the order of the file."""
+        """Return the segments, in file order."""
         return np.array(self._segments, SEGMENT)
 
     def finish(self, index: bytes) -> None:
@@ -122,7 +124,7 @@ class RowWriter:
         self._writer.close()
 
     def abandon(self) -> None:
-        """Let go of a file that will not be finished; why is known already."""
+        """Close a file that will not be finished, without raising another error."""
         with suppress(Exception):
             self._writer.close()
 
@@ -139,10 +141,10 @@ class RowWriter:
     def _write_others(self) -> None:
         held, self._others, self._held_bytes = self._others, [], 0
         held.sort(
-            key=lambda one: (one.kind, one.at.tag_name or "", *one.at[:3], one.offset, one.place)
+            key=lambda row: (row.kind, row.at.tag_name or "", *row.at[:3], row.offset, row.place)
         )
         for group in _group_others(held):
-            ats = [one.at for one in group]
+            ats = [row.at for row in group]
             self._write(False, ats, [1] * len(ats), _other_columns(group))
 
     def _write(
@@ -173,20 +175,20 @@ class RowWriter:
 
 
 def _group_points(tags: Iterable[list[Points]]) -> Iterator[list[Points]]:
-    """Cut the points of all tags into row groups: several small tags, or parts of a large one."""
+    """Divide the points of all tags into row groups: several small tags, or part of a large one."""
     group: list[Points] = []
     size = 0
     for pieces in tags:
-        total = sum(len(one.step) for one in pieces)
+        total = sum(len(piece.step) for piece in pieces)
         if group and size + total > _LEAST_POINTS:
             yield group
             group, size = [], 0
-        for one in pieces:
-            start, length = 0, len(one.step)
+        for piece in pieces:
+            start, length = 0, len(piece.step)
             while start < length:
-                taken = min(length - start, _MOST_POINTS - size)
-                group.append(one.cut(start, start + taken))
-                start, size = start + taken, size + taken
+                count = min(length - start, _MOST_POINTS - size)
+                group.append(piece.cut(start, start + count))
+                start, size = start + count, size + count
                 if size == _MOST_POINTS:
                     yield group
                     group, size = [], 0
@@ -197,9 +199,9 @@ def _group_points(tags: Iterable[list[Points]]) -> Iterator[list[Points]]:
 def _group_others(rows: Sequence[Other]) -> Iterator[list[Other]]:
     group: list[Other] = []
     size = 0
-    for one in rows:
-        group.append(one)
-        size += len(one.payload) + 100
+    for row in rows:
+        group.append(row)
+        size += len(row.payload) + 100
         if size >= _GROUP_BYTES:
             yield group
             group, size = [], 0
@@ -210,25 +212,25 @@ def _group_others(rows: Sequence[Other]) -> Iterator[list[Other]]:
 def _point_columns(group: Sequence[Points]) -> dict[str, Any]:
     import pyarrow as pa
 
-    lengths = [len(one.step) for one in group]
+    lengths = [len(piece.step) for piece in group]
     rows = sum(lengths)
-    is_placed = np.repeat([one.offset is not None for one in group], lengths)
+    is_placed = np.repeat([piece.offset is not None for piece in group], lengths)
 
     def optional(pieces: list[NDArray[Any] | None], dtype: type) -> pa.Array:
         full = [
-            np.zeros(length, dtype) if one is None else one
-            for one, length in zip(pieces, lengths, strict=True)
+            np.zeros(length, dtype) if piece is None else piece
+            for piece, length in zip(pieces, lengths, strict=True)
         ]
         return pa.array(np.concatenate(full).astype(dtype, copy=False), mask=~is_placed)
 
     return {
         "kind": _names([SCALAR], [rows]),
-        "step": pa.array(np.concatenate([one.step for one in group])),
-        "wall_time": pa.array(np.concatenate([one.wall_time for one in group])),
-        "value": pa.array(np.concatenate([one.value for one in group])),
-        "offset": optional([one.offset for one in group], np.int64),
-        "place": optional([one.place for one in group], np.int32),
-        "template": optional([one.template for one in group], np.int32),
+        "step": pa.array(np.concatenate([piece.step for piece in group])),
+        "wall_time": pa.array(np.concatenate([piece.wall_time for piece in group])),
+        "value": pa.array(np.concatenate([piece.value for piece in group])),
+        "offset": optional([piece.offset for piece in group], np.int64),
+        "place": optional([piece.place for piece in group], np.int32),
+        "template": optional([piece.template for piece in group], np.int32),
         "form": pa.array(np.full(rows, int(Form.SCALAR), np.int16)),
     }
 
@@ -237,20 +239,20 @@ def _other_columns(group: Sequence[Other]) -> dict[str, Any]:
     import pyarrow as pa
 
     return {
-        "kind": _names([one.kind for one in group], [1] * len(group)),
-        "step": pa.array([one.step for one in group], pa.int64()),
-        "wall_time": pa.array([one.wall_time for one in group], pa.float64()),
-        "offset": pa.array([one.offset for one in group], pa.int64()),
-        "place": pa.array([one.place for one in group], pa.int32()),
-        "form": pa.array([one.form for one in group], pa.int16()),
-        "plugin": pa.array([one.plugin for one in group], pa.int16()),
-        "size": pa.array([len(one.payload) for one in group], pa.int64()),
-        "payload": pa.array([one.payload for one in group], pa.binary()),
+        "kind": _names([row.kind for row in group], [1] * len(group)),
+        "step": pa.array([row.step for row in group], pa.int64()),
+        "wall_time": pa.array([row.wall_time for row in group], pa.float64()),
+        "offset": pa.array([row.offset for row in group], pa.int64()),
+        "place": pa.array([row.place for row in group], pa.int32()),
+        "form": pa.array([row.form for row in group], pa.int16()),
+        "plugin": pa.array([row.plugin for row in group], pa.int16()),
+        "size": pa.array([len(row.payload) for row in group], pa.int64()),
+        "payload": pa.array([row.payload for row in group], pa.binary()),
     }
 
 
 def _names(names: Sequence[str | None], lengths: Sequence[int]) -> pa.DictionaryArray:
-    """Each name as often as its length says, as codes into the distinct names."""
+    """Repeat each name by its length, as codes into the distinct names."""
     import pyarrow as pa
 
     distinct = {

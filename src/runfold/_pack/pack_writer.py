@@ -1,4 +1,4 @@
-"""A logdir written into packs: run by run, with no more than one run in memory."""
+"""Writes a logdir to packs run by run, with only one run in memory."""
 
 from __future__ import annotations
 
@@ -33,27 +33,27 @@ if TYPE_CHECKING:
     from runfold._events.event_file import EventFile
     from runfold._logdir.discover import Discovery, FoundRun
 
-_NO_ZEROS = "only zeros that were never written follow to the end. They were not packed."
-_RECORDS_ONLY = "a link to a file outside the logdir. Only its sound records were packed."
+_NO_ZEROS = "the rest of the file is zeros that were never written to disk. They were not packed."
+_RECORDS_ONLY = "a link to a file outside the logdir. Only its intact records were packed."
 
 
 def write_pack(
-    found: Discovery,
+    discovery: Discovery,
     file: BinaryIO,
     runs: Iterable[str] | None = None,
     advance: Callable[[int], object] = lambda _: None,
 ) -> Index:
-    """Write the runs of a logdir (by default all) into a pack, and return its index.
+    """Write the runs of a logdir (default: all) to a pack, and return its index.
 
-    `advance` is called with the bytes of each event file. A run must fit into
-    memory, as it must to be read; a logdir need not.
+    `advance` is called with the size of each event file. Each run must fit into
+    memory, as it must to be read, but the logdir need not.
     """
-    names = list(found.runs) if runs is None else list(runs)
-    pack = _Pack(file, os.path.join(found.base, ""))
+    names = list(discovery.runs) if runs is None else list(runs)
+    pack = _Pack(file, os.path.join(discovery.base, ""))
     try:
         for name in names:
-            pack.add_run(found.runs[name], advance)
-        return pack.finish(found.problems)
+            pack.add_run(discovery.runs[name], advance)
+        return pack.finish(discovery.problems)
     except BaseException:
         pack.rows.abandon()
         raise
@@ -71,8 +71,8 @@ class _Pack:
         self._tag_sets: list[StoredTags] = []
         self._problems: list[Problem] = []
 
-    def add_run(self, found: FoundRun, advance: Callable[[int], object]) -> None:
-        log = RunLog(found, "keep")
+    def add_run(self, run: FoundRun, advance: Callable[[int], object]) -> None:
+        log = RunLog(run, "keep")
         log.load()
         numbers = {log.tags.raw_name(number): number for number in range(len(log.tags))}
         kinds = _kinds(log)
@@ -97,19 +97,19 @@ class _Pack:
                         (step, items, [*counts.items()])
                         for step, items, counts in file.columns.restarts
                     ],
-                    [store_problem(one, self._below) for one in problems],
+                    [store_problem(problem, self._below) for problem in problems],
                 )
             )
             advance(file.size)
-        folder = os.path.relpath(found.path, self._below)
+        folder = os.path.relpath(run.path, self._below)
         self._runs.append(
             StoredRun(
                 log.name,
                 raw_text(os.fsencode(folder)),
                 self._store_tags(log),
                 files,
-                self._read_config(found),
-                last_sign(found.path),
+                self._read_config(run),
+                last_sign(run.path),
             )
         )
 
@@ -122,10 +122,10 @@ class _Pack:
         numbers: dict[bytes, int],
         kinds: dict[tuple[int, int], str],
     ) -> int:
-        """Add the rows of a file, and return how many bytes of it were left out.
+        """Add the rows of a file, and return the number of bytes left out.
 
-        A link can lead to any file of this machine. Outside the logdir only sound
-        records are packed, so that a file that is not an event file is not copied.
+        A link can point to any file on this machine. Outside the logdir only intact
+        records are packed, so that files other than event files are not copied.
         """
         if size == 0:
             return 0
@@ -134,9 +134,9 @@ class _Pack:
         run = len(self._runs)
         parts = take_apart(file, size, self._templates, numbers)
         for tag, points in file.columns.scalars.items():
-            places = parts.places.get(tag, (None, None, None))
+            positions = parts.positions.get(tag, (None, None, None))
             at = Place(run, number, tag, log.name, shown, log.names[tag])
-            self.rows.add_points(Points(at, *points, *places))
+            self.rows.add_points(Points(at, *points, *positions))
         nowhere = Place(run, number, -1, log.name, shown, None)
         items = file.columns.items
         for item, payload in zip(items, file.fetch(items) if len(items) else (), strict=True):
@@ -163,15 +163,15 @@ class _Pack:
             self.rows.add_other(Other(kind, nowhere, offset, 0, None, None, None, None, data))
         return left_out
 
-    def _read_config(self, found: FoundRun) -> str | None:
-        """Return the projector configuration, unless a link leads out of the run's folder."""
-        if found.config is None:
+    def _read_config(self, run: FoundRun) -> str | None:
+        """Return the projector configuration, unless a link points out of the run's folder."""
+        if run.config is None:
             return None
         try:
-            return raw_text(read_config_bytes(Path(found.path), os.path.basename(found.config)))
+            return raw_text(read_config_bytes(Path(run.path), os.path.basename(run.config)))
         except ValueError as error:
             message = f"{escape(str(error))}. Not packed."
-            self._problems.append(Problem(Code.READ_ERROR, message, found.config))
+            self._problems.append(Problem(Code.READ_ERROR, message, run.config))
             return None
 
     def _store_tags(self, log: RunLog) -> int:
@@ -180,7 +180,7 @@ class _Pack:
         metadata = [tags.metadata(number) for number in count]
         stored = StoredTags(
             [raw_text(tags.raw_name(number)) for number in count],
-            [None if one is None else base64.b64encode(one).decode() for one in metadata],
+            [None if value is None else base64.b64encode(value).decode() for value in metadata],
             [tags.plugin(number) for number in count],
             tags.plugins(),
         )
@@ -197,7 +197,7 @@ class _Pack:
             self._runs,
             self._tag_sets,
             [table.raw_name(number) for number in range(len(table))],
-            [store_problem(one, self._below) for one in [*problems, *self._problems]],
+            [store_problem(problem, self._below) for problem in [*problems, *self._problems]],
             self.rows.is_scalar,
             self.rows.segments(),
         )
@@ -206,7 +206,7 @@ class _Pack:
 
 
 def _kinds(log: RunLog) -> dict[tuple[int, int], str]:
-    """The kind of each item by its file's number and its place in it."""
+    """Return the kind of each item by its file's number and its position in the file."""
     return {
         (int(file), int(start)): kind
         for (kind, _), payloads in log.payloads.items()

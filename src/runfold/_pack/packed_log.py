@@ -1,4 +1,4 @@
-"""What stands for a run's log, and for its event files, when they are in a pack."""
+"""The logs and event files of runs in a pack."""
 
 from __future__ import annotations
 
@@ -42,17 +42,16 @@ _NO_SEGMENTS: NDArray[np.int32] = np.empty(0, np.int32)
 
 
 class PackedPoints(Mapping[int, "Points"]):
-    """The points of each scalar tag in one file, decoded when asked for.
+    """The points of each scalar tag in one file, decoded on access.
 
-    `segments` are the numbers of the file's segments in the pack, in the order of
-    their tags.
+    `segments` are the numbers of the file's segments in the pack, in tag order.
     """
 
     def __init__(self, pack: Pack, segments: NDArray[np.int32]) -> None:
         self._pack = pack
         self._segments = segments
         self._tags = pack.index.segments["tag"][segments]
-        # Where the segments of each tag begin.
+        # The index of each tag's first segment.
         self._first = np.flatnonzero(np.diff(self._tags, prepend=-1))
 
     def __getitem__(self, tag: int) -> Points:
@@ -65,8 +64,8 @@ class PackedPoints(Mapping[int, "Points"]):
     def __contains__(self, tag: object) -> bool:
         if not isinstance(tag, int):
             return False
-        place = self._tags.searchsorted(tag)
-        return bool(place < len(self._tags) and self._tags[place] == tag)
+        index = self._tags.searchsorted(tag)
+        return bool(index < len(self._tags) and self._tags[index] == tag)
 
     def __iter__(self) -> Iterator[int]:
         return (int(tag) for tag in self._tags[self._first])
@@ -75,19 +74,19 @@ class PackedPoints(Mapping[int, "Points"]):
         return len(self._first)
 
     def counts(self) -> dict[int, int]:
-        """How many points each tag has."""
+        """Return the number of points per tag."""
         counts = self._pack.index.segments["count"][self._segments]
         sums = np.add.reduceat(counts, self._first) if len(counts) else counts
         return dict(zip(self, sums.tolist(), strict=True))
 
     @property
     def total(self) -> int:
-        """How many points all tags have."""
+        """The total number of points."""
         return int(self._pack.index.segments["count"][self._segments].sum())
 
 
 class PackedColumns:
-    """What one file holds, as `_events.event_file.Columns` has it."""
+    """The content of one file, like `_events.event_file.Columns`."""
 
     def __init__(self, pack: Pack, key: tuple[int, int], stored: StoredFile) -> None:
         self._pack = pack
@@ -103,16 +102,16 @@ class PackedColumns:
 
     @property
     def items(self) -> NDArray[np.void]:
-        """The values that are no scalars."""
+        """The values that are not scalars."""
         return self._pack.items.get(self._key, NO_ITEMS)
 
     def counts(self) -> dict[int, int]:
-        """How many points each tag has."""
+        """Return the number of points per tag."""
         return self.scalars.counts()
 
 
 class PackedFile:
-    """An event file in a pack, with the face of `_events.event_file.EventFile`."""
+    """An event file in a pack, with the interface of `_events.event_file.EventFile`."""
 
     trouble = None
     rereads = 0
@@ -120,7 +119,7 @@ class PackedFile:
     def __init__(
         self, pack: Pack, key: tuple[int, int], stored: StoredFile, folder: str, root: str
     ) -> None:
-        # Another one for each: a pack that took the place of another has other files.
+        # Unique, because a pack that has replaced another contains other files.
         self.version = next(_VERSIONS)
         self.path = os.path.join(folder, stored.name)
         self.size = stored.size
@@ -137,15 +136,15 @@ class PackedFile:
 
     @property
     def points(self) -> int:
-        """How many values of any kind there are."""
+        """The number of values of any kind."""
         total = self.columns.scalars.total
-        # A refresh counts before it turns to the pack that has replaced this one.
+        # A refresh counts before it opens the pack that has replaced this one.
         with suppress(FileChanged):
             total += len(self.columns.items)
         return total
 
     def problems(self, tag_names: Sequence[str]) -> Iterator[Problem]:
-        """Everything that was wrong in the file when it was packed."""
+        """Yield the problems in the file when it was packed."""
         for problem in self._stored.problems:
             yield restore_problem(problem, self._root)
 
@@ -175,34 +174,34 @@ class PackedSeries(SeriesByTag):
 
 
 class PackedLog(RunLog):
-    """The log of one run in a pack: nothing is read before it is asked for."""
+    """The log of one run in a pack; nothing is read before it is needed."""
 
     __slots__ = ("_found", "_pack", "_run")
 
-    def __init__(self, found: PackedRun, restarts: str, is_strict: bool) -> None:
-        super().__init__(found, restarts, is_strict)
+    def __init__(self, run: PackedRun, restarts: str, is_strict: bool) -> None:
+        super().__init__(run, restarts, is_strict)
         self._adopt()
         self._versions = [file.version for file in self.files]
         self.is_loaded = True
 
     def _adopt(self) -> None:
-        """Take all from the pack in which the run was found last."""
+        """Use the pack in which the run was last found."""
         found = self._found
         self._pack = pack = found.pack
         self._run = run = pack.index.runs[found.number]
         self.tags = pack.tags[run.tags]  # type: ignore[assignment]
         self.files = [
-            PackedFile(pack, (found.number, place), stored, found.path, found.root)  # type: ignore[misc]
-            for place, stored in enumerate(run.files)
+            PackedFile(pack, (found.number, file_number), stored, found.path, found.root)  # type: ignore[misc]
+            for file_number, stored in enumerate(run.files)
         ]
 
-    def update(self, found: FoundRun) -> None:
-        """Take note of the pack that holds the run now: another one if it was replaced."""
-        self._found = cast("PackedRun", found)
-        self.config = found.config
+    def update(self, run: FoundRun) -> None:
+        """Store the pack that contains the run now, which differs if it was replaced."""
+        self._found = cast("PackedRun", run)
+        self.config = run.config
 
     def read(self, reader: Reader) -> None:
-        """Turn to the pack that the run was found in, if it is another one."""
+        """Switch to the pack in which the run was found, if it has been replaced."""
         if self._found.pack is not self._pack:
             for file in self.files:
                 file.rereads += 1
@@ -216,18 +215,18 @@ class PackedLog(RunLog):
         return PackedSeries(self)
 
     def read_config(self) -> list[embedding.StoredEmbedding]:
-        """The embeddings that the projector configuration names; their files are not packed."""
+        """Return the embeddings of the projector configuration; their files are not packed."""
         config = self._run.config
         return [] if config is None else embedding.parse_stored(raw_bytes(config), Path(self.path))
 
     @property
     def last_sign(self) -> float | None:
-        """When the run was last heard of before it was packed."""
+        """The time of the run's last sign of life before it was packed."""
         return self._run.last_sign
 
 
 def restore_problem(stored: StoredProblem, path: str) -> Problem:
-    """A problem as it was noted, with the pack in place of the logdir."""
+    """Return a stored problem, with the pack's path in place of the logdir."""
     code, message, file, offset = stored
     known = Code(code) if code in {*Code} else Code.READ_ERROR
     return Problem(known, message, os.path.join(path, file), offset)

@@ -1,4 +1,4 @@
-"""The runs of packs, and of plain folders among them, as one logdir."""
+"""The runs of packs, and of plain folders with them, as one logdir."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from runfold._conventions import PROJECTOR_CONFIG
 from runfold._logdir.discover import Discovery, FoundRun, discover, name_runs
 from runfold._logdir.loader import Logdir
 from runfold._pack.pack_file import Pack, check_rows, mark_of
-from runfold._pack.pack_paths import PackPlace, find_packs
+from runfold._pack.pack_paths import PackLocation, find_packs
 from runfold._pack.packed_log import PackedLog, restore_problem
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, kw_only=True)
 class PackedRun(FoundRun):
-    """A run that was found in a pack, by its number there."""
+    """A run found in a pack, by its number there."""
 
     pack: Pack
     number: int
@@ -28,62 +28,62 @@ class PackedRun(FoundRun):
 
 
 class PackedLogdir(Logdir):
-    """The runs below some paths of which some are packs.
+    """The runs below some paths, including packs.
 
-    A pack does not grow, but may be replaced by another one: a refresh opens that.
+    A pack does not grow but can be replaced; a refresh opens the new one.
     """
 
     def _discover(self) -> Discovery:
         paths = self.places.paths
         packed = {path: find_packs(path) for path in paths}
         plain = [path for path in paths if not packed[path]]
-        found = discover(*plain) if plain else Discovery({}, [])
-        places = [place for path in paths for place in packed[path]]
+        plain_runs = discover(*plain) if plain else Discovery({}, [])
+        locations = [location for path in paths for location in packed[path]]
         base = os.path.commonpath(
-            [*([found.base] if plain else []), *(place.base for place in places)]
+            [*([plain_runs.base] if plain else []), *(location.base for location in locations)]
         )
-        runs: list[FoundRun] = list(found.runs.values())
+        runs: list[FoundRun] = list(plain_runs.runs.values())
         if plain:
-            prefix = os.path.relpath(found.base, base)
+            prefix = os.path.relpath(plain_runs.base, base)
             for run in runs:
                 run.name = _name(prefix, run.name)
-        problems = list(found.problems)
-        packs = {place: self._open(place) for place in places}
+        problems = list(plain_runs.problems)
+        packs = {location: self._open(location) for location in locations}
         check_rows(packs.values())
-        for place, pack in packs.items():
-            runs += _runs_of(pack, base, place)
-            problems += _problems_of(pack, place.root)
+        for location, pack in packs.items():
+            runs += _runs_of(pack, base, location)
+            problems += _problems_of(pack, location.root)
         return Discovery(name_runs(runs), problems, base)
 
-    def _open(self, place: PackPlace) -> Pack:
-        opened: dict[PackPlace, Pack] = self.__dict__.setdefault("_opened", {})
-        if place not in opened or opened[place].mark != mark_of(place.path):
-            opened[place] = Pack(place.path)
-        return opened[place]
+    def _open(self, location: PackLocation) -> Pack:
+        opened: dict[PackLocation, Pack] = self.__dict__.setdefault("_opened", {})
+        if location not in opened or opened[location].mark != mark_of(location.path):
+            opened[location] = Pack(location.path)
+        return opened[location]
 
-    def _make_log(self, found: FoundRun) -> RunLog:
-        if isinstance(found, PackedRun):
-            return PackedLog(found, self.restarts, self.strict)
-        return super()._make_log(found)
+    def _make_log(self, run: FoundRun) -> RunLog:
+        if isinstance(run, PackedRun):
+            return PackedLog(run, self.restarts, self.strict)
+        return super()._make_log(run)
 
 
-def _runs_of(pack: Pack, base: str, place: PackPlace) -> list[PackedRun]:
+def _runs_of(pack: Pack, base: str, location: PackLocation) -> list[PackedRun]:
     runs = []
-    prefix = os.path.relpath(place.base, base)
+    prefix = os.path.relpath(location.base, base)
     for number, run in enumerate(pack.index.runs):
-        path = os.path.normpath(os.path.join(place.root, run.folder))
+        path = os.path.normpath(os.path.join(location.root, run.folder))
         config = None if run.config is None else os.path.join(path, PROJECTOR_CONFIG)
         name = _name(prefix, run.name)
-        runs.append(PackedRun(name, path, [], config, pack=pack, number=number, root=place.root))
+        runs.append(PackedRun(name, path, [], config, pack=pack, number=number, root=location.root))
     return runs
 
 
 def _problems_of(pack: Pack, root: str) -> list[Problem]:
-    return [restore_problem(one, root) for one in pack.index.problems]
+    return [restore_problem(problem, root) for problem in pack.index.problems]
 
 
 def _name(prefix: str, name: str) -> str:
-    """The name of a run that lies below a folder of the base."""
+    """Return the name of a run below a prefix."""
     if prefix == os.curdir:
         return name
     return prefix if name == os.curdir else f"{prefix}/{name}"

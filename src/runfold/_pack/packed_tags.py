@@ -1,4 +1,4 @@
-"""The tags of packed runs, with the face of `_core.tag_table.Tags`."""
+"""The tags of packed runs, with the interface of `_core.tag_table.Tags`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class PackedTags:
-    """The tags of a run, as `_core.tag_table.Tags` gives them."""
+    """The tags of a run, with the interface of `_core.tag_table.Tags`."""
 
     def __init__(self, stored: StoredTags) -> None:
         self._stored = stored
@@ -21,26 +21,26 @@ class PackedTags:
         return len(self._stored.names)
 
     def names(self, start: int = 0) -> list[str]:
-        """The tags as text."""
-        # Most are shared with the index: a pack may have a million tags.
+        """Return the tags as text."""
+        # Most strings are shared with the index, because a pack can have a million tags.
         return [
             name if name.isascii() else raw_bytes(name).decode("utf-8", "backslashreplace")
             for name in self._stored.names[start:]
         ]
 
     def raw_name(self, number: int) -> bytes:
-        """The bytes of one tag."""
+        """Return the bytes of one tag."""
         return raw_bytes(self._stored.names[number])
 
     def metadata(self, number: int) -> bytes | None:
-        """The tag's serialised SummaryMetadata."""
+        """Return the tag's serialised SummaryMetadata."""
         stored = self._stored.metadata[number]
         return None if stored is None else base64.b64decode(stored)
 
     def plugin(self, number: int) -> int:
-        """The number of the plugin that the tag's metadata names."""
+        """Return the number of the plugin in the tag's metadata."""
         return self._stored.plugins[number] if number >= 0 else 0
 
     def plugins(self) -> list[str]:
-        """The names of the plugins by number."""
+        """Return the names of the plugins by number."""
         return self._stored.plugin_names

@@ -1,9 +1,9 @@
-"""The pages of a Parquet column, measured before any of them is decompressed.
+"""The decoded size of Parquet columns, measured before decompression.
 
-The footer's sizes are claims: a column of a few kilobytes can decode to terabytes,
-because a page may be compressed 30,000 times and a dictionary page with one value
-may stand for a million rows. A page cannot decompress to more than its own header
-says, so the sum over the headers is a bound that holds.
+The sizes in the footer are only claims: a column of a few kilobytes can decode to
+terabytes, because a page can be compressed by a factor of 30,000 and a dictionary
+page with one value can represent a million rows. A page cannot decompress to more
+than its own header says, so the sum over the headers is a reliable limit.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from typing import Any
 
 from runfold._pack.memory_budget import TooLarge
 
-# The numbers of the page types and of the encodings in the Parquet format.
+# The numbers of page types and encodings in the Parquet format.
 _DATA, _DICTIONARY, _DATA_V2 = 0, 2, 3
 _PLAIN, _DELTA_LENGTH = 0, 6
 
-# The field of a header that says more about a page of each type.
+# The header field with the details of each page type.
 _DETAILS = {_DATA: 5, _DICTIONARY: 7, _DATA_V2: 8}
 _DEEPEST = 8
 
 
 class BoundedFile(io.FileIO):
-    """A pack that gives out the pages of a column only if they decode to `most` bytes or less.
+    """A pack file that returns the pages of a column only if they decode to at most `most` bytes.
 
-    The Parquet reader reads a column of a row group in one piece, so what it gets
-    is measured as a whole. `is_repeated` says that a value is copied for every row
-    that has it, as in a column of bytes that is not read as a dictionary.
-    `read` raises TooLarge, or ValueError for bytes that are not whole pages.
+    The Parquet reader reads a column of a row group in one piece, so each read is
+    measured as a whole. `is_repeated` means that a value is copied for every row,
+    as in a column of bytes that is not read as a dictionary. `read` raises
+    TooLarge, or ValueError for bytes that are not complete pages.
     """
 
     def __init__(self, path: str, most: int, is_repeated: bool) -> None:
@@ -50,9 +50,9 @@ class BoundedFile(io.FileIO):
 
 
 def decoded_size(data: bytes, is_repeated: bool) -> int:
-    """Return the most bytes that the pages of a column can decode to.
+    """Return the maximum number of bytes that the pages of a column can decode to.
 
-    Raises ValueError for bytes that are not whole pages.
+    Raises ValueError for bytes that are not complete pages.
     """
     total = largest = at = 0
     while at < len(data):
@@ -62,7 +62,7 @@ def decoded_size(data: bytes, is_repeated: bool) -> int:
             detail = header[_DETAILS[kind]]
             values, encoding = detail[1], detail[4 if kind == _DATA_V2 else 2]
         except (KeyError, IndexError, TypeError):
-            raise ValueError("the header of a page makes no sense") from None
+            raise ValueError("the header of a page is invalid") from None
         at += stored
         if min(size, stored, values) < 0 or at > len(data):
             raise ValueError("a page is longer than its column")
@@ -79,7 +79,7 @@ def decoded_size(data: bytes, is_repeated: bool) -> int:
 
 
 def _struct(data: bytes, at: int, depth: int) -> tuple[dict[int, Any], int]:
-    """Return the fields of a struct by number, and where it ends."""
+    """Return the fields of a struct by number, and its end."""
     if depth > _DEEPEST:
         raise IndexError
     fields: dict[int, Any] = {}
@@ -109,7 +109,7 @@ def _value(data: bytes, at: int, kind: int, depth: int) -> tuple[Any, int]:
         return None, at + size
     if kind == 12:
         return _struct(data, at, depth + 1)
-    raise IndexError  # lists and maps are in no header
+    raise IndexError  # page headers contain no lists or maps
 
 
 def _integer(data: bytes, at: int) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""One event file made of the rows of a pack again, byte for byte as it was."""
+"""Rebuilds an event file from the rows of a pack, byte for byte."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ if TYPE_CHECKING:
     from runfold._pack.pack_file import Pack
     from runfold._pack.pack_index import StoredFile
 
-# The fields of an event that hold a value by themselves.
+# The fields of an event that contain a value by themselves.
 _FIELDS = {Form.GRAPH: 4, Form.RUN_METADATA: 8, Form.META_GRAPH: 9}
 
 _POINT_COLUMNS = ["offset", "place", "template", "step", "wall_time", "value"]
 _OTHER_COLUMNS = ["offset", "place", "step", "wall_time", "form", "kind"]
 
-# So many scalars are made into events in one call, and more only where they share an event.
-# Each takes this much room besides its template.
+# The number of scalars encoded per call; more only if they share an event. Each takes
+# this much space in addition to its template.
 _AT_ONCE = 50_000
 _ROOM = 64
 
-# So many rows of the columns above stay in memory, at about 40 bytes each. They
-# were packed by run, so the next run is mostly in the same row groups.
+# The number of cached rows of the columns above, at about 40 bytes each. Rows were
+# packed by run, so the next run is mostly in the same row groups.
 _HELD_ROWS = 6_000_000
 
 
 class SizedFile:
-    """An event file that takes as many bytes as the index says, and raises BadPack for others."""
+    """An event file that accepts as many bytes as the index says, and otherwise raises BadPack."""
 
     def __init__(self, pack: Pack, file: StoredFile, out: BinaryIO) -> None:
         self._pack = pack
@@ -48,24 +48,24 @@ class SizedFile:
         self._left = file.size
 
     def write(self, data: bytes | EventBuffer) -> None:
-        """Write some more bytes."""
+        """Write more bytes."""
         self._left -= len(memoryview(data))
         if self._left < 0:
             self._refuse()
         self._out.write(data)
 
     def finish(self) -> None:
-        """Check that nothing is missing."""
+        """Check that no bytes are missing."""
         if self._left:
             self._refuse()
 
     def _refuse(self) -> NoReturn:
-        raise BadPack(self._pack.path, f"its rows do not give back {self._file.name!r}")
+        raise BadPack(self._pack.path, f"its rows do not reproduce {self._file.name!r}")
 
 
 @dataclass(slots=True)
 class _Other:
-    """A row that is no scalar."""
+    """A row that is not a scalar."""
 
     offset: int
     place: int
@@ -77,7 +77,7 @@ class _Other:
 
 
 class Rows:
-    """The rows of a pack by the file that they came from."""
+    """The rows of a pack by the file they came from."""
 
     def __init__(self, pack: Pack) -> None:
         self.pack = pack
@@ -90,7 +90,7 @@ class Rows:
             self._by_file.setdefault((run, file), []).append(number)
 
     def points(self, key: tuple[int, int]) -> dict[str, NDArray[Any]]:
-        """The scalars of a file that can be placed, in the order of the file."""
+        """Return the scalars of a file with known positions, in file order."""
         pieces = list(self._pieces(key, True))
         if not pieces:
             return {}
@@ -103,13 +103,13 @@ class Rows:
         return {name: column[placed][order] for name, column in columns.items()}
 
     def others(self, key: tuple[int, int]) -> list[_Other]:
-        """All other rows of a file, in the order of the file."""
-        found = []
+        """Return all other rows of a file, in file order."""
+        rows_found = []
         for columns, rows, group, start in self._pieces(key, False):
             values = [columns[name][rows].tolist() for name in _OTHER_COLUMNS]
             for at, value in enumerate(zip(*values, strict=True), start):
-                found.append(_Other(*(*value, (group << 32) + at)))
-        return sorted(found, key=lambda one: (one.offset, one.place))
+                rows_found.append(_Other(*(*value, (group << 32) + at)))
+        return sorted(rows_found, key=lambda row: (row.offset, row.place))
 
     def _pieces(self, key: tuple[int, int], is_scalar: bool) -> Any:
         index = self.pack.index
@@ -124,20 +124,20 @@ class Rows:
         if held is None:
             is_scalar = self.pack.index.is_scalar[group]
             held = self.pack.columns(group, _POINT_COLUMNS if is_scalar else _OTHER_COLUMNS)
-            while sum(len(one["offset"]) for one in self._held.values()) > _HELD_ROWS:
+            while sum(len(columns["offset"]) for columns in self._held.values()) > _HELD_ROWS:
                 del self._held[next(iter(self._held))]
-        self._held[group] = held  # the latest is last
+        self._held[group] = held  # most recently used last
         return held
 
 
 def write_file(rows: Rows, key: tuple[int, int], out: SizedFile) -> None:
-    """Write the file of a run, by the numbers of both, as it was.
+    """Write a file of a run, by the numbers of both, with its original bytes.
 
-    Raises BadPack for rows that do not give it back.
+    Raises BadPack if the rows do not reproduce it.
     """
     points, others = rows.points(key), rows.others(key)
     kept = _kept_spans(others, rows.pack)
-    others = [one for one in others if one.kind in (EVENT, BYTES) or not _is_in(one.offset, kept)]
+    others = [row for row in others if row.kind in (EVENT, BYTES) or not _is_in(row.offset, kept)]
     if points:
         whole = ~_are_in(points["offset"], kept)
         points = {name: column[whole] for name, column in points.items()}
@@ -152,11 +152,11 @@ def write_file(rows: Rows, key: tuple[int, int], out: SizedFile) -> None:
 
 
 def _kept_spans(others: Sequence[_Other], pack: Pack) -> NDArray[np.int64]:
-    """Where what is kept as it is starts and ends: other rows from there are in it already."""
+    """Return the start and end of unchanged ranges, which already contain other rows from there."""
     spans = [
-        (one.offset, one.offset + (len(pack.payload(one.row)) if one.kind == BYTES else 1))
-        for one in others
-        if one.kind in (EVENT, BYTES)
+        (row.offset, row.offset + (len(pack.payload(row.row)) if row.kind == BYTES else 1))
+        for row in others
+        if row.kind in (EVENT, BYTES)
     ]
     return np.array(spans, np.int64).reshape(-1, 2)
 
@@ -172,35 +172,35 @@ def _is_in(offset: int, spans: NDArray[np.int64]) -> bool:
 
 
 def _events(others: Sequence[_Other]) -> list[list[_Other]]:
-    """The rows of each event together."""
-    found: list[list[_Other]] = []
-    for one in others:
-        if found and found[-1][0].offset == one.offset:
-            found[-1].append(one)
+    """Group rows by event."""
+    events: list[list[_Other]] = []
+    for row in others:
+        if events and events[-1][0].offset == row.offset:
+            events[-1].append(row)
         else:
-            found.append([one])
-    return found
+            events.append([row])
+    return events
 
 
 def _write_points(
     pack: Pack, points: dict[str, NDArray[Any]], start: int, stop: int, out: SizedFile
 ) -> None:
-    """Write the events of scalars from row `start` to `stop`, some at a time."""
+    """Write the events of scalars from row `start` to `stop`, in batches."""
     while start < stop:
         end = min(stop, start + _AT_ONCE)
-        if end < stop:  # after the event that the last row is part of
+        if end < stop:  # include the whole event of the last row
             end = int(np.searchsorted(points["offset"], points["offset"][end - 1], side="right"))
         offset, _, template, step, wall_time, value = (
             points[name][start:end] for name in _POINT_COLUMNS
         )
-        # A pack of many runs may have as many templates, and a file of it just a few.
-        used, which = np.unique(template, return_inverse=True)
+        # A pack of many runs can have as many templates, while a file uses only a few.
+        used, inverse = np.unique(template, return_inverse=True)
         templates = [_template(pack, number) for number in used.tolist()]
         sizes = np.array([len(template) + _ROOM for template in templates])
-        if sizes[which].sum() > 2 * MAX_RECORD:
-            raise BadPack(pack.path, "an event of it holds too many values")
+        if sizes[inverse].sum() > 2 * MAX_RECORD:
+            raise BadPack(pack.path, "one of its events has too many values")
         try:
-            numbers = which.astype(np.int32)
+            numbers = inverse.astype(np.int32)
             out.write(put_together(templates, offset, numbers, step, wall_time, value))
         except ValueError as error:
             raise BadPack(pack.path, str(error)) from None
@@ -209,7 +209,7 @@ def _write_points(
 
 def _template(pack: Pack, number: int) -> bytes:
     if not 0 <= number < len(pack.index.templates):
-        raise BadPack(pack.path, f"there is no template {number}")
+        raise BadPack(pack.path, f"it has no template {number}")
     return pack.index.templates[number]
 
 
@@ -220,7 +220,7 @@ def _write_event(
     rows: range,
     out: SizedFile,
 ) -> None:
-    """Write one event that is not only scalars, or a stretch that holds none."""
+    """Write one event with values other than scalars, or bytes without a record."""
     first = event[0]
     payload = pack.payload(first.row)
     buffer = EventBuffer()
@@ -234,12 +234,12 @@ def _write_event(
     else:
         values = []
         size = 0
-        for place, value in _values(pack, event, points, rows):
+        for position, value in _values(pack, event, points, rows):
             size += len(value)
             if size > MAX_RECORD:
-                raise BadPack(pack.path, "an event of it is longer than any record")
-            values.append((place, value))
-        messages = [value for _, value in sorted(values, key=lambda one: one[0])]
+                raise BadPack(pack.path, "one of its events is longer than any record")
+            values.append((position, value))
+        messages = [value for _, value in sorted(values, key=lambda entry: entry[0])]
         buffer.summary(messages, first.step, first.wall_time)
     out.write(buffer)
 
@@ -247,9 +247,9 @@ def _write_event(
 def _values(
     pack: Pack, event: Sequence[_Other], points: dict[str, NDArray[Any]], rows: range
 ) -> Iterator[tuple[int, bytes]]:
-    """Yield the place and the bytes of all values of one event."""
-    for one in event:
-        yield one.place, pack.payload(one.row)
+    """Yield the position and bytes of all values of one event."""
+    for other in event:
+        yield other.place, pack.payload(other.row)
     for row in rows:
         template = _template(pack, int(points["template"][row]))
         try:

@@ -1,4 +1,4 @@
-"""Event files made of a pack again, byte for byte as they were."""
+"""Rebuilds the event files of a pack, byte for byte."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ _APART = {"/", "\0", os.sep, os.altsep or os.sep}
 def unpack(
     packs: Iterable[Pack], folder: str, advance: Callable[[int], object] = lambda _: None
 ) -> int:
-    """Write the event files of all runs below an empty folder; how many there were.
+    """Write the event files of all runs below an empty folder, and return their number.
 
-    Raises BadPack for names that lead out of the folder, and for rows that do not
-    give back what the index promises.
+    Raises BadPack for names that point out of the folder, and for rows that do not
+    reproduce what the index claims.
     """
     count = 0
     for pack in packs:
         rows = Rows(pack)
         for number, run in enumerate(pack.index.runs):
-            place = _make_folder(pack, folder, run)
+            run_folder = _make_folder(pack, folder, run)
             for file_number, file in enumerate(run.files):
                 if file.size == 0 and file.problems:
-                    continue  # it could not be read, so nothing of it is known
-                path = os.path.join(place, _check_name(pack, file.name))
+                    continue  # it could not be read, so nothing is known about it
+                path = os.path.join(run_folder, _check_name(pack, file.name))
                 with _create(pack, path) as out:
                     sized = SizedFile(pack, file, out)
                     write_file(rows, (number, file_number), sized)
@@ -45,22 +45,22 @@ def unpack(
                 advance(file.size)
                 count += 1
             if run.config is not None:
-                with _create(pack, os.path.join(place, PROJECTOR_CONFIG)) as out:
+                with _create(pack, os.path.join(run_folder, PROJECTOR_CONFIG)) as out:
                     out.write(raw_bytes(run.config))
     return count
 
 
 def _make_folder(pack: Pack, folder: str, run: StoredRun) -> str:
-    """The folder of a run, made; BadPack if it does not lie below the folder of all."""
+    """Create and return the folder of a run. Raises BadPack if it is outside `folder`."""
     parts = [] if run.folder == os.curdir else run.folder.split("/")
-    place = os.path.join(folder, *(_check_name(pack, part) for part in parts))
-    os.makedirs(place, exist_ok=True)
-    return place
+    run_folder = os.path.join(folder, *(_check_name(pack, part) for part in parts))
+    os.makedirs(run_folder, exist_ok=True)
+    return run_folder
 
 
 def _check_name(pack: Pack, name: str) -> str:
     if name in ("", os.curdir, os.pardir) or any(char in name for char in _APART):
-        raise BadPack(pack.path, f"the name {name!r} leads out of the folder of its run")
+        raise BadPack(pack.path, f"the name {name!r} is not a plain file or folder name")
     return os.fsdecode(raw_bytes(name))
 
 
@@ -68,11 +68,11 @@ def _create(pack: Pack, path: str) -> BinaryIO:
     try:
         return open(path, "xb")
     except FileExistsError:
-        raise BadPack(pack.path, f"two of its files have the name {path!r}") from None
+        raise BadPack(pack.path, f"two of its files are named {path!r}") from None
 
 
 def _set_time(path: str, file: StoredFile) -> None:
     if file.mtime is not None:
-        # A time that the system does not take is no reason to give up.
+        # A time that the system rejects is not fatal.
         with suppress(OSError, OverflowError, ValueError, TypeError):
             os.utime(path, (file.mtime, file.mtime))
