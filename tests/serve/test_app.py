@@ -1,4 +1,4 @@
-"""The application: what it imports at first, and what only when it is asked for."""
+"""The application: what it imports at startup, and what only on demand."""
 
 import re
 import subprocess
@@ -31,7 +31,7 @@ def logdir(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_only_what_a_page_asks_for_as_it_opens_is_imported_at_first(logdir: Path):
+def test_only_modules_needed_to_open_a_page_are_imported_at_startup(logdir: Path):
     command = [sys.executable, "-c", BEGIN, str(logdir), *FIRST, *find_later()]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.split() == list(FIRST)
@@ -48,7 +48,7 @@ def test_every_module_with_an_endpoint_is_found():
     assert having <= {*FIRST, *find_later()}
 
 
-def test_routes_that_come_later_are_added_once_however_many_ask_at_once(logdir: Path):
+def test_later_routes_are_added_once_despite_concurrent_requests(logdir: Path):
     with open_client(logdir) as client:
         before = len(client.app.routes)
         with ThreadPoolExecutor(8) as pool:
@@ -60,7 +60,7 @@ def test_routes_that_come_later_are_added_once_however_many_ask_at_once(logdir: 
         assert len(paths) == len(set(paths)) > before
 
 
-def test_what_no_route_answers_is_not_found_however_often_it_is_asked(logdir: Path):
+def test_unknown_route_is_not_found_on_every_request(logdir: Path):
     with open_client(logdir) as client:
         assert [client.get("/api/nothing").status_code for _ in range(2)] == [404, 404]
         assert client.get("/api/fold").status_code == 405

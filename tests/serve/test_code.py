@@ -1,4 +1,4 @@
-"""Rules about what the code never does, whatever it is asked: they are read in the sources."""
+"""Rules about what the code never does, checked in the sources."""
 
 import ast
 import re
@@ -13,7 +13,7 @@ PACKAGE = Path(runfold.__file__).parent
 WEB = ROOT / "web"
 SOURCES = [path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py")]
 
-# What the parent sends to the process of a query, which has less than the parent has.
+# Messages from the parent to a query process, which has fewer rights than the parent.
 UNPICKLED = {"_tables/sql/query_process.py": {"pickle.loads"}}
 BANNED = {
     *("eval", "exec", "compile", "__import__"),
@@ -23,10 +23,10 @@ BANNED = {
     *("os.system", "os.popen", "os.spawnl", "os.spawnv", "subprocess.getoutput"),
     *("tarfile.open", "shutil.unpack_archive"),
 }
-# Modules that fetch, and what starts a process.
+# Modules that fetch from the network.
 FETCHING = {"urllib.request", "http.client", "httpx", "requests", "aiohttp", "ftplib", "smtplib"}
-# Commands ask the user's own service, whose address is in a file that only the user can write.
-ASKING = {"_serve/tensorboards/service.py": {"http.client"}}
+# Commands call the user's own service. Only the user can write the file with its address.
+EXCEPTIONS = {"_serve/tensorboards/service.py": {"http.client"}}
 STARTING = ("subprocess.Popen", "subprocess.run", "subprocess.check_output", "subprocess.call")
 
 
@@ -36,7 +36,7 @@ def nodes(name):
 
 
 def calls(names=SOURCES):
-    """Every call in some files: the file, what is called, and how."""
+    """Yield every call in some files: the file, the called name and the node."""
     for name in names:
         for node in nodes(name):
             if isinstance(node, ast.Call):
@@ -46,53 +46,55 @@ def calls(names=SOURCES):
 def imports(name):
     for node in nodes(name):
         if isinstance(node, ast.Import):
-            yield from (one.name for one in node.names)
+            yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
             yield node.module
-            yield from (f"{node.module}.{one.name}" for one in node.names)
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
 def test_rule_6_secrets_are_compared_in_constant_time_only():
     name = "_serve/http/access.py"
     compared = [ast.unparse(node) for node in nodes(name) if isinstance(node, ast.Compare)]
-    assert not [one for one in compared if re.search("token|cookie|ticket|secret", one)]
+    assert not [
+        comparison for comparison in compared if re.search("token|cookie|ticket|secret", comparison)
+    ]
     assert "hmac.compare_digest" in {called for _, called, _ in calls([name])}
 
 
-def test_rules_23_24_and_26_nothing_that_is_read_is_run_or_unpacked():
+def test_rules_23_24_and_26_data_is_never_executed_or_unpacked():
     for name, called, call in calls():
-        # Nothing at all is run by `exec("")`, which resets the interpreter after an interrupt.
+        # `exec("")` executes nothing; it resets the interpreter after an interrupt.
         if called not in UNPICKLED.get(name, ()) and ast.unparse(call) != "exec('')":
             assert called not in BANNED, f"{name}: {called}"
         assert not called.endswith(".extractall"), f"{name}: {called}"
         for option in call.keywords:
             if option.arg in ("allow_pickle", "shell"):
                 assert ast.unparse(option.value) == "False", f"{name}: {called}"
-    # Nor under a short name.
+    # Also not imported under a short name.
     assert not [name for name in SOURCES if BANNED & set(imports(name))]
 
 
-def test_rule_25_the_server_has_nothing_to_fetch_with():
+def test_rule_25_the_server_imports_no_http_client():
     served = [name for name in SOURCES if name.startswith("_serve/")]
     assert len(served) > 40
     for name in served:
-        assert not FETCHING & set(imports(name)) - ASKING.get(name, set()), name
+        assert not FETCHING & set(imports(name)) - EXCEPTIONS.get(name, set()), name
     connecting = ("create_connection", "open_connection")
-    connections = [one for one in calls(served) if one[1].endswith(connecting)]
+    connections = [call for call in calls(served) if call[1].endswith(connecting)]
     assert connections
-    for name, _, call in connections:  # to instances, which are of this machine
+    for name, _, call in connections:  # to instances on this machine
         assert "'127.0.0.1'" in map(ast.unparse, call.args), name
 
 
-def test_rule_26_a_process_is_given_a_list_of_arguments():
-    started = [one for one in calls() if one[1] in STARTING]
+def test_rule_26_processes_get_a_list_of_arguments():
+    started = [call for call in calls() if call[1] in STARTING]
     assert started
     for name, called, call in started:
         is_text = isinstance(call.args[0], ast.Constant | ast.JoinedStr)
         assert not is_text, f"{name}: {called}"
 
 
-def test_rule_27_temporary_folders_are_made_by_what_makes_them_private():
+def test_rule_27_temporary_files_and_folders_are_private():
     made = {called for _, called, _ in calls() if called.startswith("tempfile.")}
     assert made <= {"tempfile.mkstemp", "tempfile.mkdtemp", "tempfile.TemporaryDirectory"}
 
@@ -100,16 +102,16 @@ def test_rule_27_temporary_folders_are_made_by_what_makes_them_private():
 def test_rule_16_lint_bans_raw_html():
     assert '"noDangerouslySetInnerHtml": "error"' in (WEB / "biome.json").read_text()
     for path in (WEB / "src").rglob("*.ts*"):
-        found = re.findall(
+        matches = re.findall(
             r"innerHTML|outerHTML|insertAdjacentHTML|document\.write", path.read_text()
         )
-        assert found == [] or ".test." in path.name, path
+        assert matches == [] or ".test." in path.name, path
 
 
 def test_rule_19_the_page_names_no_other_server():
-    # The name of a kind of picture, and the base of addresses in a report, which has no server.
+    # An XML namespace, and the base of URLs in a report, which has no server.
     allowed = ("http://www.w3.org/", "http://report")
-    pages = [WEB / "index.html", *(one for one in (WEB / "src").rglob("*.*") if one.is_file())]
+    pages = [WEB / "index.html", *(path for path in (WEB / "src").rglob("*.*") if path.is_file())]
     assert len(pages) > 20
     for path in pages:
         if ".test." in path.name:

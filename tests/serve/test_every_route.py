@@ -1,4 +1,4 @@
-"""Every route is sent a bad host, origin, token and path, and gives nothing away."""
+"""Every route gets a bad host, origin, token and path, and leaks nothing."""
 
 import re
 
@@ -20,7 +20,7 @@ ROUTES = [
     if isinstance(route, Route)
     for method in sorted(route.methods or ())
 ]
-FORBIDDEN = {"error": "Not allowed. Open the link that `runfold serve` printed, or send its token."}
+FORBIDDEN = {"error": "Not allowed. Open the link printed by `runfold serve`, or send its token."}
 JSON = {"Content-Type": "application/json"}
 
 BAD_HOSTS = [
@@ -83,13 +83,13 @@ def test_rule_4_a_bad_token_is_refused_everywhere(client, route):
         check_refused(client.request(method, path, headers=headers), method)
 
 
-def test_rule_9_and_12_a_strange_origin_is_refused_everywhere(client, route):
+def test_rule_9_and_12_a_foreign_origin_is_refused_everywhere(client, route):
     method, path = route
     for origin in BAD_ORIGINS:
         check_refused(client.request(method, path, headers={"Origin": origin, **JSON}), method)
 
 
-def test_rule_10_a_request_of_another_site_is_refused_everywhere_but_at_login(client, route):
+def test_rule_10_a_cross_site_request_is_refused_everywhere_but_at_login(client, route):
     method, path = route
     response = client.request(method, path, headers={"Sec-Fetch-Site": "cross-site", **JSON})
     check_refused(response, method)
@@ -104,10 +104,10 @@ def test_rule_9_unsafe_methods_need_json(client, route):
         assert client.request(method, path, content="{}", headers=headers).status_code == 415
 
 
-def test_rules_8_14_and_15_every_answer_is_marked(client, route):
+def test_rules_8_14_and_15_every_response_has_security_headers(client, route):
     method, path = route
     if path == STREAM:
-        return  # does not end; its headers are read in test_server.py
+        return  # it does not end; test_server.py checks its headers
     headers = client.request(method, path, headers=JSON).headers
     assert {name: headers[name] for name in HEADERS} == HEADERS
     assert headers["Content-Security-Policy"] == CSP
@@ -116,29 +116,29 @@ def test_rules_8_14_and_15_every_answer_is_marked(client, route):
         assert headers["Cache-Control"] == "no-store"
 
 
-def check_nothing_given(status, body):
+def check_nothing_leaked(status, body):
     assert status in (200, 303, 400, 403, 404, 405, 413, 503), body
     assert b"root:x:0:0" not in body
     assert b"PATH=" not in body
 
 
-def test_rules_20_and_31_a_file_s_path_behind_a_route_reaches_no_file(client, route):
+def test_rules_20_and_31_a_file_path_after_a_route_reaches_no_file(client, route):
     method, path = route
     for bad in TRAVERSALS:
         for address in {f"{path.rstrip('/')}/{bad}", path.replace("/x", f"/{bad}")} - {STREAM}:
-            check_nothing_given(*send_path(client, method, address))
+            check_nothing_leaked(*send_path(client, method, address))
 
 
-def test_rules_20_and_31_a_file_s_path_as_a_name_reaches_no_file(client, route):
+def test_rules_20_and_31_a_file_path_as_a_name_reaches_no_file(client, route):
     method, path = route
     for bad in TRAVERSALS:
         for content in filled_shapes(method, path, bad):
             headers = {} if "json" in content else JSON
             answer = client.request(method, path, headers=headers, **content)
-            check_nothing_given(answer.status_code, answer.content)
+            check_nothing_leaked(answer.status_code, answer.content)
 
 
-def test_rule_13_no_redirect_but_to_the_page(client, route):
+def test_rule_13_redirects_lead_only_to_the_page(client, route):
     method, path = route
     for address in (f"{path}/", f"/{path}", f"/{path}/", f"{path}//evil.example"):
         answer = client.request(method, f"http://{HOST}{address}", headers=JSON)

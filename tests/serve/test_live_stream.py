@@ -1,4 +1,4 @@
-"""Server-sent events: what changes is told to every open page, and to none too much."""
+"""Server-sent events: every open page receives changes, and none too many."""
 
 import asyncio
 import contextlib
@@ -17,7 +17,7 @@ from runfold._serve.http.error_responses import TooBusy
 from runfold._serve.live_stream import EventStream, Hub, encode_event, merge
 from runfold._serve.run_source import Changed, Source
 
-# Writes one point for each line that it is sent, and says when the disk has it.
+# Writes one point for each line on stdin, and prints the step once it is flushed.
 _WRITER = """
 import sys
 import runfold as rf
@@ -31,7 +31,7 @@ with rf.SummaryWriter(sys.argv[1]) as writer:
 
 @contextlib.contextmanager
 def training(folder):
-    """A process that logs a point whenever the function is called that this gives."""
+    """Run a process that logs a point; yield a function that makes it log."""
     job = [sys.executable, "-c", _WRITER, str(folder)]
     pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     with subprocess.Popen(job, **pipes) as process:
@@ -48,7 +48,7 @@ def training(folder):
 
 @contextlib.contextmanager
 def listening(served):
-    """The events that a browser sees."""
+    """Yield the events that a browser receives."""
     with served.browse() as browser:
         browser.get(served.link)
         with browser.stream("GET", "/api/events") as answer:
@@ -67,7 +67,7 @@ def logdir(tmp_path):
 
 
 @pytest.mark.parametrize("options", [[], ["--poll", "0.3"]], ids=["watched", "polled"])
-def test_a_run_that_is_being_written_is_told(logdir, options):
+def test_a_growing_run_is_announced(logdir, options):
     with serving(logdir, *options) as served, listening(served) as (answer, events):
         assert answer.headers["Content-Type"].startswith("text/event-stream")
         assert answer.headers["Cache-Control"] == "no-store"
@@ -90,15 +90,15 @@ def test_server_ends_with_its_streams(logdir):
 
 
 def run_stream(hub, source, steps):
-    """What a page is sent while `steps` run, each after the next event; then it is closed."""
+    """Return the events sent while `steps` run, one after each event; then disconnect."""
 
     async def run():
         stream = EventStream(source, hub)
         chunks: asyncio.Queue[Any] = asyncio.Queue()
-        left = asyncio.Event()
+        disconnected = asyncio.Event()
 
         async def receive():
-            await left.wait()
+            await disconnected.wait()
             return {"type": "http.disconnect"}
 
         async def send(message):
@@ -112,7 +112,7 @@ def run_stream(hub, source, steps):
                 pass
             sent.append(chunk.decode())
             step()
-        left.set()
+        disconnected.set()
         await sending
         return list(parse("".join(sent).splitlines()))
 
@@ -123,7 +123,7 @@ def nothing():
     pass
 
 
-def test_changes_that_a_page_has_not_taken_yet_come_as_one(logdir):
+def test_changes_that_a_page_has_not_received_are_merged(logdir):
     hub, source = Hub(), Source(logdir)
 
     def publish():
@@ -136,18 +136,18 @@ def test_changes_that_a_page_has_not_taken_yet_come_as_one(logdir):
     ]
 
 
-def test_a_silent_stream_gives_signs_of_life(logdir):
+def test_an_idle_stream_sends_pings(logdir):
     sent = run_stream(Hub(ping_seconds=0.001), Source(logdir), [nothing] * 4)
     assert sent == [("ping", {"generation": 1})] * 4
 
 
-def test_a_page_that_is_closed_is_forgotten(logdir):
+def test_a_closed_page_is_removed(logdir):
     hub = Hub()
     run_stream(hub, Source(logdir), [lambda: None])
     assert len(hub) == 0
 
 
-def test_a_page_that_is_gone_before_its_stream_begins_is_forgotten(logdir):
+def test_a_page_that_disconnects_before_its_stream_begins_is_removed(logdir):
     hub = Hub()
     stream = EventStream(Source(logdir), hub)
     assert len(hub) == 1
@@ -156,25 +156,25 @@ def test_a_page_that_is_gone_before_its_stream_begins_is_forgotten(logdir):
         raise OSError
 
     scope = {"type": "http", "asgi": {"spec_version": "2.4"}, "method": "GET"}
-    with pytest.raises(Exception):  # noqa: B017, PT011 - whatever Starlette makes of it
+    with pytest.raises(Exception):  # noqa: B017, PT011 - Starlette decides what to raise
         asyncio.run(stream(scope, None, fail))
     assert len(hub) == 0
 
 
-def test_rule_28_only_so_many_pages_are_told(logdir):
+def test_rule_28_the_number_of_pages_is_limited(logdir):
     hub = Hub(most=2)
     first = hub.join()
     hub.join()
-    with pytest.raises(TooBusy, match="2 pages are open already"):
+    with pytest.raises(TooBusy, match="2 pages are already open"):
         hub.join()
     hub.leave(first)
     hub.join()
 
 
-def test_a_hub_that_is_closed_ends_its_streams_and_takes_no_more(logdir):
+def test_a_closed_hub_ends_its_streams_and_accepts_no_more(logdir):
     hub = Hub()
     assert run_stream(hub, Source(logdir), [hub.close]) == [("ping", {"generation": 1})]
-    with pytest.raises(TooBusy, match="about to end"):
+    with pytest.raises(TooBusy, match="shutting down"):
         hub.join()
 
 
@@ -188,12 +188,12 @@ def test_a_name_cannot_end_its_event():
     assert event.count(b"\n") == 3
 
 
-def test_the_head_of_a_stream_is_no_stream(logdir):
+def test_a_head_request_does_not_open_a_stream(logdir):
     answer = open_client(logdir).head("/api/events")
     assert answer.status_code == 200
     assert answer.headers["Content-Type"].startswith("text/event-stream")
 
 
-def test_a_live_server_says_so(logdir):
+def test_a_live_server_reports_that_it_is_live(logdir):
     with open_client(logdir) as client:
         assert client.get("/api/status").json()["isLive"] is True

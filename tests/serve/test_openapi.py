@@ -1,4 +1,4 @@
-"""The description of the API, and that the API is as described, tried by schemathesis."""
+"""The OpenAPI description, and that the API conforms to it, checked by schemathesis."""
 
 import sys
 from typing import Annotated, Literal
@@ -31,30 +31,30 @@ class Inner(RequestFields):
     tag: Text
 
 
-class AskedRequest(RequestFields):
+class ExampleRequest(RequestFields):
     names: Annotated[tuple[Text, ...], Meta(min_length=1, max_length=5)]
     x: Literal["step", "time"] | Inner = "step"
     width: Annotated[int, Meta(ge=1, le=4000)] | None = None
     range: tuple[Finite, Finite] | None = None
 
 
-def describe_one(address, **said):
-    """The operation of an endpoint that is in no table but this one, and the schemas."""
+def describe_example(address, **options):
+    """Return the operation of an example endpoint outside the table, and the schemas."""
 
-    async def ask(request, asked):
-        """What is asked.
+    async def handle(request, fields):
+        """Return an example.
 
-        And how.
+        More details.
         """
 
     method, path = address.split()
-    made = Endpoint(method, path, AskedRequest, said.get("media_type"), ask, ask)
-    document = describe([made])
+    described = Endpoint(method, path, ExampleRequest, options.get("media_type"), handle, handle)
+    document = describe([described])
     return document["paths"][path][method.lower()], document["components"]["schemas"]
 
 
 def test_request_is_described_as_a_schema():
-    _, schemas = describe_one("POST /api/ask")
+    _, schemas = describe_example("POST /api/example")
     text = {"type": "string", "maxLength": 1 << 20}
     number = {
         "type": "number",
@@ -77,8 +77,8 @@ def test_request_is_described_as_a_schema():
         "required": ["tag"],
         "additionalProperties": False,
     }
-    assert schemas["AskedRequest"] == {
-        "title": "AskedRequest",
+    assert schemas["ExampleRequest"] == {
+        "title": "ExampleRequest",
         "type": "object",
         "properties": {
             "names": {"type": "array", "items": text, "minItems": 1, "maxItems": 5},
@@ -91,19 +91,19 @@ def test_request_is_described_as_a_schema():
     }
 
 
-def test_body_and_answer_are_described_from_the_table():
-    operation, _ = describe_one("POST /api/ask", media_type="application/json")
-    assert operation["summary"] == "What is asked."
+def test_body_and_response_are_described_from_the_table():
+    operation, _ = describe_example("POST /api/example", media_type="application/json")
+    assert operation["summary"] == "Return an example."
     content = operation["requestBody"]["content"]
     assert content == {
-        "application/json": {"schema": {"$ref": "#/components/schemas/AskedRequest"}}
+        "application/json": {"schema": {"$ref": "#/components/schemas/ExampleRequest"}}
     }
     assert list(operation["responses"]["200"]["content"]) == ["application/json"]
 
 
 def test_query_is_described_from_the_table():
-    operation, schemas = describe_one("GET /api/ask")
-    fields = schemas["AskedRequest"]["properties"]
+    operation, schemas = describe_example("GET /api/example")
+    fields = schemas["ExampleRequest"]["properties"]
     assert operation["parameters"] == [
         {"name": name, "in": "query", "required": name == "names", "schema": schema}
         for name, schema in fields.items()
@@ -123,27 +123,27 @@ def limits(schema):
             yield from limits(inner)
 
 
-def test_rule_28_every_field_of_every_request_is_limited():
+def test_rule_28_every_request_field_has_a_limit():
     schemas = describe(ENDPOINTS)["components"]["schemas"]
     schemas.pop("Error")
     high = {"string": "maxLength", "array": "maxItems", "integer": "maximum", "number": "maximum"}
-    found = list(limits(schemas))
-    assert len(found) > 50
-    assert [one for one in found if high[one["type"]] not in one] == []
+    schemas_with_limits = list(limits(schemas))
+    assert len(schemas_with_limits) > 50
+    assert [schema for schema in schemas_with_limits if high[schema["type"]] not in schema] == []
 
 
-def test_request_types_have_names_of_their_own():
-    requests = {one.request for one in ENDPOINTS if one.request is not None}
-    assert len({one.__name__ for one in requests}) == len(requests) > 15
-    assert [one for one in requests if not one.__name__.endswith("Request")] == []
+def test_request_types_have_unique_names():
+    requests = {endpoint.request for endpoint in ENDPOINTS if endpoint.request is not None}
+    assert len({request.__name__ for request in requests}) == len(requests) > 15
+    assert [request for request in requests if not request.__name__.endswith("Request")] == []
 
 
-def test_every_route_is_described_in_a_line():
-    assert [one.path for one in ENDPOINTS if not one.summary] == []
-    routes = [one for one in gather_routes() if isinstance(one, Route)]
-    described = {one.path for one in ENDPOINTS}
-    others = [one for one in routes if one.path not in described]
-    assert [one.path for one in others if not one.endpoint.__doc__] == []
+def test_every_route_has_a_one_line_description():
+    assert [endpoint.path for endpoint in ENDPOINTS if not endpoint.summary] == []
+    routes = [route for route in gather_routes() if isinstance(route, Route)]
+    described = {endpoint.path for endpoint in ENDPOINTS}
+    others = [route for route in routes if route.path not in described]
+    assert [route.path for route in others if not route.endpoint.__doc__] == []
 
 
 @pytest.fixture(scope="module")
@@ -174,9 +174,9 @@ CHECKS = [
 
 
 def without_large_limits(document):
-    """The same without limits that take a list of thousands to go beyond."""
+    """Remove limits that only a list of thousands could exceed."""
     if isinstance(document, list):
-        return [without_large_limits(one) for one in document]
+        return [without_large_limits(item) for item in document]
     if not isinstance(document, dict):
         return document
     return {
@@ -186,7 +186,7 @@ def without_large_limits(document):
     }
 
 
-# Logins have their own tests: all requests here have the token.
+# Logins have their own tests. All requests here have the token.
 SCHEMA = schemathesis.openapi.from_dict(
     without_large_limits(describe(ENDPOINTS)) | {"security": []}
 )
@@ -204,17 +204,17 @@ def test_api_is_as_described(path, method, mode, client):
     @settings(
         max_examples=EXAMPLES,
         derandomize=True,
-        phases=[Phase.generate],  # to make a failure small takes minutes
+        phases=[Phase.generate],  # shrinking a failure takes minutes
         suppress_health_check=list(HealthCheck),
     )
     @given(SCHEMA[path][method].as_strategy(generation_mode=mode))
-    def ask_as_described(case):
-        wanted = requests.Request(**case.as_transport_kwargs(base_url=f"http://{HOST}"))
-        sent = wanted.prepare()
-        answer = client.request(sent.method, sent.url, content=sent.body, headers=sent.headers)
-        case.validate_response(answer, checks=CHECKS)
+    def send_as_described(case):
+        request = requests.Request(**case.as_transport_kwargs(base_url=f"http://{HOST}"))
+        sent = request.prepare()
+        response = client.request(sent.method, sent.url, content=sent.body, headers=sent.headers)
+        case.validate_response(response, checks=CHECKS)
 
     try:
-        ask_as_described()
-    except Unsatisfiable:  # what takes nothing takes nothing wrong
+        send_as_described()
+    except Unsatisfiable:  # an endpoint without fields accepts no invalid ones
         assert mode is GenerationMode.NEGATIVE

@@ -14,19 +14,19 @@ from helpers.logs import hparams, scalars, write
 from helpers.serve_client import Client
 from msgspec import inspect
 
-from runfold._serve import page_vocabulary as words
+from runfold._serve import page_vocabulary as vocabulary
 from runfold._serve.app import gather_routes
 from runfold._serve.http.endpoint import list_endpoints
 from runfold._serve.http.request_fields import RequestFields, fields_of
 from runfold._serve.report.page_view import FIELDS, read_view
-from runfold._serve.report.view_requests import VISITS
+from runfold._serve.report.view_requests import RECORDERS
 
 gather_routes()
 ENDPOINTS = list_endpoints()
 GENERATOR = runpy.run_path(str(ROOT / "web" / "generate.py"))
 FILES = GENERATOR["make_files"]()
 APP = (ROOT / "web" / "src" / "app.tsx").read_text(encoding="utf-8")
-# What a page may not import where it is built: everything but NumPy and the standard library.
+# Prints what the page build must not import: anything but NumPy and the standard library.
 LIST_IMPORTS = """
 import sys
 before = {*sys.modules, *sys.stdlib_module_names}
@@ -38,7 +38,7 @@ print(*(name for name in sys.modules if name.startswith("runfold._core")))
 
 
 def interface(name: str) -> str:
-    """The lines between the braces of a generated interface."""
+    """Return the lines between the braces of a generated interface."""
     _, found, rest = "\n".join(FILES.values()).partition(f"export interface {name} ")
     assert found, name
     return rest.partition("{\n")[2].partition("}\n")[0]
@@ -49,26 +49,26 @@ def fields_in_page(name: str) -> dict[str, str]:
     return dict(line.strip().rstrip(";").split(": ", 1) for line in lines)
 
 
-def test_every_tab_has_a_component_and_what_a_report_takes_of_it():
+def test_every_tab_has_a_component_and_a_recorder_for_reports():
     views = APP.partition("const VIEWS")[2].partition("};")[0]
-    assert [line.split(":")[0].strip() for line in views.splitlines()[1:]] == list(words.TABS)
+    assert [line.split(":")[0].strip() for line in views.splitlines()[1:]] == list(vocabulary.TABS)
     # A report has no TensorBoards, which need a server.
-    assert [*VISITS, "boards"] == list(words.TABS)
+    assert [*RECORDERS, "boards"] == list(vocabulary.TABS)
 
 
-def test_every_field_of_the_view_is_in_the_page_and_its_address():
+def test_every_view_field_is_in_the_page_and_its_url():
     assert list(fields_in_page("View")) == list(FIELDS)
     defaults = FILES["vocabulary.ts"].partition("DEFAULTS: View = ")[2].partition(";\n")[0]
     assert list(json.loads(defaults)) == list(FIELDS)
 
 
-@pytest.mark.parametrize("centre", words.CENTRES)
-@pytest.mark.parametrize("band", words.BANDS)
-def test_every_centre_and_band_is_folded_or_refused_as_the_page_is_told(tmp_path, centre, band):
+@pytest.mark.parametrize("centre", vocabulary.CENTRES)
+@pytest.mark.parametrize("band", vocabulary.BANDS)
+def test_every_centre_and_band_is_folded_or_refused_as_in_the_page(tmp_path, centre, band):
     for seed in range(3):
         write(tmp_path / f"seed-{seed}", scalars("loss", (0, 1.0 * seed), (1, 2.0 * seed)))
     client = Client(tmp_path)
-    if band in words.BANDS_AROUND[centre]:
+    if band in vocabulary.BANDS_AROUND[centre]:
         table = client.post("/api/fold", tags=["loss"], centre=centre, band=band)
         assert {"centre", "low", "high"} <= set(table.column_names)
         assert table.num_rows == 2
@@ -76,12 +76,12 @@ def test_every_centre_and_band_is_folded_or_refused_as_the_page_is_told(tmp_path
     else:
         status, error = client.refused("/api/fold", tags=["loss"], centre=centre, band=band)
         assert status == 400
-        assert f"no band around the {centre}" in error
+        assert f"cannot be used with the {centre}" in error
 
 
 def type_in_page(kind: inspect.Type, name: str = "") -> str:
-    """The TypeScript of what msgspec really takes, lists read-only."""
-    literals = {frozenset(typing.get_args(of)): name for name, of in vars(words).items()}
+    """Return the TypeScript for what msgspec accepts, with read-only lists."""
+    literals = {frozenset(typing.get_args(of)): name for name, of in vars(vocabulary).items()}
     if isinstance(kind, inspect.UnionType):
         return " | ".join(map(type_in_page, kind.types))
     if isinstance(kind, inspect.LiteralType):
@@ -106,8 +106,8 @@ def type_in_page(kind: inspect.Type, name: str = "") -> str:
 
 def own_fields(request: type[RequestFields]) -> list[inspect.Field]:
     (base,) = request.__bases__
-    above = {one.name for one in fields_of(base)}
-    return [one for one in fields_of(request) if one.name not in above]
+    above = {field.name for field in fields_of(base)}
+    return [field for field in fields_of(request) if field.name not in above]
 
 
 def spell(union: str) -> set[str]:
@@ -115,23 +115,26 @@ def spell(union: str) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    "request_type", list(dict.fromkeys(one.request for one in ENDPOINTS if one.request))
+    "request_type",
+    list(dict.fromkeys(endpoint.request for endpoint in ENDPOINTS if endpoint.request)),
 )
 def test_every_request_is_the_same_in_the_page(request_type):
     expected = {
-        f"{one.encode_name}{'' if one.required else '?'}": spell(type_in_page(one.type))
-        for one in own_fields(request_type)
+        f"{field.encode_name}{'' if field.required else '?'}": spell(type_in_page(field.type))
+        for field in own_fields(request_type)
     }
     found = fields_in_page(request_type.__name__)
     assert {name: spell(of) for name, of in found.items()} == expected
 
 
-def test_every_endpoint_is_in_the_page_with_what_it_takes():
-    for one in ENDPOINTS:
-        if one.path.startswith("/api/"):
-            takes = "Record<string, never>" if one.request is None else one.request.__name__
-            table = interface(f"{one.method.capitalize()}Requests")
-            assert f'  "{one.path}": {takes};\n' in table
+def test_every_endpoint_is_in_the_page_with_its_request():
+    for endpoint in ENDPOINTS:
+        if endpoint.path.startswith("/api/"):
+            request = (
+                "Record<string, never>" if endpoint.request is None else endpoint.request.__name__
+            )
+            table = interface(f"{endpoint.method.capitalize()}Requests")
+            assert f'  "{endpoint.path}": {request};\n' in table
 
 
 @pytest.fixture(scope="module")
@@ -146,7 +149,7 @@ def client(tmp_path_factory):
         yield Client(folder)
 
 
-TAKEN = [
+REQUESTS = [
     ("GET /api/status", {}),
     ("GET /api/tags", {}),
     ("GET /api/marks", {}),
@@ -165,17 +168,19 @@ TAKEN = [
 ]
 
 
-@pytest.mark.parametrize(("address", "fields"), TAKEN, ids=lambda of: str(of))
-def test_answer_is_of_the_type_that_the_page_is_told(client, address, fields):
+@pytest.mark.parametrize(("address", "fields"), REQUESTS, ids=lambda of: str(of))
+def test_response_has_the_type_that_the_page_expects(client, address, fields):
     method, path = address.split()
-    (described,) = [one for one in ENDPOINTS if (one.method, one.path) == (method, path)]
+    (described,) = [
+        endpoint for endpoint in ENDPOINTS if (endpoint.method, endpoint.path) == (method, path)
+    ]
     declared = described.function.__globals__[described.function.__annotations__["return"]]
-    answer = (client.get if method == "GET" else client.post)(path, **fields)
-    msgspec.convert(answer, declared)
-    assert set(answer) == set(declared.__annotations__)
+    response = (client.get if method == "GET" else client.post)(path, **fields)
+    msgspec.convert(response, declared)
+    assert set(response) == set(declared.__annotations__)
 
 
-def test_vocabulary_needs_nothing_that_the_build_of_the_page_does_not_have():
+def test_vocabulary_imports_only_what_the_page_build_has():
     done = subprocess.run(
         [sys.executable, "-c", LIST_IMPORTS], capture_output=True, text=True, check=True
     )

@@ -1,4 +1,4 @@
-"""The runs that are served: found by name, read in threads, refreshed between requests."""
+"""The served runs: found by name, read in threads, refreshed between requests."""
 
 import asyncio
 import os
@@ -43,7 +43,7 @@ def test_run_whose_name_is_a_pattern_is_one_run(tmp_path):
     assert [log.name for log in Source(tmp_path).logs(["seed-[12]"])] == ["seed-[12]"]
 
 
-def test_run_whose_name_is_no_unicode_is_reached_by_the_name_that_is_shown(tmp_path):
+def test_run_with_an_invalid_unicode_name_is_reached_by_its_displayed_name(tmp_path):
     for name in (b"caf\xe9", b"caf\\xe9", "café".encode()):
         write(tmp_path / os.fsdecode(name), scalars("loss", (0, float(len(name)))))
     client = Client(tmp_path)
@@ -51,31 +51,31 @@ def test_run_whose_name_is_no_unicode_is_reached_by_the_name_that_is_shown(tmp_p
     assert sorted(shown) == ["caf\\xe9", "caf\\xe9 (2)", "café"]
     for run in shown:
         curves = client.post("/api/curves", tags=["loss"], runs=[run])
-        assert [one["run"] for one in told(curves)] == [run]
+        assert [series["run"] for series in told(curves)] == [run]
         assert client.get("/api/run", run=run)["name"] == run
     lengths = client.post("/api/curves", tags=["loss"])["y"].to_pylist()
     assert sorted(lengths) == [4.0, 5.0, 7.0]
 
 
-def test_refresh_says_what_is_new_and_what_changed(logdir):
+def test_refresh_reports_new_and_changed_runs(logdir):
     source = Source(logdir)
     source.logs()
     assert not source.refresh()
     assert source.generation == 1
     write(logdir / "seed-2", scalars("loss", (1, 1.5)), number=2)
     write(logdir / "seed-3", scalars("loss", (0, 3.0)))
-    found = source.refresh()
-    assert (found.generation, found.new, found.changed) == (2, ["seed-3"], ["seed-2"])
+    changed = source.refresh()
+    assert (changed.generation, changed.new, changed.changed) == (2, ["seed-3"], ["seed-2"])
     assert source.log("seed-2").scalars["loss"].values.tolist() == [2.0, 1.5]
 
 
-def test_pack_is_served_as_its_logdir_is(logdir):
+def test_pack_is_served_like_its_logdir(logdir):
     source = Source(pack(logdir))
     assert [log.name for log in source.logs_with("loss")] == ["seed-1", "seed-2"]
     assert not source.refresh()
 
 
-def test_refresh_gives_way_to_a_request_at_work(logdir):
+def test_refresh_yields_to_a_running_request(logdir):
     source = Source(logdir)
     begun, end = threading.Event(), threading.Event()
 
@@ -88,7 +88,7 @@ def test_refresh_gives_way_to_a_request_at_work(logdir):
         working = asyncio.create_task(source.work(slow))
         await asyncio.to_thread(begun.wait, 30)
         assert await asyncio.to_thread(source.refresh) is None
-        # Others are let in again, though the slow one is still at work.
+        # Other requests are admitted again, though the slow one is still running.
         assert await source.work(len, source.runs()) == 2
         end.set()
         await working
@@ -98,7 +98,7 @@ def test_refresh_gives_way_to_a_request_at_work(logdir):
     source.close()
 
 
-def test_work_is_given_up_after_its_time(logdir):
+def test_work_is_cancelled_after_its_time_limit(logdir):
     source = Source(logdir, seconds=0.05)
     end = threading.Event()
     with pytest.raises(TookTooLong, match=r"longer than 0.05 s"):
@@ -107,7 +107,7 @@ def test_work_is_given_up_after_its_time(logdir):
     source.close()
 
 
-def test_quick_questions_are_answered_while_all_that_compute_are_at_work(logdir):
+def test_quick_requests_are_answered_while_all_compute_workers_are_busy(logdir):
     source = Source(logdir)
     end = threading.Event()
 
@@ -123,7 +123,7 @@ def test_quick_questions_are_answered_while_all_that_compute_are_at_work(logdir)
     source.close()
 
 
-def test_runs_are_read_while_the_caller_goes_on(logdir):
+def test_eager_source_reads_runs_in_the_background(logdir):
     source = Source(logdir, is_eager=True)
     for thread in threading.enumerate():
         if thread.name == "runfold-read":
@@ -131,7 +131,7 @@ def test_runs_are_read_while_the_caller_goes_on(logdir):
     assert all(log.is_loaded for log in source.runs()._logdir.logs.values())
 
 
-def test_runs_are_refreshed_while_a_long_query_is_at_work(logdir, monkeypatch):
+def test_runs_are_refreshed_during_a_long_query(logdir, monkeypatch):
     monkeypatch.setattr(querying, "_SECONDS", 3.0)
     has_tables = threading.Event()
 
@@ -150,11 +150,11 @@ def test_runs_are_refreshed_while_a_long_query_is_at_work(logdir, monkeypatch):
             source.query(querying.answer, source, querying.SqlRequest(endless))
         )
         assert await asyncio.to_thread(has_tables.wait, 30)
-        found = await asyncio.to_thread(source.refresh)
+        changed = await asyncio.to_thread(source.refresh)
         assert not query.done()
         with pytest.raises(QueryStopped):
             await query
-        return found
+        return changed
 
     assert asyncio.run(both()) is not None
     source.close()

@@ -1,4 +1,4 @@
-"""The server on a real socket: streams, half requests, and how it ends with them open."""
+"""The server on a real socket: streams, partial requests, and shutdown with both open."""
 
 import asyncio
 import contextlib
@@ -25,7 +25,7 @@ from runfold._serve.server import CannotServe, Server, find_names, listen, make_
 
 @pytest.fixture
 def serve(tmp_path):
-    """A function that serves a log in a thread: gives a client with the token, and the server."""
+    """Return a function that serves a log in a thread; yields an authorised client, the server."""
     write(tmp_path / "a", scalars("loss", (0, 1.0)))
 
     @contextmanager
@@ -64,13 +64,13 @@ async def stream(request):
 EVENTS = Route(STREAM, stream)
 
 
-def test_streams_end_in_good_order_with_the_server(serve):
+def test_streams_end_properly_with_the_server(serve):
     with serve(EVENTS) as (client, server), client.stream("GET", STREAM) as answer:
         assert {name: answer.headers[name] for name in HEADERS} == HEADERS
         chunks = answer.iter_raw()
         assert next(chunks) == b"data: first\n\n"
         server.handle_exit(0, None)
-        # A stream that broke off would raise RemoteProtocolError.
+        # A truncated stream would raise RemoteProtocolError.
         assert list(chunks) == []
 
 
@@ -90,8 +90,8 @@ def test_rule_12_a_stream_is_refused_before_it_begins(serve, headers):
         assert "first" not in answer.text
 
 
-def test_a_client_that_leaves_makes_room_for_another(serve):
-    left = threading.Event()
+def test_a_client_that_disconnects_makes_room_for_another(serve):
+    disconnected = threading.Event()
 
     async def endless(request):
         async def events():
@@ -100,7 +100,7 @@ def test_a_client_that_leaves_makes_room_for_another(serve):
                     yield b"x" * 65536
                     await asyncio.sleep(0)
             finally:
-                left.set()
+                disconnected.set()
 
         return StreamingResponse(events())
 
@@ -108,22 +108,22 @@ def test_a_client_that_leaves_makes_room_for_another(serve):
         for _ in range(3):
             with client.stream("GET", STREAM) as answer:
                 assert answer.status_code == 200
-            assert left.wait(60)
-            left.clear()
+            assert disconnected.wait(60)
+            disconnected.clear()
 
 
 def test_rule_28_endless_headers_are_refused(serve):
     with serve() as (client, _):
         try:
             status = client.get("/api/status", headers={"X-Long": "x" * 200_000}).status_code
-        except httpx.TransportError:  # closed before all was sent
+        except httpx.TransportError:  # closed before everything was sent
             status = 400
         assert status in (400, 431)
         assert client.get("/api/status").status_code == 200
 
 
-def ask(client, path="/api/status", headers=()):
-    """A connection on which a request was sent, and kept open."""
+def send_request(client, path="/api/status", headers=()):
+    """Return an open connection on which a request was sent."""
     connection = socket.create_connection(("127.0.0.1", client.base_url.port), 60)
     lines = [f"GET {path} HTTP/1.1", "Host: localhost", *headers, "", ""]
     connection.sendall("\r\n".join(lines).encode())
@@ -132,18 +132,20 @@ def ask(client, path="/api/status", headers=()):
 
 def test_rule_28_connections_have_a_limit(serve):
     with serve(connections=2) as (client, _), contextlib.ExitStack() as ending:
-        asked: list[http.client.HTTPConnection] = []
+        connections: list[http.client.HTTPConnection] = []
         for number in (0, 1, 2, 1):
-            if number == len(asked):
-                one = http.client.HTTPConnection("127.0.0.1", client.base_url.port, timeout=60)
-                asked.append(ending.enter_context(contextlib.closing(one)))
-                one.connect()
-                one.auto_open = 0
-            asked[number].request("GET", "/api/status", headers=dict(client.headers))
-            answer = asked[number].getresponse()
-            assert (answer.status, len(answer.read()) > 0) == (200, True)
-        # The oldest has made room.
-        assert read_to_end(asked[0].sock) == b""
+            if number == len(connections):
+                connection = http.client.HTTPConnection(
+                    "127.0.0.1", client.base_url.port, timeout=60
+                )
+                connections.append(ending.enter_context(contextlib.closing(connection)))
+                connection.connect()
+                connection.auto_open = 0
+            connections[number].request("GET", "/api/status", headers=dict(client.headers))
+            response = connections[number].getresponse()
+            assert (response.status, len(response.read()) > 0) == (200, True)
+        # The oldest was closed.
+        assert read_to_end(connections[0].sock) == b""
 
 
 def read_to_end(connection):
@@ -152,7 +154,7 @@ def read_to_end(connection):
     return b""
 
 
-def test_rule_35_strangers_end_only_each_other_also_while_they_are_answered(serve):
+def test_rule_35_strangers_displace_only_each_other_even_during_a_response(serve):
     begun = threading.Semaphore(0)
 
     async def endless(request):
@@ -161,13 +163,13 @@ def test_rule_35_strangers_end_only_each_other_also_while_they_are_answered(serv
 
     with serve(Route("/login", endless), strangers=2, connections=1) as (client, _):
         assert client.get("/api/status").status_code == 200  # keeps its connection
-        with ask(client, "/login") as first, ask(client, "/login") as second:
+        with send_request(client, "/login") as first, send_request(client, "/login") as second:
             assert begun.acquire(timeout=60)
             assert begun.acquire(timeout=60)
-            # One that waits makes room before one that is answered.
+            # An idle connection is closed before one with a request in progress.
             with socket.create_connection(("127.0.0.1", client.base_url.port), 60) as third:
                 assert read_to_end(first) == b""
-                with ask(client, "/login") as fourth:
+                with send_request(client, "/login") as fourth:
                     assert begun.acquire(timeout=60)
                     assert read_to_end(third) == b""
                     assert client.get("/api/status").status_code == 200
@@ -177,7 +179,7 @@ def test_rule_35_strangers_end_only_each_other_also_while_they_are_answered(serv
 
 @pytest.fixture
 def many_files():
-    """Room for thousands of sockets in this process."""
+    """Allow thousands of sockets in this process."""
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(before[1], 4096), before[1]))
     yield
@@ -209,7 +211,7 @@ def test_rule_35_no_number_of_strangers_locks_the_owner_out(tmp_path, many_files
 
 
 @pytest.mark.parametrize(
-    "said",
+    "data",
     [
         "",
         "GET /api/status HTTP/1.1\r\nHost: loc",
@@ -217,45 +219,45 @@ def test_rule_35_no_number_of_strangers_locks_the_owner_out(tmp_path, many_files
         "GET / HTTP/1.1\r\nHost: evil\r\n\r\nGET / HT",
     ],
 )
-def test_rule_28_connections_without_a_whole_request_end(serve, said):
+def test_rule_28_connections_without_a_complete_request_end(serve, data):
     with (
         serve(silence=1) as (client, _),
         socket.create_connection(("127.0.0.1", client.base_url.port), 60) as connection,
     ):
-        connection.sendall(said.encode())
-        heard = b"".join(iter(lambda: connection.recv(65536), b""))
-    assert heard == b"" or heard.startswith(b"HTTP/1.1 403")
+        connection.sendall(data.encode())
+        received = b"".join(iter(lambda: connection.recv(65536), b""))
+    assert received == b"" or received.startswith(b"HTTP/1.1 403")
 
 
-def test_a_stream_outlasts_the_silence_of_its_reader(serve):
-    go = asyncio.Event()
+def test_a_stream_outlasts_the_keep_alive_timeout(serve):
+    resume = asyncio.Event()
 
     async def events():
         yield b"first"
-        await go.wait()
+        await resume.wait()
         yield b"last"
 
     async def stream(request):
-        asyncio.get_running_loop().call_later(2, go.set)
+        asyncio.get_running_loop().call_later(2, resume.set)
         return StreamingResponse(events())
 
     with serve(Route(STREAM, stream), silence=1) as (client, _):
         assert client.get(STREAM).text == "firstlast"
 
 
-def test_answers_do_not_say_what_serves_them(serve):
+def test_responses_do_not_name_the_server_software(serve):
     with serve() as (client, _):
         assert "server" not in client.get("/api/status").headers
 
 
-def test_first_free_port_is_taken_where_none_was_asked_for():
+def test_first_free_port_is_used_by_default():
     with listen("127.0.0.1", None) as first, listen("127.0.0.1", None) as second:
         assert first.getsockname()[1] < second.getsockname()[1]
-        with pytest.raises(CannotServe, match="is taken"):
+        with pytest.raises(CannotServe, match="is in use"):
             listen("127.0.0.1", first.getsockname()[1])
 
 
-def test_every_name_of_the_machine_is_answered_to_where_all_addresses_are_served():
+def test_server_on_all_addresses_accepts_every_name_of_the_machine():
     with listen("0.0.0.0", 0) as listening:
         port = listening.getsockname()[1]
         assert make_url("0.0.0.0", listening) == f"http://{socket.gethostname()}:{port}"

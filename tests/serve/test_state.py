@@ -1,4 +1,4 @@
-"""Rule 11: to ask changes nothing, in the logdir, among saved views, or for the next who asks."""
+"""Rule 11: a GET request changes nothing: no logdir, no saved view, no later response."""
 
 import pytest
 from helpers.filled_requests import filled_shapes
@@ -9,7 +9,7 @@ from starlette.routing import Route
 from runfold._serve.app import gather_routes
 from runfold._serve.http.limits import STREAM
 
-# A link logs in once; a stream does not end.
+# Login links work only once.
 READING = [
     route.path
     for route in gather_routes()

@@ -1,4 +1,4 @@
-"""The page's own files, and what is said where they were not built."""
+"""The page's files, and the message if they were not built."""
 
 import pytest
 from helpers.logs import scalars, write
@@ -9,7 +9,7 @@ from runfold._serve.static_files import MISSING, page_routes
 
 @pytest.fixture
 def client_of(tmp_path):
-    """A function that gives a client of a server whose page is in a folder."""
+    """Return a function that makes a client of a server with the page in a folder."""
     write(tmp_path / "logs" / "a", scalars("loss", (0, 1.0)))
 
     def make(folder):
@@ -32,7 +32,7 @@ def page(tmp_path):
     return folder
 
 
-def test_page_is_asked_for_anew_and_its_assets_are_kept(client_of, page):
+def test_page_is_not_cached_and_its_assets_are(client_of, page):
     client = client_of(page)
     index = client.get("/")
     assert (index.status_code, index.text) == (200, "<!doctype html>")
@@ -54,15 +54,15 @@ def test_page_is_asked_for_anew_and_its_assets_are_kept(client_of, page):
         *("index-1a2b.js%00", "/index-1a2b.js", "folder/../index-1a2b.js"),
     ],
 )
-def test_rule_21_only_names_that_were_found_lead_to_a_file(client_of, page, name):
+def test_rule_21_only_listed_names_lead_to_a_file(client_of, page, name):
     status, body = send_path(client_of(page), "GET", f"/assets/{name}")
-    assert (status, body) == (404, b'{"error":"There is nothing at this address."}')
+    assert (status, body) == (404, b'{"error":"There is nothing at this URL."}')
 
 
-def test_page_that_was_not_built_is_told_with_what_to_do(client_of, tmp_path):
+def test_missing_page_is_reported_with_instructions(client_of, tmp_path):
     client = client_of(tmp_path / "nowhere")
-    answer = client.get("/")
-    assert (answer.status_code, answer.text) == (503, MISSING)
-    assert answer.headers["content-type"] == "text/plain; charset=utf-8"
+    response = client.get("/")
+    assert (response.status_code, response.text) == (503, MISSING)
+    assert response.headers["content-type"] == "text/plain; charset=utf-8"
     assert client.get("/assets/index.js").status_code == 404
     assert client.get("/api/status").status_code == 200

@@ -2,20 +2,20 @@
 
 Modules:
 
-    server              a server on an address, from its start to its end
+    server              listening on an address, serving, shutting down
     app                 routes, errors, checks and limits around the runs
     http                requests, responses, login and limits
     api                 the routes, one module per family
-    charts              what charts show: groups, bins, fewer points
-    report              a view as one HTML file
-    tensorboards        real TensorBoards over chosen runs
-    run_source          the runs that are served, read in threads
-    work_queues         threads that answer requests
-    answer_cache        responses kept while the runs stay as they are
-    watch               logs that grow
+    charts              chart data: groups, bins, downsampling
+    report              a view saved as one HTML file
+    tensorboards        real TensorBoards over selected runs
+    run_source          the served runs, read in threads
+    work_queues         threads that handle requests
+    answer_cache        responses kept until the runs change
+    watch               detection of log changes
     live_stream         changes sent to open pages
-    page_vocabulary     the words that server and page share
-    static_files        the files of the page
-    openapi             the description of the API
-    background_service  the process that keeps TensorBoards without `runfold serve`
+    page_vocabulary     names and types shared by the server and the page
+    static_files        the page's files
+    openapi             the OpenAPI description
+    background_service  process that runs TensorBoards without `runfold serve`
 """

@@ -1,4 +1,4 @@
-"""Answers that were dear to make, kept while the runs stay as they are."""
+"""A cache of expensive responses, valid until the runs change."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ if TYPE_CHECKING:
 
     from runfold._serve.run_source import Source
 
-# In all, and for one answer, in bytes.
+# Limits in bytes: for all responses together, and for a single response.
 _MOST = 32_000_000
 _LARGEST = 8_000_000
 
 
 class Cache:
-    """Answers by what was asked, those asked for last; none of an earlier generation."""
+    """Least-recently-used responses by request, all from the current generation of the runs."""
 
     def __init__(self, most: int = _MOST, largest: int = _LARGEST) -> None:
         self._most = most
@@ -27,27 +27,27 @@ class Cache:
         self._size = 0
         self._answers: dict[Hashable, bytes] = {}
 
-    def get(self, generation: int, asked: Hashable, make: Callable[[], bytes]) -> bytes:
-        """The answer to what is asked, made anew only where it is not known."""
+    def get(self, generation: int, key: Hashable, make: Callable[[], bytes]) -> bytes:
+        """Return the cached response for `key`, or call `make` and cache its result."""
         with self._lock:
             if generation != self._generation:
                 self._answers.clear()
                 self._generation, self._size = generation, 0
-            answer = self._answers.pop(asked, None)
+            answer = self._answers.pop(key, None)
             if answer is not None:
-                self._answers[asked] = answer  # last again
+                self._answers[key] = answer  # now the most recently used
                 return answer
         answer = make()
         if len(answer) <= self._largest:
-            self._keep(generation, asked, answer)
+            self._keep(generation, key, answer)
         return answer
 
-    def _keep(self, generation: int, asked: Hashable, answer: bytes) -> None:
+    def _keep(self, generation: int, key: Hashable, answer: bytes) -> None:
         with self._lock:
-            # Another thread may have made the same, or a refresh come between.
-            if generation != self._generation or asked in self._answers:
+            # Another thread may have cached the same response, or a refresh may have happened.
+            if generation != self._generation or key in self._answers:
                 return
-            self._answers[asked] = answer
+            self._answers[key] = answer
             self._size += len(answer)
             while self._size > self._most:
                 self._size -= len(self._answers.pop(next(iter(self._answers))))
@@ -56,9 +56,9 @@ class Cache:
 _caches: WeakKeyDictionary[Source, Cache] = WeakKeyDictionary()
 
 
-def remember(source: Source, asked: Hashable, make: Callable[[], bytes]) -> bytes:
-    """What `make` gives, kept for the next who asks the same of the same runs.
+def remember(source: Source, key: Hashable, make: Callable[[], bytes]) -> bytes:
+    """Return the result of `make`, cached until the runs change.
 
-    Call it in `source.work`: the runs do not change meanwhile.
+    Call this within `source.work`, so that the runs do not change during the call.
     """
-    return _caches.setdefault(source, Cache()).get(source.generation, asked, make)
+    return _caches.setdefault(source, Cache()).get(source.generation, key, make)

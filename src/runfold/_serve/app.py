@@ -1,4 +1,4 @@
-"""The server's parts put together: routes, errors, checks and limits around the runs."""
+"""The application: routes, error handlers, access checks and limits around the served runs."""
 
 from __future__ import annotations
 
@@ -28,38 +28,38 @@ if TYPE_CHECKING:
     from runfold._serve.run_source import Source
     from runfold._serve.tensorboards.registry import InstanceRegistry
 
-# Modules with what a page asks for as it opens, and with the routes outside of the API.
+# Modules with the routes that a page needs when it opens, and those outside the API.
 FIRST = (
     *("http.security", "static_files", "api.server_status", "api.tag_list", "api.run_rows"),
     *("api.curves", "api.marks", "api.problem_list", "api.saved_views", "live_stream"),
     *("tensorboards.instance_api", "tensorboards.proxy_pages"),
 )
-# Those with an endpoint that are not in serve/api.
+# Modules outside serve/api that define endpoints.
 _ELSEWHERE = ("openapi", "charts.grouping", "report.report_file")
 
 
 def find_later() -> tuple[str, ...]:
-    """The other modules with endpoints: every one in serve/api, found by listing the folder.
+    """Return the other modules with endpoints, including every module in serve/api.
 
-    They bring along all that folds, compares and decodes, which takes as long to
-    import as everything else, so they are imported for the first request that needs one.
+    They import folding, comparison and decoding code, which takes as long as importing
+    everything else. They are therefore imported by the first request that needs them.
     """
     listed = (f"api.{module.name}" for module in iter_modules(api.__path__))
     return (*_ELSEWHERE, *(name for name in listed if name not in FIRST))
 
 
 def gather_routes(modules: Iterable[str] | None = None) -> list[BaseRoute]:
-    """The routes of modules, by default of every one that has any."""
+    """Return the routes of these modules; by default, of all modules."""
     routes: list[BaseRoute] = []
     for name in (*FIRST, *find_later()) if modules is None else modules:
         module = f"runfold._serve.{name}"
-        routes += [one.route for one in endpoints_of(module)]
+        routes += [endpoint.route for endpoint in endpoints_of(module)]
         routes += getattr(import_module(module), "ROUTES", ())
     return routes
 
 
 class App(Starlette):
-    """The application; its state has the source, the access and the limits."""
+    """The application; its state has the source, access, limits and live-stream hub."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class App(Starlette):
             exception_handlers=HANDLERS,  # type: ignore[arg-type]
             lifespan=_following,
         )
-        self.router.redirect_slashes = False  # a redirect would go where the Host header says
+        self.router.redirect_slashes = False  # a redirect would trust the Host header
         self.router.default = self._answer_later
         self.state.source = source
         self.state.access = access
@@ -84,20 +84,20 @@ class App(Starlette):
         self.state.hub = Hub(limits.streams)
 
     def build_middleware_stack(self) -> ASGIApp:
-        """The layers around the routes: the guard outside of all, also of what makes errors."""
+        """Return the middleware; the guard is outermost, so it also covers error responses."""
         self._limiter = Limiter(super().build_middleware_stack(), self.state.limits)
         return Guard(self._limiter, self.state.access)
 
     async def _answer_later(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer what none of the first routes does, with all routes from now on."""
+        """Import the remaining routes, then handle the request that needed them."""
         routes = await asyncio.to_thread(gather_routes, find_later())
-        if self.router.default == self._answer_later:  # another request may have come first
+        if self.router.default == self._answer_later:  # a concurrent request may have added them
             self.router.routes += routes
             self.router.default = self.router.not_found
         await self.router(scope, receive, send)
 
     def end_streams(self) -> None:
-        """Let all streams end, as the server does before it stops."""
+        """End all streams. The server calls this before it shuts down."""
         if self.middleware_stack is not None:
             self._limiter.end_streams()
 
@@ -109,11 +109,11 @@ def make_app(
     poll: float | None = None,
     boards: InstanceRegistry | None = None,
 ) -> App:
-    """The application that serves these runs to those who may have them.
+    """Return the application that serves these runs.
 
-    While it runs, files are followed: with `poll` they are looked at every so many
-    seconds, by default only where the system does not tell of changes. With `boards`
-    it has TensorBoard instances too.
+    It watches their files while it runs. With `poll`, it checks them every `poll`
+    seconds; by default it polls only if the system cannot report changes. With
+    `boards`, it also serves TensorBoard instances.
     """
     return App(source, access or Access(), limits or Limits(), poll, boards)
 
@@ -123,13 +123,13 @@ async def _following(app: App) -> AsyncIterator[None]:
     source: Source = app.state.source
     boards: InstanceRegistry | None = app.state.boards
 
-    def tell(generation: int) -> None:
+    def announce(generation: int) -> None:
         app.state.hub.announce("tensorboards", {"generation": generation})
 
     try:
         async with (
             following(source, app.state.hub, app.state.poll),
-            boards.keeping(tell) if boards is not None else nullcontext(),
+            boards.keeping(announce) if boards is not None else nullcontext(),
         ):
             yield
     finally:

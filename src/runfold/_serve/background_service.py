@@ -1,8 +1,8 @@
-"""The process of the service that keeps a user's TensorBoards where no `runfold serve` runs.
+"""The background process that runs a user's TensorBoards when no `runfold serve` is running.
 
     python -m runfold._serve.background_service
 
-It ends some minutes after the last instance has ended. `tensorboards.service` starts it.
+It exits a few minutes after the last instance ends. `tensorboards.service` starts it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _IDLE_LOOK_SECONDS = 5.0
 
 
 def main(idle: float = _IDLE_SECONDS) -> int:
-    """Serve until no instance has lived for so many seconds, or told to end."""
+    """Serve until a signal arrives or no instance has been alive for `idle` seconds."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from runfold._serve.app import make_app
     from runfold._serve.http.access import Access
@@ -43,7 +43,7 @@ def main(idle: float = _IDLE_SECONDS) -> int:
         print(error, file=sys.stderr)
         return 1
     with ExitStack() as ending:
-        listening = [ending.enter_context(one) for one in listen_privately(0)]
+        listening = [ending.enter_context(opened) for opened in listen_privately(0)]
         access = Access(port=listening[0].getsockname()[1], name=load_private_name())
         page = make_url(access.name, listening[0])
         boards = InstanceRegistry(access, make_url("127.0.0.1", listening[0]), page=page)
@@ -59,7 +59,7 @@ def main(idle: float = _IDLE_SECONDS) -> int:
 
 
 async def _end_in_time(server: Server, boards: InstanceRegistry, idle: float) -> None:
-    """End the server where another one acts, or when no instance has lived for long."""
+    """Stop the server when another one takes over, or after `idle` seconds without an instance."""
     store = await boards.store()
     await boards.has_begun.wait()
     used = time.monotonic()

@@ -1,4 +1,4 @@
-"""Changes told to every open page, as server-sent events."""
+"""Server-sent events that report changes to every open page."""
 
 from __future__ import annotations
 
@@ -21,32 +21,32 @@ if TYPE_CHECKING:
     from runfold._serve.run_source import Source
 
 _MOST_CLIENTS = 100
-# Proxies close what is silent for a minute; a page that hears nothing for so long reconnects.
+# Proxies close a connection after a minute of silence, and a page reconnects.
 _PING_SECONDS = 15.0
 
 
 class Client:
-    """One open page. What it was not told yet is put together, so that it cannot pile up."""
+    """One open page. Changes it has not received yet are merged, so they cannot pile up."""
 
     def __init__(self) -> None:
         self.is_closed = False
         self._waiting: Changed | None = None
-        # Events of other names; of each only the last counts.
+        # The latest event of each other name.
         self._others: dict[str, object] = {}
         self._woken = asyncio.Event()
 
-    def tell(self, changed: Changed) -> None:
-        """Let the page know, as soon as it takes more."""
+    def publish(self, changed: Changed) -> None:
+        """Queue a change for the page, merged with any that it has not received yet."""
         self._waiting = changed if self._waiting is None else merge(self._waiting, changed)
         self._woken.set()
 
     def announce(self, name: str, data: object) -> None:
-        """Let the page know of something else; what was said under that name before is dropped."""
+        """Queue another event for the page; it replaces an unsent event of the same name."""
         self._others[name] = data
         self._woken.set()
 
     def take_others(self) -> dict[str, object]:
-        """What was announced since it was last asked."""
+        """Return the events announced since the last call."""
         others, self._others = self._others, {}
         return others
 
@@ -56,7 +56,7 @@ class Client:
         self._woken.set()
 
     async def wait(self, seconds: float) -> Changed | None:
-        """What changed; None where nothing did for so long, or the stream is to end."""
+        """Return the next change, or None after `seconds` or if another event woke the page."""
         try:
             async with asyncio.timeout(seconds):
                 await self._woken.wait()
@@ -68,7 +68,7 @@ class Client:
 
 
 class Hub:
-    """All open pages; used in the server's event loop only."""
+    """All open pages. Use it only in the server's event loop."""
 
     def __init__(self, most: int = _MOST_CLIENTS, ping_seconds: float = _PING_SECONDS) -> None:
         self.ping_seconds = ping_seconds
@@ -80,38 +80,38 @@ class Hub:
         return len(self._clients)
 
     def join(self) -> Client:
-        """A new page. Raises TooBusy if there are too many, or the server is about to end."""
+        """Return a new client. Raises TooBusy if too many are open or the server is stopping."""
         if self._is_closed:
-            raise TooBusy("The server is about to end.")
+            raise TooBusy("The server is shutting down.")
         if len(self._clients) >= self._most:
-            raise TooBusy(f"{self._most} pages are open already. Close one.")
+            raise TooBusy(f"{self._most} pages are already open. Close one and try again.")
         client = Client()
         self._clients.add(client)
         return client
 
     def leave(self, client: Client) -> None:
-        """Forget a page that was closed."""
+        """Remove the client of a closed page."""
         self._clients.discard(client)
 
     def publish(self, changed: Changed) -> None:
-        """Tell all pages."""
+        """Send a change to all pages."""
         for client in self._clients:
-            client.tell(changed)
+            client.publish(changed)
 
     def announce(self, name: str, data: object) -> None:
-        """Tell all pages of something else than runs."""
+        """Send an event that does not concern runs to all pages."""
         for client in self._clients:
             client.announce(name, data)
 
     def close(self) -> None:
-        """End all streams: a server that waits for its connections would wait for ever."""
+        """End all streams. Otherwise the server would wait for their connections forever."""
         self._is_closed = True
         for client in self._clients:
             client.close()
 
 
 class EventStream(StreamingResponse):
-    """A stream of events for one page, which leaves the hub however the stream ends."""
+    """A stream of events for one page; it leaves the hub when the stream ends."""
 
     media_type = "text/event-stream"
 
@@ -122,14 +122,14 @@ class EventStream(StreamingResponse):
         super().__init__(self._events())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send events until either side ends it."""
+        """Send events until either side closes the stream."""
         try:
             await super().__call__(scope, receive, send)
         finally:
             self._hub.leave(self._client)
 
     async def _events(self) -> AsyncIterator[bytes]:
-        # At once, so that a page that was away sees by the generation what it missed.
+        # Sent at once: a reconnected page compares the generation to see if it missed a change.
         yield encode_event("ping", {"generation": self._source.generation})
         while not self._client.is_closed:
             changed = await self._client.wait(self._hub.ping_seconds)
@@ -150,12 +150,12 @@ class EventStream(StreamingResponse):
 
 
 def encode_event(name: str, data: object) -> bytes:
-    """One event; JSON has no line breaks that could end it."""
+    """Return one encoded event. JSON contains no line break that could end it early."""
     return b"event: %s\ndata: %s\n\n" % (name.encode(), bytes(JsonResponse(data).body))
 
 
 def merge(before: Changed, after: Changed) -> Changed:
-    """Two changes as one: a run that was new and then changed is new."""
+    """Merge two changes. A run that was new and then changed counts as new."""
     new = list(dict.fromkeys([*before.new, *after.new]))
     is_new = set(new)
     changed = dict.fromkeys([*before.changed, *after.changed])
@@ -164,7 +164,7 @@ def merge(before: Changed, after: Changed) -> Changed:
 
 @endpoint("GET /api/events", response=Response)
 async def events(request: Request) -> Response:
-    """Changes as they are found, and a sign of life in between."""
-    if request.method == "HEAD":  # has no end to wait for
+    """Stream changes as server-sent events, with a periodic ping."""
+    if request.method == "HEAD":  # the stream itself would never end
         return Response(media_type=EventStream.media_type)
     return EventStream(request.app.state.source, request.app.state.hub)

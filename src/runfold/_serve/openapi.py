@@ -1,4 +1,4 @@
-"""A description of the API in OpenAPI's terms, made from the table of endpoints."""
+"""The OpenAPI description of the API, generated from the endpoint table."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from runfold._serve.http.endpoint import Endpoint
 
 _ERRORS = {
-    400: "The request is not valid; the message says why.",
-    403: "Host, origin or login are not right.",
-    404: "No run, tag or value of that name.",
-    413: "The body, or the answer to it, is too large.",
+    400: "The request is invalid; the message says why.",
+    403: "Wrong host or origin, or not logged in.",
+    404: "No such run, tag or value.",
+    413: "The request body or the response is too large.",
     414: "The URL is too long.",
     415: "The body is not application/json.",
-    429: "Too many requests at once.",
-    500: "Something went wrong; the server's log says more under the id.",
-    503: "It took too long.",
+    429: "Too many concurrent requests.",
+    500: "Internal error; the server's log has details under the id.",
+    503: "The request took too long.",
 }
 
 _ERROR = {
@@ -43,13 +43,13 @@ _SCHEMAS = "#/components/schemas/"
 
 
 def describe(endpoints: Iterable[Endpoint]) -> dict[str, Any]:
-    """The OpenAPI document of the endpoints below /api."""
-    described = [one for one in endpoints if one.path.startswith("/api/")]
-    requests = dict.fromkeys(one.request for one in described if one.request is not None)
+    """Return the OpenAPI document for the endpoints under /api."""
+    described = [item for item in endpoints if item.path.startswith("/api/")]
+    requests = dict.fromkeys(item.request for item in described if item.request is not None)
     _, schemas = msgspec.json.schema_components(requests, ref_template=_SCHEMAS + "{name}")
     paths: dict[str, dict[str, Any]] = {}
-    for one in described:
-        paths.setdefault(one.path, {})[one.method.lower()] = _operation(one, schemas)
+    for item in described:
+        paths.setdefault(item.path, {})[item.method.lower()] = _operation(item, schemas)
     return {
         "openapi": "3.1.0",
         "info": {"title": "Runfold", "version": runfold.__version__},
@@ -62,17 +62,17 @@ def describe(endpoints: Iterable[Endpoint]) -> dict[str, Any]:
     }
 
 
-def _operation(described: Endpoint, schemas: Mapping[str, Any]) -> dict[str, Any]:
-    content: dict[str, Any] = {described.media_type or "*/*": {"schema": {}}}
+def _operation(item: Endpoint, schemas: Mapping[str, Any]) -> dict[str, Any]:
+    content: dict[str, Any] = {item.media_type or "*/*": {"schema": {}}}
     operation: dict[str, Any] = {
-        "operationId": f"{described.method.lower()} {described.path}",
-        "summary": described.summary,
+        "operationId": f"{item.method.lower()} {item.path}",
+        "summary": item.summary,
         "responses": {"200": {"description": "Success.", "content": content}, **_errors()},
     }
-    if described.request is None:
+    if item.request is None:
         return operation
-    name = described.request.__name__
-    if described.method == "GET":
+    name = item.request.__name__
+    if item.method == "GET":
         operation["parameters"] = _parameters(schemas[name])
     else:
         content = {"application/json": {"schema": {"$ref": _SCHEMAS + name}}}
@@ -100,5 +100,5 @@ def _errors() -> dict[str, Any]:
 
 @endpoint("GET /api/openapi.json")
 async def openapi(request: Request) -> Response:
-    """This description."""
+    """Return this OpenAPI description."""
     return JsonResponse(describe(list_endpoints()))

@@ -1,8 +1,8 @@
-"""The words that the server and its page share. Python has them; TypeScript is made from them.
+"""Names and types shared by the server and the page. The TypeScript is generated from here.
 
 `web/generate.py` writes web/src/generated/ from this module and from the request and
 response types of the endpoints. It runs wherever the page is built, so this module
-imports nothing that needs more than NumPy.
+must not import anything that needs more than NumPy.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from runfold._reduce.statistics import BAND_LABELS, CENTRE_LABELS, list_centres_
 from runfold._tables.by_run.column_statistics import STATISTICS
 from runfold._tables.by_run.direction import HIGHER, LOWER
 
-# Every one has a component in web/src/app.tsx, and what a report takes of it in
+# Each tab has a component in web/src/app.tsx and its requests for a report in
 # report/view_requests.py.
 TABS = (
     *("runs", "curves", "images", "audio", "text", "histograms", "more"),
@@ -32,19 +32,19 @@ BANDS_AROUND = {
 }
 BETTER = (LOWER, HIGHER)
 COMPARED_AT = tuple(KINDS)
-# Of a run's best step there is no sense in how much an hparam explains.
+# The importance of an hparam for the best step would be meaningless.
 METRIC_STATISTICS = tuple(name for name in STATISTICS if name != "best_step")
-# The statistics that the page has of every tag.
+# The statistics that the page loads for every tag.
 TABLE_STATISTICS = ("last", "min", "max")
 BLOB_KINDS = ("image", "audio", "boxes")
-# What a tracked run says of itself, and of its machine.
+# Prefixes of the tags that a tracked run records about itself and its machine.
 OWN_PREFIXES = (STORY_PREFIX, SYSTEM_PREFIX)
-# Finds the tag that is most likely the metric that people compare runs by.
+# Matches the tag that people most likely compare runs by.
 METRIC = "val.*(acc|loss|return)"
-# One recorded answer of a chart in a report serves every width, range and smoothing.
+# A chart's recorded response in a report works for any width, range and smoothing.
 CHART_ONLY_FIELDS = ("width", "range", "smooth")
 
-# What TypeScript has under the same names.
+# Constants exported to TypeScript under the same names.
 LISTS = {
     "TABS": TABS,
     "AXIS_NAMES": AXIS_NAMES,
@@ -60,7 +60,7 @@ LISTS = {
     "CHART_ONLY_FIELDS": CHART_ONLY_FIELDS,
 }
 
-# What a request takes, as msgspec checks it; a type checker knows no literal that is computed.
+# Literal types that msgspec validates. Type checkers do not accept computed literals.
 if TYPE_CHECKING:
     from runfold._tables.by_run.direction import Better as Better
 
@@ -85,8 +85,8 @@ else:
     MetricStatistic = Literal[METRIC_STATISTICS]
     BlobKind = Literal[BLOB_KINDS]
 
-# In JSON: any value; and a number, which is a word where it is not finite, and the digits of a
-# whole number that a browser would round.
+# JSON values. A number becomes a string if it is not finite, or if it is an integer
+# that a browser would round.
 Json: TypeAlias = Any
 Step: TypeAlias = int
 JsonNumber: TypeAlias = float
@@ -99,7 +99,7 @@ class AxisTag(TypedDict):
 
 
 class Turn(TypedDict):
-    """From where a mesh is seen: around the upright axis, then up or down, in radians."""
+    """The camera angle on a mesh: around the vertical axis, then up or down, in radians."""
 
     around: float
     up: float
@@ -108,17 +108,17 @@ class Turn(TypedDict):
 
 @dataclass(frozen=True)
 class ViewFields:
-    """What the page shows, as its address says it; what decides which data it takes.
+    """The parts of a view that decide which data the page requests, as stored in its URL.
 
     Attributes:
-        where: a condition, as `runs.where` takes it.
-        off: runs that are switched off, among those that the filters leave.
-        on: those that are on, where they are fewer; a run that appears later is then off.
-        by: what makes a group: a column, "parent", or a pattern with named groups.
-        tags: which tags to show, as a text or a regular expression.
-        full: a chart that fills the page, or the tag of a view that shows one.
+        where: a condition, as in `runs.where`.
+        off: deselected runs among those that match the filters.
+        on: selected runs, if they are fewer; runs that appear later are then deselected.
+        by: how to group runs: a column, "parent", or a pattern with named groups.
+        tags: tags to show, as text or a regular expression.
+        full: the chart that fills the page, or the tag of a view that shows a single tag.
         together: tags that share one chart.
-        part: which part of "more" is open.
+        part: the open section of the "more" tab.
     """
 
     tab: Tab = "curves"
@@ -148,20 +148,20 @@ class ViewFields:
 
 @dataclass(frozen=True)
 class Looks:
-    """How the page shows it, which the page alone reads.
+    """The parts of a view that only affect how the page displays it.
 
     Attributes:
-        shut: groups of which the list of runs has only the name.
-        painted: colours that were chosen by hand, by run or group.
-        range: the part of the x-axis that is seen.
-        turn: from where meshes are seen.
-        labels_off: labels of boxes that are switched off.
-        size: how wide an image is.
-        is_bands: histograms as bands of quantiles.
-        is_plain: text as it was written.
-        is_drawn: the answer to a query as a chart.
-        is_all: two runs with all that they have in common, too.
-        board, dashboard: the TensorBoard that is open, and which dashboard it was opened at.
+        shut: collapsed groups in the list of runs.
+        painted: colours chosen by hand, by run or group.
+        range: visible range of the x-axis.
+        turn: camera angle for meshes.
+        labels_off: hidden box labels.
+        size: image width.
+        is_bands: show histograms as quantile bands.
+        is_plain: show text without formatting.
+        is_drawn: show a query result as a chart.
+        is_all: also show values that two compared runs have in common.
+        board, dashboard: the open TensorBoard, and the dashboard it was opened at.
     """
 
     shut: tuple[str, ...] = ()
@@ -191,5 +191,5 @@ class Looks:
 
 
 def camel(name: str) -> str:
-    """The name of a field in the page and its address: `is_log_x` is `isLogX` there."""
-    return re.sub("_(.)", lambda found: found[1].upper(), name)
+    """Return the name of a field in the page and its URL: `is_log_x` becomes `isLogX`."""
+    return re.sub("_(.)", lambda match: match[1].upper(), name)

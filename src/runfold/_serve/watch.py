@@ -1,4 +1,4 @@
-"""Logs that grow: seen on disk, read in a thread, told to whoever listens."""
+"""Watches logs for changes, reads them in a thread and reports what is new."""
 
 from __future__ import annotations
 
@@ -21,57 +21,57 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("runfold.serve")
 
-# Errors that say what is wrong without a traceback.
+# Expected errors, logged without a traceback.
 _FORESEEN = (RunfoldError, OSError, MemoryError)
 
 POLL_SECONDS = 1.0
-# A bucket is listed so often: each time is paid for.
+# How often to list a bucket. Each listing costs money.
 STORE_SECONDS = 5.0
-# Also where the system tells of changes: it does not tell of all, as behind some links.
+# How often to check even if the system reports changes: it misses some, e.g. through links.
 _SLOW_SECONDS = 5.0
-# A job that writes all the time is looked at so often at most; and a refresh that takes
-# long, as of very many runs, takes up no more than a fifth of the time.
+# The minimum pause between refreshes, for a job that writes all the time. A slow refresh, for
+# example of very many runs, is limited to a fifth of the time.
 _PAUSE_SECONDS = 0.25
 _PAUSE_RATIO = 4.0
 
-# File systems whose changes come from elsewhere, so that this machine is not told of them.
+# File systems that other machines change without a notification on this one.
 _REMOTE = frozenset(
     (
         *("9p", "afs", "beegfs", "ceph", "cifs", "glusterfs", "gpfs", "lustre", "nfs", "nfs4"),
         *("orangefs", "smb3", "smbfs", "wekafs"),
-        # Folders of a host in a virtual machine.
+        # Host folders in a virtual machine.
         *("drvfs", "prl_fs", "vboxsf", "virtiofs", "vmhgfs"),
     )
 )
 
 
 class Watcher:
-    """Refreshes a source in a thread of its own whenever its files may have changed.
+    """Refreshes a source in its own thread whenever its files may have changed.
 
-    `tell` is called in that thread with every change that was found. With `poll`
-    files are looked at every so many seconds; by default only where the system
-    does not tell of changes. What goes wrong is logged, and tried again.
+    `publish` is called in that thread with every change. With `poll`, files are checked
+    every `poll` seconds; by default only if the system cannot report changes. Errors are
+    logged, and the refresh is tried again.
     """
 
     def __init__(
-        self, source: Source, tell: Callable[[Changed], object], poll: float | None = None
+        self, source: Source, publish: Callable[[Changed], object], poll: float | None = None
     ) -> None:
         self._source = source
-        self._tell = tell
+        self._publish = publish
         if poll is None and not can_watch(source.paths):
             poll = STORE_SECONDS if any(map(is_url, source.paths)) else POLL_SECONDS
         self.poll = poll
         self._warned = ""
         self._stop = threading.Event()
-        # A network disk that hangs must not keep the server from ending.
+        # A daemon, so that a network disk that hangs cannot keep the server from exiting.
         self._thread = threading.Thread(target=self._run, name="runfold-watch", daemon=True)
 
     def start(self) -> None:
-        """Begin."""
+        """Start watching."""
         self._thread.start()
 
     def stop(self, seconds: float = 5.0) -> None:
-        """End, and wait for it for so long."""
+        """Stop watching, and wait up to `seconds` for the thread to end."""
         self._stop.set()
         self._thread.join(seconds)
 
@@ -80,9 +80,9 @@ class Watcher:
         if self.poll is None:
             try:
                 self._follow(self._watch())
-            except Exception as error:  # such as no more watches: another may have used them up
+            except Exception as error:  # for example if other programs use all inotify watches
                 log.warning(
-                    "The system does not tell of changes (%s); files are looked at every %g s.",
+                    "The system cannot report file changes (%s); checking files every %g s.",
                     error,
                     POLL_SECONDS,
                 )
@@ -101,7 +101,7 @@ class Watcher:
             yield_on_timeout=True,
             raise_interrupt=False,
             force_polling=False,
-            # It would pass over every trouble, and tell of nothing from then on.
+            # Otherwise it would ignore every error and then never report anything.
             ignore_permission_denied=False,
         )
 
@@ -116,9 +116,9 @@ class Watcher:
                 return
 
     def _refresh(self) -> float:
-        """Tell what is new; the seconds of it, but for those in which requests were waited for."""
+        """Publish changes; return the seconds this took without the wait for requests."""
         try:
-            while (changed := self._source.refresh()) is None:  # requests were at work for long
+            while (changed := self._source.refresh()) is None:  # requests were running for long
                 if self._stop.wait(_PAUSE_SECONDS):
                     return 0.0
         except _FORESEEN as error:
@@ -130,9 +130,9 @@ class Watcher:
         self._warned = ""
         began = time.monotonic()
         if changed:
-            # What nobody read would not be seen to grow.
+            # Only runs that have been read are checked for growth.
             self._load(changed.new)
-            self._tell(changed)
+            self._publish(changed)
         return changed.seconds + time.monotonic() - began
 
     def _load(self, names: list[str] | None) -> None:
@@ -144,7 +144,7 @@ class Watcher:
             log.exception("Some runs could not be read.")
 
     def _warn(self, message: str, error: Exception) -> None:
-        """Log an error in one line, and not again while it stays the same."""
+        """Log an error in one line, but not again until it changes."""
         text = "not enough memory" if isinstance(error, MemoryError) else str(error)
         if text != self._warned:
             log.warning(message, text)
@@ -152,27 +152,27 @@ class Watcher:
 
 
 def can_watch(paths: Iterable[str]) -> bool:
-    """Whether the system tells of all changes below these paths: folders on disks of its own."""
+    """Whether the system reports all changes under these paths: they are local folders."""
     return all(os.path.isdir(path) and not is_remote(path) for path in paths)
 
 
 def is_remote(path: str, mounts: str = "/proc/self/mounts") -> bool:
-    """Whether a path lies on a network disk; False where the system does not say."""
+    """Whether a path is on a network disk; False if the system cannot tell."""
     try:
         with open(mounts, "rb") as file:
             lines = file.read().splitlines()
     except OSError:
         return False
-    place = os.fsencode(os.path.realpath(path))
+    path_bytes = os.fsencode(os.path.realpath(path))
     best, kind = b"", b""
     for line in lines:
         parts = line.split()
         if len(parts) < 3:
             continue
-        # A space in a path is \040 there.
+        # Spaces in a path are written as \040.
         root = parts[1].decode("unicode_escape").encode("latin-1", "replace").rstrip(b"/") + b"/"
-        # Of two at one place the later one covers the other.
-        if (place + b"/").startswith(root) and len(root) >= len(best):
+        # A later mount at the same path covers an earlier one.
+        if (path_bytes + b"/").startswith(root) and len(root) >= len(best):
             best, kind = root, parts[2]
     name = kind.decode("ascii", "replace")
     return name in _REMOTE or name.startswith("fuse")
@@ -180,14 +180,14 @@ def is_remote(path: str, mounts: str = "/proc/self/mounts") -> bool:
 
 @asynccontextmanager
 async def following(source: Source, hub: Hub, poll: float | None = None) -> AsyncIterator[None]:
-    """Tell the pages of a hub of all changes, until the end of the context, which ends them."""
+    """Send all changes to the hub's pages; at the end of the context, close the hub."""
     loop = asyncio.get_running_loop()
 
-    def tell(changed: Changed) -> None:
-        with suppress(RuntimeError):  # the loop has ended meanwhile
+    def publish(changed: Changed) -> None:
+        with suppress(RuntimeError):  # the loop has ended
             loop.call_soon_threadsafe(hub.publish, changed)
 
-    watcher = Watcher(source, tell, poll)
+    watcher = Watcher(source, publish, poll)
     watcher.start()
     source.is_live = True
     try:

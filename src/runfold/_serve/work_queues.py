@@ -1,4 +1,4 @@
-"""Threads in which requests are worked on: so many at a time, the others in the order they came."""
+"""Threads that handle requests: a limited number at a time, the others in order of arrival."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 
 class WorkQueue:
-    """One sort of work. What is slow has a queue of its own, where quick questions do not queue.
+    """A queue for one kind of work. Slow work has its own queue, so it cannot delay quick work.
 
     Attributes:
-        workers: how many are at work at once.
-        places: how many may wait beside them.
-        patience: seconds that one waits for its turn.
-        seconds: that one may take then.
+        workers: maximum number of concurrent calls.
+        places: how many calls can wait in addition.
+        patience: how many seconds a call waits for its turn.
+        seconds: how many seconds it can then take.
     """
 
     def __init__(self, workers: int, places: int, patience: float, seconds: float) -> None:
@@ -34,14 +34,14 @@ class WorkQueue:
         self._seconds = seconds
 
     async def work(self, function: Callable[[], T]) -> T:
-        """What a function gives, run in a thread when it is its turn.
+        """Run a function in a thread when its turn comes, and return its result.
 
-        Raises TooBusy where too many wait already, or the turn does not come in
-        time. Raises TookTooLong after `seconds` at work: the function runs on,
-        and takes up one of the workers until it ends.
+        Raises TooBusy if too many calls are waiting, or if the turn does not come in
+        time. Raises TookTooLong after `seconds`: the function continues to run and
+        occupies a worker until it ends.
         """
         if self._inside >= self._most:
-            raise TooBusy("The server has too much to do. Ask again in a moment.")
+            raise TooBusy("The server is too busy. Try again in a moment.")
         loop = asyncio.get_running_loop()
         clock = asyncio.timeout(self._patience)
         has_begun = False
@@ -49,11 +49,11 @@ class WorkQueue:
         def begin() -> None:
             nonlocal has_begun
             has_begun = True
-            with suppress(RuntimeError):  # it was given up just now
+            with suppress(RuntimeError):  # the wait has just timed out
                 clock.reschedule(loop.time() + self._seconds)
 
         def run() -> T:
-            with suppress(RuntimeError):  # the loop has ended, and nobody waits any more
+            with suppress(RuntimeError):  # the loop has ended
                 loop.call_soon_threadsafe(begin)
             return function()
 
@@ -62,19 +62,20 @@ class WorkQueue:
             async with clock:
                 return await loop.run_in_executor(self._pool, run)
         except TimeoutError as error:
-            # A query that came to a limit of its own is a TimeoutError too, and says more.
+            # The TimeoutError of a query that hit its own limit has a better message.
             if isinstance(error, RunfoldError):
                 raise
             if not has_begun:
                 raise TooBusy(
-                    f"Others were at work for {self._patience:g} s. Ask again in a moment."
+                    f"Other requests kept the server busy for {self._patience:g} s."
+                    " Try again in a moment."
                 ) from None
             raise TookTooLong(
-                f"This took longer than {self._seconds:g} s and was given up. Ask for less."
+                f"This took longer than {self._seconds:g} s and was cancelled. Request less data."
             ) from None
         finally:
             self._inside -= 1
 
     def close(self) -> None:
-        """Take no more work, and drop what waits."""
+        """Reject new work and drop what is queued."""
         self._pool.shutdown(wait=False, cancel_futures=True)

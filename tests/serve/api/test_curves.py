@@ -1,4 +1,4 @@
-"""Curves over HTTP: every point as it was logged, or what a chart of some width shows."""
+"""Curves over HTTP: every point as logged, or those that a chart of some width can show."""
 
 import math
 
@@ -55,15 +55,15 @@ def test_times_and_other_tags_as_the_x_axis(tmp_path):
     write(tmp_path / "b", scalars("loss", (1, 3.0)))
     client = Client(tmp_path)
 
-    def asked(x):
+    def request_curves(x):
         table = client.post("/api/curves", tags=["loss"], x=x)
-        return [series(table, 0), series(table, 1), [one["lost"] for one in told(table)]]
+        return [series(table, 0), series(table, 1), [entry["lost"] for entry in told(table)]]
 
     first = rf.open(tmp_path)["a"]["loss"].wall_times[0]
-    assert asked("wall_time") == [[(first, 5.0), (first + 1, 4.0)], [(first, 3.0)], [0, 0]]
-    # Since the first event of the file, which is its version.
-    assert asked("relative") == [[(9.0, 5.0), (10.0, 4.0)], [(9.0, 3.0)], [0, 0]]
-    assert asked({"tag": "samples"}) == [[(32.0, 4.0), (64.0, 5.0)], [], [0, 1]]
+    assert request_curves("wall_time") == [[(first, 5.0), (first + 1, 4.0)], [(first, 3.0)], [0, 0]]
+    # Relative to the first event of the file, which is its version.
+    assert request_curves("relative") == [[(9.0, 5.0), (10.0, 4.0)], [(9.0, 3.0)], [0, 0]]
+    assert request_curves({"tag": "samples"}) == [[(32.0, 4.0), (64.0, 5.0)], [], [0, 1]]
 
 
 def test_point_without_a_time_is_lost_and_counted(tmp_path):
@@ -77,13 +77,13 @@ def test_point_without_a_time_is_lost_and_counted(tmp_path):
     assert told(table)[0]["lost"] == 1
 
 
-def test_points_that_go_back_are_in_the_order_of_the_steps(tmp_path):
+def test_points_with_decreasing_steps_are_sorted_by_step(tmp_path):
     write(tmp_path / "a", scalars("loss", (0, 1.0), (2, 2.0), (1, 3.0), (2, 4.0)))
     table = Client(tmp_path, restarts="keep").post("/api/curves", tags=["loss"])
     assert series(table, 0) == [(0, 1.0), (1, 3.0), (2, 2.0), (2, 4.0)]
 
 
-def test_smoothing_sees_every_point_also_of_a_narrow_chart(tmp_path):
+def test_smoothing_uses_every_point_even_for_a_narrow_chart(tmp_path):
     values = np.random.default_rng(0).normal(size=2000)
     write(tmp_path / "a", scalars("loss", *enumerate(values.tolist())))
     table = Client(tmp_path).post("/api/curves", tags=["loss"], width=20, smooth=0.9)
@@ -93,7 +93,7 @@ def test_smoothing_sees_every_point_also_of_a_narrow_chart(tmp_path):
     assert all(values[x] == y for x, y in series(table, 0))
 
 
-def test_chosen_runs_that_lack_the_tag_give_no_series(tmp_path):
+def test_selected_runs_without_the_tag_have_no_series(tmp_path):
     write(tmp_path / "a", scalars("loss", (0, 1.0)))
     write(tmp_path / "b", scalars("other", (0, 1.0)))
     table = Client(tmp_path).post("/api/curves", tags=["loss"], runs=["b"], smooth=0.5)
@@ -103,32 +103,32 @@ def test_chosen_runs_that_lack_the_tag_give_no_series(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("asked", "status", "message"),
+    ("request_fields", "status", "message"),
     [
         ({"tags": ["los"]}, 404, "No scalar tag 'los'. Did you mean 'loss'?"),
         ({"tags": ["loss"], "x": {"tag": "los"}}, 404, "No scalar tag 'los'. Did you mean 'loss'?"),
         ({"tags": ["loss"], "runs": ["../a"]}, 404, "No run '../a'."),
-        ({"tags": ["loss"], "range": [2, 1]}, 400, "'range' is the lower end, then the upper one."),
-        ({"tags": ["loss"], "width": 0}, 400, "'width' is 0; from 1 to 4000 is allowed."),
-        ({"tags": []}, 400, "'tags' has 0 values; from 1 to 1000 is allowed."),
-        ({"tags": ["loss"], "smooth": 1}, 400, "'smooth' is 1; from 0 to 0.9999 is allowed."),
+        ({"tags": ["loss"], "range": [2, 1]}, 400, "'range' must be [lower, upper]."),
+        ({"tags": ["loss"], "width": 0}, 400, "'width' must be between 1 and 4000, not 0."),
+        ({"tags": []}, 400, "'tags' has 0 values; 1 to 1000 are allowed."),
+        ({"tags": ["loss"], "smooth": 1}, 400, "'smooth' must be between 0 and 0.9999, not 1."),
     ],
 )
-def test_what_cannot_be_meant_is_refused(tmp_path, asked, status, message):
+def test_invalid_requests_are_refused(tmp_path, request_fields, status, message):
     write(tmp_path / "a", scalars("loss", (0, 1.0)))
-    assert Client(tmp_path).refused("/api/curves", **asked) == (status, message)
+    assert Client(tmp_path).refused("/api/curves", **request_fields) == (status, message)
 
 
-def test_more_points_than_an_answer_may_hold_are_refused(tmp_path, monkeypatch):
+def test_too_many_points_for_a_response_are_refused(tmp_path, monkeypatch):
     write(tmp_path / "a", scalars("loss", *((step, 1.0) for step in range(100))))
     monkeypatch.setattr(chart, "MOST_POINTS", 50)
     client = Client(tmp_path)
     status, message = client.refused("/api/curves", tags=["loss"])
-    assert (status, message[:39]) == (413, "These are 100 points, and 50 are sent a")
+    assert (status, message[:39]) == (413, "The chart has 100 points; at most 50 ca")
     assert len(client.post("/api/curves", tags=["loss"], width=5)) == 10
 
 
-def test_large_tags_are_thinned_part_by_part(tmp_path, monkeypatch):
+def test_large_tags_are_downsampled_in_batches(tmp_path, monkeypatch):
     for name in "abc":
         write(tmp_path / name, scalars("loss", *((step, step % 7.0) for step in range(100))))
     whole = Client(tmp_path).post("/api/curves", tags=["loss"], width=5)

@@ -1,4 +1,4 @@
-"""Folds over HTTP are those of the library, however the runs' steps lie."""
+"""Folds over HTTP match those of the library, whatever the steps of the runs."""
 
 import math
 
@@ -30,8 +30,8 @@ def column(table, name, number=0):
 
 @pytest.mark.parametrize(("by", "group"), [("steps", "steps=49"), ("status", "status=unknown")])
 def test_any_column_of_the_table_makes_groups(seeds, by, group):
-    found = told(Client(seeds).post("/api/fold", tags=["loss"], by=by))
-    assert [(one["group"], len(one["runs"])) for one in found] == [(group, 6)]
+    series = told(Client(seeds).post("/api/fold", tags=["loss"], by=by))
+    assert [(entry["group"], len(entry["runs"])) for entry in series] == [(group, 6)]
 
 
 @pytest.mark.parametrize("centre", ["mean", "median", "iqm"])
@@ -45,7 +45,7 @@ def test_any_column_of_the_table_makes_groups(seeds, by, group):
         ("ci95", ["ci95"]),
     ],
 )
-def test_line_and_band_are_those_of_the_library(seeds, centre, band, operations):
+def test_line_and_band_match_the_library(seeds, centre, band, operations):
     table = Client(seeds).post("/api/fold", tags=["loss"], by="lr", centre=centre, band=band)
     if band == "ci95" and centre != "mean":
         operations = [f"ci95-{centre}"]
@@ -61,14 +61,14 @@ def test_line_and_band_are_those_of_the_library(seeds, centre, band, operations)
         np.testing.assert_array_equal(column(table, "low", number), low)
         np.testing.assert_array_equal(column(table, "high", number), high)
         assert column(table, "count", number).tolist() == [3] * 50
-    assert [(one["group"], one["runs"]) for one in told(table)] == [
+    assert [(entry["group"], entry["runs"]) for entry in told(table)] == [
         ("lr=0.01", ["seed-3", "seed-4", "seed-5"]),
         ("lr=0.1", ["seed-0", "seed-1", "seed-2"]),
     ]
-    assert [one["note"] for one in told(table)] == ["", ""]
+    assert [entry["note"] for entry in told(table)] == ["", ""]
 
 
-def test_standard_error_is_a_band_of_the_mean_only(seeds):
+def test_standard_error_is_a_band_around_the_mean_only(seeds):
     client = Client(seeds)
     table = client.post("/api/fold", tags=["loss"], band="sem")
     curve = rf.open(seeds).reduce("mean,sem")["loss"]
@@ -76,36 +76,36 @@ def test_standard_error_is_a_band_of_the_mean_only(seeds):
     for centre in ("median", "iqm"):
         status, error = client.refused("/api/fold", tags=["loss"], band="sem", centre=centre)
         assert status == 400
-        assert f"no band around the {centre}" in error
+        assert f"cannot be used with the {centre}" in error
 
 
-def test_steps_that_differ_are_aligned_by_lines_and_said_so(tmp_path):
+def test_different_steps_are_interpolated_with_a_note(tmp_path):
     write(tmp_path / "a", scalars("loss", (0, 0.0), (2, 2.0), (4, 4.0)))
     write(tmp_path / "b", scalars("loss", (0, 2.0), (1, 3.0), (2, 4.0)))
     table = Client(tmp_path).post("/api/fold", tags=["loss"], band="minmax")
     assert table["x"].to_pylist() == [0, 1, 2, 4]
     assert table["centre"].to_pylist() == [1.0, 2.0, 3.0, 4.0]
     assert table["count"].to_pylist() == [2, 2, 2, 1]
-    assert told(table)[0]["note"] == "Steps differ, aligned by interpolate."
+    assert told(table)[0]["note"] == "Steps differ; aligned with 'interpolate'."
 
 
-def test_many_different_places_are_put_into_bins_and_said_so(seeds, monkeypatch):
+def test_many_different_steps_are_binned_with_a_note(seeds, monkeypatch):
     monkeypatch.setattr(alignment, "_HANDY_CELLS", 500)
     client = Client(seeds)
     assert told(client.post("/api/fold", tags=["loss"]))[0]["note"] == ""
     write(seeds / "seed-6", scalars("loss", *((3 * step, 0.0) for step in range(50))))
     client = Client(seeds)
     (series,) = told(table := client.post("/api/fold", tags=["loss"], band="minmax"))
-    assert series["note"] == "Steps differ, aligned by means over 12 bins."
+    assert series["note"] == "Steps differ; averaged over 12 bins."
     reduced = rf.open(seeds).reduce(["mean"], bins=12)
     assert table["centre"].to_pylist() == reduced["", "loss"]["mean"].tolist()
     monkeypatch.setattr(folds, "_MOST_CELLS", 100)
     status, message = client.refused("/api/fold", tags=["loss"], align="union")
-    assert (status, message[:36]) == (413, "The runs have so many different step")
+    assert (status, message[:36]) == (413, "The runs have too many different ste")
 
 
 @pytest.mark.parametrize("align", ["intersection", "union", "nearest", "ffill", "bins"])
-def test_any_alignment_of_the_library_can_be_asked_for(tmp_path, align):
+def test_every_alignment_of_the_library_is_supported(tmp_path, align):
     write(tmp_path / "a", scalars("loss", (0, 0.0), (2, 2.0), (4, 4.0)))
     write(tmp_path / "b", scalars("loss", (0, 2.0), (1, 3.0), (4, 4.0)))
     bins = 2 if align == "bins" else None
@@ -115,7 +115,7 @@ def test_any_alignment_of_the_library_can_be_asked_for(tmp_path, align):
     assert table["centre"].to_pylist() == curve["mean"].tolist()
 
 
-def test_strict_refuses_steps_that_differ(tmp_path):
+def test_strict_refuses_different_steps(tmp_path):
     write(tmp_path / "a", scalars("loss", (0, 0.0)))
     write(tmp_path / "b", scalars("loss", (1, 0.0)))
     status, message = Client(tmp_path).refused("/api/fold", tags=["loss"], align="strict")
@@ -123,11 +123,11 @@ def test_strict_refuses_steps_that_differ(tmp_path):
     assert "nothing was folded" in message
 
 
-def test_narrow_chart_keeps_spikes_and_smoothing_sees_all_points(tmp_path):
+def test_narrow_chart_keeps_spikes_and_smoothing_uses_all_points(tmp_path):
     values = np.random.default_rng(0).normal(size=(2, 2000))
     values[0, 777] = 99
-    for name, own in zip("ab", values, strict=True):
-        write(tmp_path / name, scalars("loss", *enumerate(own.tolist())))
+    for name, run_values in zip("ab", values, strict=True):
+        write(tmp_path / name, scalars("loss", *enumerate(run_values.tolist())))
     client = Client(tmp_path)
     narrow = client.post("/api/fold", tags=["loss"], width=10)
     assert len(narrow) == told(narrow)[0]["shown"] < 150
@@ -138,12 +138,12 @@ def test_narrow_chart_keeps_spikes_and_smoothing_sees_all_points(tmp_path):
     assert [expected[x] for x in soft["x"].to_pylist()] == soft["centre"].to_pylist()
 
 
-def test_groups_by_folder_pattern_and_by_hand(seeds):
+def test_groups_by_pattern_and_by_members(seeds):
     client = Client(seeds)
 
-    def groups(**asked):
-        told_of = told(client.post("/api/fold", tags=["loss"], **asked))
-        return [(one["group"], len(one["runs"])) for one in told_of]
+    def groups(**fields):
+        entries = told(client.post("/api/fold", tags=["loss"], **fields))
+        return [(entry["group"], len(entry["runs"])) for entry in entries]
 
     assert groups() == [("", 6)]
     assert groups(by=["(?P<seed>[0-4])$"], runs=["seed-1", "seed-2"]) == [
@@ -162,19 +162,21 @@ def test_groups_by_folder_pattern_and_by_hand(seeds):
 
 
 @pytest.mark.parametrize("by", ["lr", "status", "parent", "(?P<seed>[0-3])$", r"seed-\d", "lrr"])
-def test_groups_are_those_of_the_fold_and_refused_in_the_same_words(seeds, by):
+def test_groups_match_the_fold_and_have_the_same_errors(seeds, by):
     client = Client(seeds)
-    answer = client.http.post("/api/groups", json={"by": by})
+    response = client.http.post("/api/groups", json={"by": by})
     fold = client.http.post("/api/fold", json={"by": by, "tags": ["loss"]})
-    assert answer.status_code == fold.status_code
-    if answer.status_code == 400:
-        assert answer.json() == fold.json()
+    assert response.status_code == fold.status_code
+    if response.status_code == 400:
+        assert response.json() == fold.json()
         return
-    found = told(client.post("/api/fold", tags=["loss"], by=by))
-    assert answer.json()["groups"] == [{"name": one["group"], "runs": one["runs"]} for one in found]
+    series = told(client.post("/api/fold", tags=["loss"], by=by))
+    assert response.json()["groups"] == [
+        {"name": entry["group"], "runs": entry["runs"]} for entry in series
+    ]
 
 
-def test_what_is_left_out_is_in_the_note(tmp_path):
+def test_note_names_what_is_left_out(tmp_path):
     write(tmp_path / "a", scalars("loss", (0, 1.0), (1, math.nan)))
     write(tmp_path / "b", scalars("loss", (0, 2.0), (1, 3.0), (1, 4.0)))
     write(tmp_path / "c", scalars("other", (0, 2.0)))
@@ -188,7 +190,7 @@ def test_what_is_left_out_is_in_the_note(tmp_path):
     assert nothing.schema.names == ["series", "x", "centre", "low", "high", "count"]
 
 
-def test_fold_follows_the_runs(seeds):
+def test_fold_is_updated_when_runs_grow(seeds):
     client = Client(seeds)
     assert told(client.post("/api/fold", tags=["loss"]))[0]["points"] == 50
     for seed in range(6):
@@ -198,21 +200,21 @@ def test_fold_follows_the_runs(seeds):
 
 
 @pytest.mark.parametrize("pattern", [r"(?P<seed>\d)?-(?P<n>[0-4])", "(?P<all>.)(?!.*5)"])
-def test_pattern_finds_the_groups_of_the_library(seeds, pattern):
+def test_pattern_makes_the_same_groups_as_the_library(seeds, pattern):
     table = Client(seeds).post("/api/fold", tags=["loss"], by=pattern)
-    assert {one["group"]: one["runs"] for one in told(table)} == {
+    assert {entry["group"]: entry["runs"] for entry in told(table)} == {
         name: list(group.runs) for name, group in rf.open(seeds).reduce(by=pattern).groups.items()
     }
 
 
-def test_pattern_that_would_take_for_ever_is_given_up(tmp_path):
+def test_pattern_that_would_take_forever_is_cancelled(tmp_path):
     write(tmp_path / ("a" * 60), scalars("loss", (0, 1.0)))
     status, error = Client(tmp_path).refused("/api/fold", tags=["loss"], by="(?P<a>(a+)+)$b")
     assert status == 400
-    assert "was given up" in error
+    assert "was cancelled" in error
 
 
-def test_pattern_that_cannot_be_read_is_said(seeds):
+def test_invalid_pattern_is_refused(seeds):
     for pattern in ("(?P<a>[)", "(?P<a>a{9999999999})"):
         status, error = Client(seeds).refused("/api/fold", tags=["loss"], by=pattern)
         assert status == 400

@@ -1,4 +1,4 @@
-"""What an hparam has to do with a metric: rank correlation and explained variance."""
+"""Importance of hparams: rank correlation and explained variance."""
 
 import math
 
@@ -16,7 +16,7 @@ NUMBERS = st.one_of(st.integers(-3, 3).map(float), st.floats(allow_nan=False))
 
 
 @given(st.lists(st.tuples(NUMBERS, NUMBERS), min_size=2, max_size=20))
-def test_ranks_and_their_correlation_are_those_of_scipy(pairs):
+def test_ranks_and_their_correlation_match_scipy(pairs):
     a, b = (np.array(column) for column in zip(*pairs, strict=True))
     expected = scipy.stats.rankdata(a)
     np.testing.assert_allclose((rank(a) + 1) / 2 * (len(a) - 1) + 1, expected, atol=1e-9)
@@ -29,8 +29,8 @@ def test_ranks_and_their_correlation_are_those_of_scipy(pairs):
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), NUMBERS), min_size=6, max_size=30))
-def test_share_of_text_is_that_of_an_analysis_of_variance(pairs):
-    settings, values = [one for one, _ in pairs], np.array([value for _, value in pairs])
+def test_share_of_text_matches_an_analysis_of_variance(pairs):
+    settings, values = [setting for setting, _ in pairs], np.array([value for _, value in pairs])
     correlation, share = weigh(settings, values)
     assert correlation is None
     ranks = scipy.stats.rankdata(values)
@@ -44,7 +44,7 @@ def test_share_of_text_is_that_of_an_analysis_of_variance(pairs):
     assert share == pytest.approx(max(0.0, adjusted), abs=1e-9)
 
 
-def test_rise_bend_and_noise_are_told_apart():
+def test_monotonic_parabolic_and_random_relations_are_distinguished():
     random = np.random.default_rng(0)
     x = random.uniform(size=200)
     noise = random.normal(size=200)
@@ -56,7 +56,7 @@ def test_rise_bend_and_noise_are_told_apart():
     assert weigh(x.tolist(), -rises)[0] == pytest.approx(-1)
 
 
-def test_one_run_that_diverged_does_not_decide():
+def test_one_diverged_run_does_not_dominate():
     x = list(range(20))
     values = np.arange(20.0)
     values[19] = 1e300
@@ -71,7 +71,7 @@ def test_too_few_runs_have_no_share():
     assert weigh([1, 2, 3, 4], np.ones(4)) == (None, None)
 
 
-def test_texts_that_differ_everywhere_take_no_memory_for_every_pair_of_runs():
+def test_unique_texts_do_not_need_memory_for_every_pair_of_runs():
     texts = [f"run {number}" for number in range(20_000)]
     assert weigh(texts, np.arange(20_000.0)) == (None, None)
 
@@ -88,16 +88,16 @@ def test_hparams_that_explain_most_come_first(tmp_path):
             scalars("loss", (0, 9.0), (1, math.nan if seed == 7 else loss)),
         )
     client = Client(tmp_path)
-    found = client.post("/api/importance", tag="loss")
-    assert [one["name"] for one in found["hparams"]] == ["lr", "opt", "width"]
-    lr, opt, width = found["hparams"]
+    result = client.post("/api/importance", tag="loss")
+    assert [hparam["name"] for hparam in result["hparams"]] == ["lr", "opt", "width"]
+    lr, opt, width = result["hparams"]
     assert lr["importance"] > opt["importance"] > width["importance"]
-    assert (lr["runs"], found["runs"]) == (29, 29)
+    assert (lr["runs"], result["runs"]) == (29, 29)
     assert lr["correlation"] > 0.5
     assert opt["correlation"] is None
-    assert found["constant"] == ["batch", "rare"]
+    assert result["constant"] == ["batch", "rare"]
     few = client.post("/api/importance", tag="loss", runs=["seed-1", "seed-2", "seed-3"])
-    assert {one["name"]: one["importance"] for one in few["hparams"]} == {
+    assert {hparam["name"]: hparam["importance"] for hparam in few["hparams"]} == {
         "lr": None,
         "opt": 0.0,
         "width": None,

@@ -1,4 +1,4 @@
-"""Pictures, clips and texts by HTTP: listed without their bytes, and sent as what they are."""
+"""Images, clips and texts over HTTP: listed without their bytes, and sent as stored."""
 
 import json
 import struct
@@ -25,13 +25,13 @@ WAV = (
 WAV += b"data" + struct.pack("<I", 4) + b"\0\1\2\3"
 
 
-def ask(client, path, **query):
-    answer = client.get(path, params=query)
-    assert answer.status_code == 200, answer.text
-    return answer.json()
+def fetch_json(client, path, **query):
+    response = client.get(path, params=query)
+    assert response.status_code == 200, response.text
+    return response.json()
 
 
-def fetch(client, entry, kind="image", **more):
+def fetch_blob(client, entry, kind="image", **more):
     query = {"kind": kind, "row": entry["blob"]}
     query |= {key: entry[key] for key in ("run", "tag", "index")}
     return client.get("/api/blob", params=query | more)
@@ -52,8 +52,10 @@ def client(tmp_path):
 
 
 def test_images_are_listed_without_their_bytes(client):
-    found = ask(client, "/api/images", tag="pic")
-    shown = [(one["run"], one["step"], one["index"], one["width"]) for one in found["images"]]
+    listed = fetch_json(client, "/api/images", tag="pic")
+    shown = [
+        (image["run"], image["step"], image["index"], image["width"]) for image in listed["images"]
+    ]
     assert shown == [
         ("a", 1, 0, 4),
         ("a", 2, 0, 4),
@@ -61,102 +63,105 @@ def test_images_are_listed_without_their_bytes(client):
         ("a", 2, 2, 4),
         ("b", 0, 0, 25_000),
     ]
-    assert found["leftOut"] == 0
-    assert set(found["images"][0]) == {
+    assert listed["leftOut"] == 0
+    assert set(listed["images"][0]) == {
         *("run", "tag", "step", "wallTime", "index", "width", "height", "blob")
     }
-    only = ask(client, "/api/images", tag="pic", run=["b"])
-    assert [one["run"] for one in only["images"]] == ["b"]
+    only = fetch_json(client, "/api/images", tag="pic", run=["b"])
+    assert [image["run"] for image in only["images"]] == ["b"]
 
 
-def test_an_image_comes_as_it_was_stored_and_is_kept_by_nobody(client):
-    first = ask(client, "/api/images", tag="pic")["images"][0]
-    answer = fetch(client, first)
-    assert answer.content == png(4, 2)
-    assert answer.headers["Content-Type"] == "image/png"
-    assert answer.headers["X-Content-Type-Options"] == "nosniff"
-    assert answer.headers["X-Frame-Options"] == "DENY"
-    assert answer.headers["Cache-Control"] == "no-store"
-    assert "Content-Disposition" not in answer.headers
+def test_an_image_is_returned_as_stored_and_not_cached(client):
+    first = fetch_json(client, "/api/images", tag="pic")["images"][0]
+    response = fetch_blob(client, first)
+    assert response.content == png(4, 2)
+    assert response.headers["Content-Type"] == "image/png"
+    assert response.headers["X-Content-Type-Options"] == "nosniff"
+    assert response.headers["X-Frame-Options"] == "DENY"
+    assert response.headers["Cache-Control"] == "no-store"
+    assert "Content-Disposition" not in response.headers
 
 
 def test_rule_18_documents_are_saved_and_never_shown(client):
-    listed = ask(client, "/api/images", tag="pic", run=["a"])["images"]
+    listed = fetch_json(client, "/api/images", tag="pic", run=["a"])["images"]
     for entry, content in zip(listed[2:], [SVG, HTML], strict=True):
-        answer = fetch(client, entry)
-        assert answer.content == content
-        assert answer.headers["Content-Type"] == "application/octet-stream"
-        assert answer.headers["Content-Disposition"] == "attachment"
-        assert answer.headers["X-Content-Type-Options"] == "nosniff"
+        response = fetch_blob(client, entry)
+        assert response.content == content
+        assert response.headers["Content-Type"] == "application/octet-stream"
+        assert response.headers["Content-Disposition"] == "attachment"
+        assert response.headers["X-Content-Type-Options"] == "nosniff"
 
 
-def test_rule_29_an_image_of_a_billion_pixels_is_listed_and_no_browser_decodes_it(client):
-    (entry,) = ask(client, "/api/images", tag="pic", run=["b"])["images"]
-    assert entry["problem"] == "25,000 x 40,000 pixels are too many to show."
-    assert fetch(client, entry).headers["Content-Disposition"] == "attachment"
+def test_rule_29_an_image_of_a_billion_pixels_is_listed_but_only_saved(client):
+    (entry,) = fetch_json(client, "/api/images", tag="pic", run=["b"])["images"]
+    assert entry["problem"] == "This image is too large to show: 25,000 x 40,000 pixels."
+    assert fetch_blob(client, entry).headers["Content-Disposition"] == "attachment"
 
 
 def test_clips_are_listed_and_sent(client):
-    clips = ask(client, "/api/audio", tag="beep")["clips"]
-    assert [(one["label"], one["sampleRate"], one["lengthFrames"]) for one in clips] == [
+    clips = fetch_json(client, "/api/audio", tag="beep")["clips"]
+    assert [(clip["label"], clip["sampleRate"], clip["lengthFrames"]) for clip in clips] == [
         ("", 8000.0, 2),
         ("hi", 8000.0, 2),
     ]
-    answer = fetch(client, clips[1], kind="audio")
-    assert answer.content == WAV
-    assert answer.headers["Content-Type"] == "audio/wav"
+    response = fetch_blob(client, clips[1], kind="audio")
+    assert response.content == WAV
+    assert response.headers["Content-Type"] == "audio/wav"
 
 
-def test_texts_are_text_and_arrays_of_them_nested_lists(client):
-    found = ask(client, "/api/texts", tag="note")["texts"]
-    assert [one["text"] for one in found] == ["plain", [["a", "b"], ["c", "d"]]]
+def test_texts_are_strings_or_nested_lists(client):
+    listed = fetch_json(client, "/api/texts", tag="note")["texts"]
+    assert [entry["text"] for entry in listed] == ["plain", [["a", "b"], ["c", "d"]]]
 
 
-def test_boxes_come_with_their_picture_and_the_picture_without_them(tmp_path):
+def test_boxes_are_returned_with_the_image_and_with_the_image_without_boxes(tmp_path):
     picture = np.zeros((3, 20, 30), np.uint8)
     with rf.SummaryWriter(tmp_path / "run") as writer:
         writer.add_image_with_boxes("seen", picture, [[2, 2, 9, 9]], 1, labels=["cat"])
     client = open_client(tmp_path)
-    (entry,) = ask(client, "/api/images", tag="seen")["images"]
+    (entry,) = fetch_json(client, "/api/images", tag="seen")["images"]
     drawn = entry["boxes"]
     assert (drawn["boxes"], drawn["labels"]) == ([[2.0, 2.0, 9.0, 9.0]], ["cat"])
-    bare = fetch(client, drawn | {"run": "run", "tag": "seen", "index": 0}, kind="boxes")
+    bare = fetch_blob(client, drawn | {"run": "run", "tag": "seen", "index": 0}, kind="boxes")
     assert bare.headers["Content-Type"] == "image/png"
     (row,) = rf.open(tmp_path).boxes().itertuples()
     assert bare.content == row.image.data
 
 
-def test_boxes_that_are_too_many_lose_their_masks_and_say_so(monkeypatch, tmp_path):
+def test_boxes_that_are_too_large_lose_their_masks_and_are_marked(monkeypatch, tmp_path):
     masks = np.random.default_rng(0).random((1, 20, 30)) > 0.5
     with rf.SummaryWriter(tmp_path / "run") as writer:
         picture = np.zeros((3, 20, 30), np.uint8)
         writer.add_image_with_boxes("seen", picture, [[2, 2, 9, 9]], 1, masks=masks)
     client = open_client(tmp_path)
-    (whole,) = ask(client, "/api/images", tag="seen")["images"]
+    (whole,) = fetch_json(client, "/api/images", tag="seen")["images"]
     assert len(whole["boxes"]["masks"]) == 1
     monkeypatch.setattr(images, "MOST_BOX_CHARACTERS", 200)
-    (cut,) = ask(client, "/api/images", tag="seen")["images"]
+    (cut,) = fetch_json(client, "/api/images", tag="seen")["images"]
     assert "masks" not in cut["boxes"]
     assert cut["boxes"]["isCut"] is True
 
 
-def test_a_name_of_a_value_lasts_while_others_come_before_it(tmp_path):
+def test_the_name_of_a_value_stays_valid_when_earlier_values_are_added(tmp_path):
     write(tmp_path / "a", values(encode.image("pic", 2, 4, 3, png(4, 2)), step=5))
     client = open_client(tmp_path)
-    (entry,) = ask(client, "/api/images", tag="pic")["images"]
+    (entry,) = fetch_json(client, "/api/images", tag="pic")["images"]
     write(tmp_path / "a", values(encode.image("pic", 4, 2, 3, png(2, 4)), step=3), number=0)
     client.app.state.source.refresh()
-    assert [one["step"] for one in ask(client, "/api/images", tag="pic")["images"]] == [3, 5]
-    assert fetch(client, entry).content == png(4, 2)
+    assert [image["step"] for image in fetch_json(client, "/api/images", tag="pic")["images"]] == [
+        3,
+        5,
+    ]
+    assert fetch_blob(client, entry).content == png(4, 2)
 
 
-def test_a_name_of_a_value_in_a_file_that_was_written_anew_is_not_found(tmp_path):
+def test_the_name_of_a_value_in_a_rewritten_file_is_not_found(tmp_path):
     write(tmp_path / "a", values(encode.image("pic", 2, 4, 3, png(4, 2)), step=5))
     client = open_client(tmp_path)
-    (entry,) = ask(client, "/api/images", tag="pic")["images"]
+    (entry,) = fetch_json(client, "/api/images", tag="pic")["images"]
     write(tmp_path / "a", values(encode.image("pic", 4, 2, 3, png(2, 4)), step=3))
     client.app.state.source.refresh()
-    assert fetch(client, entry).status_code == 404
+    assert fetch_blob(client, entry).status_code == 404
 
 
 @pytest.mark.parametrize(
@@ -178,56 +183,58 @@ def test_a_name_of_a_value_in_a_file_that_was_written_anew_is_not_found(tmp_path
             "/api/blob",
             {"kind": "image", "run": "a", "tag": "pic", "row": "0"},
             404,
-            "no such value",
+            "This value does not exist",
         ),
         ("/api/blob", {"kind": "boxes", "run": "a", "tag": "pic", "row": "0"}, 404, "No boxes"),
     ],
 )
-def test_rule_20_only_names_that_were_found_lead_anywhere(client, path, query, status, message):
-    answer = client.get(path, params=query)
-    assert answer.status_code == status
-    assert message in answer.json()["error"]
+def test_rule_20_only_existing_names_are_accepted(client, path, query, status, message):
+    response = client.get(path, params=query)
+    assert response.status_code == status
+    assert message in response.json()["error"]
 
 
-def test_a_number_beyond_the_value_is_not_found(client):
-    first = ask(client, "/api/images", tag="pic")["images"][0]
-    assert fetch(client, first, index=1).status_code == 404
+def test_an_index_beyond_the_value_is_not_found(client):
+    first = fetch_json(client, "/api/images", tag="pic")["images"][0]
+    assert fetch_blob(client, first, index=1).status_code == 404
 
 
 def test_rule_29_a_value_that_is_too_large_is_not_read(client, monkeypatch):
-    first = ask(client, "/api/images", tag="pic")["images"][0]
+    first = fetch_json(client, "/api/images", tag="pic")["images"][0]
     monkeypatch.setattr(blobs, "LARGEST", 10)
-    answer = fetch(client, first)
-    assert answer.status_code == 413
-    assert "runfold show -o" in answer.json()["error"]
+    response = fetch_blob(client, first)
+    assert response.status_code == 413
+    assert "runfold show -o" in response.json()["error"]
 
 
-def test_rule_29_lists_are_limited_and_say_what_they_leave_out(tmp_path, monkeypatch):
+def test_rule_29_lists_are_limited_and_count_what_is_left_out(tmp_path, monkeypatch):
     pictures = [values(encode.image("pic", 2, 4, 3, png()), step=step) for step in range(100)]
     notes = [values(encode.text("note", f"{step}" * 30), step=step) for step in range(100)]
     write(tmp_path / "a", *pictures, *notes)
     client = open_client(tmp_path)
     monkeypatch.setattr(images, "MOST", 5)
-    found = ask(client, "/api/images", tag="pic")
-    assert [one["step"] for one in found["images"]] == [0, 25, 50, 74, 99]
-    assert found["leftOut"] == 95
+    listed = fetch_json(client, "/api/images", tag="pic")
+    assert [image["step"] for image in listed["images"]] == [0, 25, 50, 74, 99]
+    assert listed["leftOut"] == 95
     monkeypatch.setattr(texts, "MOST", 2)
     monkeypatch.setattr(texts, "LONGEST", 10)
-    found = ask(client, "/api/texts", tag="note")
-    assert [(one["step"], one["text"], one["length"]) for one in found["texts"]] == [
+    listed = fetch_json(client, "/api/texts", tag="note")
+    assert [(entry["step"], entry["text"], entry["length"]) for entry in listed["texts"]] == [
         (98, "9898989898", 60),
         (99, "9999999999", 60),
     ]
-    assert found["leftOut"] == 98
+    assert listed["leftOut"] == 98
 
 
-def test_a_value_that_does_not_decode_is_left_out_and_noted(tmp_path):
+def test_a_value_that_cannot_be_decoded_is_left_out_and_reported(tmp_path):
     write(
         tmp_path / "a", values(encode.tensor("note", np.zeros(3), "text"), encode.text("note", "x"))
     )
     client = open_client(tmp_path)
-    assert [one["text"] for one in ask(client, "/api/texts", tag="note")["texts"]] == ["x"]
-    (problem,) = ask(client, "/api/problems")["problems"]
+    assert [entry["text"] for entry in fetch_json(client, "/api/texts", tag="note")["texts"]] == [
+        "x"
+    ]
+    (problem,) = fetch_json(client, "/api/problems")["problems"]
     assert (problem["run"], problem["file"], problem["code"]) == (
         "a",
         "events.out.tfevents.1",

@@ -1,4 +1,4 @@
-"""A run that is rewritten while the server reads it costs only its own values in each answer."""
+"""A run that is rewritten while the server reads it loses only its own values."""
 
 import os
 import shutil
@@ -48,18 +48,18 @@ def logdir(whole_logdir, tmp_path):
     return shutil.copytree(whole_logdir, tmp_path / "runs")
 
 
-def runs_in(answer):
-    """The runs that an answer has values of."""
-    assert answer.status_code == 200, answer.text
-    if answer.headers["Content-Type"] == "application/json":
-        entries = next(value for value in answer.json().values() if isinstance(value, list))
+def runs_in(response):
+    """Return the runs that a response has values of."""
+    assert response.status_code == 200, response.text
+    if response.headers["Content-Type"] == "application/json":
+        entries = next(value for value in response.json().values() if isinstance(value, list))
         return [entry["run"] for entry in entries]
-    return pa.ipc.open_stream(answer.content).read_all().column("run").to_pylist()
+    return pa.ipc.open_stream(response.content).read_all().column("run").to_pylist()
 
 
 @pytest.mark.parametrize("how", REWRITES)
 @pytest.mark.parametrize("route", ROUTES)
-def test_a_rewritten_run_costs_only_its_own_values(logdir, route, how):
+def test_a_rewritten_run_loses_only_its_own_values(logdir, route, how):
     client = open_client(logdir)
     assert runs_in(client.get(route, params=ROUTES[route])) == ["a", "b"]
     REWRITES[how](next((logdir / "a").glob("*tfevents*")))
@@ -69,12 +69,12 @@ def test_a_rewritten_run_costs_only_its_own_values(logdir, route, how):
 
 
 @pytest.mark.parametrize("route", [route for route in ROUTES if ROUTES[route]])
-def test_a_request_for_a_rewritten_run_alone_says_to_ask_again(logdir, route):
+def test_a_request_for_only_a_rewritten_run_is_a_conflict(logdir, route):
     client = open_client(logdir)
     client.get("/api/table")
     next((logdir / "a").glob("*tfevents*")).unlink()
-    answer = client.get(route, params={**ROUTES[route], "run": "a"})
-    assert answer.status_code == 409
-    assert answer.json() == {
-        "error": "A file of the log changed while it was read. Ask again in a moment."
+    response = client.get(route, params={**ROUTES[route], "run": "a"})
+    assert response.status_code == 409
+    assert response.json() == {
+        "error": "A log file changed while it was being read. Try again in a moment."
     }

@@ -1,4 +1,4 @@
-"""A run's story, its output, its machine, and two runs side by side, by HTTP."""
+"""A run's records, output and system load, and a diff of two runs, over HTTP."""
 
 import json
 import math
@@ -37,80 +37,80 @@ def logdir(tmp_path_factory):
     return folder / "logs"
 
 
-def ask(client, path, **query):
-    answer = client.get(path, params=query)
-    assert answer.status_code == 200, answer.text
-    return answer.json()
+def fetch(client, path, **query):
+    response = client.get(path, params=query)
+    assert response.status_code == 200, response.text
+    return response.json()
 
 
-def test_a_run_tells_all_that_the_library_knows_of_it(logdir):
-    found, run = ask(open_client(logdir), "/api/run", run="a"), rf.open(logdir)["a"]
-    assert found["name"] == "a"
-    assert found["status"]["state"] == "finished"
-    assert found["config"] == run.config == {"lr": 0.1, "steps": 3}
-    assert found["command"] == run.command
-    assert found["host"] == run.host
-    assert found["packages"] == run.packages
-    assert found["environment"] == run.environment
-    assert [one["name"] for one in found["artifacts"]] == ["model.txt"]
-    assert (found["tags"], found["tagsLeftOut"]) == (run.tags, {})
-    assert (found["points"], found["hidden"]) == (run.points, 0)
-    assert found["problems"] == []
-    assert found["diff"] == run.code.diff
+def test_description_of_a_run_matches_the_library(logdir):
+    described, run = fetch(open_client(logdir), "/api/run", run="a"), rf.open(logdir)["a"]
+    assert described["name"] == "a"
+    assert described["status"]["state"] == "finished"
+    assert described["config"] == run.config == {"lr": 0.1, "steps": 3}
+    assert described["command"] == run.command
+    assert described["host"] == run.host
+    assert described["packages"] == run.packages
+    assert described["environment"] == run.environment
+    assert [artifact["name"] for artifact in described["artifacts"]] == ["model.txt"]
+    assert (described["tags"], described["tagsLeftOut"]) == (run.tags, {})
+    assert (described["points"], described["hidden"]) == (run.points, 0)
+    assert described["problems"] == []
+    assert described["diff"] == run.code.diff
 
 
-def test_rule_20_no_path_of_this_machine_is_told_of_artifacts(logdir):
-    artifacts = ask(open_client(logdir), "/api/run", run="a")["artifacts"]
+def test_rule_20_artifacts_reveal_no_path_of_this_machine(logdir):
+    artifacts = fetch(open_client(logdir), "/api/run", run="a")["artifacts"]
     assert str(logdir) not in json.dumps(artifacts)
     assert set(artifacts[0]) == {"name", "size", "sha256"}
 
 
-def test_a_run_that_tells_nothing_is_shown_too(tmp_path):
+def test_an_untracked_run_is_described_too(tmp_path):
     write(tmp_path / "plain", scalars("loss", (3, 1.0), (8, math.nan)), hparams(lr=math.inf))
-    found = ask(open_client(tmp_path), "/api/run", run="plain")
-    assert (found["code"], found["command"], found["artifacts"]) == (None, None, [])
-    assert found["config"] == {"lr": "Infinity"}
-    assert found["steps"] == [0, 8]
+    described = fetch(open_client(tmp_path), "/api/run", run="plain")
+    assert (described["code"], described["command"], described["artifacts"]) == (None, None, [])
+    assert described["config"] == {"lr": "Infinity"}
+    assert described["steps"] == [0, 8]
 
 
-def test_output_goes_on_where_one_has_read_to(tmp_path):
+def test_output_continues_after_what_was_read(tmp_path):
     pieces = [encode_story("output", f"line {number}\n") for number in range(4)]
     write(tmp_path / "a", *(values(piece, step=step) for step, piece in enumerate(pieces[:3])))
     client = open_client(tmp_path)
-    first = ask(client, "/api/output", run="a")
+    first = fetch(client, "/api/output", run="a")
     assert first == {"text": "line 0\nline 1\nline 2\n", "next": 3, "total": 3}
-    assert ask(client, "/api/output", run="a", after=3) == {"text": "", "next": 3, "total": 3}
+    assert fetch(client, "/api/output", run="a", after=3) == {"text": "", "next": 3, "total": 3}
     write(tmp_path / "a", values(pieces[3], step=3), number=2)
     client.app.state.source.refresh()
-    more = ask(client, "/api/output", run="a", after=first["next"])
+    more = fetch(client, "/api/output", run="a", after=first["next"])
     assert more == {"text": "line 3\n", "next": 4, "total": 4}
-    assert ask(client, "/api/output", run="a", after=-2)["text"] == "line 2\nline 3\n"
-    # A run that was written anew has fewer pieces than one has seen.
-    assert ask(client, "/api/output", run="a", after=9)["text"].startswith("line 0")
+    assert fetch(client, "/api/output", run="a", after=-2)["text"] == "line 2\nline 3\n"
+    # A rewritten run has fewer pieces than were read before.
+    assert fetch(client, "/api/output", run="a", after=9)["text"].startswith("line 0")
 
 
-def test_rule_29_output_comes_in_answers_of_limited_length(tmp_path, monkeypatch):
+def test_rule_29_output_responses_have_a_limited_length(tmp_path, monkeypatch):
     pieces = [encode_story("output", f"{number}" * 100) for number in range(3)]
     write(tmp_path / "a", *(values(piece, step=step) for step, piece in enumerate(pieces)))
     client = open_client(tmp_path)
     monkeypatch.setattr(story, "LONGEST", 50)
     read, after, total = "", 0, 1
     while after < total:
-        answer = ask(client, "/api/output", run="a", after=after)
-        assert len(answer["text"]) == 100
-        read, after, total = read + answer["text"], answer["next"], answer["total"]
+        part = fetch(client, "/api/output", run="a", after=after)
+        assert len(part["text"]) == 100
+        read, after, total = read + part["text"], part["next"], part["total"]
     assert read == "0" * 100 + "1" * 100 + "2" * 100
 
 
-def test_a_run_without_output_has_none(tmp_path):
+def test_a_run_without_output_returns_an_empty_text(tmp_path):
     write(tmp_path / "a", values(text("note", "x")))
     client = open_client(tmp_path)
     for after in (-5, 0, 5):
-        found = ask(client, "/api/output", run="a", after=after)
-        assert found == {"text": "", "next": 0, "total": 0}
+        output = fetch(client, "/api/output", run="a", after=after)
+        assert output == {"text": "", "next": 0, "total": 0}
 
 
-def test_the_load_of_the_machine_is_what_the_library_tells(tmp_path):
+def test_the_load_of_the_machine_is_returned(tmp_path):
     write(
         tmp_path / "a",
         scalars("loss", (0, 1.0)),
@@ -129,27 +129,27 @@ def test_the_load_of_the_machine_is_what_the_library_tells(tmp_path):
     assert pa.ipc.open_stream(empty.content).read_all().num_rows == 0
 
 
-def test_two_runs_stand_side_by_side(logdir):
-    found = ask(open_client(logdir), "/api/diff", a="a", b="b")
+def test_two_runs_are_compared(logdir):
+    diff = fetch(open_client(logdir), "/api/diff", a="a", b="b")
     theirs = rf.open(logdir)["a"].diff(rf.open(logdir)["b"])
-    sections = {one["title"]: one["rows"] for one in found["sections"]}
+    sections = {section["title"]: section["rows"] for section in diff["sections"]}
     assert list(sections) == list(theirs.sections)
     assert sections["configuration"] == [
         {"name": "lr", "a": 0.1, "b": 0.5, "isSame": False},
         {"name": "steps", "a": 3, "b": 3, "isSame": True},
     ]
-    (loss,) = (one for one in found["finals"] if one["tag"] == "loss")
+    (loss,) = (final for final in diff["finals"] if final["tag"] == "loss")
     assert (loss["a"][0], loss["b"][0], loss["isSame"]) == (2, 2, False)
 
 
-def test_code_that_differs_is_a_unified_diff(tmp_path):
+def test_different_code_is_a_unified_diff(tmp_path):
     for run, line in (("a", "one"), ("b", "two")):
         parts = [
             encode_story("code", {"commit": "0" * 40}),
             encode_story("files", {"new.py": f"same\n{line}\n"}),
         ]
         write(tmp_path / run, values(*parts))
-    code = ask(open_client(tmp_path), "/api/diff", a="a", b="b")["code"]
+    code = fetch(open_client(tmp_path), "/api/diff", a="a", b="b")["code"]
     assert code.splitlines() == [
         *("diff a/new.py b/new.py", "--- a", "+++ b", "@@ -1,2 +1,2 @@", " same", "-one", "+two")
     ]
@@ -165,7 +165,7 @@ def test_code_that_differs_is_a_unified_diff(tmp_path):
         ("/api/diff", {"a": "a", "b": "c"}),
     ],
 )
-def test_rule_20_a_run_that_was_not_found_is_not_there(logdir, path, query):
-    answer = open_client(logdir).get(path, params=query)
-    assert answer.status_code == 404
-    assert answer.json()["error"].startswith("No run '")
+def test_rule_20_an_unknown_run_is_not_found(logdir, path, query):
+    response = open_client(logdir).get(path, params=query)
+    assert response.status_code == 404
+    assert response.json()["error"].startswith("No run '")

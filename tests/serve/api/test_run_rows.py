@@ -1,4 +1,4 @@
-"""The table over HTTP is that of the library, a row a run, with what each column is."""
+"""The table over HTTP matches that of the library, with one row per run and column metadata."""
 
 import math
 import os
@@ -34,21 +34,21 @@ def cells(table, name):
     return table[name].to_pylist()
 
 
-def test_every_cell_is_that_of_the_library(logdir):
+def test_every_cell_matches_the_library(logdir):
     table = Client(logdir).get("/api/table", stat=["last", "min", "max", "mean", "auc", "first"])
     every = dict.fromkeys(("min", "max", "mean", "auc", "first"), True)
     frame = rf.open(logdir).table(images=False, **every).drop(columns="start")
     others = {"start", "points", "hidden", "problems"}
     assert set(table.column_names) - others == {*frame.columns} - {"hidden"} | {"hparam hidden"}
     for name in frame.columns.drop(["odd", "hidden"]):
-        theirs = [None if pd.isna(one) else one for one in frame[name].tolist()]
-        mine = [None if one is None or one != one else one for one in cells(table, name)]
+        theirs = [None if pd.isna(cell) else cell for cell in frame[name].tolist()]
+        mine = [None if cell is None or cell != cell else cell for cell in cells(table, name)]
         assert mine == theirs, name
     assert cells(table, "odd") == ["1.0", "x", None]
     assert cells(table, "start") == [1.0, 1.0, 1.0]
 
 
-def test_what_is_missing_is_null_and_nan_is_not(logdir):
+def test_missing_values_are_null_and_nan_is_not(logdir):
     table = Client(logdir).get("/api/table")
     assert str(cells(table, "loss")) == "[1.0, inf, None]"
     assert cells(table, "lr") == [0.1, 0.2, None]
@@ -60,19 +60,19 @@ def test_what_is_missing_is_null_and_nan_is_not(logdir):
     assert str(cells(Client(logdir).get("/api/table"), "only")) == "[None, None, None, nan]"
 
 
-def test_fields_say_what_they_are(logdir):
+def test_fields_have_metadata(logdir):
     table = Client(logdir).get("/api/table", stat="best")
-    told = {
+    properties = {
         field.name: {key.decode(): value.decode() for key, value in field.metadata.items()}
         for field in table.schema
     }
-    assert told["run"] == {"kind": "fixed"}
-    assert told["lr"] == {"kind": "hparam", "name": "lr"}
-    assert told["hparam hidden"] == {"kind": "hparam", "name": "hidden"}
-    assert told["hidden"] == {"kind": "fixed"}
-    assert told["best loss"] == {"kind": "statistic", "name": "loss", "stat": "best"}
-    assert told["note"] == {"kind": "text", "name": "note"}
-    assert [name for name in told if "system" in name] == []
+    assert properties["run"] == {"kind": "fixed"}
+    assert properties["lr"] == {"kind": "hparam", "name": "lr"}
+    assert properties["hparam hidden"] == {"kind": "hparam", "name": "hidden"}
+    assert properties["hidden"] == {"kind": "fixed"}
+    assert properties["best loss"] == {"kind": "statistic", "name": "loss", "stat": "best"}
+    assert properties["note"] == {"kind": "text", "name": "note"}
+    assert [name for name in properties if "system" in name] == []
 
 
 def test_hidden_points_and_problems_are_counted(tmp_path):
@@ -85,12 +85,12 @@ def test_hidden_points_and_problems_are_counted(tmp_path):
     assert cells(table, "hidden") == [runs["a"].hidden] == [5]
 
 
-def test_long_text_is_cut_short(tmp_path):
+def test_long_text_is_truncated(tmp_path):
     write(tmp_path / "a", values(text("note", "é" * 1000)))
     assert cells(Client(tmp_path).get("/api/table"), "note") == ["é" * 500 + "…"]
 
 
-def test_table_follows_the_runs(tmp_path):
+def test_table_is_updated_when_runs_grow(tmp_path):
     write(tmp_path / "a", scalars("loss", (0, 1.0)))
     client = Client(tmp_path)
     assert cells(client.get("/api/table"), "loss") == [1.0]
@@ -105,13 +105,13 @@ def test_table_of_no_runs_has_no_rows(tmp_path):
     assert (len(table), table.column_names[0]) == (0, "run")
 
 
-def test_pack_gives_what_its_logdir_gives(logdir, tmp_path_factory):
+def test_pack_has_the_same_data_as_its_logdir(logdir, tmp_path_factory):
     packed = Client(pack(logdir, tmp_path_factory.mktemp("packs") / "runs.parquet"))
     client = Client(logdir)
     # As text, because NaN is not equal to itself.
     assert str(packed.get("/api/table").to_pydict()) == str(client.get("/api/table").to_pydict())
     for path in ("/api/curves", "/api/fold"):
-        mine, theirs = (one.post(path, tags=["loss", "acc"]) for one in (packed, client))
+        mine, theirs = (each.post(path, tags=["loss", "acc"]) for each in (packed, client))
         assert str(mine.to_pydict()) == str(theirs.to_pydict())
         assert mine.schema.metadata == theirs.schema.metadata
 
@@ -124,7 +124,7 @@ REWRITES = {
 
 
 @pytest.mark.parametrize("how", REWRITES)
-def test_a_run_that_is_rewritten_meanwhile_costs_only_itself(logdir, how):
+def test_a_rewritten_run_loses_only_its_own_cells(logdir, how):
     client = Client(logdir)
     client.source.logs()
     REWRITES[how](next((logdir / "a").iterdir()))
@@ -137,19 +137,19 @@ def test_a_run_that_is_rewritten_meanwhile_costs_only_itself(logdir, how):
 
 
 @pytest.mark.parametrize("how", REWRITES)
-def test_no_path_of_the_machine_is_told_where_a_file_changed(logdir, how):
+def test_error_about_a_changed_file_reveals_no_path(logdir, how):
     client = Client(logdir)
     client.source.logs()
     REWRITES[how](next((logdir / "a").iterdir()))
-    answer = client.http.get("/api/texts", params={"tag": "note"})
-    assert answer.status_code == 409
-    assert answer.json() == {
-        "error": "A file of the log changed while it was read. Ask again in a moment."
+    response = client.http.get("/api/texts", params={"tag": "note"})
+    assert response.status_code == 409
+    assert response.json() == {
+        "error": "A log file changed while it was being read. Try again in a moment."
     }
 
 
-def test_while_a_run_is_rewritten_all_the_time_every_answer_is_whole(logdir):
-    """As an attacker did: a thread rewrites one run, another refreshes, a client asks."""
+def test_responses_are_complete_while_a_run_is_rewritten_constantly(logdir):
+    """One thread rewrites a run and refreshes, as in a real attack, while a client reads."""
     client = Client(logdir)
     path = next((logdir / "a").iterdir())
     whole = path.read_bytes()

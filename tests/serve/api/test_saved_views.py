@@ -1,4 +1,4 @@
-"""Saved views and queries: the user's own, whole, limited, and there after a restart."""
+"""Saved views and queries: private, written atomically, limited, and persistent."""
 
 import json
 import os
@@ -31,12 +31,12 @@ def logdir(tmp_path):
     return tmp_path / "logs"
 
 
-def content(answer):
-    assert answer.status_code == 200, answer.text
-    return {key: value for key, value in answer.json().items() if key != "revision"}
+def content(response):
+    assert response.status_code == 200, response.text
+    return {key: value for key, value in response.json().items() if key != "revision"}
 
 
-def test_what_was_saved_is_there_for_the_next_server_of_the_same_paths(logdir):
+def test_saved_views_are_loaded_by_the_next_server_of_the_same_paths(logdir):
     assert content(open_client(logdir).get("/api/views")) == NONE
     assert content(open_client(logdir).put("/api/views", json=SOME)) == SOME
     assert content(open_client(logdir).get("/api/views")) == SOME
@@ -46,13 +46,13 @@ def test_what_was_saved_is_there_for_the_next_server_of_the_same_paths(logdir):
     assert content(open_client(logdir, others).get("/api/views")) == SOME
 
 
-def test_a_view_with_thousands_of_runs_switched_off_is_kept(logdir):
+def test_a_view_with_thousands_of_deselected_runs_is_saved(logdir):
     off = json.dumps([f"sweep/lr-{number / 1000}/width-{number}" for number in range(5000)])
     long = {"views": [{"name": "few", "view": f"off={off}"}], "queries": []}
     assert content(open_client(logdir).put("/api/views", json=long)) == long
 
 
-def test_a_link_to_a_logdir_has_the_views_of_the_logdir(logdir):
+def test_a_link_to_a_logdir_has_the_same_views(logdir):
     link = logdir.parent / "link"
     link.symlink_to(logdir)
     assert views.place_for([str(link)]) == views.place_for([str(logdir) + "/"])
@@ -70,22 +70,23 @@ def test_only_its_owner_can_read_the_file(logdir, state):
     assert str(logdir) not in file.read_text()
 
 
-def test_without_a_state_folder_of_its_own_it_is_the_usual_one(monkeypatch, tmp_path):
+def test_default_state_folder_is_used_if_none_is_set(monkeypatch, tmp_path):
     monkeypatch.setenv("HOME", str(tmp_path))
     for unset in ("", "relative"):
         monkeypatch.setenv("XDG_STATE_HOME", unset)
-        place = views.place_for(["x"])
-        assert place.startswith(str(tmp_path / ".local" / "state" / "runfold" / "views"))
+        path = views.place_for(["x"])
+        assert path.startswith(str(tmp_path / ".local" / "state" / "runfold" / "views"))
 
 
-def test_a_window_does_not_undo_what_another_saved(logdir):
+def test_a_window_does_not_overwrite_what_another_saved(logdir):
     client = open_client(logdir)
     seen = client.get("/api/views").json()["revision"]
     saved = client.put("/api/views", json={**SOME, "revision": seen}).json()["revision"]
     late = client.put("/api/views", json={**NONE, "revision": seen})
     assert late.status_code == 400
     assert late.json() == {
-        "error": "Another window has saved something since; nothing was changed. Load again.",
+        "error": "Another window saved changes in the meantime. Nothing was saved; reload and try"
+        " again.",
         "revision": saved,
     }
     assert content(client.get("/api/views")) == SOME
@@ -98,30 +99,30 @@ def test_a_window_does_not_undo_what_another_saved(logdir):
         ({"view": []}, "No field 'view'. Did you mean 'views'?"),
         ({"views": [{"name": "x"}]}, "'views[0].view' is missing."),
         ({"views": [{"name": "", "view": ""}]}, "'views[0].name' has 0 characters"),
-        ({"views": [{"name": "x", "view": 1}]}, "'views[0].view' is a text, not 1."),
+        ({"views": [{"name": "x", "view": 1}]}, "'views[0].view' must be a string, not 1."),
         ({"queries": [{"name": "x", "query": "y" * 100_001}]}, "100001 characters"),
-        ([], "The body is an object"),
+        ([], "The body must be an object"),
     ],
 )
-def test_what_is_no_view_is_refused(logdir, state, body, message):
-    answer = open_client(logdir).put("/api/views", json=body)
-    assert answer.status_code == 400
-    assert message in answer.json()["error"]
+def test_invalid_views_are_refused(logdir, state, body, message):
+    response = open_client(logdir).put("/api/views", json=body)
+    assert response.status_code == 400
+    assert message in response.json()["error"]
     assert not state.exists()
 
 
-def test_rule_28_views_take_a_limited_size(logdir):
+def test_rule_28_the_size_of_views_is_limited(logdir):
     client = open_client(logdir)
     client.put("/api/views", json=SOME)
     many = [{"name": f"{number}", "view": "x" * 90_000} for number in range(12)]
-    answer = client.put("/api/views", json={"views": many})
-    assert answer.status_code == 413
-    assert "at most 1.0 MB are kept" in answer.json()["error"]
+    response = client.put("/api/views", json={"views": many})
+    assert response.status_code == 413
+    assert "the limit is 1.0 MB" in response.json()["error"]
     assert content(client.get("/api/views")) == SOME
 
 
 @pytest.mark.parametrize("damage", ["", "{", "[]", '{"views": 1, "queries": []}', "[" * 100_000])
-def test_a_damaged_file_holds_nothing_and_can_be_written_again(logdir, damage):
+def test_a_damaged_file_counts_as_empty_and_can_be_overwritten(logdir, damage):
     client = open_client(logdir)
     client.put("/api/views", json=SOME)
     with open(views.place_for([str(logdir)]), "w") as file:
@@ -130,35 +131,35 @@ def test_a_damaged_file_holds_nothing_and_can_be_written_again(logdir, damage):
     assert content(client.put("/api/views", json=SOME)) == SOME
 
 
-def test_a_folder_that_cannot_be_written_is_told(logdir, state):
+def test_a_folder_that_is_not_writable_is_reported(logdir, state):
     state.write_text("a file is in the way")
-    answer = open_client(logdir).put("/api/views", json=SOME)
-    assert answer.status_code == 400
-    assert "cannot be written: " in answer.json()["error"]
-    assert "Nothing was saved. Set XDG_STATE_HOME" in answer.json()["error"]
+    response = open_client(logdir).put("/api/views", json=SOME)
+    assert response.status_code == 400
+    assert response.json()["error"].startswith("Cannot write ")
+    assert "Nothing was saved. Set XDG_STATE_HOME" in response.json()["error"]
 
 
-def test_the_file_is_whole_whenever_it_is_read(logdir, state):
-    place = views.place_for([str(logdir)])
+def test_the_file_is_complete_whenever_it_is_read(logdir, state):
+    path = views.place_for([str(logdir)])
     sets = [
         views.ViewsRequest(tuple(views.SavedView(f"{n}", mark * 5000) for n in range(50)))
         for mark in "ab"
     ]
-    views.save_views(place, sets[0])
+    views.save_views(path, sets[0])
     end = threading.Event()
 
-    def write_on():
+    def keep_writing():
         while not end.is_set():
-            for one in sets:
-                views.save_views(place, one)
+            for content in sets:
+                views.save_views(path, content)
 
-    writer = threading.Thread(target=write_on)
+    writer = threading.Thread(target=keep_writing)
     writer.start()
     try:
         for _ in range(200):
-            with open(place) as file:
+            with open(path) as file:
                 assert len(json.load(file)["views"]) == 50
     finally:
         end.set()
         writer.join()
-    assert os.listdir(os.path.dirname(place)) == [os.path.basename(place)]
+    assert os.listdir(os.path.dirname(path)) == [os.path.basename(path)]

@@ -1,4 +1,4 @@
-"""Runs stopped over HTTP: by who has the token only, watched, and all of it noted."""
+"""Runs stopped over HTTP: only with the token, with progress and an audit record."""
 
 import os
 
@@ -30,10 +30,10 @@ def files_of(logdir):
 
 
 def actions():
-    return [(one["action"], one["outcome"], one["how"]) for one in read_actions()]
+    return [(entry["action"], entry["outcome"], entry["how"]) for entry in read_actions()]
 
 
-def test_a_run_is_stopped_and_seen_to_stop(logdir):
+def test_a_run_is_stopped_and_its_progress_is_reported(logdir):
     with training(logdir / "a", STUBBORN) as process:
         client = open_client(logdir)
         generation = client.get("/api/status").json()["generation"]
@@ -46,11 +46,11 @@ def test_a_run_is_stopped_and_seen_to_stop(logdir):
             "when": None,
             "whyNotKill": "",
         }
-        asked = client.post("/api/stop", json={"run": "a", "reason": "enough"})
-        assert asked.status_code == 200, asked.text
-        assert asked.json()["stage"] in ("asked", "seen")
-        assert asked.json()["reason"] == "enough"
-        # In all that tells how runs fare, also where nothing new was logged.
+        response = client.post("/api/stop", json={"run": "a", "reason": "enough"})
+        assert response.status_code == 200, response.text
+        assert response.json()["stage"] in ("asked", "seen")
+        assert response.json()["reason"] == "enough"
+        # Every view of the status is updated, although nothing new was logged.
         assert client.get("/api/run", params={"run": "a"}).json()["status"]["state"] == "stopping"
         assert b"stopping" in client.get("/api/table").content
         assert client.get("/api/status").json()["generation"] > generation
@@ -61,7 +61,7 @@ def test_a_run_is_stopped_and_seen_to_stop(logdir):
         after = client.get("/api/stop", params={"run": "a"}).json()
         assert (after["stage"], after["state"], after["whyNotKill"]) == ("ended", "killed", None)
     assert actions() == [("stop", "asked", "api"), ("kill", "terminated", "api")]
-    assert [one["reason"] for one in read_actions()] == ["enough", "enough"]
+    assert [entry["reason"] for entry in read_actions()] == ["enough", "enough"]
 
 
 @pytest.mark.parametrize(
@@ -75,13 +75,13 @@ def test_a_run_is_stopped_and_seen_to_stop(logdir):
         {"Content-Type": "text/plain", "Origin": f"http://{HOST}"},
     ],
 )
-def test_nobody_without_the_token_stops_anything(logdir, headers):
+def test_without_the_token_nothing_is_stopped(logdir, headers):
     with training(logdir / "a") as process:
         client = open_client(logdir)
         before = files_of(logdir)
         for kill in (True, False):
-            answer = client.post("/api/stop", json={"run": "a", "kill": kill}, headers=headers)
-            assert answer.status_code in (403, 415)
+            response = client.post("/api/stop", json={"run": "a", "kill": kill}, headers=headers)
+            assert response.status_code in (403, 415)
         assert files_of(logdir) == before
         assert process.poll() is None
         assert rf.open(logdir)["a"].status.state == "running"
@@ -94,14 +94,14 @@ def test_reading_changes_nothing(logdir):
         before = files_of(logdir)
         for method in ("GET", "HEAD", "PUT", "DELETE"):
             params = {"run": "a", "kill": "true"}
-            answer = client.request(method, "/api/stop", params=params, headers=JSON)
-            assert answer.status_code in (400, 405)
+            response = client.request(method, "/api/stop", params=params, headers=JSON)
+            assert response.status_code in (400, 405)
         assert client.get("/api/stop", params={"run": "a"}).json()["stage"] == "running"
         assert files_of(logdir) == before
     assert actions() == []
 
 
-def test_refusals_are_told_and_noted(logdir):
+def test_refusals_are_reported_and_recorded(logdir):
     with rf.track(logdir / "a", code=False, system=False) as run:
         run.log({"loss": 1.0})
     with rf.SummaryWriter(logdir / "plain") as writer:
@@ -115,28 +115,28 @@ def test_refusals_are_told_and_noted(logdir):
         (str(logdir / "a"), 404, "No run"),
     ]:
         for kill in (False, True):
-            answer = client.post("/api/stop", json={"run": name, "kill": kill})
-            assert answer.status_code == status, answer.text
-            assert message in answer.json()["error"]
-            assert read_actions()[-1]["why"] == answer.json()["error"]
+            response = client.post("/api/stop", json={"run": name, "kill": kill})
+            assert response.status_code == status, response.text
+            assert message in response.json()["error"]
+            assert read_actions()[-1]["why"] == response.json()["error"]
     assert actions() == [("stop", "refused", "api"), ("kill", "refused", "api")] * 5
     assert client.get("/api/stop", params={"run": "aa"}).status_code == 404
 
 
-def test_what_hears_nothing_is_being_killed_meanwhile(logdir):
+def test_killing_an_unresponsive_run_is_reported_as_in_progress(logdir):
     with training(logdir / "a", DEAF):
         client = open_client(logdir)
-        asked = {"run": "a", "kill": True, "reason": "out of memory"}
-        assert client.post("/api/stop", json=asked).json()["stage"] == "terminated"
+        request = {"run": "a", "kill": True, "reason": "out of memory"}
+        assert client.post("/api/stop", json=request).json()["stage"] == "terminated"
         assert client.get("/api/stop", params={"run": "a"}).json()["stage"] == "terminated"
     assert read_actions()[0]["reason"] == "out of memory"
 
 
-def test_a_disk_that_fails_keeps_nobody_waiting(logdir, monkeypatch):
+def test_a_failing_disk_does_not_block_the_request(logdir, monkeypatch):
     def fail(folder, **_):
         raise OSError("the disk is away")
 
     monkeypatch.setattr(control, "kill_run", fail)
     with training(logdir / "a", DEAF):
-        answer = open_client(logdir).post("/api/stop", json={"run": "a", "kill": True})
-    assert answer.status_code == 500
+        response = open_client(logdir).post("/api/stop", json={"run": "a", "kill": True})
+    assert response.status_code == 500

@@ -1,4 +1,4 @@
-"""The tags over HTTP: of which kind, in how many runs, from which step to which."""
+"""Tags over HTTP: kind, number of runs, first and last step."""
 
 import numpy as np
 from helpers.logs import scalars, values, write

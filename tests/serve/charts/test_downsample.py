@@ -1,4 +1,4 @@
-"""Many series thinned at once show what all their points show."""
+"""Downsampling many series at once preserves their picture."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TOTALS = LENGTHS.map(sum)
 
 
 def split(batch: SeriesBatch) -> list[list[tuple[Any, ...]]]:
-    """The points of each series, as tuples."""
+    """Return the points of each series, as tuples."""
     points = list(zip(batch.x.tolist(), *(c.tolist() for c in batch.columns), strict=True))
     return [points[a:b] for a, b in zip(batch.offsets[:-1], batch.offsets[1:], strict=True)]
 
@@ -26,29 +26,29 @@ def stack_of(lengths: list[int], x: np.ndarray, *columns: np.ndarray) -> SeriesB
     return SeriesBatch(x, columns, np.cumsum([0, *lengths])).in_order()
 
 
-def test_few_points_stay_as_they_are() -> None:
+def test_few_points_are_unchanged() -> None:
     batch = SeriesBatch.of([(np.arange(8), np.arange(8.0)), (np.arange(3), np.zeros(3))])
     assert batch.thin(2) is batch
 
 
-def test_short_series_stays_whole_beside_a_long_one() -> None:
+def test_short_series_is_kept_whole_next_to_a_long_one() -> None:
     batch = SeriesBatch.of([(np.arange(1000), np.arange(1000.0)), (np.arange(8), np.zeros(8))])
     assert batch.thin(2).counts.tolist() == [4, 8]
 
 
-def test_spikes_gaps_and_infinities_of_each_series_stay() -> None:
+def test_spikes_gaps_and_infinities_of_each_series_are_kept() -> None:
     values = np.sin(np.arange(100_000) / 1e4)
     other = values.copy()
     values[31_234], values[50_000:50_010], values[77_777] = 9, np.nan, -9
     other[5_432], other[6_543] = np.inf, -np.inf
-    thinned = SeriesBatch.of([(np.arange(100_000), one) for one in (values, other)]).thin(100)
+    thinned = SeriesBatch.of([(np.arange(100_000), y) for y in (values, other)]).thin(100)
     assert all(count <= 407 for count in thinned.counts)
     first, second = ({x for x, _ in points} for points in split(thinned))
     assert {0, 31_234, 50_000, 77_777, 99_999} <= first
     assert {0, 5_432, 6_543, 99_999} <= second
 
 
-def test_flat_line_keeps_two_points_a_column() -> None:
+def test_flat_line_keeps_two_points_per_column() -> None:
     thinned = SeriesBatch.of([(np.arange(1000), np.zeros(1000))]).thin(10)
     assert thinned.x.tolist()[:4] == [0, 99, 100, 199]
     assert len(thinned.x) == 20
@@ -60,7 +60,7 @@ def test_flat_line_keeps_two_points_a_column() -> None:
     values=arrays.arrays(np.float64, TOTALS),
     width=st.integers(1, 12),
 )
-def test_extremes_of_every_column_of_every_series_stay(
+def test_extremes_of_every_column_of_every_series_are_kept(
     lengths: list[int], x: np.ndarray, values: np.ndarray, width: int
 ) -> None:
     batch = stack_of(lengths, x, values)
@@ -90,7 +90,7 @@ def test_extremes_of_every_column_of_every_series_stay(
     x=arrays.arrays(np.int64, TOTALS, elements=st.integers(-50, 50)),
     ends=st.tuples(st.floats(-60, 60), st.floats(-60, 60)).map(sorted),
 )
-def test_window_keeps_what_is_inside_and_a_neighbour_on_each_side(
+def test_window_keeps_the_points_inside_and_a_neighbour_on_each_side(
     lengths: list[int], x: np.ndarray, ends: list[float]
 ) -> None:
     batch = stack_of(lengths, x, np.arange(float(len(x))))
@@ -112,7 +112,7 @@ def test_unsorted_series_are_sorted_and_equal_steps_keep_their_order() -> None:
     assert split(batch.in_order()) == [[(1, 1.0), (3, 3.0), (5, 0.0), (5, 2.0)], [(1, 5), (2, 4)]]
 
 
-def test_steps_from_end_to_end_of_int64_are_exact() -> None:
+def test_steps_over_the_whole_int64_range_are_exact() -> None:
     ends = np.iinfo(np.int64)
     steps = np.linspace(-1, 1, 1001) * 2.0**62
     x = np.concatenate([[ends.min], steps.astype(np.int64), [ends.max - 1, ends.max]])
@@ -133,7 +133,7 @@ def test_log_axis_gives_each_decade_its_share(is_log: bool) -> None:
     assert thinned.x[[0, -1]].tolist() == [0, 99_999]
 
 
-def test_only_the_columns_that_are_looked_at_decide() -> None:
+def test_only_the_first_columns_are_considered() -> None:
     counts = np.arange(1000) % 7
     batch = SeriesBatch.of([(np.arange(1000), np.zeros(1000), counts)])
     assert len(batch.thin(10, looks=1).x) == 20

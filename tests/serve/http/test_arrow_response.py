@@ -1,4 +1,4 @@
-"""Columns become the arrays that pyarrow itself would make, without waiting for pandas."""
+"""Columns become the same arrays that pyarrow would make, without importing pandas."""
 
 import subprocess
 import sys
@@ -19,7 +19,7 @@ NUMBERS = [
 
 
 @pytest.mark.parametrize("values", NUMBERS, ids=str)
-def test_numbers_are_those_of_pyarrow(values):
+def test_numbers_equal_those_of_pyarrow(values):
     known = np.array([True, True, False, True])
     assert str(number_array(values)) == str(pa.array(values))
     missing = number_array(values, known)
@@ -29,13 +29,13 @@ def test_numbers_are_those_of_pyarrow(values):
 
 
 @pytest.mark.parametrize("cells", [[], [None], ["", None, "é😀\0", "x" * 70_000]], ids=len)
-def test_texts_are_those_of_pyarrow(cells):
+def test_texts_equal_those_of_pyarrow(cells):
     array = text_array(cells)
     array.validate(full=True)
     assert array.equals(pa.array(cells, pa.string()))
 
 
-def test_name_that_is_no_unicode_is_shown_with_escapes():
+def test_name_that_is_not_valid_unicode_is_escaped():
     assert text_array(["run-\udcff"]).to_pylist() == ["run-\\udcff"]
 
 
@@ -47,7 +47,7 @@ def test_stream_is_one_batch_with_its_metadata():
     assert batch.to_pydict() == {"x": [0, 1, 2], "y": [0.0, 0.0, 0.0]}
 
 
-def test_first_table_and_chart_wait_for_no_heavy_package(tmp_path):
+def test_first_table_and_chart_import_no_heavy_package(tmp_path):
     write(tmp_path / "a", scalars("loss", (0, 1.0)))
     code = f"""
 import sys
@@ -60,5 +60,5 @@ make_table(source, TableRequest())
 make_curves(source, CurvesRequest(("loss",), width=100))
 print([name for name in ("pandas", "duckdb", "scipy", "matplotlib", "PIL") if name in sys.modules])
 """
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout == "[]\n"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

@@ -1,4 +1,4 @@
-"""Types by first bytes: a short list, all else for saving only."""
+"""Media types from the first bytes: a short list; other content can only be saved."""
 
 import io
 
@@ -20,7 +20,7 @@ def encode(form: str, width: int = 7, height: int = 5, **options: object) -> byt
 
 
 @pytest.mark.parametrize("form", FORMATS)
-def test_pictures_are_known_with_their_size(form):
+def test_images_are_recognised_with_their_size(form):
     data = encode(form)
     assert sniff(data) == f"image/{form.lower()}"
     assert picture_size(data) == (7, 5)
@@ -35,7 +35,7 @@ def test_pictures_are_known_with_their_size(form):
         ("JPEG", {"icc_profile": bytes(100_000)}),
     ],
 )
-def test_every_form_of_a_format_tells_its_size(form, options):
+def test_size_is_read_from_every_variant_of_a_format(form, options):
     assert picture_size(encode(form, 300, 200, **options)) == (300, 200)
 
 
@@ -49,7 +49,7 @@ def test_every_form_of_a_format_tells_its_size(form, options):
         (b"\xff\xfb\x90", "audio/mpeg"),
     ],
 )
-def test_sound_is_known(data, kind):
+def test_audio_is_recognised(data, kind):
     assert sniff(data) == kind
 
 
@@ -63,26 +63,26 @@ def test_sound_is_known(data, kind):
         b"%PDF-1.7",
         b"PK\3\4",
         b"GIF8",
-        b"BMW is no picture",
+        b"BMW is not an image",
         b"\x89PNG\r\n\x1a\n",
         b"\xff\xd8\xff\xe0",
         b"RIFF\0\0\0\0WEBPVP8X",
     ],
 )
-def test_all_else_is_for_saving_only(data):
+def test_other_content_can_only_be_saved(data):
     assert sniff(data) == ANY
 
 
 @pytest.mark.parametrize(
     "size", [(40_000, 25_000), (2**31 - 1, 2**31 - 1), (0, 10)], ids=["10^9", "most", "none"]
 )
-def test_a_picture_that_no_browser_survives_is_for_saving_only(size):
+def test_an_image_too_large_for_a_browser_can_only_be_saved(size):
     assert picture_size(png_head(*size)) == size
     assert sniff(png_head(*size)) == ANY
 
 
 @given(st.sampled_from(FORMATS), st.binary(max_size=60), st.integers(0, 200))
-def test_no_bytes_are_too_strange(form, rest, keep):
+def test_arbitrary_bytes_are_handled(form, rest, keep):
     data = encode(form)[:keep] + rest
     width, height = picture_size(data)
     assert width >= 0

@@ -1,4 +1,4 @@
-"""JSON has every whole number and every name, in a form that a browser reads as it is."""
+"""JSON for browsers preserves every integer and every name."""
 
 import json
 
@@ -10,9 +10,9 @@ MOST = 2**53 - 1
 
 
 @pytest.mark.parametrize("number", [2**53, 2**53 + 1, -(2**53), -(2**53) - 1, 2**63 - 1, -(2**63)])
-@pytest.mark.parametrize("place", [lambda one: [one], lambda one: {"step": one, "run": "a"}])
-def test_what_a_browser_would_round_is_sent_in_digits(number, place):
-    assert json.loads(encode_json(place(number))) == place(str(number))
+@pytest.mark.parametrize("wrap", [lambda n: [n], lambda n: {"step": n, "run": "a"}])
+def test_integers_that_a_browser_would_round_are_sent_as_digits(number, wrap):
+    assert json.loads(encode_json(wrap(number))) == wrap(str(number))
 
 
 @pytest.mark.parametrize(
@@ -23,10 +23,10 @@ def test_what_a_browser_would_round_is_sent_in_digits(number, place):
         [f'"step":{2**60},', MOST],
     ],
 )
-def test_all_else_is_as_it_was(content):
+def test_other_content_is_unchanged(content):
     assert json.loads(encode_json(content)) == content
 
 
-def test_words_and_digits_stand_beside_each_other():
-    found = json.loads(encode_json({"a": float("nan"), "b": (2**60,), "c": "\udc80"}))
-    assert found == {"a": "NaN", "b": [str(2**60)], "c": "\\udc80"}
+def test_special_numbers_and_names_can_be_combined():
+    decoded = json.loads(encode_json({"a": float("nan"), "b": (2**60,), "c": "\udc80"}))
+    assert decoded == {"a": "NaN", "b": [str(2**60)], "c": "\\udc80"}

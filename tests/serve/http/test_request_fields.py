@@ -1,4 +1,4 @@
-"""Requests read into shapes: what fits is taken, and all else is refused by its field."""
+"""Request fields: valid ones are accepted, others are refused with the field's name."""
 
 import asyncio
 import json
@@ -36,7 +36,7 @@ class Curves(RequestFields):
     is_log: bool = False
 
 
-def take(body: str | bytes, shape: type = Curves):
+def parse_body(body: str | bytes, shape: type = Curves):
     data = body.encode() if isinstance(body, str) else body
 
     async def receive():
@@ -46,20 +46,22 @@ def take(body: str | bytes, shape: type = Curves):
     return asyncio.run(read_json(request, shape))
 
 
-def ask(query: str, shape: type = Curves):
+def parse_query(query: str, shape: type = Curves):
     scope = {"type": "http", "method": "GET", "headers": [], "query_string": query.encode()}
     return read_query(Request(scope), shape)
 
 
-def test_body_becomes_a_shape():
+def test_body_is_parsed():
     body = {"tags": ["loss"], "x": {"tag": "samples"}, "width": 10.0, "range": [0, 2.5]}
-    assert take(json.dumps(body)) == Curves(("loss",), x=Axis("samples"), width=10, range=(0, 2.5))
-    assert take('{"tags": ["a"], "runs": null, "x": "step"}') == Curves(("a",))
+    assert parse_body(json.dumps(body)) == Curves(
+        ("loss",), x=Axis("samples"), width=10, range=(0, 2.5)
+    )
+    assert parse_body('{"tags": ["a"], "runs": null, "x": "step"}') == Curves(("a",))
 
 
-def test_query_becomes_a_shape():
+def test_query_is_parsed():
     query = "tags=a&tags=b%2Fc&runs=1&width=7&smooth=0.5&is_log=true&x=wall_time"
-    assert ask(query) == Curves(("a", "b/c"), ("1",), "wall_time", 7, None, 0.5, True)
+    assert parse_query(query) == Curves(("a", "b/c"), ("1",), "wall_time", 7, None, 0.5, True)
 
 
 @pytest.mark.parametrize(
@@ -67,47 +69,47 @@ def test_query_becomes_a_shape():
     [
         ('{"tags": ["a"], "widht": 3}', "No field 'widht'. Did you mean 'width'?"),
         ("{}", "'tags' is missing."),
-        ('{"tags": "a"}', "'tags' is a list, not \"a\"."),
-        ('{"tags": [3]}', "'tags[0]' is a text, not 3."),
-        ('{"tags": []}', "'tags' has 0 values; from 1 to 3 is allowed."),
-        ('{"tags": ["a"], "width": 5000}', "'width' is 5000; from 1 to 4000 is allowed."),
-        ('{"tags": ["a"], "width": 1.5}', "'width' is a whole number, not 1.5."),
-        ('{"tags": ["a"], "width": true}', "'width' is a whole number, not true."),
-        ('{"tags": ["a"], "range": [1]}', "'range' is a list of 2 values, not 1."),
-        ('{"tags": ["a"], "range": [0, 1e999]}', "'range[1]' is a number, not Infinity."),
-        ('{"tags": ["a"], "smooth": null}', "'smooth' is a number, not null."),
-        ('{"tags": ["a"], "smooth": NaN}', "The body is no JSON: NaN is no number in JSON."),
-        ('{"tags": ["a"], "x": {"tag": 1}}', "'x.tag' is a text, not 1."),
+        ('{"tags": "a"}', "'tags' must be a list, not \"a\"."),
+        ('{"tags": [3]}', "'tags[0]' must be a string, not 3."),
+        ('{"tags": []}', "'tags' has 0 values; 1 to 3 are allowed."),
+        ('{"tags": ["a"], "width": 5000}', "'width' must be between 1 and 4000, not 5000."),
+        ('{"tags": ["a"], "width": 1.5}', "'width' must be an integer, not 1.5."),
+        ('{"tags": ["a"], "width": true}', "'width' must be an integer, not true."),
+        ('{"tags": ["a"], "range": [1]}', "'range' must be a list of 2 values, not 1."),
+        ('{"tags": ["a"], "range": [0, 1e999]}', "'range[1]' must be a number, not Infinity."),
+        ('{"tags": ["a"], "smooth": null}', "'smooth' must be a number, not null."),
+        ('{"tags": ["a"], "smooth": NaN}', "The body is not valid JSON: NaN is not a JSON number."),
+        ('{"tags": ["a"], "x": {"tag": 1}}', "'x.tag' must be a string, not 1."),
         (
             '{"tags": ["a"], "x": "stp"}',
             "x is one of 'step', 'wall_time', not 'stp'. Did you mean 'step'?",
         ),
-        ("[1]", "The body is an object, not [1]."),
-        ("{", "The body is no JSON: Expecting property name enclosed in double quotes"),
-        (b"\xff{}", "The body is no JSON: "),
+        ("[1]", "The body must be an object, not [1]."),
+        ("{", "The body is not valid JSON: Expecting property name enclosed in double quotes"),
+        (b"\xff{}", "The body is not valid JSON: "),
         ("[" * 100_000, "The body is nested too deeply."),
-        ('{"tags": ["a"], "width": 99999999999999999999}', "'width' is beyond 64 bits."),
+        ('{"tags": ["a"], "width": 99999999999999999999}', "'width' does not fit into 64 bits."),
     ],
 )
-def test_wrong_body_is_refused_by_its_field(body, message):
+def test_invalid_body_is_refused_with_the_field(body, message):
     with pytest.raises(BadRequest) as refused:
-        take(body)
+        parse_body(body)
     assert str(refused.value).startswith(message)
 
 
 @pytest.mark.parametrize(
     ("query", "message"),
     [
-        ("tags=a&width=1&width=2", "'width' may be given once."),
-        ("tags=a&width=x", "'width' is a whole number, not \"x\"."),
-        ("tags=a&is_log=yes", "'is_log' is true or false, not \"yes\"."),
-        ("tags=a&smooth=nan", "'smooth' is a number, not NaN."),
+        ("tags=a&width=1&width=2", "'width' can be given only once."),
+        ("tags=a&width=x", "'width' must be an integer, not \"x\"."),
+        ("tags=a&is_log=yes", "'is_log' must be true or false, not \"yes\"."),
+        ("tags=a&smooth=nan", "'smooth' must be a number, not NaN."),
         ("tag=a", "No field 'tag'. Did you mean 'tags'?"),
     ],
 )
-def test_wrong_query_is_refused_by_its_field(query, message):
+def test_invalid_query_is_refused_with_the_field(query, message):
     with pytest.raises(BadRequest) as refused:
-        ask(query)
+        parse_query(query)
     assert str(refused.value) == message
 
 
@@ -120,19 +122,19 @@ names = st.sampled_from(["tags", "runs", "x", "width", "range", "smooth", "is_lo
 
 
 @given(st.dictionaries(names, json_values))
-def test_any_json_is_taken_or_refused(body):
+def test_any_json_is_accepted_or_refused(body):
     try:
-        taken = take(json.dumps(body))
+        parsed = parse_body(json.dumps(body))
     except BadRequest as refusal:
         assert str(refusal).endswith((".", "?"))
     else:
         assert set(body) <= set(Curves.__struct_fields__)
-        assert 1 <= len(taken.tags) <= 3
+        assert 1 <= len(parsed.tags) <= 3
 
 
 @given(st.lists(st.tuples(names, st.text())))
-def test_any_query_is_taken_or_refused(items):
+def test_any_query_is_accepted_or_refused(items):
     try:
-        ask(urlencode(items, errors="surrogatepass"))
+        parse_query(urlencode(items, errors="surrogatepass"))
     except BadRequest as refusal:
         assert str(refusal).endswith((".", "?"))

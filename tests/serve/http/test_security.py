@@ -1,4 +1,4 @@
-"""Login, cookies and origins: who gets in, and that secrets stay where they belong."""
+"""Login, cookies and origins: who gets access, and that secrets do not leak."""
 
 import os
 import stat
@@ -27,10 +27,10 @@ def client(tmp_path, access):
     return client
 
 
-def test_rule_4_a_link_gives_a_cookie_once_and_leads_to_a_clean_address(client, access):
+def test_rule_4_a_link_sets_a_cookie_once_and_redirects_to_a_clean_url(client, access):
     link = access.link
-    answer = client.get(link)
-    assert (answer.status_code, answer.headers["location"]) == (303, "/")
+    response = client.get(link)
+    assert (response.status_code, response.headers["location"]) == (303, "/")
     assert client.get("/api/status").status_code == 200
     client.cookies.clear()
     assert client.get("/api/status").status_code == 403
@@ -39,13 +39,13 @@ def test_rule_4_a_link_gives_a_cookie_once_and_leads_to_a_clean_address(client, 
     assert client.get(access.link).status_code == 303
 
 
-def test_rule_4_a_used_link_still_leads_a_browser_that_is_logged_in_to_the_page(client, access):
+def test_rule_4_a_used_link_still_works_in_a_browser_that_is_logged_in(client, access):
     link = access.link
     client.get(link)
     assert client.get(link).status_code == 303
 
 
-def test_rule_33_a_look_ahead_does_not_use_up_a_link(client, access):
+def test_rule_33_a_prefetch_does_not_use_up_a_link(client, access):
     link = access.link
     ahead = (
         {"Sec-Purpose": "prefetch"},
@@ -53,8 +53,8 @@ def test_rule_33_a_look_ahead_does_not_use_up_a_link(client, access):
         {"X-Moz": "prefetch"},
     )
     refused = [client.head(link), *(client.get(link, headers=headers) for headers in ahead)]
-    assert {answer.status_code for answer in refused} == {403}
-    assert not any(answer.cookies for answer in refused)
+    assert {response.status_code for response in refused} == {403}
+    assert not any(response.cookies for response in refused)
     assert access.link == link
     assert client.get(link).status_code == 303
 
@@ -65,31 +65,31 @@ def test_rule_5_each_login_has_its_own_cookie_and_the_oldest_end(client, access)
         client.cookies.clear()
         cookies.append(client.get(access.link).cookies["runfold-6006"])
     assert len(set(cookies)) == 101
-    known = [access.knows_cookie(one, HOST) for one in cookies]
+    known = [access.knows_cookie(cookie, HOST) for cookie in cookies]
     assert known == [False, *[True] * 100]
 
 
-def test_rule_4_the_next_link_is_told_when_one_was_used(client, access):
-    told = []
-    access.on_login = lambda: told.append(access.link)
+def test_rule_4_a_new_link_is_announced_after_a_login(client, access):
+    links = []
+    access.on_login = lambda: links.append(access.link)
     client.get("/login?token=wrong")
-    assert told == []
+    assert links == []
     client.get(access.link)
-    assert told == [access.link]
+    assert links == [access.link]
 
 
 def test_rule_4_secrets_have_256_bits_and_differ(access):
     secrets = {access.token, access.link.partition("=")[2], Access().token}
     assert len(secrets) == 3
-    # 43 characters of 6 bits, the last of which is not full.
+    # 43 characters of 6 bits; the last one is not full.
     assert {len(secret) for secret in secrets} == {43}
 
 
-def test_rule_4_a_link_on_another_site_s_page_gets_a_page_that_goes_on_by_itself(client, access):
-    # A browser would follow a redirect without the cookie, which is SameSite=Strict.
-    answer = client.get(access.link, headers={"Sec-Fetch-Site": "cross-site"})
-    assert (answer.status_code, answer.headers["refresh"]) == (200, "0; url=/")
-    assert "runfold-6006" in answer.cookies
+def test_rule_4_a_link_on_another_site_returns_a_page_that_refreshes(client, access):
+    # Browsers would follow a redirect without the cookie, which is SameSite=Strict.
+    response = client.get(access.link, headers={"Sec-Fetch-Site": "cross-site"})
+    assert (response.status_code, response.headers["refresh"]) == (200, "0; url=/")
+    assert "runfold-6006" in response.cookies
 
 
 def test_rule_5_the_cookie_is_for_this_port_and_this_process_and_no_script(client, access):
@@ -113,22 +113,22 @@ def test_rule_6_every_refusal_looks_the_same(client, access):
         client.get("/api/nowhere"),
         client.get("/nowhere"),
     ]
-    assert {answer.status_code for answer in refused} == {403}
-    assert len({(answer.text, str(answer.headers)) for answer in refused}) == 1
+    assert {response.status_code for response in refused} == {403}
+    assert len({(response.text, str(response.headers)) for response in refused}) == 1
 
 
 def test_rule_7_secrets_are_in_no_error_header_or_repr(client, access):
     link = access.link
     secrets = [access.token, link.partition("=")[2]]
-    told = [repr(access)]
+    texts = [repr(access)]
     for path in (f"{link}x", "/api/status", f"/api/runs?run={secrets[0]}"):
-        answer = client.get(path, headers={"Authorization": f"Bearer {secrets[0]}"})
-        assert answer.headers["referrer-policy"] == "no-referrer"
-        told.append(str(answer.headers))
-    assert not [text for text in told for secret in secrets if secret in text]
+        response = client.get(path, headers={"Authorization": f"Bearer {secrets[0]}"})
+        assert response.headers["referrer-policy"] == "no-referrer"
+        texts.append(str(response.headers))
+    assert not [text for text in texts for secret in secrets if secret in text]
 
 
-def test_rule_7_a_token_file_is_its_owner_s_alone_and_goes_with_the_server(tmp_path, access):
+def test_rule_7_a_token_file_is_private_and_removed_with_the_server(tmp_path, access):
     path = tmp_path / "token"
     path.write_text("an older one")
     os.chmod(path, 0o644)
@@ -160,11 +160,11 @@ def test_rule_7_a_token_file_does_not_follow_a_link(tmp_path, access):
         ({"Origin": "null"}, 403),
     ],
 )
-def test_rule_9_a_browser_changes_things_from_our_own_page_only(client, access, headers, status):
+def test_rule_9_a_browser_can_make_changes_from_our_page_only(client, access, headers, status):
     client.get(access.link)
-    # What is let through comes to a route that takes no such method.
-    answer = client.post("/api/status", json={}, headers=headers)
-    assert answer.status_code == status
+    # An admitted request reaches a route that does not support its method.
+    response = client.post("/api/status", json={}, headers=headers)
+    assert response.status_code == status
 
 
 def test_rule_9_a_program_with_the_token_needs_no_origin(client, access):
@@ -178,19 +178,19 @@ def test_rule_10_data_is_for_our_own_page(client, access, site, status):
     assert client.get("/api/status", headers={"Sec-Fetch-Site": site}).status_code == status
 
 
-def test_two_host_headers_are_none(client, access):
+def test_two_host_headers_are_refused(client, access):
     headers = [("Host", HOST), ("Host", HOST), ("Authorization", f"Bearer {access.token}")]
     assert client.get("/api/status", headers=headers).status_code == 403
 
 
 def test_named_hosts_are_exact(tmp_path):
     access = Access(port=6006, hosts=frozenset({"gpu-box", "10.0.0.7"}))
-    answered = ["gpu-box", "GPU-Box:6006", "10.0.0.7:80", "localhost"]
+    accepted = ["gpu-box", "GPU-Box:6006", "10.0.0.7:80", "localhost"]
     refused = ["gpu-box.evil.example", "gpu-bo", "10.0.0.70", "10.0.0.8", "xgpu-box"]
-    assert [host for host in answered + refused if access.answers_to(host)] == answered
+    assert [host for host in accepted + refused if access.answers_to(host)] == accepted
 
 
-def test_without_login_only_the_token_is_not_asked_for(tmp_path):
+def test_without_login_only_the_token_is_not_required(tmp_path):
     write(tmp_path / "a", scalars("loss", (0, 1.0)))
     client = open_client(tmp_path, access=Access(port=6006, has_login=False))
     del client.headers["Authorization"]
@@ -204,4 +204,4 @@ def test_without_login_only_the_token_is_not_asked_for(tmp_path):
 def test_loopback_is_this_machine_only():
     inside = ["127.0.0.1", "127.9.9.9", "::1"]
     outside = ["0.0.0.0", "::", "10.0.0.1", "localhost", "", "127.1", "fe80::1"]
-    assert [one for one in inside + outside if is_loopback(one)] == inside
+    assert [address for address in inside + outside if is_loopback(address)] == inside

@@ -1,4 +1,4 @@
-"""Raw requests that no client would send: none reaches an instance or a route without a login."""
+"""Malformed raw requests: none reaches an instance or a route without a login."""
 
 import contextlib
 import re
@@ -8,9 +8,9 @@ import httpx
 import pytest
 from helpers.upstreams import proxying
 
-# What follows a request, and would be one of its own if two servers disagreed on where it ends.
+# It follows a request, and would be a separate one if two servers disagreed on where that ends.
 HIDDEN = "GET /proxy/ID/smuggled HTTP/1.1\r\nHost: localhost\r\n\r\n"
-# The headers and the body of a request that has the token.
+# Headers and body of a request that has the token.
 FRAMINGS = {
     "length and chunks": ("Content-Length: 6\r\nTransfer-Encoding: chunked", f"0\r\n\r\n{HIDDEN}"),
     "chunks twice": (
@@ -60,37 +60,37 @@ def proxied(tmp_path):
 
 
 def send(proxied, *requests):
-    """What is answered to each, until the server ends the connection; all at the same time."""
+    """Send all requests at once; return the statuses received until each connection ends."""
     port = httpx.URL(proxied.url).port
-    heard = []
+    statuses = []
     with contextlib.ExitStack() as ending:
         opened = []
         for request in requests:
-            one = socket.create_connection(("127.0.0.1", port), 60)
-            opened.append(ending.enter_context(one))
-            with contextlib.suppress(ConnectionError):  # it may be refused before it is all sent
-                one.sendall(request.replace("ID", proxied.instance.id).encode())
-        for one in opened:
+            connection = socket.create_connection(("127.0.0.1", port), 60)
+            opened.append(ending.enter_context(connection))
+            with contextlib.suppress(ConnectionError):  # the server may close it early
+                connection.sendall(request.replace("ID", proxied.instance.id).encode())
+        for connection in opened:
             pieces = b""
             with contextlib.suppress(ConnectionResetError):
-                while piece := one.recv(65536):
+                while piece := connection.recv(65536):
                     pieces += piece
-            # Without 100, which only asks for the body.
-            heard.append([*map(int, re.findall(rb"HTTP/1\.1 ([2-5]\d+) ", pieces))])
-    return heard
+            # Without status 100, which only asks for the body.
+            statuses.append([*map(int, re.findall(rb"HTTP/1\.1 ([2-5]\d+) ", pieces))])
+    return statuses
 
 
 def with_token(proxied, line, headers="", body=""):
     token = f"Authorization: Bearer {proxied.access.token}"
-    said = "\r\n".join(filter(None, [f"{line} HTTP/1.1", "Host: localhost", token, headers]))
-    return f"{said}\r\n\r\n{body}"
+    head = "\r\n".join(filter(None, [f"{line} HTTP/1.1", "Host: localhost", token, headers]))
+    return f"{head}\r\n\r\n{body}"
 
 
 def check_instance(proxied):
-    """It saw nothing that was hidden, and nothing without our key and its own."""
-    for _, path, said in proxied.upstream.seen:
+    """Check that no hidden request, and none without the instance's key, reached it."""
+    for _, path, received in proxied.upstream.seen:
         assert "smuggled" not in path
-        headers = {name.lower(): value for name, value in said.items()}
+        headers = {name.lower(): value for name, value in received.items()}
         assert headers["x-runfold-key"] == proxied.instance.key
         assert "authorization" not in headers
     assert proxied.client.get("/api/status").status_code == 200
@@ -99,9 +99,9 @@ def check_instance(proxied):
 def test_requests_of_unclear_length_hide_no_other_request(proxied):
     line = "POST /proxy/ID/echo"
     sent = [with_token(proxied, line, *framing) for framing in FRAMINGS.values()]
-    heard = dict(zip(FRAMINGS, send(proxied, *sent), strict=True))
-    # What comes after the first answer is refused: it has no token.
-    assert {name: found for name, found in heard.items() if set(found[1:]) - {400, 403}} == {}
+    statuses = dict(zip(FRAMINGS, send(proxied, *sent), strict=True))
+    # Whatever follows the first response is refused, because it has no token.
+    assert {name: codes for name, codes in statuses.items() if set(codes[1:]) - {400, 403}} == {}
     check_instance(proxied)
 
 
@@ -109,13 +109,15 @@ def test_odd_paths_and_methods_stay_with_the_instance(proxied):
     lines = [f"GET {path}" for path in PATHS.values()]
     lines += [f"{method} /proxy/ID/echo" for method in METHODS]
     json = "Content-Type: application/json\r\nContent-Length: 0"
-    heard = send(proxied, *(with_token(proxied, line, json, HIDDEN) for line in lines))
-    found = dict(zip(lines, heard, strict=True))
-    assert {line: told for line, told in found.items() if set(told[1:]) - {400, 403}} == {}
+    statuses = send(proxied, *(with_token(proxied, line, json, HIDDEN) for line in lines))
+    statuses_by_line = dict(zip(lines, statuses, strict=True))
+    assert {
+        line: codes for line, codes in statuses_by_line.items() if set(codes[1:]) - {400, 403}
+    } == {}
     check_instance(proxied)
 
 
-def test_requests_without_a_token_are_refused_however_they_are_said(proxied):
+def test_requests_without_a_token_are_refused_in_any_form(proxied):
     token = f"Authorization: Bearer {proxied.access.token}"
     requests = [
         HIDDEN,
@@ -128,9 +130,9 @@ def test_requests_without_a_token_are_refused_however_they_are_said(proxied):
         f"GET /api/status HTTP/1.1\r\nHost: localhost\r\n"
         f"Cookie: {proxied.access.cookie_name}={proxied.access.token}\r\n\r\n",
     ]
-    heard = send(proxied, *requests)
-    assert [told in ([400], [403]) for told in heard] == [True] * len(requests), heard
-    # Of two on one connection each must show it.
+    statuses = send(proxied, *requests)
+    assert [codes in ([400], [403]) for codes in statuses] == [True] * len(requests), statuses
+    # Each of two requests on one connection needs the token.
     first = with_token(proxied, "GET /api/status")
     assert send(proxied, first + HIDDEN) == [[200, 403]]
     assert proxied.upstream.seen == []

@@ -1,4 +1,4 @@
-"""The private name of a user's servers is kept where only the user can read it."""
+"""The private name of a user's servers is stored where only the user can read it."""
 
 import os
 from pathlib import Path
@@ -15,7 +15,7 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "runfold" / "serve" / "name"
 
 
-def test_the_name_is_the_same_at_each_start_and_private(kept: Path) -> None:
+def test_the_name_is_private_and_the_same_at_each_start(kept: Path) -> None:
     name = load_private_name()
     assert load_private_name() == name == kept.read_text()
     assert kept.stat().st_mode & 0o777 == 0o600
@@ -23,7 +23,7 @@ def test_the_name_is_the_same_at_each_start_and_private(kept: Path) -> None:
 
 
 @pytest.mark.parametrize("content", ["", "evil.example", "a.localhost", "x" * 100_000])
-def test_a_name_that_no_server_made_is_replaced(kept: Path, content: str) -> None:
+def test_an_invalid_name_is_replaced(kept: Path, content: str) -> None:
     kept.parent.mkdir(parents=True)
     kept.write_text(content)
     name = load_private_name()
@@ -32,7 +32,7 @@ def test_a_name_that_no_server_made_is_replaced(kept: Path, content: str) -> Non
     assert load_private_name() == name
 
 
-def test_a_name_that_cannot_be_kept_is_new_each_time(kept: Path) -> None:
+def test_a_name_that_cannot_be_stored_is_new_each_time(kept: Path) -> None:
     kept.parent.parent.parent.joinpath("runfold").write_text("a file where the folder would be")
     first, second = load_private_name(), load_private_name()
     assert first != second

@@ -1,4 +1,4 @@
-"""A view as one file: what it holds, what it leaves out, and what it refuses."""
+"""A view as one file: what it contains, leaves out and refuses."""
 
 import json
 import re
@@ -17,7 +17,7 @@ from runfold._serve.api import blobs
 from runfold._serve.page_vocabulary import TABS
 from runfold._serve.report import recorded_answers as recording
 from runfold._serve.report import standalone_page as standalone
-from runfold._serve.report import view_requests as visits
+from runfold._serve.report import view_requests as view_requests
 from runfold._serve.report.page_view import FIELDS, read_view
 
 HOSTILE = "</script><script>alert(1)</script><!--<script>"
@@ -36,17 +36,17 @@ def client(tmp_path):
 
 
 def save(client, view):
-    answer = client.post("/api/report", json={"view": view})
-    assert answer.status_code == 200, answer.text
-    assert answer.headers["content-disposition"] == 'attachment; filename="report.html"'
-    assert answer.headers["content-type"] == "text/html; charset=utf-8"
-    return Held(answer.text)
+    response = client.post("/api/report", json={"view": view})
+    assert response.status_code == 200, response.text
+    assert response.headers["content-disposition"] == 'attachment; filename="report.html"'
+    assert response.headers["content-type"] == "text/html; charset=utf-8"
+    return Held(response.text)
 
 
 def refuse(client, view, status=400):
-    answer = client.post("/api/report", json={"view": view})
-    assert answer.status_code == status
-    return answer.json()["error"]
+    response = client.post("/api/report", json={"view": view})
+    assert response.status_code == status
+    return response.json()["error"]
 
 
 @pytest.mark.parametrize("switched", ['off=["seed-1"]', 'on=["seed-0","seed-2"]'])
@@ -57,14 +57,14 @@ def test_runs_that_the_view_does_not_show_are_not_in_the_file(client, switched):
     assert not [name for name in table.schema.names if "only here" in name]
     assert held.json("GET", "/api/status")["runs"] == 2
     tags = held.json("GET", "/api/tags")["kinds"]
-    assert [one["tag"] for one in tags["scalar"]] == ["loss", "val/loss"]
+    assert [entry["tag"] for entry in tags["scalar"]] == ["loss", "val/loss"]
     curves = held.table("POST", "/api/curves")
-    assert {one["run"] for one in told(curves)} == {"seed-0", "seed-2"}
+    assert {entry["run"] for entry in told(curves)} == {"seed-0", "seed-2"}
     assert held.told["view"] == "sort=run"
     assert held.told["tabs"] == ["runs", "curves"]
 
 
-def test_unknown_plugins_are_those_of_the_runs_in_the_file(tmp_path):
+def test_unknown_plugins_are_counted_for_the_runs_in_the_file(tmp_path):
     for run in ("one", "two"):
         value = encode.metadata_only("state", f"plugin-of-{run}", b"x")
         write(tmp_path / run, scalars("loss", (0, 1.0)), values(value))
@@ -73,7 +73,7 @@ def test_unknown_plugins_are_those_of_the_runs_in_the_file(tmp_path):
     assert (total["plugin"], total["values"]) == ("plugin-of-one", 1)
 
 
-def test_groups_by_a_pattern_are_those_of_the_runs_in_the_file(client):
+def test_groups_contain_only_the_runs_in_the_file(client):
     held = save(client, 'tab=runs&on=["seed-0","seed-2"]&by=(?P<seed>.)$')
     assert held.json("POST", "/api/groups")["groups"] == [
         {"name": "seed=0", "runs": ["seed-0"]},
@@ -84,31 +84,31 @@ def test_groups_by_a_pattern_are_those_of_the_runs_in_the_file(client):
     ]
 
 
-def test_curves_have_every_point_and_those_of_the_filter_alone(client):
+def test_curves_of_matching_tags_have_every_point(client):
     held = save(client, "tags=^val&search=seed")
     curves = held.table("POST", "/api/curves")
-    assert [one["shown"] for one in told(curves)] == [50, 50, 50]
+    assert [entry["shown"] for entry in told(curves)] == [50, 50, 50]
     assert [key[2] for key in held.keys if key[1] == "/api/curves"] == [
         [["log", False], ["runs", None], ["tags", ["val/loss"]], ["x", "step"]]
     ]
     assert held.told["notes"] == []
 
 
-def test_pictures_of_steps_beyond_a_browsers_numbers_are_in_the_file(tmp_path):
+def test_images_at_steps_too_large_for_a_browser_are_in_the_file(tmp_path):
     steps = [5, 2**53, 2**53 + 1]
     pictures = [values(encode.image("pic", 2, 4, 3, png(4, 2)), step=step) for step in steps]
     write(tmp_path / "a", *pictures)
     with open_client(tmp_path) as client:
         held = save(client, f"tab=images&step={steps[1]}")
     listed = held.json("GET", "/api/images")["images"]
-    assert [int(one["step"]) for one in listed] == steps
+    assert [int(entry["step"]) for entry in listed] == steps
     assert [key[1] for key in held.keys].count("/api/blob") == 3
 
 
-def test_too_many_points_are_thinned_and_that_is_said(client, monkeypatch):
-    monkeypatch.setattr(visits, "MOST_OF_CHART", 100_000)
+def test_too_many_points_are_downsampled_with_a_note(client, monkeypatch):
+    monkeypatch.setattr(view_requests, "MOST_OF_CHART", 100_000)
     held = save(client, "search=seed&full=loss&tags=^loss")
-    assert all(one["shown"] < one["points"] == 3000 for one in told(held.table(*CURVES)))
+    assert all(entry["shown"] < entry["points"] == 3000 for entry in told(held.table(*CURVES)))
     (note,) = held.told["notes"]
     assert note.startswith("1 of 1 charts have too many points")
 
@@ -116,11 +116,11 @@ def test_too_many_points_are_thinned_and_that_is_said(client, monkeypatch):
 CURVES = ("POST", "/api/curves")
 
 
-def test_folds_are_those_of_the_view(client):
+def test_folds_match_the_view(client):
     held = save(client, "search=seed&isFolded=true&by=lr&centre=median&band=q25-q75&smooth=0.5")
-    (asked, *_) = [dict(key[2]) for key in held.keys if key[1] == "/api/fold"]
-    assert asked["by"] == "lr"
-    assert (asked["centre"], asked["band"], asked["align"]) == ("median", "q25-q75", "auto")
+    (fields, *_) = [dict(key[2]) for key in held.keys if key[1] == "/api/fold"]
+    assert fields["by"] == "lr"
+    assert (fields["centre"], fields["band"], fields["align"]) == ("median", "q25-q75", "auto")
     assert len(told(held.table("POST", "/api/fold"))) == 3
     assert held.told["smooth"] == 0.5
 
@@ -143,7 +143,7 @@ def test_folds_are_those_of_the_view(client):
         ("more&part=others", []),
     ],
 )
-def test_each_view_has_what_it_shows(client, tab, paths):
+def test_each_view_records_what_it_shows(client, tab, paths):
     held = save(client, f"tab={tab}")
     always = {"/api/table", "/api/status", "/api/tags", "/api/views"}
     assert {path for _, path in held.answers} == always | set(paths)
@@ -155,53 +155,52 @@ def test_a_run_is_reported_alone(client):
     assert held.table("GET", "/api/table")["run"].to_pylist() == ["kinds"]
 
 
-def test_values_of_more_runs_than_can_be_named_are_left_out_and_that_is_said(client, monkeypatch):
-    monkeypatch.setattr(visits, "MOST_RUNS", 4)
+def test_values_of_too_many_runs_are_left_out_with_a_note(client, monkeypatch):
+    monkeypatch.setattr(view_requests, "MOST_RUNS", 4)
     held = save(client, "tab=text")
-    assert held.told["notes"] == ["Values of 4 of 5 runs are here."]
+    assert held.told["notes"] == ["This report has the values of 4 of 5 runs."]
 
 
-def test_pictures_beyond_the_limit_are_left_out_and_that_is_said(client, monkeypatch):
+def test_images_beyond_the_limit_are_left_out_with_a_note(client, monkeypatch):
     assert len(save(client, "tab=images").json("GET", "/api/images")["images"]) == 2
-    monkeypatch.setattr(visits, "MOST_OF_MEDIA", 100)
+    monkeypatch.setattr(view_requests, "MOST_OF_MEDIA", 100)
     held = save(client, "tab=images")
     (kept,) = held.json("GET", "/api/images")["images"]
     assert kept["step"] == 2
     assert held.told["notes"] == [
-        "1 of 2 images are left out: a report has room for 100 B of them, and the newest came"
-        " first."
+        "1 of 2 images are left out. A report has room for 100 B of images, and keeps the newest."
     ]
 
 
-def test_pictures_that_are_not_sent_are_left_out_too(client, monkeypatch):
+def test_images_too_large_to_send_are_left_out(client, monkeypatch):
     monkeypatch.setattr(blobs, "LARGEST", 10)
     held = save(client, "tab=images")
     assert held.json("GET", "/api/images")["images"] == []
     assert held.told["notes"][0].startswith("2 of 2 images are left out")
 
 
-def test_nothing_in_a_log_ends_the_element_that_holds_it(client):
+def test_nothing_in_a_log_can_end_its_html_element(client):
     html = client.post("/api/report", json={"view": "search=other"}).text
     assert HOSTILE not in html
     assert len(re.findall("(?i)</script", html)) == 2
     assert "<!--" not in html
     tags = Held(html).json("GET", "/api/tags")["kinds"]["scalar"]
-    assert HOSTILE in [one["tag"] for one in tags]
+    assert HOSTILE in [entry["tag"] for entry in tags]
 
 
-def test_what_is_wrong_with_one_chart_stays_with_it(client):
+def test_an_error_in_one_chart_is_recorded_with_it(client):
     held = save(client, 'search=seed&x={"tag":"no such"}')
     status, *_ = held.answers[CURVES]
     assert status == 400
     assert held.json(*CURVES)["error"].startswith("No scalar tag 'no such'.")
 
 
-def test_wrong_views_are_refused(client):
+def test_invalid_views_are_refused(client):
     assert "Did you mean 'isFolded'?" in refuse(client, "isfolded=true")
     assert "curves" in refuse(client, "tab=curvs")
-    assert refuse(client, "isFolded=7") == ("The view says isFolded=7, which is no value for it.")
+    assert refuse(client, "isFolded=7") == "Invalid value in the view: isFolded=7."
     assert refuse(client, "search=nobody") == (
-        "The view shows none of 5 runs, so there is nothing to report."
+        "The view shows none of the 5 runs, so there is nothing to report."
     )
     assert "Did you mean .lr.?" in refuse(client, "where=lrr < 1").replace("'", ".")
 
@@ -211,16 +210,16 @@ def test_a_report_that_is_too_large_is_refused(client, monkeypatch):
     assert refuse(client, "", 413).startswith("The report would be larger than 1.0 kB.")
 
 
-def test_tensorboards_are_in_no_report(client):
+def test_tensorboards_cannot_be_reported(client):
     assert refuse(client, "tab=boards").startswith("A report cannot show TensorBoards.")
 
 
-def test_without_the_page_it_is_said_what_is_missing(client, monkeypatch, tmp_path):
+def test_missing_page_is_reported(client, monkeypatch, tmp_path):
     monkeypatch.setattr(standalone, "is_built", lambda folder: False)
-    assert refuse(client, "", 503).startswith("The page is not in this installation")
+    assert refuse(client, "", 503).startswith("This installation of Runfold does not include the")
 
 
-def test_the_policy_lets_only_what_is_inside_run(client):
+def test_the_policy_allows_only_embedded_content(client):
     html = client.post("/api/report", json={}).text
     (policy,) = re.findall('Content-Security-Policy" content="([^"]*)"', html)
     assert policy.startswith("default-src 'none'; script-src 'sha256-")
@@ -229,9 +228,9 @@ def test_the_policy_lets_only_what_is_inside_run(client):
     assert not re.findall(r'(?:src|href)="', html.partition("<style>")[0])
 
 
-def test_the_names_of_an_address_are_those_of_the_page():
+def test_view_fields_match_those_of_the_page():
     web = ROOT / "web"
-    # The page has no names of its own besides the generated ones.
+    # The page defines no names besides the generated ones.
     address = (web / "src" / "state" / "address.ts").read_text()
     assert 'DEFAULTS, TABS, type Tab, type View } from "../generated/vocabulary"' in address
     assert not re.findall(r"export (?:const|interface|type) (?:DEFAULTS|TABS|Tab|View)\b", address)

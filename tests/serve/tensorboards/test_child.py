@@ -1,4 +1,4 @@
-"""What a real TensorBoard shows of the chosen runs, and to whom."""
+"""Which runs a real TensorBoard shows, and to whom."""
 
 import shutil
 import socket
@@ -35,7 +35,7 @@ def board(logdir: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ch
         yield child
 
 
-def test_exactly_the_chosen_runs_are_shown(board: Child) -> None:
+def test_exactly_the_selected_runs_are_shown(board: Child) -> None:
     shown = ["chosen/a", "chosen/a/below", "long", "other/b", ODD]
     assert [run for run in board.runs() if not run.startswith(("later", "gone"))] == shown
     assert {run: board.tags()[run] for run in shown} == {run: ["loss"] for run in shown}
@@ -56,7 +56,7 @@ def test_runs_and_files_that_appear_later_are_shown(board: Child, logdir: Path) 
 
 
 @pytest.mark.parametrize("path", ["/", "/data/runs", "/runfold/health", "/runfold/page.js", "/x"])
-def test_nothing_is_told_without_the_key(board: Child, path: str) -> None:
+def test_nothing_is_revealed_without_the_key(board: Child, path: str) -> None:
     wrong = [{}, {"X-Runfold-Key": ""}, {"X-Runfold-Key": "the kez"}, {"X-Runfold-Key": "k\xe9"}]
     for headers in wrong:
         assert board.ask(path, **headers) == (403, b"Forbidden\n")
@@ -67,10 +67,10 @@ def test_only_this_machine_can_reach_it(board: Child) -> None:
     assert board.process is not None
     itself = psutil.Process(board.process.pid)
     listening = {
-        one.laddr.ip
+        connection.laddr.ip
         for process in (itself, *itself.children())
-        for one in process.net_connections("tcp")
-        if one.status == psutil.CONN_LISTEN
+        for connection in process.net_connections("tcp")
+        if connection.status == psutil.CONN_LISTEN
     }
     assert listening <= {"127.0.0.1", "::1"}
 
@@ -82,7 +82,7 @@ def test_the_fast_loader_is_used(board: Child) -> None:
     assert "fast data loading" in board.log
 
 
-def test_the_page_turns_on_its_own_reload_before_tensorboard_begins(board: Child) -> None:
+def test_the_page_enables_auto_reload_before_tensorboard_starts(board: Child) -> None:
     page = board.get("/").decode()
     assert page.count("<script") == page.count("</script>")
     assert page.index('<script src="runfold/page.js">') == page.index("<script")
@@ -92,7 +92,7 @@ def test_the_page_turns_on_its_own_reload_before_tensorboard_begins(board: Child
     assert "autoReload: true" in script
 
 
-def test_a_client_that_goes_away_is_no_use_for_ever(board: Child) -> None:
+def test_a_disconnected_client_does_not_count_as_use_forever(board: Child) -> None:
     board.say_page("closed")
     for _ in range(3):
         with socket.create_connection(("127.0.0.1", board.port)) as connection:
@@ -102,7 +102,7 @@ def test_a_client_that_goes_away_is_no_use_for_ever(board: Child) -> None:
     until(lambda: board.health()["idle"] > 0)
 
 
-def test_health_tells_of_use_and_of_open_pages(board: Child) -> None:
+def test_health_reports_usage_and_open_pages(board: Child) -> None:
     before = board.health()
     board.runs()
     board.say_page("open", "a")
@@ -121,23 +121,21 @@ def test_health_tells_of_use_and_of_open_pages(board: Child) -> None:
     ("took", "is_remote", "pause"),
     [(0.01, False, 2), (60, False, 1200), (0.01, True, 5), (1, True, 20), (300, True, 30)],
 )
-def test_many_runs_are_looked_for_seldom_and_a_store_that_hung_is_soon_asked_again(
-    took, is_remote, pause
-):
+def test_pause_grows_with_the_search_time_up_to_a_limit_for_stores(took, is_remote, pause):
     assert pause_after(took, is_remote) == pause
 
 
-def test_a_logdir_that_is_deleted_is_told_and_can_come_back(tmp_path: Path) -> None:
+def test_a_deleted_logdir_is_reported_and_can_come_back(tmp_path: Path) -> None:
     logdir = tmp_path / "logs"
     with serving(tmp_path / "state", Sources((str(logdir),))) as child:
-        until(lambda: child.health()["problem"] == f"There is no folder {logdir}.")
+        until(lambda: child.health()["problem"] == f"No such folder: {logdir}.")
         assert child.health()["runs"] == 0
         write_losses(logdir / "a", 0)
         until(lambda: child.steps("a") == [0])
         shutil.rmtree(logdir)
         until(lambda: child.health()["runs"] == 0)
         until(lambda: child.runs() == [])
-        assert f"runfold: There is no folder {logdir}." in child.log
+        assert f"runfold: No such folder: {logdir}." in child.log
 
 
 def test_an_instance_over_the_home_folder_does_not_show_its_own_tree(tmp_path: Path) -> None:
@@ -146,7 +144,7 @@ def test_an_instance_over_the_home_folder_does_not_show_its_own_tree(tmp_path: P
     state.parent.mkdir(parents=True)
     expected = []
     with serving(state, Sources((str(home),)), HOME=str(home), XDG_STATE_HOME="") as child:
-        # Each run is shown after another look at the home folder, which now holds the tree.
+        # Each run appears after another search of the home folder, which now contains the tree.
         for number in range(3):
             write_losses(home / f"run-{number}", 1)
             expected.append(f"run-{number}")

@@ -1,4 +1,4 @@
-"""How the process of an instance ends, and that nothing of it is left."""
+"""How the process of an instance ends, without leaving anything behind."""
 
 import os
 import signal
@@ -25,7 +25,7 @@ def test_it_ends_when_idle_but_not_while_a_page_is_open(tmp_path: Path, sources:
     with serving(tmp_path / "state", sources, replace(QUICK, idle_timeout=2.0)) as child:
         assert child.process is not None
         assert child.say_page("open") == 204
-        # Longer than it may be idle.
+        # Longer than the idle timeout.
         with pytest.raises(subprocess.TimeoutExpired):
             child.process.wait(4)
         assert child.health()["open_pages"] == 1
@@ -34,13 +34,13 @@ def test_it_ends_when_idle_but_not_while_a_page_is_open(tmp_path: Path, sources:
         assert group_of(child.process.pid) == set()
 
 
-def test_sigterm_ends_all_of_it(tmp_path: Path, sources: Sources) -> None:
+def test_sigterm_ends_the_whole_process_group(tmp_path: Path, sources: Sources) -> None:
     with serving(tmp_path / "state", sources) as child:
         assert child.process is not None
-        until(lambda: "TensorBoard serves." in child.log)
+        until(lambda: "TensorBoard is running." in child.log)
         assert len(group_of(child.process.pid)) == 2
         child.process.terminate()
-        assert child.ending == (0, "It was told to end.")
+        assert child.ending == (0, "Stopped on request.")
         assert group_of(child.process.pid) == set()
 
 
@@ -49,51 +49,52 @@ def test_it_can_be_ended_before_it_serves(tmp_path: Path, sources: Sources) -> N
     assert child.process is not None
     until((child.folder / "process.json").exists)
     child.process.terminate()
-    assert child.ending == (0, "It was told to end.")
+    assert child.ending == (0, "Stopped on request.")
     assert group_of(child.process.pid) == set()
 
 
-def test_it_ends_when_nobody_asks_for_it(tmp_path: Path, sources: Sources) -> None:
+def test_it_ends_when_it_receives_no_requests(tmp_path: Path, sources: Sources) -> None:
     child = spawn(tmp_path / "state", sources, replace(QUICK, idle_timeout=0), {"unheard": 1})
-    assert child.ending == (0, "Nobody has asked for it for long.")
+    reason = "It has received no requests for a long time, not even from the service."
+    assert child.ending == (0, reason)
 
 
-def test_sigkill_takes_the_loader_along(tmp_path: Path, sources: Sources) -> None:
+def test_sigkill_also_ends_the_loader(tmp_path: Path, sources: Sources) -> None:
     with serving(tmp_path / "state", sources) as child:
         assert child.process is not None
-        until(lambda: "TensorBoard serves." in child.log)
+        until(lambda: "TensorBoard is running." in child.log)
         child.process.kill()
         until(lambda: not group_of(child.process.pid if child.process else 0))
 
 
-def test_without_its_loader_it_ends_to_be_started_again(tmp_path: Path, sources: Sources) -> None:
+def test_without_its_loader_it_ends_to_be_restarted(tmp_path: Path, sources: Sources) -> None:
     with serving(tmp_path / "state", sources) as child:
         assert child.process is not None
-        until(lambda: "TensorBoard serves." in child.log)
+        until(lambda: "TensorBoard is running." in child.log)
         (loader,) = psutil.Process(child.process.pid).children()
         os.kill(loader.pid, signal.SIGKILL)
-        assert child.ending == (LOADER_LOST, "TensorBoard's data loader has ended.")
+        assert child.ending == (LOADER_LOST, "TensorBoard's data loader has exited.")
 
 
-def test_one_whose_place_was_taken_ends(tmp_path: Path, sources: Sources) -> None:
+def test_a_replaced_process_ends(tmp_path: Path, sources: Sources) -> None:
     with serving(tmp_path / "state", sources) as child:
         write_json(str(child.folder / "process.json"), {"pid": 1, "started": 1})
-        reason = "Its folder is gone, or another process has taken its place."
+        reason = "Its folder was deleted, or another process has replaced it."
         assert child.ending == (0, reason)
 
 
 @pytest.mark.parametrize(
     ("version", "fact"),
     [
-        (None, "TensorBoard is not installed, or is broken. Run: pip install -U tensorboard"),
+        (None, "TensorBoard is not installed or is broken. Run: pip install -U tensorboard"),
         (
             "1.15.0",
-            "TensorBoard 1.15.0 is too old: 2.16 or later is needed. "
+            "TensorBoard 1.15.0 is too old: 2.16 or later is required. "
             "Run: pip install -U tensorboard",
         ),
     ],
 )
-def test_a_tensorboard_that_cannot_be_used_is_told(
+def test_an_unusable_tensorboard_is_reported(
     tmp_path: Path, sources: Sources, version: str | None, fact: str
 ) -> None:
     package = tmp_path / "stub" / "tensorboard"

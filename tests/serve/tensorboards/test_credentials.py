@@ -1,4 +1,4 @@
-"""TensorBoards over a store, whose credentials only the one who starts them has."""
+"""TensorBoards over a store whose credentials only the process that starts them has."""
 
 import os
 import signal
@@ -12,7 +12,7 @@ from runfold._storage import upload_folder
 
 @pytest.fixture
 def url(s3, tmp_path):
-    """A run in a store, and a service of whom nobody told how to get there."""
+    """A run in a store, and a service without credentials for it."""
     write(tmp_path / "there" / "seed-1", losses(3.0, 2.0))
     upload_folder(tmp_path / "there", f"{s3.url}/runs")
     with own_state(tmp_path), pytest.MonkeyPatch.context() as patch:
@@ -23,10 +23,10 @@ def url(s3, tmp_path):
         yield f"{s3.url}/runs"
 
 
-def test_the_credentials_are_those_of_who_starts_it_also_after_a_crash(url):
+def test_the_credentials_of_the_starting_user_are_kept_after_a_crash(url):
     id, link = start("--logdir", url)
     with logged_in(link) as client:
         assert client.get("data/runs").json() == ["seed-1"]
     os.kill(until_state(id, "RUNNING").pid, signal.SIGKILL)
     until_state(id, "RUNNING", restarts=1)
-    assert "It was started again at" in listed()[id]["message"]
+    assert "Restarted at" in listed()[id]["message"]

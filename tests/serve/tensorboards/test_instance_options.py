@@ -1,4 +1,4 @@
-"""Which settings an instance takes, as TensorBoard's own parser sees them."""
+"""The options of an instance, checked with TensorBoard's own parser."""
 
 from pathlib import Path
 
@@ -21,7 +21,7 @@ def parse(options: Options) -> object:
     return board.flags
 
 
-def test_defaults_leave_no_surprises() -> None:
+def test_default_flags() -> None:
     flags = vars(parse(Options()))
     assert flags["samples_per_plugin"]["scalars"] == 100_000
     assert flags["samples_per_plugin"]["images"] == 200
@@ -30,7 +30,7 @@ def test_defaults_leave_no_surprises() -> None:
     assert flags["reload_interval"] == 5.0
 
 
-def test_what_is_set_wins_and_the_rest_stays() -> None:
+def test_set_options_replace_the_defaults() -> None:
     options = read_options(
         {
             "samples-per-plugin": {"images": 7},
@@ -51,7 +51,7 @@ def test_what_is_set_wins_and_the_rest_stays() -> None:
     assert Options.from_json(options.to_json()) == options
 
 
-def test_no_limit_on_samples_shows_all_of_them() -> None:
+def test_zero_samples_shows_all_of_them() -> None:
     flags = vars(parse(read_options({"samples_per_plugin": "scalars=0,text=3"})))
     assert flags["samples_per_plugin"]["scalars"] == 1_000_000_000
     assert flags["samples_per_plugin"]["text"] == 3
@@ -63,7 +63,7 @@ def test_no_limit_on_samples_shows_all_of_them() -> None:
         (
             "logdir",
             "/",
-            "logdir is set by Runfold itself, or is not for an instance. Leave it out.",
+            "logdir is set by Runfold itself or does not apply to instances. Remove it.",
         ),
         ("port", 6006, "port is set by Runfold"),
         ("bind_all", True, "bind_all is set by Runfold"),
@@ -73,31 +73,29 @@ def test_no_limit_on_samples_shows_all_of_them() -> None:
         ("reload_intervall", 5, "TensorBoard has no flag 'reload_intervall'. Did you mean"),
         ("idle_timout", 5, "Did you mean 'idle_timeout'?"),
         ("reload", 5, "TensorBoard has no flag 'reload'"),
-        ("reload_interval", "soon", "TensorBoard does not take reload_interval=soon: invalid"),
-        ("load_fast", "maybe", "TensorBoard does not take load_fast=maybe: invalid choice"),
-        ("samples_per_plugin", "images", "TensorBoard does not take samples_per_plugin=images"),
+        ("reload_interval", "soon", "TensorBoard rejects reload_interval=soon: invalid"),
+        ("load_fast", "maybe", "TensorBoard rejects load_fast=maybe: invalid choice"),
+        ("samples_per_plugin", "images", "TensorBoard rejects samples_per_plugin=images"),
         ("window_title", ["a"], "window_title takes one value"),
-        ("idle_timeout", "soon", "idle_timeout is a time such as"),
-        ("idle_timeout", -1, "idle_timeout is a time such as"),
+        ("idle_timeout", "soon", "idle_timeout must be a time such as"),
+        ("idle_timeout", -1, "idle_timeout must be a time such as"),
         ("idle_timeout", "1" * 400, "idle_timeout is too long"),
     ],
 )
-def test_what_cannot_be_set_is_refused_with_a_reason(
-    name: str, value: object, message: str
-) -> None:
+def test_invalid_options_are_refused_with_a_reason(name: str, value: object, message: str) -> None:
     with pytest.raises(BadOption) as caught:
         read_options({name: value})
     assert message in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("given", "seconds"), [(90, 90), ("1.5h", 5400), ("30m", 1800), ("1 d", 86400), ("never", 0)]
+    ("value", "seconds"), [(90, 90), ("1.5h", 5400), ("30m", 1800), ("1 d", 86400), ("never", 0)]
 )
-def test_times_are_read_as_people_write_them(given: object, seconds: float) -> None:
-    assert read_seconds(given) == seconds
+def test_times_are_parsed(value: object, seconds: float) -> None:
+    assert read_seconds(value) == seconds
 
 
-def test_settings_come_as_pairs_or_from_a_file(tmp_path: Path) -> None:
+def test_settings_are_pairs_or_from_a_file(tmp_path: Path) -> None:
     assert split_setting("window_title=a=b") == ("window_title", "a=b")
     with pytest.raises(BadOption, match="name=value"):
         split_setting("window_title")
@@ -110,6 +108,6 @@ def test_settings_come_as_pairs_or_from_a_file(tmp_path: Path) -> None:
             read_config(str(file))
 
 
-def test_only_what_changes_the_instance_makes_another() -> None:
+def test_only_options_that_affect_the_instance_change_the_key() -> None:
     assert Options(description="a").key == Options(description="b").key
     assert Options(idle_timeout=5).key != Options().key

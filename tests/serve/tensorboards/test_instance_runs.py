@@ -1,4 +1,4 @@
-"""Which runs an instance shows, by real folders and event files."""
+"""The runs that an instance shows, tested with real folders and event files."""
 
 import shutil
 from collections.abc import Callable
@@ -20,10 +20,10 @@ def logdir(tmp_path: Path) -> Path:
     return tmp_path / "logs"
 
 
-def test_nothing_chosen_is_everything(logdir: Path) -> None:
-    found = resolve(Sources((str(logdir),)))
-    assert list(found) == ["other/a", "plain", "sweep/a", "sweep/a/eval", "sweep/b"]
-    assert found["plain"].path == str(logdir / "plain")
+def test_all_runs_are_shown_by_default(logdir: Path) -> None:
+    runs = resolve(Sources((str(logdir),)))
+    assert list(runs) == ["other/a", "plain", "sweep/a", "sweep/a/eval", "sweep/b"]
+    assert runs["plain"].path == str(logdir / "plain")
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def test_nothing_chosen_is_everything(logdir: Path) -> None:
         ({"runs": ()}, []),
     ],
 )
-def test_exactly_what_was_chosen_is_found(
+def test_exactly_the_selected_runs_are_found(
     logdir: Path, chosen: dict[str, tuple[str, ...]], shown: list[str]
 ) -> None:
     assert list(resolve(Sources((str(logdir),), **chosen))) == shown
@@ -48,7 +48,7 @@ def test_later_runs_of_an_experiment_are_found(logdir: Path) -> None:
     assert list(follower.resolve()) == ["later/one"]
 
 
-def test_a_condition_is_asked_again_when_logs_grow(tmp_path: Path) -> None:
+def test_a_condition_is_evaluated_again_when_logs_grow(tmp_path: Path) -> None:
     follower = Follower(Sources((str(tmp_path),), where="lr < 0.1"))
     write_log(tmp_path / "a", hparams(lr=0.01), scalars("loss", (0, 1.0)))
     write_log(tmp_path / "b", hparams(lr=1.0), scalars("loss", (0, 1.0)))
@@ -58,23 +58,23 @@ def test_a_condition_is_asked_again_when_logs_grow(tmp_path: Path) -> None:
     assert follower.problem == ""
 
 
-def test_a_condition_that_no_run_can_answer_shows_none_and_says_why(logdir: Path) -> None:
+def test_a_condition_that_no_run_can_match_shows_nothing_and_says_why(logdir: Path) -> None:
     follower = Follower(Sources((str(logdir),), where="lr < 0.1"))
     assert follower.resolve() == {}
     assert "lr" in follower.problem
 
 
-def test_a_logdir_that_is_gone_shows_nothing_until_it_is_back(logdir: Path) -> None:
+def test_a_deleted_logdir_shows_nothing_until_it_is_back(logdir: Path) -> None:
     follower = Follower(Sources((str(logdir),), runs=("plain",)))
     shutil.rmtree(logdir)
     assert follower.resolve() == {}
-    assert follower.problem == f"There is no folder {logdir}."
+    assert follower.problem == f"No such folder: {logdir}."
     write(logdir / "plain", losses(1.0))
     assert list(follower.resolve()) == ["plain"]
     assert follower.problem == ""
 
 
-def test_what_was_chosen_and_is_gone_is_named(logdir: Path) -> None:
+def test_selected_runs_that_were_deleted_are_named(logdir: Path) -> None:
     (logdir / "empty").mkdir()
     follower = Follower(Sources((str(logdir),), runs=("plain",), experiments=("lost", "empty")))
     write(logdir / "lost" / "seed-1", losses(1.0))
@@ -83,12 +83,12 @@ def test_what_was_chosen_and_is_gone_is_named(logdir: Path) -> None:
     shutil.rmtree(logdir / "lost")
     shutil.rmtree(logdir / "plain")
     assert follower.resolve() == {}
-    assert follower.problem == "Not there any more: lost, plain."
+    assert follower.problem == "No longer found: lost, plain."
 
 
-def test_of_two_logdirs_one_can_go_and_the_other_keeps_its_names(tmp_path: Path) -> None:
-    for place in ("x/runs/one", "y/runs/two"):
-        write(tmp_path / place, losses(1.0))
+def test_runs_keep_their_names_if_another_logdir_is_deleted(tmp_path: Path) -> None:
+    for path in ("x/runs/one", "y/runs/two"):
+        write(tmp_path / path, losses(1.0))
     follower = Follower(Sources((str(tmp_path / "x"), str(tmp_path / "y"))))
     assert list(follower.resolve()) == ["x/runs/one", "y/runs/two"]
     shutil.rmtree(tmp_path / "x")
@@ -100,7 +100,7 @@ def test_a_glob_is_followed(tmp_path: Path) -> None:
     glob = str(tmp_path / "lr-*")
     follower = Follower(Sources((glob,)))
     assert follower.resolve() == {}
-    assert follower.problem == f"There is no folder {glob}."
+    assert follower.problem == f"No such folder: {glob}."
     for name in ("lr-1/seed-1", "lr-2/seed-1"):
         write(tmp_path / name, losses(1.0))
     assert list(follower.resolve()) == ["lr-1/seed-1", "lr-2/seed-1"]
@@ -109,25 +109,25 @@ def test_a_glob_is_followed(tmp_path: Path) -> None:
     assert list(chosen.resolve()) == ["lr-1/seed-1", "lr-2/seed-1"]
     shutil.rmtree(tmp_path / "lr-1")
     assert list(chosen.resolve()) == ["lr-2/seed-1"]
-    assert chosen.problem == "Not there any more: lr-1."
+    assert chosen.problem == "No longer found: lr-1."
 
 
-def test_sources_that_show_the_same_have_one_key() -> None:
-    one = Sources(("/a", "/b"), runs=("x", "y"))
-    assert one.key == Sources(("/b", "/a"), runs=("y", "x", "x")).key
+def test_sources_that_show_the_same_runs_have_the_same_key() -> None:
+    sources = Sources(("/a", "/b"), runs=("x", "y"))
+    assert sources.key == Sources(("/b", "/a"), runs=("y", "x", "x")).key
     others: list[Callable[[], Sources]] = [
         lambda: Sources(("/a",), runs=("x", "y")),
         lambda: Sources(("/a", "/b"), runs=None),
         lambda: Sources(("/a", "/b"), experiments=("x", "y")),
         lambda: Sources(("/a", "/b"), runs=("x", "y"), where="lr < 1"),
     ]
-    assert len({one.key, *(make().key for make in others)}) == 5
+    assert len({sources.key, *(make().key for make in others)}) == 5
     for make in others:
         assert Sources.from_json(make().to_json()) == make()
 
 
-def test_a_url_that_cannot_be_one_is_told_at_once() -> None:
-    with pytest.raises(CannotStore, match="no store has the scheme 'gopher'"):
+def test_an_invalid_url_is_reported_at_once() -> None:
+    with pytest.raises(CannotStore, match="unknown scheme 'gopher'"):
         Follower(Sources(("gopher://bucket/logs",)))
 
 
@@ -136,7 +136,7 @@ def test_a_url_that_cannot_be_one_is_told_at_once() -> None:
     [{"runs": ("sweep/a",)}, {"experiments": ("sweep",), "where": "lr == 0.1"}],
     ids=["by name", "by a condition"],
 )
-def test_a_chosen_run_is_shown_with_the_folders_of_add_hparams(
+def test_a_selected_run_is_shown_with_the_folders_of_add_hparams(
     logdir: Path, chosen: dict[str, tuple[str, ...]]
 ) -> None:
     follower = Follower(Sources((str(logdir),), **chosen))

@@ -1,4 +1,4 @@
-"""The store of instances: one truth for threads and processes."""
+"""The store of instances, shared by threads and processes."""
 
 import contextlib
 import multiprocessing
@@ -46,7 +46,7 @@ def add(folder: str, logs: str) -> None:
     store.close()
 
 
-def test_an_instance_is_kept_whole(store: Store) -> None:
+def test_an_instance_is_stored_completely(store: Store) -> None:
     sources = Sources(("/a b",), ("x'\"", "é/y"), ("z",), "lr < 1")
     options = Options((("window_title", "a=b"),), 7.0)
     added = store.add(sources, options, "for Ada")
@@ -60,7 +60,7 @@ def test_an_instance_is_kept_whole(store: Store) -> None:
     assert (updated.state, updated.pid, updated.port) == ("RUNNING", 5, 6)
 
 
-def test_nobody_else_can_read_it(store: Store) -> None:
+def test_other_users_cannot_read_it(store: Store) -> None:
     store.add(LOGS, Options())
     folder = Path(store.folder)
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
@@ -69,32 +69,36 @@ def test_nobody_else_can_read_it(store: Store) -> None:
 
 def test_ids_prefixes_and_names_find_an_instance(store: Store) -> None:
     instances = [store.add(LOGS, Options()) for _ in range(50)]
-    assert len({one.id for one in instances}) == len({one.name for one in instances}) == 50
-    one = instances[7]
-    others = [other.id for other in instances if other is not one]
-    length = next(n for n in range(1, 9) if not any(id[:n] == one.id[:n] for id in others))
-    for text in (one.id, one.id[:length], one.name, one.name.upper()):
-        assert store.get(text) == one
+    assert (
+        len({instance.id for instance in instances})
+        == len({instance.name for instance in instances})
+        == 50
+    )
+    instance = instances[7]
+    others = [other.id for other in instances if other is not instance]
+    length = next(n for n in range(1, 9) if not any(id[:n] == instance.id[:n] for id in others))
+    for text in (instance.id, instance.id[:length], instance.name, instance.name.upper()):
+        assert store.get(text) == instance
 
 
-def test_an_unknown_one_is_told_with_those_near(store: Store) -> None:
-    with pytest.raises(UnknownInstance, match="There are none at all"):
+def test_an_unknown_instance_is_reported_with_near_matches(store: Store) -> None:
+    with pytest.raises(UnknownInstance, match="There are no instances"):
         store.get("a")
-    one = store.add(LOGS, Options())
-    assert store.get(one.name[:4]) == one
-    with pytest.raises(UnknownInstance, match=f"Did you mean '{one.name}'"):
-        store.get(one.name + "x")
-    there = re.escape(f"There are {one.id} ({one.name}).")
+    instance = store.add(LOGS, Options())
+    assert store.get(instance.name[:4]) == instance
+    with pytest.raises(UnknownInstance, match=f"Did you mean '{instance.name}'"):
+        store.get(instance.name + "x")
+    existing = re.escape(f"There are {instance.id} ({instance.name}).")
     for text in ("", "zz", "%", "'; drop table instances; --"):
-        with pytest.raises(UnknownInstance, match=f"No TensorBoard instance .* {there}"):
+        with pytest.raises(UnknownInstance, match=f"No TensorBoard instance .* {existing}"):
             store.get(text)
     many = [store.add(LOGS, Options()) for _ in range(17)]
     first = next(a.id[0] for a in many if sum(a.id[0] == b.id[0] for b in many) > 1)
-    with pytest.raises(UnknownInstance, match=f"Several instances begin with '{first}'"):
+    with pytest.raises(UnknownInstance, match=f"Several instances start with '{first}'"):
         store.get(first)
 
 
-def test_the_same_sources_give_the_same_live_instance(store: Store) -> None:
+def test_the_same_sources_return_the_same_live_instance(store: Store) -> None:
     first, is_new = open_instance(store, LOGS, Options(), "one")
     assert is_new
     assert open_instance(store, LOGS, Options(description="two")) == (first, False)
@@ -108,44 +112,47 @@ def test_the_same_sources_give_the_same_live_instance(store: Store) -> None:
 
 
 def test_rule_36_instances_have_a_limit_that_can_be_raised(store: Store) -> None:
-    def open_one(number: int, **options: int) -> str:
+    def open_numbered(number: int, **options: int) -> str:
         return open_instance(store, Sources((f"/logs/{number}",)), Options(), **options)[0].id
 
-    ids = [open_one(number) for number in range(16)]
+    ids = [open_numbered(number) for number in range(16)]
     message = "No TensorBoard was started: 16 are live, and the limit is 16. End one with"
     with pytest.raises(TooManyInstances, match=message):
-        open_one(16)
-    assert [one.id for one in store.all()] == ids
-    # One that is there is opened, a higher limit is kept, and one that ends makes room.
-    assert open_one(3) == ids[3]
-    open_one(17, most=17)
+        open_numbered(16)
+    assert [instance.id for instance in store.all()] == ids
+    # An existing instance is returned, a higher limit applies, and an ended one makes room.
+    assert open_numbered(3) == ids[3]
+    open_numbered(17, most=17)
     end_instance(store, ids[0])
     with pytest.raises(TooManyInstances):
-        open_one(18)
+        open_numbered(18)
     end_instance(store, ids[1])
-    open_one(18)
+    open_numbered(18)
 
 
-def test_packs_are_refused_since_tensorboard_reads_none(store: Store, tmp_path: Path) -> None:
+def test_packs_are_refused_because_tensorboard_cannot_read_them(
+    store: Store, tmp_path: Path
+) -> None:
     pack, folder = tmp_path / "all.parquet", tmp_path / "parts"
     pack.touch()
     folder.mkdir()
     (folder / "_runfold.json").touch()
-    with pytest.raises(OnlyPacks, match=r"no packs, as all.parquet, parts. `runfold unpack`"):
+    message = r"not packs such as all.parquet, parts. Restore the event files with `runfold unpack`"
+    with pytest.raises(OnlyPacks, match=message):
         open_instance(store, Sources((str(pack), str(folder))), Options())
     assert store.all() == []
     assert open_instance(store, Sources((str(pack), "/logs")), Options())[1]
 
 
-def test_processes_that_ask_at_once_get_one_instance(store: Store) -> None:
+def test_concurrent_processes_get_the_same_instance(store: Store) -> None:
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(4, context) as pool:
-        answers = list(pool.map(claim, [store.folder] * 40, range(40)))
-    assert len({id for id, _ in answers}) == 1
-    assert sum(is_new for _, is_new in answers) == 1
+        results = list(pool.map(claim, [store.folder] * 40, range(40)))
+    assert len({id for id, _ in results}) == 1
+    assert sum(is_new for _, is_new in results) == 1
 
 
-def test_many_who_are_the_first_at_once_all_get_the_store(tmp_path: Path) -> None:
+def test_many_threads_can_create_the_store_at_once(tmp_path: Path) -> None:
     together = threading.Barrier(8)
 
     def open_new(folder: Path) -> list[Any]:
@@ -158,44 +165,44 @@ def test_many_who_are_the_first_at_once_all_get_the_store(tmp_path: Path) -> Non
             assert list(pool.map(open_new, [tmp_path / str(number)] * 8)) == [[]] * 8
 
 
-def test_two_stores_of_a_process_see_what_others_change(store: Store) -> None:
+def test_two_stores_in_a_process_see_changes_by_others(store: Store) -> None:
     other = Store(store.folder)
     context = multiprocessing.get_context("spawn")
     for number in range(1, 4):
-        # Each in a process of its own, which closes the store in good order.
+        # Each in a separate process, which closes the store properly.
         with ProcessPoolExecutor(1, context) as pool:
             pool.submit(add, store.folder, f"/{number}").result()
         assert (len(store.all()), len(other.all())) == (number, number)
     other.close()
 
 
-def test_what_has_ended_stays_so_and_is_not_live(store: Store) -> None:
-    one = store.add(LOGS, Options())
-    ended = store.update(one.id, state="TERMINATED", exit_status=-9)
+def test_an_ended_instance_stays_ended_and_is_not_live(store: Store) -> None:
+    instance = store.add(LOGS, Options())
+    ended = store.update(instance.id, state="TERMINATED", exit_status=-9)
     assert store.live() == []
     assert store.all() == [ended]
-    assert end_instance(store, one.id) == ended
+    assert end_instance(store, instance.id) == ended
 
 
-def test_every_change_gives_another_generation(store: Store) -> None:
+def test_every_change_increases_the_generation(store: Store) -> None:
     other = Store(store.folder)
-    seen = [other.generation()]
-    one = store.add(LOGS, Options())
-    seen.append(other.generation())
-    store.update(one.id, message="x")
-    seen.append(other.generation())
-    store.forget(one.id)
-    seen.append(other.generation())
-    assert len(set(seen)) == 4
+    generations = [other.generation()]
+    instance = store.add(LOGS, Options())
+    generations.append(other.generation())
+    store.update(instance.id, message="x")
+    generations.append(other.generation())
+    store.forget(instance.id)
+    generations.append(other.generation())
+    assert len(set(generations)) == 4
     with pytest.raises(UnknownInstance):
-        store.update(one.id, message="x")
+        store.update(instance.id, message="x")
     with pytest.raises(TypeError, match="key"):
-        store.update(one.id, key="x")
+        store.update(instance.id, key="x")
 
 
-def test_a_file_that_is_no_store_is_told(tmp_path: Path) -> None:
+def test_an_invalid_store_file_is_reported(tmp_path: Path) -> None:
     (tmp_path / "instances.sqlite").write_bytes(b"nonsense" * 1000)
-    with pytest.raises(RunfoldError, match="Move it away to begin anew"):
+    with pytest.raises(RunfoldError, match="Move it away to start from scratch"):
         Store(str(tmp_path))
     (tmp_path / "instances.sqlite").unlink()
     with sqlite3.connect(tmp_path / "instances.sqlite") as database:
@@ -205,45 +212,47 @@ def test_a_file_that_is_no_store_is_told(tmp_path: Path) -> None:
         Store(str(tmp_path))
 
 
-def test_a_log_is_read_from_either_end_and_over_its_beginning_anew(store: Store) -> None:
-    one = store.add(LOGS, Options())
-    assert list(read_log(store, one.id)) == []
-    folder = Path(store.folder_of(one.id))
+def test_a_log_is_read_from_either_end_and_across_a_truncation(store: Store) -> None:
+    instance = store.add(LOGS, Options())
+    assert list(read_log(store, instance.id)) == []
+    folder = Path(store.folder_of(instance.id))
     folder.mkdir()
     (folder / "log.old.txt").write_text("1\n2\n")
     (folder / "log.txt").write_bytes(b"3\n\xff4\n")
-    assert list(read_log(store, one.name)) == ["1", "2", "3", "\ufffd4"]
-    assert list(read_log(store, one.id, head=3)) == ["1", "2", "3"]
-    assert list(read_log(store, one.id, tail=3)) == ["2", "3", "\ufffd4"]
-    followed = read_log(store, one.id, tail=0, follow=True)
+    assert list(read_log(store, instance.name)) == ["1", "2", "3", "\ufffd4"]
+    assert list(read_log(store, instance.id, head=3)) == ["1", "2", "3"]
+    assert list(read_log(store, instance.id, tail=3)) == ["2", "3", "\ufffd4"]
+    followed = read_log(store, instance.id, tail=0, follow=True)
     with open(folder / "log.txt", "a") as log:
         log.write("5\n6")
         log.flush()
         assert next(followed) == "5"
         log.truncate(0)
         log.write("\n7")
-    store.update(one.id, state="TERMINATED")
+    store.update(instance.id, state="TERMINATED")
     assert list(followed) == ["6", "7"]
     with pytest.raises(UnknownInstance):
         read_log(store, "nothing")
 
 
-def test_the_first_and_last_lines_are_those_of_the_chosen_ones(store: Store) -> None:
-    one = store.add(LOGS, Options())
-    folder = Path(store.folder_of(one.id))
+def test_head_and_tail_count_only_matching_lines(store: Store) -> None:
+    instance = store.add(LOGS, Options())
+    folder = Path(store.folder_of(instance.id))
     folder.mkdir()
     (folder / "log.txt").write_text(
         "W0102 03:04:05.6 1\nE0102 03:04:05.6 2\n3\nI0102 03:04:05.6 4\n"
     )
 
-    def grave(**asked: Any) -> Iterator[str]:
-        lines = read_lines(store, one.id, is_wanted=lambda line: line.level != "info", **asked)
+    def read_problems(**options: Any) -> Iterator[str]:
+        lines = read_lines(
+            store, instance.id, is_wanted=lambda line: line.level != "info", **options
+        )
         return (line.text[-1] for line in lines)
 
-    assert list(grave(head=2)) == ["1", "2"]
-    assert list(grave(tail=1)) == ["3"]
-    followed = grave(tail=1, follow=True)
+    assert list(read_problems(head=2)) == ["1", "2"]
+    assert list(read_problems(tail=1)) == ["3"]
+    followed = read_problems(tail=1, follow=True)
     with open(folder / "log.txt", "a") as log:
         log.write("5\nE0102 03:04:05.6 6\n7\n")
-    store.update(one.id, state="TERMINATED")
+    store.update(instance.id, state="TERMINATED")
     assert list(followed) == ["3", "6", "7"]

@@ -1,4 +1,4 @@
-"""What stands before TensorBoard's application, asked without a server."""
+"""The gate in front of TensorBoard's application, tested without a server."""
 
 import time
 from typing import Any
@@ -30,56 +30,56 @@ def make(body: str = "<head></head>", kind: str = "text/html") -> tuple[Gate, Cl
             raise RuntimeError("broken")
         return Response(body, content_type=kind)(environ, start_response)
 
-    before = Gate(app, "/p", "key", lambda: {"runs": 1})
-    return before, Client(before)
+    gate = Gate(app, "/p", "key", lambda: {"runs": 1})
+    return gate, Client(gate)
 
 
-def ask(client: Client, path: str, method: str = "GET") -> Any:
+def send(client: Client, path: str, method: str = "GET") -> Any:
     return client.open("/p" + path, method=method, headers={"X-Runfold-Key": "key"})
 
 
-def test_a_page_that_says_nothing_more_is_taken_for_closed(clock: Clock) -> None:
-    before, client = make()
-    ask(client, "/runfold/page?page=a&state=open", "POST")
+def test_a_silent_page_counts_as_closed(clock: Clock) -> None:
+    gate, client = make()
+    send(client, "/runfold/page?page=a&state=open", "POST")
     clock.now += 149
-    assert (before.idle(), before.health()["open_pages"]) == (0.0, 1)
+    assert (gate.idle(), gate.health()["open_pages"]) == (0.0, 1)
     clock.now += 2
-    assert (before.idle(), before.health()["open_pages"]) == (151.0, 0)
-    ask(client, "/data/runs")
+    assert (gate.idle(), gate.health()["open_pages"]) == (151.0, 0)
+    send(client, "/data/runs")
     clock.now += 5
-    assert before.idle() == 5.0
+    assert gate.idle() == 5.0
 
 
-def test_health_is_no_use_but_is_heard(clock: Clock) -> None:
-    before, client = make()
+def test_a_health_check_does_not_count_as_use(clock: Clock) -> None:
+    gate, client = make()
     clock.now += 10
-    assert ask(client, "/runfold/health").json["idle"] == 10.0
-    assert (before.idle(), before.unheard()) == (10.0, 0.0)
+    assert send(client, "/runfold/health").json["idle"] == 10.0
+    assert (gate.idle(), gate.unheard()) == (10.0, 0.0)
 
 
-def test_who_has_no_key_is_not_heard(clock: Clock) -> None:
-    before, client = make()
+def test_a_request_without_the_key_is_ignored(clock: Clock) -> None:
+    gate, client = make()
     clock.now += 10
     assert client.get("/p/data/runs").status_code == 403
-    assert (before.idle(), before.unheard()) == (10.0, 10.0)
+    assert (gate.idle(), gate.unheard()) == (10.0, 10.0)
 
 
-def test_an_answer_that_is_not_read_to_its_end_is_use_until_it_is_let_go(clock: Clock) -> None:
-    before, client = make()
-    answer = ask(client, "/data/runs")
+def test_an_unfinished_response_counts_as_use_until_it_is_closed(clock: Clock) -> None:
+    gate, client = make()
+    response = send(client, "/data/runs")
     clock.now += 10
-    assert before.idle() == 0.0
-    answer.close()
+    assert gate.idle() == 0.0
+    response.close()
     clock.now += 3
-    assert before.idle() == 3.0
+    assert gate.idle() == 3.0
 
 
-def test_an_answer_that_fails_is_no_use_for_ever(clock: Clock) -> None:
-    before, client = make()
+def test_a_failed_response_does_not_count_as_use_forever(clock: Clock) -> None:
+    gate, client = make()
     with pytest.raises(RuntimeError):
-        ask(client, "/broken")
+        send(client, "/broken")
     clock.now += 3
-    assert before.idle() == 3.0
+    assert gate.idle() == 3.0
 
 
 @pytest.mark.parametrize(
@@ -90,19 +90,19 @@ def test_an_answer_that_fails_is_no_use_for_ever(clock: Clock) -> None:
     ],
 )
 def test_the_script_comes_first(body: str, shown: str) -> None:
-    answer = ask(make(body)[1], "/")
-    assert (answer.text, answer.content_length) == (shown, len(shown))
+    response = send(make(body)[1], "/")
+    assert (response.text, response.content_length) == (shown, len(shown))
 
 
 def test_only_the_page_itself_is_changed() -> None:
     for path in ("/data/plugin/x/", "/index.js", "/index.html/x"):
-        assert ask(make()[1], path).text == "<head></head>"
-    assert ask(make(kind="application/json")[1], "/").text == "<head></head>"
-    assert ask(make()[1], "/", "HEAD").text == ""
+        assert send(make()[1], path).text == "<head></head>"
+    assert send(make(kind="application/json")[1], "/").text == "<head></head>"
+    assert send(make()[1], "/", "HEAD").text == ""
 
 
-def test_pages_cannot_be_made_up_without_end(clock: Clock) -> None:
-    before, client = make()
+def test_the_number_of_pages_is_limited(clock: Clock) -> None:
+    gate, client = make()
     for number in range(1100):
-        ask(client, f"/runfold/page?page={number}&state=open", "POST")
-    assert before.health()["open_pages"] == 1000
+        send(client, f"/runfold/page?page={number}&state=open", "POST")
+    assert gate.health()["open_pages"] == 1000

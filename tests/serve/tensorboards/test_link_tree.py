@@ -1,4 +1,4 @@
-"""The tree of links that TensorBoard is given, and what its own reader finds in it."""
+"""The tree of links for TensorBoard, and what its own reader finds in it."""
 
 import os
 from pathlib import Path
@@ -10,7 +10,7 @@ from tensorboard.backend.event_processing.plugin_event_multiplexer import EventM
 
 from runfold._logdir.discover import discover
 from runfold._serve.tensorboards.instance_runs import Sources, resolve
-from runfold._serve.tensorboards.link_tree import place_of, update_tree
+from runfold._serve.tensorboards.link_tree import tree_path, update_tree
 
 
 def update(tree: Path, logdir: Path, *runs: str) -> bool:
@@ -18,13 +18,13 @@ def update(tree: Path, logdir: Path, *runs: str) -> bool:
 
 
 def names(tree: Path) -> list[str]:
-    """The files below a folder, whether or not they are links."""
-    found = [Path(top, name) for top, _, files in os.walk(tree) for name in files]
-    return sorted(str(path.relative_to(tree)) for path in found)
+    """Return the files below a folder, whether or not they are links."""
+    paths = [Path(top, name) for top, _, files in os.walk(tree) for name in files]
+    return sorted(str(path.relative_to(tree)) for path in paths)
 
 
 def shown(tree: Path) -> set[str]:
-    """The runs that TensorBoard's own reader finds."""
+    """Return the runs that TensorBoard's own reader finds."""
     return set(EventMultiplexer().AddRunsFromDirectory(str(tree)).Runs())
 
 
@@ -38,7 +38,7 @@ def logdir(tmp_path: Path) -> Path:
     return tmp_path / "logs"
 
 
-def test_a_run_below_another_is_shown_only_when_chosen(tree: Path, logdir: Path) -> None:
+def test_a_run_below_another_is_shown_only_when_selected(tree: Path, logdir: Path) -> None:
     for name in ("a", "a/below", "a/below/deep"):
         write(logdir / name, losses(1.0))
     assert update(tree, logdir, "a", "a/below/deep") is True
@@ -50,18 +50,18 @@ def test_a_run_below_another_is_shown_only_when_chosen(tree: Path, logdir: Path)
     "name",
     ["two words", 'it\'s "so"', "a,b:c", "C:\\x", "größe/日本", "$(touch x)", "-x", "a\nb", "%2e"],
 )
-def test_odd_names_stay_as_they_are(tree: Path, logdir: Path, name: str) -> None:
+def test_odd_names_are_unchanged(tree: Path, logdir: Path, name: str) -> None:
     write(logdir / name, losses(1.0))
     update(tree, logdir, name)
     assert shown(tree) == {name}
 
 
-def test_bytes_that_are_no_letters_are_readable(tree: Path, logdir: Path) -> None:
+def test_invalid_bytes_in_names_are_escaped(tree: Path, logdir: Path) -> None:
     write(logdir / os.fsdecode(b"caf\xe9"), losses(1.0))
     update(tree, logdir)
     assert shown(tree) == {"caf\\xe9"}
-    assert len(os.fsencode(place_of("\\xe9" * 100))) <= 255
-    assert place_of("\\xe9" * 100) != place_of("\\xe9" * 101)
+    assert len(os.fsencode(tree_path("\\xe9" * 100))) <= 255
+    assert tree_path("\\xe9" * 100) != tree_path("\\xe9" * 101)
 
 
 def test_the_logdir_itself_can_be_a_run(tree: Path, logdir: Path) -> None:
@@ -71,7 +71,7 @@ def test_the_logdir_itself_can_be_a_run(tree: Path, logdir: Path) -> None:
     assert shown(tree) == {"."}
 
 
-def test_files_and_runs_come_and_go(tree: Path, logdir: Path) -> None:
+def test_files_and_runs_are_added_and_removed(tree: Path, logdir: Path) -> None:
     write(logdir / "a", losses(1.0))
     write(logdir / "b/c", losses(1.0))
     update(tree, logdir)
@@ -83,7 +83,7 @@ def test_files_and_runs_come_and_go(tree: Path, logdir: Path) -> None:
     assert sorted(os.listdir(tree)) == ["a"]
 
 
-def test_a_link_that_leads_elsewhere_is_set_right(tree: Path, logdir: Path) -> None:
+def test_a_wrong_link_is_corrected(tree: Path, logdir: Path) -> None:
     write(logdir / "a", losses(1.0))
     (tree / "a").mkdir(parents=True)
     (tree / "a/events.out.tfevents.1").symlink_to("/nowhere")
@@ -91,7 +91,7 @@ def test_a_link_that_leads_elsewhere_is_set_right(tree: Path, logdir: Path) -> N
     assert os.path.samefile(tree / "a/events.out.tfevents.1", logdir / "a/events.out.tfevents.1")
 
 
-def test_what_is_no_link_is_never_removed(tree: Path, logdir: Path) -> None:
+def test_only_links_are_removed(tree: Path, logdir: Path) -> None:
     kept = write(logdir / "a", losses(1.0))
     (tree / "mine").mkdir(parents=True)
     (tree / "mine/notes.txt").write_text("kept")
@@ -102,7 +102,7 @@ def test_what_is_no_link_is_never_removed(tree: Path, logdir: Path) -> None:
     assert kept.exists()
 
 
-def test_files_of_plugins_are_shown_but_no_run_among_them(tree: Path, logdir: Path) -> None:
+def test_plugin_files_are_shown_but_not_runs_among_them(tree: Path, logdir: Path) -> None:
     write(logdir / "a", losses(1.0))
     write(logdir / "a/plugins", losses(1.0))
     profile = logdir / "a/plugins/profile/2026/host.xplane.pb"
@@ -125,12 +125,12 @@ def test_the_configuration_of_embeddings_is_shown(tree: Path, logdir: Path) -> N
     run = next(run for run in discover(logdir).runs.values() if run.config)
     assert run.config is not None
     update(tree, logdir, run.name)
-    place = tree / place_of(run.name)
-    assert names(place) == sorted(os.path.basename(path) for path in (*run.files, run.config))
-    assert (place / "projector_config.pbtxt").read_text() == Path(run.config).read_text()
+    folder = tree / tree_path(run.name)
+    assert names(folder) == sorted(os.path.basename(path) for path in (*run.files, run.config))
+    assert (folder / "projector_config.pbtxt").read_text() == Path(run.config).read_text()
 
 
-def test_a_link_out_of_the_run_is_shown_for_an_event_file_only(tree: Path, logdir: Path) -> None:
+def test_only_event_files_can_be_links_out_of_the_run(tree: Path, logdir: Path) -> None:
     write(logdir / "a", losses(1.0))
     elsewhere = write(logdir.parent / "elsewhere", losses(2.0), "events.out.tfevents.2")
     (logdir / "a/plugins").mkdir()

@@ -1,4 +1,4 @@
-"""Which lines of a log are chosen by how grave they are, and by when they were printed."""
+"""Selection of log lines by level and time."""
 
 import time
 
@@ -12,18 +12,18 @@ TODAY = time.time() - 60
 STAMP = time.strftime("%m%d %H:%M:%S", time.localtime(TODAY))
 
 LINES = [
-    "no mark at all",
-    "2026-03-01 12:00:00 runfold: TensorBoard serves.",
-    "goes on",
+    "no prefix",
+    "2026-03-01 12:00:00 runfold: TensorBoard is running.",
+    "continued",
     f"[{LATER} WARN  rustboard_core::run] Read error",
     f"E{STAMP}.123456 140 plugin.py:12] Cannot load",
     "Traceback:",
-    "2026-99-99 99:99:99 runfold: looks like one",
+    "2026-99-99 99:99:99 runfold: looks like a prefix",
 ]
 
 
 @pytest.mark.parametrize(
-    ("asked", "chosen"),
+    ("options", "chosen"),
     [
         ({}, LINES),
         ({"level": "warning"}, LINES[3:]),
@@ -35,6 +35,6 @@ LINES = [
         ({"before": NOON + 1}, LINES[:3]),
     ],
 )
-def test_lines_are_chosen_with_those_that_belong_to_them(asked, chosen):
+def test_lines_are_selected_with_their_continuation_lines(options, chosen):
     marked = Marker().mark(LINES)
-    assert [line.text for line in marked if is_chosen(line, **asked)] == chosen
+    assert [line.text for line in marked if is_chosen(line, **options)] == chosen

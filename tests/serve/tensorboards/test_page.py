@@ -1,4 +1,4 @@
-"""TensorBoard's own page in a real browser: it reloads by itself, and says that it is open."""
+"""TensorBoard's own page in a real browser: it reloads by itself, and reports that it is open."""
 
 import mimetypes
 import threading
@@ -27,7 +27,7 @@ def board(tmp_path: Path) -> Iterator[Child]:
 
 @pytest.fixture
 def address(board: Child) -> Iterator[str]:
-    """Where the key is added to every request, also to what a page says when it closes."""
+    """The URL of a server that adds the key to every request, including those on close."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -70,7 +70,7 @@ def test_a_page_shows_the_run_reloads_and_keeps_the_instance_from_being_idle(
     assert page.evaluate(f"{kept}.autoReload") is True
     until(lambda: board.health()["open_pages"] == 1)
     assert board.health()["idle"] == 0.0
-    # Who has chosen is not overruled.
+    # The user's choice is not overwritten.
     page.evaluate(
         f"localStorage.setItem('_tb_global_settings', JSON.stringify("
         f"{{...{kept}, autoReload: false, theme: 'dark'}}))"

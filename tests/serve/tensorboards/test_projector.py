@@ -1,4 +1,4 @@
-"""Embeddings behind the tree of links: TensorBoard's projector has a run's own files, no others."""
+"""Embeddings in the tree of links: the projector reads a run's own files and no others."""
 
 import os
 from pathlib import Path
@@ -20,18 +20,18 @@ KINDS = {
 
 
 def configure(run: Path, name: str, path: str) -> None:
-    """Add an embedding whose files are all the same one."""
+    """Add an embedding that uses one file for everything."""
     fields = [f'{field}: "{path}"{" }" * field.count("{")}' for field in KINDS.values()]
     with open(run / "projector_config.pbtxt", "a") as config:
         config.write(f'embeddings {{ tensor_name: "{name}" {" ".join(fields)} }}\n')
 
 
-def ask(child: Child, run: str, kind: str, name: str) -> tuple[int, bytes]:
+def fetch(child: Child, run: str, kind: str, name: str) -> tuple[int, bytes]:
     query = urlencode({"run": run, "name": name})
     return child.ask(f"/data/plugin/projector/{kind}?{query}", **{"X-Runfold-Key": child.key})
 
 
-def test_projector_has_the_files_of_a_run_and_none_from_outside(tmp_path: Path) -> None:
+def test_projector_reads_files_of_the_run_and_none_outside(tmp_path: Path) -> None:
     run = tmp_path / "logs" / "a"
     with SummaryWriter(str(run)) as writer:
         writer.add_scalar("loss", 1.0, 0)
@@ -57,12 +57,14 @@ def test_projector_has_the_files_of_a_run_and_none_from_outside(tmp_path: Path) 
     with serving(tmp_path / "state", Sources((str(tmp_path / "logs"),))) as child:
         until(lambda: child.read("/data/plugin/projector/runs"))
         info = child.read("/data/plugin/projector/info?run=a")["embeddings"]
-        good = next(one["tensorName"] for one in info if "good" in one["tensorName"])
-        assert ask(child, "a", "metadata", good) == (200, b"x\ny\nz\n")
-        assert ask(child, "a", "tensor", good) == (200, np.ones((3, 2), np.float32).tobytes())
-        answers = {(name, kind): ask(child, "a", kind, name) for name in bad for kind in KINDS}
-        refusal = 'There is no file "{}" in the folder of this run.'
-        assert answers == {
+        good = next(
+            embedding["tensorName"] for embedding in info if "good" in embedding["tensorName"]
+        )
+        assert fetch(child, "a", "metadata", good) == (200, b"x\ny\nz\n")
+        assert fetch(child, "a", "tensor", good) == (200, np.ones((3, 2), np.float32).tobytes())
+        responses = {(name, kind): fetch(child, "a", kind, name) for name in bad for kind in KINDS}
+        refusal = 'No file "{}" in the folder of this run.'
+        assert responses == {
             (name, kind): (400, refusal.format(path).encode())
             for name, path in bad.items()
             for kind in KINDS
@@ -70,7 +72,7 @@ def test_projector_has_the_files_of_a_run_and_none_from_outside(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("is_linked", [False, True])
-def test_projector_has_assets_of_every_kind(tmp_path: Path, is_linked: bool) -> None:
+def test_projector_reads_assets_of_every_kind(tmp_path: Path, is_linked: bool) -> None:
     run = tmp_path / ("elsewhere" if is_linked else "logs") / "a"
     with SummaryWriter(str(run)) as writer:
         writer.add_scalar("loss", 1.0, 0)
@@ -87,12 +89,12 @@ def test_projector_has_assets_of_every_kind(tmp_path: Path, is_linked: bool) -> 
         until(lambda: child.read("/data/plugin/projector/runs"))
         numbers = np.array([[1, 2]], np.float32).tobytes()
         for name in paths:
-            answers = {kind: ask(child, "a", kind, name) for kind in KINDS}
-            assert answers == dict.fromkeys(KINDS, (200, b"1\t2\n")) | {"tensor": (200, numbers)}
+            responses = {kind: fetch(child, "a", kind, name) for kind in KINDS}
+            assert responses == dict.fromkeys(KINDS, (200, b"1\t2\n")) | {"tensor": (200, numbers)}
 
 
 @pytest.mark.parametrize("is_link", [False, True])
-def test_projector_has_no_file_of_a_folder_that_replaced_the_run(tmp_path: Path, is_link) -> None:
+def test_projector_reads_no_file_of_a_folder_that_replaced_the_run(tmp_path: Path, is_link) -> None:
     run, outside = tmp_path / "logs" / "a", tmp_path / "outside"
     with SummaryWriter(str(run)) as writer:
         writer.add_scalar("loss", 1.0, 0)
@@ -101,7 +103,7 @@ def test_projector_has_no_file_of_a_folder_that_replaced_the_run(tmp_path: Path,
         until(lambda: child.read("/data/plugin/projector/runs"))
         info = child.read("/data/plugin/projector/info?run=a")["embeddings"]
         name = info[0]["tensorName"]
-        assert ask(child, "a", "metadata", name) == (200, b"x\ny\n")
+        assert fetch(child, "a", "metadata", name) == (200, b"x\ny\n")
         secret = outside / info[0]["metadataPath"]
         secret.parent.mkdir(parents=True)
         secret.write_text("secret\nsecret\n")
@@ -110,6 +112,8 @@ def test_projector_has_no_file_of_a_folder_that_replaced_the_run(tmp_path: Path,
             run.symlink_to(outside)
         else:
             outside.rename(run)
-        answers = []
-        until(lambda: answers.append(ask(child, "a", "metadata", name)) or answers[-1][0] != 200)
-        assert [body for _, body in answers if b"secret" in body] == []
+        responses = []
+        until(
+            lambda: responses.append(fetch(child, "a", "metadata", name)) or responses[-1][0] != 200
+        )
+        assert [body for _, body in responses if b"secret" in body] == []

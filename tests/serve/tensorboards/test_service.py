@@ -1,4 +1,4 @@
-"""The service in the background: one for each user, found, started, taken over from, and ended."""
+"""The background service: one per user, found, started, replaced and ended."""
 
 import json
 import re
@@ -51,26 +51,26 @@ def folder(tmp_path):
 
 
 def services() -> list[psutil.Process]:
-    """The processes of services that this test started."""
+    """Return the processes of services that this test started."""
     mine = state_folder()
-    found = []
+    processes = []
     for process in psutil.process_iter():
         try:
             is_service = SERVICE[-1] in process.cmdline()
             if is_service and mine.startswith(process.environ()["XDG_STATE_HOME"]):
-                found.append(process)
+                processes.append(process)
         except (psutil.Error, KeyError):
             continue
-    return found
+    return processes
 
 
-def test_two_who_ask_at_once_get_the_same_service(folder):
+def test_concurrent_callers_get_the_same_service(folder):
     assert find_service() is None
     with ThreadPoolExecutor(2) as pool:
         first, second = pool.map(lambda _: ensure_service(), range(2))
     assert first == second == find_service()
-    # The other one sees that it is not needed.
-    until(lambda: [one.pid for one in services()] == [first.pid])
+    # The other process notices that it is not needed.
+    until(lambda: [process.pid for process in services()] == [first.pid])
     path = Path(state_folder("tensorboards", "service.json"))
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert first.token not in repr(first)
@@ -82,7 +82,7 @@ def test_two_who_ask_at_once_get_the_same_service(folder):
     assert "`runfold tensorboard start`" in refused.json()["error"]
 
 
-def test_instance_outlives_a_killed_service_and_ends_with_one_that_is_ended(folder):
+def test_instance_outlives_a_killed_service_and_ends_with_a_stopped_one(folder):
     id, _ = start("--logdir", folder / "runs")
     before = known(id)
     pid = service_pid()
@@ -101,12 +101,12 @@ def test_instance_outlives_a_killed_service_and_ends_with_one_that_is_ended(fold
 
 
 class Impostor(BaseHTTPRequestHandler):
-    """A server of somebody else that answers everything, and notes what it is sent."""
+    """Another user's server, which answers everything and records what it receives."""
 
     def handle_any(self) -> None:
         self.server.seen.append(f"{self.requestline} {self.headers}")  # type: ignore[attr-defined]
-        said = {"proof": "0" * 64, "ticket": "@evil.example/", "link": "@evil.example/"}
-        body = json.dumps(said).encode()
+        content = {"proof": "0" * 64, "ticket": "@evil.example/", "link": "@evil.example/"}
+        body = json.dumps(content).encode()
         self.send_response(200)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
@@ -126,7 +126,7 @@ def impostor(port: int) -> Iterator[list[str]]:
     def listen() -> ThreadingHTTPServer | None:
         try:
             return ThreadingHTTPServer(("127.0.0.1", port), Impostor)
-        except OSError:  # A connection from this machine holds the port for a moment.
+        except OSError:  # a connection on this machine holds the port for a moment
             return None
 
     with until(listen) as server:
@@ -141,14 +141,14 @@ def impostor(port: int) -> Iterator[list[str]]:
             thread.join()
 
 
-def test_rule_34_who_takes_the_port_of_a_dead_service_gets_no_token_and_gives_no_link(folder):
+def test_rule_34_an_impostor_on_the_port_of_a_dead_service_gets_no_token(folder):
     id, _ = start("--logdir", folder / "runs")
     before = find_service()
     assert before is not None
     kill_hard(before.pid)
     with impostor(urlsplit(before.url).port or 0) as seen:
         assert find_service() is None
-        with pytest.raises(NoService, match="Another program answers at"):
+        with pytest.raises(NoService, match="Another program responds at"):
             before.link(id)
         status, out, err = say("open", id, "--no-browser")
         assert status == 0, err
@@ -159,21 +159,21 @@ def test_rule_34_who_takes_the_port_of_a_dead_service_gets_no_token_and_gives_no
         with logged_in(read_link(out)[1]) as client:
             assert client.get("data/runs").json() == ["big/seed-1", "big/seed-2"]
     assert seen
-    assert not [one for one in seen if before.token in one or "uthorization" in one]
+    assert not [request for request in seen if before.token in request or "uthorization" in request]
 
 
-def test_rule_34_a_ticket_that_leads_elsewhere_makes_no_link():
+def test_rule_34_a_malformed_ticket_is_refused():
     for ticket in ("@evil.example/", "x" * 43 + "@evil.example", "é" * 43, "None"):
-        with pytest.raises(ValueError, match="Not a ticket"):
+        with pytest.raises(ValueError, match="Not a login ticket"):
             make_login_path(ticket, "0123abcd")
     assert make_login_path("x" * 43, "0123abcd") == f"/login?token={'x' * 43}&tensorboard=0123abcd"
 
 
-def test_start_comes_to_its_end_though_the_service_is_killed_meanwhile(folder):
+def test_start_finishes_although_the_service_is_killed(folder):
     ensure_service()
     with closing(Store()) as store, ThreadPoolExecutor(1) as pool:
         starting = pool.submit(say, "start", "--no-browser", "--logdir", str(folder / "runs"))
-        until(lambda: any(one.pid for one in store.all()))
+        until(lambda: any(instance.pid for instance in store.all()))
         kill_hard(service_pid())
         status, out, err = starting.result(60)
     assert status == 0, err
@@ -181,13 +181,13 @@ def test_start_comes_to_its_end_though_the_service_is_killed_meanwhile(folder):
         assert client.get("data/runs").json() == ["big/seed-1", "big/seed-2"]
 
 
-def test_instances_are_kept_though_the_store_fails_for_a_moment(folder):
+def test_instances_survive_a_temporary_failure_of_the_store(folder):
     id, _ = start("--logdir", folder / "runs")
     before, service = known(id), find_service()
     path = Path(state_folder("tensorboards", "service.json"))
     with closing(sqlite3.connect(state_folder("tensorboards", "instances.sqlite"))) as store:
         store.execute("alter table generation rename to gone")
-        # Whatever looks at the store fails from here on; what is said anew was said after that.
+        # Every look at the store now fails, and the file is published again only after that.
         path.unlink()
         until(lambda: find_service() == service)
         store.execute("alter table gone rename to generation")
@@ -199,7 +199,7 @@ def test_instances_are_kept_though_the_store_fails_for_a_moment(folder):
     assert known(id).pid == before.pid
 
 
-def test_list_tells_of_no_instance_that_is_gone(folder):
+def test_list_restarts_instances_whose_process_died(folder):
     id, _ = start("--logdir", folder / "runs")
     before = known(id)
     kill_hard(service_pid())
@@ -219,27 +219,27 @@ def test_serve_is_the_service_while_it_runs(folder):
         with logged_in(link) as client:
             assert client.get("data/runs").json() == ["big/seed-1", "big/seed-2"]
         pid = known(id).pid
-        status, said = served.end(signal.SIGTERM)
-        assert (status, said) == (143, "")
+        status, output = served.end(signal.SIGTERM)
+        assert (status, output) == (143, "")
     assert pid is not None
     assert group_of(pid) == set()
     assert not Path(state_folder("tensorboards", "service.json")).exists()
 
 
-def test_service_ends_by_itself_when_nothing_is_left_to_keep(folder):
+def test_service_ends_by_itself_without_instances(folder):
     done = subprocess.run([*SERVICE, "0.2"], capture_output=True, timeout=60, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert find_service() is None
 
 
-def test_service_that_cannot_be_started_says_where_to_look(folder, monkeypatch):
+def test_service_that_cannot_be_started_names_its_log(folder, monkeypatch):
     Path(state_folder("tensorboards")).mkdir(parents=True)
-    Path(state_folder("tensorboards", "instances.sqlite")).write_text("no database at all" * 100)
+    Path(state_folder("tensorboards", "instances.sqlite")).write_text("not a database" * 100)
     with pytest.raises(NoService, match=re.escape("service.log")):
         ensure_service()
 
 
-def test_service_whose_address_another_has_is_none():
+def test_service_that_does_not_respond_is_reported():
     assert Service("http://127.0.0.1:1", "http://x.localhost:1", "x", 1) is not None
-    with pytest.raises(NoService, match="does not answer"):
+    with pytest.raises(NoService, match="does not respond"):
         Service("http://127.0.0.1:1", "http://x.localhost:1", "x", 1).poke()

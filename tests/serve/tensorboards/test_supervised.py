@@ -1,4 +1,4 @@
-"""Real TensorBoards that a keeper keeps: states, crashes, idleness, and a service killed hard."""
+"""Real TensorBoards managed by a keeper: states, crashes, idle timeouts, and a killed service."""
 
 import asyncio
 import os
@@ -34,31 +34,33 @@ def store(tmp_path: Path) -> Store:
     return Store(str(tmp_path / "boards"))
 
 
-def test_it_waits_for_a_first_event_file_and_comes_back_after_a_crash(
+def test_it_waits_for_a_first_event_file_and_restarts_after_a_crash(
     store: Store, tmp_path: Path
 ) -> None:
     logdir = tmp_path / "logs"
     logdir.mkdir()
-    one = add(store, logdir, flags=QUICK)
+    instance = add(store, logdir, flags=QUICK)
 
     async def work() -> None:
         async with keeping(store, backoff=0.01) as keeper:
-            waiting = await until_state(store, one, "WAITING")
+            waiting = await until_state(store, instance, "WAITING")
             assert waiting.started is not None
-            assert board_of(store, one).runs() == []
+            assert board_of(store, instance).runs() == []
             write_losses(logdir / "a", 0, 1)
-            running = await until_state(store, one, "RUNNING")
+            running = await until_state(store, instance, "RUNNING")
             assert running.pid is not None
             os.kill(running.pid, signal.SIGKILL)
-            again = await until_state(store, one, "RUNNING", lambda found: found.restarts == 1)
+            again = await until_state(
+                store, instance, "RUNNING", lambda current: current.restarts == 1
+            )
             assert again.pid != running.pid
             assert again.exit_status == -9
-            assert again.message.startswith("It was ended by SIGKILL. It was started again at ")
-            board = board_of(store, one)
+            assert again.message.startswith("TensorBoard was killed by SIGKILL. Restarted at ")
+            board = board_of(store, instance)
             await asyncio.to_thread(until, lambda: board.steps("a") == [0, 1])
-            end_instance(store, one.name)
+            end_instance(store, instance.name)
             keeper.poke()
-            ended = await until_state(store, one, "TERMINATED")
+            ended = await until_state(store, instance, "TERMINATED")
             assert (ended.exit_status, ended.pid, ended.port) == (0, None, None)
             assert again.pid is not None
             assert group_of(again.pid) == set()
@@ -66,9 +68,11 @@ def test_it_waits_for_a_first_event_file_and_comes_back_after_a_crash(
     run(work())
 
 
-def test_a_service_killed_hard_leaves_them_to_the_next(store: Store, tmp_path: Path) -> None:
+def test_instances_of_a_killed_service_are_adopted_by_the_next(
+    store: Store, tmp_path: Path
+) -> None:
     write_losses(tmp_path / "logs" / "a", 0, 1)
-    one = add(store, tmp_path / "logs", flags=QUICK)
+    instance = add(store, tmp_path / "logs", flags=QUICK)
     gone = add(store, tmp_path / "logs", flags=QUICK, idle_timeout=60)
 
     def start_service() -> "subprocess.Popen[bytes]":
@@ -76,39 +80,39 @@ def test_a_service_killed_hard_leaves_them_to_the_next(store: Store, tmp_path: P
 
     async def work() -> None:
         with start_service() as service:
-            running = await until_state(store, one, "RUNNING")
+            running = await until_state(store, instance, "RUNNING")
             lost = await until_state(store, gone, "RUNNING")
             service.kill()
         assert running.pid is not None
         assert lost.pid is not None
         os.killpg(lost.pid, signal.SIGKILL)
-        assert board_of(store, one).runs() == ["a"]
+        assert board_of(store, instance).runs() == ["a"]
         async with keeping(store, backoff=0.01):
-            await until_state(store, gone, "RUNNING", lambda found: found.restarts == 1)
-            adopted = store.get(one.id)
+            await until_state(store, gone, "RUNNING", lambda current: current.restarts == 1)
+            adopted = store.get(instance.id)
             assert (adopted.pid, adopted.state) == (running.pid, "RUNNING")
             assert adopted.restarts == 0
-            assert board_of(store, one).runs() == ["a"]
+            assert board_of(store, instance).runs() == ["a"]
         assert store.live() == []
-        assert store.get(one.id).exit_status == 0
+        assert store.get(instance.id).exit_status == 0
         assert group_of(running.pid) == set()
 
     run(work())
 
 
-def test_one_that_was_idle_is_noted_as_ended(store: Store, tmp_path: Path) -> None:
-    one = add(store, tmp_path, idle_timeout=1.0)
+def test_an_idle_instance_is_recorded_as_ended(store: Store, tmp_path: Path) -> None:
+    instance = add(store, tmp_path, idle_timeout=1.0)
 
     async def work() -> None:
         async with keeping(store):
-            ended = await until_state(store, one, "TERMINATED")
+            ended = await until_state(store, instance, "TERMINATED")
             assert (ended.exit_status, ended.message) == (0, "Idle for 1 s.")
             assert ended.restarts == 0
 
     run(work())
 
 
-def test_a_tensorboard_that_is_missing_is_told_at_once(
+def test_a_missing_tensorboard_is_reported_at_once(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stub = tmp_path / "stub" / "tensorboard"
@@ -116,11 +120,11 @@ def test_a_tensorboard_that_is_missing_is_told_at_once(
     (stub / "__init__.py").touch()
     path = os.pathsep.join([str(stub.parent), os.environ.get("PYTHONPATH", "")])
     monkeypatch.setenv("PYTHONPATH", path)
-    one = add(store, tmp_path)
+    instance = add(store, tmp_path)
 
     async def work() -> None:
         async with keeping(store):
-            ended = await until_state(store, one, "TERMINATED")
+            ended = await until_state(store, instance, "TERMINATED")
             assert (ended.exit_status, ended.restarts) == (3, 0)
             assert ended.message.endswith("Run: pip install -U tensorboard")
 

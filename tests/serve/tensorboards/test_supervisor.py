@@ -1,4 +1,4 @@
-"""How instances are kept: started, restarted, given up, ended."""
+"""How instances are managed: started, restarted, abandoned, ended."""
 
 import asyncio
 import json
@@ -24,7 +24,7 @@ def store(tmp_path: Path) -> Store:
 
 
 def overlap(spans: list[dict[str, float]]) -> int:
-    """How many of the spans, at most, were at the same time."""
+    """Return the maximum number of overlapping spans."""
     moments = [(span["began"], 1) for span in spans] + [(span["ended"], -1) for span in spans]
     now = most = 0
     for _, change in sorted(moments):
@@ -33,60 +33,65 @@ def overlap(spans: list[dict[str, float]]) -> int:
     return most
 
 
-def test_fifty_are_started_a_few_at_a_time_and_all_are_ended(store: Store) -> None:
+def test_fifty_instances_are_started_a_few_at_a_time_and_all_are_ended(store: Store) -> None:
     instances = [add(store) for _ in range(50)]
 
     async def work() -> None:
         async with keeping(store, starts=3, program=stand_in("time.sleep(0.05)")):
-            for one in instances:
-                await until_state(store, one, "RUNNING")
-            folders = [Path(store.folder_of(one.id)) for one in instances]
+            for instance in instances:
+                await until_state(store, instance, "RUNNING")
+            folders = [Path(store.folder_of(instance.id)) for instance in instances]
             spans = [json.loads((folder / "span.json").read_text()) for folder in folders]
             assert overlap(spans) <= 3
-            pids.extend(one.pid for one in store.live() if one.pid is not None)
+            pids.extend(instance.pid for instance in store.live() if instance.pid is not None)
 
     pids: list[int] = []
     run(work())
     assert len(set(pids)) == 50
     assert store.live() == []
-    assert {(one.state, one.wanted) for one in store.all()} == {("TERMINATED", "down")}
+    assert {(instance.state, instance.wanted) for instance in store.all()} == {
+        ("TERMINATED", "down")
+    }
     assert [pid for pid in pids if group_of(pid)] == []
 
 
-def test_one_that_fails_each_time_is_given_up_with_the_end_of_its_log(store: Store) -> None:
-    one = add(store)
+def test_an_instance_that_always_fails_is_abandoned_with_the_end_of_its_log(store: Store) -> None:
+    instance = add(store)
     program = (sys.executable, "-S", "-c", "print('out of cheese'); raise SystemExit(7)")
 
     async def work() -> None:
         async with keeping(store, backoff=0.01, program=program):
-            crashed = await until_state(store, one, "STARTING", lambda found: found.restarts > 0)
-            assert crashed.message.startswith("It ended with exit status 7. It is started again")
-            given_up = await until_state(store, one, "TERMINATED")
+            crashed = await until_state(
+                store, instance, "STARTING", lambda current: current.restarts > 0
+            )
+            assert crashed.message.startswith("TensorBoard exited with status 7. Restarting in ")
+            given_up = await until_state(store, instance, "TERMINATED")
             assert (given_up.exit_status, given_up.restarts) == (7, 4)
-            assert "It ended 5 times and was given up." in given_up.message
+            assert "It failed 5 times and will not be restarted." in given_up.message
             assert given_up.message.endswith("\nout of cheese" * 5)
-            assert list(read_log(store, one.id, follow=True)) == ["out of cheese"] * 5
+            assert list(read_log(store, instance.id, follow=True)) == ["out of cheese"] * 5
 
     run(work())
 
 
-def test_a_program_that_cannot_be_run_is_told(store: Store) -> None:
-    one = add(store)
+def test_a_program_that_cannot_be_run_is_reported(store: Store) -> None:
+    instance = add(store)
 
     async def work() -> None:
         async with keeping(store, program=["/nowhere/python"]):
-            ended = await until_state(store, one, "TERMINATED")
-            assert ended.message == "It cannot be started: No such file or directory."
+            ended = await until_state(store, instance, "TERMINATED")
+            error = "TensorBoard could not be started: No such file or directory."
+            assert ended.message == error
 
     run(work())
 
 
-def test_one_that_waits_for_its_start_can_be_ended(store: Store) -> None:
+def test_an_instance_waiting_to_start_can_be_ended(store: Store) -> None:
     slow, waiting = add(store), add(store)
 
     async def work() -> None:
         async with keeping(store, starts=1, program=stand_in("time.sleep(1000)")) as keeper:
-            await until_state(store, slow, "STARTING", lambda found: found.pid is not None)
+            await until_state(store, slow, "STARTING", lambda current: current.pid is not None)
             end_instance(store, waiting.id)
             keeper.poke()
             assert (await until_state(store, waiting, "TERMINATED")).exit_status is None
@@ -96,12 +101,12 @@ def test_one_that_waits_for_its_start_can_be_ended(store: Store) -> None:
     run(work())
 
 
-def test_one_that_does_not_heed_its_end_is_killed(store: Store) -> None:
-    one = add(store)
+def test_a_process_that_ignores_sigterm_is_killed(store: Store) -> None:
+    instance = add(store)
     deaf = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)"
 
     async def work() -> None:
-        process = spawn(one, store.folder_of(one.id), stand_in(deaf))
+        process = spawn(instance, store.folder_of(instance.id), stand_in(deaf))
         until(lambda: process.port)
         assert await process.end(grace=0.2) == -9
         assert not is_process(process.pid, process.started)
@@ -109,14 +114,14 @@ def test_one_that_does_not_heed_its_end_is_killed(store: Store) -> None:
     run(work())
 
 
-def test_a_log_that_grows_is_begun_anew(store: Store) -> None:
-    one = add(store)
+def test_a_growing_log_is_rotated(store: Store) -> None:
+    instance = add(store)
     noise = "print(('x' * 99 + '\\n') * 30_000, flush=True)"
 
     async def work() -> None:
         async with keeping(store, program=stand_in(noise)):
-            await until_state(store, one, "RUNNING")
-            folder = Path(store.folder_of(one.id))
+            await until_state(store, instance, "RUNNING")
+            folder = Path(store.folder_of(instance.id))
             await asyncio.to_thread(until, (folder / "log.old.txt").exists)
             await asyncio.to_thread(until, lambda: (folder / "log.txt").stat().st_size == 0)
             assert (folder / "log.old.txt").stat().st_size == 2_500_000
@@ -124,18 +129,19 @@ def test_a_log_that_grows_is_begun_anew(store: Store) -> None:
     run(work())
 
 
-def test_one_keeper_acts_at_a_time_and_the_next_takes_over(store: Store) -> None:
-    one, other = add(store), add(store)
+def test_only_one_keeper_is_active_and_the_next_takes_over(store: Store) -> None:
+    instance, other = add(store), add(store)
 
     async def work() -> None:
         async with keeping(store, program=stand_in()) as first:
-            await until_state(store, one, "RUNNING")
+            await until_state(store, instance, "RUNNING")
             async with keeping(Store(store.folder), program=stand_in()) as second:
                 assert (first.acts.is_set(), second.acts.is_set()) == (True, False)
-                end_instance(store, one.id)
-                await until_state(store, one, "TERMINATED")
+                end_instance(store, instance.id)
+                await until_state(store, instance, "TERMINATED")
                 assert not second.acts.is_set()
-        assert store.get(other.id).message == "The service that kept it has ended."
+        ending = "The service that managed this TensorBoard has ended."
+        assert store.get(other.id).message == ending
         later = add(store)
         async with keeping(store, program=stand_in()) as third:
             assert third.acts.is_set()
@@ -144,47 +150,49 @@ def test_one_keeper_acts_at_a_time_and_the_next_takes_over(store: Store) -> None
     run(work())
 
 
-def test_a_keeper_that_waits_takes_over_when_the_first_ends(store: Store) -> None:
+def test_a_waiting_keeper_takes_over_when_the_first_ends(store: Store) -> None:
     async def work() -> None:
         async with keeping(Store(store.folder), program=stand_in()) as first:
             waiting = keeping(store, program=stand_in())
             second = await waiting.__aenter__()
             assert (first.acts.is_set(), second.acts.is_set()) == (True, False)
         await second.acts.wait()
-        one = add(store)
-        await until_state(store, one, "RUNNING")
+        instance = add(store)
+        await until_state(store, instance, "RUNNING")
         await waiting.__aexit__(None, None, None)
-        assert store.get(one.id).state == "TERMINATED"
+        assert store.get(instance.id).state == "TERMINATED"
 
     run(work())
 
 
-def test_a_store_that_cannot_be_written_for_a_while_is_survived(
+def test_a_store_that_is_temporarily_read_only_is_tolerated(
     store: Store, caplog: pytest.LogCaptureFixture
 ) -> None:
-    one = add(store)
+    instance = add(store)
     database = sqlite3.connect(Path(store.folder, "instances.sqlite"), isolation_level=None)
     fault = "create trigger fault before update on instances begin select raise(abort, 'no'); end"
 
     async def work() -> None:
         async with keeping(store, program=stand_in()):
-            running = await until_state(store, one, "RUNNING")
+            running = await until_state(store, instance, "RUNNING")
             database.execute(fault)
             assert running.pid
             os.kill(running.pid, signal.SIGKILL)
-            await asyncio.to_thread(until, lambda: "no longer kept" in caplog.text)
+            await asyncio.to_thread(until, lambda: "no longer managed" in caplog.text)
             database.execute("drop trigger fault")
-            await until_state(store, one, "RUNNING", lambda found: found.pid != running.pid)
+            await until_state(
+                store, instance, "RUNNING", lambda current: current.pid != running.pid
+            )
 
     run(work())
     database.close()
 
 
-def test_a_process_that_no_instance_knows_is_ended(store: Store) -> None:
-    one = add(store)
-    process = spawn(one, store.folder_of(one.id), stand_in())
+def test_a_process_without_an_instance_is_ended(store: Store) -> None:
+    instance = add(store)
+    process = spawn(instance, store.folder_of(instance.id), stand_in())
     until(lambda: process.port)
-    store.forget(one.id)
+    store.forget(instance.id)
 
     async def work() -> None:
         async with keeping(store, program=stand_in()):
@@ -193,15 +201,17 @@ def test_a_process_that_no_instance_knows_is_ended(store: Store) -> None:
     run(work())
 
 
-def test_only_the_last_hundred_ended_ones_are_remembered(store: Store) -> None:
+def test_only_the_last_hundred_ended_instances_are_kept(store: Store) -> None:
     ended = [add(store) for _ in range(103)]
-    for one in ended:
-        store.update(one.id, state="TERMINATED", wanted="down")
-        Path(store.folder_of(one.id), "tree").mkdir(parents=True)
+    for instance in ended:
+        store.update(instance.id, state="TERMINATED", wanted="down")
+        Path(store.folder_of(instance.id), "tree").mkdir(parents=True)
 
     async def work() -> None:
         async with keeping(store, program=stand_in()):
-            assert [one.id for one in store.all()] == [one.id for one in ended[3:]]
+            assert [instance.id for instance in store.all()] == [
+                instance.id for instance in ended[3:]
+            ]
             assert not Path(store.folder_of(ended[2].id)).exists()
             assert Path(store.folder_of(ended[3].id)).exists()
 

@@ -1,4 +1,4 @@
-"""Real TensorBoards for experiments and trials, as their user meets them, from start to end."""
+"""Real TensorBoards for experiments and trials, as a user sees them, from start to end."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ TRIALS = ["third/seed-2", "fourth/seed-1"]
 
 @pytest.fixture(scope="module")
 def boards(tmp_path_factory):
-    """The ids and links of an instance of two experiments, and of one of trials of two others."""
+    """Ids and links of an instance with two experiments, and of one with trials of two others."""
     with own_state(tmp_path_factory.mktemp("whole")) as folder:
         names = ("big", "small", "third", "fourth")
         logdir = ["--logdir", str(write_experiments(folder / "runs", *names))]
         quick = ["--config", "reload_interval=1"]
-        # Both at once; the second is waited for.
+        # Both start at once; only the second start waits.
         _, out, _ = say("start", "-d", "big", "small", *logdir, *quick)
         trials = start("third", "--trial-ids", *TRIALS, *logdir, *quick)
         experiments = read_link(say("open", out.strip(), "--no-browser")[1])
@@ -45,17 +45,17 @@ def boards(tmp_path_factory):
 def faults():
     faults = Faults()
     yield faults
-    # That is TensorBoard's own matter.
-    assert [one for one in faults if "Multiple instances of Three.js" not in one] == []
+    # This warning is TensorBoard's own.
+    assert [fault for fault in faults if "Multiple instances of Three.js" not in fault] == []
 
 
 def read_scalars(client, run: str) -> list[int]:
-    """The steps of the loss that TensorBoard gives for a run."""
-    asked = {"run": run, "tag": "loss"}
-    return [point[1] for point in client.get("data/plugin/scalars/scalars", params=asked).json()]
+    """Return the steps of the loss that TensorBoard returns for a run."""
+    params = {"run": run, "tag": "loss"}
+    return [point[1] for point in client.get("data/plugin/scalars/scalars", params=params).json()]
 
 
-def test_each_shows_exactly_what_was_chosen(boards):
+def test_each_shows_exactly_the_selected_runs(boards):
     (_, experiments), (_, trials) = boards
     with logged_in(experiments) as client:
         assert sorted(client.get("data/runs").json()) == EXPERIMENTS
@@ -74,23 +74,23 @@ def open_page(browser: Browser, link: str, faults: Faults) -> Page:
     return page
 
 
-def test_page_of_tensorboard_works_behind_our_policy(boards, browser, faults):
+def test_tensorboards_page_works_under_our_policy(boards, browser, faults):
     id, _ = boards[0]
     page = open_page(browser, read_link(say("open", id, "--no-browser")[1])[1], faults)
     assert page.url.partition("#")[0].endswith(f"/proxy/{id}/")
     for name in EXPERIMENTS:
         expect(page.get_by_text(name, exact=True).first).to_be_visible()
     expect(page.get_by_text("loss", exact=True).first).to_be_visible()
-    # Drawn, and by a worker where TensorBoard uses one.
+    # Drawn, by a worker if TensorBoard uses one.
     expect(page.locator("scalar-card svg, scalar-card canvas").first).to_be_visible()
-    # Neither its own page nor anything in it reaches what is ours.
+    # Neither the page nor anything in it can access our API.
     refused = "() => fetch('/api/status').then(() => 'given', () => 'refused')"
     assert page.evaluate(refused) == "refused"
     faults.forgive("/api/status")
     page.context.close()
 
 
-def test_page_of_tensorboard_may_be_shown_in_ours(boards, browser, faults):
+def test_tensorboards_page_can_be_shown_in_ours(boards, browser, faults):
     id, _ = boards[1]
     link = read_link(say("open", id, "--no-browser")[1])[1]
     page = open_page(browser, link, faults)
@@ -109,18 +109,18 @@ def test_page_of_tensorboard_may_be_shown_in_ours(boards, browser, faults):
     page.context.close()
 
 
-def test_one_that_crashes_is_started_again_and_shown(boards):
+def test_a_crashed_instance_is_restarted(boards):
     id, _ = boards[0]
     kill_hard(known(id).pid)
     until_state(id, "RUNNING", restarts=1)
-    one = listed()[id]
-    assert (one["state"], one["restarts"]) == ("RUNNING", 1)
-    assert "It was started again at" in one["message"]
+    entry = listed()[id]
+    assert (entry["state"], entry["restarts"]) == ("RUNNING", 1)
+    assert "Restarted at" in entry["message"]
     with logged_in(read_link(say("open", id, "--no-browser")[1])[1]) as client:
         assert sorted(client.get("data/runs").json()) == EXPERIMENTS
 
 
-def test_one_that_is_killed_and_one_that_is_idle_end(boards):
+def test_a_killed_and_an_idle_instance_end(boards):
     id, _ = boards[1]
     logdir = known(id).sources.logdirs[0]
     idle, link = start("big", "--logdir", logdir, "--config", "idle_timeout=1")
@@ -128,7 +128,10 @@ def test_one_that_is_killed_and_one_that_is_idle_end(boards):
     ended = until_state(idle, "TERMINATED")
     assert (ended.exit_status, ended.message) == (0, "Idle for 1 s.")
     everything = listed("--all")
-    assert [everything[one]["state"] for one in (id, idle)] == ["TERMINATED", "TERMINATED"]
+    assert [everything[ended_id]["state"] for ended_id in (id, idle)] == [
+        "TERMINATED",
+        "TERMINATED",
+    ]
     assert list(listed()) == [boards[0][0]]
-    with pytest.raises(AssertionError, match="It has ended"), logged_in(link):
+    with pytest.raises(AssertionError, match="This TensorBoard has ended"), logged_in(link):
         pass

@@ -1,4 +1,4 @@
-"""Sound: which clips there are of a tag; their bytes are asked for one by one."""
+"""Lists of a tag's audio clips. Their bytes are requested one at a time."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from runfold._serve.run_source import Source
 
 MOST = 5000
-# A label is for reading; a log may put anything there.
+# Labels are short, but a log can contain anything.
 _LONGEST_LABEL = 10_000
 
 
 class Clip(StoredEntry, TypedDict):
-    """What is known of a clip without decoding it; null for what the log does not say."""
+    """Properties of a clip that are known without decoding it; null if the log lacks them."""
 
     sampleRate: float | None
     channels: int | None
@@ -28,22 +28,22 @@ class Clip(StoredEntry, TypedDict):
 
 
 class AudioResponse(TypedDict):
-    """Clips, and how many more there are."""
+    """Clips, and the number left out."""
 
     clips: list[Clip]
     leftOut: int
 
 
 @endpoint("GET /api/audio", TagRequest, queue="work")
-def list_clips(source: Source, wanted: TagRequest) -> AudioResponse:
-    """The clips of a tag, in the order of runs and steps, without their bytes.
+def list_clips(source: Source, request: TagRequest) -> AudioResponse:
+    """List the audio clips of a tag, by run and step, without their bytes.
 
-    No clip is decoded. Raises UnknownRun and UnknownTag.
+    Clips are not decoded. Raises UnknownRun and UnknownTag.
     """
-    found = find_stored(source, "audio", wanted, MOST)
+    found = find_stored(source, "audio", request, MOST)
     clips: list[Clip] = [
         {
-            **describe_entry(place, wanted.tag, index),
+            **describe_entry(place, request.tag, index),
             "sampleRate": clip.sample_rate,
             "channels": clip.channels,
             "lengthFrames": clip.length_frames,

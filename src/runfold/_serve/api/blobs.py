@@ -1,4 +1,4 @@
-"""The bytes of one picture or clip, under a type that is found in them and nowhere else."""
+"""The bytes of one image or audio clip, with a media type derived only from the bytes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LARGEST = 128 << 20
 
 
 class BlobRequest(RequestFields):
-    """One of the pictures or clips in a value, by the value's name in a list."""
+    """One image or clip in a stored value, by the name that the value has in a list."""
 
     kind: BlobKind
     run: Text
@@ -36,39 +36,41 @@ class BlobRequest(RequestFields):
 
 
 @endpoint("GET /api/blob", BlobRequest, response=Response)
-async def blob(request: Request, asked: BlobRequest) -> Response:
-    """A picture or a clip; as a file to be saved where it is none that a browser may open."""
+async def blob(request: Request, fields: BlobRequest) -> Response:
+    """Return an image or audio clip, as an attachment if browsers should not open it."""
     source: Source = request.app.state.source
-    data = await source.work(read_blob, source, asked)
+    data = await source.work(read_blob, source, fields)
     kind = sniff(data)
-    # What a browser may not open it saves, wherever it was led here from.
+    # Browsers save what they should not open, even if a link leads here.
     headers = {"Content-Disposition": "attachment"} if kind == ANY else {}
     return Response(data, media_type=kind, headers=headers)
 
 
-def read_blob(source: Source, asked: BlobRequest) -> bytes:
-    """The bytes as they are stored; of kind `boxes`, the picture without its drawings.
+def read_blob(source: Source, request: BlobRequest) -> bytes:
+    """Return the stored bytes; for kind `boxes`, those of the image without boxes.
 
     Raises NotFound, and TooLarge before anything is read.
     """
-    (log,) = source.logs_with(asked.tag, "audio" if asked.kind == "audio" else "image", [asked.run])
-    tag = BOXES_PREFIX + asked.tag if asked.kind == "boxes" else asked.tag
-    payloads = log.payloads.get((asked.kind, tag))
+    (log,) = source.logs_with(
+        request.tag, "audio" if request.kind == "audio" else "image", [request.run]
+    )
+    tag = BOXES_PREFIX + request.tag if request.kind == "boxes" else request.tag
+    payloads = log.payloads.get((request.kind, tag))
     if payloads is None:
-        raise NotFound("No boxes were logged with these pictures.")
-    value = find_value(payloads, asked.row)
+        raise NotFound("No boxes were logged with these images.")
+    value = find_value(payloads, request.row)
     length = int(value.items["length"][0])
     if length > LARGEST:
         raise TooLarge(
-            f"The value has {human_bytes(length)}; at most {human_bytes(LARGEST)} are sent. "
-            "`runfold show -o` saves it."
+            f"The value takes {human_bytes(length)}; at most {human_bytes(LARGEST)} can be sent. "
+            "Save it with `runfold show -o`."
         )
-    rows = list(ROWS[asked.kind]([(log, value)]))
-    if asked.kind == "boxes":
-        found = [row.value[1] for row in rows if row.value[1] is not None]
+    rows = list(ROWS[request.kind]([(log, value)]))
+    if request.kind == "boxes":
+        items = [row.value[1] for row in rows if row.value[1] is not None]
     else:
-        found = [row.value[1] for row in rows]
-    if asked.index >= len(found):
-        raise NotFound(f"The value has no number {asked.index}.")
-    data: bytes = found[asked.index].data
+        items = [row.value[1] for row in rows]
+    if request.index >= len(items):
+        raise NotFound(f"The value has no item {request.index}.")
+    data: bytes = items[request.index].data
     return data

@@ -1,4 +1,4 @@
-"""Groups of runs compared: tables of numbers, and the sentence that says who is better."""
+"""Comparisons between groups of runs: tables of numbers, and a sentence with the result."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
     from runfold._serve.run_source import Source
 
-# Each pair is tested by permutations on each tag, and a thousand take some seconds.
+# Each pair is tested by permutations on each tag. A thousand pairs take a few seconds.
 _MOST_PAIRS = 2000
 
 
 class CompareRequest(RequestFields):
-    """What to compare, as in `runs.compare`."""
+    """The arguments of `runs.compare`."""
 
     tags: Annotated[tuple[Text, ...], Meta(min_length=1, max_length=100)]
     by: Key | Keys | None = None
@@ -37,9 +37,9 @@ class CompareRequest(RequestFields):
 
 
 class CompareResponse(TypedDict):
-    """The tables of a comparison, one object per row, and what they say.
+    """The tables of a comparison, one object per row, and a summary.
 
-    `level` is that of the intervals; `correction` says how the columns called Holm are made.
+    `level` is the confidence level; `correction` explains the Holm-corrected columns.
     """
 
     groups: list[dict[str, Json]]
@@ -56,43 +56,43 @@ class CompareResponse(TypedDict):
 
 
 @endpoint("POST /api/compare", CompareRequest, queue="compute")
-def make_comparison(source: Source, asked: CompareRequest) -> CompareResponse:
-    """Whether one group of runs is better than another, in numbers and in words.
+def make_comparison(source: Source, request: CompareRequest) -> CompareResponse:
+    """Compare groups of runs, in numbers and in words.
 
-    Tables, a sentence, warnings, and what was left out. Raises UnknownRun, UnknownTag,
-    and CannotFold where nothing can be compared.
+    Return tables, a sentence, warnings and what was left out. Raises UnknownRun, UnknownTag,
+    and CannotFold if nothing can be compared.
     """
-    for tag in asked.tags:
-        source.logs_with(tag)  # here a tag is never a glob
-    grouping = group_logs(source, asked.runs, asked.by, asked.groups)
-    pairs = math.comb(len(grouping.groups), 2) * len(asked.tags)
+    for tag in request.tags:
+        source.logs_with(tag)  # a tag is never a glob here
+    grouping = group_logs(source, request.runs, request.by, request.groups)
+    pairs = math.comb(len(grouping.groups), 2) * len(request.tags)
     if pairs > _MOST_PAIRS:
         raise BadRequest(
-            f"{human_count(len(grouping.groups), 'group')} on {human_count(len(asked.tags), 'tag')}"
-            f" are {pairs:,} pairs, and {_MOST_PAIRS:,} are compared at most. Choose fewer tags or"
-            " runs, or group by something that takes fewer values."
+            f"{human_count(len(grouping.groups), 'group')} on"
+            f" {human_count(len(request.tags), 'tag')} make {pairs:,} pairs; the limit is"
+            f" {_MOST_PAIRS:,}. Choose fewer tags or runs, or group by a column with fewer values."
         )
     owner = {log.name: group.name for group in grouping.groups for log in group.logs}
-    found = compare_logs(
+    comparison = compare_logs(
         [log for group in grouping.groups for log in group.logs],
-        list(asked.tags),
+        list(request.tags),
         lambda log: owner[log.name],
-        asked.at,
-        asked.better,
+        request.at,
+        request.better,
         duplicates="last",
     )
     return {
-        "groups": _rows(found.groups),
-        "pairs": _rows(found.pairs),
-        "scores": _rows(found.scores),
-        "overall": _rows(found.overall),
-        "overallPairs": _rows(found.overall_pairs),
-        "directions": _rows(found.directions),
-        "level": found.level,
-        "sentence": found.sentence,
-        "correction": found.correction,
-        "warnings": list(found.warnings),
-        "leftOut": [*grouping.left_out, *found.left_out],
+        "groups": _rows(comparison.groups),
+        "pairs": _rows(comparison.pairs),
+        "scores": _rows(comparison.scores),
+        "overall": _rows(comparison.overall),
+        "overallPairs": _rows(comparison.overall_pairs),
+        "directions": _rows(comparison.directions),
+        "level": comparison.level,
+        "sentence": comparison.sentence,
+        "correction": comparison.correction,
+        "warnings": list(comparison.warnings),
+        "leftOut": [*grouping.left_out, *comparison.left_out],
     }
 
 

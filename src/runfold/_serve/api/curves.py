@@ -1,4 +1,4 @@
-"""Curves: the scalar points of tags in runs, all of them or what a chart of some width shows."""
+"""Curves: the scalar points of tags in runs, all of them or those that a chart can show."""
 
 from __future__ import annotations
 
@@ -26,27 +26,29 @@ if TYPE_CHECKING:
 
     Points = tuple[NDArray[Any], NDArray[np.float64]]
 
-# So many points are thinned at a time, that a large log does not fill the memory.
+# Number of points to downsample at a time, so that a large log does not fill the memory.
 _BATCH = 4_000_000
 
 
 @endpoint("POST /api/curves", CurvesRequest, queue="work", response=ArrowResponse)
-def make_curves(source: Source, asked: CurvesRequest) -> bytes:
-    """The points of tags in runs, series by series.
+def make_curves(source: Source, request: CurvesRequest) -> bytes:
+    """Return the points of tags in runs, one series after another.
 
-    An Arrow stream of series, x, y, and with `smooth` also smoothed. Series are
-    numbered in the order of the schema's metadata "series", which says of each how many
-    points it has, how many are shown, how many a restart hid, and how many were lost
-    for want of a place on the axis. Raises UnknownRun, UnknownTag, and TooLarge.
+    The response is an Arrow stream of series, x, y and, with `smooth`, smoothed. Series are
+    numbered in the order of the schema's metadata "series". Each of its entries has the
+    number of points, of points shown, of points hidden by a restart, and of points lost
+    because they have no position on the axis. Raises UnknownRun, UnknownTag and TooLarge.
     """
-    told: list[dict[str, Any]] = []
+    entries: list[dict[str, Any]] = []
     shown: list[SeriesBatch] = []
-    for tag, logs in find_tags(source, asked).items():
+    for tag, logs in find_tags(source, request).items():
         all_series = [log.scalars[tag] for log in logs]
-        placed = [_place(log, one, asked.axis) for log, one in zip(logs, all_series, strict=True)]
+        placed = [
+            _place(log, series, request.axis) for log, series in zip(logs, all_series, strict=True)
+        ]
         for part in _batches(placed):
-            batch = _show(placed[part], asked)
-            told += [
+            batch = _show(placed[part], request)
+            entries += [
                 {
                     "run": utf8(series.run),
                     "tag": tag,
@@ -60,14 +62,14 @@ def make_curves(source: Source, asked: CurvesRequest) -> bytes:
                 )
             ]
             shown.append(batch)
-            refuse_too_many([len(one.x) for one in shown])
-    batch = SeriesBatch.join(shown or [_show([_no_points(asked.axis)], asked)])
+            refuse_too_many([len(part.x) for part in shown])
+    batch = SeriesBatch.join(shown or [_show([_no_points(request.axis)], request)])
     columns = dict(zip(("y", "smoothed"), batch.columns, strict=False))
-    return encode_columns({"series": batch.numbers, "x": batch.x, **columns}, series=told)
+    return encode_columns({"series": batch.numbers, "x": batch.x, **columns}, series=entries)
 
 
 def _batches(placed: Sequence[Points]) -> Iterator[slice]:
-    """Parts of a list of series that have no more points than a batch, or are one series."""
+    """Yield slices of consecutive series, each of at most one batch of points or one series."""
     start = size = 0
     for number, (x, _) in enumerate(placed):
         if size and size + len(x) > _BATCH:
@@ -79,7 +81,7 @@ def _batches(placed: Sequence[Points]) -> Iterator[slice]:
 
 
 def _place(log: RunLog, series: Series, axis: str) -> Points:
-    """The points of a series that have a place on the axis."""
+    """Return the points of a series that have a position on the axis."""
     if axis == STEP:
         return series.steps, series.values
     if axis in (WALL_TIME, RELATIVE):
@@ -98,11 +100,11 @@ def _no_points(axis: str) -> Points:
     return np.empty(0, np.int64 if axis == STEP else np.float64), np.empty(0)
 
 
-def _show(placed: Sequence[Points], asked: CurvesRequest) -> SeriesBatch:
+def _show(placed: Sequence[Points], request: CurvesRequest) -> SeriesBatch:
     batch = SeriesBatch.of(placed).in_order()
-    if asked.smooth:
+    if request.smooth:
         (values,) = batch.columns
         parts = np.split(values, batch.offsets[1:-1])
-        smoothed = np.concatenate([smooth(part, asked.smooth) for part in parts])
+        smoothed = np.concatenate([smooth(part, request.smooth) for part in parts])
         batch = SeriesBatch(batch.x, (values, smoothed), batch.offsets)
-    return asked.show(batch)
+    return request.show(batch)

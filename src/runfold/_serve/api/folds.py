@@ -1,4 +1,4 @@
-"""Groups of runs folded into a line with a band around it, by the fold of the library."""
+"""Groups of runs folded into a line with a band, using the library's fold."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ if TYPE_CHECKING:
     from runfold._reduce.folded import Curve, Folded
     from runfold._serve.run_source import Source
 
-# As many values of runs times places as may be aligned: 200 MB for a moment.
+# Limit on runs times steps that can be aligned: 200 MB for a moment.
 _MOST_CELLS = 20_000_000
-# A chart needs no third digit of its band's edges, and 10,000 take seconds.
+# A chart does not need a third digit of its band's edges, and 10,000 resamples take seconds.
 _RESAMPLES = 1000
 
 
@@ -52,10 +52,10 @@ class FoldRequest(CurvesRequest):
     """A line and a band for each group of runs.
 
     Attributes:
-        by, groups: what makes a group, or who is in each; without, all are one.
-        align: "auto" folds runs with equal steps as they are, and others by lines
-            between their points or, where that is too much, by means over bins.
-        bins: how many; implies align="bins".
+        by, groups: how to group runs, or the members of each group; by default, one group.
+        align: "auto" folds runs with equal steps directly. Others are interpolated or,
+            if that needs too much memory, averaged over bins.
+        bins: number of bins; implies align="bins".
     """
 
     by: Key | Keys | None = None
@@ -70,129 +70,131 @@ class FoldRequest(CurvesRequest):
         if self.band not in BANDS_AROUND[self.centre]:
             own = " or ".join(name for name in CENTRES if self.band in BANDS_AROUND[name])
             raise BadRequest(
-                f"The band {self.band} is that of the {own}, so it is no band around the"
+                f"Band '{self.band}' belongs to the {own} and cannot be used with the"
                 f" {self.centre}. Choose the {own}, or another band such as ci95."
             )
 
     @property
     def lines(self) -> Lines:
-        """The statistics of the line and of the edges of its band."""
+        """The statistics for the line and the edges of its band."""
         band = choose_band((self.centre, *band_edges(self.band, self.centre)))
         assert band is not None
         return band
 
 
 @endpoint("POST /api/fold", FoldRequest, queue="compute", response=ArrowResponse)
-def make_folds(source: Source, asked: FoldRequest) -> bytes:
-    """The line and band of each tag in each group of runs.
+def make_folds(source: Source, request: FoldRequest) -> bytes:
+    """Return the line and band of each tag in each group of runs.
 
-    An Arrow stream of series, x, centre, low, high, count. Series are numbered in the
-    order of the schema's metadata "series", which has the runs of each, how many points
-    it has and shows, and in a note how runs with different steps were brought together,
-    and what was left out. Raises UnknownRun, UnknownTag, TooLarge, and CannotFold where
-    runs do not fit together.
+    The response is an Arrow stream of series, x, centre, low, high and count. Series are
+    numbered in the order of the schema's metadata "series". Each of its entries has the
+    runs, the number of points and of points shown, and a note on how runs with different
+    steps were aligned and what was left out. Raises UnknownRun, UnknownTag, TooLarge, and
+    CannotFold if the runs cannot be aligned.
     """
-    return remember(source, asked, lambda: _fold_all(source, asked))
+    return remember(source, request, lambda: _fold_all(source, request))
 
 
-def _fold_all(source: Source, asked: FoldRequest) -> bytes:
-    tags = find_tags(source, asked)
-    grouping = group_logs(source, asked.runs, asked.by, asked.groups)
+def _fold_all(source: Source, request: FoldRequest) -> bytes:
+    tags = find_tags(source, request)
+    grouping = group_logs(source, request.runs, request.by, request.groups)
     owner = {log.name: group.name for group in grouping.groups for log in group.logs}
-    told: list[dict[str, Any]] = []
+    entries: list[dict[str, Any]] = []
     shown: list[SeriesBatch] = []
     for tag, having in tags.items():
-        placed = _place(tag, having, owner, asked)
+        placed = _place(tag, having, owner, request)
         if not placed:
             continue
-        options, ways = _choose(placed, asked)
-        # A run without a point at any place has no steps for others to share.
-        used = {one.run for points in placed.values() for one in points}
+        options, notes = _choose(placed, request)
+        # A run without any point has no steps that others could share.
+        used = {run_points.run for points in placed.values() for run_points in points}
         folded = fold_runs(
             [log for log in having if log.name in used],
-            band_operations(asked.band, asked.centre),
+            band_operations(request.band, request.centre),
             tags=[tag],
             by=lambda log: owner[log.name],
             options=options,
             progress=False,
         )
-        curves = {name: own.curves[tag] for name, own in folded.groups.items() if tag in own.curves}
-        batch = asked.show(
-            SeriesBatch.of([_columns(one, asked) for one in curves.values()]), looks=3
+        curves = {
+            name: group.curves[tag] for name, group in folded.groups.items() if tag in group.curves
+        }
+        batch = request.show(
+            SeriesBatch.of([_columns(curve, request) for curve in curves.values()]), looks=3
         )
         for (name, curve), count in zip(curves.items(), batch.counts.tolist(), strict=True):
-            told.append(
+            entries.append(
                 {
                     "group": utf8(name),
                     "tag": tag,
                     "runs": [utf8(run) for run in curve.runs],
                     "points": len(curve),
                     "shown": count,
-                    "note": _note(ways[name], grouping.left_out, folded),
+                    "note": _note(notes[name], grouping.left_out, folded),
                 }
             )
         shown.append(batch)
-        refuse_too_many([len(one.x) for one in shown])
-    batch = SeriesBatch.join(shown or [_nothing(asked.axis)])
+        refuse_too_many([len(part.x) for part in shown])
+    batch = SeriesBatch.join(shown or [_nothing(request.axis)])
     columns = dict(zip(("centre", "low", "high", "count"), batch.columns, strict=True))
-    return encode_columns({"series": batch.numbers, "x": batch.x, **columns}, series=told)
+    return encode_columns({"series": batch.numbers, "x": batch.x, **columns}, series=entries)
 
 
 def _place(
-    tag: str, logs: Sequence[RunLog], owner: Mapping[str, str], asked: FoldRequest
+    tag: str, logs: Sequence[RunLog], owner: Mapping[str, str], request: FoldRequest
 ) -> dict[str, list[Points]]:
-    """The points of each group; no group that has none."""
+    """Return the points of each group that has any."""
     placed: dict[str, list[Points]] = {}
     for log in logs:
-        if log.name in owner and (asked.axis in AXES or asked.axis in log.scalars):
-            points = place(log, log.scalars[tag], asked.axis, "last")
+        if log.name in owner and (request.axis in AXES or request.axis in log.scalars):
+            points = place(log, log.scalars[tag], request.axis, "last")
             if len(points):
                 placed.setdefault(owner[log.name], []).append(points)
     return placed
 
 
 def _choose(
-    placed: Mapping[str, Sequence[Points]], asked: FoldRequest
+    placed: Mapping[str, Sequence[Points]], request: FoldRequest
 ) -> tuple[FoldOptions, dict[str, str]]:
-    """How to bring the runs of every group together, and for each group in words."""
-    bins = asked.bins
-    align: str = BINS if bins is not None and asked.align == AUTO else asked.align
+    """Return how to align the runs of all groups, and a note for each group."""
+    bins = request.bins
+    align: str = BINS if bins is not None and request.align == AUTO else request.align
     groups = list(placed.values())
     if align == AUTO:
         align, bins = choose_alignment(groups)
     elif align not in (STRICT, "intersection", BINS) and count_cells(groups) > _MOST_CELLS:
         raise TooLarge(
-            f"The runs have so many different {name_places(asked.axis)} that align='{align}' would"
-            " fill the memory. align='bins' or 'auto' folds them."
+            f"The runs have too many different {name_places(request.axis)} for align='{align}',"
+            " which would need too much memory. Use align='bins' or 'auto'."
         )
     if align == BINS and bins is None:
-        bins = choose_bins([len(one) for points in groups for one in points])
+        bins = choose_bins([len(run_points) for points in groups for run_points in points])
     options = FoldOptions(
         align,
         bins,
         duplicates="last",
-        x=asked.axis,
+        x=request.axis,
         lax_tags=True,
         resamples=_RESAMPLES,
     )
-    way = f"{name_places(asked.axis)} differ, aligned by "
-    way += f"means over {bins:,} bins" if align == BINS else align
+    note = f"{name_places(request.axis)} differ; "
+    note += f"averaged over {bins:,} bins" if align == BINS else f"aligned with '{align}'"
     is_aligned = {
         name: align == BINS or not has_same_places(points) for name, points in placed.items()
     }
-    return options, {name: way if is_aligned[name] else "" for name in placed}
+    return options, {name: note if is_aligned[name] else "" for name in placed}
 
 
-def _columns(curve: Curve, asked: FoldRequest) -> tuple[np.ndarray, ...]:
-    # All three alike, so that a band smoothed is the band of the statistics smoothed.
-    band = (smooth(values, asked.smooth) for values in asked.lines.of(curve))
+def _columns(curve: Curve, request: FoldRequest) -> tuple[np.ndarray, ...]:
+    # All three are smoothed alike, so the band stays that of the smoothed statistics.
+    band = (smooth(values, request.smooth) for values in request.lines.of(curve))
     return curve.x, *band, curve.counts
 
 
-def _note(way: str, left_out: Sequence[str], folded: Folded) -> str:
-    """How the runs of a group were aligned, what was left out, and what to beware of."""
-    parts = [f"{way[:1].upper()}{way[1:]}."] if way else []
-    parts += [f"Left out: {one}." for one in (*left_out, *folded.left_out)]
+def _note(note: str, left_out: Sequence[str], folded: Folded) -> str:
+    """Return how the runs of a group were aligned, what was left out, and any warnings."""
+    parts = [f"{note[:1].upper()}{note[1:]}."] if note else []
+    parts += [f"Left out: {reason}." for reason in (*left_out, *folded.left_out)]
     return " ".join((*parts, *folded.remarks))
 
 

@@ -1,4 +1,4 @@
-"""Histograms of a tag over steps, as stored or on bins that all share, and as quantiles."""
+"""Histograms of a tag over steps, as stored or on shared bins, with quantiles."""
 
 from __future__ import annotations
 
@@ -30,41 +30,48 @@ if TYPE_CHECKING:
     from runfold._tables.frames.value_rows import Row
 
 MOST = 5000
-# Bins or buckets of an answer: a log may store as many as it likes in one histogram.
+# Limit on bins or buckets in a response. A log can store any number in one histogram.
 MOST_BUCKETS = 500_000
 
 
 class HistogramsRequest(TagRequest):
-    """The histograms of a tag on so many bins, which all share; without a number, as stored."""
+    """The histograms of a tag on shared bins; without `bins`, as stored."""
 
     bins: Annotated[int, Meta(ge=1, le=500)] | None = None
 
 
 @endpoint("GET /api/histograms", HistogramsRequest, queue="work", response=ArrowResponse)
-def encode_histograms(source: Source, asked: HistogramsRequest) -> bytes:
-    """The histograms of a tag, in the order of runs and steps.
+def encode_histograms(source: Source, request: HistogramsRequest) -> bytes:
+    """Return the histograms of a tag, by run and step.
 
-    An Arrow stream with one row per histogram. Its columns are run, step, wall_time,
-    the lists left, right and counts, the quantiles that the metadata "quantiles" names,
-    num (how many values there were) and outside (how many of those have no place on an
-    axis, such as infinities). The metadata "leftOut" says how many histograms are not
-    sent. Raises UnknownRun and UnknownTag.
+    The response is an Arrow stream with one row per histogram. Its columns are run, step,
+    wall_time, the lists left, right and counts, the quantiles named in the metadata
+    "quantiles", num (number of values) and outside (number of values without a position
+    on an axis, such as infinities). The metadata "leftOut" is the number of histograms
+    left out. Raises UnknownRun and UnknownTag.
     """
-    found = find_stored(source, "histogram", asked, min(MOST, MOST_BUCKETS // (asked.bins or 1)))
+    found = find_stored(
+        source, "histogram", request, min(MOST, MOST_BUCKETS // (request.bins or 1))
+    )
     rows: list[Row[Any]] = read_each_run(found.selected, ROWS["histogram"])
     buckets = [Buckets(row.value) for row in rows]
     left_out = found.left_out
-    if asked.bins is None:
-        kept = int((np.cumsum([len(one.counts) for one in buckets]) <= MOST_BUCKETS).sum())
+    if request.bins is None:
+        kept = int(
+            (np.cumsum([len(histogram.counts) for histogram in buckets]) <= MOST_BUCKETS).sum()
+        )
         left_out += len(rows) - kept
         rows, buckets = rows[:kept], buckets[:kept]
-        left, right = [one.left for one in buckets], [one.right for one in buckets]
-        counts = [one.counts for one in buckets]
+        left, right = (
+            [histogram.left for histogram in buckets],
+            [histogram.right for histogram in buckets],
+        )
+        counts = [histogram.counts for histogram in buckets]
     else:
-        edges = share_edges(buckets, asked.bins)
+        edges = share_edges(buckets, request.bins)
         left, right = [edges[:-1]] * len(rows), [edges[1:]] * len(rows)
-        counts = [resample(one, edges) for one in buckets]
-    quantiles = np.array([find_quantiles(one) for one in buckets]).reshape(-1)
+        counts = [resample(histogram, edges) for histogram in buckets]
+    quantiles = np.array([find_quantiles(histogram) for histogram in buckets]).reshape(-1)
     columns = {
         **place_columns(rows),
         "left": list_array(left),
@@ -72,13 +79,13 @@ def encode_histograms(source: Source, asked: HistogramsRequest) -> bytes:
         "counts": list_array(counts),
         "quantiles": pa.FixedSizeListArray.from_arrays(number_array(quantiles), len(QUANTILES)),
         "num": number_array(np.array([row.value.num for row in rows], np.float64)),
-        "outside": number_array(np.array([one.outside for one in buckets], np.float64)),
+        "outside": number_array(np.array([histogram.outside for histogram in buckets], np.float64)),
     }
     return encode_table(pa.table(columns), quantiles=QUANTILES, leftOut=left_out)
 
 
 def place_columns(rows: Sequence[Row[Any]]) -> dict[str, pa.Array]:
-    """The columns run, step and wall_time of some values."""
+    """Return the columns run, step and wall_time of some values."""
     return {
         "run": name_array([row.run for row in rows]),
         "step": number_array(np.array([row.step for row in rows], np.int64)),
@@ -87,16 +94,16 @@ def place_columns(rows: Sequence[Row[Any]]) -> dict[str, pa.Array]:
 
 
 def name_array(names: Sequence[str]) -> pa.Array:
-    """A column of names, each of which is sent once."""
+    """Return a dictionary-encoded column of names."""
     numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
     indices = np.array([numbers[name] for name in names], np.int32)
     return pa.DictionaryArray.from_arrays(number_array(indices), text_array(list(numbers)))
 
 
 def list_array(arrays: Sequence[NDArray[Any]], dtype: type = np.float64) -> pa.Array:
-    """A column with a list of numbers in each row."""
+    """Return a column with a list of numbers in each row."""
     offsets = np.cumsum([0, *(array.size for array in arrays)], dtype=np.int32)
     flat = np.concatenate([np.empty(0, dtype), *(array.reshape(-1) for array in arrays)])
-    with np.errstate(over="ignore"):  # what float32 cannot hold is infinite in it
+    with np.errstate(over="ignore"):  # values too large for float32 become infinite
         flat = flat.astype(dtype)
     return pa.ListArray.from_arrays(number_array(offsets), number_array(flat))

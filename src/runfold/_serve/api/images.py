@@ -1,4 +1,4 @@
-"""Pictures: what there is of a tag, and the boxes on them; their bytes are asked for one by one."""
+"""Lists of a tag's images and their boxes. The bytes are requested one at a time."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ if TYPE_CHECKING:
     from runfold._serve.run_source import Source
 
 MOST = 5000
-# Of one value: a mask of a large picture may take millions of numbers.
+# Limit for one value: the mask of a large image can take millions of numbers.
 MOST_BOX_CHARACTERS = 1 << 20
 
 
 class Mask(TypedDict):
-    """The mask of one box, as run lengths."""
+    """The mask of one box, run-length encoded."""
 
     size: tuple[int, int]
     counts: list[int]
 
 
 class DrawnBoxes(TypedDict):
-    """Boxes as `x1, y1, x2, y2` in pixels; all lists have one entry per box.
+    """Boxes as `x1, y1, x2, y2` in pixels. All lists have one entry per box.
 
-    `blob` is the image without them; `isCut` says that some were too many to send.
+    `blob` is the image without boxes. `isCut` says that masks or boxes were left out.
     """
 
     width: int
@@ -59,7 +59,7 @@ class DrawnBoxes(TypedDict):
 
 
 class Picture(StoredEntry, TypedDict):
-    """What is known of an image without decoding it."""
+    """Properties of an image that are known without decoding it."""
 
     width: int
     height: int
@@ -68,48 +68,50 @@ class Picture(StoredEntry, TypedDict):
 
 
 class ImagesResponse(TypedDict):
-    """Images, and how many more there are."""
+    """Images, and the number left out."""
 
     images: list[Picture]
     leftOut: int
 
 
 @endpoint("GET /api/images", TagRequest, queue="work")
-def list_images(source: Source, wanted: TagRequest) -> ImagesResponse:
-    """The images of a tag, in the order of runs and steps, without their bytes.
+def list_images(source: Source, request: TagRequest) -> ImagesResponse:
+    """List the images of a tag, by run and step, without their bytes.
 
-    No image is decoded. Raises UnknownRun and UnknownTag.
+    Images are not decoded. Raises UnknownRun and UnknownTag.
     """
-    found = find_stored(source, "image", wanted, MOST)
+    found = find_stored(source, "image", request, MOST)
     return {"images": read_each_run(found.selected, _describe), "leftOut": found.left_out}
 
 
 def _describe(selected: list[tuple[RunLog, Payloads]]) -> Iterator[Picture]:
     for log, payloads in selected:
         drawn = list_boxes(log, payloads)
-        for place, index, one in find_images([(log, payloads)]):
-            size = {"width": one.width, "height": one.height}
+        for place, index, image in find_images([(log, payloads)]):
+            size = {"width": image.width, "height": image.height}
             entry = cast("Picture", describe_entry(place, payloads.tag, index) | size)
-            if one.width * one.height > MAX_PIXELS:
-                entry["problem"] = f"{one.width:,} x {one.height:,} pixels are too many to show."
+            if image.width * image.height > MAX_PIXELS:
+                entry["problem"] = (
+                    f"This image is too large to show: {image.width:,} x {image.height:,} pixels."
+                )
             if index == 0 and place.record in drawn:
                 entry["boxes"] = drawn[place.record]
             yield entry
 
 
 def list_boxes(log: RunLog, images: Payloads) -> dict[tuple[str, int], DrawnBoxes]:
-    """The boxes of some pictures by the event that holds both.
+    """Return the boxes of images, by the event that contains both.
 
-    `blob` names the picture without them; `isCut` says that masks, or all boxes,
-    were too many to be sent.
+    `blob` names the image without boxes. `isCut` says that masks, or all boxes, were
+    left out because they are too large to send.
     """
     payloads = log.payloads.get(("boxes", BOXES_PREFIX + images.tag))
     if payloads is None:
         return {}
     payloads = payloads.readable()
-    wanted = payloads.only(np.isin(payloads.items["record"], images.items["record"]))
+    selected = payloads.only(np.isin(payloads.items["record"], images.items["record"]))
     drawn = {}
-    for place, data in fetched([(log, wanted)]):
+    for place, data in fetched([(log, selected)]):
         for row in decode_rows([(place, data)], boxes.decode):
             described = describe_boxes(row.value) | {"blob": name_value(place)}
             drawn[place.record] = cast("DrawnBoxes", described)
@@ -117,7 +119,7 @@ def list_boxes(log: RunLog, images: Payloads) -> dict[tuple[str, int], DrawnBoxe
 
 
 def describe_boxes(drawn: boxes.Boxes) -> dict[str, Any]:
-    """Boxes as they are stored; without what is too much to send, and then with `isCut`."""
+    """Return boxes as stored. If they are too large to send, cut them and set `isCut`."""
     nothing = replace(
         drawn, boxes=np.empty((0, 4)), colors=(), labels=None, scores=None, masks=None
     )

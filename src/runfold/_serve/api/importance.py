@@ -1,4 +1,4 @@
-"""How much each hparam has to do with a metric: how they rise together, and what it explains."""
+"""Importance of hparams for a metric: rank correlation, and the variance that each explains."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class ImportanceRequest(RequestFields):
-    """A number of each run: a statistic of a tag."""
+    """A metric: one statistic of a tag for each run."""
 
     tag: Text
     stat: MetricStatistic = "last"
@@ -31,7 +31,7 @@ class ImportanceRequest(RequestFields):
 
 
 class HparamImportance(TypedDict):
-    """How much of a metric an hparam explains, and how they rise together; null where unknown."""
+    """How much of a metric an hparam explains, and their correlation; null if unknown."""
 
     name: str
     importance: JsonNumber | None
@@ -40,7 +40,7 @@ class HparamImportance(TypedDict):
 
 
 class ImportanceResponse(TypedDict):
-    """Hparams, those that are the same in all runs, and how many runs have the metric."""
+    """Hparams, the names of those that are constant, and the number of runs with the metric."""
 
     hparams: list[HparamImportance]
     constant: list[str]
@@ -48,23 +48,23 @@ class ImportanceResponse(TypedDict):
 
 
 @endpoint("POST /api/importance", ImportanceRequest, queue="compute")
-def weigh_hparams(source: Source, asked: ImportanceRequest) -> ImportanceResponse:
-    """The hparams that explain most of a metric, first.
+def weigh_hparams(source: Source, request: ImportanceRequest) -> ImportanceResponse:
+    """Rank hparams by how much of a metric they explain, highest first.
 
-    `runs` is how many have both; hparams that are the same in all of those are
-    only named, under "constant". Raises UnknownRun, UnknownTag, and CannotFold
-    for the best of a tag of which nobody knows which way is better.
+    An hparam's `runs` is the number of runs that have both it and the metric. Hparams
+    that are equal in all of them are listed by name under "constant". Raises UnknownRun,
+    UnknownTag, and CannotFold for the best value of a tag whose direction is unknown.
     """
-    source.logs_with(asked.tag)
-    chosen = {log.name for log in source.logs(asked.runs)}
+    source.logs_with(request.tag)
+    chosen = {log.name for log in source.logs(request.runs)}
     overview = source.runs()._overview()
-    rows, values = overview.find_values(Column(asked.stat, asked.tag))
+    rows, values = overview.find_values(Column(request.stat, request.tag))
     metric = {
         int(row): float(value)
         for row, value in zip(rows, values, strict=True)
         if value == value and overview.runs[row] in chosen
     }
-    found: list[HparamImportance] = []
+    entries: list[HparamImportance] = []
     constant = []
     for name in overview.known.hparams:
         rows_with = [row for row in metric if name in overview.settings[row]]
@@ -73,7 +73,7 @@ def weigh_hparams(source: Source, asked: ImportanceRequest) -> ImportanceRespons
             constant.append(name)
             continue
         correlation, share = weigh(settings, np.array([metric[row] for row in rows_with]))
-        found.append(
+        entries.append(
             {
                 "name": name,
                 "importance": share,
@@ -81,21 +81,21 @@ def weigh_hparams(source: Source, asked: ImportanceRequest) -> ImportanceRespons
                 "runs": len(settings),
             }
         )
-    found.sort(key=lambda one: 1.0 if one["importance"] is None else -one["importance"])
-    return {"hparams": found, "constant": constant, "runs": len(metric)}
+    entries.sort(key=lambda entry: 1.0 if entry["importance"] is None else -entry["importance"])
+    return {"hparams": entries, "constant": constant, "runs": len(metric)}
 
 
 def weigh(settings: Sequence[Any], values: Floats) -> tuple[float | None, float | None]:
-    """Spearman's correlation of settings and values, and the share of variance explained.
+    """Return Spearman's correlation of settings and values, and the share of variance explained.
 
-    Both are of ranks, so that one run that diverged to 1e30 does not decide. A
-    number may explain by a curve with one bend, as a learning rate does that can be
-    too low and too high; text by a level for each. The share is adjusted
-    for chance, as R² is, and 0 where chance does as well; None where there are too
-    few runs to tell. Text has no correlation.
+    Both use ranks, so that a run that diverged to 1e30 does not dominate. Numbers are
+    fitted with a parabola, because a learning rate, for example, can be too low or too
+    high. Text is fitted with one level per value. Like adjusted R², the share is
+    corrected for chance: it is 0 if chance explains as much, and None if there are too
+    few runs. Text has no correlation.
     """
     outcome = rank(values)
-    is_number = all(isinstance(one, int | float) for one in settings)
+    is_number = all(isinstance(setting, int | float) for setting in settings)
     numbers = np.array(settings, np.float64) if is_number else np.empty(0)
     if not is_number or np.isnan(numbers).any():
         return None, _explain(outcome, *_fit_levels(settings, outcome))
@@ -104,7 +104,7 @@ def weigh(settings: Sequence[Any], values: Floats) -> tuple[float | None, float 
 
 
 def rank(values: Floats) -> Floats:
-    """The place of each value among all, from -1 to 1; equal values share the middle of theirs."""
+    """Return the rank of each value, scaled to -1 to 1; equal values share their mean rank."""
     _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
     ends = np.cumsum(counts)
     middles = ends - (counts + 1) / 2
@@ -113,17 +113,17 @@ def rank(values: Floats) -> Floats:
 
 
 def _fit_levels(settings: Sequence[Any], outcome: Floats) -> tuple[Floats, int]:
-    """The mean outcome of those with the same setting, and how many terms that takes."""
+    """Return the mean outcome for each setting, and the number of terms in the fit."""
     _, inverse, counts = np.unique(
-        [repr(one) for one in settings], return_inverse=True, return_counts=True
+        [repr(setting) for setting in settings], return_inverse=True, return_counts=True
     )
     means = np.bincount(inverse, outcome) / counts
     return means[inverse], len(counts) - 1
 
 
 def _fit_bend(ranks: Floats, outcome: Floats) -> tuple[Floats, int]:
-    """The parabola through the outcomes, and how many terms that takes."""
-    # Less than one bend where there are but two places.
+    """Return the parabola through the outcomes, and the number of terms in the fit."""
+    # Two distinct values allow only a line.
     terms = 2 if len(np.unique(ranks)) > 2 else 1
     powers = np.vander(ranks, terms + 1)
     fit, *_ = np.linalg.lstsq(powers, outcome, rcond=None)
@@ -137,11 +137,11 @@ def _correlate(a: Floats, b: Floats) -> float | None:
 
 
 def _explain(outcome: Floats, fitted: Floats, terms: int) -> float | None:
-    """The share of the variance of an outcome that a fit of so many terms explains."""
+    """Return the share of an outcome's variance that a fit with `terms` terms explains."""
     runs = len(outcome)
-    whole, left = outcome - outcome.mean(), outcome - fitted
+    whole, residual = outcome - outcome.mean(), outcome - fitted
     total = float(whole @ whole)
     if runs - terms < 2 or not total:
         return None
     by_chance: float = (runs - 1) / (runs - terms - 1)
-    return max(0.0, 1 - float(left @ left) / total * by_chance)
+    return max(0.0, 1 - float(residual @ residual) / total * by_chance)

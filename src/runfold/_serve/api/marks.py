@@ -1,4 +1,4 @@
-"""The events that runs marked, for the lines that charts have there."""
+"""Events marked by runs, which charts show as vertical lines."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LONGEST = 500
 
 
 class Mark(TypedDict):
-    """An event that a run marked, with its place on every axis."""
+    """An event marked by a run, with its position on every axis."""
 
     run: str
     step: JsonNumber
@@ -25,7 +25,7 @@ class Mark(TypedDict):
 
 
 class MarksResponse(TypedDict):
-    """Marks, and how many more there are."""
+    """Marks, and the number left out."""
 
     marks: list[Mark]
     leftOut: int
@@ -33,19 +33,19 @@ class MarksResponse(TypedDict):
 
 @endpoint("GET /api/marks", queue="work")
 def list_marks(source: Source) -> MarksResponse:
-    """The events that runs marked, in the order of runs and files.
+    """List the events marked by runs, by run and file.
 
-    Each has its place on every axis; of very many the first are listed. `relative` is
-    in seconds since the run's first event, as in the curves.
+    Each has its position on every axis. If there are too many, the first are listed.
+    `relative` is in seconds since the run's first event, as in the curves.
     """
-    # Not before it is asked for: it brings along all that a tracked run tells.
+    # Imported late: it loads everything that reads a tracked run's records.
     from runfold._tables.by_run.run_story import read_marks
     from runfold._tables.frames.value_rows import noting_changes
 
-    found: list[Mark] = []
+    marks: list[Mark] = []
     for log in source.logs():
         with noting_changes(log):
-            found += [
+            marks += [
                 {
                     "run": log.name,
                     "step": mark.step,
@@ -55,4 +55,4 @@ def list_marks(source: Source) -> MarksResponse:
                 }
                 for mark in read_marks(log)
             ]
-    return {"marks": found[:MOST], "leftOut": max(0, len(found) - MOST)}
+    return {"marks": marks[:MOST], "leftOut": max(0, len(marks) - MOST)}

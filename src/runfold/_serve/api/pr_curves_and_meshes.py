@@ -1,4 +1,4 @@
-"""What is logged more seldom: precision-recall curves and meshes."""
+"""Less common kinds: precision-recall curves and meshes."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ _LINES = (
 
 
 class MeshesRequest(TagRequest):
-    """The meshes of a name at a step; without one, the last of each run."""
+    """The meshes of a name at a step; by default, the last of each run."""
 
     step: Step | None = None
 
 
 @endpoint("GET /api/pr_curves", TagRequest, queue="work", response=ArrowResponse)
-def encode_curves(source: Source, wanted: TagRequest) -> bytes:
-    """The precision-recall curves of a tag, in the order of runs and steps.
+def encode_curves(source: Source, request: TagRequest) -> bytes:
+    """Return the precision-recall curves of a tag, by run and step.
 
-    An Arrow stream with one row per curve, and a list for each of its lines. The
-    metadata "leftOut" says how many are not sent. Raises UnknownRun and UnknownTag.
+    The response is an Arrow stream with one row per curve and a list column for each line.
+    The metadata "leftOut" is the number of curves left out. Raises UnknownRun and UnknownTag.
     """
-    found = find_stored(source, "pr_curve", wanted, MOST_CURVES)
+    found = find_stored(source, "pr_curve", request, MOST_CURVES)
     rows = read_each_run(found.selected, ROWS["pr_curve"])
     lines = {name: list_array([getattr(row.value, name) for row in rows]) for name in _LINES}
     table = pa.table({**place_columns(rows), **lines})
@@ -56,47 +56,47 @@ def encode_curves(source: Source, wanted: TagRequest) -> bytes:
 
 
 @endpoint("GET /api/meshes", MeshesRequest, queue="work", response=ArrowResponse)
-def encode_meshes(source: Source, wanted: MeshesRequest) -> bytes:
-    """The meshes of a name, one per run.
+def encode_meshes(source: Source, request: MeshesRequest) -> bytes:
+    """Return the meshes of a name, one per run.
 
-    An Arrow stream of flat lists of vertices, faces and colors, and config. Three
-    numbers make a vertex, a face or a color; of a batch the first mesh is sent, and
-    `batch` says how many there are. The metadata "steps" has the steps of each run.
+    The response is an Arrow stream of config and flat lists of vertices, faces and colors,
+    with three numbers for each vertex, face or color. Only the first mesh of a batch is
+    sent; `batch` is the size of the batch. The metadata "steps" has the steps of each run.
     Raises UnknownRun, UnknownTag, NotFound for a step, and TooLarge.
     """
     selected, steps = [], {}
     known: dict[str, None] = {}
-    for log in source.logs(wanted.run):
+    for log in source.logs(request.run):
         parts = _parts(log)
         known |= dict.fromkeys(parts)
-        of_mesh = parts.get(wanted.tag, [])
-        every = sorted({int(step) for one in of_mesh for step in one.steps})
+        of_mesh = parts.get(request.tag, [])
+        every = sorted({int(step) for payloads in of_mesh for step in payloads.steps})
         if every:
             steps[log.name] = every
-            step = every[-1] if wanted.step is None else wanted.step
-            selected += [(log, one.only(one.steps == step)) for one in of_mesh]
+            step = every[-1] if request.step is None else request.step
+            selected += [(log, payloads.only(payloads.steps == step)) for payloads in of_mesh]
     if not steps:
-        hint = did_you_mean(wanted.tag, known)
-        raise UnknownTag(f"No mesh '{escape(wanted.tag)}'. {hint}".rstrip())
-    if sum(int(one.items["length"].sum()) for _, one in selected) > MOST_MESH_BYTES:
-        raise TooLarge("These meshes are too large to be sent at once. Ask for fewer runs.")
+        hint = did_you_mean(request.tag, known)
+        raise UnknownTag(f"No mesh '{escape(request.tag)}'. {hint}".rstrip())
+    if sum(int(payloads.items["length"].sum()) for _, payloads in selected) > MOST_MESH_BYTES:
+        raise TooLarge("These meshes are too large to send at once. Request fewer runs.")
     rows: list[Row[Mesh]] = read_each_run(selected, ROWS["mesh"])
     if not rows:
-        raise NotFound(f"No mesh '{escape(wanted.tag)}' at that step.")
-    found = [row.value for row in rows]
+        raise NotFound(f"No mesh '{escape(request.tag)}' at this step.")
+    meshes = [row.value for row in rows]
     columns = {
         **place_columns(rows),
-        "vertices": list_array([_first(one.vertices) for one in found], np.float32),
-        "faces": list_array([_faces(one) for one in found], np.int32),
-        "colors": list_array([_first(one.colors) for one in found], np.float32),
-        "batch": number_array(np.array([_batch(one.vertices) for one in found], np.int64)),
-        "config": text_array([json.dumps(one.config) for one in found]),
+        "vertices": list_array([_first(mesh.vertices) for mesh in meshes], np.float32),
+        "faces": list_array([_faces(mesh) for mesh in meshes], np.int32),
+        "colors": list_array([_first(mesh.colors) for mesh in meshes], np.float32),
+        "batch": number_array(np.array([_batch(mesh.vertices) for mesh in meshes], np.int64)),
+        "config": text_array([json.dumps(mesh.config) for mesh in meshes]),
     }
     return encode_table(pa.table(columns), steps=steps)
 
 
 def _parts(log: RunLog) -> dict[str, list[Payloads]]:
-    """The tags that hold the parts of each mesh of a run, by the mesh's name."""
+    """Return the tags that contain the parts of each mesh in a run, by mesh name."""
     parts: dict[str, list[Payloads]] = {}
     for (kind, _), payloads in log.payloads.items():
         if kind == "mesh":
@@ -105,7 +105,7 @@ def _parts(log: RunLog) -> dict[str, list[Payloads]]:
 
 
 def _first(array: np.ndarray | None) -> np.ndarray:
-    """The first mesh of a batch; nothing for a part that is not there."""
+    """Return the first mesh of a batch; empty if the part does not exist."""
     if array is None or not array.size:
         return np.empty((0, 3))
     rows: np.ndarray = array.reshape(-1, *array.shape[-2:])[0]
@@ -113,10 +113,10 @@ def _first(array: np.ndarray | None) -> np.ndarray:
 
 
 def _faces(mesh: Mesh) -> np.ndarray:
-    """The faces of the first mesh of a batch; without those that name vertices it has not."""
+    """Return the faces of the first mesh of a batch, without those that have invalid vertices."""
     faces, count = _first(mesh.faces), len(_first(mesh.vertices))
-    found: np.ndarray = faces[((faces >= 0) & (faces < count)).all(axis=1)]
-    return found
+    valid: np.ndarray = faces[((faces >= 0) & (faces < count)).all(axis=1)]
+    return valid
 
 
 def _batch(array: np.ndarray) -> int:

@@ -1,4 +1,4 @@
-"""What is wrong in the logs that are served."""
+"""Problems in the served logs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST = 10_000
 
 
 class ProblemEntry(TypedDict):
-    """What is wrong in a file, and where in it."""
+    """A problem in a file, and its position."""
 
     run: str
     file: str
@@ -27,7 +27,7 @@ class ProblemEntry(TypedDict):
 
 
 class ProblemsResponse(TypedDict):
-    """Problems, and how many more there are."""
+    """Problems, and the number left out."""
 
     problems: list[ProblemEntry]
     leftOut: int
@@ -35,20 +35,20 @@ class ProblemsResponse(TypedDict):
 
 @endpoint("GET /api/problems", queue="work")
 def list_problems(source: Source) -> ProblemsResponse:
-    """Every problem found so far, in the order of runs and files."""
+    """List all problems found so far, by run and file."""
     return describe_problems(source.runs()._list_problems())
 
 
-def describe_problems(found: Sequence[Problem], most: int = MOST) -> ProblemsResponse:
-    """Problems with the names of their files, but not where those lie."""
+def describe_problems(problems: Sequence[Problem], most: int = MOST) -> ProblemsResponse:
+    """Describe problems, with the names of their files but without the folders."""
     entries: list[ProblemEntry] = [
         {
-            "run": one.run,
-            "file": os.path.basename(one.file),
-            "offset": one.offset,
-            "code": str(one.code),
-            "message": one.message,
+            "run": problem.run,
+            "file": os.path.basename(problem.file),
+            "offset": problem.offset,
+            "code": str(problem.code),
+            "message": problem.message,
         }
-        for one in found[:most]
+        for problem in problems[:most]
     ]
-    return {"problems": entries, "leftOut": max(0, len(found) - most)}
+    return {"problems": entries, "leftOut": max(0, len(problems) - most)}

@@ -1,4 +1,4 @@
-"""Questions in words: conditions that choose runs, and SQL within limits."""
+"""Queries: conditions that select runs, and SQL with limits."""
 
 from __future__ import annotations
 
@@ -23,37 +23,37 @@ _MOST_BYTES = 64_000_000
 
 
 class WhereRequest(RequestFields):
-    """A condition, as `runs.where` takes it."""
+    """A condition, as in `runs.where`."""
 
     condition: Annotated[str, Meta(min_length=1, max_length=10_000)]
 
 
 class SqlRequest(RequestFields):
-    """A query in SQL, as `runs.sql` takes it."""
+    """An SQL query, as in `runs.sql`."""
 
     query: Annotated[str, Meta(min_length=1, max_length=100_000)]
 
 
 class WhereResponse(TypedDict):
-    """The names of runs."""
+    """Names of runs."""
 
     runs: list[str]
 
 
 @endpoint("POST /api/where", WhereRequest, queue="work")
-def choose_runs(source: Source, asked: WhereRequest) -> WhereResponse:
-    """The names of the runs for which a condition holds. Raises BadExpression with the place."""
-    return {"runs": list(source.runs().where(asked.condition))}
+def choose_runs(source: Source, request: WhereRequest) -> WhereResponse:
+    """List the runs that match a condition. Raises BadExpression with the error's position."""
+    return {"runs": list(source.runs().where(request.condition))}
 
 
 @endpoint("POST /api/sql", SqlRequest, queue="query", response=ArrowResponse)
-def answer(source: Source, asked: SqlRequest) -> bytes:
-    """The first 100,000 rows of the answer to a query, up to 64 MB.
+def answer(source: Source, request: SqlRequest) -> bytes:
+    """Return the first 100,000 rows of a query's result, up to 64 MB.
 
-    An Arrow stream, whose metadata "rows" and "truncated" say if these are all. The
-    query runs in a separate process with 20 s and 500 MB, and waits for its turn. Each
-    table is as the runs are at one moment, and while the query works on them the runs
-    may change. Raises BadQuery with the place, and QueryStopped at a limit.
+    The response is an Arrow stream; its metadata "rows" and "truncated" say whether it is
+    complete. The query waits for its turn, then runs in a separate process with limits of
+    20 s and 500 MB. Each table is a consistent snapshot, but runs can change while the
+    query executes. Raises BadQuery with the error's position, and QueryStopped at a limit.
     """
     from runfold._tables.sql.database import run_limited
     from runfold._tables.sql.relations import Source as Relations
@@ -61,37 +61,44 @@ def answer(source: Source, asked: SqlRequest) -> bytes:
     runs = source.runs()
 
     def read(names: list[str]) -> list[RunLog]:
-        # Between two tables of one query a run may have been deleted.
+        # A run can be deleted between reading two tables of one query.
         return runs._logs([name for name in names if name in runs])
 
     with source.held():
         relations = Relations(list(runs), read, runs._list_problems)
     limits: Any = {"limit_seconds": _SECONDS, "limit_memory": _MEMORY}
     sizes: Any = {"most_rows": _MOST_ROWS, "most_bytes": _MOST_BYTES}
-    found = run_limited(
-        relations, asked.query, **limits, **sizes, workers=source.query_workers, hold=source.held
+    result = run_limited(
+        relations, request.query, **limits, **sizes, workers=source.query_workers, hold=source.held
     )
-    rows, count = found
+    rows, count = result
     return encode_table(_plain(rows), rows=count, truncated=count > len(rows))
 
 
 def _plain(rows: pa.Table) -> pa.Table:
-    """The same rows, as text what a page has no type for."""
+    """Convert columns of types that the page does not support to text."""
     import pyarrow as pa
 
     for number, field in enumerate(rows.schema):
         if not _is_known(field.type):
-            texts = [None if one is None else str(one) for one in rows.column(number).to_pylist()]
+            texts = [
+                None if cell is None else str(cell) for cell in rows.column(number).to_pylist()
+            ]
             rows = rows.set_column(number, field.name, pa.array(texts, pa.string()))
     return rows
 
 
 def _is_known(kind: Any) -> bool:
-    """Whether the page's reader of Arrow has a type, and what is inside of it."""
+    """Whether the page's Arrow reader supports a type and the types nested in it."""
     import pyarrow as pa
 
-    strange = (pa.types.is_interval, pa.types.is_decimal, pa.types.is_union, pa.types.is_duration)
-    if any(is_such(kind) for is_such in strange):
+    unsupported = (
+        pa.types.is_interval,
+        pa.types.is_decimal,
+        pa.types.is_union,
+        pa.types.is_duration,
+    )
+    if any(is_type(kind) for is_type in unsupported):
         return False
     if pa.types.is_nested(kind):
         return all(_is_known(kind.field(number).type) for number in range(kind.num_fields))

@@ -1,4 +1,4 @@
-"""One run as it tells of itself, its console output, and two runs side by side."""
+"""Details of a run, its console output, and a diff of two runs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from runfold._tables.by_run.run_story import find_part, read_all, read_system
 if TYPE_CHECKING:
     from runfold._serve.run_source import Source
 
-# A text of code, and what an answer takes of the output: about a thousand pages.
+# Characters of a source file or of output in one response: about a thousand pages.
 LONGEST = 2_000_000
 _MOST_PROBLEMS = 1000
 _MOST_MARKS = 1000
@@ -35,27 +35,27 @@ _CHART_WIDTH = 1000
 
 
 class RunRequest(RequestFields):
-    """A run."""
+    """One run."""
 
     run: Text
 
 
 class OutputRequest(RequestFields):
-    """The output of a run behind so many pieces; before 0, the last so many."""
+    """A run's output after the first `after` pieces; if negative, the last pieces."""
 
     run: Text
     after: Annotated[int, Meta(ge=-(1 << 31), le=1 << 31)] = 0
 
 
 class DiffRequest(RequestFields):
-    """Two runs."""
+    """Two runs to compare."""
 
     a: Text
     b: Text
 
 
 class RunStatus(TypedDict):
-    """How a run fares, with times in seconds."""
+    """The status of a run, with times in seconds."""
 
     state: str
     started: float | None
@@ -79,7 +79,7 @@ class RunCode(TypedDict):
 
 
 class ArtifactEntry(TypedDict):
-    """A file that was saved with a run."""
+    """A file saved with a run."""
 
     name: str
     size: int
@@ -87,7 +87,7 @@ class ArtifactEntry(TypedDict):
 
 
 class RunMark(TypedDict):
-    """An event that the run marked."""
+    """An event marked by the run."""
 
     step: JsonNumber
     wall_time: float
@@ -95,13 +95,13 @@ class RunMark(TypedDict):
 
 
 class TagPlugin(PluginValues):
-    """Values of one tag of a plugin that Runfold does not know."""
+    """Values of one tag of a plugin that Runfold does not support."""
 
     tag: str
 
 
 class RunResponse(TypedDict):
-    """All that a run says of itself. Reports of older versions have no `plugins`, `tagsLeftOut`."""
+    """Everything a run recorded. Reports from older versions lack `plugins`, `tagsLeftOut`."""
 
     name: str
     status: RunStatus
@@ -126,7 +126,7 @@ class RunResponse(TypedDict):
 
 
 class OutputResponse(TypedDict):
-    """A part of the output, the piece after it, and how many pieces there are."""
+    """Part of the output, the index of the next piece, and the total number of pieces."""
 
     text: str
     next: int
@@ -134,7 +134,7 @@ class OutputResponse(TypedDict):
 
 
 class DiffRow(TypedDict):
-    """What two runs say of one thing; a side that says nothing of it is not there."""
+    """One value in two runs; a side without the value is omitted."""
 
     name: str
     a: NotRequired[Json]
@@ -143,14 +143,14 @@ class DiffRow(TypedDict):
 
 
 class DiffSection(TypedDict):
-    """Rows of one part of what runs say."""
+    """The rows of one section of the diff."""
 
     title: str
     rows: list[DiffRow]
 
 
 class FinalRow(TypedDict):
-    """The step and value of the last point of a tag."""
+    """Step and value of a tag's last point in two runs."""
 
     tag: str
     a: tuple[JsonNumber, JsonNumber] | None
@@ -169,39 +169,42 @@ class DiffResponse(TypedDict):
 
 
 @endpoint("GET /api/run", RunRequest, queue="work")
-def describe_run(source: Source, asked: RunRequest) -> RunResponse:
-    """All that a run says of itself, and what is in it; null or empty for what it does not say."""
-    name = asked.run
-    log, found = source.log(name), source.runs()[name]
-    line, code = list_run(log), found.code
+def describe_run(source: Source, request: RunRequest) -> RunResponse:
+    """Describe a run: its status, config, code and content; null or empty if not recorded."""
+    name = request.run
+    log, run = source.log(name), source.runs()[name]
+    line, code = list_run(log), run.code
     files = {} if code is None else dict(code.files)
     if code is not None and code.script and code.script_text:
         files.setdefault(code.script, code.script_text)
     return {
         "name": name,
-        "status": cast("RunStatus", dataclasses.asdict(found.status)),
-        "config": found.config,
+        "status": cast("RunStatus", dataclasses.asdict(run.status)),
+        "config": run.config,
         "code": None
         if code is None
         else cast("RunCode", {part: getattr(code, part) for part in RunCode.__annotations__}),
         "diff": "" if code is None else shorten(code.diff),
         "files": {path: shorten(text) for path, text in files.items()},
-        "command": found.command,
-        "host": found.host,
-        "packages": found.packages,
-        "environment": found.environment,
+        "command": run.command,
+        "host": run.host,
+        "packages": run.packages,
+        "environment": run.environment,
         "artifacts": [
-            {"name": one.name, "size": one.size, "sha256": one.sha256} for one in found.artifacts
+            {"name": artifact.name, "size": artifact.size, "sha256": artifact.sha256}
+            for artifact in run.artifacts
         ],
-        "marks": [cast("RunMark", dataclasses.asdict(one)) for one in found.marks[:_MOST_MARKS]],
+        "marks": [cast("RunMark", dataclasses.asdict(mark)) for mark in run.marks[:_MOST_MARKS]],
         **describe_problems(log.list_problems(), _MOST_PROBLEMS),
-        "tags": {kind: names[:MOST_TAGS] for kind, names in found.tags.items()},
+        "tags": {kind: names[:MOST_TAGS] for kind, names in run.tags.items()},
         "tagsLeftOut": {
             kind: len(names) - MOST_TAGS
-            for kind, names in found.tags.items()
+            for kind, names in run.tags.items()
             if len(names) > MOST_TAGS
         },
-        "plugins": [cast("TagPlugin", dataclasses.asdict(one)) for one in line.plugins[:MOST_TAGS]],
+        "plugins": [
+            cast("TagPlugin", dataclasses.asdict(plugin)) for plugin in line.plugins[:MOST_TAGS]
+        ],
         "hidden": line.hidden,
         "points": line.points,
         "steps": line.steps,
@@ -209,19 +212,19 @@ def describe_run(source: Source, asked: RunRequest) -> RunResponse:
 
 
 @endpoint("GET /api/output", OutputRequest, queue="work")
-def read_output(source: Source, asked: OutputRequest) -> OutputResponse:
-    """What a run wrote on the console: the pieces after those that are known.
+def read_output(source: Source, request: OutputRequest) -> OutputResponse:
+    """Return a run's console output after the pieces already known.
 
-    The text, where to continue, and how many pieces there are. One answer takes a
-    limited length, but at least one piece: `next` is less than `total` then. A run
-    whose files became others is told from its beginning.
+    The response has the text, the index of the next piece and the total. Its length is
+    limited, but it has at least one piece; `next` is then less than `total`. If the run's
+    files were replaced, the output starts again from the beginning.
     """
-    log = source.log(asked.run)
+    log = source.log(request.run)
     pieces = find_part(log, OUTPUT)
     if pieces is None:
         return {"text": "", "next": 0, "total": 0}
     total = len(pieces)
-    start = max(0, total + asked.after) if asked.after < 0 else asked.after
+    start = max(0, total + request.after) if request.after < 0 else request.after
     start = 0 if start > total else start
     sizes = pieces.items["length"][start:].cumsum()
     stop = min(total, start + max(1, int((sizes <= LONGEST).sum())))
@@ -230,20 +233,20 @@ def read_output(source: Source, asked: OutputRequest) -> OutputResponse:
 
 
 @endpoint("GET /api/system", RunRequest, queue="work", response=ArrowResponse)
-def encode_system(source: Source, asked: RunRequest) -> bytes:
-    """The load of the machine while a run ran.
+def encode_system(source: Source, request: RunRequest) -> bytes:
+    """Return the machine's load during a run.
 
-    An Arrow stream of tag, x (seconds since the run's first event) and y. Of long
-    series as many points are sent as a chart shows.
+    The response is an Arrow stream of tag, x (seconds since the run's first event) and y.
+    Long series are downsampled to what a chart can show.
     """
-    log = source.log(asked.run)
+    log = source.log(request.run)
     first = log.wall_time_range[0]
-    series = [one for one in read_system(log) if len(one)]
+    series = [item for item in read_system(log) if len(item)]
     if not series:
         series = [Series(log.name, "", *np.zeros((3, 0)))]
-    batch = SeriesBatch.of([(one.wall_times - first, one.values) for one in series]).in_order()
+    batch = SeriesBatch.of([(item.wall_times - first, item.values) for item in series]).in_order()
     batch = batch.thin(_CHART_WIDTH)
-    names = text_array([one.tag for one in series])
+    names = text_array([item.tag for item in series])
     columns = {
         "tag": pa.DictionaryArray.from_arrays(number_array(batch.numbers), names),
         "x": number_array(batch.x),
@@ -253,27 +256,28 @@ def encode_system(source: Source, asked: RunRequest) -> bytes:
 
 
 @endpoint("GET /api/diff", DiffRequest, queue="work")
-def describe_diff(source: Source, asked: DiffRequest) -> DiffResponse:
-    """What two runs say, side by side; a side that says nothing of a thing is not there."""
-    a, b = asked.a, asked.b
+def describe_diff(source: Source, request: DiffRequest) -> DiffResponse:
+    """Compare what two runs recorded; a side without a value is omitted."""
+    a, b = request.a, request.b
     source.logs([a, b])
-    found = source.runs()[a].diff(source.runs()[b])
+    difference = source.runs()[a].diff(source.runs()[b])
     code = [
         line
-        for name, lines in found.changes.items()
+        for name, lines in difference.changes.items()
         for line in (f"diff a/{name} b/{name}", *lines)
     ]
     return {
         "sections": [
             {"title": title, "rows": [_describe_entry(entry) for entry in entries]}
-            for title, entries in found.sections.items()
+            for title, entries in difference.sections.items()
         ],
         "code": shorten("\n".join(code)),
         "finals": [
-            {"tag": one.tag, "a": one.a, "b": one.b, "isSame": one.is_same} for one in found.finals
+            {"tag": final.tag, "a": final.a, "b": final.b, "isSame": final.is_same}
+            for final in difference.finals
         ],
-        "onlyA": found.only_a,
-        "onlyB": found.only_b,
+        "onlyA": difference.only_a,
+        "onlyB": difference.only_b,
     }
 
 
@@ -287,7 +291,7 @@ def _describe_entry(entry: Entry) -> DiffRow:
 
 
 def shorten(text: str) -> str:
-    """The text, or its beginning and how much is left out."""
+    """Return the text, or its beginning and the number of characters left out."""
     if len(text) <= LONGEST:
         return text
     rest = human_count(len(text) - LONGEST, "character")

@@ -1,4 +1,4 @@
-"""The table of the runs, a row each: how they fare, their hparams, and what they reached."""
+"""The table of runs, one row per run: status, hparams and statistics."""
 
 from __future__ import annotations
 
@@ -29,33 +29,33 @@ if TYPE_CHECKING:
     from runfold._tables.by_run.overview import Cells, Overview
 
 FIXED = ("run", "status", "start", "duration", "steps", "points")
-# A cell has no room for more; the whole text is seen with its run.
+# A cell has no room for more; the run's own view shows the full text.
 _LONGEST = 500
 _INT64 = 1 << 63
 _STALE = 5.0
 
 
 class TableRequest(RequestFields):
-    """Which statistics of each tag the table has."""
+    """The statistics of each tag to include in the table."""
 
     stat: Annotated[tuple[Statistic, ...], Meta(min_length=1, max_length=8)] = TABLE_STATISTICS
 
 
 @endpoint("GET /api/table", TableRequest, queue="work", response=ArrowResponse)
-def make_table(source: Source, asked: TableRequest) -> bytes:
-    """One row per run: status, hparams, statistics of every tag, and its last texts.
+def make_table(source: Source, request: TableRequest) -> bytes:
+    """Return one row per run: status, hparams, statistics of every tag, and the last texts.
 
-    An Arrow stream. The metadata of each field says its `kind` (fixed, hparam, statistic or text),
-    and for all but the fixed ones `name` and, of a statistic, `stat`. What a run
-    does not have is null, which NaN is not; `start` and `duration` are seconds.
-    `leftOut` in the metadata of the schema says how many tags of a kind have no column.
+    The response is an Arrow stream. Each field's metadata has its `kind` (fixed, hparam,
+    statistic or text), its `name` unless it is fixed, and the `stat` of a statistic.
+    Missing values are null, which differs from NaN. `start` and `duration` are in seconds.
+    `leftOut` in the schema's metadata is the number of tags of each kind without a column.
     """
-    # A run of which nothing is heard is taken for crashed, though nothing has changed.
+    # A run whose heartbeat stops counts as crashed, although no file has changed.
     now = int(time.monotonic() / _STALE)
-    return remember(source, (asked, now), lambda: _tabulate(source, asked))
+    return remember(source, (request, now), lambda: _tabulate(source, request))
 
 
-def _tabulate(source: Source, asked: TableRequest) -> bytes:
+def _tabulate(source: Source, request: TableRequest) -> bytes:
     import pyarrow as pa
 
     overview = source.runs()._overview()
@@ -63,8 +63,8 @@ def _tabulate(source: Source, asked: TableRequest) -> bytes:
     fields: dict[str, pa.Field] = {}
     arrays: list[pa.Array] = []
 
-    def add(title: str, array: pa.Array, **told: str) -> None:
-        metadata = {key: utf8(text) for key, text in told.items()}
+    def add(title: str, array: pa.Array, **properties: str) -> None:
+        metadata = {key: utf8(text) for key, text in properties.items()}
         fields[title] = pa.field(title, array.type, metadata=metadata)
         arrays.append(array)
 
@@ -73,10 +73,10 @@ def _tabulate(source: Source, asked: TableRequest) -> bytes:
             add(name, to_array(overview.cells(Column(name))), kind="fixed")
         for name, count in _COUNTS.items():
             add(name, number_array(_count(overview, count)), kind="fixed")
-        for column, told in _columns(overview, asked.stat):
+        for column, properties in _columns(overview, request.stat):
             title = utf8(naming.name(column))
             title = utf8(column.full) if title in fields else title
-            add(title, to_array(overview.cells(column)), name=column.name, **told)
+            add(title, to_array(overview.cells(column)), name=column.name, **properties)
     table = pa.Table.from_arrays(arrays, schema=pa.schema(list(fields.values())))
     return encode_table(table, leftOut=_count_left_out(overview))
 
@@ -84,7 +84,7 @@ def _tabulate(source: Source, asked: TableRequest) -> bytes:
 def _columns(
     overview: Overview, statistics: Sequence[Statistic]
 ) -> Iterator[tuple[Column, dict[str, str]]]:
-    """All columns but the fixed ones, and what is said of them."""
+    """Yield all columns but the fixed ones, with their metadata."""
     known = overview.known
     for name in known.hparams:
         yield Column("hparam", name), {"kind": "hparam"}
@@ -98,7 +98,7 @@ def _columns(
 
 
 def _first(tags: Sequence[str]) -> list[str]:
-    """The first tags, without those of a tracked run's own."""
+    """Return the first tags, without those of a tracked run's own records."""
     return _others(tags)[:MOST_TAGS]
 
 
@@ -107,14 +107,14 @@ def _others(tags: Sequence[str]) -> list[str]:
 
 
 def _count_left_out(overview: Overview) -> dict[str, int]:
-    """How many tags of each kind have no column; only the kinds with any."""
+    """Return the number of tags without a column, for each kind that has any."""
     kinds = {"scalar": overview.known.scalars, "text": overview.known.texts}
     counts = {kind: len(_others(tags)) - MOST_TAGS for kind, tags in kinds.items()}
     return {kind: count for kind, count in counts.items() if count > 0}
 
 
 def _is_own(tag: str) -> bool:
-    """Whether a tag is what a tracked run tells of itself, which the view of the run shows."""
+    """Whether a tag belongs to a tracked run's own records, which the run's view shows."""
     return is_story_tag(tag) or is_system_tag(tag)
 
 
@@ -129,22 +129,22 @@ def _count(overview: Overview, count: Callable[[RunLog], int]) -> np.ndarray:
 
 
 def to_array(cells: Cells) -> pa.Array:
-    """Cells as truths, whole numbers, floats or text, whichever holds them all exactly."""
+    """Return cells as booleans, integers, floats or text, whichever represents all exactly."""
     if isinstance(cells, np.ndarray):
         return number_array(cells)
     types = set(map(type, cells)) - {type(None)}
     if types == {bool}:
         return _numbers(cells, np.bool_, False)
-    if types == {int} and all(one is None or -_INT64 <= one < _INT64 for one in cells):
+    if types == {int} and all(cell is None or -_INT64 <= cell < _INT64 for cell in cells):
         return _numbers(cells, np.int64, 0)
-    if types and types <= {int, float} and all(_is_exact(one) for one in cells):
+    if types and types <= {int, float} and all(_is_exact(cell) for cell in cells):
         return _numbers(cells, np.float64, 0.0)
-    return text_array([None if one is None else _clip(spell(one)) for one in cells])
+    return text_array([None if cell is None else _clip(spell(cell)) for cell in cells])
 
 
 def _numbers(cells: list[Any], kind: type[np.generic], blank: Any) -> pa.Array:
-    known = np.array([one is not None for one in cells], np.bool_)
-    return number_array(np.array([blank if one is None else one for one in cells], kind), known)
+    known = np.array([cell is not None for cell in cells], np.bool_)
+    return number_array(np.array([blank if cell is None else cell for cell in cells], kind), known)
 
 
 def _is_exact(number: float | None) -> bool:

@@ -1,4 +1,4 @@
-"""Views and queries that a person saved, kept in their state folder for each set of paths."""
+"""Views and queries that a user saved, stored in the state folder per set of paths."""
 
 from __future__ import annotations
 
@@ -30,27 +30,27 @@ if TYPE_CHECKING:
 
 LARGEST = 1 << 20
 
-# Two windows of one server may save at once.
+# Two windows of one server can save at the same time.
 _lock = threading.Lock()
 
 
 class SavedView(RequestFields):
-    """What the page shows, by the part of its address that says so."""
+    """A view of the page, stored as the part of its URL that describes it."""
 
     name: Annotated[str, Meta(min_length=1, max_length=200)]
-    # It names the runs that are off, which may be thousands.
+    # It names the deselected runs, possibly thousands.
     view: Annotated[str, Meta(max_length=LARGEST)]
 
 
 class SavedQuery(RequestFields):
-    """A query in SQL."""
+    """An SQL query."""
 
     name: Annotated[str, Meta(min_length=1, max_length=200)]
     query: Annotated[str, Meta(max_length=100_000)]
 
 
 class ViewsRequest(RequestFields):
-    """All that was saved; `revision` is that of what the sender had seen of it before."""
+    """Everything to save; `revision` is the one that the sender loaded before."""
 
     views: Annotated[tuple[SavedView, ...], Meta(max_length=1000)] = ()
     queries: Annotated[tuple[SavedQuery, ...], Meta(max_length=1000)] = ()
@@ -58,7 +58,7 @@ class ViewsRequest(RequestFields):
 
 
 class ViewsResponse(TypedDict):
-    """All that was saved, and its revision; null in a report, where nothing can be saved."""
+    """Everything saved, and its revision; null in a report, which cannot save."""
 
     views: list[SavedView]
     queries: list[SavedQuery]
@@ -66,89 +66,91 @@ class ViewsResponse(TypedDict):
 
 
 class CannotSave(RunfoldError, OSError):
-    """The state folder cannot be written to; what was saved before is as it was."""
+    """The state folder is not writable; what was saved before is unchanged."""
 
 
 class SavedElsewhere(RunfoldError):
-    """Another window saved something that the sender has not seen, as of `revision`."""
+    """Another window has saved since the sender loaded; `revision` is the current one."""
 
     def __init__(self, revision: object) -> None:
         super().__init__(
-            "Another window has saved something since; nothing was changed. Load again."
+            "Another window saved changes in the meantime. Nothing was saved; reload and try again."
         )
         self.revision = revision
 
 
 @endpoint("GET /api/views", queue="work")
 def list_views(source: Source) -> ViewsResponse:
-    """What was saved for the paths that are served."""
+    """Return the views and queries saved for the served paths."""
     return load_views(place_for(source.paths))
 
 
 @endpoint("PUT /api/views", ViewsRequest)
-async def save(request: Request, asked: ViewsRequest) -> ViewsResponse | Response:
-    """Save in place of all that was saved; gives what there is then."""
+async def save(request: Request, fields: ViewsRequest) -> ViewsResponse | Response:
+    """Replace everything saved, and return it."""
     source: Source = request.app.state.source
     try:
-        return await source.work(save_views, place_for(source.paths), asked)
+        return await source.work(save_views, place_for(source.paths), fields)
     except SavedElsewhere as error:
         return error_response(str(error), 400, revision=error.revision)
 
 
 def place_for(paths: Iterable[str]) -> str:
-    """The file for a set of paths, whatever their order; it need not be there."""
-    whole = sorted(
+    """Return the file for a set of paths, in any order. It need not exist."""
+    resolved = sorted(
         {path if is_url(path) else os.path.realpath(os.path.expanduser(path)) for path in paths}
     )
-    key = sha256("\0".join(whole).encode("utf-8", "surrogateescape")).hexdigest()[:32]
+    key = sha256("\0".join(resolved).encode("utf-8", "surrogateescape")).hexdigest()[:32]
     return state_folder("views", f"{key}.json")
 
 
-def load_views(place: str) -> ViewsResponse:
-    """What a file holds, and its revision; nothing where it is not there or no such file."""
+def load_views(path: str) -> ViewsResponse:
+    """Return a file's content and revision; empty if it is missing or invalid."""
     try:
-        content = json.loads(read_small(place, 4 * LARGEST))
+        content = json.loads(read_small(path, 4 * LARGEST))
         saved = ViewsRequest(
-            tuple(SavedView(str(one["name"]), str(one["view"])) for one in content["views"]),
-            tuple(SavedQuery(str(one["name"]), str(one["query"])) for one in content["queries"]),
+            tuple(SavedView(str(entry["name"]), str(entry["view"])) for entry in content["views"]),
+            tuple(
+                SavedQuery(str(entry["name"]), str(entry["query"])) for entry in content["queries"]
+            ),
         )
     except (OSError, ValueError, TypeError, LookupError, RecursionError):
         saved = ViewsRequest()
     return _describe(saved)
 
 
-def save_views(place: str, given: ViewsRequest) -> ViewsResponse:
-    """Put views into a file, whole or not at all, for its owner only.
+def save_views(path: str, request: ViewsRequest) -> ViewsResponse:
+    """Write views to a private file atomically.
 
-    Raises SavedElsewhere if the sender tells of a revision that is not the last,
-    TooLarge, and CannotSave.
+    Raises SavedElsewhere if the request's revision is not the current one, TooLarge, and
+    CannotSave.
     """
-    described = _describe(given)
+    described = _describe(request)
     text = json.dumps({"views": described["views"], "queries": described["queries"]})
     if len(text) > LARGEST:
         raise TooLarge(
-            f"The saved views and queries would take {human_bytes(len(text))}; at most "
-            f"{human_bytes(LARGEST)} are kept. Delete some; nothing was changed."
+            f"The saved views and queries would take {human_bytes(len(text))}; the limit is "
+            f"{human_bytes(LARGEST)}. Nothing was changed. Delete some and try again."
         )
     with _lock:
-        last = load_views(place)["revision"]
-        if given.revision not in (None, last):
+        last = load_views(path)["revision"]
+        if request.revision not in (None, last):
             raise SavedElsewhere(last)
         try:
-            make_private(os.path.dirname(place))
-            write_private(place, text, is_synced=True)
+            make_private(os.path.dirname(path))
+            write_private(path, text, is_synced=True)
         except OSError as error:
             raise CannotSave(
-                f"{escape(place)} cannot be written: {error.strerror}. Nothing was saved. Set "
-                "XDG_STATE_HOME to a folder that can be written to."
+                f"Cannot write {escape(path)}: {error.strerror}. Nothing was saved. Set "
+                "XDG_STATE_HOME to a writable folder."
             ) from None
     return described
 
 
 def _describe(saved: ViewsRequest) -> ViewsResponse:
     entries: dict[str, Any] = {
-        "views": [msgspec.structs.asdict(one) for one in saved.views],
-        "queries": [msgspec.structs.asdict(one) for one in saved.queries],
+        "views": [msgspec.structs.asdict(entry) for entry in saved.views],
+        "queries": [msgspec.structs.asdict(entry) for entry in saved.queries],
     }
     revision = sha256(json.dumps(entries).encode()).hexdigest()[:16]
     return {"views": entries["views"], "queries": entries["queries"], "revision": revision}

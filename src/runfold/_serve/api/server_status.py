@@ -1,4 +1,4 @@
-"""What is served, in short: the version, how many runs and tags, and whether they still grow."""
+"""A summary of what is served: version, number of runs and tags, whether they are growing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class PluginValues(TypedDict):
-    """Values of a plugin that Runfold does not know."""
+    """Values of a plugin that Runfold does not support."""
 
     plugin: str
     kind: str
@@ -29,15 +29,15 @@ class PluginValues(TypedDict):
 
 
 class PluginTotal(PluginValues):
-    """The same of all tags of the plugin."""
+    """Values of a plugin, summed over its tags."""
 
     tags: int
 
 
 class StatusResponse(TypedDict):
-    """What is served. `hasLogdir` is false for the service in the background.
+    """A summary of what is served. `hasLogdir` is false for the background service.
 
-    Reports of older versions have no `plugins`.
+    Reports from older versions lack `plugins`.
     """
 
     version: str
@@ -52,7 +52,7 @@ class StatusResponse(TypedDict):
 
 @endpoint("GET /api/status", queue="work")
 def describe_server(source: Source) -> StatusResponse:
-    """What is served, in short."""
+    """Summarise what is served."""
     runs = source.runs()
     tags = runs.tags
     return {
@@ -70,6 +70,6 @@ def describe_server(source: Source) -> StatusResponse:
 
 
 def list_totals(source: Source, runs: Iterable[str] | None = None) -> list[PluginTotal]:
-    """What some runs, or all, hold of plugins that Runfold does not know."""
+    """Return totals per unsupported plugin for some runs, by default for all."""
     lines = (line for log in source.logs(runs) for line in list_plugins(log))
     return [cast("PluginTotal", asdict(total)) for total in total_plugins(lines)[:MOST_TAGS]]

@@ -1,4 +1,4 @@
-"""Runs stopped from the page: asked, watched while they end, and killed where they must be."""
+"""Stopping runs from the page: request a stop, follow its progress, or kill the process."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class StopRequest(RequestFields):
-    """The run that is to stop, why, and whether to end its process at once."""
+    """The run to stop, the reason, and whether to kill its process."""
 
     run: Text
     reason: Annotated[str, Meta(max_length=1000)] = ""
@@ -32,16 +32,16 @@ class StopRequest(RequestFields):
 
 
 class StopWatchRequest(RequestFields):
-    """The run whose stop is watched."""
+    """The run whose stop to follow."""
 
     run: Text
 
 
 class StopResponse(TypedDict):
-    """How far the stop of a run has come, and who asked for it why and when (in seconds).
+    """How far a run's stop has progressed; who requested it, why, and when (in seconds).
 
-    `whyNotKill` is why its process cannot be killed from here: empty where it can, null
-    where it has ended.
+    `whyNotKill` is why its process cannot be killed from here: empty if it can be, null
+    if it has ended.
     """
 
     stage: Stage
@@ -52,37 +52,37 @@ class StopResponse(TypedDict):
     whyNotKill: str | None
 
 
-# The processes that are being ended, by the folders of their runs, and how far that is.
+# Processes that are being killed: the stage by run folder.
 _killing: dict[str, Stage] = {}
 
 
 @endpoint("GET /api/stop", StopWatchRequest)
-async def watch(request: Request, asked: StopWatchRequest) -> StopResponse:
-    """How far the stop of a run has come, and whether its process could be killed from here."""
+async def watch(request: Request, fields: StopWatchRequest) -> StopResponse:
+    """Return how far a run's stop has progressed, and whether its process can be killed."""
     source: Source = request.app.state.source
-    folder = await source.work(_find, source, asked.run)
+    folder = await source.work(_find, source, fields.run)
     return await asyncio.to_thread(describe, folder)
 
 
 @endpoint("POST /api/stop", StopRequest)
-async def stop(request: Request, asked: StopRequest) -> StopResponse:
-    """Ask a run to stop, or kill it; how far that has come is told at once."""
+async def stop(request: Request, fields: StopRequest) -> StopResponse:
+    """Ask a run to stop, or kill it; return the progress so far at once."""
     source: Source = request.app.state.source
-    # Who shows the token in each request is a program.
+    # A client that sends the token is a program.
     how = "api" if "authorization" in request.headers else "page"
-    action, act = ("kill", _kill) if asked.kill else ("stop", _ask)
+    action, act = ("kill", _kill) if fields.kill else ("stop", _request_stop)
     try:
-        folder = await source.work(_find, source, asked.run)
+        folder = await source.work(_find, source, fields.run)
     except UnknownRun as error:
-        record_action(action, asked.run, how=how, outcome="refused", why=str(error))
+        record_action(action, fields.run, how=how, outcome="refused", why=str(error))
         raise
-    await asyncio.to_thread(act, folder, asked.reason, how)
-    request.app.state.hub.publish(source.tell_of(asked.run))
+    await asyncio.to_thread(act, folder, fields.reason, how)
+    request.app.state.hub.publish(source.mark_changed(fields.run))
     return await asyncio.to_thread(describe, folder)
 
 
 def describe(folder: str) -> StopResponse:
-    """The stage and state of a run, what it was asked by whom, and why it cannot be killed.
+    """Return a run's stage and state, who asked it to stop, and why it cannot be killed.
 
     Raises CannotStop for a run that was not tracked, and LogdirNotFound.
     """
@@ -101,27 +101,27 @@ def describe(folder: str) -> StopResponse:
 
 
 def _find(source: Source, name: str) -> str:
-    """The folder of a run. Raises UnknownRun with the near names."""
+    """Return the folder of a run. Raises UnknownRun with near matches."""
     return source.log(name).path
 
 
-def _ask(folder: str, reason: str, how: str) -> None:
+def _request_stop(folder: str, reason: str, how: str) -> None:
     stop_run(folder, reason=reason, wait=False, how=how)
 
 
 def _kill(folder: str, reason: str, how: str) -> None:
-    """Send the first signal; the rest, which takes its time, is done by a thread. Raises."""
+    """Send the first signal; a thread does the rest, which takes time. Raises on failure."""
     begun: SimpleQueue[Exception | None] = SimpleQueue()
 
-    def hear(now: Stop) -> None:
+    def on_stage(now: Stop) -> None:
         if not now.is_over:
             _killing[folder] = now.stage
             begun.put(None)
 
     def work() -> None:
         try:
-            kill_run(folder, reason=reason, how=how, on_stage=hear)
-        except Exception as error:  # whatever it is: somebody waits to hear
+            kill_run(folder, reason=reason, how=how, on_stage=on_stage)
+        except Exception as error:  # whatever it is, the caller waits for it
             begun.put(error)
         finally:
             _killing.pop(folder, None)

@@ -1,4 +1,4 @@
-"""The tags of every kind: how many runs have each, and from which step to which."""
+"""Tags of every kind: the number of runs that have each, and its first and last step."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class TagEntry(TypedDict):
 
 
 class TagsResponse(TypedDict):
-    """Tags by kind, and how many more of a kind there are than are listed.
+    """Tags by kind, and the number of tags left out per kind.
 
-    Reports of older versions have no `leftOut`.
+    Reports from older versions lack `leftOut`.
     """
 
     kinds: dict[str, list[TagEntry]]
@@ -48,11 +48,11 @@ class _Tag:
 
 @endpoint("GET /api/tags", queue="work")
 def list_tags(source: Source, runs: Iterable[str] | None = None) -> TagsResponse:
-    """The tags of every kind, in the order in which they first appear.
+    """List the tags of every kind, in order of first appearance.
 
-    They are those of some runs, or all; any has a tag between the steps `first` and
-    `last`. Of each kind the first MOST_TAGS are listed; `leftOut` says how many others
-    there are.
+    They are from the given runs, by default all; `first` and `last` are the lowest and
+    highest step in any of them. At most MOST_TAGS are listed per kind; `leftOut` is the
+    number of others.
     """
     found: dict[str, dict[str, _Tag]] = {}
     others: dict[str, set[str]] = {}
@@ -66,7 +66,7 @@ def list_tags(source: Source, runs: Iterable[str] | None = None) -> TagsResponse
 
     for log in source.logs(runs):
         counted = set()
-        for kind, tag, steps in _held(log, is_left_out):
+        for kind, tag, steps in _find_tags(log, is_left_out):
             if not len(steps):
                 continue
             low, high = int(steps.min()), int(steps.max())
@@ -77,8 +77,8 @@ def list_tags(source: Source, runs: Iterable[str] | None = None) -> TagsResponse
     return {
         "kinds": {
             kind: [
-                {"tag": tag, "runs": one.runs, "first": one.first, "last": one.last}
-                for tag, one in named.items()
+                {"tag": tag, "runs": entry.runs, "first": entry.first, "last": entry.last}
+                for tag, entry in named.items()
             ]
             for kind, named in found.items()
             if named
@@ -87,15 +87,15 @@ def list_tags(source: Source, runs: Iterable[str] | None = None) -> TagsResponse
     }
 
 
-def _held(
+def _find_tags(
     log: RunLog, is_left_out: Callable[[str, str], bool]
 ) -> Iterator[tuple[str, str, NDArray[np.int64]]]:
-    """Yield the kind, the tag and the steps of what a run holds, but for what is left out."""
+    """Yield the kind, tag and steps of a run's values, except those left out."""
     for tag in log.scalars:
         if not is_left_out("scalar", tag):
             yield "scalar", tag, log.scalars[tag].steps
     for (kind, tag), payloads in log.payloads.items():
-        # A mesh is asked for by its name, and lies in a tag for each of its parts.
+        # A mesh is requested by name, but each of its parts is stored in a separate tag.
         name = _mesh_name(log, payloads) if kind == "mesh" else tag
         if not is_left_out(kind, name):
             yield kind, name, payloads.steps
@@ -103,7 +103,7 @@ def _held(
 
 def _mesh_name(log: RunLog, payloads: Payloads) -> str:
     from runfold._tables.frames.decoded_values import (
-        mesh_name,  # and with it all that decodes values
+        mesh_name,  # imported late, because it loads all decoders
     )
 
     return mesh_name(log, payloads)

@@ -1,4 +1,4 @@
-"""Text that was logged, as text: what it looks like is the page's business."""
+"""Logged text, unformatted. The page decides how to display it."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 MOST = 1000
 LONGEST = 200_000
 MOST_CHARACTERS = 8_000_000
-# Of an array of texts, which the page shows as a table.
+# Limit for an array of texts, which the page shows as a table.
 _MOST_CELLS = 10_000
 
 
 class TextEntry(TypedDict):
-    """A text, or nested lists of texts; `length` is the whole length of one that was cut."""
+    """A text, or nested lists of texts; `length` is the full length if it was cut."""
 
     run: str
     step: JsonNumber
@@ -34,20 +34,20 @@ class TextEntry(TypedDict):
 
 
 class TextsResponse(TypedDict):
-    """Texts, and how many more there are."""
+    """Texts, and the number left out."""
 
     texts: list[TextEntry]
     leftOut: int
 
 
 @endpoint("GET /api/texts", TagRequest, queue="work")
-def list_texts(source: Source, wanted: TagRequest) -> TextsResponse:
-    """The newest texts of a tag in each run, oldest first.
+def list_texts(source: Source, request: TagRequest) -> TextsResponse:
+    """List the latest texts of a tag in each run, oldest first.
 
-    A text that is too long is cut, and `length` is its whole length. Raises UnknownRun
-    and UnknownTag.
+    A long text is cut; `length` is then its full length. Raises UnknownRun and
+    UnknownTag.
     """
-    found = find_stored(source, "text", wanted, MOST, is_newest=True)
+    found = find_stored(source, "text", request, MOST, is_newest=True)
     longest = max(1, min(LONGEST, MOST_CHARACTERS // max(1, _count(found.selected))))
     entries: list[TextEntry] = [
         {
@@ -62,14 +62,14 @@ def list_texts(source: Source, wanted: TagRequest) -> TextsResponse:
 
 
 class CutText(TypedDict):
-    """A text, or nested lists of texts, and its whole length where it was cut."""
+    """A text, or nested lists of texts, and the full length if it was cut."""
 
     text: Json
     length: NotRequired[int]
 
 
 def cut_text(value: str | np.ndarray, longest: int) -> CutText:
-    """A text, or nested lists of texts; of what is too long the beginning, and its length."""
+    """Return a text or nested lists of texts; if too long, the beginning and the full length."""
     whole = text_of(value)
     if len(whole) > longest or (not isinstance(value, str) and value.size > _MOST_CELLS):
         return {"text": whole[:longest], "length": len(whole)}

@@ -1,10 +1,10 @@
-"""What the charts of the page show: series, groups, fewer points, bins.
+"""Data for the page's charts: series, groups, downsampling, bins.
 
 Modules:
 
-    chart_request   which series, along which axis
-    grouping        groups of runs as requested
+    chart_request   the series and axis of a chart
+    grouping        the requested groups of runs
     stored_values   stored values of one tag, few enough for one response
     downsample      fewer points for the same picture
-    histogram_bins  bins that all histograms share
+    histogram_bins  bins shared by all histograms
 """

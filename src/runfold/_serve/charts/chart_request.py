@@ -1,4 +1,4 @@
-"""What a request for a chart says: which series, along which axis, and how much is seen of it."""
+"""The request for a chart: its series, x-axis, visible range and width."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ MOST_POINTS = 5_000_000
 
 
 class TagAxis(RequestFields):
-    """Another tag as the x-axis, such as the samples that were seen."""
+    """Another tag as the x-axis, such as the number of samples seen."""
 
     tag: Text
 
 
 class CurvesRequest(RequestFields):
-    """Series along an axis, in so many columns of pixels.
+    """Series along an axis, for a chart of a given width.
 
     Attributes:
-        width: how many columns; None for every point.
-        range: the part of the x-axis that is seen; None for all.
+        width: number of pixel columns; None for every point.
+        range: visible part of the x-axis; None for all of it.
         log: whether the x-axis is logarithmic.
-        smooth: the weight of TensorBoard's smoothing.
+        smooth: weight of TensorBoard's smoothing.
     """
 
     tags: Annotated[tuple[Text, ...], Meta(min_length=1, max_length=1000)]
@@ -48,15 +48,15 @@ class CurvesRequest(RequestFields):
 
     def __post_init__(self) -> None:
         if self.range is not None and self.range[0] > self.range[1]:
-            raise BadRequest("'range' is the lower end, then the upper one.")
+            raise BadRequest("'range' must be [lower, upper].")
 
     @property
     def axis(self) -> str:
-        """The x-axis as the library calls it."""
+        """The x-axis, as named by the library."""
         return self.x.tag if isinstance(self.x, TagAxis) else self.x
 
     def show(self, batch: SeriesBatch, looks: int | None = None) -> SeriesBatch:
-        """What is seen of series, x in order: those in range, thinned. See `SeriesBatch.thin`."""
+        """Return the visible part of series sorted by x, downsampled by `SeriesBatch.thin`."""
         if self.range is not None:
             batch = batch.within(self.range)
         if self.width is not None:
@@ -65,24 +65,24 @@ class CurvesRequest(RequestFields):
 
 
 def find_tags(source: Source, chart: CurvesRequest) -> dict[str, list[RunLog]]:
-    """The runs asked for that have each tag. Raises UnknownTag for one that no run at all has."""
+    """Return the requested runs that have each tag. Raises UnknownTag if no run at all has it."""
     logs = source.logs(chart.runs)
-    found = {}
+    logs_by_tag = {}
     for tag in dict.fromkeys(chart.tags):
-        found[tag] = [log for log in logs if tag in log.scalars]
-        # Runs that were chosen may well lack what others have.
-        if not found[tag]:
+        logs_by_tag[tag] = [log for log in logs if tag in log.scalars]
+        # The selected runs may lack a tag that other runs have.
+        if not logs_by_tag[tag]:
             source.logs_with(tag)
     if isinstance(chart.x, TagAxis):
         source.logs_with(chart.x.tag)
-    return found
+    return logs_by_tag
 
 
 def refuse_too_many(counts: Sequence[int]) -> None:
-    """Raise TooLarge for more points than one answer may hold."""
+    """Raise TooLarge if there are more points than a response can contain."""
     count = sum(counts)
     if count > MOST_POINTS:
         raise TooLarge(
-            f"These are {human_count(count, 'point')}, and {MOST_POINTS:,} are sent at once."
-            " Ask for fewer tags or runs, a range, or a width."
+            f"The chart has {human_count(count, 'point')}; at most {MOST_POINTS:,} can be sent at"
+            " once. Choose fewer tags or runs, a range, or a width."
         )

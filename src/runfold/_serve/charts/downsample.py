@@ -1,4 +1,4 @@
-"""Many series end to end, and fewer points of them for the same picture."""
+"""Batches of series, and downsampling that preserves the picture."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     Column = NDArray[Any]
     Window = tuple[float, float]
 
-# Of each pixel column the first, the last, the lowest and the highest point.
+# The first, last, lowest and highest point of each pixel column.
 _MOST = 4
 _INT64 = np.iinfo(np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SeriesBatch:
-    """Series end to end, so that one call of NumPy works on all of them.
+    """Concatenated series, so that one NumPy call processes all of them.
 
     Attributes:
         x: int64 for steps, otherwise float64.
-        columns: what there is at each x; as long as `x`.
+        columns: the values at each x; as long as `x`.
         offsets: series `n` has the points from `offsets[n]` to `offsets[n + 1]`.
     """
 
@@ -37,56 +37,58 @@ class SeriesBatch:
 
     @classmethod
     def of(cls, series: Sequence[Sequence[Column]]) -> SeriesBatch:
-        """The batch of one or more series, each its x and its columns."""
+        """Return a batch of one or more series, each given as x and its columns."""
         x, *columns = (np.concatenate(parts) for parts in zip(*series, strict=True))
-        lengths = [len(one[0]) for one in series]
+        lengths = [len(columns[0]) for columns in series]
         return cls(x, tuple(columns), np.cumsum([0, *lengths], dtype=np.intp))
 
     @classmethod
     def join(cls, batches: Sequence[SeriesBatch]) -> SeriesBatch:
-        """One batch of the series of one or more."""
+        """Concatenate one or more batches."""
         if len(batches) == 1:
             return batches[0]
-        x = np.concatenate([one.x for one in batches])
-        parts = zip(*(one.columns for one in batches), strict=True)
-        counts = np.concatenate([[0], *(one.counts for one in batches)])
+        x = np.concatenate([batch.x for batch in batches])
+        parts = zip(*(batch.columns for batch in batches), strict=True)
+        counts = np.concatenate([[0], *(batch.counts for batch in batches)])
         return cls(x, tuple(map(np.concatenate, parts)), np.cumsum(counts))
 
     @property
     def counts(self) -> NDArray[np.intp]:
-        """How many points each series has."""
+        """Number of points in each series."""
         return np.diff(self.offsets)
 
     @property
     def numbers(self) -> NDArray[np.int32]:
-        """The number of the series that each point belongs to."""
+        """Index of the series that each point belongs to."""
         return np.repeat(np.arange(len(self.offsets) - 1, dtype=np.int32), self.counts)
 
     def take(self, chosen: NDArray[np.intp]) -> SeriesBatch:
-        """Some of the points, by their places in increasing order."""
+        """Return some of the points, by their indices in increasing order."""
         columns = tuple(column[chosen] for column in self.columns)
         return SeriesBatch(self.x[chosen], columns, np.searchsorted(chosen, self.offsets))
 
     def in_order(self) -> SeriesBatch:
-        """The same points, x never decreasing within a series; equal ones stay as they stood."""
+        """Sort the points of each series by x; points with equal x keep their order."""
         falls = self.x[1:] < self.x[:-1]
-        # From one series to the next it may fall.
+        # x can decrease from one series to the next.
         inner = self.offsets[(self.offsets > 0) & (self.offsets < len(self.x))]
         falls[inner - 1] = False
         if not falls.any():
             return self
         order = np.lexsort((self.x, self.numbers))
-        return SeriesBatch(self.x[order], tuple(one[order] for one in self.columns), self.offsets)
+        return SeriesBatch(
+            self.x[order], tuple(column[order] for column in self.columns), self.offsets
+        )
 
     def within(self, window: Window) -> SeriesBatch:
-        """The points of a window, and of each series one more on either side of it.
+        """Return the points in a window, plus one on either side of it for each series.
 
-        So that lines run to the edges. `x` does not decrease within a series.
+        Lines then run to the edges. `x` must not decrease within a series.
         """
         low, high = self._bounds(window)
-        before, behind = (self._count(side) for side in (self.x < low, self.x > high))
+        before, after = (self._count(side) for side in (self.x < low, self.x > high))
         starts = self.offsets[:-1] + np.maximum(before - 1, 0)
-        sizes = self.offsets[1:] - np.maximum(behind - 1, 0) - starts
+        sizes = self.offsets[1:] - np.maximum(after - 1, 0) - starts
         if sizes.sum() == len(self.x):
             return self
         ends = np.cumsum(sizes)
@@ -100,14 +102,13 @@ class SeriesBatch:
         is_log: bool = False,
         looks: int | None = None,
     ) -> SeriesBatch:
-        """Fewer points, of which `width` columns of pixels show the same as of all.
+        """Return fewer points that look the same on a chart of `width` pixel columns.
 
-        Of each column every series keeps its first and last point, the lowest and
-        the highest of each of the first `looks` columns of the batch (by default
-        all), and one NaN and infinity of either sign where it has them, so that
-        neither spike nor gap is lost. A series of no more than four points a
-        column stays whole. `window` is what the pixels show, by default all; `x`
-        does not decrease within a series.
+        In each pixel column, every series keeps its first and last point, and the lowest
+        and highest value of the batch's first `looks` columns (by default all). It also
+        keeps one NaN and one infinity of either sign, so that no spike or gap is lost. A
+        series with up to four points per pixel column is kept whole. `window` is the
+        visible range, by default all; `x` must not decrease within a series.
         """
         is_long = self.counts > _MOST * width
         if not is_long.any():
@@ -120,16 +121,16 @@ class SeriesBatch:
         starts = np.flatnonzero(is_first)
         parts = np.cumsum(is_first) - 1
         for column in self.columns[:looks]:
-            for found in _extremes(column, starts, parts):
-                own = parts[found]
-                # Of several the first: a flat line needs no more.
-                kept[found[np.diff(own, prepend=-1) != 0]] = True
+            for indices in _extremes(column, starts, parts):
+                own = parts[indices]
+                # Keep the first of several: a flat line needs no more.
+                kept[indices[np.diff(own, prepend=-1) != 0]] = True
         return self.take(np.flatnonzero(kept))
 
     def _pixels(self, width: int, window: Window | None, is_log: bool) -> NDArray[np.int64]:
-        """The column of pixels of each point; what lies beside the window is at its edge."""
+        """Return the pixel column of each point; points outside the window are at its edge."""
         low, high = self._bounds(window or (self.x.min(), self.x.max()))
-        high = max(low, high)  # a window may lie between two steps
+        high = max(low, high)  # a window can be between two steps
         x = np.clip(self.x, low, high)
         if is_log:
             positive = x[x > 0]
@@ -138,23 +139,23 @@ class SeriesBatch:
             x = np.log10(np.maximum(x, positive.min()).astype(np.float64))
             low, high = float(x.min()), float(x.max())
         if x.dtype == np.int64:
-            # Unsigned, because the distance of two int64 steps may not fit into an int64.
+            # Unsigned, because the distance between two int64 steps may not fit into an int64.
             distance = (x.view(np.uint64) - np.array(low, np.int64).view(np.uint64)).astype(float)
             share = distance / ((high - low) or 1)
         else:
-            # Halves, because the distance of two floats may not be a finite float.
+            # Halved, because the distance between two floats may not be finite.
             share = (x / 2 - low / 2) / ((high / 2 - low / 2) or 1.0)
         return np.minimum((share * width).astype(np.int64), width - 1)
 
     def _bounds(self, window: Window) -> tuple[Any, Any]:
-        """The edges of a window as numbers that x can be compared with exactly."""
+        """Return a window's edges as numbers that compare exactly with x."""
         if self.x.dtype != np.int64:
             return float(window[0]), float(window[1])
         low, high = (min(max(edge, _INT64.min), _INT64.max) for edge in window)
         return math.ceil(low), math.floor(high)
 
     def _count(self, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
-        """How often a mask holds in each series."""
+        """Count the True values of a mask in each series."""
         sums = np.concatenate([[0], np.cumsum(mask)])
         return np.diff(sums[self.offsets])
 
@@ -162,19 +163,19 @@ class SeriesBatch:
 def _extremes(
     values: Column, starts: NDArray[np.intp], parts: NDArray[np.intp]
 ) -> list[NDArray[np.intp]]:
-    """Where the lowest and the highest of each part are, and what is no finite number."""
+    """Return the indices of each part's minimum and maximum, and of non-finite values."""
     finite = np.isfinite(values)
     if finite.all():
         lows = highs = values
-        strange = []
+        non_finite = []
     else:
         lows, highs = (np.where(finite, values, blank) for blank in (np.inf, -np.inf))
-        strange = [np.isnan(values), values == np.inf, values == -np.inf]
+        non_finite = [np.isnan(values), values == np.inf, values == -np.inf]
     return [
-        np.flatnonzero(found)
-        for found in (
+        np.flatnonzero(mask)
+        for mask in (
             lows == np.minimum.reduceat(lows, starts)[parts],
             highs == np.maximum.reduceat(highs, starts)[parts],
-            *strange,
+            *non_finite,
         )
     ]

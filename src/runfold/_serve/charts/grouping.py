@@ -1,4 +1,4 @@
-"""What a request says of groups of runs: what makes them, or who is in each."""
+"""The groups of runs in a request, given by a key or by their members."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from runfold.errors import UnknownColumn
 if TYPE_CHECKING:
     from runfold._serve.run_source import Source
 
-# The name of an hparam or another column, "parent", or a pattern over the run's name.
+# The name of an hparam or other column, "parent", or a pattern for the run's name.
 Key = Annotated[str, Meta(min_length=1, max_length=1000)]
 Keys = Annotated[tuple[Key, ...], Meta(max_length=LONGEST_LIST)]
 
 
 class Group(RequestFields):
-    """A group that a person put together, such as all runs of one status."""
+    """A group defined by its members, for example all runs with one status."""
 
     name: Text
     runs: Names
@@ -34,7 +34,7 @@ Groups = Annotated[tuple[Group, ...], Meta(max_length=LONGEST_LIST)]
 
 
 class GroupsRequest(RequestFields):
-    """What makes a group, of some runs or all."""
+    """A key to group by, for some runs or all."""
 
     by: Key
     runs: Names | None = None
@@ -48,18 +48,19 @@ class GroupEntry(TypedDict):
 
 
 class GroupsResponse(TypedDict):
-    """Groups in their order; a run that is in no group is not there."""
+    """Groups in order; runs without a group are omitted."""
 
     groups: list[GroupEntry]
 
 
 @endpoint("POST /api/groups", GroupsRequest, queue="compute")
-def list_groups(source: Source, asked: GroupsRequest) -> GroupsResponse:
-    """The groups that a fold would have, and the runs in each. Raises as `group_logs` does."""
-    found = group_logs(source, asked.runs, asked.by, None).groups
+def list_groups(source: Source, request: GroupsRequest) -> GroupsResponse:
+    """List the groups that a fold would have, and their runs. Raises like `group_logs`."""
+    groups = group_logs(source, request.runs, request.by, None).groups
     return {
         "groups": [
-            {"name": utf8(one.name), "runs": [utf8(log.name) for log in one.logs]} for one in found
+            {"name": utf8(group.name), "runs": [utf8(log.name) for log in group.logs]}
+            for group in groups
         ]
     }
 
@@ -70,9 +71,9 @@ def group_logs(
     by: str | tuple[str, ...] | None,
     groups: tuple[Group, ...] | None,
 ) -> Grouping:
-    """The groups that are asked for, of some runs or all.
+    """Return the requested groups of some runs, by default of all.
 
-    Raises UnknownRun, and CannotFold as `make_groups` does.
+    Raises UnknownRun, BadRequest, and CannotFold like `make_groups`.
     """
     if groups is None:
         values = _find_values(source, by) if isinstance(by, str) else None
@@ -80,7 +81,7 @@ def group_logs(
             return make_groups(source.logs(runs), by, search_apart)
         return make_groups(source.logs(runs), lambda log: values.get(log.name))
     if by is not None:
-        raise BadRequest("'by' and 'groups' are two ways to say it; choose.")
+        raise BadRequest("Pass either 'by' or 'groups', not both.")
     owner: dict[str, str] = {}
     for group in groups:
         for run in group.runs:
@@ -92,15 +93,15 @@ def group_logs(
 
 
 def _find_values(source: Source, by: str) -> dict[str, dict[str, Any]] | None:
-    """What each run has in a column of the table; None for all that `make_groups` knows itself."""
+    """Return each run's cell in a column; None for keys that `make_groups` handles itself."""
     overview = source.runs()._overview()
     if by in (PARENT, RUN) or "(?P<" in by or by in overview.known.hparams:
         return None
     try:
-        found = Naming(overview.known).find(by, ())
+        columns = Naming(overview.known).find(by, ())
     except UnknownColumn:
-        return None  # `make_groups` says which hparams there are
-    cells = overview.cells(found[0])
+        return None  # `make_groups` raises an error that lists the hparams
+    cells = overview.cells(columns[0])
     return {
         log.name: {by: cell}
         for log, cell in zip(overview.logs, cells, strict=True)

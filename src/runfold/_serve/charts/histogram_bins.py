@@ -1,4 +1,4 @@
-"""Histograms for the screen: on bins that all share, and as quantiles."""
+"""Histograms for display: on shared bins, and as quantiles."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ if TYPE_CHECKING:
 
     from runfold._events.kinds.histogram import Histogram
 
-# The ends, the middle, and half, one and one and a half standard deviations of a
-# normal distribution on both sides of it: the bands of TensorBoard's distributions.
+# The minimum, median and maximum, and 0.5, 1 and 1.5 standard deviations of a normal
+# distribution on either side of the median, as in TensorBoard's distributions.
 QUANTILES = (0.0, 0.0668, 0.1587, 0.3085, 0.5, 0.6915, 0.8413, 0.9332, 1.0)
 
-# So many buckets are spread over the bins at a time: a log may hold millions in one value.
+# Buckets to spread over the bins at a time. A log can have millions in one value.
 _BATCH = 4096
 
 
 class Buckets:
-    """The buckets of a histogram that hold something and have a place on the axis.
+    """The non-empty buckets of a histogram that have a position on the axis.
 
-    A bucket that is open at one end stands at its other one. `outside` counts what
-    is in buckets with no finite edge, which no axis can show.
+    A bucket that is open at one end is placed at its other end. `outside` counts the
+    values in buckets without a finite edge, which an axis cannot show.
     """
 
     __slots__ = ("counts", "left", "outside", "right")
@@ -45,23 +45,23 @@ class Buckets:
 
 
 def share_edges(histograms: Iterable[Buckets], bins: int) -> NDArray[np.float64]:
-    """The edges of `bins` equal bins over all that the histograms hold; from 0 to 1 for nothing."""
-    filled = [one for one in histograms if len(one.counts)]
-    low = min((float(one.left[0]) for one in filled), default=0.0)
-    high = max((float(one.right.max()) for one in filled), default=1.0)
+    """Return the edges of `bins` equal bins over all histograms; from 0 to 1 if all are empty."""
+    filled = [histogram for histogram in histograms if len(histogram.counts)]
+    low = min((float(histogram.left[0]) for histogram in filled), default=0.0)
+    high = max((float(histogram.right.max()) for histogram in filled), default=1.0)
     if low == high:
         half = max(0.5, abs(low) * 1e-6)
         largest = float(np.finfo(np.float64).max)
         low, high = max(low - half, -largest), min(high + half, largest)
-    # Not by linspace: the distance of the ends may be more than a float holds.
+    # linspace is not used, because the distance between the ends may overflow a float.
     part = np.arange(bins + 1) / bins
     return low * (1.0 - part) + high * part
 
 
 def resample(buckets: Buckets, edges: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How much of a histogram lies in each bin, if each bucket is evenly filled."""
+    """Return how much of a histogram is in each bin, assuming evenly filled buckets."""
     below = np.zeros(len(edges))
-    # Half of everything, for the width of a bucket may be more than a float holds.
+    # Everything is halved, because the width of a bucket may overflow a float.
     left, width = buckets.left / 2, buckets.right / 2 - buckets.left / 2
     is_wide = width > 0
     left, width, counts = left[is_wide, None], width[is_wide, None], buckets.counts[is_wide]
@@ -76,13 +76,15 @@ def resample(buckets: Buckets, edges: NDArray[np.float64]) -> NDArray[np.float64
 
 
 def find_quantiles(buckets: Buckets) -> NDArray[np.float64]:
-    """The values below which the parts QUANTILES lie, if buckets are evenly filled; or NaN."""
+    """Return the QUANTILES of a histogram, assuming evenly filled buckets; NaN if it is empty."""
     if not len(buckets.counts):
         return np.full(len(QUANTILES), np.nan)
     below = np.cumsum(buckets.counts)
-    wanted = np.array(QUANTILES) * below[-1]
-    number = np.minimum(np.searchsorted(below, wanted), len(below) - 1)
+    targets = np.array(QUANTILES) * below[-1]
+    number = np.minimum(np.searchsorted(below, targets), len(below) - 1)
     counts = buckets.counts[number]
-    part = np.clip((wanted - (below[number] - counts)) / counts, 0.0, 1.0)
-    found: NDArray[np.float64] = buckets.left[number] * (1.0 - part) + buckets.right[number] * part
-    return found
+    part = np.clip((targets - (below[number] - counts)) / counts, 0.0, 1.0)
+    quantiles: NDArray[np.float64] = (
+        buckets.left[number] * (1.0 - part) + buckets.right[number] * part
+    )
+    return quantiles

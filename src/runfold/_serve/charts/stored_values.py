@@ -1,4 +1,4 @@
-"""Stored values of one tag, few enough for one answer, and each under a name that lasts."""
+"""Stored values of one tag, few enough for one response, each with a stable name."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from runfold._serve.run_source import Source
     from runfold._tables.frames.value_rows import Stored
 
-# Each entry of an answer repeats the tag, which a log may make as long as it likes.
+# Each entry of a response repeats the tag, which can be arbitrarily long.
 _MOST_TAG_CHARACTERS = 8 << 20
 
 _NAME = re.compile(r"([0-9a-f]{8})-(\d{1,9})-(\d{1,18})-(\d{1,18})")
@@ -33,12 +33,12 @@ class TagRequest(RequestFields):
     """A tag, in some runs or in all that have it."""
 
     tag: Text
-    # More would not fit into an address.
+    # More would not fit into a URL.
     run: Annotated[tuple[Text, ...], Meta(min_length=1, max_length=1000)] | None = None
 
 
 class StoredEntry(TypedDict):
-    """One image or clip of a stored value, and the name by which its bytes are requested."""
+    """One image or clip of a stored value, and the name for requesting its bytes."""
 
     run: str
     tag: str
@@ -50,34 +50,34 @@ class StoredEntry(TypedDict):
 
 @dataclass(frozen=True)
 class Found:
-    """Values of a tag by run, and how many more there are than an answer takes."""
+    """Values of a tag by run, and the number left out."""
 
     selected: list[tuple[RunLog, Payloads]]
     left_out: int
 
 
 def find_stored(
-    source: Source, kind: str, wanted: TagRequest, most: int, *, is_newest: bool = False
+    source: Source, kind: str, request: TagRequest, most: int, *, is_newest: bool = False
 ) -> Found:
-    """At most about so many values, shared out among the runs; raises UnknownRun, UnknownTag.
+    """Return up to about `most` values, divided among the runs. Raises UnknownRun, UnknownTag.
 
-    Of too many, some at even distances are kept with the first and the last of
-    each run; or the newest.
+    If there are more, each run keeps its newest values, or evenly spaced ones with its
+    first and last.
     """
-    logs = source.logs_with(wanted.tag, kind, wanted.run)
-    most = min(most, _MOST_TAG_CHARACTERS // max(1, len(wanted.tag)))
+    logs = source.logs_with(request.tag, kind, request.run)
+    most = min(most, _MOST_TAG_CHARACTERS // max(1, len(request.tag)))
     share = max(1, most // len(logs))
     selected = []
     left_out = 0
     for log in logs:
-        payloads = log.payloads[kind, wanted.tag].readable()
+        payloads = log.payloads[kind, request.tag].readable()
         left_out += max(0, len(payloads) - share)
         selected.append((log, payloads.only(choose_rows(len(payloads), share, is_newest))))
     return Found(selected, left_out)
 
 
 def choose_rows(count: int, most: int, is_newest: bool = False) -> slice | NDArray[np.bool_]:
-    """Which of so many rows to keep: all if they are few, the last ones, or some in between."""
+    """Choose up to `most` rows: all, the newest, or evenly spaced ones."""
     if count <= most or is_newest:
         return slice(max(0, count - most), None)
     if most == 1:
@@ -87,41 +87,41 @@ def choose_rows(count: int, most: int, is_newest: bool = False) -> slice | NDArr
     return kept
 
 
-def describe_entry(place: Stored, tag: str, index: int) -> StoredEntry:
-    """What is known of every image or clip: where it is, and which it is of its value."""
+def describe_entry(stored: Stored, tag: str, index: int) -> StoredEntry:
+    """Describe an image or clip: its position, and its index in the stored value."""
     return {
-        "run": place.log.name,
+        "run": stored.log.name,
         "tag": tag,
-        "step": int(place.item["step"]),
-        "wallTime": float(place.item["wall_time"]),
+        "step": int(stored.item["step"]),
+        "wallTime": float(stored.item["wall_time"]),
         "index": index,
-        "blob": name_value(place),
+        "blob": name_value(stored),
     }
 
 
-def name_value(place: Stored) -> str:
-    """A name of one stored value that stays while more are written, hidden or shown again.
+def name_value(stored: Stored) -> str:
+    """Return a name for a stored value that stays the same when others are added or hidden.
 
-    It is made of what tells its file from others of the run, how often that was
-    read anew, and the offsets in it; it holds no path.
+    It consists of a hash of the file's name, the number of times the file was reread,
+    and the offsets in it. It contains no path.
     """
-    file, rereads = place.payloads.sources[int(place.payloads.files[place.row])]
-    return f"{_mark(file.path)}-{rereads}-{place.item['record']}-{place.item['start']}"
+    file, rereads = stored.payloads.sources[int(stored.payloads.files[stored.row])]
+    return f"{_mark(file.path)}-{rereads}-{stored.item['record']}-{stored.item['start']}"
 
 
 def find_value(payloads: Payloads, name: str) -> Payloads:
-    """The one value of that name. Raises NotFound, as for one that is hidden by now."""
+    """Return the value with this name. Raises NotFound, also if it has been hidden."""
     parts = _NAME.fullmatch(name)
     if parts is not None:
         mark, rereads, record, start = parts[1], *map(int, parts.groups()[1:])
         items = payloads.items
         is_there = (items["record"] == record) & (items["start"] == start)
-        for number, (file, times) in enumerate(payloads.sources):
-            if times == rereads and _mark(file.path) == mark:
-                found = payloads.only(is_there & (payloads.files == number))
-                if len(found):
-                    return found
-    raise NotFound("There is no such value, or no longer. Ask for the list again.")
+        for number, (file, file_rereads) in enumerate(payloads.sources):
+            if file_rereads == rereads and _mark(file.path) == mark:
+                value = payloads.only(is_there & (payloads.files == number))
+                if len(value):
+                    return value
+    raise NotFound("This value does not exist or is no longer available. Reload the list.")
 
 
 def _mark(path: str) -> str:

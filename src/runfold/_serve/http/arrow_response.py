@@ -1,4 +1,4 @@
-"""Columns as Arrow streams, in which NaN, infinity and 64-bit steps stay what they are."""
+"""Columns as Arrow streams, which preserve NaN, infinity and 64-bit steps."""
 
 from __future__ import annotations
 
@@ -18,36 +18,36 @@ if TYPE_CHECKING:
 
 
 class ArrowResponse(Response):
-    """An answer whose body is an Arrow IPC stream."""
+    """A response with an Arrow IPC stream as its body."""
 
     media_type = "application/vnd.apache.arrow.stream"
 
 
 def encode_columns(columns: Mapping[str, NDArray[Any]], **metadata: Any) -> bytes:
-    """The stream of columns of numbers by name; the metadata is JSON under each name."""
+    """Encode numeric columns as an Arrow stream, with each metadata value as JSON."""
     arrays = {name: number_array(column) for name, column in columns.items()}
     return encode_table(pa.table(arrays), **metadata)
 
 
 def encode_table(table: pa.Table, **metadata: Any) -> bytes:
-    """The stream of a table in one batch, which a page need not put together."""
-    told = {
+    """Encode a table as an Arrow stream with one batch, so the page need not join batches."""
+    encoded = {
         **(table.schema.metadata or {}),
         **{key: encode_json(metadata[key]) for key in metadata},
     }
-    table = table.combine_chunks().replace_schema_metadata(told)
+    table = table.combine_chunks().replace_schema_metadata(encoded)
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
     return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
 
 
-# Not by pa.array, which imports pandas to see whether it is given something of pandas':
+# pa.array is avoided because it imports pandas to check its argument, which would take
 # half a second before the first chart.
 
 
 def number_array(values: NDArray[Any], known: NDArray[np.bool_] | None = None) -> pa.Array:
-    """Numbers or truths, not copied where they need not be; null where they are not known."""
+    """Return an array of numbers or booleans, without a copy if possible; null if not `known`."""
     validity = None if known is None or known.all() else _bits(known)
     is_truth = values.dtype == np.bool_
     data = _bits(values) if is_truth else pa.py_buffer(np.ascontiguousarray(values))
@@ -56,9 +56,9 @@ def number_array(values: NDArray[Any], known: NDArray[np.bool_] | None = None) -
 
 
 def text_array(cells: Sequence[str | None]) -> pa.Array:
-    """Text, null where there is none; what is no Unicode, as of a folder, is shown with escapes.
+    """Return an array of text with nulls. Text that is not valid Unicode is escaped.
 
-    In all they are shorter than 2 GB: a page has no use for more.
+    The total must be shorter than 2 GB; a page cannot use more.
     """
     coded = [b"" if cell is None else utf8(cell).encode() for cell in cells]
     offsets = np.cumsum([0, *map(len, coded)], dtype=np.int32)

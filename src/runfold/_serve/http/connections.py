@@ -1,4 +1,4 @@
-"""Open connections: strangers are counted apart from those who have logged in."""
+"""Open connections. Those without a login are counted separately."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 if TYPE_CHECKING:
     import asyncio
 
-# In the state of a request: what to call when the request comes from a known client.
+# Key in a request's state of the function to call when the client is authenticated.
 ADMIT = "runfold.admit"
 
 
 class Crowd:
-    """Up to `most` open connections, in the order of their arrival.
+    """Up to `most` open connections, in order of arrival.
 
-    A further one ends the oldest that waits for a request, or else the oldest of all.
+    A further connection closes the oldest idle one, or else the oldest.
     """
 
     def __init__(self, most: int) -> None:
@@ -24,28 +24,28 @@ class Crowd:
         self._open: dict[Connection, None] = {}
 
     def add(self, connection: Connection) -> None:
-        """Count a connection, and make room for it."""
+        """Add a connection; close another if there are too many."""
         if len(self._open) >= self._most:
             oldest = next(iter(self._open))
-            ending = next((one for one in self._open if one.is_waiting), oldest)
+            ending = next((idle for idle in self._open if idle.is_waiting), oldest)
             self.remove(ending)
-            # Not `close`, which waits for a client that does not read.
+            # Not `close`, which would wait for a client that does not read.
             ending.transport.abort()
         self._open[connection] = None
 
     def remove(self, connection: Connection) -> None:
-        """Count a connection no more."""
+        """Remove a connection."""
         self._open.pop(connection, None)
 
 
 class Connection(H11Protocol):
-    """A connection that ends when no whole request came on it for `timeout_keep_alive` seconds.
+    """A connection that closes if no complete request arrives for `timeout_keep_alive` seconds.
 
-    uvicorn's own clock begins with the first answer only, and any byte stops it: a
-    stranger could hold all the connections there may be, for ever.
+    uvicorn's own timer starts with the first response, and any byte stops it, so a
+    client without a login could hold all connections forever.
 
-    It is one of the `strangers` until the guard admits a request on it, and from then
-    on one of the `known`. However many strangers there are, they end only each other.
+    The connection counts as one of the `strangers` until the guard admits a request on
+    it, then as one of the `known`. Strangers can only displace each other.
     """
 
     _clock: asyncio.TimerHandle | None = None
@@ -58,22 +58,22 @@ class Connection(H11Protocol):
 
     @property
     def is_waiting(self) -> bool:
-        """Whether no request is being answered."""
+        """Whether no request is in progress."""
         return self.cycle is None or self.cycle.response_complete
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin to wait for the first request."""
+        """Start waiting for the first request."""
         super().connection_made(transport)
         self._crowd.add(self)
         self._wait()
 
     def on_response_complete(self) -> None:
-        """Begin to wait for the next request."""
+        """Start waiting for the next request."""
         super().on_response_complete()
         self._wait()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Wait no more."""
+        """Stop the timer."""
         super().connection_lost(exc)
         self._crowd.remove(self)
         if self._clock is not None:
@@ -91,6 +91,6 @@ class Connection(H11Protocol):
         self._clock = self.loop.call_later(self.timeout_keep_alive, self._end_silence)
 
     def _end_silence(self) -> None:
-        # One that is being answered has limits of its own.
+        # A request in progress has its own time limit.
         if self.is_waiting:
             self.transport.close()

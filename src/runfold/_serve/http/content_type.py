@@ -1,4 +1,4 @@
-"""What a stored picture or clip is, by its own first bytes, and whether a browser may open it."""
+"""Media type of a stored image or audio clip, from its first bytes, if browsers can open it."""
 
 from __future__ import annotations
 
@@ -8,16 +8,15 @@ from runfold._events.kinds import audio, image
 
 ANY = "application/octet-stream"
 
-# A colour profile or a thumbnail takes a few dozen before the frame of a JPEG file.
+# A colour profile or thumbnail takes a few dozen segments before a JPEG's frame header.
 _MOST_SEGMENTS = 1000
 
 
 def sniff(data: bytes) -> str:
-    """The media type of bytes that a browser may show or play; ANY for all others.
+    """Return the media type of bytes that a browser can safely show or play; otherwise ANY.
 
-    Only pictures and sound of a few formats: neither HTML nor SVG, which could hold
-    a script, nor a picture of more pixels than a browser survives, or of none that
-    its header tells.
+    Only some image and audio formats qualify. HTML and SVG do not, because they can
+    contain scripts. Images with too many pixels or without a readable size do not either.
     """
     kind = image.sniff(data)
     if kind is None:
@@ -27,7 +26,7 @@ def sniff(data: bytes) -> str:
 
 
 def picture_size(data: bytes) -> tuple[int, int]:
-    """Width and height from the header of an encoded picture, without decoding it; or (0, 0)."""
+    """Return width and height from an image's header, without decoding it; (0, 0) if unknown."""
     try:
         return _READERS[image.sniff(data) or ""](data)
     except (KeyError, IndexError, struct.error):
@@ -47,7 +46,7 @@ def _gif_size(data: bytes) -> tuple[int, int]:
 def _bmp_size(data: bytes) -> tuple[int, int]:
     (head,) = struct.unpack_from("<I", data, 14)
     width, height = struct.unpack_from("<HH" if head == 12 else "<ii", data, 18)
-    return abs(width), abs(height)  # a height below 0 is of rows from the top
+    return abs(width), abs(height)  # a negative height means rows from top to bottom
 
 
 def _webp_size(data: bytes) -> tuple[int, int]:
@@ -63,14 +62,14 @@ def _webp_size(data: bytes) -> tuple[int, int]:
 
 
 def _jpeg_size(data: bytes) -> tuple[int, int]:
-    """The size in the first frame header, which comes before the pixels."""
+    """Return the size in the first frame header, which comes before the pixels."""
     at = 2
     for _ in range(_MOST_SEGMENTS):
         sign, marker = data[at], data[at + 1]
         if sign != 0xFF:
             break
         (length,) = struct.unpack_from(">H", data, at + 2)
-        # All start-of-frame markers but those of tables (DHT, JPG, DAC).
+        # All start-of-frame markers; the excluded ones are tables (DHT, JPG, DAC).
         if 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
             height, width = struct.unpack_from(">HH", data, at + 5)
             return width, height

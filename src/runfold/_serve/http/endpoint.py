@@ -1,12 +1,12 @@
-"""The table of endpoints: what each route is called, takes, and answers, said once by a decorator.
+"""The endpoint table: method, path, request and response of each route, set by a decorator.
 
     @endpoint("POST /api/fold", FoldRequest, queue="compute", response=ArrowResponse)
-    def make_folds(source: Source, asked: FoldRequest) -> bytes: ...
+    def make_folds(source: Source, request: FoldRequest) -> bytes: ...
 
-A function with a `queue` runs in a thread of it, with the served runs and, where the
-route takes any, the fields of the request. Without one it is a coroutine over the whole
-request. What either returns is the content of the response, or a response. A return type
-that is a TypedDict is known to the page, by web/generate.py.
+A function with a `queue` runs in one of its threads. It receives the served runs and the
+fields of the request, if the route has any. Without a queue, it is a coroutine that
+receives the whole request. Either returns the response or its content. web/generate.py
+exports return types that are TypedDicts to the page.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     Function = TypeVar("Function", bound=Callable[..., Any])
 
-# Methods of Source: quick work, what may take seconds, and what takes a process.
+# Methods of Source: quick work, work that can take seconds, and work in another process.
 Queue = Literal["work", "compute", "query"]
 
 _table: dict[str, list[Endpoint]] = {}
@@ -39,9 +39,9 @@ class Endpoint:
     """One method of one path.
 
     Attributes:
-        request: the fields of the query of a GET, or of the body of another method.
-        media_type: of a response that is not an error; None where it depends.
-        summary: the first line of what the function says of itself.
+        request: fields of the query for GET, of the body for other methods.
+        media_type: media type of a successful response; None if it varies.
+        summary: first line of the function's docstring.
     """
 
     method: str
@@ -53,12 +53,12 @@ class Endpoint:
 
     @property
     def summary(self) -> str:
-        """What it answers, in a line."""
+        """One-line description."""
         return (self.function.__doc__ or "").partition("\n")[0]
 
     @property
     def route(self) -> Route:
-        """The route of the application."""
+        """The Starlette route."""
         return Route(self.path, self.handle, methods=[self.method])
 
 
@@ -69,7 +69,7 @@ def endpoint(
     queue: Queue | None = None,
     response: type[Response] = JsonResponse,
 ) -> Callable[[Function], Function]:
-    """Add a function to the table, for an address such as "GET /api/tags"; it stays as it is."""
+    """Register a function for a method and path such as "GET /api/tags"; return it unchanged."""
     method, path = address.split()
 
     def add(function: Function) -> Function:
@@ -82,22 +82,22 @@ def endpoint(
                 answer = await getattr(source, queue)(function, source, *fields)
             return answer if isinstance(answer, Response) else response(answer)
 
-        made = Endpoint(method, path, request, response.media_type, function, handle)
-        _table.setdefault(function.__module__, []).append(made)
+        added = Endpoint(method, path, request, response.media_type, function, handle)
+        _table.setdefault(function.__module__, []).append(added)
         return function
 
     return add
 
 
 def endpoints_of(module: str) -> list[Endpoint]:
-    """The endpoints that a module adds to the table, imported for it."""
+    """Import a module and return its endpoints."""
     import_module(module)
     return _table.get(module, [])
 
 
 def list_endpoints() -> list[Endpoint]:
-    """The endpoints of every module that was imported so far."""
-    return [one for added in _table.values() for one in added]
+    """Return the endpoints of all modules imported so far."""
+    return [endpoint for endpoints in _table.values() for endpoint in endpoints]
 
 
 async def _read(received: Request, fields: type[RequestFields]) -> RequestFields:

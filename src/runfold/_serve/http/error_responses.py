@@ -1,4 +1,4 @@
-"""What a client is told of an error: the message of one that was foreseen, an id of any other."""
+"""Errors as responses: the message of an expected error, an id for any other."""
 
 from __future__ import annotations
 
@@ -20,31 +20,31 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("runfold.serve")
 
-_WORDS = {404: "There is nothing at this address.", 405: "This address does not take that method."}
+_MESSAGES = {404: "There is nothing at this URL.", 405: "This URL does not support that method."}
 
 
 class BadRequest(RunfoldError, ValueError):
-    """A request that says something that cannot be meant."""
+    """The request is invalid."""
 
 
 class TooBusy(RunfoldError):
-    """More is asked at once than the server does at once."""
+    """The server has too many concurrent requests."""
 
 
 class TookTooLong(RunfoldError, TimeoutError):
-    """A request that was given up after the seconds that one may take."""
+    """The request exceeded its time limit and was cancelled."""
 
 
 class TooLarge(RunfoldError):
-    """A request, or the answer to it, beyond what the server takes or gives."""
+    """The request or its response exceeds a size limit."""
 
 
 class NotFound(RunfoldError, KeyError):
-    """A value asked for by its place, where there is none."""
+    """The requested value does not exist."""
 
 
-# Its own message names a path of this machine.
-_CHANGED = "A file of the log changed while it was read. Ask again in a moment."
+# The error's own message contains a path on this machine.
+_CHANGED = "A log file changed while it was being read. Try again in a moment."
 
 _STATUS: dict[type[RunfoldError], int] = {
     UnknownRun: 404,
@@ -60,11 +60,11 @@ _STATUS: dict[type[RunfoldError], int] = {
 def error_response(
     message: str, status: int, headers: Mapping[str, str] | None = None, **more: object
 ) -> Response:
-    """What every error looks like: {"error": message, ...}."""
+    """Return an error in the common format: {"error": message, ...}."""
     return JsonResponse({"error": message, **more}, status, headers)
 
 
-async def _tell_foreseen(request: Request, error: Exception) -> Response:
+async def _handle_expected(request: Request, error: Exception) -> Response:
     status = next((code for kind, code in _STATUS.items() if isinstance(error, kind)), 400)
     at = getattr(error, "at", None)
     headers = {"Retry-After": "1"} if status == 429 else None
@@ -72,27 +72,29 @@ async def _tell_foreseen(request: Request, error: Exception) -> Response:
     return error_response(message, status, headers, **({} if at is None else {"at": at}))
 
 
-async def _tell_http(request: Request, error: Exception) -> Response:
+async def _handle_http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     return error_response(
-        _WORDS.get(error.status_code, error.detail), error.status_code, error.headers
+        _MESSAGES.get(error.status_code, error.detail), error.status_code, error.headers
     )
 
 
-async def _tell_nobody(request: Request, error: Exception) -> Response:
-    """For a client that went away before its request was read: nobody is there to hear it."""
-    return error_response("The request was broken off.", 400)
+async def _handle_disconnect(request: Request, error: Exception) -> Response:
+    """Handle a client that disconnected before its request was read; it receives nothing."""
+    return error_response("The client disconnected before the end of the request.", 400)
 
 
-async def _tell_unforeseen(request: Request, error: Exception) -> Response:
-    """A fixed message and an id; the traceback goes to the local log, under that id."""
+async def _handle_unexpected(request: Request, error: Exception) -> Response:
+    """Return a fixed message and an id; log the traceback under that id."""
     number = secrets.token_hex(4)
     log.error("error %s in %s %s", number, request.method, request.url.path, exc_info=error)
-    return error_response("Something went wrong in the server; its log says what.", 500, id=number)
+    return error_response(
+        "Something went wrong on the server; see its log for details.", 500, id=number
+    )
 
 
-async def _tell_memory(request: Request, error: Exception) -> Response:
-    """The work of one request failed; the server continues."""
+async def _handle_memory(request: Request, error: Exception) -> Response:
+    """Report that one request ran out of memory; the server continues."""
     log.error("not enough memory for %s %s", request.method, request.url.path)
     return error_response(
         "The server does not have enough memory for this. Choose fewer runs, tags or steps.", 503
@@ -100,9 +102,9 @@ async def _tell_memory(request: Request, error: Exception) -> Response:
 
 
 HANDLERS: dict[int | type[Exception], Callable[[Request, Exception], object]] = {
-    RunfoldError: _tell_foreseen,
-    HTTPException: _tell_http,
-    ClientDisconnect: _tell_nobody,
-    MemoryError: _tell_memory,
-    Exception: _tell_unforeseen,
+    RunfoldError: _handle_expected,
+    HTTPException: _handle_http,
+    ClientDisconnect: _handle_disconnect,
+    MemoryError: _handle_memory,
+    Exception: _handle_unexpected,
 }

@@ -1,4 +1,4 @@
-"""JSON as the page gets it: any name can be sent, and numbers that JSON lacks are words."""
+"""JSON for the page: names may be invalid Unicode, and non-finite numbers become strings."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ from starlette.responses import Response
 
 from runfold._humanize import utf8
 
-# Beyond it a browser has no number for every step: 2^53 + 1 would be shown as 2^53.
+# A browser cannot represent all integers beyond this: it would show 2^53 + 1 as 2^53.
 _MOST = 2**53 - 1
 _MAY_BE_MORE = re.compile(rb"[:,\[]-?\d{16,}[,\]}]")
 
 
 class JsonResponse(Response):
-    """A JSON answer, as `encode_json` gives it."""
+    """A JSON response, encoded with `encode_json`."""
 
     media_type = "application/json"
 
     def render(self, content: Any) -> bytes:
-        """The bytes of the body."""
+        """Return the bytes of the body."""
         return encode_json(content)
 
 
 def encode_json(content: Any) -> bytes:
-    """JSON in UTF-8.
+    """Return JSON in UTF-8.
 
-    NaN and infinity become the strings "NaN", "Infinity" and "-Infinity", whole
-    numbers beyond 2^53 - 1 strings of their digits; a name that is no Unicode,
-    as a folder's may be, is shown with escapes.
+    NaN and infinity become the strings "NaN", "Infinity" and "-Infinity". Integers
+    beyond 2^53 - 1 become strings of digits. A name that is not valid Unicode, such
+    as that of a folder, is escaped.
     """
     try:
-        found = _dump(content)
+        encoded = _dump(content)
     except (ValueError, UnicodeEncodeError):
         return _dump(_spell(content))
-    return _dump(_spell(content)) if _MAY_BE_MORE.search(found) else found
+    return _dump(_spell(content)) if _MAY_BE_MORE.search(encoded) else encoded
 
 
 def _dump(content: Any) -> bytes:

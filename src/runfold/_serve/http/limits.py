@@ -1,4 +1,4 @@
-"""What one client may take of the server: body, address, time, and how many at once."""
+"""Limits on what a client can use: body size, URL length, time and concurrent requests."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-# Where streams are, which stay open for as long as a page does.
+# Path of the streams, which stay open as long as a page does.
 STREAM = "/api/events"
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The largest of each that is served.
+    """The limits of a server.
 
     Attributes:
-        body: bytes; the names of 20,000 runs have room.
+        body: bytes of a request body; enough for the names of 20,000 runs.
         address: bytes of path and query.
-        requests: at once. A page asks for some dozens, and others may look too.
-        streams: at once, one for each open page.
-        proxied: requests to instances, at once. They may be of any size and take any time.
-        seconds: for a request, from its first byte to the last of its answer.
-        strangers: connections at once that have not logged in yet.
-        connections: at once, of those who have logged in. With the strangers they must fit
-            into the 1,024 open files that most systems allow.
-        silence: seconds after which a connection ends that sent no whole request.
+        requests: concurrent requests. One page sends dozens, and several can be open.
+        streams: concurrent streams, one per open page.
+        proxied: concurrent requests to instances, without limits on size or time.
+        seconds: time for a request, from its first byte to the last byte of the response.
+        strangers: concurrent connections that have not logged in.
+        connections: concurrent connections that have logged in. Together with `strangers`
+            they must fit into the 1,024 open files that most systems allow.
+        silence: seconds after which a connection without a complete request is closed.
     """
 
     body: int = 4 << 20
@@ -49,7 +49,7 @@ class Limits:
 
 
 class Limiter:
-    """Refuses what goes beyond the limits; what is refused costs next to nothing."""
+    """Rejects requests beyond the limits, at almost no cost."""
 
     def __init__(self, app: ASGIApp, limits: Limits) -> None:
         self._app = app
@@ -63,14 +63,14 @@ class Limiter:
         self._streams: set[asyncio.Timeout] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request within the limits."""
+        """Handle a request within the limits."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         limits = self._limits
         address = len(scope.get("raw_path") or scope["path"]) + len(scope["query_string"])
         if address > limits.address:
-            refusal = f"The address is longer than {human_bytes(limits.address)}."
+            refusal = f"The URL is longer than {human_bytes(limits.address)}."
             await error_response(refusal, 414)(scope, receive, send)
             return
         is_stream = scope["path"] == STREAM
@@ -78,7 +78,7 @@ class Limiter:
         kind = "stream" if is_stream else "proxied request" if is_proxied else "request"
         if self._open[kind] >= self._most[kind]:
             busy = error_response(
-                f"Too many {kind}s are open. Ask again in a moment.", 429, {"Retry-After": "1"}
+                f"Too many open {kind}s. Try again in a moment.", 429, {"Retry-After": "1"}
             )
             await busy(scope, receive, send)
             return
@@ -89,7 +89,7 @@ class Limiter:
                 await self._serve(scope, receive, send, is_stream)
 
     def end_streams(self) -> None:
-        """Let all streams end now, and each in good order."""
+        """End all streams now, each with a proper last chunk."""
         for clock in self._streams:
             clock.reschedule(0)
 
@@ -121,14 +121,14 @@ class Limiter:
             if is_stream and has_begun:
                 await send({"type": "http.response.body", "body": b"", "more_body": False})
             elif not has_begun:
-                late = "This took too long and was given up."
+                late = "The request took too long and was cancelled."
                 await error_response(late, 503)(scope, receive, send)
-            # Any other answer breaks off where it is, lest it be taken for whole.
+            # Any other response is cut off, so that the client does not treat it as complete.
         finally:
             self._streams.discard(clock)
 
     def _capped(self, receive: Receive) -> Receive:
-        """The same body, or TooLarge where it goes on beyond the limit, whatever it announced."""
+        """Wrap `receive` to raise TooLarge when the body exceeds the limit, whatever its header."""
         taken = 0
 
         async def receive_some() -> Message:

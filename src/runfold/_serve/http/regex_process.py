@@ -1,7 +1,7 @@
-"""Regular expressions that a page asks for, searched in a process that can be ended.
+"""Regular expressions from a page, searched in a process that can be killed.
 
-One such as `(?P<a>(x+)+)$` can take for ever, and Python does nothing else meanwhile,
-in no thread: all other pages would wait.
+A pattern such as `(?P<a>(x+)+)$` can run forever. It would block all threads of this
+process, and therefore all pages.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ _SECONDS = 2.0
 _CODE = """
 import json, re, sys
 pattern, names = json.load(sys.stdin)
-found = map(re.compile(pattern).search, names)
-json.dump([one and one.groupdict() for one in found], sys.stdout)
+matches = map(re.compile(pattern).search, names)
+json.dump([match and match.groupdict() for match in matches], sys.stdout)
 """
 
 
 def search_apart(pattern: str, names: Sequence[str]) -> Sequence[Key | None]:
-    """The same as `search_names`, but CannotFold where it takes longer than two seconds."""
-    search_names(pattern, ())  # that it is one
+    """Like `search_names`, but raise CannotFold if the search takes longer than two seconds."""
+    search_names(pattern, ())  # raises an error if the pattern is invalid
     return _search(pattern, tuple(names))
 
 
-@lru_cache(16)  # every chart of a page asks for the same
+@lru_cache(16)  # all charts of a page use the same pattern
 def _search(pattern: str, names: tuple[str, ...]) -> list[Key | None]:
     try:
         done = subprocess.run(
@@ -49,8 +49,8 @@ def _search(pattern: str, names: tuple[str, ...]) -> list[Key | None]:
         )
     except subprocess.SubprocessError:
         raise CannotFold(
-            f"'{escape(pattern)}' was given up: to look for it in {len(names):,} names took longer"
-            f" than {_SECONDS:g} s. Leave out repeats within repeats, such as `(a+)+`."
+            f"'{escape(pattern)}' was cancelled: searching {len(names):,} names took longer than"
+            f" {_SECONDS:g} s. Avoid nested repeats such as `(a+)+`."
         ) from None
-    found: list[Key | None] = json.loads(done.stdout)
-    return found
+    groups: list[Key | None] = json.loads(done.stdout)
+    return groups

@@ -1,7 +1,7 @@
-"""The guard before every route: host, origin and login are checked, and every answer is marked.
+"""The guard before every route: it checks host, origin and login, and sets security headers.
 
-It is a plain ASGI layer outside all others, so that no route, file, stream or
-error page is without it.
+It is a plain ASGI layer outside all others, so it covers every route, file, stream and
+error page.
 """
 
 from __future__ import annotations
@@ -41,24 +41,24 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
 }
 
-# Below it are the pages of TensorBoard, which have needs of their own.
+# Prefix of TensorBoard's pages, which need their own policy.
 PROXY = "/proxy/"
 
-# What a stranger may ask for.
+# Paths that do not require a login.
 _OPEN = (LOGIN, PROOF)
 _DATA = ("/api/", PROXY)
 _SAFE = ("GET", "HEAD")
 _OWN = ("same-origin", "none")
-# For what TensorBoard gives no policy of its own: data, pictures and scripts.
+# For TensorBoard's responses that have no policy: data, images and scripts.
 _PLAIN = "default-src 'self'"
 _PROXIED = re.compile(rf"{PROXY}[0-9a-f]+/")
 _NONCE = re.compile("[0-9a-f]{64}")
 
 
 class Guard:
-    """Lets through only requests that name this server, come from its page, and have logged in.
+    """Admits only requests that name this server, come from its page and have logged in.
 
-    All others get the same answer, 403, whatever was wrong.
+    All others get the same 403 response, whatever was wrong.
     """
 
     def __init__(self, app: ASGIApp, access: Access) -> None:
@@ -66,18 +66,18 @@ class Guard:
         self._access = access
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or refuse it."""
+        """Handle a request, or reject it."""
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
         if scope["type"] != "http":
-            # Nothing here speaks over a WebSocket.
+            # This server has no WebSockets.
             await send({"type": "websocket.close", "code": 1008})
             return
 
         refusal = self._refuse(scope)
         if refusal is None and scope["path"] not in _OPEN:
-            # Told to the connection, which is then no longer that of a stranger.
+            # Let the connection know that its client has logged in.
             scope.get("state", {}).get(ADMIT, lambda: None)()
 
         async def send_marked(message: Message) -> None:
@@ -92,7 +92,7 @@ class Guard:
         try:
             await (refusal or self._app)(scope, receive, send_marked)
         except Exception:
-            # Told and logged by the layer that makes errors, which raises it all the same.
+            # The error layer has already responded and logged it, and raises it again.
             return
 
     def _refuse(self, scope: Scope) -> Response | None:
@@ -122,11 +122,11 @@ class Guard:
         return self._access.knows_cookie(cookie, headers["host"])
 
     def _is_from_own_page(self, headers: Headers, method: str, path: str, has_token: bool) -> bool:
-        """Whether no other site's page sent this request.
+        """Whether the request was not sent by another site's page.
 
-        A browser says where a request comes from; old ones by Origin alone, and
-        that not with every GET. A program says neither, but must then show its
-        token: no other page can make a browser send that.
+        Browsers report where a request comes from. Old ones send only Origin, and
+        not with every GET. Programs send neither, but must then send the token,
+        which another page cannot make a browser send.
         """
         site = headers.get("sec-fetch-site")
         origin = headers.get("origin")
@@ -134,32 +134,32 @@ class Guard:
             return False
         if method not in _SAFE:
             return site in _OWN if site is not None else origin is not None or has_token
-        if path == LOGIN:  # a link in another page's terminal may lead here
+        if path == LOGIN:  # the link may be opened from a page such as a web terminal
             return True
-        # Pages on other ports of this machine are of the same site, and strangers all the same.
+        # Pages on other ports of this machine count as the same site, but are not trusted.
         return site is None or site in _OWN or (site == "same-site" and not path.startswith(_DATA))
 
 
 def mark(headers: MutableHeaders) -> None:
-    """Add what every answer carries. Nothing is kept by a browser unless the route says so."""
+    """Add the security headers. Browsers must not cache unless the route allows it."""
     for name, value in HEADERS.items():
         headers[name] = value
     headers.setdefault("Cache-Control", "no-store")
 
 
 def _mark_proxied(headers: MutableHeaders, own: str | None, scope: Scope) -> None:
-    """Mark what an instance answered: its own policy, and that it stays below its own path.
+    """Set the headers of an instance's response: its own policy, restricted to its own path.
 
-    Its page may be shown in ours.
+    Our page can show it in a frame.
     """
-    place = _PROXIED.match(scope["path"])
-    if place is None:
+    match = _PROXIED.match(scope["path"])
+    if match is None:
         return
     host = Headers(scope=scope)["host"]
-    # A policy has no words for an address of IPv6.
-    below = "'self'" if host.startswith("[") else host + place[0]
+    # A policy cannot contain an IPv6 address.
+    below = "'self'" if host.startswith("[") else host + match[0]
     narrowed = f"connect-src {below}; form-action {below}; base-uri {below}; frame-ancestors 'self'"
-    # Of two policies both must be kept.
+    # The browser enforces both policies.
     headers["Content-Security-Policy"] = f"{own or _PLAIN}, {narrowed}"
     headers["X-Frame-Options"] = "SAMEORIGIN"
 
@@ -170,17 +170,18 @@ def _media_type(headers: Headers) -> str:
 
 def _forbidden() -> Response:
     return error_response(
-        "Not allowed. Open the link that `runfold serve` printed, or send its token.", 403
+        "Not allowed. Open the link printed by `runfold serve`, or send its token.", 403
     )
 
 
 @endpoint(f"GET {LOGIN}", response=Response)
 async def log_in(request: Request) -> Response:
-    """Exchange the ticket of a link for a cookie, and go to the page or an instance.
+    """Exchange the ticket of a link for a cookie, then redirect to the page or an instance.
 
-    A link that was opened under another name of this server, as through a tunnel, is
-    sent to the private name with its ticket unused. Only who has a ticket learns that name.
-    A request for a look ahead is refused, so that the ticket is there when the user comes.
+    A link opened under another name of this server, for example through a tunnel, is
+    redirected to the private name with its ticket unused. Only a client with a ticket
+    learns that name. Prefetches are rejected, so that the ticket stays valid until the
+    user opens the link.
     """
     access: Access = request.app.state.access
     if request.method != "GET" or _is_ahead(request.headers):
@@ -197,13 +198,13 @@ async def log_in(request: Request) -> Response:
         known = request.cookies.get(access.cookie_name, "")
         if cookie is None and not access.knows_cookie(known, host):
             return _forbidden()
-    place = await _find_place(request)
-    # After a link on another site's page, a browser follows a redirect without the cookie.
+    target = await _find_target(request)
+    # When a link on another site is opened, browsers follow a redirect without the cookie.
     is_stranger = request.headers.get("sec-fetch-site", "none") not in _OWN
     response = (
-        Response(headers={"Refresh": f"0; url={place}"})
+        Response(headers={"Refresh": f"0; url={target}"})
         if is_stranger
-        else RedirectResponse(place, 303)
+        else RedirectResponse(target, 303)
     )
     if cookie is not None:
         response.set_cookie(access.cookie_name, cookie, path="/", httponly=True, samesite="strict")
@@ -211,23 +212,23 @@ async def log_in(request: Request) -> Response:
 
 
 def _is_ahead(headers: Headers) -> bool:
-    """Whether a browser fetches a page before its user has opened it."""
-    said = (headers.get(name, "") for name in ("sec-purpose", "purpose", "x-purpose", "x-moz"))
-    return any(word in text.lower() for text in said for word in ("prefetch", "preview"))
+    """Whether a browser prefetches the page before its user has opened it."""
+    purposes = (headers.get(name, "") for name in ("sec-purpose", "purpose", "x-purpose", "x-moz"))
+    return any(word in text.lower() for text in purposes for word in ("prefetch", "preview"))
 
 
 @endpoint(f"GET {PROOF}")
 async def prove(request: Request) -> Response:
-    """Prove to a program, by its nonce, that this server knows the token."""
+    """Prove to a program that this server has the token, using the program's nonce."""
     nonce = request.query_params.get("nonce", "")
     if not _NONCE.fullmatch(nonce):
         return _forbidden()
     return JsonResponse({"proof": make_proof(request.app.state.access.token, nonce)})
 
 
-async def _find_place(request: Request) -> str:
-    """Where a login leads to: the page, or an instance that is known."""
+async def _find_target(request: Request) -> str:
+    """Return where a login leads: to an existing instance, or else to the page."""
     boards: InstanceRegistry | None = request.app.state.boards
-    wanted = request.query_params.get("tensorboard", "")
-    instance = await boards.find(wanted) if boards is not None and wanted else None
+    name = request.query_params.get("tensorboard", "")
+    instance = await boards.find(name) if boards is not None and name else None
     return "/" if instance is None else f"{PROXY}{instance.id}/"

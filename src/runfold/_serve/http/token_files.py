@@ -1,4 +1,4 @@
-"""Secrets in files that only their owner can read: tokens, login links and the private name."""
+"""Secrets in files that only their owner can read: tokens, login links, the private name."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NAME = re.compile(rb"[0-9a-f]{32}\.localhost")
 
 @contextmanager
 def keep_secret(path: str | os.PathLike[str], secret: str) -> Iterator[Callable[[str], None]]:
-    """A file with a secret, removed at the end of the block; a function to replace the secret.
+    """Keep a secret in a file until the end of the block; yield a function that replaces it.
 
     Raises OSError.
     """
@@ -28,7 +28,7 @@ def keep_secret(path: str | os.PathLike[str], secret: str) -> Iterator[Callable[
     def write(secret: str) -> None:
         try:
             write_private(path, secret)
-        except OSError as error:  # of the file that was asked for, not of the draft beside it
+        except OSError as error:  # name the requested file, not the temporary one
             raise OSError(error.errno, error.strerror, path) from None
 
     write(secret)
@@ -42,8 +42,8 @@ def keep_secret(path: str | os.PathLike[str], secret: str) -> Iterator[Callable[
 def load_private_name() -> str:
     """Return the name below `localhost` of this user's servers, the same at each start.
 
-    So bookmarks and open tabs outlast a server. Where the name cannot be kept in the
-    state folder, it is a new one.
+    Bookmarks and open tabs therefore survive a restart. If the name cannot be stored in
+    the state folder, it is new each time.
     """
     path = state_folder("serve", "name")
     with suppress(OSError):

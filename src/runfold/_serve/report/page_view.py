@@ -1,4 +1,4 @@
-"""What the page shows, read from its address: the part of it that decides what is asked for."""
+"""A view of the page, parsed from its URL: the fields that decide which data it needs."""
 
 from __future__ import annotations
 
@@ -25,66 +25,72 @@ from runfold._serve.page_vocabulary import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-# The ones that choose runs: not needed where the others are not there at all.
+# The fields that select runs. A report has no other runs, so it does not need them.
 _CHOOSING = ("search", "where", "off", "on")
 
 
 @dataclass(frozen=True)
 class View(ViewFields):
-    """A view as its address has it; what is not in the address is as the page has it.
+    """A view as given by its URL; other fields have the page's defaults.
 
     Attributes:
-        address: all that the address says, also of looks.
+        address: all fields in the URL, including those that only affect the display.
     """
 
     address: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     def find_tags(self, tags: Iterable[str]) -> set[str]:
-        """Those that are looked for: by a part of them or by a regular expression.
+        """Return the tags that match the view's text or regular expression.
 
-        A pattern that means something to a browser alone fits every tag.
+        A pattern that only a browser can parse matches every tag.
         """
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        tags, wanted = list(tags), self.tags.lower()
+        tags, text = list(tags), self.tags.lower()
         try:
-            # RE2 does not go back: "(a+)+$" would keep Python, and all its threads, for ever.
+            # RE2 does not backtrack: "(a+)+$" would block all Python threads forever.
             texts = pa.array(map(utf8, tags), pa.string())
-            found = pc.match_substring_regex(texts, self.tags, ignore_case=True).to_pylist()
+            matches = pc.match_substring_regex(texts, self.tags, ignore_case=True).to_pylist()
         except (pa.ArrowInvalid, UnicodeEncodeError):
             return set(tags)
-        return {tag for tag, fits in zip(tags, found, strict=True) if fits or wanted in tag.lower()}
+        return {
+            tag
+            for tag, is_match in zip(tags, matches, strict=True)
+            if is_match or text in tag.lower()
+        }
 
     def narrow(self, condition: str) -> View:
-        """The view of those of its runs for which a condition holds too."""
+        """Return a view of those of its runs that also match a condition."""
         both = f"({self.where}) and ({condition})" if self.where else condition
         return dataclasses.replace(self, where=both)
 
     def write(self) -> str:
-        """The address, without what chooses runs."""
+        """Return the URL's query, without the fields that select runs."""
         return urlencode({k: v for k, v in self.address.items() if k not in _CHOOSING})
 
 
-_NAMES = {camel(one.name): one.name for one in dataclasses.fields(ViewFields)}
-FIELDS = (*_NAMES, *(camel(one.name) for one in dataclasses.fields(Looks)))
-# What a field may be, where the page has a list of it.
+_NAMES = {camel(field.name): field.name for field in dataclasses.fields(ViewFields)}
+FIELDS = (*_NAMES, *(camel(field.name) for field in dataclasses.fields(Looks)))
+# Allowed values of fields for which the page has a list.
 _CHOICES = {"tab": TABS, "centre": CENTRES, "band": BANDS, "better": ("", *BETTER)}
 
 
 def read_view(address: str) -> View:
-    """The view of an address, with or without what stands before its question mark or hash.
+    """Parse a view from a URL, or from the part after its question mark or hash.
 
-    Raises BadRequest for a name or value that the page does not know.
+    Raises BadRequest for an unknown name or value.
     """
-    # A pattern that somebody wrote by hand may have such signs too.
+    # Patterns written by hand can contain these characters too.
     text = utf8(re.sub(r"^([^=?#]*[?#])?", "", address.strip()))
-    said = dict(parse_qsl(text, keep_blank_values=True))
-    for name in said:
+    address_fields = dict(parse_qsl(text, keep_blank_values=True))
+    for name in address_fields:
         if name not in FIELDS:
             raise BadRequest(not_one_of("the view", name, FIELDS))
-    chosen = {_NAMES[name]: _read(name, text) for name, text in said.items() if name in _NAMES}
-    view = View(**chosen, address=said)
+    chosen = {
+        _NAMES[name]: _read(name, text) for name, text in address_fields.items() if name in _NAMES
+    }
+    view = View(**chosen, address=address_fields)
     for name, known in _CHOICES.items():
         if getattr(view, name) not in known:
             raise BadRequest(not_one_of(name, getattr(view, name), known))
@@ -99,7 +105,7 @@ def _read(name: str, text: str) -> Any:
         return text
     value = _read_json(text)
     if isinstance(standard, tuple) or name == "on":
-        is_right = isinstance(value, list) and all(isinstance(one, str) for one in value)
+        is_right = isinstance(value, list) and all(isinstance(item, str) for item in value)
         value = tuple(value) if is_right else value
     elif isinstance(standard, bool):
         is_right = isinstance(value, bool)
@@ -108,7 +114,7 @@ def _read(name: str, text: str) -> Any:
     else:
         is_right = isinstance(value, int | float) and not isinstance(value, bool)
     if not is_right:
-        raise BadRequest(f"The view says {name}={escape(text, 60)}, which is no value for it.")
+        raise BadRequest(f"Invalid value in the view: {name}={escape(text, 60)}.")
     return value
 
 
@@ -119,7 +125,7 @@ def _read_axis(text: str) -> Any:
         return text
     value = _read_json(text)
     if not (isinstance(value, dict) and isinstance(value.get("tag"), str)):
-        raise BadRequest(f"The view says x={escape(text, 60)}, which is no axis.")
+        raise BadRequest(f"Invalid axis in the view: x={escape(text, 60)}.")
     return {"tag": value["tag"]}
 
 

@@ -1,4 +1,4 @@
-"""Answers of the application to requests that are made in this process, kept for a report."""
+"""Responses of the application to requests made in this process, recorded for a report."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ if TYPE_CHECKING:
     from starlette.applications import Starlette
     from starlette.types import Message
 
-    # Of a query in their order, or of a body.
+    # Pairs of a query, in order, or the fields of a body.
     Content = Sequence[tuple[str, str]] | Mapping[str, Any]
 
-# A browser still opens it, and a mail program may.
+# Browsers still open a file of this size, and most mail programs send it.
 LARGEST = 64 << 20
 
 
 class Recording:
-    """What the application answered, by what was asked."""
+    """The application's responses, by request."""
 
     def __init__(self, app: Starlette) -> None:
         self._app = app
         self._kept: dict[str, tuple[int, str, bool, str]] = {}
         self._size = 0
 
-    async def ask(self, path: str, content: Content = ()) -> tuple[str, bytes]:
-        """The type and the bytes of an answer; a body makes it a POST. Raises as the route does.
+    async def fetch(self, path: str, content: Content = ()) -> tuple[str, bytes]:
+        """Return media type and bytes of a response. A body makes it a POST. Raises like the route.
 
-        Straight to the routes: the guard before them is for those who come from outside.
+        The request goes straight to the routes; the guard only concerns outside clients.
         """
         query, body = "", b""
         if isinstance(content, Mapping):
@@ -68,13 +68,15 @@ class Recording:
         kind = dict(sent[0]["headers"])[b"content-type"].decode()
         return kind, b"".join(message.get("body", b"") for message in sent[1:])
 
-    async def record(self, path: str, content: Content = (), ask: Content | None = None) -> bytes:
-        """Keep the answer to a request, asked with another content if one is given.
+    async def record(
+        self, path: str, content: Content = (), sent_content: Content | None = None
+    ) -> bytes:
+        """Record the response to a request, optionally sent with other content.
 
-        An answer that says what is wrong is kept too, as the page would show it.
+        Error responses are recorded too, as the page would show them.
         """
         try:
-            kind, data = await self.ask(path, content if ask is None else ask)
+            kind, data = await self.fetch(path, content if sent_content is None else sent_content)
         except RunfoldError as error:
             kind, data = "application/json", json.dumps({"error": str(error)}).encode()
             await self.keep(path, content, kind, data, status=400)
@@ -85,8 +87,8 @@ class Recording:
     async def keep(
         self, path: str, content: Content, kind: str, data: bytes, status: int = 200
     ) -> None:
-        """Keep an answer. Raises TooLarge where all of them are more than a report may hold."""
-        # What is a file of its own is small already.
+        """Store a response. Raises TooLarge if they exceed a report's size limit together."""
+        # Blobs are compressed already.
         is_packed = path != "/api/blob"
         if is_packed:
             data = await asyncio.to_thread(gzip.compress, data, 6, mtime=0)
@@ -95,25 +97,25 @@ class Recording:
         if self._size > LARGEST:
             raise TooLarge(
                 f"The report would be larger than {human_bytes(LARGEST)}."
-                " Choose fewer runs, or fewer tags by a filter."
+                " Choose fewer runs, or filter the tags."
             )
         self._kept[make_key(path, content)] = (status, kind, is_packed, text)
 
     def list(self) -> list[tuple[str, int, str, bool, str]]:
-        """Each answer: its key, status, type, whether it is compressed, and base64."""
+        """Return each response as key, status, media type, whether it is compressed, and base64."""
         return [(key, *kept) for key, kept in self._kept.items()]
 
 
 def make_key(path: str, content: Content) -> str:
-    """The name under which the page looks an answer up (`web/src/data/report.ts`)."""
+    """Return the key by which the page looks up a response (`web/src/data/report.ts`)."""
     if isinstance(content, Mapping):
-        asked = sorted(
+        fields = sorted(
             (name, value) for name, value in content.items() if name not in CHART_ONLY_FIELDS
         )
-        return _spell(["POST", path, asked])
+        return _spell(["POST", path, fields])
     return _spell(["GET", path, list(content)])
 
 
 def _spell(value: Any) -> str:
-    """JSON as a browser spells it."""
+    """Return JSON in the same form as a browser."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

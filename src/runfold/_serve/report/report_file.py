@@ -1,4 +1,4 @@
-"""A view as one HTML file with its data inside, which needs no server any more."""
+"""A view as one HTML file that contains its data and needs no server."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from runfold._serve.page_vocabulary import TABLE_STATISTICS
 from runfold._serve.report.page_view import read_view
 from runfold._serve.report.recorded_answers import Recording
 from runfold._serve.report.standalone_page import NoPage, make_file
-from runfold._serve.report.view_requests import Visit, visit
+from runfold._serve.report.view_requests import ViewRecorder, record_view
 from runfold.errors import RunfoldError
 
 if TYPE_CHECKING:
@@ -35,20 +35,20 @@ _JSON = "application/json"
 
 
 class NothingChosen(RunfoldError, ValueError):
-    """A view without a run, of which there is nothing to report."""
+    """The view contains no runs, so there is nothing to report."""
 
 
 class ReportRequest(RequestFields):
-    """Which view to report, by the part of its address behind the question mark."""
+    """The view to report, as the part of its URL after the question mark."""
 
     view: Annotated[str, Meta(max_length=1_000_000)] = ""
 
 
 @endpoint("POST /api/report", ReportRequest, response=Response)
-async def report(request: Request, asked: ReportRequest) -> Response:
-    """The view as an HTML file to be saved."""
+async def report(request: Request, fields: ReportRequest) -> Response:
+    """Return the view as an HTML file to save."""
     try:
-        data = await make_report(request.app, read_view(asked.view))
+        data = await make_report(request.app, read_view(fields.view))
     except NoPage as error:
         return error_response(str(error), 503)
     headers = {"Content-Disposition": 'attachment; filename="report.html"'}
@@ -56,28 +56,28 @@ async def report(request: Request, asked: ReportRequest) -> Response:
 
 
 async def make_report(app: Starlette, view: View) -> bytes:
-    """The file: the page, and in it what the view shows of the runs that it shows.
+    """Return the report: the page with the data of the view and its runs.
 
-    Other runs are not in it at all. Raises NothingChosen, NoPage, TooLarge, and what
-    is wrong with the view's condition; BadRequest for TensorBoards, which need a server.
+    It contains no other runs. Raises NothingChosen, NoPage, TooLarge, an error of the
+    view's condition, and BadRequest for TensorBoards, which need a server.
     """
     if view.tab == "boards":
-        raise BadRequest("A report cannot show TensorBoards. Choose another view for it.")
+        raise BadRequest("A report cannot show TensorBoards. Choose another view.")
     source: Source = app.state.source
     recording = Recording(app)
     table = await _choose(recording, view)
     runs = table["run"].to_pylist()
     tags = await source.work(list_tags, source, runs)
-    names = {one["tag"] for known in tags["kinds"].values() for one in known}
-    wanted = await source.work(view.find_tags, names)
-    seen = Visit(recording, view, runs, table.schema, tags["kinds"], wanted)
-    await visit(seen)
-    status = json.loads((await recording.ask("/api/status"))[1])
+    names = {entry["tag"] for known in tags["kinds"].values() for entry in known}
+    matching_tags = await source.work(view.find_tags, names)
+    recorder = ViewRecorder(recording, view, runs, table.schema, tags["kinds"], matching_tags)
+    await record_view(recorder)
+    status = json.loads((await recording.fetch("/api/status"))[1])
     kinds = {
         kind: len(known) + tags["leftOut"].get(kind, 0) for kind, known in tags["kinds"].items()
     }
     for kind, count in tags["leftOut"].items():
-        seen.notes.append(f"{count:,} more {kind} tags are not in this report.")
+        recorder.notes.append(f"{count:,} more {kind} tags are not in this report.")
     plugins = await source.work(list_totals, source, runs)
     status |= {"runs": len(runs), "isLive": False, "kinds": kinds, "plugins": plugins}
     await recording.keep("/api/table", STATS, ArrowResponse.media_type, encode_table(table))
@@ -92,23 +92,23 @@ async def make_report(app: Starlette, view: View) -> bytes:
         "view": view.write(),
         "smooth": view.smooth,
         "tabs": list(dict.fromkeys(("runs", view.tab))),
-        "notes": seen.notes,
+        "notes": recorder.notes,
         "answers": recording.list(),
     }
     return await source.work(make_file, f"{status['title']} - a Runfold report", recorded)
 
 
 async def _choose(recording: Recording, view: View) -> pa.Table:
-    """The rows of the runs that the view shows, with the columns in which these have anything."""
+    """Return the rows of the view's runs, without columns that are empty for them."""
     import pyarrow as pa
 
-    _, data = await recording.ask("/api/table", STATS)
+    _, data = await recording.fetch("/api/table", STATS)
     table = pa.ipc.open_stream(data).read_all()
     names: list[str] = table["run"].to_pylist()
     chosen = await _find_shown(recording, view, names)
     if not chosen:
-        every = f"of {len(names)} " if names else ""
-        raise NothingChosen(f"The view shows none {every}runs, so there is nothing to report.")
+        shown = f"none of the {len(names)}" if names else "no"
+        raise NothingChosen(f"The view shows {shown} runs, so there is nothing to report.")
     table = table.filter(pa.array([name in chosen for name in names]))
     is_fixed = [(field.metadata or {}).get(b"kind") == b"fixed" for field in table.schema]
     return table.select(
@@ -123,7 +123,7 @@ async def _choose(recording: Recording, view: View) -> pa.Table:
 async def _find_shown(recording: Recording, view: View, names: list[str]) -> set[str]:
     kept: list[str] = names
     if view.where:
-        _, data = await recording.ask("/api/where", {"condition": view.where})
+        _, data = await recording.fetch("/api/where", {"condition": view.where})
         kept = json.loads(data)["runs"]
     search = view.search.lower()
     listed = [name for name in kept if search in name.lower()]

@@ -1,4 +1,4 @@
-"""The page as one HTML file with its script, its style and answers inside, for no server at all."""
+"""The page as one HTML file with its script, style and data embedded."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _SCRIPT = re.compile(r'<script type="module"[^>]*\ssrc="/assets/([^"/]+)"')
 _STYLE = re.compile(r'<link rel="stylesheet"[^>]*\shref="/assets/([^"/]+)"')
 
-# No 'self': beside the file there is nothing that the page may load, and no server to ask.
+# Without 'self': the page must not load anything next to the file, and there is no server.
 _POLICY = (
     "default-src 'none'; script-src '{script}'; style-src '{style}'; img-src blob:;"
     " media-src blob:; base-uri 'none'; form-action 'none'"
@@ -48,13 +48,13 @@ _FRAME = """\
 
 
 class NoPage(RunfoldError):
-    """The page was not built into this installation."""
+    """This installation does not include the page."""
 
 
 def make_file(title: str, recorded: Mapping[str, Any], folder: Path = FOLDER) -> bytes:
-    """The page around what was recorded, as HTML in UTF-8. Raises NoPage.
+    """Return the page with the recorded responses, as HTML in UTF-8. Raises NoPage.
 
-    Nothing in it can end the element that it is in, whatever the log holds.
+    Data is escaped, so that nothing in a log can end the element that contains it.
     """
     if not is_built(folder):
         raise NoPage(MISSING)
@@ -74,19 +74,19 @@ def make_file(title: str, recorded: Mapping[str, Any], folder: Path = FOLDER) ->
 
 
 def _read_asset(folder: Path, pattern: re.Pattern[str], index: str) -> str:
-    found = pattern.search(index)
-    if found is None:
-        raise NoPage("The page in this installation is not as it was built. Install Runfold again.")
-    # A browser hashes what it has read, in which every line ends alike.
-    text = (folder / "assets" / found[1]).read_text(encoding="utf-8")
+    match = pattern.search(index)
+    if match is None:
+        raise NoPage("The page in this installation is damaged. Reinstall Runfold.")
+    # Browsers normalise line endings before they hash the content.
+    text = (folder / "assets" / match[1]).read_text(encoding="utf-8")
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _guard_script(script: str) -> str:
-    """The same script without what HTML would take for its end or a comment.
+    """Escape what HTML would parse as the end of the script or as a comment.
 
-    In a module both stand in strings and patterns alone, where a backslash before
-    them says nothing.
+    In a module, both occur only in strings and patterns, where the escape has the same
+    meaning.
     """
     return re.sub(r"<(?=/script|!--)", r"\\x3c", script, flags=re.IGNORECASE)
 

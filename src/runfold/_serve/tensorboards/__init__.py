@@ -1,24 +1,24 @@
-"""Real TensorBoards over chosen runs: started, kept, watched and ended, each in its own process.
+"""Real TensorBoards over selected runs, each started, monitored and ended in its own process.
 
 Modules:
 
     instance_store     all instances, in SQLite
-    instance_options   TensorBoard's flags that may be set
+    instance_options   TensorBoard flags that users can set
     instance_names     names such as `brisk-otter`
-    instance_runs      which runs an instance shows
+    instance_runs      the runs that an instance shows
     instance_requests  opening, ending and reading an instance
-    instance_api       the routes of instances
+    instance_api       the routes for instances
     registry           the instances of a server
-    service            the service that keeps instances, found or started
-    supervisor         starts, watches and ends what the store lists
+    service            finding or starting the service that manages instances
+    supervisor         starting, monitoring and ending what the store lists
     supervised         one instance, from start to end
-    instance           its process
+    instance           the process of an instance
     process_files      small files by which processes find each other
-    child              the TensorBoard in this process
-    link_tree          a folder of links to the chosen runs
-    key_gate           the check of the key before TensorBoard
+    child              TensorBoard in its own process
+    link_tree          a folder of links to the selected runs
+    key_gate           the key check in front of TensorBoard
     log_lines          lines of an instance's log
-    proxy_pages        what is shown below /proxy/
+    proxy_pages        the pages under /proxy/
     proxy              requests forwarded to an instance
     upstream           one connection to an instance
 """

@@ -1,15 +1,15 @@
-"""One real TensorBoard in a process of its own.
+"""One real TensorBoard in its own process.
 
     python -m runfold._serve.tensorboards.child FOLDER
 
-It shows the runs that FOLDER/settings.json chooses, on a free port of loopback
-that FOLDER/address.json tells, to those who have the key. It ends when it is
-idle, when nobody has asked for it for long, when its folder is gone or another
-process has taken its place, and on SIGTERM; FOLDER/ending.json then says why.
-What it prints is its log.
+It shows the runs selected in FOLDER/settings.json to clients that have the key. It
+listens on a free loopback port, written to FOLDER/address.json. It ends on SIGTERM,
+when it is idle, when it has received no requests for a long time, when its folder is
+deleted, or when another process replaces it. FOLDER/ending.json then has the reason.
+Its output is its log.
 
-Only what is needed is imported: the first page should come no later than that
-of plain `tensorboard`.
+It imports only what it needs, so that the first page appears as soon as that of
+plain `tensorboard`.
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ if TYPE_CHECKING:
 
     from runfold._serve.tensorboards.key_gate import Gate
 
-# TensorBoard is missing or too old: starting again would not help.
+# Exit status if TensorBoard is missing or too old. A restart would not help.
 UNUSABLE = 3
 LOADER_LOST = 4
 OLDEST = (2, 16)
 
 _POLL_SECONDS = 2.0
-# Looking for new runs takes up no more than a twentieth of the time, however many there are.
+# Looking for new runs takes at most a twentieth of the time, however many there are.
 _POLL_RATIO = 20.0
-# To list a store costs money, but is mostly waiting; one that hung for minutes is back at once.
+# Listing a store costs money, but is mostly waiting. The maximum lets it recover from a hang.
 _STORE_SECONDS = (5.0, 30.0)
-# Longer than any restart of the service.
+# Longer than any restart of the service takes.
 _UNHEARD_SECONDS = 300.0
 _FIRST_LOOK_SECONDS = 20.0
 
-_TOLD = "It was told to end."
+_STOPPED = "Stopped on request."
 
 
 def main() -> None:
@@ -81,18 +81,18 @@ class Child:
         self._stop = threading.Event()
 
     def run(self) -> NoReturn:
-        """Serve, look after the tree, and end."""
+        """Serve, keep the tree up to date, and end."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: self._stop.set())
         self._write("process.json", {"pid": os.getpid(), "started": started_at(os.getpid())})
-        # Meanwhile TensorBoard is imported, which takes most of the time.
-        threading.Thread(target=self._look_on, name="runfold-look", daemon=True).start()
+        # Runs are looked up while TensorBoard is imported, which takes most of the time.
+        threading.Thread(target=self._keep_refreshing, name="runfold-look", daemon=True).start()
         program = self._import_tensorboard()
         self._has_looked.wait(_FIRST_LOOK_SECONDS)
         if self._stop.is_set():
-            self._end(0, _TOLD)
+            self._end(0, _STOPPED)
         self._launch(program)
-        self._say("TensorBoard serves.")
+        self._print("TensorBoard is running.")
         loaders = _find_children()
         timeout = self._options.idle_timeout
         pause = min(1.0, timeout / 4) if timeout else 1.0
@@ -101,61 +101,61 @@ class Child:
             if reason:
                 self._end(0, reason, loaders)
             if not all(map(_is_running, loaders)):
-                self._end(LOADER_LOST, "TensorBoard's data loader has ended.", loaders)
-        self._end(0, _TOLD, loaders)
+                self._end(LOADER_LOST, "TensorBoard's data loader has exited.", loaders)
+        self._end(0, _STOPPED, loaders)
 
-    def _look_on(self) -> None:
-        """Look for runs again and again; a disk that hangs keeps nothing else from its work."""
+    def _keep_refreshing(self) -> None:
+        """Refresh the runs repeatedly, in a thread, so that a hanging disk blocks nothing else."""
         while True:
             began = time.monotonic()
-            self._look()
+            self._refresh()
             self._has_looked.set()
             time.sleep(pause_after(time.monotonic() - began, self._is_remote))
 
-    def _look(self) -> None:
-        """Bring the tree up to date; what goes wrong is told, and tried again."""
+    def _refresh(self) -> None:
+        """Update the tree. Errors are printed, and the next refresh tries again."""
         try:
-            found = self._follower.resolve()
+            runs = self._follower.resolve()
             problem = self._follower.problem
-            self._homes = note_homes(self._tree, found)
-            update_tree(self._tree, found)
-            self._runs = len(found)
-            self._files = sum(len(run.files) for run in found.values())
+            self._homes = note_homes(self._tree, runs)
+            update_tree(self._tree, runs)
+            self._runs = len(runs)
+            self._files = sum(len(run.files) for run in runs.values())
         except Exception as error:
-            problem = f"The runs cannot be looked up: {error}"
+            problem = f"Cannot look up the runs: {error}"
         if problem and problem != self._problem:
-            self._say(problem)
+            self._print(problem)
         self._problem = problem
 
     def _reason(self) -> str:
-        """Why to end now, or an empty text."""
+        """Return why to end now, or an empty string."""
         assert self._gate is not None
-        mine = read_json(os.path.join(self._folder, "process.json"))
-        if mine is None or mine.get("pid") != os.getpid():
-            return "Its folder is gone, or another process has taken its place."
+        current = read_json(os.path.join(self._folder, "process.json"))
+        if current is None or current.get("pid") != os.getpid():
+            return "Its folder was deleted, or another process has replaced it."
         timeout = self._options.idle_timeout
         if timeout and self._gate.idle() >= timeout:
             return f"Idle for {timeout:g} s."
         if self._gate.unheard() >= timeout + self._unheard:
-            return "Nobody has asked for it for long."
+            return "It has received no requests for a long time, not even from the service."
         return ""
 
     def _import_tensorboard(self) -> Any:
-        """The module that makes servers. Ends the process where it cannot be used."""
+        """Return the module that creates servers; end the process if it cannot be used."""
         try:
             from tensorboard import program, version
         except ImportError as error:
             if error.name and error.name.partition(".")[0] != "tensorboard":
                 fact = f"TensorBoard cannot be imported: {error}."
             else:
-                fact = "TensorBoard is not installed, or is broken."
+                fact = "TensorBoard is not installed or is broken."
             self._end(UNUSABLE, f"{fact} Run: pip install -U tensorboard")
         numbers = tuple(map(int, re.findall(r"\d+", version.VERSION)[:2]))
         if numbers < OLDEST:
             self._end(
                 UNUSABLE,
                 f"TensorBoard {version.VERSION} is too old: {'.'.join(map(str, OLDEST))} or later "
-                "is needed. Run: pip install -U tensorboard",
+                "is required. Run: pip install -U tensorboard",
             )
         return program
 
@@ -183,7 +183,7 @@ class Child:
         board = program.TensorBoard(server_class=Server)
         board.configure(arguments)
         board.launch()
-        # It holds the pipe by which its data loader knows that this process lives.
+        # It owns the pipe that lets its data loader detect the end of this process.
         self._board = board
 
     def _find_asset(self, path: str, config: str) -> str:
@@ -191,39 +191,39 @@ class Child:
         home = self._homes.get(os.path.normpath(config))
         file = None if home is None else home.find(path)
         if file is None:
-            raise ValueError(f'There is no file "{path}" in the folder of this run.')
+            raise ValueError(f'No file "{path}" in the folder of this run.')
         return file
 
     def _make_gate(self, app: Any) -> Any:
         from runfold._serve.tensorboards.key_gate import Gate
 
-        self._gate = Gate(app, self._settings["prefix"], self._settings["key"], self._tell)
+        self._gate = Gate(app, self._settings["prefix"], self._settings["key"], self._describe_runs)
         return self._gate
 
-    def _tell(self) -> dict[str, object]:
+    def _describe_runs(self) -> dict[str, object]:
         return {"runs": self._runs, "event_files": self._files, "problem": self._problem}
 
     def _write(self, name: str, content: dict[str, Any]) -> None:
         write_json(os.path.join(self._folder, name), content)
 
-    def _say(self, text: str) -> None:
+    def _print(self, text: str) -> None:
         moment = time.strftime("%Y-%m-%d %H:%M:%S")
         print(f"{moment} runfold: {text}", file=sys.stderr, flush=True)
 
     def _end(self, status: int, reason: str, loaders: list[Any] | None = None) -> NoReturn:
-        self._say(reason)
-        with contextlib.suppress(OSError):  # the folder may be gone
+        self._print(reason)
+        with contextlib.suppress(OSError):  # the folder may have been deleted
             self._write("ending.json", {"pid": os.getpid(), "status": status, "reason": reason})
         for loader in loaders or ():
             loader.terminate()
         for loader in loaders or ():
             _wait(loader)
-        # Threads of gRPC may hang when the interpreter ends in good order.
+        # gRPC threads can hang during a normal interpreter shutdown.
         os._exit(status)
 
 
 def pause_after(seconds: float, is_remote: bool) -> float:
-    """How many seconds to wait after a look for runs that took so many."""
+    """Return how many seconds to wait after a search for runs that took `seconds`."""
     pause = _POLL_RATIO * seconds
     if is_remote:
         shortest, longest = _STORE_SECONDS
@@ -232,20 +232,20 @@ def pause_after(seconds: float, is_remote: bool) -> float:
 
 
 def _open_assets(find: Callable[[str, str], str]) -> None:
-    """Let the projector have the files that a configuration names in its run's own folder.
+    """Let the projector read the files that a configuration names in its run's folder.
 
-    TensorBoard looks for them next to the configuration, where the tree has only
+    TensorBoard looks for them next to the configuration, but the tree contains only
     a link to the configuration itself.
     """
     from tensorboard.plugins.projector import projector_plugin
 
-    # Where TensorBoard has no such function any more, its own rule refuses these files.
+    # If TensorBoard has removed this function, its own check rejects these files.
     if hasattr(projector_plugin, "_rel_to_abs_asset_path"):
         projector_plugin._rel_to_abs_asset_path = find
 
 
 def _find_children() -> list[Any]:
-    """The processes that TensorBoard started: its data loader, where there is one for here."""
+    """Return the processes that TensorBoard started: its data loader, if this platform has one."""
     import psutil
 
     return psutil.Process().children()  # type: ignore[no-any-return]

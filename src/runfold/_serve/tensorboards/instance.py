@@ -1,4 +1,4 @@
-"""One instance's process: started, or found again after a restart of the service, and ended."""
+"""The process of an instance: started, found again after a service restart, or ended."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 
 CHILD = (sys.executable, "-P", "-m", "runfold._serve.tensorboards.child")
 
-# Where the system does not tell of the end of a process that is no child of ours.
+# For systems that cannot report the end of a process that is not our child.
 _POLL_SECONDS = 0.5
 _HEALTH_SECONDS = 10.0
 _LARGEST_HEALTH = 64 << 10
 
 
 class Process:
-    """The process of an instance, a child of this one or not."""
+    """The process of an instance, whether or not it is a child of this process."""
 
     def __init__(
         self,
@@ -56,21 +56,21 @@ class Process:
 
     @property
     def port(self) -> int | None:
-        """Where it listens, or None while it does not yet."""
+        """The port it listens on; None before it does."""
         address = read_json(os.path.join(self.folder, "address.json"))
         return address["port"] if address is not None and address["pid"] == self.pid else None
 
     @property
     def ending(self) -> tuple[int, str] | None:
-        """The exit status and reason that it left; None where something else ended it."""
-        told = read_json(os.path.join(self.folder, "ending.json"))
-        if told is None or told["pid"] != self.pid:
+        """The exit status and reason that it recorded; None if something else ended it."""
+        ending = read_json(os.path.join(self.folder, "ending.json"))
+        if ending is None or ending["pid"] != self.pid:
             return None
-        return told["status"], told["reason"]
+        return ending["status"], ending["reason"]
 
     @property
     def environment(self) -> dict[str, str] | None:
-        """The variables that it was started with; None where they are not told."""
+        """The environment that it was started with; None if it is unavailable."""
         import psutil
 
         try:
@@ -79,7 +79,7 @@ class Process:
             return None
 
     async def wait(self) -> int | None:
-        """The exit status, once it has ended; None where the system does not tell it."""
+        """Wait for the process to end; return its exit status, or None if it is unknown."""
         if self._child is None or self._child.poll() is None:
             await _wait_for_end(self.pid, self.started)
         if self._child is not None:
@@ -88,36 +88,36 @@ class Process:
         return None if ending is None else ending[0]
 
     async def end(self, grace: float = 10.0) -> int | None:
-        """Ask it and all that it started to end, and see to it after so many seconds."""
+        """Ask the process group to end; kill it after `grace` seconds."""
         if is_process(self.pid, self.started):
             self._signal(signal.SIGTERM)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(grace):
                     await _wait_for_end(self.pid, self.started)
-            # Also where it has ended: something that it started may be left.
+            # Even if it has ended, because processes that it started may remain.
             self._signal(signal.SIGKILL)
         return await self.wait()
 
     async def health(self) -> dict[str, Any]:
-        """How it is used. Raises OSError or ValueError where it gives no such answer."""
+        """Return its usage. Raises OSError or ValueError if it does not respond properly."""
         port = self.port
         if port is None:
-            raise ConnectionError("it does not listen yet")
+            raise ConnectionError("it is not listening yet")
         async with asyncio.timeout(_HEALTH_SECONDS):
             body = await _fetch(port, f"{self._prefix}/runfold/health", self._key)
-        told = json.loads(body)
-        if not isinstance(told, dict):
-            raise ValueError("its health is no JSON object")
-        return told
+        health = json.loads(body)
+        if not isinstance(health, dict):
+            raise ValueError("the health response is not a JSON object")
+        return health
 
     def _signal(self, number: signal.Signals) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            # It leads a group of its own, in which is all that it started.
+            # The process leads a group, which contains everything that it started.
             os.killpg(self.pid, number)
 
 
 def prefix_of(id: str) -> str:
-    """The path below which an instance is served."""
+    """Return the path under which an instance is served."""
     return f"/proxy/{id}"
 
 
@@ -127,9 +127,9 @@ def spawn(
     program: Sequence[str] = CHILD,
     environment: dict[str, str] | None = None,
 ) -> Process:
-    """A new process of an instance, whose files are in a folder. Raises OSError.
+    """Start a new process for an instance, with its files in a folder. Raises OSError.
 
-    It has the variables of this process, unless an `environment` is given.
+    It inherits this process's environment unless `environment` is given.
     """
     make_private(folder)
     for name in ("address.json", "process.json", "ending.json"):
@@ -151,7 +151,7 @@ def spawn(
             stderr=log,
             cwd=folder,
             env=environment,
-            # It must outlive a service that is killed, and be ended with all that it started.
+            # It must survive a killed service, and end together with everything it started.
             start_new_session=True,
         )
     finally:
@@ -160,7 +160,7 @@ def spawn(
 
 
 def adopt(instance: Instance, folder: str) -> Process | None:
-    """The process that an earlier service started for an instance; None where there is none."""
+    """Return the process that an earlier service started for an instance, or None."""
     for pid, started in _known_processes(instance, folder):
         if is_process(pid, started):
             assert pid is not None
@@ -169,26 +169,26 @@ def adopt(instance: Instance, folder: str) -> Process | None:
 
 
 def _known_processes(instance: Instance, folder: str) -> list[tuple[int | None, int | None]]:
-    # The service may have been killed before it could note the process.
-    told = read_json(os.path.join(folder, "process.json")) or {}
-    return [(told.get("pid"), told.get("started")), (instance.pid, instance.pid_started)]
+    # The service may have been killed before it recorded the process.
+    recorded = read_json(os.path.join(folder, "process.json")) or {}
+    return [(recorded.get("pid"), recorded.get("started")), (instance.pid, instance.pid_started)]
 
 
 def end_stray(folder: str) -> bool:
-    """End a process that serves from the folder of no live instance; whether there was one."""
-    told = read_json(os.path.join(folder, "process.json")) or {}
-    if not is_process(told.get("pid"), told.get("started")):
+    """End a process that serves from a folder without a live instance; return whether it did."""
+    recorded = read_json(os.path.join(folder, "process.json")) or {}
+    if not is_process(recorded.get("pid"), recorded.get("started")):
         return False
-    # It looks after this file, and ends itself with all that it started.
+    # The process checks for this file, and ends itself and everything that it started.
     with contextlib.suppress(FileNotFoundError):
         os.unlink(os.path.join(folder, "process.json"))
     with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(told["pid"], signal.SIGTERM)
+        os.killpg(recorded["pid"], signal.SIGTERM)
     return True
 
 
 def remove_files(folder: str) -> None:
-    """Remove what an instance left; the tree holds links only, which are not followed."""
+    """Remove an instance's files. The tree contains only links, which are not followed."""
     shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -197,14 +197,14 @@ async def _wait_for_end(pid: int, started: int | None) -> None:
         handle = os.pidfd_open(pid)
     except ProcessLookupError:
         return
-    except (AttributeError, OSError):  # not on this system, or no more handles
+    except (AttributeError, OSError):  # unsupported, or out of file descriptors
         while is_process(pid, started):
             await asyncio.sleep(_POLL_SECONDS)
         return
     loop = asyncio.get_running_loop()
     ended = asyncio.Event()
     try:
-        # Another process may have got the number before the handle was opened.
+        # Another process may have received the pid before the handle was opened.
         if is_process(pid, started):
             loop.add_reader(handle, ended.set)
             await ended.wait()
@@ -222,10 +222,10 @@ async def _fetch(port: int, path: str, key: str) -> bytes:
         while more := await reader.read(_LARGEST_HEALTH):
             answer += more
             if len(answer) > _LARGEST_HEALTH:
-                raise ValueError("its health is too long")
+                raise ValueError("the health response is too long")
     finally:
         writer.close()
     head, _, body = answer.partition(b"\r\n\r\n")
     if b" 200 " not in head.partition(b"\r\n")[0]:
-        raise ValueError("it does not know the key")
+        raise ValueError("the key was rejected")
     return body

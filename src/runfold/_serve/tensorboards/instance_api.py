@@ -1,7 +1,7 @@
-"""Instances for pages and programs: listed, started over the served runs, read, and ended.
+"""Instances for pages and programs: list, start over the served runs, read logs, end.
 
-A change is announced to open pages as the event `tensorboards`. What is started
-or ended is in the audit log.
+Changes are announced to open pages as the event `tensorboards`. Starts and ends are
+recorded in the audit log.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _MOST_LINES = 10_000
 
 
 class StartTensorBoardRequest(RequestFields):
-    """Which of the served runs to show: all where none, no experiment and no condition is named."""
+    """The served runs to show: all if `runs`, `experiments` and `where` are empty."""
 
     runs: Names | None = None
     experiments: Names = ()
@@ -40,23 +40,23 @@ class StartTensorBoardRequest(RequestFields):
 
 
 class TensorBoardRequest(RequestFields):
-    """An instance, by its id, its name, or the beginning of one."""
+    """An instance, by its id or name, or a unique prefix of either."""
 
     id: Annotated[str, Meta(min_length=1, max_length=100)]
 
 
 class TensorBoardLogRequest(RequestFields):
-    """Whose log, and how many of its last lines."""
+    """The instance, and how many of the last lines of its log."""
 
     id: Annotated[str, Meta(min_length=1, max_length=100)]
     tail: Annotated[int, Meta(ge=1, le=_MOST_LINES)] = 1000
 
 
 class TensorBoard(TypedDict):
-    """A TensorBoard, as a page is told of it, with times in seconds.
+    """A TensorBoard as the page sees it, with times in seconds.
 
-    `logdirs` are names, and `isHere` says whether they are those that this server shows;
-    `idle` is known by the service alone.
+    `logdirs` are names; `isHere` says whether they are the logdirs of this server.
+    Only the service knows `idle`.
     """
 
     id: str
@@ -80,7 +80,7 @@ class TensorBoard(TypedDict):
 
 
 class StartedTensorBoard(TensorBoard):
-    """The same, and whether it was started for this request."""
+    """A TensorBoard, and whether it was started for this request."""
 
     isNew: bool
 
@@ -92,7 +92,7 @@ class TensorBoardsResponse(TypedDict):
 
 
 class TensorBoardLogResponse(TypedDict):
-    """The last lines that a TensorBoard has printed."""
+    """The last lines of a TensorBoard's output."""
 
     id: str
     lines: list[str]
@@ -107,26 +107,26 @@ class TensorBoardLinkResponse(TypedDict):
 
 @endpoint("GET /api/tensorboards")
 async def list_instances(request: Request) -> TensorBoardsResponse:
-    """All TensorBoards of this user, the oldest first."""
+    """List all TensorBoards of this user, oldest first."""
     boards = _boards_of(request)
     here = _logdirs(request.app.state.source)
-    found = [_describe(boards, one, here) for one in await boards.all()]
-    return {"tensorboards": found}
+    entries = [_describe(boards, instance, here) for instance in await boards.all()]
+    return {"tensorboards": entries}
 
 
 @endpoint("POST /api/tensorboards", StartTensorBoardRequest)
-async def start(request: Request, asked: StartTensorBoardRequest) -> StartedTensorBoard:
-    """Open a TensorBoard over chosen runs, or the one that shows them already."""
+async def start(request: Request, fields: StartTensorBoardRequest) -> StartedTensorBoard:
+    """Start a TensorBoard over selected runs, or return one that already shows them."""
     boards = _boards_of(request)
     source: Source = request.app.state.source
-    sources = await source.work(_choose, source, asked)
+    sources = await source.work(_choose, source, fields)
 
     from runfold._serve.tensorboards.instance_options import Options
     from runfold._serve.tensorboards.instance_requests import open_instance
 
     store, is_keeper = await boards.store(), boards.is_service
     instance, is_new = open_instance(
-        store, sources, Options(), asked.description, is_keeper=is_keeper
+        store, sources, Options(), fields.description, is_keeper=is_keeper
     )
     if is_new:
         from runfold._story.audit_log import record_action
@@ -137,10 +137,10 @@ async def start(request: Request, asked: StartTensorBoardRequest) -> StartedTens
 
 
 @endpoint("POST /api/tensorboards/kill", TensorBoardRequest)
-async def kill(request: Request, asked: TensorBoardRequest) -> TensorBoard:
+async def kill(request: Request, fields: TensorBoardRequest) -> TensorBoard:
     """End a TensorBoard."""
     boards = _boards_of(request)
-    instance = _find(await boards.store(), asked.id)
+    instance = _find(await boards.store(), fields.id)
 
     from runfold._serve.tensorboards.instance_requests import end_instance
 
@@ -154,32 +154,32 @@ async def kill(request: Request, asked: TensorBoardRequest) -> TensorBoard:
 
 
 @endpoint("GET /api/tensorboards/log", TensorBoardLogRequest)
-async def log(request: Request, asked: TensorBoardLogRequest) -> TensorBoardLogResponse:
-    """The last lines that a TensorBoard has printed."""
+async def log(request: Request, fields: TensorBoardLogRequest) -> TensorBoardLogResponse:
+    """Return the last lines of a TensorBoard's output."""
     store = await _boards_of(request).store()
-    instance = _find(store, asked.id)
+    instance = _find(store, fields.id)
 
     from runfold._serve.tensorboards.instance_requests import read_log
 
     source: Source = request.app.state.source
-    lines = await source.work(lambda: list(read_log(store, instance.id, tail=asked.tail)))
+    lines = await source.work(lambda: list(read_log(store, instance.id, tail=fields.tail)))
     return {"id": instance.id, "lines": lines}
 
 
 @endpoint("POST /api/tensorboards/link", TensorBoardRequest)
-async def link(request: Request, asked: TensorBoardRequest) -> TensorBoardLinkResponse:
-    """A ticket that logs a browser in, once, and the path that uses it for a TensorBoard."""
+async def link(request: Request, fields: TensorBoardRequest) -> TensorBoardLinkResponse:
+    """Return a ticket for one login, and the path that uses it to open a TensorBoard."""
     boards = _boards_of(request)
-    instance = _find(await boards.store(), asked.id)
+    instance = _find(await boards.store(), fields.id)
     ticket = boards.access.make_ticket()
     return {"ticket": ticket, "link": make_login_path(ticket, instance.id)}
 
 
 @endpoint("POST /api/tensorboards/poke")
 async def poke(request: Request) -> dict[str, str]:
-    """Look at once at what other processes want to be started or ended."""
+    """Check at once which instances other processes want to start or end."""
     boards = _boards_of(request)
-    # Only here: of two that ask each other neither would come to an end.
+    # Only in the service: two servers that forward to each other would never finish.
     if boards.is_service:
         boards.poke()
     return {}
@@ -188,7 +188,7 @@ async def poke(request: Request) -> dict[str, str]:
 def _boards_of(request: Request) -> InstanceRegistry:
     boards: InstanceRegistry | None = getattr(request.app.state, "boards", None)
     if boards is None:
-        raise NotFound("This server has no TensorBoards.")
+        raise NotFound("This server does not manage TensorBoards.")
     return boards
 
 
@@ -201,26 +201,26 @@ def _find(store: Store, text: str) -> Instance:
         raise NotFound(str(error)) from None
 
 
-def _choose(source: Source, asked: StartTensorBoardRequest) -> Sources:
-    """The sources, of which every name is that of a served run. Raises UnknownRun and others."""
+def _choose(source: Source, request: StartTensorBoardRequest) -> Sources:
+    """Return the sources, after checking that all names exist. Raises UnknownRun and others."""
     from runfold._experiments.experiment import name_experiment
     from runfold._serve.tensorboards.instance_runs import Sources
     from runfold._serve.tensorboards.process_files import empty_logdir
 
     logdirs = _logdirs(source)
     if logdirs == (empty_logdir(),):
-        raise BadRequest("This server shows no runs. Use `runfold tensorboard start` instead.")
+        raise BadRequest("This server has no runs. Use `runfold tensorboard start` instead.")
     runs = source.runs()
-    for name in asked.runs or ():
+    for name in request.runs or ():
         runs[name]
     known = list(dict.fromkeys(map(name_experiment, runs)))
-    for name in asked.experiments:
+    for name in request.experiments:
         if name not in known:
             raise NotFound(not_one_of("The experiment", name, known))
-    if asked.where:
-        runs.where(asked.where)
-    chosen = None if asked.runs is None else tuple(dict.fromkeys(asked.runs))
-    return Sources(logdirs, chosen, tuple(dict.fromkeys(asked.experiments)), asked.where)
+    if request.where:
+        runs.where(request.where)
+    chosen = None if request.runs is None else tuple(dict.fromkeys(request.runs))
+    return Sources(logdirs, chosen, tuple(dict.fromkeys(request.experiments)), request.where)
 
 
 def _logdirs(source: Source) -> tuple[str, ...]:
@@ -228,7 +228,7 @@ def _logdirs(source: Source) -> tuple[str, ...]:
 
 
 def _describe(boards: InstanceRegistry, instance: Instance, here: tuple[str, ...]) -> TensorBoard:
-    """What a page is told; whole paths and the key are not its business."""
+    """Describe an instance for the page, without full paths or the key."""
     sources = instance.sources
     return {
         "id": instance.id,

@@ -1,4 +1,4 @@
-"""Names of instances that people can say and remember: `brisk-otter`."""
+"""Memorable names for instances, such as `brisk-otter`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Container
 
-_MANNERS = (
+_ADJECTIVES = (
     "able agile alert amber ample apt azure bold brave breezy bright brisk calm candid clear "
     "clever cosy crisp curious dapper daring deft eager early easy fair fine firm fleet fond "
     "frank free fresh gentle glad golden grand green happy hardy hearty honest jolly keen kind "
@@ -30,14 +30,14 @@ _ANIMALS = (
     "wasp weasel whale wolf wombat wren yak zebra"
 )
 
-# Far more than live at a time, so that a free one is found at once.
+# With far more names than live instances, a free one is found almost at once.
 _TRIES = 50
 
 
 def make_name(taken: Container[str]) -> str:
-    """A name of two words that is not taken; of three where luck has it that many are."""
+    """Return a two-word name that is not taken; if that fails, a longer one."""
     for _ in range(_TRIES):
-        name = f"{random.choice(_MANNERS.split())}-{random.choice(_ANIMALS.split())}"
+        name = f"{random.choice(_ADJECTIVES.split())}-{random.choice(_ANIMALS.split())}"
         if name not in taken:
             return name
-    return f"{random.choice(_MANNERS.split())}-{make_name(())}-{random.randrange(1000)}"
+    return f"{random.choice(_ADJECTIVES.split())}-{make_name(())}-{random.randrange(1000)}"

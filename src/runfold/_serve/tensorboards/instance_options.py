@@ -1,4 +1,4 @@
-"""How an instance is set up: which of TensorBoard's own flags may be set, and what we add."""
+"""Options of an instance: the TensorBoard flags that users can set, and our own."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 IDLE_SECONDS = 1800.0
 
-# TensorBoard keeps 1,000 points of a series, and 10 images or texts, chosen at random. A chart
-# of 100,000 points still opens within a second or two; pictures are held in memory whole.
+# TensorBoard's defaults keep a random 1,000 points of a series, and 10 images or texts. A chart
+# of 100,000 points still opens within a second or two; images are kept in memory whole.
 _SAMPLES = {
     "scalars": 100_000,
     "histograms": 5_000,
@@ -31,13 +31,13 @@ _SAMPLES = {
     "boxes": 200,
 }
 
-# TensorBoard takes 0 for all when it loads, and for none when it shows.
+# TensorBoard interprets 0 as all when it loads, but as none when it displays.
 _ALL = 1_000_000_000
 
-# Otherwise a run that writes a second event file, as after a restart, may stop growing.
+# Without these, a run with a second event file, for example after a restart, may stop growing.
 _DEFAULTS = {"reload_multifile": "true", "reload_interval": "5", "load_fast": "auto"}
 
-# TensorBoard's flags that a user may set; all others are ours, or do something else than serve.
+# TensorBoard flags that users can set. Runfold sets the others, or they are not for serving.
 _ALLOWED = frozenset(
     (
         *("detect_file_replacement", "generic_data", "load_fast", "max_reload_threads"),
@@ -51,35 +51,35 @@ _UNITS = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}
 
 
 class BadOption(RunfoldError, ValueError):
-    """A setting of an instance that is unknown, not for users, or has a value without meaning."""
+    """An instance option is unknown, not available to users, or has an invalid value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """TensorBoard's own flags as text, and after how many idle seconds it ends; 0 for never."""
+    """TensorBoard flags as text, and the idle timeout in seconds; 0 for no timeout."""
 
     flags: tuple[tuple[str, str], ...] = ()
     idle_timeout: float = IDLE_SECONDS
     description: str = ""
 
     def to_json(self) -> str:
-        """The options as text."""
+        """Return the options as text."""
         return json.dumps(asdict(self))
 
     @classmethod
     def from_json(cls, text: str) -> Options:
-        """The options that were turned into text."""
+        """Parse options that `to_json` returned."""
         kept: dict[str, Any] = json.loads(text)
         flags = tuple((name, value) for name, value in kept["flags"])
         return cls(flags, kept["idle_timeout"], kept["description"])
 
     @property
     def key(self) -> str:
-        """The same text for options that make no difference to what is shown."""
+        """A text that is equal for options that show the same."""
         return json.dumps([sorted(self.flags), self.idle_timeout])
 
     def to_arguments(self) -> list[str]:
-        """The flags as TensorBoard takes them, with our defaults for those not set."""
+        """Return the flags for TensorBoard, with our defaults for those not set."""
         flags = {**_DEFAULTS, **dict(self.flags)}
         samples = {**_SAMPLES, **_read_samples(flags.get("samples_per_plugin", ""))}
         flags["samples_per_plugin"] = ",".join(f"{name}={n or _ALL}" for name, n in samples.items())
@@ -87,11 +87,11 @@ class Options:
 
 
 def read_options(config: Mapping[str, object]) -> Options:
-    """The options that a configuration sets. Raises BadOption with what may be done.
+    """Return the options set by a configuration. Raises BadOption with a suggestion.
 
-    Beside TensorBoard's own flags it takes `idle_timeout`, as seconds or `30m`,
-    `2h`, `never`, and `description`. TensorBoard's parser is asked for each flag;
-    it is imported only where one is set.
+    In addition to TensorBoard flags it accepts `description` and `idle_timeout`, given
+    as seconds or as `30m`, `2h` or `never`. TensorBoard's parser checks each flag; it
+    is imported only if a flag is set.
 
         read_options({"reload_interval": 30, "idle_timeout": "2h"})
     """
@@ -100,47 +100,48 @@ def read_options(config: Mapping[str, object]) -> Options:
     description = flags.pop("description", "")
     shown = tuple((name, _as_flag(name, value)) for name, value in sorted(flags.items()))
     if shown:
-        _ask_tensorboard(shown)
+        _check_flags(shown)
     return Options(shown, read_seconds(idle), str(description))
 
 
 def split_setting(text: str) -> tuple[str, str]:
-    """The name and value of `name=value`. Raises BadOption for other text."""
+    """Split `name=value` into name and value. Raises BadOption for other text."""
     name, sign, value = text.partition("=")
     if not sign or not name.strip():
-        raise BadOption(f"'{escape(text)}' is no setting. Write it as name=value.")
+        raise BadOption(f"'{escape(text)}' is not a setting. Write it as name=value.")
     return name.strip(), value.strip()
 
 
 def read_config(path: str) -> dict[str, object]:
-    """The settings in a YAML file of names and values. Raises BadOption or OSError."""
+    """Read settings from a YAML file of names and values. Raises BadOption or OSError."""
     try:
         import yaml  # type: ignore[import-untyped]
     except ImportError:
         raise BadOption(
-            f"{escape(path)} cannot be read without PyYAML. Run: pip install pyyaml"
+            f"Reading {escape(path)} requires PyYAML. Run: pip install pyyaml"
         ) from None
     with open(path, encoding="utf-8") as file:
         try:
             config = yaml.safe_load(file)
         except (yaml.YAMLError, UnicodeError) as error:
-            raise BadOption(f"{escape(path)} is no YAML: {escape(str(error))}") from None
+            raise BadOption(f"{escape(path)} is not valid YAML: {escape(str(error))}") from None
     if config is None:
         return {}
     if not isinstance(config, dict) or not all(isinstance(name, str) for name in config):
-        raise BadOption(f"{escape(path)} must hold names and values, such as reload_interval: 30")
+        raise BadOption(f"{escape(path)} must contain names and values, e.g. reload_interval: 30")
     return config
 
 
 def read_seconds(value: object) -> float:
-    """A time as seconds: a number, `90s`, `30m`, `2h`, `1d`; 0 for `never`. Raises BadOption."""
+    """Parse a time in seconds: a number, `90s`, `30m`, `2h`, `1d`; 0 for `never`."""
     text = str(value).strip().lower()
     if text in ("never", "off"):
         return 0.0
     match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*([a-z]*)", text)
     if match is None or match[2] not in _UNITS or isinstance(value, bool):
         raise BadOption(
-            f"idle_timeout is a time such as 90, '30m', '2h' or 'never', not {escape(repr(value))}."
+            "idle_timeout must be a time such as 90, '30m', '2h' or 'never',"
+            f" not {escape(repr(value))}."
         )
     seconds = float(match[1]) * _UNITS[match[2]]
     if not math.isfinite(seconds):
@@ -151,8 +152,8 @@ def read_seconds(value: object) -> float:
 def _as_flag(name: str, value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
-    if isinstance(value, dict):  # samples_per_plugin, as YAML has it
-        return ",".join(f"{one}={count}" for one, count in value.items())
+    if isinstance(value, dict):  # samples_per_plugin in YAML
+        return ",".join(f"{plugin}={count}" for plugin, count in value.items())
     if value is None or isinstance(value, list | tuple):
         raise BadOption(f"{escape(name)} takes one value, not {escape(repr(value))}.")
     return str(value)
@@ -168,9 +169,9 @@ class _Parser(argparse.ArgumentParser):
         raise BadOption(message)
 
 
-def _ask_tensorboard(flags: Iterable[tuple[str, str]]) -> None:
-    """Raise BadOption for a flag that TensorBoard does not take, or that is not the user's."""
-    # Its own parser prints and ends the process; the flags are defined on ours.
+def _check_flags(flags: Iterable[tuple[str, str]]) -> None:
+    """Raise BadOption for a flag that TensorBoard rejects, or that users cannot set."""
+    # TensorBoard's own parser prints and exits, so its flags are defined on this one.
     parser = _Parser(prog="tensorboard", add_help=False, allow_abbrev=False)
     for loader in _find_loaders():
         loader.define_flags(parser)
@@ -182,12 +183,12 @@ def _ask_tensorboard(flags: Iterable[tuple[str, str]]) -> None:
             parser.parse_args([f"--{name}={value}"])
         except BadOption as error:
             reason = str(error).removeprefix(f"argument --{name}: ")
-            raise BadOption(f"TensorBoard does not take {name}={escape(value)}: {reason}") from None
+            raise BadOption(f"TensorBoard rejects {name}={escape(value)}: {reason}") from None
 
 
 def _refuse(name: str, known: set[str]) -> str:
     if name in known:
-        return f"{name} is set by Runfold itself, or is not for an instance. Leave it out."
+        return f"{name} is set by Runfold itself or does not apply to instances. Remove it."
     hint = did_you_mean(name, [*(_ALLOWED & known), *_OURS])
     return f"TensorBoard has no flag '{escape(name)}'. {hint}".rstrip()
 
@@ -198,6 +199,6 @@ def _find_loaders() -> list[Any]:
         from tensorboard.backend.application import make_plugin_loader
     except ImportError as error:
         raise BadOption(
-            f"TensorBoard cannot be asked for its flags ({error}). Run: pip install tensorboard"
+            f"Cannot load TensorBoard's flags ({error}). Run: pip install tensorboard"
         ) from None
     return [make_plugin_loader(plugin) for plugin in default.get_plugins()]

@@ -1,4 +1,4 @@
-"""What commands and pages ask of instances: open one, end one, read its log."""
+"""Actions on instances for commands and pages: open one, end one, read its log."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _LONGEST_LINE = 64 << 10
 
 
 class OnlyPacks(RunfoldError, ValueError):
-    """What is to be shown lies in packs, which TensorBoard does not read."""
+    """The logdirs are packs, which TensorBoard cannot read."""
 
 
 def open_instance(
@@ -41,18 +41,18 @@ def open_instance(
     is_keeper: bool = False,
     most: int = MOST,
 ) -> tuple[Instance, bool]:
-    """A live instance with these sources and options, or else a new one; whether it is new.
+    """Return a live instance with these sources and options, or a new one; and whether it is new.
 
-    A keeper starts it as soon as it looks. One of a store is started here and taken over by
-    the keeper, unless that is this process: who asks for it has the credentials. Raises
-    OnlyPacks where there is nothing that TensorBoard can read, and TooManyInstances where a
-    new one would be more than `most`.
+    The keeper starts a new instance the next time it checks the store. If a logdir is a
+    URL and this process is not the keeper, the instance is started here, because this
+    process has the credentials; the keeper then takes it over. Raises OnlyPacks if
+    TensorBoard cannot read any logdir, and TooManyInstances beyond the limit of `most`.
     """
     if all(map(_is_pack, sources.logdirs)):
         names = human_list(map(os.path.basename, sources.logdirs))
         raise OnlyPacks(
-            f"TensorBoard reads event files, and no packs, as {names}. `runfold unpack` gives"
-            " the event files back."
+            f"TensorBoard reads event files, not packs such as {names}. Restore the event files"
+            " with `runfold unpack`."
         )
     if is_keeper or not any(map(is_url, sources.logdirs)):
         return store.claim(sources, options, description, most=most)
@@ -71,9 +71,9 @@ def _is_pack(path: str) -> bool:
 
 
 def end_instance(store: Store, id: str) -> Instance:
-    """An instance that is to end, by its id, a prefix or its name; a keeper sees to it.
+    """Request the end of an instance, given by id, name or a prefix; the keeper ends it.
 
-    One that has ended stays as it is. Raises UnknownInstance.
+    An instance that has ended is returned unchanged. Raises UnknownInstance.
     """
     instance = store.get(id)
     if not instance.is_live:
@@ -88,10 +88,10 @@ def read_log(
     tail: int | None = None,
     follow: bool = False,
 ) -> Iterator[str]:
-    """Yield the lines of an instance's log, without their ends: all, the first or the last.
+    """Yield the lines of an instance's log, without line breaks: all, the first or the last.
 
-    With `follow` also those to come, until the instance has ended. Raises
-    UnknownInstance at once.
+    With `follow`, also yield later lines until the instance ends. Raises UnknownInstance
+    at once.
     """
     return (line.text for line in read_lines(store, id, head, tail, follow))
 
@@ -104,19 +104,19 @@ def read_lines(
     follow: bool = False,
     is_wanted: Callable[[Line], bool] = lambda _: True,
 ) -> Iterator[Line]:
-    """Yield what `read_log` does, with what each line tells; of those that are wanted."""
+    """Yield the same lines as `read_log`, with level and time; only those for `is_wanted`."""
     instance = store.get(id)
     id = instance.id
     folder = store.folder_of(id)
     log = _Log(os.path.join(folder, LOG))
     marker = Marker(instance.created)
     old = _Log(os.path.join(folder, OLD_LOG)).read(is_whole=True)
-    there = marker.mark(chain(old, log.read(is_whole=not follow)))
-    lines: Iterator[Line] = filter(is_wanted, there)
+    existing = marker.mark(chain(old, log.read(is_whole=not follow)))
+    lines: Iterator[Line] = filter(is_wanted, existing)
     if head is not None:
         return islice(lines, head)
     if tail is not None:
-        # Now: the last ones are those before what is to come.
+        # Evaluated now: the last lines are those before the ones that follow.
         lines = iter(deque(lines, maxlen=tail))
     if not follow:
         return lines
@@ -124,9 +124,9 @@ def read_lines(
 
 
 def _follow(store: Store, id: str, log: _Log) -> Iterator[str]:
-    """Yield what is added to a log until its instance has ended."""
+    """Yield the lines added to a log until its instance ends."""
     while True:
-        # Asked first: what was written until then is then read.
+        # Checked before reading, so that the last read includes everything written.
         has_ended = _has_ended(store, id)
         yield from log.read(is_whole=has_ended)
         if has_ended:
@@ -142,7 +142,7 @@ def _has_ended(store: Store, id: str) -> bool:
 
 
 class _Log:
-    """A log file that grows, and is now and then begun anew."""
+    """A log file that grows, and is truncated from time to time."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -150,7 +150,7 @@ class _Log:
         self._part = b""
 
     def read(self, is_whole: bool = False) -> Iterator[str]:
-        """Yield the lines that are new; the last one once it has its end, or is the last ever."""
+        """Yield new lines. An incomplete last line is withheld unless `is_whole`."""
         try:
             with open(self._path, "rb") as file:
                 if os.fstat(file.fileno()).st_size < self._position:

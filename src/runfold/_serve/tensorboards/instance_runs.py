@@ -1,4 +1,4 @@
-"""Which runs an instance shows: chosen by name, by experiment or by a condition, and followed."""
+"""The runs that an instance shows: selected by name, experiment or condition, and followed."""
 
 from __future__ import annotations
 
@@ -24,12 +24,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """What was chosen. Nothing chosen is everything below the logdirs.
+    """A selection of runs; by default, everything below the logdirs.
 
-    `logdirs` are absolute paths or URLs. `runs` are whole names of runs, as
-    `rf.open` names them; `experiments` are the first parts of such names, and
-    stand for every run below, also for those to come. Both together add up.
-    Of all these only runs that fit the condition `where` are shown.
+    `logdirs` are absolute paths or URLs. `runs` are full run names, as in `rf.open`.
+    `experiments` are the first parts of such names and include every run below them, also
+    future ones. Runs selected by either are shown, if they match the condition `where`.
     """
 
     logdirs: tuple[str, ...]
@@ -38,12 +37,12 @@ class Sources:
     where: str = ""
 
     def to_json(self) -> str:
-        """The sources as text."""
+        """Return the sources as text."""
         return json.dumps(asdict(self))
 
     @classmethod
     def from_json(cls, text: str) -> Sources:
-        """The sources that were turned into text."""
+        """Parse sources that `to_json` returned."""
         kept: dict[str, Any] = json.loads(text)
         runs = kept["runs"]
         return cls(
@@ -55,16 +54,16 @@ class Sources:
 
     @property
     def key(self) -> str:
-        """The same text for sources that show the same, in whatever order they were named."""
+        """A text that is equal for sources that show the same, whatever their order."""
         runs = None if self.runs is None else sorted(set(self.runs))
         parts = [sorted(set(self.logdirs)), runs, sorted(set(self.experiments)), self.where.strip()]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
 class Follower:
-    """The runs of some sources, looked up again and again.
+    """The runs of some sources, looked up repeatedly.
 
-    It keeps what was read for a condition, so that the next look reads only
+    It keeps what it has read for a condition, so that the next lookup reads only
     what is new.
     """
 
@@ -73,65 +72,65 @@ class Follower:
         self._runs = frozenset(sources.runs or ())
         self._experiments = frozenset(sources.experiments)
         self._is_all = sources.runs is None and not sources.experiments
-        # What keeps runs from being shown, in the user's words; empty where nothing does.
+        # Why some runs are not shown, as a message for the user; empty if all are.
         self.problem = ""
         self._opened: Runs | None = None
-        # A URL is read from its copy here. Raises CannotStore for one that cannot be one.
+        # URLs are read from a local copy. Raises CannotStore for an invalid URL.
         self._places = Places(sources.logdirs)
 
     def resolve(self) -> dict[str, FoundRun]:
-        """The runs to show by the name they are shown under; none where nothing is there yet.
+        """Return the runs to show, by the name to show them under.
 
-        Never raises for what the logs are like: a logdir that is gone, or a
-        condition on what no run holds yet, gives fewer runs and is told in `problem`.
+        It never raises because of the logs: a deleted logdir, or a condition on values
+        that no run has yet, results in fewer runs and a message in `problem`.
         """
         self.problem = ""
         self._fetch()
         folders = [os.path.abspath(os.path.expanduser(path)) for path in self._places.paths]
-        there = [folder for folder in folders if _is_there(folder)]
-        if len(there) < len(folders) and not self.problem:
-            given = zip(folders, self.sources.logdirs, strict=True)
-            gone = ", ".join(show_url(path) for folder, path in given if folder not in there)
-            self.problem = f"There is no folder {gone}."
-        if not there:
+        existing = [folder for folder in folders if _exists(folder)]
+        if len(existing) < len(folders) and not self.problem:
+            pairs = zip(folders, self.sources.logdirs, strict=True)
+            missing = ", ".join(show_url(path) for folder, path in pairs if folder not in existing)
+            self.problem = f"No such folder: {missing}."
+        if not existing:
             self._opened = None
             return {}
         try:
-            found = _discover(there, folders)
-        except RunfoldError as error:  # deleted at this moment
+            runs = _discover(existing, folders)
+        except RunfoldError as error:  # deleted just now
             self.problem = str(error)
             return {}
-        self.problem = self.problem or self._tell_gone(found, _base_of(folders))
-        chosen = {run.path for name, run in found.items() if self._is_chosen(name)}
-        may_miss_parts = not self._is_all and bool(find_families(found))
+        self.problem = self.problem or self._find_missing(runs, _base_of(folders))
+        chosen = {run.path for name, run in runs.items() if self._is_chosen(name)}
+        may_miss_parts = not self._is_all and bool(find_families(runs))
         if chosen and (self.sources.where or may_miss_parts):
-            chosen = self._narrow(chosen, there)
-        return {name: run for name, run in found.items() if run.path in chosen}
+            chosen = self._narrow(chosen, existing)
+        return {name: run for name, run in runs.items() if run.path in chosen}
 
     def _fetch(self) -> None:
-        """Bring the copies of URLs up to date; what cannot be fetched is told, and tried again."""
+        """Update the local copies of URLs. Errors are reported, and retried next time."""
         try:
             self._places.sync()
         except RunfoldError as error:
             self.problem = str(error)
         for url, reason in self._places.troubles():
-            self.problem = f"{show_url(url)}: {reason}. What was fetched before is shown."
+            self.problem = f"{show_url(url)}: {reason}. Showing what was fetched before."
 
     def _is_chosen(self, name: str) -> bool:
         return self._is_all or name in self._runs or name.partition("/")[0] in self._experiments
 
-    def _tell_gone(self, found: dict[str, FoundRun], base: str) -> str:
-        """Which of the chosen are not there any more; a folder without runs is not gone."""
-        there = {*found, *(name.partition("/")[0] for name in found)}
-        gone = [
+    def _find_missing(self, runs: dict[str, FoundRun], base: str) -> str:
+        """Report selected names that no longer exist; a folder without runs still exists."""
+        existing = {*runs, *(name.partition("/")[0] for name in runs)}
+        missing = [
             name
             for name in (*self.sources.experiments, *(self.sources.runs or ()))
-            if name not in there and not os.path.exists(os.path.join(base, name))
+            if name not in existing and not os.path.exists(os.path.join(base, name))
         ]
-        return f"Not there any more: {human_list(gone)}." if gone else ""
+        return f"No longer found: {human_list(missing)}." if missing else ""
 
     def _narrow(self, chosen: set[str], folders: list[str]) -> set[str]:
-        """The folders of those chosen runs that fit the condition, with the parts of these runs."""
+        """Return the folders of selected runs that match the condition, including their parts."""
         from runfold._runs import open_runs
 
         where = self.sources.where
@@ -140,9 +139,9 @@ class Follower:
                 self._opened = open_runs(*folders, progress=False)
             else:
                 self._opened.refresh()
-            fitting = self._opened.where(where) if where else self._opened
-            # Not the runs themselves, which would be read.
-            logs = [self._opened._logdir.logs[name] for name in fitting]
+            matching = self._opened.where(where) if where else self._opened
+            # Not the Run objects, because creating them would read them.
+            logs = [self._opened._logdir.logs[name] for name in matching]
         except (RunfoldError, OSError) as error:
             self._opened = None
             self.problem = str(error)
@@ -152,8 +151,8 @@ class Follower:
         return chosen | {part.path for log in logs if log.path in chosen for part in log.parts}
 
 
-def _is_there(path: str) -> bool:
-    """Whether a path leads somewhere, and a glob to anything."""
+def _exists(path: str) -> bool:
+    """Whether a path exists, or a glob matches anything."""
     try:
         locate(path, [])
     except LogdirNotFound:
@@ -162,7 +161,7 @@ def _is_there(path: str) -> bool:
 
 
 def _base_of(paths: list[str]) -> str:
-    """The folder at which the names of runs begin; of a glob it is that before its first sign."""
+    """Return the folder at which run names start; for a glob, the part before its pattern."""
     return os.path.commonpath([_without_glob(path) for path in paths])
 
 
@@ -173,20 +172,20 @@ def _without_glob(path: str) -> str:
 
 
 def resolve(sources: Sources) -> dict[str, FoundRun]:
-    """The runs that these sources stand for at this moment, by the name they are shown under."""
+    """Return the runs that these sources currently select, by the name to show them under."""
     return Follower(sources).resolve()
 
 
-def _discover(there: list[str], folders: list[str]) -> dict[str, FoundRun]:
-    """The runs below the folders that are there, under the names that all folders give them.
+def _discover(existing: list[str], folders: list[str]) -> dict[str, FoundRun]:
+    """Find the runs in the existing folders, with names relative to all folders.
 
-    Of two logdirs one may be deleted: the runs of the other keep their names.
+    If one of two logdirs is deleted, the runs of the other keep their names.
     """
-    discovery = discover(*there)
+    discovery = discover(*existing)
     for run in discovery.runs.values():
-        if len(there) < len(folders):
+        if len(existing) < len(folders):
             start = os.path.relpath(discovery.base, _base_of(folders))
             run.name = os.path.normpath(os.path.join(start, run.name))
-        # A file that was given by its own path need not be an event file.
+        # A file passed by path need not be an event file.
         run.files = [file for file in run.files if is_event_file(file)]
     return {run.name: run for run in discovery.runs.values()}

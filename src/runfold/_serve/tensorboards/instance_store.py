@@ -1,4 +1,4 @@
-"""What is known of every instance, in SQLite: the truth for all processes of a user."""
+"""The state of every instance, in SQLite, shared by all processes of a user."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 State = Literal["STARTING", "WAITING", "RUNNING", "TERMINATING", "TERMINATED"]
 
-# Each takes a process and some 100 MB.
+# Each needs a process and about 100 MB.
 MOST = 16
 
 _VERSION = 1
@@ -56,19 +56,19 @@ _SELECT = f"select {', '.join(_COLUMNS)} from instances"
 
 
 class UnknownInstance(RunfoldError, KeyError):
-    """No instance has that id or name, or several begin like that."""
+    """No instance has this id or name, or the prefix is ambiguous."""
 
 
 class TooManyInstances(RunfoldError):
-    """As many instances are live as there may be."""
+    """The maximum number of instances are live."""
 
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """One TensorBoard, as it was last heard of.
+    """The last recorded state of a TensorBoard.
 
-    `pid_started` tells its process from a later one with the same number;
-    `exit_status` is negative for the signal that ended it.
+    `pid_started` distinguishes its process from a later one with the same pid;
+    `exit_status` is negative for the signal that killed it.
     """
 
     id: str
@@ -96,23 +96,23 @@ class Instance:
         return self.state != "TERMINATED"
 
     def __repr__(self) -> str:
-        # Without the key: what is shown may end up in a log.
+        # Without the key, because a repr can end up in a log.
         return f"<Instance {self.id} {self.name} {self.state}>"
 
 
 class Store:
-    """The instances of a user. Threads may share it, and each process opens its own.
+    """A user's instances. Threads can share a store; each process opens its own.
 
-    `folder` holds the database, and a folder for each instance; only its owner can
-    look into it.
+    `folder` contains the database and a folder for each instance. Only its owner can
+    read it.
     """
 
     def __init__(self, folder: str | None = None) -> None:
         self.folder = make_private(folder or state_folder("tensorboards"))
         self._lock = threading.RLock()
         path = os.path.join(self.folder, "instances.sqlite")
-        # SQLite gives its other files the mode of this one. Only a new one is opened by hand:
-        # to close it takes SQLite's locks from all that this process has open of it.
+        # SQLite gives its other files the mode of this one. Only a new file is opened by hand,
+        # because closing it releases all SQLite locks that this process holds on it.
         with contextlib.suppress(FileExistsError):
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         self._database = sqlite3.connect(
@@ -124,19 +124,23 @@ class Store:
             self._database.close()
             if not isinstance(error, sqlite3.DatabaseError):
                 raise
-            # A full disk, or one that fails, is no reason to give up what is noted there.
+            # A full or failing disk does not mean that the database itself is broken.
             is_broken = not isinstance(error, sqlite3.OperationalError)
-            step = "Move it away to begin anew." if is_broken else "See to the disk, and try again."
+            step = (
+                "Move it away to start from scratch."
+                if is_broken
+                else "Check the disk and try again."
+            )
             raise RunfoldError(
-                f"{escape(path)} cannot be read ({error}), so no instance is known. {step}"
+                f"Cannot read {escape(path)} ({error}), which lists all instances. {step}"
             ) from None
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the database."""
         self._database.close()
 
     def folder_of(self, id: str) -> str:
-        """Where the files of an instance are."""
+        """Return the folder for an instance's files."""
         return os.path.join(self.folder, id)
 
     def claim(
@@ -147,11 +151,11 @@ class Store:
         begin: Callable[[Instance], dict[str, Any]] | None = None,
         most: int = MOST,
     ) -> tuple[Instance, bool]:
-        """A live instance with the same sources and options, or else a new one; whether it is new.
+        """Return a live instance with these sources and options, or a new one; and if it is new.
 
-        Two processes that ask at once get the same one. What `begin` gives is noted of a new
-        one before anybody else knows of it. Raises TooManyInstances where a new one would be
-        more than `most`.
+        Two concurrent callers get the same instance. The fields that `begin` returns for a
+        new instance are stored before other processes see it. Raises TooManyInstances
+        beyond the limit of `most`.
         """
         same = f"{sources.key} {options.key}"
         with self._change():
@@ -163,7 +167,7 @@ class Store:
             if count >= most:
                 raise TooManyInstances(
                     f"No TensorBoard was started: {count} are live, and the limit is {most}. End"
-                    " one with `runfold tensorboard kill ID`, or allow more with `runfold"
+                    " one with `runfold tensorboard kill ID`, or raise the limit with `runfold"
                     " tensorboard start --max N`."
                 )
             instance = self._insert(sources, options, description, same)
@@ -172,63 +176,71 @@ class Store:
             return instance, True
 
     def add(self, sources: Sources, options: Options, description: str = "") -> Instance:
-        """A new instance, which is wanted up and not started yet."""
+        """Add a new instance, to be started by the keeper."""
         with self._change():
             same = f"{sources.key} {options.key}"
             return self._insert(sources, options, description, same)
 
     def get(self, text: str) -> Instance:
-        """The instance of that id or name, or the only one whose id, or else name, begins so.
+        """Return the instance with this id or name, or with a unique prefix of either.
 
-        Of several the live one is meant; of names given twice the newest. Raises
-        UnknownInstance with the near ones.
+        Ids take precedence, then live instances, then the newest of several with the same
+        name. Raises UnknownInstance with near matches.
         """
         text = text.strip().lower()
         known = self.all()
-        fitting = [one for one in known if one.id == text]
-        fitting = fitting or [one for one in known if one.name == text][-1:]
-        fitting = fitting or [one for one in known if text and one.id.startswith(text)]
-        fitting = fitting or [one for one in known if text and one.name.startswith(text)]
-        if len(fitting) > 1:
-            fitting = [one for one in fitting if one.is_live] or fitting
-        if len(fitting) == 1:
-            return fitting[0]
-        if fitting:
-            ids = human_list(f"{one.id} ({one.name})" for one in fitting)
-            raise UnknownInstance(f"Several instances begin with '{escape(text)}': {ids}.")
-        hint = did_you_mean(text, [word for one in known for word in (one.id, one.name)])
+        matching = [instance for instance in known if instance.id == text]
+        matching = matching or [instance for instance in known if instance.name == text][-1:]
+        matching = matching or [
+            instance for instance in known if text and instance.id.startswith(text)
+        ]
+        matching = matching or [
+            instance for instance in known if text and instance.name.startswith(text)
+        ]
+        if len(matching) > 1:
+            matching = [instance for instance in matching if instance.is_live] or matching
+        if len(matching) == 1:
+            return matching[0]
+        if matching:
+            ids = human_list(f"{instance.id} ({instance.name})" for instance in matching)
+            raise UnknownInstance(f"Several instances start with '{escape(text)}': {ids}.")
+        hint = did_you_mean(
+            text, [word for instance in known for word in (instance.id, instance.name)]
+        )
         if not hint:
-            # The newest, of those that live where there are any.
-            there = [one for one in known if one.is_live] or known
-            names = human_list(f"{one.id} ({one.name})" for one in reversed(there))
-            hint = f"There are {names}." if there else "There are none at all."
+            # The newest first, and only live ones if there are any.
+            candidates = [instance for instance in known if instance.is_live] or known
+            names = human_list(
+                f"{instance.id} ({instance.name})" for instance in reversed(candidates)
+            )
+            hint = f"There are {names}." if candidates else "There are no instances."
         raise UnknownInstance(f"No TensorBoard instance '{escape(text)}'. {hint}")
 
     def all(self) -> list[Instance]:
-        """All instances, the oldest first; those that ended long ago are forgotten."""
+        """Return all instances, oldest first. Those that ended long ago are deleted."""
         with self._lock:
             return self._rows("")
 
     def live(self) -> list[Instance]:
-        """Those that have not ended, the oldest first."""
+        """Return the instances that have not ended, oldest first."""
         with self._lock:
             return self._rows("where state != 'TERMINATED'")
 
     def update(self, id: str, **fields: Any) -> Instance:
-        """Note something of an instance, and give it as it is now. Raises UnknownInstance."""
+        """Update fields of an instance and return it. Raises UnknownInstance."""
         unknown = fields.keys() - _CHANGING
         if unknown:
-            raise TypeError(f"An instance has no such field to change: {', '.join(unknown)}")
+            raise TypeError(f"These fields of an instance cannot change: {', '.join(unknown)}")
         with self._change():
             return self._set(id, fields)
 
     def forget(self, id: str) -> None:
-        """Drop an instance; its files are the caller's."""
+        """Delete an instance; the caller removes its files."""
         with self._change():
             self._database.execute("delete from instances where id = ?", (id,))
 
     def generation(self) -> int:
-        """A number that is another one after each change, by whatever process."""
+        """Return a number that increases with each change by any process."""
         with self._lock:
             (number,) = self._database.execute("select number from generation").fetchone()
         return int(number)
@@ -244,14 +256,15 @@ class Store:
                 self._database.execute(f"pragma user_version = {_VERSION}")
             elif version != _VERSION:
                 raise RunfoldError(
-                    f"{escape(path)} was written by another version of Runfold ({version}, not "
-                    f"{_VERSION}). Use that one, or move the file away to begin anew."
+                    f"{escape(path)} was written by another version of Runfold (format {version},"
+                    f" not {_VERSION}). Use that version, or move the file away to start from"
+                    " scratch."
                 )
 
     def _write_ahead(self) -> None:
-        """Let nobody who reads wait for one who writes.
+        """Enable write-ahead logging, so that readers do not wait for a writer.
 
-        Of two who turn a new database to that at once, SQLite refuses one without waiting.
+        If two processes do this at once on a new database, SQLite fails one without waiting.
         """
         deadline = time.monotonic() + _BUSY_SECONDS
         while True:
@@ -267,7 +280,7 @@ class Store:
     @contextlib.contextmanager
     def _change(self) -> Iterator[None]:
         with self._lock:
-            # At once, so that what is read in it is still so when it is written.
+            # Locked at once, so that what is read remains true until it is written.
             self._database.execute("begin immediate")
             try:
                 yield
@@ -280,7 +293,9 @@ class Store:
         id = secrets.token_hex(4)
         fields = {
             "id": id,
-            "name": make_name({one.name for one in self._rows("where state != 'TERMINATED'")}),
+            "name": make_name(
+                {instance.name for instance in self._rows("where state != 'TERMINATED'")}
+            ),
             "sources": sources.to_json(),
             "options": options.to_json(),
             "same": same,
@@ -320,7 +335,7 @@ def _read(row: tuple[Any, ...]) -> Instance:
 
 
 def _statements(script: str) -> Iterator[str]:
-    """Yield the statements of a script: `executescript` would end the transaction."""
+    """Yield the statements of a script. `executescript` would end the transaction."""
     statement = ""
     for line in script.splitlines():
         statement += line + "\n"
@@ -332,5 +347,5 @@ def _statements(script: str) -> Iterator[str]:
 def _user() -> str:
     try:
         return getpass.getuser()
-    except (KeyError, OSError):  # a number without a name, as in some containers
+    except (KeyError, OSError):  # a user id without a name, as in some containers
         return str(os.getuid())

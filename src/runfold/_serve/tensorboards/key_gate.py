@@ -1,7 +1,7 @@
-"""What stands before TensorBoard's own application: the key, the page's script, and the count.
+"""A gate in front of TensorBoard: it checks the key, adds a script and tracks usage.
 
-Loopback is open to every user and program of the machine, so that each request
-must carry the instance's key; the proxy adds it.
+Every user and program on the machine can reach loopback, so each request must have
+the instance's key; the proxy adds it.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 KEY_HEADER = "X-Runfold-Key"
 
-# A page says once a minute that it is open. Two may be late: a browser slows hidden pages down.
+# Pages report once a minute that they are open. Browsers slow down hidden pages, so two can miss.
 _PAGE_SECONDS = 150.0
 _MOST_PAGES = 1000
 
 _SCRIPT_TAG = b'<script src="runfold/page.js"></script>'
 
-# TensorBoard reads this setting when it starts; one that the user has chosen is left alone.
+# TensorBoard reads this setting at startup. A value set by the user is left alone.
 _SCRIPT = b"""\
 (() => {
   "use strict";
@@ -39,7 +39,7 @@ _SCRIPT = b"""\
       localStorage.setItem(settings, JSON.stringify({...kept, autoReload: true}));
     }
   } catch {
-    // Without storage TensorBoard asks for nothing new by itself; its button does.
+    // Without storage, TensorBoard does not reload by itself; its button still works.
   }
   const page = crypto.getRandomValues(new Uint32Array(2)).join("-");
   const say = (state) => navigator.sendBeacon(`runfold/page?page=${page}&state=${state}`);
@@ -52,14 +52,16 @@ _SCRIPT = b"""\
 
 
 class Gate:
-    """TensorBoard's application for those who have the key, and what is known of its use."""
+    """TensorBoard's application for clients that have the key, with usage statistics."""
 
-    def __init__(self, app: Application, prefix: str, key: str, tell: Callable[[], object]) -> None:
+    def __init__(
+        self, app: Application, prefix: str, key: str, describe: Callable[[], object]
+    ) -> None:
         self._app = app
         self._prefix = prefix
         self._key = key.encode()
-        # What the health tells beside the numbers of requests.
-        self._tell = tell
+        # Returns what the health response contains besides usage.
+        self._describe = describe
         self._lock = threading.Lock()
         self._pages: dict[str, float] = {}
         self._active = 0
@@ -67,16 +69,16 @@ class Gate:
         self._used = self._heard = time.monotonic()
 
     def __call__(self, environ: Environ, start_response: Respond) -> Iterable[bytes]:
-        """Answer a request."""
-        given = str(environ.get("HTTP_X_RUNFOLD_KEY", "")).encode()
-        if not secrets.compare_digest(given, self._key):
+        """Handle a request."""
+        sent_key = str(environ.get("HTTP_X_RUNFOLD_KEY", "")).encode()
+        if not secrets.compare_digest(sent_key, self._key):
             return _answer(start_response, "403 Forbidden", b"Forbidden\n", "text/plain")
         path = f"{environ.get('SCRIPT_NAME', '')}{environ.get('PATH_INFO', '')}"
         below = path.removeprefix(self._prefix) if path.startswith(self._prefix) else ""
         self._heard = time.monotonic()
         if below == "/runfold/health":
-            told = json.dumps(self.health()).encode()
-            return _answer(start_response, "200 OK", told, "application/json")
+            health = json.dumps(self.health()).encode()
+            return _answer(start_response, "200 OK", health, "application/json")
         if below == "/runfold/page":
             return self._take_page(environ, start_response)
         if below == "/runfold/page.js":
@@ -96,23 +98,23 @@ class Gate:
         return _Body(body, self._leave)
 
     def health(self) -> dict[str, object]:
-        """How it is used, as the keeper asks."""
-        told = self._tell()
+        """Return the usage, for the keeper."""
+        details = self._describe()
         return {
             "requests": self._requests,
             "idle": self.idle(),
             "open_pages": self._open_pages(),
-            **(told if isinstance(told, dict) else {}),
+            **(details if isinstance(details, dict) else {}),
         }
 
     def idle(self) -> float:
-        """For how many seconds nobody has asked for anything and no page was open."""
+        """Return the seconds since the last request, or 0 if a page is open."""
         if self._active or self._open_pages():
             return 0.0
         return time.monotonic() - self._used
 
     def unheard(self) -> float:
-        """For how many seconds not even the keeper has asked."""
+        """Return the seconds since the last request, including those of the keeper."""
         return 0.0 if self._active else time.monotonic() - self._heard
 
     def _open_pages(self) -> int:
@@ -121,17 +123,17 @@ class Gate:
             for page, seen in list(self._pages.items()):
                 if now - seen > _PAGE_SECONDS:
                     del self._pages[page]
-                    # Idle counts from when it was last there.
+                    # The idle time counts from when the page was last open.
                     self._used = max(self._used, seen)
             return len(self._pages)
 
     def _take_page(self, environ: Environ, start_response: Respond) -> Iterable[bytes]:
         if environ["REQUEST_METHOD"] != "POST":
             return _answer(start_response, "405 Method Not Allowed", b"", "text/plain")
-        said = parse_qs(environ.get("QUERY_STRING", ""))
-        page = said.get("page", [""])[0][:40]
+        fields = parse_qs(environ.get("QUERY_STRING", ""))
+        page = fields.get("page", [""])[0][:40]
         with self._lock:
-            if said.get("state") == ["closed"]:
+            if fields.get("state") == ["closed"]:
                 self._pages.pop(page, None)
                 self._used = time.monotonic()
             elif page and (page in self._pages or len(self._pages) < _MOST_PAGES):
@@ -145,7 +147,7 @@ class Gate:
 
 
 class _Body:
-    """The body of an answer, which says when it was sent or given up."""
+    """A response body that reports when it has been sent or abandoned."""
 
     def __init__(self, body: Iterable[bytes], leave: Callable[[], None]) -> None:
         self._body = body
@@ -165,12 +167,12 @@ class _Body:
         if close is not None:
             close()
 
-    # Werkzeug does not close it where the client went away in the middle.
+    # Werkzeug does not call `close` if the client disconnects early.
     __del__ = close
 
 
 def _add_script(app: Application, environ: Environ, start_response: Respond) -> Iterable[bytes]:
-    """Answer with TensorBoard's page, and our script before any of its own."""
+    """Return TensorBoard's page with our script before its own."""
     begun: list[Any] = []
 
     def begin(status: str, headers: list[tuple[str, str]], *rest: Any) -> Callable[[bytes], None]:
@@ -188,9 +190,9 @@ def _add_script(app: Application, environ: Environ, start_response: Respond) -> 
     )
     if is_page and status.startswith("200"):
         before, head, after = body.partition(b"<head>")
-        # A page without a head has one, by HTML's own rule, where its first script stands.
+        # Per HTML's rules, a page without a head tag gets one at its first script.
         body = before + head + _SCRIPT_TAG + after if head else _SCRIPT_TAG + body
-        # It looks for its letters at the root, where there is none of it behind a prefix.
+        # It loads its fonts from the root path, which fails under a prefix.
         body = body.replace(b"url(/font-roboto/", b"url(font-roboto/")
     kept = [(name, value) for name, value in headers if name.lower() != "content-length"]
     start_response(status, [*kept, ("Content-Length", str(len(body)))])

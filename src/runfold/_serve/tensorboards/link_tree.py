@@ -1,13 +1,12 @@
-"""A folder of links that shows TensorBoard exactly the chosen runs.
+"""A folder of links that shows TensorBoard exactly the selected runs.
 
-Each run is a real folder, with links to that run's own event files. A link to
-the run's folder would do for its files, but would show runs below it that were
-not chosen. TensorBoard's fast loader takes such a tree, while it does not take
-`--logdir_spec`.
+Each run is a real folder with links to its own event files. A link to the run's
+folder would also show runs below it that were not selected. TensorBoard's fast
+loader supports such a tree, but not `--logdir_spec`.
 
-Files of plugins and the projector's configuration are linked only if they are in
-the run's folder after all links are resolved. Event files may be links to
-anywhere: TensorBoard shows nothing of a file but its events.
+Plugin files and the projector's configuration are linked only if they are in the
+run's folder after all links are resolved. Event files can be links to anywhere:
+TensorBoard shows only their events.
 """
 
 from __future__ import annotations
@@ -26,44 +25,43 @@ if TYPE_CHECKING:
 
     from runfold._logdir.discover import FoundRun
 
-# The longest name of a file that common file systems take, in bytes.
+# The longest file name that common file systems allow, in bytes.
 _LONGEST = 255
-# Profiles are folders of some dozen files; a folder that leads on and on is none.
+# Profiles are folders of a few dozen files. Anything far larger is not a profile.
 _MOST_ASSETS = 10_000
 
 
 def update_tree(folder: str, runs: Mapping[str, FoundRun]) -> bool:
-    """Make the tree show these runs and no others; whether anything was changed.
+    """Make the tree show these runs and no others; return whether anything changed.
 
-    Links come and go one by one, a run's event files in the order in which they
-    were begun: a loader that looks in between sees the older files first, never
-    a later one alone, which would hide what an earlier one holds. Nothing but
-    links and empty folders is ever removed. Raises OSError where the tree cannot
-    be written.
+    Links are added and removed one at a time, and a run's event files in the order they
+    were created. A loader that reads in between therefore never sees a later file
+    without an earlier one, whose content would then stay hidden. Only links and empty
+    folders are ever removed. Raises OSError if the tree cannot be written.
     """
-    wanted: dict[str, str] = {}
+    links: dict[str, str] = {}
     for name, run in runs.items():
         for below, target in _links_of(run):
-            wanted.setdefault(os.path.join(place_of(name), below), target)
-    there = dict(_read_links(folder))
-    gone = there.keys() - wanted.keys()
-    for link in gone:
+            links.setdefault(os.path.join(tree_path(name), below), target)
+    existing = dict(_read_links(folder))
+    removed = existing.keys() - links.keys()
+    for link in removed:
         os.unlink(os.path.join(folder, link))
-    if gone:
+    if removed:
         _remove_empty(folder)
-    new = [link for link, target in wanted.items() if there.get(link) != target]
+    new = [link for link, target in links.items() if existing.get(link) != target]
     for link in new:
-        _make_link(os.path.join(folder, link), wanted[link])
-    return bool(gone or new)
+        _make_link(os.path.join(folder, link), links[link])
+    return bool(removed or new)
 
 
-def place_of(name: str) -> str:
-    """The path in the tree at which a run is shown: its own name, wherever a disk can hold it."""
+def tree_path(name: str) -> str:
+    """Return the path of a run in the tree: its name, shortened if a disk could not store it."""
     return os.path.normpath(os.path.join(*map(_fit, name.split("/"))))
 
 
 def _fit(part: str) -> str:
-    # `\xe9` for a byte that is no letter takes four in place of one.
+    # An escape such as `\xe9` takes four bytes for one invalid byte.
     data = os.fsencode(part)
     if len(data) <= _LONGEST:
         return part
@@ -71,14 +69,14 @@ def _fit(part: str) -> str:
     return f"{data[: _LONGEST - 12].decode('utf-8', 'ignore')}…{mark}"
 
 
-# What a run shows
+# The links of a run
 
 
 def _links_of(run: FoundRun) -> Iterator[tuple[str, str]]:
-    """Yield what belongs to a run itself: the path below its folder, and where it is."""
+    """Yield a path in the run's folder of the tree, and the link target, for each file."""
     for file in run.files:
         yield os.path.basename(file), file
-    # The profiler's mark, by which its plugin knows the run, is no event file for us.
+    # The profiler's marker file identifies the run for its plugin, but has no events.
     if not run.files:
         yield from _marks(run.path)
     yield from _plugin_files(run.path)
@@ -92,7 +90,7 @@ def _marks(path: str) -> Iterator[tuple[str, str]]:
             for entry in entries:
                 if is_run_file(entry.name) and entry.is_file():
                     yield entry.name, entry.path
-    except OSError:  # gone meanwhile
+    except OSError:  # deleted in the meantime
         return
 
 
@@ -101,13 +99,13 @@ def _plugin_files(path: str) -> Iterator[tuple[str, str]]:
     folder = os.path.join(path, PLUGINS)
     if not is_inside(folder, path):
         return
-    left = _MOST_ASSETS
+    remaining = _MOST_ASSETS
     for top, _, names in os.walk(folder):
         for name in names:
             if is_run_file(name):
                 continue
-            left -= 1
-            if left < 0:
+            remaining -= 1
+            if remaining < 0:
                 return
             below = os.path.relpath(os.path.join(top, name), path)
             if own_file(path, below):
@@ -117,8 +115,8 @@ def _plugin_files(path: str) -> Iterator[tuple[str, str]]:
 def own_file(folder: str, path: str) -> str | None:
     """Return the real path of a regular file in a run's folder, or None for any other path.
 
-    A log may come from anyone. Neither `..` nor a symbolic link in it may be a way
-    to read other files of this machine, and a pipe would block its reader for ever.
+    Logs are untrusted. Neither `..` nor a symbolic link may give access to other files
+    on this machine, and a pipe would block its reader forever.
     """
     file = os.path.realpath(os.path.join(folder, path))
     return file if is_inside(file, folder) and os.path.isfile(file) else None
@@ -126,7 +124,7 @@ def own_file(folder: str, path: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """The folder of a run as it was found: its path, its real path, its device and inode."""
+    """A run's folder as it was found: path, real path, device and inode."""
 
     path: str
     real: str
@@ -134,7 +132,7 @@ class Home:
 
     @classmethod
     def of(cls, path: str) -> Home:
-        """Return what is there now. Raises OSError."""
+        """Return the current folder at a path. Raises OSError."""
         real = os.path.realpath(path)
         status = os.stat(real)
         return cls(path, real, (status.st_dev, status.st_ino))
@@ -142,7 +140,7 @@ class Home:
     def find(self, path: str) -> str | None:
         """Return the real path of a regular file in the folder, or None for any other path.
 
-        Also None where another folder, or a link to one, has replaced it since.
+        Also None if another folder, or a link to one, has replaced it.
         """
         try:
             is_same = Home.of(self.path) == self
@@ -156,17 +154,17 @@ def note_homes(folder: str, runs: Mapping[str, FoundRun]) -> dict[str, Home]:
     homes: dict[str, Home] = {}
     for name, run in runs.items():
         if run.config is not None:
-            with contextlib.suppress(OSError):  # gone meanwhile
-                link = os.path.normpath(os.path.join(folder, place_of(name), PROJECTOR_CONFIG))
+            with contextlib.suppress(OSError):  # deleted in the meantime
+                link = os.path.normpath(os.path.join(folder, tree_path(name), PROJECTOR_CONFIG))
                 homes.setdefault(link, Home.of(run.path))
     return homes
 
 
-# What the tree holds
+# The content of the tree
 
 
 def _read_links(folder: str) -> Iterator[tuple[str, str]]:
-    """Yield the links of the tree with their targets."""
+    """Yield the tree's links with their targets."""
     pending = [""]
     while pending:
         below = pending.pop()
@@ -185,12 +183,12 @@ def _read_links(folder: str) -> Iterator[tuple[str, str]]:
 def _make_link(path: str, target: str) -> None:
     try:
         os.symlink(target, path)
-    except FileNotFoundError:  # the first link of a run
+    except FileNotFoundError:  # the run's first link
         os.makedirs(os.path.dirname(path), exist_ok=True)
         os.symlink(target, path)
     except FileExistsError:
-        # Whole at any moment: made beside it, then put in its place. The name must not look
-        # like an event file.
+        # Replaced atomically by a new link next to it, whose name must not look like an
+        # event file.
         draft = os.path.join(os.path.dirname(path), ".draft")
         os.symlink(target, draft)
         os.replace(draft, path)

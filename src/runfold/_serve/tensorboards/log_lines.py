@@ -1,7 +1,7 @@
-"""Lines of an instance's log as they tell when they were printed, and how grave they are.
+"""Lines of an instance's log, with their level and time.
 
-TensorBoard, its data loader and Runfold each begin a line in a way of their own.
-One that begins in none of them goes on with what the line before began.
+TensorBoard, its data loader and Runfold each use their own line prefix. A line
+without a known prefix continues the line before it.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 LEVELS = ("debug", "info", "warning", "error", "critical")
 
-_WORDS = {"I": "info", "W": "warning", "E": "error", "F": "critical", "WARN": "warning"}
+_LEVEL_NAMES = {"I": "info", "W": "warning", "E": "error", "F": "critical", "WARN": "warning"}
 _OURS = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) runfold: ")
 _TENSORBOARD = re.compile(r"([IWEF])(\d\d)(\d\d) (\d\d:\d\d:\d\d)\.\d+ ")
 _LOADER = re.compile(r"\[(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)Z (\w+) ")
 
 
 class Line(NamedTuple):
-    """A line without its end, how grave it is, and when it was printed (seconds since 1970)."""
+    """A line without its line break, its level, and when it was printed (seconds since 1970)."""
 
     text: str
     level: str
@@ -31,9 +31,9 @@ class Line(NamedTuple):
 
 
 class Marker:
-    """Tells of each line of a log, in order, how grave it is and when it was printed.
+    """Adds level and time to each line of a log, in order.
 
-    Lines before the first that tells its own moment are of the one at which the log began.
+    Lines before the first known prefix get the time at which the log began.
     """
 
     def __init__(self, began: float = 0.0) -> None:
@@ -49,30 +49,30 @@ class Marker:
 def is_chosen(
     line: Line, level: str = LEVELS[0], after: float = 0.0, before: float = math.inf
 ) -> bool:
-    """Whether a line is at least so grave, and was printed between two moments."""
+    """Whether a line has at least this level and was printed in this interval."""
     return LEVELS.index(line.level) >= LEVELS.index(level) and after <= line.time < before
 
 
 def _read(line: str) -> tuple[str, float] | None:
-    """How grave a line is, and when it was printed; None where it tells neither."""
+    """Return a line's level and time, or None if it has no known prefix."""
     try:
         if match := _OURS.match(line):
             return "info", time.mktime(time.strptime(match[1], "%Y-%m-%d %H:%M:%S"))
         if match := _TENSORBOARD.match(line):
-            return _WORDS[match[1]], _find_year(f"{match[2]}-{match[3]} {match[4]}")
+            return _LEVEL_NAMES[match[1]], _find_year(f"{match[2]}-{match[3]} {match[4]}")
         if match := _LOADER.match(line):
             from calendar import timegm
 
             moment = timegm(time.strptime(f"{match[1]} {match[2]}", "%Y-%m-%d %H:%M:%S"))
-            word = _WORDS.get(match[3], match[3].lower())
+            word = _LEVEL_NAMES.get(match[3], match[3].lower())
             return (word if word in LEVELS else "debug"), float(moment)
-    except (ValueError, OverflowError):  # it only looks like one
+    except (ValueError, OverflowError):  # not a prefix after all
         pass
     return None
 
 
 def _find_year(text: str) -> float:
-    """The last such moment, of this year or the one before: TensorBoard does not tell."""
+    """Return the time in this year or, if in the future, last year: TensorBoard omits the year."""
     now = time.time()
     year = time.localtime(now).tm_year
     moment = time.mktime(time.strptime(f"{year}-{text}", "%Y-%m-%d %H:%M:%S"))

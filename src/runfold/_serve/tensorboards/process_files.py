@@ -1,4 +1,4 @@
-"""Whether a process is still there, and the small files by which processes tell of themselves."""
+"""Small files by which processes describe themselves, and whether a process is still alive."""
 
 from __future__ import annotations
 
@@ -10,37 +10,37 @@ from runfold._files import read_small
 from runfold._state import state_folder, write_private
 from runfold._story.processes import started_at
 
-# Next to the store: how to reach the server that acts on it.
+# Next to the store: the URLs and token of the active server.
 SERVICE = "service.json"
-# In the folder of an instance: what it printed, and that before the file grew too long.
+# In an instance's folder: its output, and the output before the file grew too long.
 LOG = "log.txt"
 OLD_LOG = "log.old.txt"
 
 
 class Detached(subprocess.Popen[bytes]):
-    """A process that may go on without the one that started it, of which Python would warn."""
+    """A process that can outlive the one that started it, without Python's warning."""
 
     def __del__(self) -> None:
         self.poll()
 
 
 def empty_logdir() -> str:
-    """The folder that the service shows, without any runs; its name is the title of the page."""
+    """Return the empty folder that the service shows; its name is the page's title."""
     return state_folder("tensorboards", "TensorBoards")
 
 
 def is_process(pid: int | None, started: int | None) -> bool:
-    """Whether that very process is still there."""
+    """Whether this very process is still alive."""
     return pid is not None and started is not None and started_at(pid) == started
 
 
 def write_json(path: str, content: dict[str, Any]) -> None:
-    """Write a file that only its owner can read, whole at any moment. Raises OSError."""
+    """Write a private file atomically. Raises OSError."""
     write_private(path, json.dumps(content))
 
 
 def read_json(path: str) -> dict[str, Any] | None:
-    """What such a file holds, or None where there is none, or none that can be read."""
+    """Return a file's content, or None if it is missing or unreadable."""
     try:
         content = json.loads(read_small(path))
     except (OSError, ValueError, RecursionError):

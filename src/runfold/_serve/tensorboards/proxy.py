@@ -1,8 +1,8 @@
-"""Requests below /proxy/<id>/ handed on to that instance, and its answers handed back.
+"""Requests under /proxy/<id>/ forwarded to that instance, and its responses sent back.
 
-Both ways pass piece by piece, as fast as the slower side takes them; no body is
-ever held whole. What is secret on one side never reaches the other: our cookie
-and token stay here, and so do the instance's key and cookies.
+Both are streamed as fast as the slower side can receive; no body is ever buffered
+whole. Secrets never cross: our cookie and token stay here, and so do the instance's
+key and cookies.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ if TYPE_CHECKING:
 _CONNECT_SECONDS = 10.0
 
 _KEY = KEY_HEADER.lower().encode()
-# They speak of one connection, not of what passes through it (RFC 9110, 7.6.1).
+# They apply to a single connection (RFC 9110, 7.6.1).
 _HOP = frozenset(
     (
         *(b"connection", b"keep-alive", b"proxy-authenticate", b"proxy-authorization"),
         *(b"proxy-connection", b"te", b"trailer", b"transfer-encoding", b"upgrade"),
     )
 )
-# What is ours, or is said anew.
+# Headers that are ours or are set again.
 _NOT_UP = _HOP | {b"authorization", b"cookie", b"expect", b"host", _KEY}
 _NOT_DOWN = _HOP | {b"date", b"location", b"server", b"set-cookie", _KEY}
 
 
 class CannotReach(Exception):
-    """An instance that does not answer, or not in a way that may be handed on."""
+    """An instance does not respond, or not in a way that can be forwarded."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where an instance listens, below which path, and the key that it asks for."""
+    """An instance's port, path prefix and key."""
 
     port: int
     prefix: str
@@ -54,14 +54,14 @@ class Target:
 
 
 async def forward(target: Target, scope: Scope, receive: Receive, send: Send) -> None:
-    """Hand a request on, and its answer back.
+    """Forward a request, and send the response back.
 
-    A client that goes away ends the request at the instance too. Raises
-    CannotReach while nothing was answered. An answer that breaks off later is left
-    without its end, by which the server breaks it off for the client too.
+    If the client disconnects, the request to the instance ends too. Raises CannotReach
+    if there is no response. A response that breaks off later is left unfinished, so that
+    the server also cuts it off for the client.
     """
     passing = asyncio.ensure_future(_pass(target, scope, client := _Client(scope, receive), send))
-    leaving = asyncio.ensure_future(client.left())
+    leaving = asyncio.ensure_future(client.disconnected())
     try:
         await asyncio.wait((passing, leaving), return_when=asyncio.FIRST_COMPLETED)
     finally:
@@ -78,16 +78,16 @@ async def _pass(target: Target, scope: Scope, client: _Client, send: Send) -> No
             upstream = await Upstream.connect(target.port)
     except OSError as error:
         raise CannotReach(str(error)) from None
-    giving = None
+    sending = None
     try:
         try:
-            await upstream.ask(scope["method"].encode(), _address(scope), _up(target, scope))
-            # At the same time: an instance may answer before it has read all.
-            giving = asyncio.ensure_future(client.give(upstream))
-            status, said = await upstream.answer()
+            await upstream.request(scope["method"].encode(), _address(scope), _up(target, scope))
+            # At the same time, because an instance can respond before it has read everything.
+            sending = asyncio.ensure_future(client.send_body(upstream))
+            status, received = await upstream.response()
         except (OSError, h11.ProtocolError) as error:
             raise CannotReach(str(error)) from None
-        headers = _down(target, scope, said)
+        headers = _down(target, scope, received)
         await send({"type": "http.response.start", "status": status, "headers": headers})
         with suppress(OSError, h11.ProtocolError):
             async for piece in upstream.body():
@@ -95,19 +95,19 @@ async def _pass(target: Target, scope: Scope, client: _Client, send: Send) -> No
             await send({"type": "http.response.body", "body": b"", "more_body": False})
     finally:
         upstream.close()
-        if giving is not None:
-            giving.cancel()
+        if sending is not None:
+            sending.cancel()
 
 
 class _Client:
-    """Who asks: the body of the request, and after it whether somebody still waits."""
+    """The client: the body of its request, and then whether it is still connected."""
 
     def __init__(self, scope: Scope, receive: Receive) -> None:
         self._receive = receive
         self._is_read = asyncio.Event()
 
-    async def give(self, upstream: Upstream) -> None:
-        """Hand the body on; what goes wrong at the instance is seen by its answer."""
+    async def send_body(self, upstream: Upstream) -> None:
+        """Forward the body. An error of the instance shows in its response."""
         try:
             with suppress(OSError, h11.ProtocolError):
                 has_more = True
@@ -117,13 +117,13 @@ class _Client:
                         return
                     has_more = message.get("more_body", False)
                     if message.get("body"):
-                        await upstream.give(message["body"])
-                await upstream.end()
+                        await upstream.send_body(message["body"])
+                await upstream.end_body()
         finally:
             self._is_read.set()
 
-    async def left(self) -> None:
-        """Return when the client has gone away."""
+    async def disconnected(self) -> None:
+        """Return when the client has disconnected."""
         await self._is_read.wait()
         while (await self._receive())["type"] != "http.disconnect":
             pass
@@ -136,28 +136,28 @@ def _address(scope: Scope) -> bytes:
 
 
 def _up(target: Target, scope: Scope) -> Headers:
-    """What the instance is told: as the client said it, but for what is ours."""
-    said: Headers = scope["headers"]
-    dropped = _NOT_UP | _hops(said)
-    is_chunked = any(name == b"transfer-encoding" for name, _ in said)
+    """Return the headers for the instance: those of the client, except what is ours."""
+    received: Headers = scope["headers"]
+    dropped = _NOT_UP | _hops(received)
+    is_chunked = any(name == b"transfer-encoding" for name, _ in received)
     return [
         (b"host", b"127.0.0.1:%d" % target.port),
         (_KEY, target.key.encode()),
         (b"connection", b"close"),
         *([(b"transfer-encoding", b"chunked")] if is_chunked else []),
-        *((name, value) for name, value in said if name not in dropped),
+        *((name, value) for name, value in received if name not in dropped),
     ]
 
 
-def _down(target: Target, scope: Scope, said: Headers) -> Headers:
-    """What the client is told: as the instance said it, and whom it is for is said by us."""
-    dropped = _NOT_DOWN | _hops(said)
+def _down(target: Target, scope: Scope, received: Headers) -> Headers:
+    """Return the headers for the client: those of the instance, without its CORS headers."""
+    dropped = _NOT_DOWN | _hops(received)
     headers = [
         (name, value)
-        for name, value in said
+        for name, value in received
         if name not in dropped and not name.startswith(b"access-control-")
     ]
-    for name, value in said:
+    for name, value in received:
         if name == b"location":
             url = f"http://127.0.0.1:{target.port}{scope['raw_path'].decode('latin-1')}"
             headers.append((name, _confine(value.decode("latin-1"), target, url).encode("latin-1")))
@@ -165,19 +165,21 @@ def _down(target: Target, scope: Scope, said: Headers) -> Headers:
 
 
 def _hops(headers: Iterable[tuple[bytes, bytes]]) -> frozenset[bytes]:
-    """The further headers that are said to be of one connection."""
+    """Return the further headers that are listed as specific to the connection."""
     listed = [value for name, value in headers if name == b"connection"]
-    return frozenset(one.strip().lower() for value in listed for one in value.split(b","))
+    return frozenset(name.strip().lower() for value in listed for name in value.split(b","))
 
 
 def _confine(location: str, target: Target, url: str) -> str:
-    """Where a redirect leads to, without a host. Raises CannotReach where it leads elsewhere."""
+    """Return a redirect's target without the host. Raises CannotReach if it leaves the prefix."""
     try:
-        leads = urlsplit(urljoin(url, location))
+        destination = urlsplit(urljoin(url, location))
     except ValueError:
-        leads = urlsplit("")
-    is_own = leads.netloc == urlsplit(url).netloc and leads.path.startswith(f"{target.prefix}/")
-    # As a browser reads it: an escaped dot is one, and a backslash divides.
-    if not is_own or ".." in unquote(leads.path).replace("\\", "/").split("/"):
-        raise CannotReach("It redirects elsewhere.")
-    return leads._replace(scheme="", netloc="").geturl()
+        destination = urlsplit("")
+    is_own = destination.netloc == urlsplit(url).netloc and destination.path.startswith(
+        f"{target.prefix}/"
+    )
+    # As browsers parse it: an escaped dot is a dot, and a backslash is a separator.
+    if not is_own or ".." in unquote(destination.path).replace("\\", "/").split("/"):
+        raise CannotReach("The instance redirects to another address.")
+    return destination._replace(scheme="", netloc="").geturl()

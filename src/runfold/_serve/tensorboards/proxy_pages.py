@@ -1,4 +1,4 @@
-"""What is found at /proxy/<id>/: the instance itself, or in which state it is that it is not."""
+"""The pages at /proxy/<id>/: the instance itself, or a message about its state."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ _PAGE = """\
 <pre>{text}</pre>
 """
 
-_UNKNOWN = "There is no TensorBoard at this address. Look at the list for those that there are."
-# Looked at again by itself after so many seconds.
+_UNKNOWN = "There is no TensorBoard at this URL. See the list of TensorBoards."
+# Browsers reload the page after this many seconds.
 _AGAIN = {"Refresh": "1", "Retry-After": "1"}
 
 
 class Proxied:
-    """Hands whatever is asked of an instance on to it."""
+    """Forwards all requests for an instance."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request of any method."""
+        """Handle a request of any method."""
         from runfold._serve.tensorboards.proxy import CannotReach, Target, forward
 
         boards: InstanceRegistry | None = getattr(scope["app"].state, "boards", None)
@@ -61,27 +61,28 @@ class Proxied:
                 await forward(target, scope, receive, send)
                 return
             except CannotReach:
-                # It has just ended, which the keeper sees in a moment, or it hangs.
+                # It hangs, or has just ended and the keeper will notice in a moment.
                 instance = await boards.find(id) or instance
-        await _tell_state(scope, instance)(scope, receive, send)
+        await _describe_state(scope, instance)(scope, receive, send)
 
 
 async def _add_slash(request: Request) -> Response:
-    """Go to the page of an instance."""
+    """Redirect to an instance's page."""
     id = request.path_params["id"]
     if not re.fullmatch("[0-9a-f]+", id):
         return _answer(request.scope, "No TensorBoard", _UNKNOWN, 404)
     return RedirectResponse(f"{PROXY}{id}/", 308)
 
 
-def _tell_state(scope: Scope, instance: Instance) -> Response:
-    """What is said where an instance does not answer by itself."""
+def _describe_state(scope: Scope, instance: Instance) -> Response:
+    """Return a message about an instance that does not respond."""
     if instance.state == "TERMINATED":
         status = "" if instance.exit_status is None else f" (exit status {instance.exit_status})"
-        text = f"It has ended{status}. {instance.message}".rstrip()
+        text = f"This TensorBoard has ended{status}. {instance.message}".rstrip()
         return _answer(scope, instance.name, text, 410, instance.state)
-    words = {"STARTING": "It is starting.", "TERMINATING": "It is about to end."}
-    text = f"{words.get(instance.state, 'It does not answer.')} {instance.message}".rstrip()
+    states = {"STARTING": "is starting", "TERMINATING": "is shutting down"}
+    state = states.get(instance.state, "does not respond")
+    text = f"This TensorBoard {state}. {instance.message}".rstrip()
     return _answer(scope, instance.name, text, 503, instance.state)
 
 

@@ -1,4 +1,4 @@
-"""The instances as a server has them: known by id, kept, and told of to its pages."""
+"""A server's view of the instances: looked up by id, managed, and announced to its pages."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
     from runfold._serve.tensorboards.instance_store import Instance, Store
     from runfold._serve.tensorboards.supervisor import Keeper
 
-# A server has better things to do while it starts; a request for an instance ends the wait.
+# The server starts first; a request for an instance ends this wait early.
 _LATER_SECONDS = 1.0
-# How soon pages see what another process changed.
-_TELL_SECONDS = 0.5
+# How soon pages see changes made by other processes.
+_ANNOUNCE_SECONDS = 0.5
 
 
 class InstanceRegistry:
-    """The instances of the user, for one server; used in its event loop only.
+    """The user's instances, for one server. Use it only in the server's event loop.
 
-    Whichever server acts on them, of all that the user runs, is the service: it
-    says in `service.json` how others reach it: programs at `url` with the token of
-    `access`, and browsers at `page`, by default the same.
+    One of the user's servers manages the instances and is called the service. It writes
+    to `service.json` how to reach it: programs use `url` with the token of `access`,
+    browsers use `page`, by default the same URL.
     """
 
     def __init__(
@@ -41,14 +41,14 @@ class InstanceRegistry:
         self._store: Store | None = None
         self._keeper: Keeper | None = None
         self._opening = asyncio.Lock()
-        # Set as soon as it is known whether this server is the one that acts.
+        # Set once it is known whether this server is the service.
         self.has_begun = asyncio.Event()
         self._is_wanted = asyncio.Event()
         self._seen = -1
         self._known: dict[str, Instance] = {}
 
     async def store(self) -> Store:
-        """The store, opened when it is first asked for. Raises RunfoldError."""
+        """Return the store, opened on first use. Raises RunfoldError."""
         self._is_wanted.set()
         if self._store is None:
             async with self._opening:
@@ -57,12 +57,12 @@ class InstanceRegistry:
         return self._store
 
     async def find(self, id: str) -> Instance | None:
-        """The instance of a whole id, as it is now; None where there is none."""
+        """Return the current state of the instance with this full id, or None."""
         await self._look()
         return self._known.get(id)
 
     async def all(self) -> list[Instance]:
-        """All instances, the oldest first."""
+        """Return all instances, oldest first."""
         await self._look()
         return list(self._known.values())
 
@@ -70,21 +70,21 @@ class InstanceRegistry:
         store = await self.store()
         seen = store.generation()
         if seen != self._seen:
-            self._known = {one.id: one for one in store.all()}
+            self._known = {instance.id: instance for instance in store.all()}
             self._seen = seen
         return seen
 
     @property
     def is_service(self) -> bool:
-        """Whether this server is the one that acts."""
+        """Whether this server is the service."""
         return self._keeper is not None and self._keeper.acts.is_set()
 
     def idle_of(self, id: str) -> float | None:
-        """For how many seconds nobody has looked at an instance; known by the service alone."""
+        """Return for how many seconds an instance was idle; only the service knows."""
         return None if self._keeper is None else self._keeper.idle_of(id)
 
     def poke(self) -> None:
-        """Let whoever acts look at the store at once."""
+        """Make the service check the store at once."""
         if self._keeper is not None and self.is_service:
             self._keeper.poke()
             return
@@ -93,12 +93,12 @@ class InstanceRegistry:
         asyncio.get_running_loop().run_in_executor(None, poke_service)
 
     @asynccontextmanager
-    async def keeping(self, tell: Callable[[int], object]) -> AsyncIterator[None]:
-        """Keep the instances until the end of the context, unless another server does.
+    async def keeping(self, announce: Callable[[int], object]) -> AsyncIterator[None]:
+        """Manage the instances until the end of the context, unless another server does.
 
-        `tell` is called with another number after each change.
+        `announce` is called with a new number after each change.
         """
-        task = asyncio.create_task(self._keep(tell))
+        task = asyncio.create_task(self._keep(announce))
         try:
             yield
         finally:
@@ -109,13 +109,13 @@ class InstanceRegistry:
             if not task.cancelled():
                 task.result()
 
-    async def _keep(self, tell: Callable[[int], object]) -> None:
+    async def _keep(self, announce: Callable[[int], object]) -> None:
         with suppress(TimeoutError):
             async with asyncio.timeout(_LATER_SECONDS):
                 await self._is_wanted.wait()
         try:
             store = await self.store()
-        except (RunfoldError, OSError):  # told to whoever asks for an instance
+        except (RunfoldError, OSError):  # raised again for requests that need an instance
             return
         from runfold._serve.tensorboards.supervisor import Keeper
 
@@ -123,27 +123,27 @@ class InstanceRegistry:
             self._keeper = keeper
             self.has_begun.set()
             tasks.create_task(keeper.supervise())
-            tasks.create_task(self._tell_on(tell))
+            tasks.create_task(self._announce_changes(announce))
             await keeper.acts.wait()
-            await self._announce(store)
+            await self._publish_address(store)
 
-    async def _tell_on(self, tell: Callable[[int], object]) -> None:
+    async def _announce_changes(self, announce: Callable[[int], object]) -> None:
         import sqlite3
 
-        told = -1
+        announced = -1
         while True:
-            # A store that cannot be read for a moment must not end what is kept.
+            # A temporarily unreadable store must not stop the keeper.
             with suppress(sqlite3.Error):
                 seen = await self._look()
-                if seen != told:
-                    told = seen
-                    tell(seen)
-            await asyncio.sleep(_TELL_SECONDS)
+                if seen != announced:
+                    announced = seen
+                    announce(seen)
+            await asyncio.sleep(_ANNOUNCE_SECONDS)
 
-    async def _announce(self, store: Store) -> None:
-        """Say how this server is reached, for as long as it acts, and again where that is gone."""
+    async def _publish_address(self, store: Store) -> None:
+        """Publish this server's address while it is the service, and again if it is deleted."""
         path = os.path.join(store.folder, SERVICE)
-        said = {
+        address = {
             "url": self.url,
             "page": self.page,
             "token": self.access.token,
@@ -151,19 +151,19 @@ class InstanceRegistry:
         }
         try:
             while True:
-                if read_json(path) != said:
-                    with suppress(OSError):  # as on a disk that is full for a while
-                        write_json(path, said)
-                await asyncio.sleep(_TELL_SECONDS)
+                if read_json(path) != address:
+                    with suppress(OSError):  # for example if the disk is full
+                        write_json(path, address)
+                await asyncio.sleep(_ANNOUNCE_SECONDS)
         finally:
-            # While it ended its instances another may have begun to act.
-            if read_json(path) == said:
+            # Another server may have become the service while this one ended its instances.
+            if read_json(path) == address:
                 with suppress(FileNotFoundError):
                     os.unlink(path)
 
 
 def _open(folder: str | None) -> Store:
-    # Imported with all that it needs, in a thread, while other requests are answered.
+    # Imported with its dependencies in a thread, while the server handles other requests.
     import runfold._serve.tensorboards.supervisor  # noqa: F401
     from runfold._serve.tensorboards.instance_store import Store
 

@@ -1,8 +1,8 @@
-"""The service of a user that keeps all instances, found or started by whoever needs it.
+"""The service that manages a user's instances, found or started on demand.
 
-It is a server like that of `runfold serve`, without runs of its own, in the
-background (`runfold._serve.background_service`). Where `runfold serve` runs already,
-that is the service.
+It is a background server like `runfold serve`, but without runs
+(`runfold._serve.background_service`). If `runfold serve` is already running, that is
+the service.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ _LOOK_SECONDS = 0.05
 
 
 class NoService(RunfoldError):
-    """The service cannot be started, or does not answer."""
+    """The service cannot be started, or does not respond."""
 
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """The server that keeps the instances, as others reach it."""
+    """The server that manages the instances, and how to reach it."""
 
     url: str
     page: str = field(repr=False)
@@ -50,26 +50,26 @@ class Service:
     pid: int
 
     def link(self, id: str) -> str:
-        """Return the URL that logs a browser in, once, and shows an instance. Raises NoService."""
-        ticket = self._ask("/api/tensorboards/link", {"id": id}).get("ticket")
+        """Return the URL that logs a browser in, once, and opens an instance. Raises NoService."""
+        ticket = self._post("/api/tensorboards/link", {"id": id}).get("ticket")
         try:
             return self.page + make_login_path(str(ticket), id)
         except ValueError:
-            raise NoService(f"The service at {self.url} gave no ticket for a login.") from None
+            raise NoService(f"The service at {self.url} returned no login ticket.") from None
 
     def poke(self) -> None:
-        """Let it look at the store at once."""
-        self._ask("/api/tensorboards/poke", {})
+        """Make the service check the store at once."""
+        self._post("/api/tensorboards/poke", {})
 
-    def _ask(self, path: str, content: dict[str, Any]) -> dict[str, Any]:
-        """Return the answer to a request. Raises NoService.
+    def _post(self, path: str, content: dict[str, Any]) -> dict[str, Any]:
+        """Return the response to a request. Raises NoService.
 
-        The token is sent only on a connection whose other end has proven that it knows
-        the token: after a service was killed, another user may listen on its port.
+        The token is sent only after the other end has proved, on the same connection, that
+        it has the token. After a service is killed, another user may listen on its port.
         """
-        place = urlsplit(self.url)
+        url = urlsplit(self.url)
         connection = http.client.HTTPConnection(
-            place.hostname or "", place.port, timeout=_ANSWER_SECONDS
+            url.hostname or "", url.port, timeout=_ANSWER_SECONDS
         )
         headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
         try:
@@ -77,45 +77,47 @@ class Service:
             connection.request("POST", path, json.dumps(content), headers)
             return self._read(connection)
         except (OSError, http.client.HTTPException, ValueError) as error:
-            raise NoService(f"The service at {self.url} does not answer: {error}.") from None
+            raise NoService(f"The service at {self.url} does not respond: {error}.") from None
         finally:
             connection.close()
 
     def _check(self, connection: http.client.HTTPConnection) -> None:
-        """Let the other end prove that it is the service. Raises NoService."""
+        """Make the other end prove that it is the service. Raises NoService."""
         nonce = secrets.token_hex(32)
         connection.request("GET", f"{PROOF}?nonce={nonce}")
         proof = self._read(connection).get("proof")
         if not hmac.compare_digest(str(proof).encode(), make_proof(self.token, nonce).encode()):
-            raise NoService(f"Another program answers at {self.url}, the address of the service.")
-        # From here on only this very connection is trusted.
+            raise NoService(f"Another program responds at {self.url}, the service's address.")
+        # From here on, only this connection is trusted.
         connection.auto_open = 0
 
     def _read(self, connection: http.client.HTTPConnection) -> dict[str, Any]:
-        answer = connection.getresponse()
-        content = json.loads(answer.read(_LARGEST_ANSWER))
-        if answer.status != 200 or not isinstance(content, dict):
-            raise NoService(f"The service at {self.url} refuses: {escape(str(content))}")
+        response = connection.getresponse()
+        content = json.loads(response.read(_LARGEST_ANSWER))
+        if response.status != 200 or not isinstance(content, dict):
+            raise NoService(f"The service at {self.url} rejected a request: {escape(str(content))}")
         return content
 
 
 def find_service() -> Service | None:
-    """The service that answers now, or None."""
-    said = read_json(state_folder("tensorboards", SERVICE)) or {}
+    """Return the running service, or None."""
+    address = read_json(state_folder("tensorboards", SERVICE)) or {}
     try:
-        service = Service(str(said["url"]), str(said["page"]), str(said["token"]), int(said["pid"]))
+        service = Service(
+            str(address["url"]), str(address["page"]), str(address["token"]), int(address["pid"])
+        )
         service.poke()
     except (KeyError, ValueError, NoService):
-        # It was killed, and another may have its port.
+        # It was killed, and another program may have its port.
         return None
     return service
 
 
 def call_service(store: Store, instance: Instance) -> subprocess.Popen[bytes] | None:
-    """Have an instance kept: the process of the service that is started for it, or None.
+    """Have an instance managed; return the process of the service if one is started for it.
 
-    Where there is no service yet, the instance starts at the same time as it, and
-    is taken over by it. Of two services that are started at once one ends by itself.
+    Without a running service, the instance is started at the same time as the service,
+    which then takes it over. If two services start at once, one of them ends.
     """
     if find_service() is not None:
         return None
@@ -128,9 +130,9 @@ def call_service(store: Store, instance: Instance) -> subprocess.Popen[bytes] | 
 
 
 def ensure_service(process: subprocess.Popen[bytes] | None = None) -> Service:
-    """The service, started where there was none and none is being started by `process`.
+    """Return the service; start it if it is not running and `process` is not starting it.
 
-    Raises NoService with where to look.
+    Raises NoService that names the log.
     """
     service = find_service()
     deadline = time.monotonic() + _START_SECONDS
@@ -143,11 +145,11 @@ def ensure_service(process: subprocess.Popen[bytes] | None = None) -> Service:
     if service is not None:
         return service
     log = state_folder("tensorboards", _LOG)
-    raise NoService(f"The service of TensorBoards could not be started; {escape(log)} says why.")
+    raise NoService(f"Cannot start the TensorBoard service; see {escape(log)} for the reason.")
 
 
 def poke_service() -> None:
-    """Let the service look at the store at once, if there is one; it does so in a moment anyway."""
+    """Make a running service check the store now rather than in a moment."""
     find_service()
 
 
@@ -162,7 +164,7 @@ def _start() -> subprocess.Popen[bytes]:
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
-            # Ctrl-C in the terminal that started it is not meant for it.
+            # Ctrl-C in the terminal that started it must not end it.
             start_new_session=True,
             cwd="/",
         )

@@ -1,4 +1,4 @@
-"""One instance, from its start over its crashes to its end."""
+"""One instance, from its start through crashes and restarts to its end."""
 
 from __future__ import annotations
 
@@ -25,29 +25,29 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("runfold.serve")
 
-# So many crashes in a row, and it is given up. One that ran this long begins to count anew.
+# Give up after this many crashes in a row. A process that runs long enough resets the count.
 CRASHES = 5
 _LONG_SECONDS = 600.0
 _LONGEST_BACKOFF = 60.0
 
-# How often its process is looked at, while it starts and then.
+# How often to check the process, during startup and after it.
 _START_SECONDS = 0.05
 _WATCH_SECONDS = 2.0
-# One that serves but does not answer for so long hangs; loading many runs can take a while.
+# A process without a response for this long hangs. Loading many runs can take a while.
 _SILENT_SECONDS = 120.0
 _START_LIMIT_SECONDS = 180.0
 
-# Two files of half that each.
+# Total size of two log files.
 LOG_BYTES = 5_000_000
 _LAST_LINES = 12
 
 
 @dataclass(frozen=True, slots=True)
 class StartPolicy:
-    """How instances are started: how many at a time, how soon again, and by which program.
+    """How instances are started: concurrency, restart delay and program.
 
-    `starts` limits those that start at once; `backoff` is the seconds before the
-    first restart, twice that before the next; `program` is followed by the folder.
+    `starts` limits how many start at once. `backoff` is the delay in seconds before the
+    first restart, doubled each time. `program` is called with the instance's folder.
     """
 
     starts: asyncio.Semaphore
@@ -56,9 +56,9 @@ class StartPolicy:
 
 
 class SupervisedInstance:
-    """The task that keeps one instance as the store wants it.
+    """The task that brings one instance to the state requested in the store.
 
-    Set `is_down` once it is wanted down; `ending` then says why.
+    Set `is_down` to end the instance; `ending` is then the reason.
     """
 
     def __init__(
@@ -73,12 +73,12 @@ class SupervisedInstance:
         self._folder = store.folder_of(instance.id)
         self._policy = policy
         self._process = process
-        # Whoever started it may have the credentials of a store, which are not ours.
+        # The process may have a store's credentials in its environment, which we do not have.
         self._environment: dict[str, str] | None = None
         self._crashes: deque[float] = deque(maxlen=CRASHES)
         self.is_down = asyncio.Event()
         self.ending = ""
-        # For how many seconds nobody has looked at it; None while it does not answer.
+        # Seconds for which it was idle; None while it does not respond.
         self.idle: float | None = None
         self._crash = ""
         self._is_silent = False
@@ -96,13 +96,13 @@ class SupervisedInstance:
                 if has_ended and not await self._restart(process):
                     return
             await self._finish()
-        except UnknownInstance:  # dropped from the store: nobody wants it
+        except UnknownInstance:  # deleted from the store, so end it
             if self._process is not None:
                 await self._process.end()
 
     async def _start(self) -> Process | None:
-        """The process, as soon as it listens or has ended; None where it is wanted down first."""
-        if self._process is not None:  # taken over
+        """Return the process once it listens or has ended; None if it must end before that."""
+        if self._process is not None:  # started by another service
             self._note_process(self._process)
             return self._process
         if not await self._take_slot():
@@ -114,7 +114,7 @@ class SupervisedInstance:
             try:
                 self._note_process(process)
             except BaseException:
-                # Nobody would know it, and another would be started beside it.
+                # No record would exist, and a second process would be started.
                 await process.end()
                 raise
             deadline = time.monotonic() + _START_LIMIT_SECONDS
@@ -123,20 +123,20 @@ class SupervisedInstance:
                     break
             return process
         except OSError as error:
-            log.error("Instance %s cannot be started: %s", self._id, error)
-            self.ending = f"It cannot be started: {error.strerror or error}."
+            log.error("Instance %s could not be started: %s", self._id, error)
+            self.ending = f"TensorBoard could not be started: {error.strerror or error}."
             return None
         finally:
             self._policy.starts.release()
 
     async def _take_slot(self) -> bool:
-        """Whether it may start now; False where it is wanted down first."""
+        """Wait for permission to start; return False if it must end before that."""
         slot = asyncio.create_task(self._policy.starts.acquire())
         if await self._is_first(slot):
             return True
         slot.cancel()
         with contextlib.suppress(asyncio.CancelledError):
-            await slot  # given at this very moment
+            await slot  # acquired at this very moment
             self._policy.starts.release()
         return False
 
@@ -144,12 +144,12 @@ class SupervisedInstance:
         self._store.update(self._id, pid=process.pid, pid_started=process.started)
 
     async def _watch(self, process: Process) -> bool:
-        """Note how it is until it ends, True, or is wanted down, False."""
+        """Monitor the process; return True when it exits, False when it must end."""
         answered = began = time.monotonic()
         noted: dict[str, Any] = {}
         pause = 0.0
         while not await self._is_over(process, pause):
-            # Not told of a process at its very beginning.
+            # The environment is unavailable while a process is just starting.
             self._environment = self._environment or process.environment
             try:
                 health = await process.health()
@@ -163,7 +163,7 @@ class SupervisedInstance:
                 noted = self._note_health(process, health, noted)
                 if answered - began > _LONG_SECONDS:
                     self._crashes.clear()
-            # One that was taken over may still be starting.
+            # A process that was taken over may still be starting.
             pause = _WATCH_SECONDS if noted else _START_SECONDS
             await asyncio.to_thread(_rotate, self._folder)
         return not self.is_down.is_set()
@@ -178,32 +178,34 @@ class SupervisedInstance:
         }
         if fields != noted:
             instance = self._store.get(self._id)
-            if instance.wanted == "down":  # its state is TERMINATING by now
+            if instance.wanted == "down":  # the state is already TERMINATING
                 return noted
             started = {"started": time.time()} if instance.started is None else {}
             self._store.update(self._id, **fields, **started)
         return fields
 
     async def _restart(self, process: Process) -> bool:
-        """Whether it is to be started again, after a while; else it is noted as ended."""
+        """Wait and return True if it must be restarted; otherwise record its end."""
         status = await process.wait()
         ending = process.ending
         if self._is_silent:
-            self._is_silent, fact = False, f"It did not answer for {_SILENT_SECONDS:g} s."
+            self._is_silent, fact = False, f"TensorBoard did not respond for {_SILENT_SECONDS:g} s."
         elif ending is None:
             fact = _describe(status)
         else:
             status, fact = ending
-            if status in (0, UNUSABLE):  # by itself, as when idle, or in vain
+            if status in (0, UNUSABLE):  # ended by itself, or unusable
                 self._note_end(status, fact)
                 return False
         self._process = self.idle = None
-        self._crash = f"{fact} It was started again at {time.strftime('%Y-%m-%d %H:%M:%S')}."
+        self._crash = f"{fact} Restarted at {time.strftime('%Y-%m-%d %H:%M:%S')}."
         self._crashes.append(time.monotonic())
         if len(self._crashes) == CRASHES:
             lines = "\n".join(read_log(self._store, self._id, tail=_LAST_LINES))
             self._note_end(
-                status, f"{fact} It ended {CRASHES} times and was given up. Its log ends:\n{lines}"
+                status,
+                f"{fact} It failed {CRASHES} times and will not be restarted."
+                f" Its log ends:\n{lines}",
             )
             return False
         seconds = min(self._policy.backoff * 2 ** (len(self._crashes) - 1), _LONGEST_BACKOFF)
@@ -216,7 +218,7 @@ class SupervisedInstance:
             port=None,
             exit_status=status,
             restarts=instance.restarts + 1,
-            message=f"{fact} It is started again after {seconds:g} s.",
+            message=f"{fact} Restarting in {seconds:g} s.",
         )
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
@@ -224,7 +226,7 @@ class SupervisedInstance:
         return True
 
     async def _finish(self) -> None:
-        """End the process, and note it."""
+        """End the process, and record its end."""
         status = None
         if self._process is not None:
             self._store.update(self._id, state="TERMINATING")
@@ -245,7 +247,7 @@ class SupervisedInstance:
         )
 
     async def _is_over(self, process: Process, seconds: float) -> bool:
-        """Whether within so many seconds it has ended, or is wanted down."""
+        """Wait up to `seconds`; return whether the process has ended or must end."""
         ended = asyncio.create_task(process.wait())
         try:
             await self._is_first(ended, seconds)
@@ -255,7 +257,7 @@ class SupervisedInstance:
             await asyncio.wait([ended])
 
     async def _is_first(self, task: asyncio.Task[Any], seconds: float | None = None) -> bool:
-        """Whether a task was done within so many seconds, and before it is wanted down."""
+        """Wait up to `seconds`; return whether a task is done before the instance must end."""
         down = asyncio.create_task(self.is_down.wait())
         try:
             await asyncio.wait([task, down], timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
@@ -267,20 +269,20 @@ class SupervisedInstance:
 
 def _describe(status: int | None) -> str:
     if status is None:
-        return "It has ended."
+        return "TensorBoard ended."
     if status < 0:
         with contextlib.suppress(ValueError):
-            return f"It was ended by {signal.Signals(-status).name}."
-    return f"It ended with exit status {status}."
+            return f"TensorBoard was killed by {signal.Signals(-status).name}."
+    return f"TensorBoard exited with status {status}."
 
 
 def _rotate(folder: str) -> None:
-    """Begin the log anew once it is long, and keep what it was until it is long again."""
+    """Truncate the log once it is long, and keep the previous part in another file."""
     path = os.path.join(folder, LOG)
     with contextlib.suppress(OSError), open(path, "rb+") as file:
         if os.fstat(file.fileno()).st_size <= LOG_BYTES // 2:
             return
-        # Its process has it open and goes on at its end, so it is emptied, not moved.
+        # Its process appends to the open file, so the file is truncated, not moved.
         file.seek(-LOG_BYTES // 2, os.SEEK_END)
         with open(os.path.join(folder, OLD_LOG), "wb") as old:
             old.write(file.read(LOG_BYTES // 2))

@@ -1,8 +1,8 @@
-"""The keeper of all instances: it starts, watches, restarts and ends what the store says.
+"""The keeper of all instances: it starts, monitors, restarts and ends them.
 
-The store is the truth: whoever wants an instance up or down says so there. One
-keeper of a user's processes at a time acts on it, by a lock that the system
-takes from a process that is killed; the others wait to take over.
+The store has the requested state of every instance. Only one of a user's keepers acts
+on it at a time. It holds a lock, which the system releases if its process is killed;
+the others wait to take over.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ if TYPE_CHECKING:
 log = logging.getLogger("runfold.serve")
 
 _TICK_SECONDS = 0.5
-# Ended ones that are still listed.
+# Ended instances that are still listed.
 _REMEMBERED = 100
 
 
 class Keeper:
-    """Keeps the instances of a store; an async context that ends all it keeps when it ends.
+    """Manages the instances of a store; an async context that ends them when it exits.
 
     Args:
-        store: what is wanted and known.
-        starts: how many may start at a time; more would make each of them slow.
-        backoff: seconds before the first restart after a crash; then twice that, and so on.
-        program: what is run for an instance, followed by its folder.
+        store: requested and actual state of the instances.
+        starts: how many can start at once; more would slow each other down.
+        backoff: delay in seconds before the first restart after a crash, doubled each time.
+        program: command for an instance; its folder is appended.
     """
 
     def __init__(
@@ -62,11 +62,11 @@ class Keeper:
         self._is_closing = False
         self._poked = asyncio.Event()
         self._kept: dict[str, SupervisedInstance] = {}
-        # Set as soon as this one, of all keepers of the user, is the one that acts.
+        # Set once this keeper, of all keepers of the user, is the active one.
         self.acts = asyncio.Event()
 
     async def __aenter__(self) -> Keeper:
-        """Take over what an earlier keeper left, unless another one still acts."""
+        """Take over the instances of an earlier keeper, unless another one is active."""
         if self._take_lock():
             self._take_over()
         return self
@@ -77,7 +77,7 @@ class Keeper:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """End every instance that it keeps, and let another keeper act."""
+        """End every managed instance, and let another keeper become active."""
         self._is_closing = True
         if self._lock is None:
             return
@@ -89,28 +89,28 @@ class Keeper:
             self._lock = None
 
     def poke(self) -> None:
-        """Look at the store at once."""
+        """Check the store at once."""
         self._poked.set()
 
     def idle_of(self, id: str) -> float | None:
-        """For how many seconds nobody has looked at an instance; None where that is not known."""
+        """Return for how many seconds an instance was idle; None if unknown."""
         kept = self._kept.get(id)
         return None if kept is None else kept.idle
 
     async def supervise(self) -> None:
-        """Act on the store until cancelled; first wait until no other keeper does.
+        """Act on the store until cancelled, after waiting for any other keeper to end.
 
-        A store that cannot be read for a while, as on a full disk, is logged and
-        asked again; an instance that is no longer kept for that is taken up again.
+        A store that cannot be read for a while, for example on a full disk, is logged and
+        tried again. Instances whose task failed are then managed again.
         """
         while not self._is_closing:
             try:
                 if self._lock is not None:
-                    self._look()
+                    self._check()
                 elif self._take_lock():
                     self._take_over()
             except (sqlite3.Error, OSError):
-                log.exception("The instances cannot be looked after at this moment.")
+                log.exception("The instances cannot be managed right now.")
             await self._pause()
 
     async def _pause(self) -> None:
@@ -132,7 +132,7 @@ class Keeper:
         return True
 
     def _take_over(self) -> None:
-        """Adopt the processes of live instances, and end those that no instance knows."""
+        """Adopt the processes of live instances, and end those without an instance."""
         self.acts.set()
         for instance in self._store.live():
             self._keep(instance)
@@ -143,13 +143,13 @@ class Keeper:
         self._forget()
 
     def _forget(self) -> None:
-        ended = [one for one in self._store.all() if not one.is_live]
+        ended = [instance for instance in self._store.all() if not instance.is_live]
         for instance in ended[:-_REMEMBERED]:
             remove_files(self._store.folder_of(instance.id))
             self._store.forget(instance.id)
 
-    def _look(self) -> None:
-        """Begin to keep what is new, and tell those that are wanted down."""
+    def _check(self) -> None:
+        """Start managing new instances, and end those that are requested to end."""
         for instance in self._store.live():
             if instance.id not in self._kept:
                 self._keep(instance)
@@ -160,18 +160,18 @@ class Keeper:
         folder = self._store.folder_of(instance.id)
         process = adopt(instance, folder)
         if process is None and instance.pid is not None:
-            # It has ended while nobody looked: what it left says why.
+            # It ended while no keeper was active; its files contain the reason.
             process = Process(instance, folder, instance.pid, instance.pid_started)
         kept = SupervisedInstance(self._store, instance, process, self._policy)
         self._kept[instance.id] = kept
-        kept.task.add_done_callback(lambda task: self._leave(instance.id, task))
+        kept.task.add_done_callback(lambda task: self._drop_ended(instance.id, task))
 
-    def _leave(self, id: str, task: asyncio.Task[None]) -> None:
+    def _drop_ended(self, id: str, task: asyncio.Task[None]) -> None:
         self._kept.pop(id, None)
         if not task.cancelled() and task.exception() is not None:
-            log.error("Instance %s is no longer kept.", id, exc_info=task.exception())
+            log.error("Instance %s is no longer managed.", id, exc_info=task.exception())
 
     async def _drop(self, kept: SupervisedInstance) -> None:
-        kept.ending = "The service that kept it has ended."
+        kept.ending = "The service that managed this TensorBoard has ended."
         kept.is_down.set()
         await asyncio.wait([kept.task])

@@ -1,8 +1,7 @@
-"""One request to an instance, over a connection of its own: TensorBoard's server keeps none open.
+"""One request to an instance. Each has its own connection: TensorBoard keeps none open.
 
-The head and whatever is not counted in bytes are h11's. A body whose length was
-announced passes as it was read, without a further copy: at gigabytes a second
-each of them is felt.
+h11 handles the head and bodies without a length. A body with a length is passed on as
+it was read, without a further copy, which would be noticeable at gigabytes per second.
 """
 
 from __future__ import annotations
@@ -17,17 +16,17 @@ if TYPE_CHECKING:
 
     Headers = Sequence[tuple[bytes, bytes]]
 
-# So much is read ahead of a slow client.
+# How many bytes to read ahead of a slow client.
 _AHEAD = 1 << 20
 _LONGEST_HEAD = 64 << 10
 
 
-class BrokenOff(ConnectionError):
-    """A connection that ended before the answer did."""
+class ConnectionCut(ConnectionError):
+    """The connection ended before the response did."""
 
 
 class Upstream(asyncio.Protocol):
-    """A request and its answer. Raises OSError and h11's ProtocolError where it goes wrong."""
+    """A request and its response. Raises OSError and h11's ProtocolError."""
 
     def __init__(self) -> None:
         self._http = h11.Connection(h11.CLIENT, max_incomplete_event_size=_LONGEST_HEAD)
@@ -41,35 +40,35 @@ class Upstream(asyncio.Protocol):
 
     @classmethod
     async def connect(cls, port: int) -> Upstream:
-        """A connection to a port of this machine."""
+        """Connect to a port of this machine."""
         loop = asyncio.get_running_loop()
         _, upstream = await loop.create_connection(cls, "127.0.0.1", port)
         return upstream
 
     def close(self) -> None:
-        """End the connection at once, and with it what is left of the answer."""
+        """Close the connection at once, and drop the rest of the response."""
         self._transport.abort()
 
-    async def ask(self, method: bytes, target: bytes, headers: Headers) -> None:
+    async def request(self, method: bytes, target: bytes, headers: Headers) -> None:
         """Send the head of the request."""
         self._method = method
         await self._send(h11.Request(method=method, target=target, headers=list(headers)))
 
-    async def give(self, piece: bytes) -> None:
-        """Send a piece of the body, as fast as it is taken."""
+    async def send_body(self, piece: bytes) -> None:
+        """Send a piece of the body, as fast as the instance receives it."""
         await self._send(h11.Data(data=piece))
 
-    async def end(self) -> None:
-        """Say that the body ends here."""
+    async def end_body(self) -> None:
+        """Mark the end of the body."""
         await self._send(h11.EndOfMessage())
 
-    async def answer(self) -> tuple[int, Headers]:
-        """The status and the headers, their names in small letters."""
+    async def response(self) -> tuple[int, Headers]:
+        """Return the status and the headers, with lowercase names."""
         event = await self._next()
         while isinstance(event, h11.InformationalResponse):
             event = await self._next()
         if not isinstance(event, h11.Response):
-            raise BrokenOff("There was no answer.")
+            raise ConnectionCut("There was no response.")
         headers = cast("Headers", list(event.headers))
         has_body = self._method != b"HEAD" and event.status_code not in (204, 304)
         lengths = [value for name, value in headers if name == b"content-length"]
@@ -79,24 +78,24 @@ class Upstream(asyncio.Protocol):
         return event.status_code, headers
 
     async def body(self) -> AsyncIterator[bytes]:
-        """Yield the body as it comes. Raises BrokenOff where it is not whole."""
+        """Yield the body as it arrives. Raises ConnectionCut if it is incomplete."""
         if self._length is None:
             while isinstance(event := await self._next(), h11.Data):
                 yield bytes(event.data)
             return
-        left = self._length
-        begun = self._http.trailing_data[0]
-        pieces = [begun] if begun else []
-        while left > 0:
+        remaining = self._length
+        first = self._http.trailing_data[0]
+        pieces = [first] if first else []
+        while remaining > 0:
             for piece in pieces:
-                yield piece if len(piece) <= left else piece[:left]
-                left -= len(piece)
-            if left > 0 and not (pieces := await self._read()):
-                raise BrokenOff(f"{left} bytes of the answer are missing.")
+                yield piece if len(piece) <= remaining else piece[:remaining]
+                remaining -= len(piece)
+            if remaining > 0 and not (pieces := await self._read()):
+                raise ConnectionCut(f"{remaining} bytes of the response are missing.")
 
     async def _send(self, event: h11.Event) -> None:
         if self._has_ended:
-            raise BrokenOff("The instance does not listen any more.")
+            raise ConnectionCut("The instance has closed the connection.")
         data = self._http.send(event)
         if data:
             self._transport.write(data)
@@ -111,7 +110,7 @@ class Upstream(asyncio.Protocol):
         return event
 
     async def _read(self) -> list[bytes]:
-        """What has come; nothing at the end."""
+        """Return what has arrived; nothing at the end."""
         while not self._pieces and not self._has_ended:
             self._readable.clear()
             await self._readable.wait()
@@ -121,14 +120,14 @@ class Upstream(asyncio.Protocol):
             self._transport.resume_reading()
         return pieces
 
-    # What the event loop calls
+    # Called by the event loop
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin."""
+        """Keep the transport."""
         self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
-        """Keep what has come, and no more than that while nobody takes it."""
+        """Buffer what has arrived; pause reading if too much is buffered."""
         self._pieces.append(data)
         self._size += len(data)
         self._readable.set()
@@ -137,19 +136,19 @@ class Upstream(asyncio.Protocol):
             self._transport.pause_reading()
 
     def eof_received(self) -> None:
-        """Note the end."""
+        """Record the end."""
         self._end()
 
     def connection_lost(self, error: Exception | None) -> None:
-        """Note the end, in good order or not: what is missing is seen by its length."""
+        """Record the end. If the response is incomplete, its length shows that."""
         self._end()
 
     def pause_writing(self) -> None:
-        """Let the sender wait."""
+        """Make the sender wait."""
         self._writable.clear()
 
     def resume_writing(self) -> None:
-        """Let the sender go on."""
+        """Let the sender continue."""
         self._writable.set()
 
     def _end(self) -> None:
