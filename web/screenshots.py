@@ -1,6 +1,6 @@
-"""Pictures of the page for the README: serves the demo's runs and photographs some views.
+"""Take screenshots of the page for the README, with the runs of `runfold demo`.
 
-Run by `make screenshots`; writes docs/pictures/page-*.png.
+`make screenshots` runs this; it writes docs/pictures/page-*.png.
 """
 
 from __future__ import annotations
@@ -27,31 +27,31 @@ VIEWS = {
     "runs": {"tab": "runs", "by": "lr", "sort": "val/loss", "columns": json.dumps(COLUMNS)},
     "hparams": {"tab": "hparams", "by": "lr", "colours": "group"},
 }
-# Starts a TensorBoard as a button of the page does.
-START = """async (asked) => {
+# Starts a TensorBoard like the buttons of the page.
+START = """async (request) => {
   const headers = { "Content-Type": "application/json" };
-  const options = { method: "POST", headers, body: JSON.stringify(asked) };
+  const options = { method: "POST", headers, body: JSON.stringify(request) };
   return (await fetch("/api/tensorboards", options)).json();
 }"""
-# A picture of a chart with nothing but its axes is smaller.
+# A screenshot of a chart without lines is smaller.
 LINES_BYTES = 10_000
-# Debian's Chromium as root, and nothing fetched.
+# Lets Debian's Chromium run as root, without network access of its own.
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 
 
 def main() -> None:
-    """Train, serve, photograph."""
+    """Train the demo runs, serve them and take the screenshots."""
     from playwright.sync_api import sync_playwright
 
     chromium = shutil.which("chromium")
     if chromium is None:
-        sys.exit("There is no chromium to take pictures with.")
+        sys.exit("Chromium is not installed.")
     FOLDER.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         runs = str(Path(folder, "demo-runs"))
         subprocess.run([*RUNFOLD, "demo", runs], check=True, stdout=subprocess.DEVNULL)
         command = [*RUNFOLD, "serve", runs, "--no-browser", "--port", "0"]
-        # Its instances of TensorBoard are its own, and end with it.
+        # The server's TensorBoards are separate from others and end with it.
         environment = {**os.environ, "XDG_STATE_HOME": folder}
         server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
         try:
@@ -69,18 +69,18 @@ def main() -> None:
                     "() => document.querySelectorAll('.state[role=status], .chart-wait').length"
                     " === 0 && document.querySelector('main canvas, main table, main svg')"
                 )
-                photograph(page, name)
+                take_screenshot(page, name)
             started = page.evaluate(START, {"experiments": ["lr-0.1"]})
             page.goto(f"{address}?{urlencode({'tab': 'boards', 'board': started['id']})}")
             frame = page.frame_locator("iframe")
-            # Without the pictures, which come first, and the settings.
+            # Skip the images, which come first, and close the settings.
             frame.get_by_text("Scalars", exact=True).first.click()
             frame.get_by_role("button", name="Settings").last.click()
             charts = frame.locator("scalar-card .chart-container")
             charts.first.wait_for()
             for chart in charts.all():
                 await_lines(chart)
-            photograph(page, "tensorboard")
+            take_screenshot(page, "tensorboard")
             browser.close()
         finally:
             server.terminate()
@@ -88,27 +88,27 @@ def main() -> None:
 
 
 def await_lines(chart: Locator) -> None:
-    """Wait until a chart of TensorBoard has lines: a worker draws them, and tells nobody."""
+    """Wait until a TensorBoard chart has lines. A worker draws them without any event."""
     while len(chart.screenshot()) < LINES_BYTES:
         chart.page.wait_for_timeout(100)
 
 
-def photograph(page: Page, name: str) -> None:
-    """Take a picture of what is shown, once it is drawn."""
-    # What came last is drawn in the next frame.
+def take_screenshot(page: Page, name: str) -> None:
+    """Take a screenshot after the page has been drawn."""
+    # The latest changes are drawn in the next frame.
     page.evaluate("() => new Promise(done => requestAnimationFrame(() => done()))")
     page.screenshot(path=FOLDER / f"page-{name}.png")
     print(FOLDER / f"page-{name}.png")
 
 
 def find_link(server: subprocess.Popen[str]) -> str:
-    """Return the login link, which the server keeps in a file."""
+    """Return the login link from the file that the server prints."""
     assert server.stderr is not None
     for line in server.stderr:
-        found = re.search("^The login link is in (.*), which only you can read", line)
-        if found:
-            return Path(found[1]).read_text().strip()
-    sys.exit("The server ended before it began.")
+        match = re.search("^The login link is in (.*), which only you can read", line)
+        if match:
+            return Path(match[1]).read_text().strip()
+    sys.exit("The server exited before it printed its login link.")
 
 
 if __name__ == "__main__":

@@ -1,13 +1,13 @@
 import react from "@vitejs/plugin-react";
 import { defineConfig } from "vite";
 
-// The page goes into the package, from where `runfold serve` serves it.
+// The page is built into the package, where `runfold serve` finds it.
 export default defineConfig({
   plugins: [react()],
   build: {
     outDir: "../src/runfold/_serve/page",
     emptyOutDir: true,
-    // The page's policy lets nothing be inlined.
+    // The content security policy of the page forbids inline assets.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
   },

@@ -1,4 +1,4 @@
-"""One chart in the page: its axes, its marks, several tags in it, and what is saved of it."""
+"""Charts in the page: axes, marks, several tags in one chart, and downloads."""
 
 import csv
 import io
@@ -57,7 +57,7 @@ def served(logdir, tmp_path_factory):
 
 
 def save(page, found, kind):
-    """The bytes of what a chart saves, once it has all."""
+    """Return the bytes of a chart's download, once it is loaded."""
     expect(found.locator("[aria-busy=false]")).to_be_attached()
     found.locator("summary").click()
     with page.expect_download() as download:
@@ -67,12 +67,12 @@ def save(page, found, kind):
 
 
 def draw(page, found):
-    """The places of the first line in the picture of a chart, and all of its text."""
+    """Return the points of the first line in the SVG of a chart, and all of its texts."""
     root = ElementTree.fromstring(save(page, found, "SVG"))
     tags = {name: f"{{http://www.w3.org/2000/svg}}{name}" for name in ("path", "text")}
-    paths = [one.get("d") for one in root.iter(tags["path"]) if one.get("stroke-width") == "1.4"]
-    points = re.findall(r"[ML](-?[\d.]+) (-?[\d.]+)", paths[0])
-    texts = [one.text for one in root.iter(tags["text"])]
+    strokes = [path for path in root.iter(tags["path"]) if path.get("stroke-width") == "1.4"]
+    points = re.findall(r"[ML](-?[\d.]+) (-?[\d.]+)", strokes[0].get("d"))
+    texts = [element.text for element in root.iter(tags["text"])]
     return np.array(points, float), texts
 
 
@@ -81,7 +81,7 @@ def read_rows(page, found):
 
 
 def point_at_the_middle(page, found):
-    """What the middle of a chart is called."""
+    """Point at the middle of a chart and return the title of the tooltip."""
     found.locator(".u-over").hover()
     title = page.get_by_role("tooltip").locator(".hover-title")
     expect(title).to_be_visible()
@@ -96,7 +96,7 @@ def test_x_is_the_step_a_time_or_another_tag(show):
         page.mouse.move(0, 0)
         names[x] = point_at_the_middle(page, chart(page, "fall"))
     assert names["step"] in ("step 50", "step 51")
-    # The points are a second apart from 10 on, and the file was begun at 1.
+    # The points are a second apart, starting at 10. The file was started at 1.
     assert re.fullmatch(r"19\d\d-\d\d-\d\d \d\d:\d\d:59", names["wall_time"])
     assert names["relative"] == "58 s"
     assert names["tag:samples"] in ("1,600", "1,632")
@@ -109,22 +109,24 @@ def test_logarithmic_axes_place_powers_evenly(show):
     page.get_by_role("checkbox", name="log x").uncheck()
     page.get_by_role("checkbox", name="log y").check()
     points, texts = draw(page, chart(page, "fall"))
-    # An exponential is a straight line then.
+    # An exponential becomes a straight line.
     ends = np.polyfit(points[[0, -1], 0], points[[0, -1], 1], 1)
     assert np.polyval(ends, points[:, 0]) == pytest.approx(points[:, 1], abs=1)
     assert {"0.1", "10"} <= set(texts)
 
 
-def test_lines_that_cannot_be_drawn_are_told(show):
+def test_lines_that_cannot_be_drawn_are_reported(show):
     page = show(tags="lost|below")
     charts = {tag: page.get_by_role("region", name=tag, exact=True) for tag in ("lost", "below")}
-    expect(charts["lost"]).to_contain_text("No point can be drawn: NaN.")
+    expect(charts["lost"]).to_contain_text("No points to draw: only NaN values.")
     expect(charts["below"].locator(".chart-note")).to_have_text("")
     page.get_by_role("checkbox", name="log y").check()
-    expect(charts["below"]).to_contain_text("1 line not drawn: NaN, or not above 0 on a log axis")
+    expect(charts["below"]).to_contain_text(
+        "1 line not drawn: only NaN or non-positive values on a log axis"
+    )
 
 
-def test_outliers_need_not_flatten_the_rest(show):
+def test_outliers_can_be_ignored(show):
     page = show(tags="spiky")
     _, before = draw(page, chart(page, "spiky"))
     assert "1M" in before
@@ -134,30 +136,30 @@ def test_outliers_need_not_flatten_the_rest(show):
     assert np.ptp(points[:20, 1]) > 200
 
 
-def test_several_tags_share_a_chart(show):
+def test_several_tags_are_combined_in_a_chart(show):
     page = show(tags="fall|samples")
-    page.get_by_role("button", name="Share a chart: fall").click()
-    page.get_by_role("button", name="Share a chart: samples").click()
-    shared = chart(page, "fall · samples")
-    expect(plot(shared)).to_have_attribute("aria-label", re.compile("4 lines"))
-    point_at_the_middle(page, shared)
-    told = page.get_by_role("tooltip").locator(".hover-name:visible").all_inner_texts()
-    assert sorted(told) == ["a · fall", "a · samples", "b · fall", "b · samples"]
-    shared.get_by_role("button", name="Full size").click()
+    page.get_by_role("button", name="Combine fall with other tags").click()
+    page.get_by_role("button", name="Combine samples with other tags").click()
+    combined = chart(page, "fall · samples")
+    expect(plot(combined)).to_have_attribute("aria-label", re.compile("4 lines"))
+    point_at_the_middle(page, combined)
+    names = page.get_by_role("tooltip").locator(".hover-name:visible").all_inner_texts()
+    assert sorted(names) == ["a · fall", "a · samples", "b · fall", "b · samples"]
+    combined.get_by_role("button", name="Full size").click()
     expect(page.locator("section.chart h3")).to_have_text(["fall · samples"])
 
 
-def test_hidden_branches_and_problems_are_told_at_the_chart(show):
+def test_hidden_points_and_problems_are_shown_at_the_chart(show):
     page = show(tags="restarted")
     found = chart(page, "restarted")
     hidden, problems = found.locator(".badge").all()
-    assert hidden.get_attribute("title").startswith("2 points of branches that a restart left")
+    assert hidden.get_attribute("title") == "2 points hidden by restarts: c"
     assert problems.get_attribute("title") == "1 problem in the files of 1 run: c"
     rows = read_rows(page, found)
     assert [(row["step"], row["value"]) for row in rows] == [("0", "1"), ("1", "2"), ("2", "2")]
 
 
-def test_csv_has_what_is_seen_with_the_numbers_before_smoothing(show, logdir):
+def test_csv_has_the_visible_points_before_and_after_smoothing(show, logdir):
     page = show(tags="fall", smooth=str(WEIGHT), range="[10, 20]")
     rows = read_rows(page, chart(page, "fall"))
     assert list(rows[0]) == ["run", "tag", "step", "value", "smoothed"]
@@ -166,7 +168,7 @@ def test_csv_has_what_is_seen_with_the_numbers_before_smoothing(show, logdir):
         values = rf.open(logdir)[name]["fall"].values
         assert [int(row["step"]) for row in own] == list(range(10, 21))
         assert [float(row["value"]) for row in own] == values[9:20].tolist()
-        # Over all points, also those that are not seen.
+        # Smoothed over all points, including those outside the range.
         expected = smooth(values, WEIGHT)[9:20]
         assert [float(row["smoothed"]) for row in own] == pytest.approx(expected)
 
@@ -174,15 +176,15 @@ def test_csv_has_what_is_seen_with_the_numbers_before_smoothing(show, logdir):
 def test_png_shows_the_lines(show):
     page = show(tags="fall")
     swatches = page.get_by_role("complementary").locator(".swatch")
-    colours = swatches.evaluate_all("all => all.map(one => getComputedStyle(one).backgroundColor)")
+    colours = swatches.evaluate_all("all => all.map(el => getComputedStyle(el).backgroundColor)")
     picture = Image.open(io.BytesIO(save(page, chart(page, "fall"), "PNG"))).convert("RGB")
     assert picture.width == 1600
     drawn = {colour for _, colour in picture.getcolors(1 << 24)}
-    # The line of the second run lies upon that of the first.
+    # The second run's line covers the first run's.
     assert tuple(map(int, re.findall(r"\d+", colours[1]))) in drawn
 
 
-def test_events_that_a_run_marked_are_lines_with_what_they_were(show):
+def test_marked_events_are_lines_with_labels(show):
     page = show(tags="fall")
     found = chart(page, "fall")
     expect(plot(found)).to_have_attribute("aria-label", re.compile("2 lines, 1 mark"))
@@ -200,4 +202,4 @@ def test_events_that_a_run_marked_are_lines_with_what_they_were(show):
     page.wait_for_url("**hasMarks=false*")
     page.get_by_role("checkbox", name="marks").check()
     page.get_by_role("checkbox", name="a", exact=True).uncheck()
-    expect(plot(found)).to_have_attribute("aria-label", re.compile(r"1 lines\."))
+    expect(plot(found)).to_have_attribute("aria-label", re.compile(r"1 line\."))

@@ -1,4 +1,4 @@
-"""The curves in the page: drawn, folded, zoomed, found, and the same again from a link."""
+"""The Curves view: drawing, folding, zooming, filtering, and opening a link."""
 
 import re
 
@@ -10,19 +10,19 @@ from playwright.sync_api import expect
 from runfold._serve.page_vocabulary import BANDS, BANDS_AROUND, CENTRES
 
 
-def test_each_tag_has_a_chart_with_a_line_for_each_run(show):
+def test_each_tag_has_a_chart_with_a_line_per_run(show):
     page = show(tags="loss")
     expect(page.locator("section.chart h3")).to_have_text(["train/loss", "val/loss"])
     found = chart(page, "val/loss")
     expect(plot(found)).to_have_attribute("aria-label", re.compile(f"{len(RUNS)} lines"))
     swatches = page.get_by_role("complementary").locator(".swatch")
-    colours = swatches.evaluate_all("all => all.map(one => getComputedStyle(one).backgroundColor)")
+    colours = swatches.evaluate_all("all => all.map(el => getComputedStyle(el).backgroundColor)")
     drawn = set().union(*read_pixels(found.locator("canvas")))
     assert len(set(colours)) == len(RUNS)
     assert set(colours) <= drawn
 
 
-def test_runs_are_folded_into_a_line_and_band_for_each_group(show):
+def test_runs_are_folded_into_a_line_and_band_per_group(show):
     page = show(tags="val/loss")
     single = chart(page, "val/loss")
     page.get_by_label("Group by").fill("lr")
@@ -51,17 +51,17 @@ def test_every_centre_and_band_is_offered_and_drawn(show, centre, band):
     expect(page.get_by_label("Band")).to_have_value(band)
 
 
-def test_pointing_at_a_chart_tells_the_values_sorted(show):
+def test_tooltip_shows_the_sorted_values(show):
     page = show(tags="val/loss")
     plot(chart(page, "val/loss")).hover()
     tip = page.get_by_role("tooltip")
     expect(tip).to_contain_text("step")
-    told = tip.locator("tr:visible").all_inner_texts()
-    assert len(told) == len(RUNS)
-    assert [text for text in told if RUNS[0] in text or RUNS[1] in text] == told[:2]
+    rows = tip.locator("tr:visible").all_inner_texts()
+    assert len(rows) == len(RUNS)
+    assert [text for text in rows if RUNS[0] in text or RUNS[1] in text] == rows[:2]
 
 
-def test_drag_zooms_all_charts_and_the_address_keeps_it(show):
+def test_drag_zooms_all_charts_and_the_url_keeps_the_range(show):
     page = show(tags="loss")
     found = chart(page, "train/loss")
     box = found.locator(".u-over").bounding_box()
@@ -78,7 +78,7 @@ def test_drag_zooms_all_charts_and_the_address_keeps_it(show):
     page.wait_for_url(lambda url: "range" not in url)
 
 
-def test_keys_zoom_and_tell_as_well(show):
+def test_keys_zoom_and_show_values(show):
     page = show(tags="val/loss")
     plot(chart(page, "val/loss")).press("+")
     page.wait_for_url("**range=*")
@@ -88,14 +88,14 @@ def test_keys_zoom_and_tell_as_well(show):
     page.wait_for_url(lambda url: "range" not in url)
 
 
-def test_filter_of_tags_takes_text_and_patterns(show):
+def test_tag_filter_accepts_text_and_patterns(show):
     page = show()
-    tags = page.get_by_label("Find tags by text or regular expression")
-    for wanted, expected in [("ACC", ["accuracy"]), ("^(train|val)/", ["train/loss", "val/loss"])]:
-        tags.fill(wanted)
+    tags = page.get_by_label("Filter tags by text or regular expression")
+    for text, expected in [("ACC", ["accuracy"]), ("^(train|val)/", ["train/loss", "val/loss"])]:
+        tags.fill(text)
         expect(page.locator("section.chart h3")).to_have_text(expected)
     tags.fill("nothing like it")
-    expect(page.get_by_role("main")).to_contain_text("No tag fits the filter.")
+    expect(page.get_by_role("main")).to_contain_text("No tags match this filter.")
 
 
 def test_link_shows_the_same_view_in_a_new_page(show):
@@ -116,7 +116,7 @@ def test_link_shows_the_same_view_in_a_new_page(show):
     expect(other.get_by_role("complementary")).to_contain_text("3 of 4 runs")
 
 
-def test_chart_fills_the_page_and_escape_leads_back(show):
+def test_chart_fills_the_page_until_escape(show):
     page = show(tags="loss")
     chart(page, "val/loss")
     page.get_by_role("button", name="Full size: val/loss").click()

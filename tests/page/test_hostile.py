@@ -1,4 +1,4 @@
-"""What a log of a stranger holds is text in the page: nothing of it runs or is fetched."""
+"""Text from an untrusted log stays text in the page: nothing of it runs or is fetched."""
 
 import struct
 import zlib
@@ -24,7 +24,7 @@ TABS += ["hparams", "compare", "run", "sql", "boards"]
 
 
 def claim_picture(width: int, height: int) -> bytes:
-    """A PNG file that is small, and says that its picture is not."""
+    """Return a small PNG file that claims to contain a large image."""
 
     def chunk(name: bytes, data: bytes) -> bytes:
         checksum = struct.pack(">I", zlib.crc32(name + data))
@@ -68,21 +68,21 @@ def served(logdir, tmp_path_factory):
 
 
 def assert_nothing_ran(page):
-    """Nothing of the log has become code or an element."""
+    """Check that nothing from the log has become code or an element."""
     assert page.evaluate("[window.hacked, ({}).hacked, document.scripts.length]") == [None, None, 1]
     assert page.locator("img[src=x]").count() == 0
 
 
-def test_text_that_is_slow_to_format_is_shown_as_written(show):
+def test_text_that_is_slow_to_format_is_shown_as_plain_text(show):
     page = show(tab="text", full="slow/text_summary")
-    expect(page.get_by_text("The rest is shown as written.")).to_have_count(3)
-    page.get_by_label("As it was written").check()
-    expect(page.get_by_text("The rest is shown as written.")).to_have_count(0)
+    expect(page.get_by_text("The rest is shown as plain text.")).to_have_count(3)
+    page.get_by_label("Plain text").check()
+    expect(page.get_by_text("The rest is shown as plain text.")).to_have_count(0)
     expect(page.locator("pre").first).to_contain_text("_a_a_a")
 
 
 @pytest.mark.parametrize("tab", TABS)
-def test_every_view_shows_it_as_text(show, tab):
+def test_every_view_shows_hostile_names_as_text(show, tab):
     page = show(tab=tab, by="__proto__", run=BAD, query="select * from scalars limit 99")
     expect(page.get_by_role("complementary")).to_contain_text(BAD)
     waiting = page.locator("main .state[role=status], main .chart-wait:not(.failed)")
@@ -90,11 +90,11 @@ def test_every_view_shows_it_as_text(show, tab):
     assert_nothing_ran(page)
     main = page.get_by_role("main")
     assert main.get_by_role("alert").all_inner_texts() == []
-    # A name may be a mebibyte long; it has its place all the same.
+    # A name can be a mebibyte long without breaking the layout.
     assert main.evaluate("main => main.scrollWidth <= main.clientWidth")
 
 
-def test_curves_of_such_names_are_drawn_and_folded(show):
+def test_curves_with_hostile_names_are_drawn_and_folded(show):
     page = show(tags="__proto__", by="__proto__", isFolded="true")
     expect(page.locator("section.chart h3")).to_have_text(["__proto__"])
     eventually(page, lambda: sum(map(len, read_pixels(page.locator("section.chart canvas")))) > 50)
@@ -103,26 +103,26 @@ def test_curves_of_such_names_are_drawn_and_folded(show):
     assert_nothing_ran(page)
 
 
-def test_long_tag_has_a_chart_of_the_usual_size(show):
+def test_long_tag_has_a_chart_of_normal_size(show):
     page = show(tags="^long/")
     eventually(page, lambda: sum(map(len, read_pixels(page.locator("section.chart canvas")))) > 50)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert page.locator("section.chart").bounding_box()["height"] < 600
 
 
-def test_text_has_no_links_that_run_and_no_pictures(show):
+def test_text_has_no_script_links_and_no_images(show):
     page = show(tab="text", full="bad/text_summary", search=BAD)
     entry = page.locator("main article")
     expect(entry).to_contain_text(SCRIPT)
     expect(entry).to_contain_text("press")
     assert entry.locator("img, script").count() == 0
-    addresses = entry.locator("a").evaluate_all("all => all.map(one => one.protocol)")
+    addresses = entry.locator("a").evaluate_all("all => all.map(link => link.protocol)")
     assert set(addresses) <= {"http:", "https:"}
     assert_nothing_ran(page)
 
 
 @pytest.mark.parametrize("tag", ["huge", "page"])
-def test_picture_that_is_none_or_too_large_is_said(show, tag):
+def test_invalid_or_too_large_image_is_reported(show, tag):
     page = show(tab="images", full=tag)
     message = page.locator("main figure .failed").first
     expect(message).to_be_visible()
@@ -130,7 +130,7 @@ def test_picture_that_is_none_or_too_large_is_said(show, tag):
     assert_nothing_ran(page)
 
 
-def test_table_has_all_of_it_as_text(show):
+def test_table_shows_hostile_names_as_text(show):
     page = show(tab="runs")
     names = page.locator("main tbody th[scope=row]")
     expect(names).to_have_text(["__proto__", BAD, "constructor"])

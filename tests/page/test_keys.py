@@ -1,20 +1,22 @@
-"""The page by keys alone: every view, the list, the table and the menus are reached."""
+"""The page without a mouse: keys reach every view, the list, the table and the menus."""
 
 from helpers.page_logs import RUNS
 from playwright.sync_api import expect
 
 FOCUSED = """() => {
-  const one = document.activeElement;
-  return one.getAttribute("aria-label") || one.placeholder || one.innerText.trim() || one.tagName;
+  const item = document.activeElement;
+  return (
+    item.getAttribute("aria-label") || item.placeholder || item.innerText.trim() || item.tagName
+  );
 }"""
 VIEWS = ["Runs", "Curves", "Images", "Audio", "Text", "Histograms", "More"]
 VIEWS += ["Hparams", "Compare", "Run", "SQL", "TensorBoards"]
-HEADER = ["Show or hide the list of runs", *VIEWS, "Views", "Light or dark", "Save as report"]
-SIDEBAR = ["Find runs by name", "Condition", "nothing", "All", "None"]
+HEADER = ["List of runs", *VIEWS, "Views", "Theme", "Save as report"]
+SIDEBAR = ["Filter runs by name", "Condition", "none", "All", "None"]
 
 
-def walk(page, count):
-    """What the next presses of Tab lead to."""
+def list_focused(page, count):
+    """Press Tab `count` times and return the name of each focused element."""
     names = []
     for _ in range(count):
         page.keyboard.press("Tab")
@@ -23,18 +25,18 @@ def walk(page, count):
 
 
 def tab_to(page, target):
-    """Press Tab until something has the focus."""
+    """Press Tab until an element has the focus."""
     for _ in range(60):
         page.keyboard.press("Tab")
-        if target.evaluate("one => one === document.activeElement"):
+        if target.evaluate("target => target === document.activeElement"):
             return
-    raise AssertionError("it is not reached")
+    raise AssertionError("Tab does not reach the element")
 
 
-def test_tab_leads_through_the_header_and_the_list_in_their_order(show):
+def test_tab_moves_through_the_header_and_the_list_in_order(show):
     page = show(tab="runs")
-    assert walk(page, len(HEADER) + len(SIDEBAR)) == HEADER + SIDEBAR
-    # The list is one stop, and the arrow keys walk in it.
+    assert list_focused(page, len(HEADER) + len(SIDEBAR)) == HEADER + SIDEBAR
+    # The list is a single tab stop; arrow keys move within it.
     page.keyboard.press("Tab")
     page.keyboard.press("ArrowDown")
     second = page.get_by_role("complementary").get_by_role("checkbox", name=RUNS[1])
@@ -43,7 +45,7 @@ def test_tab_leads_through_the_header_and_the_list_in_their_order(show):
     expect(second).not_to_be_checked()
 
 
-def test_every_view_opens_by_enter(show):
+def test_enter_opens_every_view(show):
     page = show(tab="runs")
     for name in VIEWS:
         button = page.get_by_role("navigation", name="Views").get_by_role(
@@ -53,12 +55,12 @@ def test_every_view_opens_by_enter(show):
         page.keyboard.press("Enter")
         expect(button).to_have_attribute("aria-current", "page")
         expect(button).to_be_focused()
-    expect(page.get_by_role("main")).to_contain_text("No TensorBoard runs.")
+    expect(page.get_by_role("main")).to_contain_text("No TensorBoard is running.")
 
 
-def test_table_is_walked_switched_sorted_and_opened(show):
+def test_keys_move_select_sort_and_open_in_the_table(show):
     page = show(tab="runs")
-    heading = page.get_by_title("hparam lr: sort", exact=True)
+    heading = page.get_by_title("Sort by hparam lr", exact=True)
     tab_to(page, heading)
     page.keyboard.press("Enter")
     page.keyboard.press("Enter")
@@ -75,14 +77,14 @@ def test_table_is_walked_switched_sorted_and_opened(show):
     expect(page.get_by_role("combobox", name="Run", exact=True)).to_have_value(RUNS[0])
 
 
-def test_menu_opens_and_escape_closes_it_and_leads_back(show):
+def test_escape_closes_a_menu_and_returns_the_focus(show):
     page = show()
     button = page.get_by_role("button", name="Views")
     tab_to(page, button)
     page.keyboard.press("Enter")
     expect(button).to_have_attribute("aria-expanded", "true")
     page.keyboard.press("Tab")
-    expect(page.get_by_label("Name of this view")).to_be_focused()
+    expect(page.get_by_label("View name")).to_be_focused()
     page.keyboard.press("Escape")
-    expect(page.get_by_label("Name of this view")).to_have_count(0)
+    expect(page.get_by_label("View name")).to_have_count(0)
     expect(button).to_be_focused()

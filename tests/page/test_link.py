@@ -1,4 +1,4 @@
-"""A link shows the same view to somebody else, and a saved view is there after a restart."""
+"""A link shows the same view in another browser, and saved views survive a restart."""
 
 import signal
 
@@ -9,7 +9,7 @@ from helpers.pages import MILLISECONDS, Shower, chart, plot, serve_page
 from playwright.sync_api import expect
 
 
-def test_link_shows_somebody_else_the_same_chart(show, browser, login):
+def test_link_shows_the_same_chart_in_another_browser(show, browser, login):
     page = show(tags="loss")
     chart(page, "val/loss")
     page.get_by_label("Group by").fill("lr")
@@ -17,7 +17,7 @@ def test_link_shows_somebody_else_the_same_chart(show, browser, login):
     page.get_by_role("radio", name="folded").check()
     page.get_by_label("Centre").select_option("median")
     page.get_by_label("Band").select_option("minmax")
-    page.get_by_label("smooth").fill("0.5")
+    page.get_by_label("smoothing").fill("0.5")
     page.get_by_role("checkbox", name="ignore outliers").check()
     page.get_by_role("checkbox", name=RUNS[1]).uncheck()
     page.get_by_role("button", name="Full size: val/loss").click()
@@ -34,7 +34,7 @@ def test_link_shows_somebody_else_the_same_chart(show, browser, login):
     for name, value in [("Group by", "lr"), ("Condition", "seed >= 0"), ("Centre", "median")]:
         expect(other.get_by_label(name)).to_have_value(value)
     expect(other.get_by_label("Band")).to_have_value("minmax")
-    expect(other.get_by_label("smooth")).to_have_value("0.5")
+    expect(other.get_by_label("smoothing")).to_have_value("0.5")
     expect(other.get_by_role("checkbox", name="ignore outliers")).to_be_checked()
     expect(other.get_by_role("checkbox", name=RUNS[1])).not_to_be_checked()
     expect(other.get_by_role("button", name="Reset zoom")).to_be_enabled()
@@ -52,28 +52,32 @@ def test_link_shows_somebody_else_the_same_chart(show, browser, login):
         ),
         (
             {"tab": "histograms"},
-            lambda page: page.get_by_role("combobox", name="As").select_option("bands"),
-            lambda page: expect(page.get_by_role("combobox", name="As")).to_have_value("bands"),
+            lambda page: page.get_by_role("combobox", name="Show as").select_option("bands"),
+            lambda page: expect(page.get_by_role("combobox", name="Show as")).to_have_value(
+                "bands"
+            ),
         ),
         (
             {"tab": "hparams"},
-            lambda page: page.get_by_label("Hparam of the scatter").select_option("seed"),
-            lambda page: expect(page.get_by_label("Hparam of the scatter")).to_have_value("seed"),
+            lambda page: page.get_by_label("Hparam of the scatter plot").select_option("seed"),
+            lambda page: expect(page.get_by_label("Hparam of the scatter plot")).to_have_value(
+                "seed"
+            ),
         ),
         (
             {"tab": "compare", "by": "lr"},
-            lambda page: page.get_by_label("Better is").select_option("higher"),
-            lambda page: expect(page.get_by_label("Better is")).to_have_value("higher"),
+            lambda page: page.get_by_label("Better").select_option("higher"),
+            lambda page: expect(page.get_by_label("Better")).to_have_value("higher"),
         ),
         (
             {"tab": "text"},
-            lambda page: page.get_by_label("As it was written").check(),
-            lambda page: expect(page.get_by_label("As it was written")).to_be_checked(),
+            lambda page: page.get_by_label("Plain text").check(),
+            lambda page: expect(page.get_by_label("Plain text")).to_be_checked(),
         ),
     ],
-    ids=lambda one: one["tab"] if isinstance(one, dict) else "",
+    ids=lambda value: value["tab"] if isinstance(value, dict) else "",
 )
-def test_what_is_chosen_in_other_views_is_in_the_link(show, view, change, check):
+def test_link_keeps_the_settings_of_other_views(show, view, change, check):
     page = show(**view)
     before = page.url
     change(page)
@@ -81,17 +85,17 @@ def test_what_is_chosen_in_other_views_is_in_the_link(show, view, change, check)
     check(show(page.url))
 
 
-def test_saved_view_is_there_after_the_server_was_killed(browser, tmp_path):
+def test_saved_view_survives_a_killed_server(browser, tmp_path):
     logdir = tmp_path / "logs"
     write(logdir / "one", *(scalars(tag, (0, 2.0), (1, 1.0)) for tag in ("loss", "val/loss")))
     context = browser.new_context()
     context.set_default_timeout(MILLISECONDS)
     with serve_page(logdir, state=tmp_path) as served:
         page = Shower(context, served.page)(served.link)
-        page.get_by_label("Find tags by text or regular expression").fill("val/")
+        page.get_by_label("Filter tags by text or regular expression").fill("val/")
         page.get_by_role("checkbox", name="log y").check()
         page.get_by_role("button", name="Views").click()
-        page.get_by_label("Name of this view").fill("how it falls")
+        page.get_by_label("View name").fill("how it falls")
         with page.expect_response("**/api/views"):
             page.keyboard.press("Enter")
         expect(page.get_by_role("button", name="how it falls", exact=True)).to_be_visible()
@@ -106,7 +110,7 @@ def test_saved_view_is_there_after_the_server_was_killed(browser, tmp_path):
         expect(page.get_by_role("checkbox", name="log y")).to_be_checked()
         page.get_by_role("button", name="Views").click()
         with page.expect_response("**/api/views"):
-            page.get_by_role("button", name="Delete the view how it falls").click()
+            page.get_by_role("button", name="Delete view how it falls").click()
         expect(page.get_by_role("button", name="how it falls", exact=True)).to_have_count(0)
         page.close()
         assert show.faults == []

@@ -1,4 +1,4 @@
-"""The page while a run is being written, and while the server is away."""
+"""The page while a run is being written, and while the server is down."""
 
 import re
 import shutil
@@ -26,7 +26,7 @@ with rf.SummaryWriter(sys.argv[1], flush_secs=0.1) as writer:
 
 
 class Training:
-    """A process that logs a step when it is told to, and says when it has."""
+    """A process that logs a step on request and confirms it."""
 
     def __init__(self, folder):
         self.process = subprocess.Popen(
@@ -66,11 +66,11 @@ def served(logdir, training, tmp_path_factory):
 
 
 def last_step(page):
-    """The step of the right end of the chart, as its pointer tells it."""
+    """Return the last step of the chart, read from its tooltip."""
     box = page.locator(".u-over").bounding_box()
     page.mouse.move(box["x"] + box["width"] - 1, box["y"] + 5)
-    told = page.get_by_role("tooltip")
-    return int(re.search(r"step (\d+)", told.inner_text())[1]) if told.is_visible() else None
+    tip = page.get_by_role("tooltip")
+    return int(re.search(r"step (\d+)", tip.inner_text())[1]) if tip.is_visible() else None
 
 
 def test_new_points_are_drawn_without_a_reload(show, training):
@@ -83,25 +83,25 @@ def test_new_points_are_drawn_without_a_reload(show, training):
     assert page.evaluate("window.isSame")
 
 
-def test_new_points_move_neither_the_scrolled_page_nor_the_zoomed_chart(show, training):
+def test_new_points_change_neither_scroll_position_nor_zoom(show, training):
     page = show(tags="loss", range="[0, 1.5]")
     page.set_viewport_size({"width": 1000, "height": 320})
     plot(chart(page, "loss")).press("ArrowRight")
     main = page.get_by_role("main")
     main.evaluate("main => { main.scrollTop = 60; }")
-    place, address = main.evaluate("main => main.scrollTop"), page.url
-    assert place == 60
+    scrolled, address = main.evaluate("main => main.scrollTop"), page.url
+    assert scrolled == 60
     focused = page.evaluate_handle("document.activeElement")
     with page.expect_response("**/api/curves"):
         training.log(25)
     expect(page.locator("section.chart [aria-busy=false]")).to_be_attached()
-    assert main.evaluate("main => main.scrollTop") == place
+    assert main.evaluate("main => main.scrollTop") == scrolled
     assert page.url == address
     assert page.evaluate("before => before === document.activeElement", focused)
     assert last_step(page) == 1
 
 
-def test_new_text_appears_and_an_older_step_stays_where_one_looks(show, training):
+def test_new_text_appears_and_a_chosen_older_step_stays(show, training):
     page, other = show(tab="text"), show(tab="text", step="1")
     expect(other.locator("main article")).to_contain_text("at step 1")
     training.log(30)
@@ -120,22 +120,22 @@ def test_new_run_appears(show, logdir):
     second.close()
 
 
-@pytest.mark.parametrize(("switched", "is_on"), [("on", False), ("off", True)])
-def test_new_run_is_off_where_the_link_names_those_that_are_on(show, logdir, switched, is_on):
-    page = show(tab="runs", **{switched: '["first"]'})
+@pytest.mark.parametrize(("listed", "is_on"), [("on", False), ("off", True)])
+def test_new_run_is_hidden_if_the_link_lists_the_selected_runs(show, logdir, listed, is_on):
+    page = show(tab="runs", **{listed: '["first"]'})
     expect(page.get_by_role("checkbox", name="first", exact=True)).to_be_checked(checked=not is_on)
-    write(logdir / f"later-{switched}", scalars("loss", (0, 1.0)))
-    late = page.get_by_role("checkbox", name=f"later-{switched}", exact=True)
+    write(logdir / f"later-{listed}", scalars("loss", (0, 1.0)))
+    late = page.get_by_role("checkbox", name=f"later-{listed}", exact=True)
     expect(late).to_be_checked(checked=is_on)
-    # The list and the table are one.
-    page.get_by_label(f"Show later-{switched}").set_checked(not is_on)
+    # The list and the table share the selection.
+    page.get_by_label(f"Show later-{listed}").set_checked(not is_on)
     expect(late).to_be_checked(checked=not is_on)
 
 
-def test_a_file_that_is_gone_is_told_while_one_looks(show, logdir):
+def test_a_deleted_file_is_reported_live(show, logdir):
     path = write(logdir / "lost", scalars("loss", (0, 1.0)))
     page = show(tab="more", part="problems")
-    expect(page.get_by_role("main")).to_contain_text("Nothing is wrong")
+    expect(page.get_by_role("main")).to_contain_text("No problems found.")
     expect(page.get_by_role("checkbox", name="lost")).to_be_visible()
     path.unlink()
     expect(page.get_by_role("main")).to_contain_text("file-vanished: 1")
@@ -146,18 +146,18 @@ def test_a_file_that_is_gone_is_told_while_one_looks(show, logdir):
 def test_a_run_that_is_deleted_leaves_the_page(show, logdir):
     write(logdir / "deleted", scalars("loss", (0, 1.0)))
     page = show(tab="curves")
-    listed = page.get_by_role("checkbox", name="deleted")
-    expect(listed).to_be_visible()
+    entry = page.get_by_role("checkbox", name="deleted")
+    expect(entry).to_be_visible()
     shutil.rmtree(logdir / "deleted")
-    expect(listed).to_have_count(0)
+    expect(entry).to_have_count(0)
     expect(page.get_by_role("alert")).to_have_count(0)
 
 
-def test_server_that_comes_back_is_followed_again_and_the_view_stays(browser, tmp_path):
+def test_page_reconnects_to_a_restarted_server_and_keeps_the_view(browser, tmp_path):
     training = Training(tmp_path / "logs" / "one")
     training.log(0)
     context = browser.new_context()
-    # Under a random name, a server that comes back would be another one to the page.
+    # With a random host name, the restarted server would be a different site to the browser.
     host = ("--host", "127.0.0.1")
     with serve_page(tmp_path / "logs", *host, state=tmp_path) as served:
         show = Shower(context, served.page)
@@ -173,7 +173,7 @@ def test_server_that_comes_back_is_followed_again_and_the_view_stays(browser, tm
         port = served.port
     training.log(1)
     with serve_page(tmp_path / "logs", *host, "--port", port, state=tmp_path) as served:
-        # The cookie went with the server that gave it.
+        # The cookie is valid only for the server that set it.
         expect(page.get_by_role("banner").get_by_role("status")).to_contain_text("link")
         other = show(served.link)
         expect(page.get_by_role("banner").get_by_role("status")).to_have_text("live")

@@ -1,4 +1,4 @@
-"""Fifty clients at once: all are answered, and the server does not grow without end."""
+"""Fifty clients at once: all get responses, and the server's memory stays bounded."""
 
 import asyncio
 import json
@@ -30,11 +30,11 @@ def logdir(tmp_path_factory):
     return folder
 
 
-async def ask(client):
-    """What an open page asks for: the statuses, and how many points it got."""
+async def load_page(client):
+    """Send the requests of an open page; return the statuses and the number of points."""
     curves = {"tags": ["loss"], "width": None}
     fold = {"tags": ["loss"], "by": "lr", "width": 500}
-    answers = [
+    responses = [
         await client.get("/api/table"),
         await client.post("/api/curves", json=curves),
         await client.post("/api/fold", json=fold),
@@ -42,12 +42,12 @@ async def ask(client):
         await client.post("/api/where", json={"condition": "lr == 1"}),
         await client.post("/api/sql", json={"query": QUERY}),
     ]
-    points = pa.ipc.open_stream(answers[1].content).read_all().num_rows
-    return [answer.status_code for answer in answers], points
+    points = pa.ipc.open_stream(responses[1].content).read_all().num_rows
+    return [response.status_code for response in responses], points
 
 
-async def hear(stream, name):
-    """Listen until a run is told of."""
+async def await_run(stream, name):
+    """Listen for events until a new run is reported."""
     async for line in stream.aiter_lines():
         if line.startswith("data:") and name in json.loads(line.removeprefix("data:")).get(
             "new", ()
@@ -57,7 +57,7 @@ async def hear(stream, name):
 
 
 async def visit(url, token, logdir, name):
-    """What fifty pages are answered that are open at once, and whether all hear of a new run."""
+    """Return the results of fifty open pages, and whether each was notified of a new run."""
     headers = {"Authorization": f"Bearer {token}"}
     async with AsyncExitStack() as stack:
         clients = [
@@ -70,21 +70,21 @@ async def visit(url, token, logdir, name):
             await stack.enter_async_context(client.stream("GET", "/api/events"))
             for client in clients
         ]
-        answers = await asyncio.gather(*map(ask, clients))
+        results = await asyncio.gather(*map(load_page, clients))
         with rf.SummaryWriter(logdir / name) as writer:
             writer.add_scalar("other", 1.0, 0)
-        return answers, await asyncio.gather(*(hear(stream, name) for stream in streams))
+        return results, await asyncio.gather(*(await_run(stream, name) for stream in streams))
 
 
-def test_fifty_clients_are_all_answered_in_bounded_memory(logdir, tmp_path):
+def test_fifty_clients_get_responses_in_bounded_memory(logdir, tmp_path):
     file = tmp_path / "token"
     with serve_page(logdir, "--token-file", file, state=tmp_path) as served:
         process = psutil.Process(served.process.pid)
         sizes = []
         for number in range(ROUNDS):
             name = f"new-{number}"
-            answers, heard = asyncio.run(visit(served.url, file.read_text(), logdir, name))
-            assert answers == [([200] * 6, 10 * POINTS)] * CLIENTS
-            assert all(heard)
+            results, notified = asyncio.run(visit(served.url, file.read_text(), logdir, name))
+            assert results == [([200] * 6, 10 * POINTS)] * CLIENTS
+            assert all(notified)
             sizes.append(process.memory_info().rss)
         assert max(sizes) < MOST_BYTES

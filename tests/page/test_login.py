@@ -1,4 +1,4 @@
-"""The login in a real browser: other servers of this machine get nothing that they can use."""
+"""The login in a real browser: other servers on this machine get nothing they could use."""
 
 import threading
 from contextlib import contextmanager
@@ -13,19 +13,19 @@ from playwright.sync_api import expect
 
 
 class StrangeServer(ThreadingHTTPServer):
-    """A server of somebody else on this machine; `seen` has all that browsers sent it."""
+    """Another user's server on this machine; `seen` lists the requests of browsers."""
 
     seen: list[tuple[str, dict[str, str]]]
 
 
 class Stranger(BaseHTTPRequestHandler):
-    """Notes each request and answers it."""
+    """Records and answers each request."""
 
     server: StrangeServer
 
     def do_GET(self):
         self.server.seen.append((self.path, dict(self.headers)))
-        body = b'<!doctype html><a href="/second">go on</a>'
+        body = b'<!doctype html><a href="/second">continue</a>'
         self.send_response(200)
         self.send_header("Content-Type", "text/html")
         self.send_header("Content-Length", str(len(body)))
@@ -64,7 +64,7 @@ def context(browser):
     context.close()
 
 
-def test_rule_32_another_port_of_this_machine_gets_no_cookie_and_no_name(context, served):
+def test_rule_32_another_port_on_this_machine_gets_no_cookie_and_no_name(context, served):
     show = Shower(context, served.page)
     page = show(served.link)
     expect(page.locator("section.chart h3")).to_have_text(["loss"])
@@ -73,17 +73,17 @@ def test_rule_32_another_port_of_this_machine_gets_no_cookie_and_no_name(context
     assert cookie["domain"] == name
     with strange_server() as stranger:
         for host in ("127.0.0.1", "localhost"):
-            # By a link on our own page, and then a step within the strange one.
+            # Through a link on our own page, then a link within the other server's page.
             page.goto(served.page)
             address = f"http://{host}:{stranger.server_port}/"
             page.evaluate("address => { location.href = address }", address)
-            page.get_by_role("link", name="go on").click()
+            page.get_by_role("link", name="continue").click()
             page.wait_for_url("**/second")
         paths = [path for path, _ in stranger.seen if path != "/favicon.ico"]
         assert paths == ["/", "/second", "/", "/second"]
         assert not [headers for _, headers in stranger.seen if "Cookie" in headers]
         assert name not in str(stranger.seen)
-    # What it might have got elsewhere is refused under the names that it has.
+    # Even a leaked cookie is refused under other host names.
     for host in ("127.0.0.1", "localhost"):
         headers = {"Cookie": f"{cookie['name']}={cookie['value']}", "Host": host}
         assert httpx.get(f"{served.url}/api/status", headers=headers).status_code == 403
@@ -91,7 +91,7 @@ def test_rule_32_another_port_of_this_machine_gets_no_cookie_and_no_name(context
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
-def test_link_opened_under_another_name_of_this_machine_logs_in(context, served, host):
+def test_link_opened_under_another_host_name_logs_in(context, served, host):
     show = Shower(context, served.page)
     link = served.link.replace(urlsplit(served.page).hostname, host)
     page = show(link)
@@ -101,7 +101,7 @@ def test_link_opened_under_another_name_of_this_machine_logs_in(context, served,
 
 
 def test_link_on_another_server_s_page_logs_in(context, served):
-    # As an editor shows it that forwards ports.
+    # As in an editor that forwards ports.
     show = Shower(context, served.page)
     with strange_server() as stranger:
         page = context.new_page()

@@ -1,4 +1,4 @@
-"""Very many runs, or very many tags: the page has them all and draws what one looks at."""
+"""Thousands of runs or many tags: the page lists them all and draws the visible ones."""
 
 import re
 
@@ -25,19 +25,19 @@ def served(tmp_path_factory):
         yield served
 
 
-def test_thousands_of_runs_are_found_sorted_and_walked_through(show):
+def test_thousands_of_runs_are_filtered_sorted_and_scrolled(show):
     page = show(tab="runs", search="wide", sort="lr")
     rows = page.locator("main tbody tr[data-line]")
     expect(page.get_by_role("main")).to_contain_text(f"{RUNS} of {RUNS + FEWER_RUNS} runs")
     expect(rows.first).to_contain_text("wide-0")
-    # Only what one sees is there.
+    # Only the visible rows exist.
     assert rows.count() < 100
     rows.first.focus()
     page.keyboard.press("End")
     last = page.locator(f'main tbody tr[data-line="{RUNS - 1}"]')
     expect(last).to_be_focused()
     expect(last).to_contain_text("wide-1999")
-    page.get_by_label("Find runs by name").fill("wide-77")
+    page.get_by_label("Filter runs by name").fill("wide-77")
     expect(page.get_by_role("main")).to_contain_text(f"11 of {RUNS + FEWER_RUNS} runs")
     expect(rows).to_have_count(11)
 
@@ -45,7 +45,7 @@ def test_thousands_of_runs_are_found_sorted_and_walked_through(show):
 def test_thousands_of_runs_are_drawn_and_folded(show):
     page = show(search="wide", tags="wide/tag-0")
     found = chart(page, "wide/tag-0")
-    expect(plot(found)).to_have_attribute("aria-label", re.compile(f"{RUNS} lines"))
+    expect(plot(found)).to_have_attribute("aria-label", re.compile(f"{RUNS:,} lines"))
     plot(found).hover()
     expect(page.get_by_role("tooltip")).to_contain_text(re.compile(r"\d+ more"))
     page.get_by_label("Group by").fill("lr")
@@ -53,7 +53,7 @@ def test_thousands_of_runs_are_drawn_and_folded(show):
     expect(plot(found)).to_have_attribute("aria-label", re.compile("10 lines"))
 
 
-def test_few_of_thousands_are_chosen_and_the_address_keeps_them(show):
+def test_a_few_of_thousands_are_selected_and_the_url_keeps_them(show):
     page = show(search="wide", tags="wide/tag-0")
     sidebar = page.get_by_role("complementary", name="Runs")
     sidebar.get_by_role("button", name="None").click()
@@ -62,25 +62,30 @@ def test_few_of_thousands_are_chosen_and_the_address_keeps_them(show):
     assert "wide-4" not in page.url
     page.reload()
     expect(sidebar).to_contain_text(f"1 of {RUNS + FEWER_RUNS} runs")
-    expect(plot(chart(page, "wide/tag-0"))).to_have_attribute("aria-label", re.compile("1 lines"))
+    expect(plot(chart(page, "wide/tag-0"))).to_have_attribute("aria-label", re.compile("1 line[.]"))
     expect(sidebar.get_by_role("checkbox", name="wide-3", exact=True)).to_be_checked()
 
 
-def test_hparams_of_runs_that_lack_the_metric_say_so(show):
+def test_hparams_view_reports_missing_metrics(show):
     page = show(tab="hparams", search="deep", metric="wide/tag-0")
-    expect(page.get_by_role("main")).to_contain_text("Too few of these runs have a value")
+    expect(page.get_by_role("main")).to_contain_text(
+        "Too few of the selected runs have a value of wide/tag-0."
+    )
 
 
-def test_charts_far_below_are_asked_for_when_one_comes_there(show):
-    asked = []
+def test_distant_charts_are_loaded_after_scrolling(show):
+    bodies = []
     page = show(tab="text")
-    page.on("request", lambda one: "/api/curves" in one.url and asked.append(one.post_data_json))
+    page.on(
+        "request",
+        lambda request: "/api/curves" in request.url and bodies.append(request.post_data_json),
+    )
     page.goto(f"{show.url}/?search=deep&tags=deep/")
     expect(page.locator("section.chart")).to_have_count(TAGS)
     chart(page, "deep/tag-0")
-    seen = {tag for one in asked for tag in one["tags"]}
-    assert "deep/tag-0" in seen
-    assert len(seen) < TAGS
+    loaded = {tag for body in bodies for tag in body["tags"]}
+    assert "deep/tag-0" in loaded
+    assert len(loaded) < TAGS
     last = page.get_by_role("region", name=f"deep/tag-{TAGS - 1}", exact=True)
     last.scroll_into_view_if_needed()
     found = chart(page, f"deep/tag-{TAGS - 1}")

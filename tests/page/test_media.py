@@ -1,4 +1,4 @@
-"""Pictures, clips, texts and histograms in the page."""
+"""Images, audio clips, texts and histograms in the page."""
 
 import re
 
@@ -8,11 +8,11 @@ from playwright.sync_api import expect
 
 
 def captions(page):
-    """What stands above each picture."""
+    """Return the captions above the images."""
     return page.locator("main figure figcaption")
 
 
-def test_pictures_of_all_runs_follow_one_slider(show):
+def test_images_of_all_runs_follow_one_slider(show):
     page = show(tab="images", full="plain")
     expect(captions(page)).to_contain_text([f"{run}step 200" for run in RUNS])
     pictures = page.locator("main figure img")
@@ -26,26 +26,26 @@ def test_pictures_of_all_runs_follow_one_slider(show):
 
 
 def sizes(pictures):
-    """The width and height of each picture, as decoded."""
-    return pictures.evaluate_all("all => all.map(one => [one.naturalWidth, one.naturalHeight])")
+    """Return the width and height of each decoded image."""
+    return pictures.evaluate_all("all => all.map(img => [img.naturalWidth, img.naturalHeight])")
 
 
-def test_boxes_and_masks_are_layers_with_label_and_threshold(show):
+def test_boxes_and_masks_are_filtered_by_layer_label_and_score(show):
     page = show(tab="images", full="found", search=RUNS[0])
     frames = page.locator("main figure svg rect")
     masks = page.locator("main figure canvas")
     expect(frames).to_have_count(2)
     expect(page.locator("main figure svg text")).to_have_text(["cat 0.9", "dog 0.4"])
     assert sum(read_pixels(masks)[0].values()) == 10 * 20 + 15 * 25
-    page.get_by_label("Score at least").fill("0.5")
+    page.get_by_label("Minimum score").fill("0.5")
     expect(frames).to_have_count(1)
     eventually(page, lambda: sum(read_pixels(masks)[0].values()) == 10 * 20)
     page.get_by_role("checkbox", name="cat").uncheck()
     expect(frames).to_have_count(0)
     page.get_by_role("checkbox", name="cat").check()
-    page.get_by_role("combobox", name="Draw").select_option("boxes")
+    page.get_by_role("combobox", name="Overlay").select_option("boxes")
     expect(masks).to_have_count(0)
-    page.get_by_role("combobox", name="Draw").select_option("none")
+    page.get_by_role("combobox", name="Overlay").select_option("none")
     expect(frames).to_have_count(0)
 
 
@@ -68,14 +68,14 @@ def test_clips_can_be_played(show):
     assert abs(length - 0.1) < 0.01
 
 
-def test_text_is_markdown_or_as_it_was_written(show):
+def test_text_is_formatted_or_plain(show):
     page = show(tab="text", full="notes/text_summary", search=RUNS[0])
     entry = page.locator("main article")
     expect(entry.get_by_role("heading", name="Step 200", exact=True)).to_be_visible()
     expect(entry.locator("strong")).to_have_text("learns")
     expect(entry.get_by_role("listitem")).to_have_text(["a", "b"])
     expect(entry.locator("code")).to_have_text("a")
-    page.get_by_label("As it was written").check()
+    page.get_by_label("Plain text").check()
     expect(entry.locator("pre")).to_have_text("# Step 200\n\nIt **learns**:\n\n- `a`\n- b")
     page.get_by_role("slider", name="Step").press("Home")
     expect(entry.locator("pre")).to_contain_text("# Step 0")
@@ -88,13 +88,13 @@ def test_histograms_are_ridges_and_quantiles(show):
     expect(drawings.first).to_have_attribute("aria-label", re.compile(f"weights of {RUNS[0]}"))
     ridges = drawings.first.locator("polygon")
     expect(ridges).to_have_count(len(PICTURE_STEPS))
-    assert all(box["height"] > 3 for box in (one.bounding_box() for one in ridges.all()))
-    page.get_by_role("combobox", name="As").select_option("bands")
+    assert all(ridge.bounding_box()["height"] > 3 for ridge in ridges.all())
+    page.get_by_role("combobox", name="Show as").select_option("bands")
     expect(ridges).to_have_count(4)
     expect(drawings.first.locator("polyline")).to_have_count(1)
 
 
-def test_pictures_of_runs_that_are_off_are_not_shown(show):
+def test_images_of_deselected_runs_are_hidden(show):
     page = show(tab="images", full="plain")
     expect(captions(page)).to_have_count(len(RUNS))
     page.get_by_role("checkbox", name=RUNS[1]).uncheck()

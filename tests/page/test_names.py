@@ -1,4 +1,4 @@
-"""Run names in the page: shortened, but never two the same."""
+"""Run names in the page: shortened, but always distinct."""
 
 import re
 from itertools import pairwise
@@ -22,7 +22,7 @@ def logdir(tmp_path_factory):
     folder = tmp_path_factory.mktemp("names")
     for number, name in enumerate(RUNS):
         with rf.SummaryWriter(folder / name) as writer:
-            # The runs of a model that end early leave the fold halfway.
+            # Some runs end early and leave the fold halfway.
             for step in range(10 if name.endswith("seed-1") else 20):
                 writer.add_scalar("train/loss", number + step, step)
             options = {f"optimizer_learning_rate_option_{n}": number for n in range(12)}
@@ -38,20 +38,20 @@ def served(logdir, tmp_path_factory):
 
 def is_cut(locator):
     return locator.evaluate_all(
-        "all => all.some(one => one.scrollWidth > one.clientWidth + 1 && one.clientWidth > 0)"
+        "all => all.some(el => el.scrollWidth > el.clientWidth + 1 && el.clientWidth > 0)"
     )
 
 
-def test_list_and_table_show_every_name_apart_and_whole_on_pointing(show):
+def test_list_and_table_show_distinct_labels_with_full_names_as_tooltips(show):
     page = show(tab="runs")
     listed = page.get_by_role("complementary").locator("li .name")
     expect(listed).to_have_count(len(RUNS))
     for names in (listed, page.locator("main tbody .name .name")):
         assert len(set(names.all_inner_texts())) == len(RUNS)
-        titles = names.evaluate_all("all => all.map(one => one.title)")
+        titles = names.evaluate_all("all => all.map(name => name.title)")
         assert sorted(titles) == sorted(RUNS)
         assert not is_cut(names)
-    expect(page.get_by_text("Names are below experiments_2026_autumn/")).to_be_visible()
+    expect(page.get_by_text("Names are relative to experiments_2026_autumn/")).to_be_visible()
 
 
 READ_ROWS = """all => all.map((line) => {
@@ -63,7 +63,7 @@ READ_ROWS = """all => all.map((line) => {
 })"""
 
 
-def test_lines_of_the_list_are_as_high_as_their_names_and_follow_each_other(show):
+def test_lines_of_the_list_fit_their_names_without_gaps(show):
     page = show(tab="runs")
     lines = page.get_by_role("complementary").locator("li")
     expect(lines).to_have_count(len(RUNS))
@@ -79,7 +79,7 @@ def test_lines_of_the_list_are_as_high_as_their_names_and_follow_each_other(show
 
 
 def point_at(page, share):
-    """Move the pointer to a share of the width of the chart, once that is drawn."""
+    """Move the pointer to a share of the chart's width, once the chart is drawn."""
     canvas = page.locator("section.chart canvas")
     eventually(page, lambda: sum(map(len, read_pixels(canvas))) > 50)
     chart = page.get_by_role("application")
@@ -87,18 +87,18 @@ def point_at(page, share):
     chart.hover(position={"x": box["width"] * share, "y": box["height"] / 2})
 
 
-def test_hover_shows_every_line_apart(show):
+def test_tooltip_has_distinct_names(show):
     page = show(tags="train/loss")
     point_at(page, 0.85)
     names = page.get_by_role("tooltip").locator("tr:not([hidden]) .hover-name")
-    # Runs that have ended say nothing here.
+    # Runs that have ended have no value here.
     expect(names).to_have_count(len(RUNS) * 2 // 3)
     assert len(set(names.all_inner_texts())) == names.count()
 
 
-def test_fold_says_where_runs_have_ended(show):
+def test_fold_shows_where_runs_have_ended(show):
     page = show(tags="train/loss", by="size", isFolded="true")
-    key = page.get_by_role("list", name="Runs in each group").get_by_role("listitem")
+    key = page.get_by_role("list", name="Runs per group").get_by_role("listitem")
     expect(key).to_have_text([re.compile("n=4-6$")] * 2)
     tooltip = page.get_by_role("tooltip")
     point_at(page, 0.85)
@@ -114,10 +114,10 @@ def test_fold_says_where_runs_have_ended(show):
     assert 'stroke-dasharray="4 4"' in picture
 
 
-def test_axes_of_hparams_are_told_apart_and_their_limit_is_said(show):
+def test_hparam_axes_have_distinct_titles_and_their_limit_is_shown(show):
     page = show(tab="hparams")
-    expect(page.get_by_text("The first 11 of 13 hparams are drawn.")).to_be_visible()
+    expect(page.get_by_text("Showing the first 11 of 13 hparams.")).to_be_visible()
     titles = page.locator(".parallel text.title")
     expect(titles).to_have_count(12)
-    names = titles.evaluate_all("all => all.map(one => one.firstChild.textContent)")
+    names = titles.evaluate_all("all => all.map(title => title.firstChild.textContent)")
     assert len(set(names)) == 12

@@ -1,4 +1,4 @@
-"""A report opened from the disk in a real Chromium: it shows, zooms, and asks nobody."""
+"""A report opened from disk in a real Chromium: it works without any request."""
 
 import pytest
 from helpers.cli_runs import png, run_apart
@@ -9,13 +9,13 @@ from playwright.sync_api import expect
 from runfold._events.value_encoding import image, text
 
 HOSTILE = "x</script><img src=x onerror=alert(1)>"
-# The pixels that have any colour; of a copy, as a browser warns of reading what it draws on.
+# Counts the coloured pixels, in a copy because the browser warns about reading a canvas in use.
 INKED = """canvas => {
   const { width, height } = canvas;
   const copy = new OffscreenCanvas(width, height).getContext("2d", { willReadFrequently: true });
   copy.drawImage(canvas, 0, 0);
   const { data } = copy.getImageData(0, 0, width, height);
-  return data.filter((part, place) => place % 4 === 3 && part > 0).length;
+  return data.filter((part, index) => index % 4 === 3 && part > 0).length;
 }"""
 
 
@@ -37,31 +37,31 @@ def logdir(tmp_path_factory):
 
 @pytest.fixture
 def show(browser, logdir, tmp_path):
-    """The page of the report of a view, or of the one that is there.
+    """Yield a function that opens the report of a view, or the existing report.
 
-    In the end it must have asked nobody and complained of nothing.
+    Afterwards, the page must have sent no requests and logged no errors.
     """
     file = tmp_path / "a report.html"
-    requests, complaints = [], []
+    requests, errors = [], []
     context = browser.new_context(viewport={"width": 1280, "height": 900})
 
     def show(view=None, *options):
         if view is not None:
-            # In a process of its own: in this one the browser's driver has an event loop.
+            # In a separate process, because the browser's driver has an event loop in this one.
             done = run_apart("report", str(logdir), "-o", str(file), "--view", view, *options)
             assert done.returncode == 0, done.stderr
         page = context.new_page()
         page.on("request", lambda request: requests.append(request.url))
-        page.on("console", lambda message: complaints.append(message.text))
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("dialog", lambda dialog: complaints.append(dialog.message))
+        page.on("console", lambda message: errors.append(message.text))
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.on("dialog", lambda dialog: errors.append(dialog.message))
         page.goto(file.as_uri())
-        expect(page.get_by_text("a report of 20")).to_be_visible()
+        expect(page.get_by_text("report saved 20")).to_be_visible()
         return page
 
     yield show
     context.close()
-    assert complaints == []
+    assert errors == []
     addresses = {url.partition("?")[0] for url in requests if not url.startswith("blob:")}
     assert addresses == {file.as_uri()}
 
@@ -71,16 +71,19 @@ def chart(page, title="train/loss"):
 
 
 def plot(page, lines, title="train/loss"):
-    """The chart of a tag, once it says that it has so many lines and has drawn them."""
+    """Return the chart of a tag, once it has drawn this many lines."""
     found = chart(page, title).get_by_role("application")
-    expect(found).to_have_attribute("aria-label", f"{title}: {lines} lines. " + KEYS)
+    label = f"{title}: {lines} line{'s' if lines > 1 else ''}. {KEYS}"
+    expect(found).to_have_attribute("aria-label", label)
     canvas = found.locator("canvas").first
     canvas.wait_for()
     assert canvas.evaluate(INKED) > 500
     return found
 
 
-KEYS = "Left and right move the pointer, with shift the range; plus and minus zoom, 0 shows all."
+KEYS = (
+    "Left and right move the pointer, with Shift they pan. Plus and minus zoom, 0 resets the zoom."
+)
 
 
 def test_charts_are_drawn_zoomed_and_filtered_by_run(show):
@@ -99,12 +102,12 @@ def test_charts_are_drawn_zoomed_and_filtered_by_run(show):
     plot(page, lines=3)
 
 
-def test_groups_are_folded_and_what_was_not_saved_is_refused_in_words(show):
+def test_groups_are_folded_and_missing_data_is_explained(show):
     page = show("by=lr&isFolded=true&smooth=0.6")
     plot(page, lines=2)
     page.get_by_role("combobox", name="Band").select_option("minmax")
-    told = chart(page).get_by_role("alert")
-    expect(told).to_contain_text("This report has only the data of the view that was saved.")
+    alert = chart(page).get_by_role("alert")
+    expect(alert).to_contain_text("This report contains only the data of the saved view.")
 
 
 def test_the_table_of_the_runs_can_be_sorted(show):
@@ -115,13 +118,13 @@ def test_the_table_of_the_runs_can_be_sorted(show):
     expect(page.get_by_text("seed-1")).to_have_count(0)
     expect(page.get_by_role("navigation").get_by_role("button")).to_have_text(["Runs"])
     expect(page.get_by_role("button", name="Save as report")).to_have_count(0)
-    # Nothing leads to a view that is not inside.
+    # There are no links to views that the report does not contain.
     expect(page.get_by_role("button", name="Open run")).to_have_count(0)
     expect(table.get_by_role("button", name="seed-2", exact=True)).to_be_disabled()
     expect(page.get_by_role("button", name="TensorBoard")).to_have_count(0)
 
 
-def test_pictures_are_inside(show):
+def test_report_contains_images(show):
     page = show("tab=images")
     pictures = page.get_by_role("main").get_by_role("img")
     expect(pictures).to_have_count(4)
@@ -130,13 +133,13 @@ def test_pictures_are_inside(show):
         expect(picture).to_have_js_property("naturalWidth", 4)
 
 
-def test_text_of_a_log_stays_text(show):
+def test_text_from_a_log_stays_text(show):
     page = show("tab=text")
     expect(page.get_by_role("article").first).to_contain_text("onerror=alert(1)")
     expect(page.get_by_role("article").locator("img")).to_have_count(0)
 
 
-def test_the_page_saves_what_one_looks_at(show, browser, logdir, tmp_path):
+def test_the_page_saves_the_current_view(show, browser, logdir, tmp_path):
     with serving(logdir) as served:
         page = browser.new_page()
         page.goto(served.link)
@@ -151,7 +154,7 @@ def test_the_page_saves_what_one_looks_at(show, browser, logdir, tmp_path):
     expect(page.get_by_text("1 of 1 runs")).to_be_visible()
 
 
-def test_the_file_does_not_say_where_the_log_was(show, logdir, tmp_path):
+def test_the_file_does_not_contain_the_path_of_the_logdir(show, logdir, tmp_path):
     show("tab=runs")
     html = (tmp_path / "a report.html").read_text()
     assert str(logdir.parent) not in html

@@ -1,4 +1,4 @@
-"""The table of runs in the page: sorted, grouped, filtered, with the columns one wants."""
+"""The table of runs in the page: sorting, grouping, filtering, and choosing columns."""
 
 import re
 
@@ -9,15 +9,15 @@ from playwright.sync_api import expect
 
 
 def names(page):
-    """The names in the table, from above."""
+    """Return the names in the table, from top to bottom."""
     return page.locator("main tbody th[scope=row]").all_inner_texts()
 
 
 def cells(page, column):
-    """What stands below a heading."""
+    """Return the cells of a column."""
     headings = page.locator("main thead th").all_inner_texts()
-    place = next(place for place, text in enumerate(headings) if text.strip(" ▲▼") == column)
-    return page.locator(f"main tbody tr:has(th[scope=row]) > :nth-child({place + 1})")
+    index = next(index for index, text in enumerate(headings) if text.strip(" ▲▼") == column)
+    return page.locator(f"main tbody tr:has(th[scope=row]) > :nth-child({index + 1})")
 
 
 def test_every_run_has_a_row_with_its_status_and_hparams(show):
@@ -28,9 +28,9 @@ def test_every_run_has_a_row_with_its_status_and_hparams(show):
     assert cells(page, "lr").all_inner_texts() == ["0.01", "0.01", "0.1", "0.1"]
 
 
-def test_heading_sorts_up_then_down_then_not_at_all(show):
+def test_heading_sorts_ascending_then_descending_then_not(show):
     page = show(tab="runs")
-    heading = page.locator("main thead th", has=page.get_by_title("hparam lr: sort", exact=True))
+    heading = page.locator("main thead th", has=page.get_by_title("Sort by hparam lr", exact=True))
     for order, expected in [
         ("ascending", RUNS),
         ("descending", [*RUNS[2:], *RUNS[:2]]),
@@ -41,12 +41,12 @@ def test_heading_sorts_up_then_down_then_not_at_all(show):
         assert heading.get_attribute("aria-sort") == order
 
 
-def test_columns_are_chosen_and_found_by_name(show):
+def test_columns_are_filtered_and_chosen(show):
     page = show(tab="runs")
     page.get_by_text("Columns", exact=True).click()
     page.get_by_role("button", name="None").last.click()
     expect(page.locator("main thead button")).to_have_text(["run"])
-    page.get_by_label("Find columns").fill("val/loss")
+    page.get_by_label("Filter columns").fill("val/loss")
     page.get_by_role("checkbox", name="val/loss").first.check()
     expect(page.locator("main thead button")).to_have_count(2)
     key = page.locator("main thead button").last.inner_text()
@@ -55,10 +55,10 @@ def test_columns_are_chosen_and_found_by_name(show):
     assert max(lowest[2:]) < min(lowest[:2])
 
 
-def test_column_is_kept_at_the_left(show):
+def test_column_is_pinned(show):
     page = show(tab="runs")
     page.get_by_text("Columns", exact=True).click()
-    page.get_by_role("button", name="Keep seed at the left").click()
+    page.get_by_role("button", name="Pin seed").click()
     expect(page.locator("main thead button").nth(1)).to_have_text("seed")
 
 
@@ -74,11 +74,11 @@ def test_runs_are_grouped_by_an_hparam_the_folder_or_a_pattern(show):
         expect(groups).to_have_text(expected)
 
 
-def test_any_column_makes_groups_that_are_folded_and_compared_too(show):
+def test_groups_by_any_column_are_folded_and_compared(show):
     page = show(tab="runs", by="status")
     groups = page.locator("main tr.group span")
     expect(groups).to_have_text(["status=failed, 1 run", "status=finished, 3 runs"])
-    assert groups.evaluate_all("all => all.every(one => one.scrollWidth <= one.clientWidth)")
+    assert groups.evaluate_all("all => all.every(el => el.scrollWidth <= el.clientWidth)")
     page = show(by="status", isFolded="true", tags="accuracy")
     plot(chart(page, "accuracy")).hover()
     expect(page.get_by_role("tooltip")).to_contain_text("status=finished")
@@ -86,20 +86,20 @@ def test_any_column_makes_groups_that_are_folded_and_compared_too(show):
     expect(page.get_by_role("table", name="Groups")).to_contain_text("status=failed")
 
 
-def test_long_groups_are_told_apart_in_the_list_by_their_ends(show):
+def test_long_group_names_keep_their_distinct_ends_in_the_list(show):
     page = show(tab="runs", by="(?P<a_name_for_which_the_list_has_no_room>seed-.)")
     ends = page.locator(".sidebar .heading .name")
     expect(ends).to_have_text([re.compile("seed-0$"), re.compile("seed-1$")])
-    assert ends.evaluate_all("all => all.every(one => one.scrollWidth <= one.clientWidth)")
+    assert ends.evaluate_all("all => all.every(el => el.scrollWidth <= el.clientWidth)")
 
 
-def test_runs_of_a_group_may_have_one_colour(show):
+def test_runs_of_a_group_can_share_a_colour(show):
     page = show(tab="runs", by="lr")
     swatches = page.get_by_role("complementary").locator("li .swatch")
     expect(swatches).to_have_count(len(RUNS))
-    style = "all => all.map(one => one.value || getComputedStyle(one).backgroundColor)"
+    style = "all => all.map(el => el.value || getComputedStyle(el).backgroundColor)"
     assert len(set(swatches.evaluate_all(style))) == len(RUNS)
-    page.get_by_role("checkbox", name="one colour for each group").check()
+    page.get_by_role("checkbox", name="one colour per group").check()
     eventually(page, lambda: len(set(swatches.evaluate_all(style))) == 2)
     first, second, *_ = swatches.evaluate_all(style)
     assert first == second
@@ -113,26 +113,26 @@ def test_runs_of_a_group_may_have_one_colour(show):
         ("lrr", "Did you mean 'lr'?"),
     ],
 )
-def test_what_makes_no_groups_is_said_in_the_words_of_the_fold(show, by, reason):
+def test_wrong_grouping_shows_the_same_error_as_the_fold(show, by, reason):
     page = show(by=by, isFolded="true", tags="accuracy")
-    said = page.get_by_role("complementary").get_by_role("alert")
-    expect(said).to_contain_text(reason)
-    expect(page.locator("section.chart .failed")).to_have_text(said.inner_text())
+    alert = page.get_by_role("complementary").get_by_role("alert")
+    expect(alert).to_contain_text(reason)
+    expect(page.locator("section.chart .failed")).to_have_text(alert.inner_text())
     show.faults.forgive("400")
 
 
-def test_all_and_none_leave_the_runs_alone_that_the_filter_hides(show):
+def test_all_and_none_do_not_affect_filtered_out_runs(show):
     page = show(tab="runs", search="seed-1", off='["lr-0.1/seed-0"]')
     sidebar = page.get_by_role("complementary", name="Runs")
     for name, count in (("None", 0), ("All", 2)):
         sidebar.get_by_role("button", name=name).click()
         expect(sidebar).to_contain_text(f"{count} of 4 runs")
-    page.get_by_label("Find runs by name").fill("")
+    page.get_by_label("Filter runs by name").fill("")
     expect(sidebar).to_contain_text("3 of 4 runs")
 
 
-def test_rows_are_as_high_as_they_are_counted(show):
-    # Otherwise a table of thousands of runs jumps while one scrolls.
+def test_rows_have_the_expected_height(show):
+    # Otherwise a table of thousands of runs would jump while scrolling.
     page = show(tab="runs", by="lr")
     expect(page.locator("main tr.group")).to_have_count(2)
     heights = page.locator("main tbody tr:has(th)").evaluate_all(
@@ -141,30 +141,30 @@ def test_rows_are_as_high_as_they_are_counted(show):
     assert set(heights) == {28}
 
 
-def test_filters_by_name_and_condition_leave_what_fits(show):
+def test_runs_are_filtered_by_name_and_condition(show):
     page = show(tab="runs")
     rows = page.locator("main tbody th[scope=row]")
-    page.get_by_label("Find runs by name").fill("SEED-1")
+    page.get_by_label("Filter runs by name").fill("SEED-1")
     expect(rows).to_have_text([RUNS[1], RUNS[3]])
     page.get_by_label("Condition").fill("lr < 0.05 and status == 'finished'")
     expect(rows).to_have_text([RUNS[1]])
-    page.get_by_label("Find runs by name").fill("nobody")
-    expect(page.get_by_role("main")).to_contain_text("No run is left")
+    page.get_by_label("Filter runs by name").fill("nobody")
+    expect(page.get_by_role("main")).to_contain_text("No runs match these filters.")
 
 
-def test_wrong_condition_says_what_is_wrong_and_takes_nothing_away(show):
+def test_wrong_condition_shows_the_error_and_hides_nothing(show):
     page = show(tab="runs")
     page.get_by_label("Condition").fill("lrr < 0.05")
     message = page.get_by_role("complementary").get_by_role("alert")
     expect(message).to_contain_text("lrr")
     expect(message).to_contain_text("lr")
-    # It shows the place by a sign below it.
+    # A caret below the condition points at the mistake.
     expect(message).to_have_css("font-family", re.compile("monospace"))
     assert names(page) == RUNS
     show.faults.forgive("/api/where")
 
 
-def test_a_name_opens_the_run_and_back_leads_back(show):
+def test_a_name_opens_the_run_and_back_returns_to_the_table(show):
     page = show(tab="runs")
     page.get_by_role("main").get_by_role("button", name=FAILED, exact=True).click()
     expect(page.get_by_role("combobox", name="Run", exact=True)).to_have_value(FAILED)
@@ -172,7 +172,7 @@ def test_a_name_opens_the_run_and_back_leads_back(show):
     assert names(page) == RUNS
 
 
-def test_switched_off_runs_are_off_in_the_list_too(show):
+def test_runs_deselected_in_the_table_are_deselected_in_the_list(show):
     page = show(tab="runs")
     page.get_by_role("checkbox", name=f"Show {FAILED}").uncheck()
     expect(page.get_by_role("complementary")).to_contain_text("3 of 4 runs")
@@ -180,10 +180,10 @@ def test_switched_off_runs_are_off_in_the_list_too(show):
     expect(page.get_by_role("checkbox", name=f"Show {FAILED}")).to_be_checked()
 
 
-def test_filter_of_the_charts_takes_nothing_from_other_views(show):
+def test_tag_filter_does_not_affect_other_views(show):
     page = show(tags="loss")
     page.get_by_role("button", name="Images").click()
     expect(page.get_by_role("main").locator("figure").first).to_be_visible()
     page.get_by_role("button", name="Text", exact=True).click()
-    # What was logged comes before what runs say of themselves.
+    # Logged tags come before the tags that Runfold records.
     expect(page.get_by_role("combobox", name="Tag")).to_have_value("notes/text_summary")

@@ -1,4 +1,4 @@
-"""The page of the service in the background, which has TensorBoards and no runs."""
+"""The page of the background service, which has TensorBoards but no runs."""
 
 from contextlib import closing
 
@@ -12,19 +12,21 @@ from runfold._serve.tensorboards.instance_store import Store
 from runfold._serve.tensorboards.service import ensure_service
 
 
-def test_page_of_the_service_shows_its_tensorboards_and_nothing_else(browser, tmp_path):
+def test_page_of_the_service_shows_only_its_tensorboards(browser, tmp_path):
     with own_state(tmp_path), closing(Store()) as store:
-        one = store.add(Sources(("/logs/of/mine",)), Options())
-        store.update(one.id, state="TERMINATED", wanted="down", exit_status=0)
+        instance = store.add(Sources(("/logs/of/mine",)), Options())
+        store.update(instance.id, state="TERMINATED", wanted="down", exit_status=0)
         service = ensure_service()
         page = browser.new_page()
         page.set_default_timeout(MILLISECONDS)
-        page.goto(service.link(one.id))
+        page.goto(service.link(instance.id))
         faults = Faults()
         faults.watch(page)
         page.goto(f"{service.page}/")
-        expect(page.get_by_role("listitem", name=one.name)).to_contain_text("mine")
-        expect(page.get_by_role("main")).to_contain_text("`runfold tensorboard start` starts one")
+        expect(page.get_by_role("listitem", name=instance.name)).to_contain_text("mine")
+        expect(page.get_by_role("main")).to_contain_text(
+            "Start one with `runfold tensorboard start`."
+        )
         header = page.get_by_role("banner")
         expect(header.get_by_role("heading")).to_have_text("TensorBoards")
         expect(header.get_by_role("button")).to_have_count(0)

@@ -1,4 +1,4 @@
-"""Steps that no number of a browser holds are shown and found as they are."""
+"""Steps beyond the precision of JavaScript numbers are shown and found exactly."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ def served(tmp_path_factory):
     folder = tmp_path_factory.mktemp("steps")
     with rf.track(folder / "logs" / "a", system=False) as run:
         for number, step in enumerate(STEPS):
-            # Each has a width of its own, so that one sees whose bytes were sent.
+            # Each image has a different width, to see which one was sent.
             run.add_image("picture", np.zeros((3, 4, 10 + number), np.uint8), step)
             run.add_audio("tone", np.zeros(100 + number), step, sample_rate=1000)
             run.add_text("notes", f"number {number}", step)
@@ -27,7 +27,7 @@ def served(tmp_path_factory):
 
 
 def walk(page):
-    """The slider at each of the steps, which it tells."""
+    """Move the slider to each of the steps and yield it."""
     slider = page.get_by_role("slider", name="Step")
     expect(slider).to_have_attribute("max", str(len(STEPS) - 1))
     slider.press("Home")
@@ -37,7 +37,7 @@ def walk(page):
         slider.press("ArrowRight")
 
 
-def test_pictures_are_those_of_the_step_and_the_link_keeps_it(show):
+def test_images_match_the_step_and_the_link_keeps_it(show):
     page = show(tab="images")
     width = "image => image.naturalWidth"
     picture = page.locator("main figure img")
@@ -52,27 +52,27 @@ def test_pictures_are_those_of_the_step_and_the_link_keeps_it(show):
 
 
 @pytest.mark.parametrize("tab", ["text", "audio"])
-def test_texts_and_clips_are_those_of_the_step(show, tab):
+def test_texts_and_clips_match_the_step(show, tab):
     page = show(tab=tab, full="notes/text_summary" if tab == "text" else "tone")
     for number, step in walk(page):
-        told = f"number {number}" if tab == "text" else f"{(100 + number) / 1000:.2f} s"
+        content = f"number {number}" if tab == "text" else f"{(100 + number) / 1000:.2f} s"
         expect(page.locator("main article")).to_contain_text(f"step {step:,}")
-        expect(page.locator("main article")).to_contain_text(told)
+        expect(page.locator("main article")).to_contain_text(content)
 
 
-def test_meshes_are_asked_for_by_the_step(show):
+def test_meshes_match_the_step(show):
     page = show(tab="more", part="meshes")
     for _, step in walk(page):
         expect(page.locator("main figcaption")).to_contain_text(f"step {step:,}")
 
 
-def test_histograms_have_their_steps_beside_them(show):
+def test_histograms_are_labelled_with_exact_steps(show):
     page = show(tab="histograms", isBands="true")
     drawing = page.get_by_role("main").get_by_role("img")
     expect(drawing.locator("text").nth(0)).to_have_text(f"{STEPS[0]:,}")
     expect(drawing.locator("text").nth(1)).to_have_text(f"{STEPS[-1]:,}")
 
 
-def test_marks_of_a_run_tell_their_step(show):
+def test_marks_of_a_run_show_their_step(show):
     page = show(tab="run", run="a")
     expect(page.get_by_role("main")).to_contain_text(f"step {STEPS[-2]:,}: late")

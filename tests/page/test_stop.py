@@ -1,4 +1,4 @@
-"""Runs stopped in the page: a real training script ends, and the page shows it happening."""
+"""Stopping runs in the page: real training scripts end, and the page shows the progress."""
 
 import json
 import os
@@ -34,31 +34,31 @@ def served(logdir, state):
 
 
 def actions(state):
-    place = state / "runfold" / "audit.jsonl"
-    lines = place.read_text().splitlines() if place.exists() else []
-    return [(one["action"], one["outcome"], one["how"]) for one in map(json.loads, lines)]
+    path = state / "runfold" / "audit.jsonl"
+    lines = path.read_text().splitlines() if path.exists() else []
+    return [(entry["action"], entry["outcome"], entry["how"]) for entry in map(json.loads, lines)]
 
 
 def stages(page):
-    return page.get_by_role("status", name="Stop of the run").get_by_role("listitem")
+    return page.get_by_role("status", name="Stop progress").get_by_role("listitem")
 
 
-def test_the_stop_button_ends_a_training_script_and_shows_how(show, logdir, state):
+def test_the_stop_button_ends_a_training_script_and_shows_progress(show, logdir, state):
     noted = actions(state)
     with training(logdir / "obeys", SAVING) as process:
         page = show(tab="run", run="obeys")
-        page.get_by_role("button", name="Stop the run").click()
+        page.get_by_role("button", name="Stop this run").click()
         page.get_by_role("textbox", name="Reason").fill("the <b>loss</b> diverged")
         page.get_by_role("button", name="Cancel").click()
         assert not (logdir / "obeys" / ".runfold" / "stop").exists()
-        page.get_by_role("button", name="Stop the run").click()
+        page.get_by_role("button", name="Stop this run").click()
         page.get_by_role("textbox", name="Reason").fill("the <b>loss</b> diverged")
-        page.get_by_role("button", name="Stop it").click()
-        expect(stages(page)).to_have_text(["asked", "seen by the run", "ended"])
+        page.get_by_role("button", name="Stop run").click()
+        expect(stages(page)).to_have_text(["requested", "seen by the run", "ended"])
         expect(stages(page).nth(1)).to_have_class("done")
         expect(page.get_by_text("“the <b>loss</b> diverged”")).to_be_visible()
         expect(page.locator(".facts")).to_contain_text(["stopping"])
-        expect(page.get_by_role("button", name="Kill the run")).to_have_count(0)
+        expect(page.get_by_role("button", name="Kill this run")).to_have_count(0)
         assert process.poll() is None
         process.stdin.write("\n")
         process.stdin.flush()
@@ -67,42 +67,42 @@ def test_the_stop_button_ends_a_training_script_and_shows_how(show, logdir, stat
         expect(page.locator(".facts").first).to_contain_text("stopped")
         assert process.wait(60) != 0
     with training(logdir / "obeys", OBEDIENT.replace("code=False", "code=False, resume=True")):
-        expect(page.get_by_role("button", name="Stop the run")).to_be_visible()
+        expect(page.get_by_role("button", name="Stop this run")).to_be_visible()
         expect(stages(page)).to_have_count(0)
     assert actions(state) == [*noted, ("stop", "asked", "page")]
 
 
-def test_one_that_goes_on_can_be_killed_after_a_while(show, logdir, state):
-    with training(logdir / "goes-on", STUBBORN) as process:
-        folder = logdir / "goes-on" / ".runfold"
-        request_stop(str(logdir / "goes-on"), "an hour ago")
-        asked = {"who": "ada", "when": time.time() - 3600, "reason": "an hour ago"}
-        (folder / "draft").write_text(json.dumps(asked))
+def test_a_run_that_ignores_the_stop_can_be_killed_after_a_while(show, logdir, state):
+    with training(logdir / "stubborn", STUBBORN) as process:
+        folder = logdir / "stubborn" / ".runfold"
+        request_stop(str(logdir / "stubborn"), "an hour ago")
+        request = {"who": "ada", "when": time.time() - 3600, "reason": "an hour ago"}
+        (folder / "draft").write_text(json.dumps(request))
         os.replace(folder / "draft", folder / "stop")
-        page = show(tab="run", run="goes-on")
-        page.get_by_role("button", name="Kill the run").click()
-        page.get_by_role("button", name="Kill it").click()
+        page = show(tab="run", run="stubborn")
+        page.get_by_role("button", name="Kill this run").click()
+        page.get_by_role("button", name="Kill run").click()
         expect(stages(page).last).to_have_text("ended: killed")
         process.wait(60)
     assert actions(state)[-1] == ("kill", "terminated", "page")
 
 
-def test_the_runs_that_are_switched_on_are_stopped_together(show, logdir):
-    with training(logdir / "one") as one, training(logdir / "two") as two:
-        page = show(tab="runs", off='["one"]')
-        page.get_by_role("button", name="Stop 1 running …").click()
-        page.get_by_role("button", name="Stop it").click()
-        two.wait(60)
-        row = page.get_by_role("row").filter(has_text="two")
+def test_the_selected_runs_are_stopped_together(show, logdir):
+    with training(logdir / "hidden") as hidden, training(logdir / "selected") as selected:
+        page = show(tab="runs", off='["hidden"]')
+        page.get_by_role("button", name="Stop 1 running…").click()
+        page.get_by_role("button", name="Stop run").click()
+        selected.wait(60)
+        row = page.get_by_role("row").filter(has_text="selected")
         expect(row.locator(".status")).to_have_text("stopped")
-        expect(page.get_by_role("button", name="Stop 1 running …")).to_have_count(0)
-        assert one.poll() is None
+        expect(page.get_by_role("button", name="Stop 1 running…")).to_have_count(0)
+        assert hidden.poll() is None
 
 
-def test_what_does_not_run_has_no_such_button(show):
+def test_a_finished_run_has_no_stop_button(show):
     page = show(tab="run", run="done")
     expect(page.locator(".facts").first).to_contain_text("finished")
-    expect(page.get_by_role("button", name="Stop the run")).to_have_count(0)
+    expect(page.get_by_role("button", name="Stop this run")).to_have_count(0)
 
 
 def test_a_page_that_is_not_logged_in_stops_nothing(browser, served, logdir, state):
@@ -122,8 +122,8 @@ def test_a_page_that_is_not_logged_in_stops_nothing(browser, served, logdir, sta
                 {"run": "safe", "kill": kill},
             )
             assert status == 403
-            answer = httpx.post(f"{served.url}/api/stop", json={"run": "safe", "kill": kill})
-            assert answer.status_code == 403
+            response = httpx.post(f"{served.url}/api/stop", json={"run": "safe", "kill": kill})
+            assert response.status_code == 403
         context.close()
         assert sorted(os.listdir(logdir / "safe" / ".runfold")) == before
         assert process.poll() is None

@@ -1,4 +1,4 @@
-"""More tags than the page lists: it says how many there are."""
+"""Logdirs with more tags than the page lists."""
 
 import pytest
 from helpers.logs import scalars, write
@@ -17,18 +17,18 @@ def served(tmp_path_factory):
 
 
 @pytest.mark.fault(71)
-def test_tags_that_are_not_listed_are_counted(show):
+def test_unlisted_tags_are_counted(show):
     page = show(tags="tag-12")
     expect(page.get_by_role("main")).to_contain_text(f"{TAGS - LISTED} more tags are not shown")
     expect(page.locator("section.chart")).to_have_count(11)
 
 
 @pytest.mark.fault(71)
-def test_the_table_and_its_picker_say_that_they_are_cut(show):
+def test_the_table_and_its_picker_show_that_they_are_truncated(show):
     page = show(tab="runs")
     expect(page.locator("section.runs")).to_contain_text("first 1,000 of 1,250 scalar tags")
     page.get_by_text("Columns", exact=True).click()
-    # The table has the last, the least and the greatest value of each tag.
-    expect(page.get_by_role("group", name="Values, first 500 of 3,000")).to_be_visible()
-    page.get_by_role("searchbox", name="Find columns").fill("tag-99")
-    expect(page.get_by_role("group", name="Values", exact=True)).to_be_visible()
+    # The table has the last, lowest and highest value of each tag.
+    expect(page.get_by_role("group", name="Scalars, first 500 of 3,000")).to_be_visible()
+    page.get_by_role("searchbox", name="Filter columns").fill("tag-99")
+    expect(page.get_by_role("group", name="Scalars", exact=True)).to_be_visible()

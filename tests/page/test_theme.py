@@ -1,20 +1,20 @@
-"""Light and dark: as the system has it, or as one chooses; what is drawn follows."""
+"""Light and dark theme: by system setting or by choice; drawings follow."""
 
 import pytest
 from helpers.pages import chart, eventually, read_pixels
 from playwright.sync_api import expect
 
-# The paper and the grid of both.
+# Background and grid colours of both themes.
 PAPER = {"light": "rgb(255, 255, 255)", "dark": "rgb(21, 24, 29)"}
 GRID = {"light": "rgb(221, 225, 230)", "dark": "rgb(51, 58, 68)"}
 QUERY = "select step, value from scalars where tag = 'val/loss' order by step limit 50"
 
 
 def is_drawn(canvases, scheme):
-    """Whether the grid has the colour of one, and nothing has that of the other."""
+    """Return whether the grid has the colour of this theme and not of the other."""
     other = {"light": "dark", "dark": "light"}[scheme]
-    seen = [set(one) for one in read_pixels(canvases)]
-    return any(GRID[scheme] in one for one in seen) and not any(GRID[other] in one for one in seen)
+    colours = set().union(*read_pixels(canvases))
+    return GRID[scheme] in colours and GRID[other] not in colours
 
 
 def expect_scheme(page, scheme):
@@ -24,12 +24,12 @@ def expect_scheme(page, scheme):
 
 
 @pytest.mark.parametrize("view", [{"tags": "val/loss"}, {"tab": "sql", "query": QUERY}])
-def test_page_and_drawings_are_dark_when_the_system_or_one_likes_it_so(show, view):
+def test_page_and_drawings_follow_the_system_or_the_chosen_theme(show, view):
     page = show(**view, isDrawn="true")
     expect_scheme(page, "light")
     page.emulate_media(color_scheme="dark")
     expect_scheme(page, "dark")
-    choice = page.get_by_label("Light or dark")
+    choice = page.get_by_label("Theme")
     choice.select_option("light")
     expect_scheme(page, "light")
     choice.select_option("system")
@@ -41,9 +41,9 @@ def test_page_and_drawings_are_dark_when_the_system_or_one_likes_it_so(show, vie
     expect_scheme(page, "dark")
 
 
-def test_lines_are_seen_on_dark_paper(show):
+def test_lines_are_visible_in_the_dark_theme(show):
     page = show(tags="val/loss")
-    page.get_by_label("Light or dark").select_option("dark")
+    page.get_by_label("Theme").select_option("dark")
     lines = read_pixels(chart(page, "val/loss").locator("canvas.lines"))[0]
     brightest = {max(map(int, colour[4:-1].split(","))) for colour in lines}
     assert max(brightest) > 120

@@ -1,10 +1,10 @@
-/** The page: which runs on the left, one of the views beside them. */
+/** The page: a header, the list of runs, and the selected view. */
 
 import { type ComponentType, useState } from "react";
 import { Liveness, ReportNotes, SaveReport } from "./components/report";
 import { SavedViews } from "./components/saved";
 import { Sidebar } from "./components/sidebar";
-import { Caught, Empty, Failed, Waiting } from "./components/states";
+import { Empty, ErrorBoundary, Failed, Waiting } from "./components/states";
 import { getJson, loadTable } from "./data/api";
 import { type Live, useLive } from "./data/live";
 import { useLoaded } from "./data/loading";
@@ -14,7 +14,7 @@ import type { StatusResponse } from "./generated/endpoints";
 import { TABLE_STATISTICS } from "./generated/vocabulary";
 import { ChoiceContext, useChoose } from "./state/choice";
 import { chooseTheme, THEMES, type Theme, useTheme } from "./state/theme";
-import { knowRuns, TABS, type Tab, useView } from "./state/view";
+import { setRuns, TABS, type Tab, useView } from "./state/view";
 import { AudioView } from "./views/audio";
 import { BoardsView } from "./views/boards";
 import { CompareView } from "./views/compare";
@@ -45,17 +45,17 @@ const VIEWS: Record<Tab, { title: string; kind?: string; Body: ComponentType }> 
 
 export function App() {
   const live = useLive();
-  // Not before the changes are followed, so that none is missed in between.
+  // Load only after subscribing to changes, so that none is missed.
   const key = live.generation ? "all" : null;
   const status = useLoaded(key, live.generation, (signal) => getJson("/api/status", {}, signal));
   const table = useLoaded(key, live.generation, async (signal) => {
-    const found = await loadTable(TABLE_STATISTICS, signal);
-    knowRuns(found.runs);
-    return found;
+    const runTable = await loadTable(TABLE_STATISTICS, signal);
+    setRuns(runTable.runs);
+    return runTable;
   });
   const failure = status.error ?? table.error;
   if (!status.value || !table.value) {
-    return failure ? <Failed error={failure} /> : <Waiting what="the runs" />;
+    return failure ? <Failed error={failure} /> : <Waiting what="runs" />;
   }
   return (
     <Page
@@ -94,7 +94,7 @@ function Page({ status, table, generation, connection }: PageProps) {
           <button
             type="button"
             className="fold"
-            aria-label="Show or hide the list of runs"
+            aria-label="List of runs"
             aria-expanded={isSidebarOpen}
             onClick={() => setSidebarOpen(!isSidebarOpen)}
           >
@@ -116,13 +116,13 @@ function Page({ status, table, generation, connection }: PageProps) {
         </nav>
         {!report && status.hasLogdir && <SavedViews />}
         <select
-          aria-label="Light or dark"
+          aria-label="Theme"
           value={theme}
           onChange={(event) => chooseTheme(event.target.value as Theme)}
         >
-          {THEMES.map((one) => (
-            <option key={one} value={one}>
-              {one === "system" ? "auto" : one}
+          {THEMES.map((option) => (
+            <option key={option} value={option}>
+              {option === "system" ? "auto" : option}
             </option>
           ))}
         </select>
@@ -134,11 +134,11 @@ function Page({ status, table, generation, connection }: PageProps) {
         <main>
           <ReportNotes />
           {table.runs.length || shown === "boards" ? (
-            <Caught key={shown}>
+            <ErrorBoundary key={shown}>
               <Body />
-            </Caught>
+            </ErrorBoundary>
           ) : (
-            <Empty>There are no runs yet.</Empty>
+            <Empty>No runs yet.</Empty>
           )}
         </main>
       </div>

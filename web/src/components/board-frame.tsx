@@ -1,4 +1,4 @@
-/** One TensorBoard that is open within the page, with a bar above it. */
+/** A TensorBoard embedded in the page, with a toolbar above it. */
 
 import { useState } from "react";
 import { type Board, describeBoard, describeExit, isLive, isServing } from "../data/boards";
@@ -11,14 +11,14 @@ import { Empty } from "./states";
 export function BoardFrame({ board }: { board: Board }) {
   const [view, change] = useView();
   const [hasLog, setLog] = useState(false);
-  const told = describeBoard(board);
+  const description = describeBoard(board);
   return (
     <section className="board-frame" aria-label={`TensorBoard ${board.name}`}>
       <div className="bar">
         <h2>{board.name}</h2>
         <BoardState board={board} />
-        <span className="shows" title={told}>
-          {told}
+        <span className="shows" title={description}>
+          {description}
         </span>
         <button type="button" aria-pressed={hasLog} onClick={() => setLog(!hasLog)}>
           Log
@@ -43,33 +43,33 @@ export function BoardFrame({ board }: { board: Board }) {
           allow="fullscreen; clipboard-write"
         />
       ) : (
-        <Absent board={board} />
+        <NotServing board={board} />
       )}
     </section>
   );
 }
 
-/** What is said instead of a page that is not there yet, or no more. */
-function Absent({ board }: { board: Board }) {
+/** Message shown while TensorBoard is starting or after it has ended. */
+function NotServing({ board }: { board: Board }) {
   const [view] = useView();
   if (board.state === "STARTING") {
     return (
       <p className="state" role="status">
-        {board.restarts ? "TensorBoard is started again …" : "TensorBoard is starting …"}
+        {board.restarts ? "Restarting TensorBoard…" : "Starting TensorBoard…"}
       </p>
     );
   }
   if (isLive(board)) {
     return (
       <p className="state" role="status">
-        It is being ended …
+        Shutting down TensorBoard…
       </p>
     );
   }
   const exit = describeExit(board.exitStatus);
   return (
     <Empty>
-      It has ended{exit && ` (${exit})`}.{" "}
+      This TensorBoard has ended{exit && ` (${exit})`}.{" "}
       {board.isHere && (
         <StartBoard make={() => board} dashboard={view.dashboard}>
           Start again

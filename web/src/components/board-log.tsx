@@ -1,12 +1,12 @@
-/** The end of a TensorBoard's log, which grows while one reads. */
+/** Last lines of a TensorBoard's log, reloaded while it runs. */
 
 import { useEffect, useRef, useState } from "react";
 import { type Board, isLive, loadLog } from "../data/boards";
 import { Empty, Failed, Waiting } from "./states";
 
-const AGAIN_MILLISECONDS = 1000;
-/** So near to its end one reads what comes, not what was. */
-const NEAR = 40;
+const RELOAD_MILLISECONDS = 1000;
+/** Within this many pixels of the end, the log scrolls along with new lines. */
+const NEAR_END = 40;
 
 export function BoardLog({ board }: { board: Board }) {
   const { id } = board;
@@ -26,7 +26,7 @@ export function BoardLog({ board }: { board: Board }) {
         if (controller.signal.aborted) return;
         setError(reason as Error);
       }
-      if (isGrowing) timer = setTimeout(load, AGAIN_MILLISECONDS);
+      if (isGrowing) timer = setTimeout(load, RELOAD_MILLISECONDS);
     };
     void load();
     return () => {
@@ -34,26 +34,26 @@ export function BoardLog({ board }: { board: Board }) {
       clearTimeout(timer);
     };
   }, [id, isGrowing]);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: more lines ask for it
+  // biome-ignore lint/correctness/useExhaustiveDependencies: scrolls after new lines
   useEffect(() => {
     if (box.current && isAtEnd.current) box.current.scrollTop = box.current.scrollHeight;
   }, [lines]);
-  if (!lines) return error ? <Failed error={error} /> : <Waiting what="the log" />;
+  if (!lines) return error ? <Failed error={error} /> : <Waiting what="log" />;
   return (
     <>
       {error && <Failed error={error} />}
       {lines.length === 0 ? (
-        <Empty>It has said nothing yet.</Empty>
+        <Empty>The log is empty.</Empty>
       ) : (
         <pre
           className="board-log"
           ref={box}
           role="log"
-          // biome-ignore lint/a11y/noNoninteractiveTabindex: scrolled by keys
+          // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable with the keyboard
           tabIndex={0}
           aria-label={`Log of ${board.name}`}
           onScroll={({ currentTarget: { scrollHeight, scrollTop, clientHeight } }) => {
-            isAtEnd.current = scrollHeight - scrollTop - clientHeight < NEAR;
+            isAtEnd.current = scrollHeight - scrollTop - clientHeight < NEAR_END;
           }}
         >
           {lines.join("\n")}

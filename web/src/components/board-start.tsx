@@ -1,4 +1,4 @@
-/** A button that opens a TensorBoard over some runs: one that is up already, or a new one. */
+/** Button that opens a TensorBoard for some runs, reusing one that already serves them. */
 
 import { type ReactNode, useState } from "react";
 import { type Sources, startBoard } from "../data/boards";
@@ -7,11 +7,11 @@ import { useView } from "../state/view";
 
 interface Props {
   make: () => Sources;
-  /** Which of TensorBoard's dashboards to open. */
+  /** TensorBoard dashboard to open. */
   dashboard?: string;
   title?: string;
   isDisabled?: boolean;
-  /** When it has started, before it is opened. */
+  /** Called after TensorBoard has started, before it is opened. */
   onStart?: () => void;
   children: ReactNode;
 }
@@ -39,7 +39,7 @@ export function StartBoard({ make, dashboard = "", title, isDisabled, onStart, c
         disabled={isDisabled || state === "busy"}
         onClick={() => void start()}
       >
-        {state === "busy" ? "Starting …" : children}
+        {state === "busy" ? "Starting…" : children}
       </button>
       {state instanceof Error && (
         <span className="hint failed" role="alert">

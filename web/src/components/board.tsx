@@ -1,4 +1,4 @@
-/** What every sight of a TensorBoard has: its state, and the buttons to leave and to end it. */
+/** Parts shared by the list of TensorBoards and the embedded one: state badge, link, kill button. */
 
 import { useState } from "react";
 import { type Board, isLive, isServing, killBoard } from "../data/boards";
@@ -6,14 +6,14 @@ import { Menu } from "./menu";
 import "./stop.css";
 
 const MEANINGS: Record<Board["state"], string> = {
-  STARTING: "It is being started.",
-  WAITING: "It runs, but none of its runs has an event file yet.",
-  RUNNING: "It runs.",
-  TERMINATING: "It is being ended.",
-  TERMINATED: "It has ended.",
+  STARTING: "Starting up",
+  WAITING: "Running, but none of its runs has an event file yet",
+  RUNNING: "Running",
+  TERMINATING: "Shutting down",
+  TERMINATED: "Ended",
 };
 
-/** Where a browser finds its page, or one of its dashboards. */
+/** URL of its page, or of one of its dashboards. */
 export function boardAddress(board: Board, dashboard = ""): string {
   return /^\w+$/.test(dashboard) ? `${board.path}#${dashboard}` : board.path;
 }
@@ -30,7 +30,7 @@ export function BoardState({ board }: { board: Board }) {
   );
 }
 
-/** A link to its own page, as long as it has one. */
+/** Link that opens it in a new tab while it is serving. */
 export function BoardTab({ board, dashboard }: { board: Board; dashboard?: string }) {
   if (!isServing(board)) return null;
   return (
@@ -39,14 +39,14 @@ export function BoardTab({ board, dashboard }: { board: Board; dashboard?: strin
       href={boardAddress(board, dashboard)}
       target="_blank"
       rel="noopener noreferrer"
-      aria-label={`Open ${board.name} in a tab`}
+      aria-label={`Open ${board.name} in a new tab`}
     >
-      In a tab ↗
+      New tab ↗
     </a>
   );
 }
 
-/** Ends one, after a question. */
+/** Button that kills a TensorBoard after confirmation. */
 export function KillBoard({ board }: { board: Board }) {
   const [error, setError] = useState<Error | null>(null);
   if (!isLive(board)) return null;
@@ -54,8 +54,8 @@ export function KillBoard({ board }: { board: Board }) {
     try {
       await killBoard(board.id);
       setError(null);
-    } catch (refused) {
-      setError(refused as Error);
+    } catch (reason) {
+      setError(reason as Error);
     }
   };
   return (
@@ -66,10 +66,13 @@ export function KillBoard({ board }: { board: Board }) {
         </span>
       )}
       {board.state !== "TERMINATING" && (
-        <Menu title="Kill …" label={`Kill ${board.name}`}>
+        <Menu title="Kill…" label={`Kill ${board.name}`}>
           {(close) => (
             <div className="question">
-              <p>{board.name} ends, for all who look at it. The runs stay as they are.</p>
+              <p>
+                This shuts down {board.name} for everyone who has it open. The runs are not
+                affected.
+              </p>
               <div className="row">
                 <button type="button" onClick={close}>
                   Cancel
@@ -82,7 +85,7 @@ export function KillBoard({ board }: { board: Board }) {
                     void kill();
                   }}
                 >
-                  Kill it
+                  Kill TensorBoard
                 </button>
               </div>
             </div>

@@ -1,4 +1,4 @@
-/** An axis of a chart: its marks and its colours. */
+/** Axes of a chart: ticks and colours. */
 
 import uPlot from "uplot";
 import { type Measure, makeTicks, nameTicks } from "../scale/ticks";
@@ -6,21 +6,21 @@ import { isDark } from "../state/theme";
 
 const colours = new Map<boolean, { ink: string; line: string }>();
 
-/** The colours of the page, looked up once for all charts, because each look costs a layout. */
-export function lookUp(host: HTMLElement): { ink: string; line: string } {
+/** Return the axis colours, cached for all charts because each lookup costs a layout. */
+export function axisColours(host: HTMLElement): { ink: string; line: string } {
   const dark = isDark();
-  const known = colours.get(dark);
-  if (known) return known;
+  const cached = colours.get(dark);
+  if (cached) return cached;
   const { color, borderTopColor } = getComputedStyle(host);
-  const found = { ink: color, line: borderTopColor };
-  colours.set(dark, found);
-  return found;
+  const current = { ink: color, line: borderTopColor };
+  colours.set(dark, current);
+  return current;
 }
 
-/** An axis with a mark every `space` pixels or a little more. */
+/** Return an axis with a tick every `space` pixels or slightly more. */
 export function makeAxis(host: HTMLElement, measure: Measure, space: number): uPlot.Axis {
-  const ink = () => lookUp(host).ink;
-  const line = () => lookUp(host).line;
+  const ink = () => axisColours(host).ink;
+  const line = () => axisColours(host).line;
   return {
     stroke: ink,
     grid: { stroke: line, width: 1 },
@@ -33,7 +33,7 @@ export function makeAxis(host: HTMLElement, measure: Measure, space: number): uP
       return makeTicks(low, high, Math.max(2, length / space), measure);
     },
     values: (_, splits) => nameTicks(splits, measure),
-    // uPlot would leave out all but powers of ten.
+    // By default, uPlot labels only powers of ten on a log axis.
     filter: (_, splits) => splits,
   };
 }

@@ -1,4 +1,4 @@
-/** How all charts are drawn: which tags, folded or not, along which axis, how smooth. */
+/** Controls for all charts: tag filter, folding, axes, smoothing. */
 
 import type { Axis } from "../data/types";
 import {
@@ -10,20 +10,19 @@ import {
   CENTRES,
   type Centre,
 } from "../generated/vocabulary";
-import { useHand } from "../state/hand";
+import { useDraft } from "../state/draft";
 import type { ChangeView, View } from "../state/view";
 
 interface ControlsProps {
   view: View;
   change: ChangeView;
   tags: readonly string[];
-  /** What the filter leaves of how many. */
+  /** Number of tags that match the filter. */
   count: number;
-  /** Whether any run has marked an event. */
-  isMarked: boolean;
+  hasAnyMarks: boolean;
 }
 
-export function ChartControls({ view, change, tags, count, isMarked }: ControlsProps) {
+export function ChartControls({ view, change, tags, count, hasAnyMarks }: ControlsProps) {
   return (
     <form
       className="curves-controls"
@@ -33,8 +32,8 @@ export function ChartControls({ view, change, tags, count, isMarked }: ControlsP
       <label>
         <input
           type="search"
-          aria-label="Find tags by text or regular expression"
-          placeholder="Find tags (regex)"
+          aria-label="Filter tags by text or regular expression"
+          placeholder="Filter tags (regex)"
           spellCheck={false}
           value={view.tags}
           onChange={(event) => change({ tags: event.target.value })}
@@ -53,7 +52,7 @@ export function ChartControls({ view, change, tags, count, isMarked }: ControlsP
         isOn={view.isRobust}
         onChange={(isRobust) => change({ isRobust })}
       />
-      {isMarked && (
+      {hasAnyMarks && (
         <Check label="marks" isOn={view.hasMarks} onChange={(hasMarks) => change({ hasMarks })} />
       )}
       <button type="button" disabled={!view.range} onClick={() => change({ range: null })}>
@@ -64,15 +63,15 @@ export function ChartControls({ view, change, tags, count, isMarked }: ControlsP
 }
 
 function FoldControls({ view, change }: Pick<ControlsProps, "view" | "change">) {
-  const drawn = (centre: Centre): readonly Band[] => BANDS_AROUND[centre];
+  const bandsAround = (centre: Centre): readonly Band[] => BANDS_AROUND[centre];
   const bands: Partial<Record<Band, string>> = Object.fromEntries(
-    drawn(view.centre).map((band) => [band, BANDS[band]]),
+    bandsAround(view.centre).map((band) => [band, BANDS[band]]),
   );
   return (
     <>
       <fieldset>
         <legend className="unseen">Lines</legend>
-        <label title="One line for each run">
+        <label title="One line per run">
           <input
             type="radio"
             name="lines"
@@ -81,7 +80,7 @@ function FoldControls({ view, change }: Pick<ControlsProps, "view" | "change">) 
           />
           runs
         </label>
-        <label title="One line and band for each group; choose the groups in the list of runs">
+        <label title="One line and band per group. Set “Group by” in the list of runs.">
           <input
             type="radio"
             name="lines"
@@ -98,7 +97,9 @@ function FoldControls({ view, change }: Pick<ControlsProps, "view" | "change">) 
             value={view.centre}
             choices={CENTRES}
             onChange={(centre) =>
-              change(drawn(centre).includes(view.band) ? { centre } : { centre, band: "ci95" })
+              change(
+                bandsAround(centre).includes(view.band) ? { centre } : { centre, band: "ci95" },
+              )
             }
           />
           <Choice
@@ -146,7 +147,7 @@ function AxisControl({
   tags: readonly string[];
   onChange: (x: Axis) => void;
 }) {
-  // A tag is told from an axis by its mark: it may be called "step".
+  // The prefix distinguishes a tag named "step" from the axis.
   const value = typeof x === "object" ? `tag:${x.tag}` : x;
   const read = (text: string): Axis =>
     AXES.find((axis) => axis === text) ?? { tag: text.slice("tag:".length) };
@@ -171,22 +172,22 @@ function AxisControl({
   );
 }
 
-/** The slider moves at once; the address and the charts follow when the hand pauses a moment. */
+/** Smoothing slider. The URL and the charts follow after a short pause. */
 function SmoothControl({ value, onChange }: { value: number; onChange: (value: number) => void }) {
-  const [own, setOwn] = useHand(value, onChange);
+  const [draft, setDraft] = useDraft(value, onChange);
   return (
     <label>
-      smooth
+      smoothing
       <input
         type="range"
         min={0}
         max={0.999}
         step={0.001}
-        value={own}
-        aria-valuetext={own.toFixed(3)}
-        onChange={(event) => setOwn(Number(event.target.value))}
+        value={draft}
+        aria-valuetext={draft.toFixed(3)}
+        onChange={(event) => setDraft(Number(event.target.value))}
       />
-      <output>{own.toFixed(2)}</output>
+      <output>{draft.toFixed(2)}</output>
     </label>
   );
 }

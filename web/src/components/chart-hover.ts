@@ -1,11 +1,11 @@
-/** The table beside the pointer: what each line says there. One for the whole page. */
+/** Tooltip with the value of each line at the pointer. There is one for the whole page. */
 
-import { cutRows, type Found } from "../data/hover";
+import { cutRows, type HoverPoint } from "../data/hover";
 import { nameCount } from "../data/lines";
 import type { Flag } from "../data/marks";
 import { formatNumber } from "../format/number";
 
-const MOST = 16;
+const MOST_ROWS = 16;
 
 function make(tag: string, className: string, parent: HTMLElement): HTMLElement {
   const element = document.createElement(tag);
@@ -23,7 +23,7 @@ interface Row {
   x: HTMLElement;
 }
 
-/** Made without React, because it changes with every move of the pointer. */
+/** Tooltip built without React, because it changes with every pointer move. */
 class HoverTable {
   private readonly root = make("div", "hover-table", document.body);
   private readonly title = make("p", "hover-title", this.root);
@@ -38,27 +38,27 @@ class HoverTable {
     this.root.hidden = true;
   }
 
-  /** The title has the x of the line that is meant, the others have theirs where it differs. */
+  /** Show the x of the nearest line as the title; lines with another x show it in their row. */
   show(
-    found: readonly Found[],
+    points: readonly HoverPoint[],
     nearest: number,
     nameX: (x: number) => string,
     at: { x: number; y: number },
     flags: readonly Flag[],
   ): void {
-    const [start, end] = cutRows(found.length, nearest, MOST);
-    const meant = found[nearest] ?? found[0];
-    const x = meant ? (meant.line.x[meant.place] as number) : (flags[0]?.x ?? Number.NaN);
+    const [start, end] = cutRows(points.length, nearest, MOST_ROWS);
+    const main = points[nearest] ?? points[0];
+    const x = main ? (main.line.x[main.index] as number) : (flags[0]?.x ?? Number.NaN);
     this.title.textContent = nameX(x);
     this.marked.textContent = flags.map((flag) => `┆ ${flag.label}`).join("\n");
     this.above.textContent = start ? `${start} more above` : "";
-    this.below.textContent = end < found.length ? `${found.length - end} more below` : "";
-    for (let place = start; place < end; place++) {
-      this.fill(this.row(place - start), found[place] as Found, place === nearest, x, nameX);
+    this.below.textContent = end < points.length ? `${points.length - end} more below` : "";
+    for (let index = start; index < end; index++) {
+      this.fill(this.row(index - start), points[index] as HoverPoint, index === nearest, x, nameX);
     }
-    for (const [place, row] of this.rows.entries()) row.root.hidden = place >= end - start;
+    for (const [index, row] of this.rows.entries()) row.root.hidden = index >= end - start;
     this.root.hidden = false;
-    this.place(at);
+    this.moveTo(at);
   }
 
   hide(): void {
@@ -67,7 +67,7 @@ class HoverTable {
 
   private fill(
     row: Row,
-    { line, place, y }: Found,
+    { line, index, y }: HoverPoint,
     isNearest: boolean,
     x: number,
     nameX: (x: number) => string,
@@ -76,25 +76,25 @@ class HoverTable {
     row.swatch.style.background = line.colour;
     row.name.textContent = line.short;
     row.value.textContent = formatNumber(y, 5);
-    row.more.textContent = this.more(line, place);
-    const own = line.x[place] as number;
+    row.more.textContent = this.more(line, index);
+    const own = line.x[index] as number;
     row.x.textContent = own === x ? "" : nameX(own);
   }
 
-  private more(line: Found["line"], place: number): string {
+  private more(line: HoverPoint["line"], index: number): string {
     const parts: string[] = [];
-    if (line.raw) parts.push(`unsmoothed ${formatNumber(line.raw[place] ?? null, 5)}`);
+    if (line.raw) parts.push(`unsmoothed ${formatNumber(line.raw[index] ?? null, 5)}`);
     if (line.low && line.high) {
-      const [low, high] = [line.low[place] ?? null, line.high[place] ?? null];
+      const [low, high] = [line.low[index] ?? null, line.high[index] ?? null];
       parts.push(`${formatNumber(low)} … ${formatNumber(high)}`);
     }
-    if (line.series.count) parts.push(nameCount(line, place));
+    if (line.series.count) parts.push(nameCount(line, index));
     return parts.join(", ");
   }
 
-  private row(place: number): Row {
-    const before = this.rows[place];
-    if (before) return before;
+  private row(index: number): Row {
+    const existing = this.rows[index];
+    if (existing) return existing;
     const root = make("tr", "", this.body);
     const row = {
       root,
@@ -108,8 +108,8 @@ class HoverTable {
     return row;
   }
 
-  /** Beside the pointer, towards the middle of the page, where there is room; without a layout. */
-  private place({ x, y }: { x: number; y: number }): void {
+  /** Move next to the pointer, on the side towards the middle of the page. Needs no layout. */
+  private moveTo({ x, y }: { x: number; y: number }): void {
     const isRight = x > innerWidth / 2;
     const isLow = y > innerHeight / 2;
     const [left, top] = [x + (isRight ? -18 : 18), y + (isLow ? -14 : 14)].map(Math.round);

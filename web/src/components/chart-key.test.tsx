@@ -22,7 +22,7 @@ function show(series: Series[], isFull = false): string {
     .trim();
 }
 
-test("each group has its range of n", () => {
+test("each group shows its range of n", () => {
   expect(show([group("lr=0.1", 6, 6, 4), group("lr=0.2", 6, 6)])).toBe("lr=0.1 n=4-6 lr=0.2 n=6");
 });
 
@@ -30,7 +30,7 @@ test("single runs have no key", () => {
   expect(show([group("a"), group("b")])).toBe("");
 });
 
-test("a small chart lists the first groups, a full one more", () => {
+test("a small chart lists the first groups, a full-size chart lists more", () => {
   const many = [..."abcdefg"].map((name) => group(name, 2));
   expect(show(many)).toBe("a n=2 b n=2 c n=2 d n=2 and 3 more");
   expect(show(many, true)).toContain("g n=2");

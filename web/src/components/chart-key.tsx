@@ -1,8 +1,8 @@
-/** The groups of a folded chart: colour, name, and how many runs each point has. */
+/** Legend of a folded chart: each group's colour, name and number of runs. */
 
 import type { Line } from "../data/lines";
 
-// A chart among others is small. At full size there is room for more.
+// Charts in the grid are small. At full size there is room for more groups.
 const MOST = 4;
 const MOST_FULL = 40;
 
@@ -12,7 +12,7 @@ export function ChartKey({ lines, isFull }: { lines: readonly Line[]; isFull: bo
   const shown = groups.slice(0, isFull ? MOST_FULL : MOST);
   const others = groups.slice(shown.length);
   return (
-    <ul className="chart-key" aria-label="Runs in each group">
+    <ul className="chart-key" aria-label="Runs per group">
       {shown.map((line) => (
         <li key={line.label} title={`${line.label}: ${line.count}`}>
           <span className="swatch" style={{ background: line.colour }} />

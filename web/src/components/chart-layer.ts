@@ -1,6 +1,6 @@
-/** Lines on a canvas, a few milliseconds in each frame, so that no frame is long. */
+/** Draws lines on a canvas, a few milliseconds per frame, so that no frame takes long. */
 
-import { type Line, piecesOf, placesIn } from "../data/lines";
+import { indicesIn, type Line, piecesOf } from "../data/lines";
 import { fade } from "../scale/colours";
 import type { Range } from "../scale/range";
 import {
@@ -12,7 +12,7 @@ import {
   traceLine,
 } from "../scale/trace";
 
-/** Where on the canvas the lines go and what of them, all in pixels of the canvas. */
+/** Plot area in canvas pixels, and the ranges shown in it. */
 export interface Frame {
   left: number;
   top: number;
@@ -40,14 +40,14 @@ function clip(context: Context, frame: Frame): void {
   context.beginPath();
   context.rect(frame.left, frame.top, frame.width, frame.height);
   context.clip();
-  // Round and mitred corners cost much and show nothing at this width.
+  // Round and mitred corners are slow and invisible at this line width.
   context.lineJoin = "bevel";
 }
 
-// A noisy line of 1,600 points takes 10 ms as one stroke, and 2 ms as strokes of so many.
-const POINTS_A_STROKE = 64;
+// A noisy line of 1,600 points takes 10 ms as a single stroke, 2 ms in strokes of 64 points.
+const POINTS_PER_STROKE = 64;
 
-/** A pen that strokes what it has drawn every few points; dashes would begin anew each time. */
+/** Return a pen that strokes every few points. Dashed lines use one stroke to keep the pattern. */
 function makePen(context: Context, isDashed: boolean): Pen {
   if (isDashed) return context;
   let count = 0;
@@ -56,7 +56,7 @@ function makePen(context: Context, isDashed: boolean): Pen {
     lineTo: (x, y) => {
       context.lineTo(x, y);
       count++;
-      if (count % POINTS_A_STROKE) return;
+      if (count % POINTS_PER_STROKE) return;
       context.stroke();
       context.beginPath();
       context.moveTo(x, y);
@@ -64,7 +64,7 @@ function makePen(context: Context, isDashed: boolean): Pen {
   };
 }
 
-/** Bands first, then faint originals, then the lines; pauses behind each of them. */
+/** Draw bands, then the faint unsmoothed lines, then the lines; yield after each. */
 export function* paintLines(
   context: Context,
   lines: readonly Line[],
@@ -75,7 +75,7 @@ export function* paintLines(
   for (const line of lines) {
     if (!line.low || !line.high) continue;
     const path = new Path2D();
-    traceBand(line.x, line.low, line.high, placesIn(line, frame.x), toX, toY, path);
+    traceBand(line.x, line.low, line.high, indicesIn(line, frame.x), toX, toY, path);
     context.fillStyle = fade(line.colour, 0.18);
     context.fill(path);
     yield;
@@ -87,8 +87,8 @@ export function* paintLines(
     context.lineWidth = frame.ratio;
     context.strokeStyle = fade(line.colour, lines.length > 10 ? 0.15 : 0.28);
     context.beginPath();
-    // In one stroke: a faint colour would show where two overlap.
-    traceLine(line.x, line.raw, placesIn(line, frame.x), toX, toY, context, null);
+    // A single stroke: overlapping strokes would show in a translucent colour.
+    traceLine(line.x, line.raw, indicesIn(line, frame.x), toX, toY, context, null);
     context.stroke();
     yield;
   }
@@ -99,7 +99,7 @@ export function* paintLines(
   context.restore();
 }
 
-/** One line over the others, and the points that belong to where the pointer is. */
+/** Draw the highlighted line over the others, and dots at the pointer. */
 export function paintHighlight(
   context: Context,
   line: Line | null,
@@ -134,12 +134,12 @@ function strokeLine(
     context.setLineDash(dash.map((length) => length * ratio));
     context.beginPath();
     const pen = makePen(context, dash.length > 0);
-    traceLine(line.x, y, placesIn(line, frame.x), toX, toY, pen, marks);
+    traceLine(line.x, y, indicesIn(line, frame.x), toX, toY, pen, marks);
     context.stroke();
   }
   context.setLineDash([]);
-  for (const place of line.changes) {
-    const [x, y] = [toX(line.x[place] as number), toY(line.y[place] as number)];
+  for (const index of line.changes) {
+    const [x, y] = [toX(line.x[index] as number), toY(line.y[index] as number)];
     context.beginPath();
     context.arc(x, y, 3.2 * ratio, 0, 7);
     context.stroke();
@@ -159,7 +159,7 @@ function strokeLine(
   context.fill();
 }
 
-const BUDGET = 14;
+const BUDGET_MILLISECONDS = 14;
 
 interface Job {
   target: HTMLCanvasElement;
@@ -167,16 +167,16 @@ interface Job {
   frame: Frame;
 }
 
-/** The charts that wait to be painted; one behind the other on one canvas out of sight. */
+/** Queue of charts to paint, one at a time, on a shared off-screen canvas. */
 class PaintQueue {
   private readonly jobs = new Map<HTMLCanvasElement, Job>();
   private running: { job: Job; steps: Generator<void> } | null = null;
   private readonly scratch = document.createElement("canvas");
-  // In the memory of the processor, where reading a pixel is cheap.
+  // Keeps the canvas in CPU memory, where reading a pixel is cheap.
   private readonly context = this.scratch.getContext("2d", { willReadFrequently: true });
   private handle = 0;
 
-  /** Paint soon, or before all others when somebody waits for just this one. */
+  /** Queue a chart, or paint it before all others if it is urgent. */
   add(job: Job, isUrgent: boolean): void {
     if (this.running?.job.target === job.target || isUrgent) this.pause();
     const before = [...this.jobs];
@@ -188,8 +188,8 @@ class PaintQueue {
     } else {
       this.jobs.set(job.target, job);
     }
-    if (isUrgent) this.work(BUDGET * 2);
-    else this.plan();
+    if (isUrgent) this.work(BUDGET_MILLISECONDS * 2);
+    else this.schedule();
   }
 
   remove(target: HTMLCanvasElement): void {
@@ -202,10 +202,10 @@ class PaintQueue {
     this.running = null;
   }
 
-  private plan(): void {
+  private schedule(): void {
     this.handle ||= requestAnimationFrame(() => {
       this.handle = 0;
-      this.work(BUDGET);
+      this.work(BUDGET_MILLISECONDS);
     });
   }
 
@@ -217,18 +217,18 @@ class PaintQueue {
         this.show(this.running.job);
         this.running = null;
       } else {
-        // A canvas keeps its strokes for later, all at once, unless somebody looks at it.
+        // Reading a pixel forces the canvas to draw the strokes that it has buffered.
         this.context?.getImageData(0, 0, 1, 1);
       }
     } while (performance.now() < end);
-    this.plan();
+    this.schedule();
   }
 
   private start(): boolean {
     const [job] = this.jobs.values();
     if (!job || !this.context) return false;
     this.jobs.delete(job.target);
-    // Setting the size clears the canvas and all that an unfinished job left set.
+    // Setting the size clears the canvas and the state left by an unfinished job.
     this.scratch.width = job.target.width;
     this.scratch.height = job.target.height;
     this.running = { job, steps: paintLines(this.context, job.lines, job.frame) };

@@ -1,10 +1,10 @@
-/** The events that runs marked, as thin lines across a chart. */
+/** Vertical lines for the events that runs marked. */
 
 import type { Flag } from "../data/marks";
 import { makeProject } from "../scale/trace";
 import type { Frame } from "./chart-layer";
 
-/** Draw them dashed; of those on one column of pixels in one colour, the first. */
+/** Draw dashed lines, one per pixel column and colour. */
 export function paintFlags(
   context: CanvasRenderingContext2D,
   flags: readonly Flag[],
@@ -18,9 +18,9 @@ export function paintFlags(
   context.setLineDash([4 * ratio, 3 * ratio]);
   for (const { x, colour } of flags) {
     const at = Math.round(toX(x)) + (ratio % 2) / 2;
-    const place = `${at} ${colour}`;
-    if (!(at >= left && at <= left + width) || drawn.has(place)) continue;
-    drawn.add(place);
+    const key = `${at} ${colour}`;
+    if (!(at >= left && at <= left + width) || drawn.has(key)) continue;
+    drawn.add(key);
     context.strokeStyle = colour;
     context.beginPath();
     context.moveTo(at, top);
@@ -32,10 +32,10 @@ export function paintFlags(
 
 const MOST = 5;
 
-/** Those that the pointer is at, the nearest first. */
+/** Return the marks within `reach` of the pointer, nearest first. */
 export function findFlags(flags: readonly Flag[], x: number, reach: number): Flag[] {
   return flags
     .filter((flag) => Math.abs(flag.x - x) <= reach)
-    .sort((one, other) => Math.abs(one.x - x) - Math.abs(other.x - x))
+    .sort((a, b) => Math.abs(a.x - x) - Math.abs(b.x - x))
     .slice(0, MOST);
 }

@@ -1,4 +1,4 @@
-/** One chart on the screen: uPlot has the axes and the pointer, the lines have their own canvas. */
+/** Chart on the screen: uPlot draws the axes and tracks the pointer; a canvas shows the lines. */
 
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
@@ -8,7 +8,7 @@ import type { Flag } from "../data/marks";
 import type { Picture } from "../format/svg";
 import type { Range } from "../scale/range";
 import type { Measure } from "../scale/ticks";
-import { lookUp, makeAxis } from "./chart-axis";
+import { axisColours, makeAxis } from "./chart-axis";
 import { hoverTable } from "./chart-hover";
 import { type Frame, paintHighlight, paintQueue } from "./chart-layer";
 import { findFlags, paintFlags } from "./chart-marks";
@@ -21,24 +21,24 @@ export interface PlotStyle {
 }
 
 const SYNC = "curves";
-// So many lines may have a point each beside the pointer, and none of them fades.
-const FEW = 6;
+// Up to this many lines, each gets a dot at the pointer and none fades.
+const FEW_LINES = 6;
 
 export class Plot {
   private readonly plot: uPlot;
   private readonly base = document.createElement("canvas");
-  /** Over the lines, only while the pointer is here: each canvas costs the browser memory. */
+  /** Canvas over the lines. Exists only while the pointer is here, because each one costs memory. */
   private top: HTMLCanvasElement | null = null;
   private lines: readonly Line[] = [];
   private flags: readonly Flag[] = [];
-  private asked: Range | null = null;
+  private range: Range | null = null;
   private x: Range = [0, 1];
   private y: Range = [0, 1];
   private isPointed = false;
   private isUrgent = false;
   private isDragged = false;
-  /** What came during a drag, which it would end. */
-  private late: (() => void) | null = null;
+  /** An update that arrived during a drag, postponed because it would end the drag. */
+  private postponed: (() => void) | null = null;
   private handle = 0;
 
   constructor(
@@ -54,27 +54,27 @@ export class Plot {
     over.addEventListener("mouseenter", this.enter);
     over.addEventListener("mouseleave", this.leave);
     over.addEventListener("mousedown", this.grab);
-    // Behind uPlot's own, which may make a zoom of the drag.
+    // Added after uPlot's own listener, which may turn the drag into a zoom.
     addEventListener("mouseup", this.release);
     this.fit();
   }
 
-  /** Show these lines in this range of x, or all of them. */
+  /** Show lines in a range of x, or in their full range. */
   show(lines: readonly Line[], range: Range | null): void {
-    const isSame = lines === this.lines && String(range) === String(this.asked);
+    const isSame = lines === this.lines && String(range) === String(this.range);
     if (isSame && lines.length) return;
     if (this.isDragged) {
-      this.late = () => this.show(lines, range);
+      this.postponed = () => this.show(lines, range);
       return;
     }
     this.lines = lines;
-    this.asked = range;
+    this.range = range;
     this.measure();
     this.plot.setData(this.data());
     if (this.isPointed) this.point();
   }
 
-  /** A line for each event that a run marked, behind those of the series. */
+  /** Draw a vertical line for each marked event, below the series. */
   mark(flags: readonly Flag[]): void {
     if (flags.length || this.flags.length) this.plot.redraw(false);
     this.flags = flags;
@@ -92,7 +92,7 @@ export class Plot {
     this.plot.destroy();
   }
 
-  /** Move the pointer by keys; the table shows as it does for a mouse. */
+  /** Move the pointer by a share of the width; the tooltip follows as for a mouse. */
   step(share: number): void {
     const { width, height } = this.plot.over.getBoundingClientRect();
     const before = this.plot.cursor.left ?? -1;
@@ -101,7 +101,7 @@ export class Plot {
     this.plot.setCursor({ left, top: this.plot.cursor.top ?? height / 2 });
   }
 
-  /** The range with its middle moved and its width changed, both as shares of it. */
+  /** Return the x range, moved by a share of its width and scaled by a factor. */
   shifted(move: number, factor: number): Range {
     const isLog = this.style.measureX === "log";
     const [low, high] = isLog ? [Math.log(this.x[0]), Math.log(this.x[1])] : this.x;
@@ -120,7 +120,7 @@ export class Plot {
     this.top = null;
   };
 
-  /** What is shown, for a file. */
+  /** Return the current chart for export. */
   picture(title: string, xLabel: string): Picture {
     const { backgroundColor } = getComputedStyle(this.host);
     const { color: ink } = getComputedStyle(document.body);
@@ -136,7 +136,7 @@ export class Plot {
       width: 800,
       height: 480,
       ink,
-      faint: lookUp(this.host).ink,
+      faint: axisColours(this.host).ink,
       paper: backgroundColor,
     };
   }
@@ -151,13 +151,13 @@ export class Plot {
 
   private release = (): void => {
     this.isDragged = false;
-    this.late?.();
-    this.late = null;
+    this.postponed?.();
+    this.postponed = null;
   };
 
   private measure(): void {
     const { measureX, measureY, isRobust } = this.style;
-    this.x = this.asked ?? rangeOfX(this.lines, measureX === "log") ?? [1, 2];
+    this.x = this.range ?? rangeOfX(this.lines, measureX === "log") ?? [1, 2];
     if (measureX === "log" && this.x[0] <= 0) {
       const all = rangeOfX(this.lines, true) ?? [1, 2];
       this.x = [Math.min(all[0], this.x[1] / 2), this.x[1]];
@@ -165,7 +165,7 @@ export class Plot {
     this.y = rangeOfY(this.lines, this.x, measureY === "log", isRobust);
   }
 
-  /** Only the corners: uPlot needs something to measure, and the lines have an x of their own. */
+  /** Return only the corners, for uPlot to measure. The lines have their own x values. */
   private data(): uPlot.AlignedData {
     return [this.x, this.y];
   }
@@ -195,7 +195,7 @@ export class Plot {
           key: SYNC,
           setSeries: false,
           scales: ["x", null],
-          // A drag is of one chart; the range it makes reaches the others through the address.
+          // A drag belongs to one chart. The others get the new range through the URL.
           filters: { pub: (type) => type === "mousemove" || type === "mouseleave" },
         },
       },
@@ -210,9 +210,9 @@ export class Plot {
   private zoom(range: Range | null): null {
     this.isUrgent = true;
     this.isDragged = false;
-    this.late = null;
+    this.postponed = null;
     this.show(this.lines, range);
-    // This chart is painted before all others hear of it.
+    // Paint this chart before the others update.
     setTimeout(() => this.onZoom(range));
     return null;
   }
@@ -225,7 +225,7 @@ export class Plot {
     this.zoom(ends as Range);
   }
 
-  /** The canvases lie exactly over uPlot's. */
+  /** Resize the canvases to match uPlot's. */
   private fit(): void {
     const { width, height } = this.plot.ctx.canvas;
     for (const canvas of this.top ? [this.base, this.top] : [this.base]) {
@@ -252,7 +252,7 @@ export class Plot {
     this.isUrgent = false;
   }
 
-  /** The canvas over the lines, empty. */
+  /** Return a cleared context of the canvas over the lines. */
   private clearTop(): CanvasRenderingContext2D | null {
     if (!this.top) {
       this.top = document.createElement("canvas");
@@ -272,32 +272,32 @@ export class Plot {
     });
   }
 
-  /** Say what the lines have where the pointer is, and show the nearest over the others. */
+  /** Show the values at the pointer and highlight the nearest line. */
   private point(): void {
     const { left = -1, top = -1 } = this.plot.cursor;
     if (left < 0) return;
     const x = this.plot.posToVal(left, "x");
     const reach = Math.abs(this.plot.posToVal(left + 12, "x") - x);
-    const found = findPoints(this.lines, x, reach);
+    const hovered = findPoints(this.lines, x, reach);
     const toPixel = (y: number) => this.plot.valToPos(y, "y");
-    const nearest = findNearest(found, x, top, toPixel);
-    const meant = found[nearest];
-    const dots = this.lines.length > FEW ? (meant ? [meant] : []) : found;
+    const nearest = findNearest(hovered, x, top, toPixel);
+    const main = hovered[nearest];
+    const dots = this.lines.length > FEW_LINES ? (main ? [main] : []) : hovered;
     const context = this.clearTop();
     if (context) {
-      const points = dots.map(({ line, place, y }) => ({
-        x: line.x[place] as number,
+      const points = dots.map(({ line, index, y }) => ({
+        x: line.x[index] as number,
         y,
         colour: line.colour,
       }));
-      paintHighlight(context, meant?.line ?? null, points, this.frame());
+      paintHighlight(context, main?.line ?? null, points, this.frame());
     }
-    this.base.style.opacity = meant && this.lines.length > FEW ? "0.45" : "";
+    this.base.style.opacity = main && this.lines.length > FEW_LINES ? "0.45" : "";
     const { x: fromLeft, y: fromTop } = this.plot.rect;
     const at = { x: fromLeft + left, y: fromTop + top };
     const flags = findFlags(this.flags, x, reach / 2);
-    if (found.length || flags.length)
-      hoverTable().show(found, nearest, this.style.nameX, at, flags);
+    if (hovered.length || flags.length)
+      hoverTable().show(hovered, nearest, this.style.nameX, at, flags);
     else hoverTable().hide();
   }
 }

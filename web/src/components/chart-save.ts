@@ -1,6 +1,6 @@
-/** What a chart shows, as a file. */
+/** Export of a chart as CSV, SVG or PNG. */
 
-import { placesIn } from "../data/lines";
+import { indicesIn } from "../data/lines";
 import { writeCsv } from "../format/csv";
 import { type Picture, writeSvg } from "../format/svg";
 
@@ -15,13 +15,13 @@ export async function saveChart(picture: Picture, kind: FileKind): Promise<void>
   }
 }
 
-/** Hand a file over to the browser, which saves it. */
+/** Download a file in the browser. */
 export function save(blob: Blob, name: string): void {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(blob);
   link.download = name;
   link.click();
-  // The download has its own hold on the data once it has begun.
+  // Once the download has begun, it no longer needs the URL.
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 }
 
@@ -35,7 +35,7 @@ async function paint(svg: Blob): Promise<Blob> {
     canvas.getContext("2d")?.drawImage(image, 0, 0, canvas.width, canvas.height);
     return await new Promise((resolve, reject) =>
       canvas.toBlob((blob) =>
-        blob ? resolve(blob) : reject(new Error("The picture is too large.")),
+        blob ? resolve(blob) : reject(new Error("The image is too large to save as PNG.")),
       ),
     );
   } finally {
@@ -52,11 +52,11 @@ function listPoints({ lines, x, xLabel }: Picture): string {
   function* rows() {
     for (const line of lines) {
       const { name, tag, count } = line.series;
-      const [start, end] = placesIn(line, x);
-      for (let place = start; place < end; place++) {
-        const own = line.x[place] as number;
+      const [start, end] = indicesIn(line, x);
+      for (let index = start; index < end; index++) {
+        const own = line.x[index] as number;
         if (own < x[0] || own > x[1]) continue;
-        const at = (values: Float64Array | null) => values?.[place] ?? Number.NaN;
+        const at = (values: Float64Array | null) => values?.[index] ?? Number.NaN;
         const row: (string | number)[] = [name, tag, own, at(line.raw ?? line.y)];
         if (isSmooth) row.push(at(line.y));
         if (isFolded) row.push(at(line.low), at(line.high), at(count));

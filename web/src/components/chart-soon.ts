@@ -1,28 +1,28 @@
-/** Work that may wait for the next frame, a little in each. */
+/** Tasks deferred to the next frames, a few milliseconds per frame. */
 
-const BUDGET = 8;
+const BUDGET_MILLISECONDS = 8;
 const waiting = new Set<() => void>();
-let isPlanned = false;
+let isScheduled = false;
 
 function work(): void {
-  isPlanned = false;
-  const end = performance.now() + BUDGET;
+  isScheduled = false;
+  const end = performance.now() + BUDGET_MILLISECONDS;
   for (const task of waiting) {
     waiting.delete(task);
     task();
     if (performance.now() > end) break;
   }
-  if (waiting.size) plan();
+  if (waiting.size) schedule();
 }
 
-function plan(): void {
-  if (!isPlanned) requestAnimationFrame(work);
-  isPlanned = true;
+function schedule(): void {
+  if (!isScheduled) requestAnimationFrame(work);
+  isScheduled = true;
 }
 
-/** Do it soon; what is handed back makes it not happen. */
+/** Run a task in one of the next frames. Returns a function that cancels it. */
 export function soon(task: () => void): () => void {
   waiting.add(task);
-  plan();
+  schedule();
   return () => waiting.delete(task);
 }

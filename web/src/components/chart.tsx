@@ -1,13 +1,14 @@
-/** One chart with its title, what it leaves out, and what can be done with it. */
+/** A chart with its title, buttons, and a note on what it does not show. */
 
 import { memo, useEffect, useMemo, useRef, useState } from "react";
+import { useSeries } from "../data/chart-series";
 import type { Line } from "../data/lines";
 import { isDrawn, makeLines } from "../data/lines";
 import { type Flag, type Mark, placeMarks } from "../data/marks";
 import { useNear, useSize } from "../data/near";
 import type { Question, Series } from "../data/series";
 import type { Axis } from "../data/types";
-import { useSeries } from "../data/wished";
+
 import { formatNumber, formatTime, plural } from "../format/number";
 import type { Range } from "../scale/range";
 import type { Measure } from "../scale/ticks";
@@ -17,33 +18,34 @@ import { Plot } from "./chart-plot";
 import { type FileKind, saveChart } from "./chart-save";
 import { soon } from "./chart-soon";
 
-/** What all charts of the page have in common. */
+/** Settings shared by all charts of the page. */
 export interface ChartSetting {
-  /** All of the question, and of which state of the log it is asked. */
+  /** Identifies the question; the generation identifies the state of the logdir. */
   key: string;
   generation: number;
   question: Question;
-  /** How many lines a chart may get, for how fine each of them is asked. */
+  /** Lines per tag; the more lines, the fewer points each is requested with. */
   lines: number;
   smooth: number;
   isLogX: boolean;
   isLogY: boolean;
   isRobust: boolean;
   range: Range | null;
-  /** What the runs marked; none when it is not to be seen. */
+  /** Events marked by the runs; empty when marks are hidden. */
   marks: readonly Mark[];
   colourOf: (series: Series) => string;
   colourOfTag: (tag: string) => string;
-  /** The title of a chart: a tag in few letters, and different from that of every other tag. */
+  /** Short label for a tag, distinct from the labels of all other tags. */
   labelOfTag: (tag: string) => string;
-  /** How many problems the files of a run have. */
+  /** Number of problems in the files of a run. */
   problemsOf: (run: string) => number;
   onZoom: (range: Range | null) => void;
 }
 
 export interface ChartProps {
-  /** What the chart is called in the address, and to people when that differs. */
+  /** Name of the chart in the URL. */
   id: string;
+  /** Visible title, if it differs from the id. */
   title?: string;
   tags: readonly string[];
   setting: ChartSetting;
@@ -53,10 +55,10 @@ export interface ChartProps {
   onTogether: (id: string) => void;
 }
 
-// More points than these are no use on a screen and slow to draw.
+// More points would be invisible on a screen and slow to draw.
 const MOST_POINTS = 240_000;
 
-/** How finely each line is asked for: to the pixel, or less when there are very many. */
+/** Number of columns to request per line: one per pixel, or fewer if there are many lines. */
 function columnsOf(width: number, lines: number): number {
   const most = Math.max(100, Math.floor(MOST_POINTS / 4 / Math.max(1, lines)));
   return Math.min(4000, most, Math.max(100, Math.ceil(width / 100) * 100));
@@ -87,7 +89,7 @@ export const Chart = memo(function Chart(props: ChartProps) {
   );
   const { marks, isLogX, isLogY } = setting;
   const { x } = setting.question;
-  const unseen = useMemo(
+  const undrawn = useMemo(
     () => lines.filter((line) => line.y.length && !isDrawn(line, isLogX, isLogY)).length,
     [lines, isLogX, isLogY],
   );
@@ -103,7 +105,8 @@ export const Chart = memo(function Chart(props: ChartProps) {
   };
   const [failure, setFailure] = useState("");
   const message = failure || loaded.error?.message;
-  const reason = isLogX || isLogY ? "NaN, or not above 0 on a log axis" : "NaN";
+  const reason =
+    isLogX || isLogY ? "only NaN or non-positive values on a log axis" : "only NaN values";
   return (
     <section className={isFull ? "chart full" : "chart"} ref={root} aria-label={title}>
       <div className="chart-head">
@@ -116,18 +119,18 @@ export const Chart = memo(function Chart(props: ChartProps) {
         ref={host}
         role="application"
         aria-roledescription="chart"
-        aria-label={`${title}: ${lines.length} lines${flags.length ? `, ${plural(flags.length, "mark")}` : ""}. Left and right move the pointer, with shift the range; plus and minus zoom, 0 shows all.`}
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: its pointer is moved with the arrow keys
+        aria-label={`${title}: ${plural(lines.length, "line")}${flags.length ? `, ${plural(flags.length, "mark")}` : ""}. Left and right move the pointer, with Shift they pan. Plus and minus zoom, 0 resets the zoom.`}
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: arrow keys move the pointer in the chart
         tabIndex={0}
         onKeyDown={(event) => handleKey(event, plot.current, setting.onZoom)}
         onBlur={() => plot.current?.leave()}
       >
-        {!hasPlot && !message && <p className="chart-wait">Loading …</p>}
+        {!hasPlot && !message && <p className="chart-wait">Loading…</p>}
         {hasPlot && !loaded.isLoading && lines.length === 0 && (
-          <p className="chart-wait">None of the chosen runs has it.</p>
+          <p className="chart-wait">No data in the selected runs.</p>
         )}
-        {hasPlot && unseen > 0 && unseen === lines.length && (
-          <p className="chart-wait">No point can be drawn: {reason}.</p>
+        {hasPlot && undrawn > 0 && undrawn === lines.length && (
+          <p className="chart-wait">No points to draw: {reason}.</p>
         )}
         {message && (
           <p className="chart-wait failed" role="alert">
@@ -140,7 +143,7 @@ export const Chart = memo(function Chart(props: ChartProps) {
         series={loaded.value ?? []}
         isLoading={loaded.isLoading}
         more={
-          unseen && unseen < lines.length ? `${plural(unseen, "line")} not drawn: ${reason}` : ""
+          undrawn && undrawn < lines.length ? `${plural(undrawn, "line")} not drawn: ${reason}` : ""
         }
       />
     </section>
@@ -157,7 +160,7 @@ interface PlotParts {
   setting: ChartSetting;
 }
 
-/** The plot lives while the chart is near; what changes is handed to it, and React draws nothing. */
+/** Keep a plot while the chart is near the viewport, and pass it every change without a render. */
 function usePlot({ plot, host, hasPlot, size, lines, flags, setting }: PlotParts): void {
   const { isLogX, isLogY, isRobust, range, onZoom } = setting;
   const { x } = setting.question;
@@ -165,7 +168,7 @@ function usePlot({ plot, host, hasPlot, size, lines, flags, setting }: PlotParts
   const shown = useRef({ lines, range, flags, size: size ?? [50, 50] });
   shown.current = { lines, range, flags, size: size ?? [50, 50] };
   const dark = useIsDark();
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the axis says all of x; drawn anew in the dark
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the axis label identifies x; a new theme needs new colours
   useEffect(() => {
     if (!hasPlot) return;
     const style = {
@@ -174,7 +177,7 @@ function usePlot({ plot, host, hasPlot, size, lines, flags, setting }: PlotParts
       isRobust,
       nameX: (value: number) => nameX(value, x),
     };
-    // A row of charts that scrolls into view is made in several frames.
+    // A row of charts that scrolls into view is created over several frames.
     const cancel = soon(() => {
       if (!host.current) return;
       plot.current = new Plot(host.current, shown.current.size, style, onZoom);
@@ -238,8 +241,8 @@ function Buttons({
       <button
         type="button"
         aria-pressed={isTogether}
-        title={isTogether ? "Take out of the shared chart" : "Put into one chart with others"}
-        aria-label={`Share a chart: ${title}`}
+        title={isTogether ? "Remove from the combined chart" : "Add to the combined chart"}
+        aria-label={`Combine ${title} with other tags`}
         onClick={() => onTogether(id)}
       >
         {isTogether ? "−" : "+"}
@@ -249,7 +252,7 @@ function Buttons({
         onKeyDown={(event) => event.key === "Escape" && close()}
         onBlur={(event) => !event.currentTarget.contains(event.relatedTarget) && close()}
       >
-        <summary title="Download what is shown" aria-label={`Download ${title}`}>
+        <summary title="Download this chart" aria-label={`Download ${title}`}>
           ↓
         </summary>
         <div className="menu">
@@ -272,20 +275,20 @@ function Buttons({
   );
 }
 
-const sum = (numbers: readonly number[]) => numbers.reduce((total, one) => total + one, 0);
+const sum = (numbers: readonly number[]) => numbers.reduce((total, number) => total + number, 0);
 
 function Badges({ series, problemsOf }: { series: Series[]; problemsOf: (run: string) => number }) {
-  const hidden = series.filter((one) => one.hidden > 0);
-  const runs = new Set(series.flatMap((one) => one.runs));
+  const restarted = series.filter(({ hidden }) => hidden > 0);
+  const runs = new Set(series.flatMap((line) => line.runs));
   const bad = [...runs].filter((run) => problemsOf(run) > 0);
   const list = (names: string[]) => names.slice(0, 8).join(", ") + (names.length > 8 ? ", …" : "");
-  const points = sum(hidden.map((one) => one.hidden));
+  const points = sum(restarted.map(({ hidden }) => hidden));
   return (
     <>
       {points > 0 && (
         <span
           className="badge"
-          title={`${plural(points, "point")} of branches that a restart left behind ${points === 1 ? "is" : "are"} hidden: ${list(hidden.map((one) => one.name))}`}
+          title={`${plural(points, "point")} hidden by restarts: ${list(restarted.map(({ name }) => name))}`}
         >
           ↺ {formatNumber(points)}
         </span>
@@ -302,16 +305,16 @@ function Badges({ series, problemsOf }: { series: Series[]; problemsOf: (run: st
   );
 }
 
-/** What of all the points is on the screen. */
+/** Note below a chart on the points and lines that it does not show. */
 function Note({ series, isLoading, more }: { series: Series[]; isLoading: boolean; more: string }) {
-  const points = sum(series.map((one) => one.points));
-  const shown = sum(series.map((one) => one.shown));
-  const lost = sum(series.map((one) => one.lost));
-  const notes = [...new Set(series.map((one) => one.note).filter(Boolean))];
+  const points = sum(series.map((line) => line.points));
+  const shown = sum(series.map((line) => line.shown));
+  const lost = sum(series.map((line) => line.lost));
+  const notes = [...new Set(series.map((line) => line.note).filter(Boolean))];
   if (shown < points) {
-    notes.unshift(`shown ${formatNumber(shown)} of ${formatNumber(points)} points`);
+    notes.unshift(`showing ${formatNumber(shown)} of ${formatNumber(points)} points`);
   }
-  if (lost) notes.push(`${plural(lost, "point")} without a place on this axis`);
+  if (lost) notes.push(`${plural(lost, "point")} not shown: no value on the x axis`);
   if (more) notes.push(more);
   const text = notes.join("; ");
   return (

@@ -1,4 +1,4 @@
-/** Which columns a table shows, and which of them stay at its left. */
+/** Menu to choose and pin the columns of the runs table. */
 
 import { useState } from "react";
 import { nameFirst } from "../data/rows";
@@ -11,13 +11,13 @@ interface Props {
 }
 
 const KINDS: [Column["kind"], string][] = [
-  ["fixed", "The run"],
+  ["fixed", "Run"],
   ["hparam", "Hparams"],
-  ["statistic", "Values"],
+  ["statistic", "Scalars"],
   ["text", "Text"],
 ];
 
-/** The most columns of a kind that are listed; a search finds the others. */
+/** Columns listed per kind; the filter finds the others. */
 const MOST = 500;
 
 export function ColumnPicker({ columns, shown }: Props) {
@@ -28,14 +28,16 @@ export function ColumnPicker({ columns, shown }: Props) {
   const isPinned = new Set(view.pinned);
   const toggle = (key: string) =>
     change({
-      columns: isShown.has(key) ? keys.filter((one) => one !== key) : [...keys, key],
-      pinned: isShown.has(key) ? view.pinned.filter((one) => one !== key) : view.pinned,
+      columns: isShown.has(key) ? keys.filter((other) => other !== key) : [...keys, key],
+      pinned: isShown.has(key) ? view.pinned.filter((other) => other !== key) : view.pinned,
     });
   const pin = (key: string) =>
     change({
-      pinned: isPinned.has(key) ? view.pinned.filter((one) => one !== key) : [...view.pinned, key],
+      pinned: isPinned.has(key)
+        ? view.pinned.filter((other) => other !== key)
+        : [...view.pinned, key],
     });
-  const found = columns.filter(
+  const matching = columns.filter(
     (column) => column.key !== "run" && column.key.toLowerCase().includes(search.toLowerCase()),
   );
   return (
@@ -44,21 +46,21 @@ export function ColumnPicker({ columns, shown }: Props) {
       <div className="choices">
         <input
           type="search"
-          aria-label="Find columns"
-          placeholder="Find columns"
+          aria-label="Filter columns"
+          placeholder="Filter columns"
           value={search}
           onChange={(event) => setSearch(event.target.value)}
         />
         <div className="row">
           <button type="button" onClick={() => change({ columns: null, pinned: [] })}>
-            As at first
+            Reset
           </button>
           <button type="button" onClick={() => change({ columns: [] })}>
             None
           </button>
         </div>
         {KINDS.map(([kind, title]) => {
-          const all = found.filter((column) => column.kind === kind);
+          const all = matching.filter((column) => column.kind === kind);
           const these = all.slice(0, MOST);
           const cut = nameFirst(these.length, all.length);
           return these.length === 0 ? null : (
@@ -77,10 +79,10 @@ export function ColumnPicker({ columns, shown }: Props) {
                   <button
                     type="button"
                     aria-pressed={isPinned.has(key)}
-                    aria-label={`Keep ${key} at the left`}
+                    aria-label={`Pin ${key}`}
                     onClick={() => pin(key)}
                   >
-                    {isPinned.has(key) ? "first" : "⇤"}
+                    {isPinned.has(key) ? "pinned" : "⇤"}
                   </button>
                 </div>
               ))}

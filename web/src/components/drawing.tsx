@@ -1,4 +1,4 @@
-/** A drawing as wide as there is room, in pixels, so that its text is as large in every window. */
+/** SVG drawing that fills the available width without scaling, so that text keeps its size. */
 
 import { type ReactNode, useRef } from "react";
 import { useSize } from "../data/near";

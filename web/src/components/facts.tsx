@@ -1,4 +1,4 @@
-/** Names and values (but for those that say nothing), and code: text, whatever is in it. */
+/** Lists of names and non-empty values, and code diffs. Everything is rendered as plain text. */
 
 import { readDiff } from "../data/story";
 import "./facts.css";
@@ -22,7 +22,7 @@ export function CodeDiff({ text }: { text: string }) {
   return (
     <pre className="diff">
       {readDiff(text).map((line, number) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: lines do not move
+        // biome-ignore lint/suspicious/noArrayIndexKey: the order of lines is fixed
         <span key={number} className={line.kind}>
           {line.text}
           {"\n"}

@@ -1,4 +1,4 @@
-/** A table of any size: only the rows that one sees are there. */
+/** Virtualised table: only the visible rows are in the DOM. */
 
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { useRef } from "react";
@@ -6,8 +6,8 @@ import type { Column } from "../data/types";
 import { formatCell } from "../format/number";
 import "./grid.css";
 
-const LINE = 26;
-const NAMES = new Set(["run", "tag"]);
+const ROW_HEIGHT = 26;
+const NAME_COLUMNS = new Set(["run", "tag"]);
 
 interface Props {
   columns: readonly Column[];
@@ -19,7 +19,7 @@ export function Grid({ columns, caption }: Props) {
   const rows = useVirtualizer({
     count: columns[0]?.cells.length ?? 0,
     getScrollElement: () => box.current,
-    estimateSize: () => LINE,
+    estimateSize: () => ROW_HEIGHT,
     overscan: 12,
   });
   const items = rows.getVirtualItems();
@@ -39,7 +39,7 @@ export function Grid({ columns, caption }: Props) {
         <tbody>
           <tr style={{ height: items[0]?.start ?? 0 }} aria-hidden />
           {items.map((item) => (
-            <tr key={item.key} style={{ height: LINE }}>
+            <tr key={item.key} style={{ height: ROW_HEIGHT }}>
               {columns.map((column) => {
                 const text = formatCell(column.cells[item.index] ?? null);
                 return (
@@ -47,7 +47,7 @@ export function Grid({ columns, caption }: Props) {
                     key={column.key}
                     title={text}
                     data-number={column.isNumber || undefined}
-                    data-name={NAMES.has(column.key) || undefined}
+                    data-name={NAME_COLUMNS.has(column.key) || undefined}
                   >
                     {text}
                   </td>

@@ -4,7 +4,7 @@ import { isSafeLink, Markdown } from "./markdown";
 
 const show = (text: string) => renderToStaticMarkup(<Markdown text={text} />);
 
-test("what people write is formatted", () => {
+test("common Markdown is formatted", () => {
   const shown = show("# Title\n\n**bold** and `x`\n\n- one\n- two\n\n| a |\n|---|\n| 1 |");
   for (const part of ["<h3>Title</h3>", "<strong>bold</strong>", "<li>", "<td>1</td>"]) {
     expect(shown).toContain(part);
@@ -30,7 +30,7 @@ test.each([
   [" JavaScript:alert(1)", false],
   ["data:text/html,x", false],
   ["//evil.example", false],
-])("a link to %s is one: %s", (address, isLink) => {
+])("a link to %s is rendered: %s", (address, isLink) => {
   expect(isSafeLink(address)).toBe(isLink);
   expect(show(`[x](${address.trim()})`).includes("<a ")).toBe(isLink);
 });

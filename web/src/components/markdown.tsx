@@ -1,4 +1,4 @@
-/** Markdown from a log as elements of an allow-list: no HTML, no pictures from elsewhere. */
+/** Markdown from a log, rendered with an allow-list of elements: no HTML, no remote images. */
 
 import type { Token, Tokens } from "marked";
 import { createElement, type ReactNode, useMemo } from "react";
@@ -7,22 +7,22 @@ import "./markdown.css";
 
 interface Props {
   text: string;
-  /** How many texts are shown together: they share the time that formatting may take. */
+  /** Number of texts shown together, which share the formatting budget. */
   among?: number;
 }
 
 export function Markdown({ text, among = 1 }: Props) {
-  const parsed = useMemo(() => read(text, among), [text, among]);
+  const parsed = useMemo(() => parse(text, among), [text, among]);
   if (!parsed) return <Plain text={text} />;
   return (
     <div className="markdown">
       {renderAll(parsed.tokens)}
       {parsed.isSimplified && (
-        <p className="hint">This text has too much markup. Parts of it are shown as written.</p>
+        <p className="hint">This text has too much markup. Parts of it are shown as plain text.</p>
       )}
       {parsed.rest && (
         <>
-          <p className="hint">The text is long. The rest is shown as written.</p>
+          <p className="hint">This text is long. The rest is shown as plain text.</p>
           <Plain text={parsed.rest} />
         </>
       )}
@@ -30,23 +30,23 @@ export function Markdown({ text, among = 1 }: Props) {
   );
 }
 
-/** A text as it was written. */
+/** Unformatted text. */
 export function Plain({ text }: { text: string }) {
   return (
     <div className="plain-text">
       {splitLines(text).map((piece, number) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: pieces do not move
+        // biome-ignore lint/suspicious/noArrayIndexKey: the order of pieces is fixed
         <pre key={number}>{piece}</pre>
       ))}
     </div>
   );
 }
 
-function read(text: string, among: number): Parsed | null {
+function parse(text: string, among: number): Parsed | null {
   try {
     return parseMarkdown(text, among);
   } catch {
-    return null; // what the parser cannot take is shown as it is
+    return null; // text that the parser rejects is shown unformatted
   }
 }
 
@@ -54,7 +54,7 @@ function renderAll(tokens: readonly Token[]): ReactNode[] {
   return tokens.map((token, number) => render(token, number));
 }
 
-/** Only to where a person may go by a click; nothing is fetched by the page. */
+/** Whether a link is rendered: web and mail addresses, which load only on a click. */
 export function isSafeLink(address: string): boolean {
   return /^(https?:|mailto:)/i.test(address.trim());
 }
@@ -107,14 +107,14 @@ function render(token: Token, key: number): ReactNode {
         return <span key={key}>{renderAll(token.tokens)}</span>;
       return (token as Tokens.Text).text;
     default:
-      // HTML, pictures and whatever else there may be: as it was written.
+      // HTML, images and anything else is shown as source text.
       return <span key={key}>{token.raw}</span>;
   }
 }
 
 function renderList(list: Tokens.List, key: number): ReactNode {
   const items = list.items.map((item, number) => (
-    // biome-ignore lint/suspicious/noArrayIndexKey: items do not move
+    // biome-ignore lint/suspicious/noArrayIndexKey: the order of items is fixed
     <li key={number}>
       {item.task && <input type="checkbox" checked={item.checked ?? false} disabled />}
       {renderAll(item.tokens)}
@@ -126,7 +126,7 @@ function renderList(list: Tokens.List, key: number): ReactNode {
 function renderTable(table: Tokens.Table, key: number): ReactNode {
   const cells = (row: Tokens.TableCell[], Cell: "th" | "td") =>
     row.map((cell, number) => (
-      // biome-ignore lint/suspicious/noArrayIndexKey: cells do not move
+      // biome-ignore lint/suspicious/noArrayIndexKey: the order of cells is fixed
       <Cell key={number}>{renderAll(cell.tokens)}</Cell>
     ));
   return (
@@ -136,7 +136,7 @@ function renderTable(table: Tokens.Table, key: number): ReactNode {
       </thead>
       <tbody>
         {table.rows.map((row, number) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: rows do not move
+          // biome-ignore lint/suspicious/noArrayIndexKey: the order of rows is fixed
           <tr key={number}>{cells(row, "td")}</tr>
         ))}
       </tbody>

@@ -1,4 +1,4 @@
-/** A button that opens a box below it; Escape or a click elsewhere closes it. */
+/** Button that opens a popup below it. Escape or a click elsewhere closes it. */
 
 import { type ReactNode, useEffect, useId, useRef, useState } from "react";
 import "./menu.css";
@@ -20,22 +20,22 @@ export function Menu({ title, label, children }: Props) {
   };
   useEffect(() => {
     if (!isOpen) return;
-    const leave = (event: Event) => {
+    const closeOutside = (event: Event) => {
       if (event.target instanceof Node && !box.current?.contains(event.target)) setOpen(false);
     };
-    // A click into a frame is not told here, but the frame has the focus then.
-    const lose = () => {
+    // A click inside an iframe sends no pointer event here, but moves the focus to it.
+    const closeForFrame = () => {
       if (document.activeElement instanceof HTMLIFrameElement) setOpen(false);
     };
-    addEventListener("pointerdown", leave);
-    addEventListener("blur", lose);
+    addEventListener("pointerdown", closeOutside);
+    addEventListener("blur", closeForFrame);
     return () => {
-      removeEventListener("pointerdown", leave);
-      removeEventListener("blur", lose);
+      removeEventListener("pointerdown", closeOutside);
+      removeEventListener("blur", closeForFrame);
     };
   }, [isOpen]);
   return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: Escape reaches it from what is inside
+    // biome-ignore lint/a11y/noStaticElementInteractions: handles Escape for the elements inside
     <div
       className="menu"
       ref={box}

@@ -1,4 +1,4 @@
-/** A mesh or a cloud of points on a canvas; turned by dragging and by the arrow keys. */
+/** Mesh or point cloud on a canvas, rotated by dragging or with the arrow keys. */
 
 import { type KeyboardEvent, useEffect, useRef } from "react";
 import type { Mesh } from "../data/extras";
@@ -18,7 +18,7 @@ interface Props {
 
 export function MeshCanvas({ mesh, turn, colour, label, onTurn }: Props) {
   const canvas = useRef<HTMLCanvasElement>(null);
-  const held = useRef<[number, number] | null>(null);
+  const dragged = useRef<[number, number] | null>(null);
   useEffect(() => {
     const context = canvas.current?.getContext("2d");
     if (!context) return;
@@ -28,7 +28,7 @@ export function MeshCanvas({ mesh, turn, colour, label, onTurn }: Props) {
   useEffect(() => {
     const element = canvas.current;
     if (!element) return;
-    // React's own listener may not keep the page from scrolling.
+    // React's wheel listener is passive and cannot keep the page from scrolling.
     const zoom = (event: WheelEvent) => {
       if (!event.ctrlKey && document.activeElement !== element) return;
       event.preventDefault();
@@ -45,21 +45,21 @@ export function MeshCanvas({ mesh, turn, colour, label, onTurn }: Props) {
       height={2 * SIZE}
       tabIndex={0}
       role="img"
-      aria-label={`${label}. Arrow keys turn it, plus and minus zoom.`}
+      aria-label={`${label}. Arrow keys rotate, plus and minus zoom.`}
       onPointerDown={(event) => {
-        held.current = [event.clientX, event.clientY];
+        dragged.current = [event.clientX, event.clientY];
         event.currentTarget.setPointerCapture(event.pointerId);
         event.currentTarget.focus();
       }}
       onPointerMove={(event) => {
-        if (!held.current) return;
-        const [x, y] = held.current;
-        held.current = [event.clientX, event.clientY];
+        if (!dragged.current) return;
+        const [x, y] = dragged.current;
+        dragged.current = [event.clientX, event.clientY];
         const [across, down] = [event.clientX - x, event.clientY - y];
         onTurn((before) => turnBy(before, across / 120, down / 120));
       }}
       onPointerUp={() => {
-        held.current = null;
+        dragged.current = null;
       }}
       onKeyDown={(event) => handleKey(event, onTurn)}
     />
@@ -104,7 +104,7 @@ function draw(context: CanvasRenderingContext2D, mesh: Mesh, turn: Turn, colour:
     context.beginPath();
     for (const point of corners) context.lineTo(at(seen.x[point] ?? 0), at(seen.y[point] ?? 0));
     context.closePath();
-    // The thin edge closes the gaps between neighbours.
+    // The thin outline closes the gaps between adjacent faces.
     context.fillStyle = paint(corners[0] ?? 0, shade(seen, mesh.faces, item));
     context.strokeStyle = context.fillStyle;
     context.fill();

@@ -1,4 +1,4 @@
-/** The name of a run or a group by a label that no other has; pointing at it shows the whole name. */
+/** Short, unique label of a run or group, with the full name as a tooltip. */
 
 export function Name({ name, label }: { name: string; label: string }) {
   return (

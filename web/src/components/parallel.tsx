@@ -1,4 +1,4 @@
-/** Parallel coordinates: a line a run through its hparams, shaded by the last axis. */
+/** Parallel coordinates: one line per run through its hparams, coloured by the last axis. */
 
 import { useMemo, useState } from "react";
 import type { Cell } from "../data/types";
@@ -9,8 +9,8 @@ import { Drawing } from "./drawing";
 
 const [HEIGHT, TOP, SIDE] = [340, 34, 60];
 const SPAN = HEIGHT - TOP - 16;
-/** How wide a letter of a title is, about. */
-const LETTER = 8;
+/** Approximate width of a character of a title, in pixels. */
+const CHARACTER_WIDTH = 8;
 
 interface Props {
   runs: readonly string[];
@@ -19,43 +19,45 @@ interface Props {
 }
 
 export function Parallel({ runs, axes, onOpen }: Props) {
-  const [near, setNear] = useState<number | null>(null);
+  const [hovered, setHovered] = useState<number | null>(null);
   const scales = useMemo(() => axes.map((axis) => makeAxis(axis.cells)), [axes]);
   const colours = useMemo(() => {
     const [scale, axis] = [scales.at(-1), axes.at(-1)];
     return runs.map((_, row) => {
-      const place = scale?.place(axis?.cells[row] ?? null) ?? null;
-      return place === null ? "#7a8290" : shade(place);
+      const position = scale?.position(axis?.cells[row] ?? null) ?? null;
+      return position === null ? "#7a8290" : shade(position);
     });
   }, [runs, axes, scales]);
-  const told =
-    near === null
+  const caption =
+    hovered === null
       ? ""
-      : `${runs[near]}: ${axes.map((axis) => `${axis.name} ${formatCell(axis.cells[near] ?? null)}`).join(", ")}`;
+      : `${runs[hovered]}: ${axes.map((axis) => `${axis.name} ${formatCell(axis.cells[hovered] ?? null)}`).join(", ")}`;
   const draw = (width: number) => {
     const step = (width - 2 * SIDE) / Math.max(axes.length - 1, 1);
     const names = axes.map((axis) => axis.name);
-    const labels = labelNames(names, Math.max(2, Math.floor(step / LETTER)), false);
-    // Titles that have no room next to each other take turns on two lines.
-    const isCrowded = names.some((name) => labels.of(name).length * LETTER > step);
+    const labels = labelNames(names, Math.max(2, Math.floor(step / CHARACTER_WIDTH)), false);
+    // Titles that do not fit next to each other alternate between two lines.
+    const isCrowded = names.some((name) => labels.of(name).length * CHARACTER_WIDTH > step);
     const trace = (row: number) =>
       axes
         .flatMap((axis, number) => {
-          const place = scales[number]?.place(axis.cells[row] ?? null) ?? null;
-          return place === null ? [] : [`${SIDE + number * step},${TOP + (1 - place) * SPAN}`];
+          const position = scales[number]?.position(axis.cells[row] ?? null) ?? null;
+          return position === null
+            ? []
+            : [`${SIDE + number * step},${TOP + (1 - position) * SPAN}`];
         })
         .join(" ");
     return (
       <>
         {runs.map((run, row) => (
-          // biome-ignore lint/a11y/noStaticElementInteractions: the table has all of it for keys
+          // biome-ignore lint/a11y/noStaticElementInteractions: the table offers the same for the keyboard
           <polyline
             key={run}
             points={trace(row)}
             stroke={colours[row]}
-            className={near === row ? "near" : ""}
-            onMouseEnter={() => setNear(row)}
-            onMouseLeave={() => setNear(null)}
+            className={hovered === row ? "near" : ""}
+            onMouseEnter={() => setHovered(row)}
+            onMouseLeave={() => setHovered(null)}
             onClick={() => onOpen(run)}
           />
         ))}
@@ -81,10 +83,10 @@ export function Parallel({ runs, axes, onOpen }: Props) {
   };
   return (
     <figure className="parallel">
-      <Drawing height={HEIGHT} label="Runs over their hparams" draw={draw} />
+      <Drawing height={HEIGHT} label="Parallel coordinates of hparams" draw={draw} />
       <figcaption className="hint">
-        {told ||
-          `Point at a line to see its run; colour shows ${axes.at(-1)?.name}: higher is more yellow.`}
+        {caption ||
+          `Hover over a line to see its run. Colour shows ${axes.at(-1)?.name}: higher is more yellow.`}
       </figcaption>
     </figure>
   );
@@ -98,9 +100,9 @@ interface TitleProps {
   isLast: boolean;
 }
 
-/** Above the middle of its axis, or up to the edge where the first or last one is long. */
+/** Title centred above its axis; a long first or last title is aligned with the edge instead. */
 function Title({ name, label, y, isFirst, isLast }: TitleProps) {
-  const isLong = label.length * LETTER > 2 * SIDE;
+  const isLong = label.length * CHARACTER_WIDTH > 2 * SIDE;
   const side = !isLong || isFirst === isLast ? 0 : isFirst ? -1 : 1;
   return (
     <text

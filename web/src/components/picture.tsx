@@ -1,4 +1,4 @@
-/** A picture with its boxes and masks as layers that can be switched. */
+/** Image with boxes and masks as optional overlays. */
 
 import { useEffect, useRef, useState } from "react";
 import { blobAddress } from "../data/api";
@@ -17,13 +17,13 @@ interface Props {
 export function PictureBox({ picture, tag, layers, threshold, isLabelOff, size }: Props) {
   const [isBroken, setBroken] = useState(false);
   const { boxes } = picture;
-  // The picture that was stored has everything drawn into it.
+  // The stored image has the boxes and masks drawn into it.
   const hasBare = boxes !== undefined && !boxes.isCut;
   const address = hasBare
     ? blobAddress("boxes", { run: picture.run, blob: boxes.blob, index: 0 }, tag)
     : blobAddress("image", picture, tag);
   if (picture.problem) return <p className="hint failed">{picture.problem}</p>;
-  if (isBroken) return <p className="hint failed">The picture cannot be decoded.</p>;
+  if (isBroken) return <p className="hint failed">This image cannot be decoded.</p>;
   const isSmall = picture.width <= size / 2 && picture.height <= size / 2;
   return (
     <div className={isSmall ? "picture small" : "picture"} style={{ width: size }}>
@@ -44,8 +44,8 @@ export function PictureBox({ picture, tag, layers, threshold, isLabelOff, size }
 }
 
 function Frames({ boxes, shown, size }: { boxes: Boxes; shown: number[]; size: number }) {
-  // In pixels of the picture, so that it is as large on the screen as other small text.
-  const letter = (11 * boxes.width) / size;
+  // Font size in image pixels that matches other small text on the screen.
+  const fontSize = (11 * boxes.width) / size;
   return (
     <svg viewBox={`0 0 ${boxes.width} ${boxes.height}`} aria-hidden>
       {shown.map((number) => {
@@ -68,12 +68,12 @@ function Frames({ boxes, shown, size }: { boxes: Boxes; shown: number[]; size: n
             />
             {label && (
               <text
-                x={left + letter / 4}
-                y={top < letter * 1.3 ? top + letter * 1.1 : top - letter / 3}
+                x={left + fontSize / 4}
+                y={top < fontSize * 1.3 ? top + fontSize * 1.1 : top - fontSize / 3}
                 fill={isBright(red, green, blue) ? "#000" : "#fff"}
                 stroke={colour}
-                fontSize={letter}
-                strokeWidth={letter / 2}
+                fontSize={fontSize}
+                strokeWidth={fontSize / 2}
               >
                 {label}
               </text>
@@ -85,7 +85,7 @@ function Frames({ boxes, shown, size }: { boxes: Boxes; shown: number[]; size: n
   );
 }
 
-/** Whether black is read better than white on a colour. */
+/** Whether black text is easier to read on a colour than white. */
 function isBright(red: number, green: number, blue: number): boolean {
   return 0.299 * red + 0.587 * green + 0.114 * blue > 140;
 }
@@ -93,7 +93,7 @@ function isBright(red: number, green: number, blue: number): boolean {
 function Masks({ boxes, shown }: { boxes: Boxes; shown: number[] }) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const key = shown.join();
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the key stands for what is shown
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the key identifies the shown masks
   useEffect(() => {
     const context = canvas.current?.getContext("2d");
     if (!context || !boxes.masks) return;

@@ -1,4 +1,4 @@
-/** Lines over a common x, drawn by uPlot: for answers of a query and the load of a machine. */
+/** uPlot chart of lines with a common x, for query results and system metrics. */
 
 import { useEffect, useRef } from "react";
 import uPlot from "uplot";
@@ -9,7 +9,7 @@ import { assignColours } from "../scale/colours";
 import { useIsDark } from "../state/theme";
 
 interface Props {
-  /** What x is called. */
+  /** Name of the x axis. */
   x: string;
   names: readonly string[];
   data: readonly [readonly number[], ...(readonly (number | null)[])[]];
@@ -24,7 +24,7 @@ function ink(name: string): string {
 export function Plot({ x, names, data, height, label }: Props) {
   const box = useRef<HTMLElement>(null);
   const dark = useIsDark();
-  // biome-ignore lint/correctness/useExhaustiveDependencies: its colours are looked up anew
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new theme needs new colours
   useEffect(() => {
     const element = box.current;
     if (!element) return;

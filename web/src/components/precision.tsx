@@ -1,4 +1,4 @@
-/** Precision over recall: a line for each run, all at about the same step. */
+/** Precision-recall chart: one line per run, all at about the same step. */
 
 import { averagePrecision, type PrCurve } from "../data/extras";
 import { formatNumber, formatStep } from "../format/number";
@@ -51,7 +51,7 @@ export function PrecisionRecall({ curves, colourOf, label }: Props) {
           <polyline
             key={curve.run}
             points={curve.recall
-              .map((recall, place) => `${placeX(recall)},${placeY(curve.precision[place] ?? 0)}`)
+              .map((recall, index) => `${placeX(recall)},${placeY(curve.precision[index] ?? 0)}`)
               .join(" ")}
             stroke={colourOf(curve.run)}
           >

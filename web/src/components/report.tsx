@@ -1,4 +1,4 @@
-/** Saving what one looks at as a file, and in such a file what it is. */
+/** Button that saves the view as a report, and the parts that only a report shows. */
 
 import { useState } from "react";
 import { send } from "../data/api";
@@ -11,7 +11,7 @@ import { save } from "./chart-save";
 export function SaveReport() {
   const [view] = useView();
   const [state, setState] = useState<"" | "busy" | Error>("");
-  // What TensorBoard shows needs a server.
+  // TensorBoards need a server, so a report cannot contain them.
   if (report || view.tab === "boards") return null;
   const start = async () => {
     setState("busy");
@@ -32,11 +32,11 @@ export function SaveReport() {
       )}
       <button
         type="button"
-        title="This view as one file that opens without a server"
+        title="Save this view as a single file that opens without a server"
         disabled={state === "busy"}
         onClick={start}
       >
-        {state === "busy" ? "Saving …" : "Save as report"}
+        {state === "busy" ? "Saving…" : "Save as report"}
       </button>
     </>
   );
@@ -45,13 +45,13 @@ export function SaveReport() {
 const CONNECTIONS: Record<Live["state"], string> = {
   live: "live",
   lost: "not connected",
-  locked: "not connected: open the link that `runfold serve` printed",
+  locked: "not connected: open the login link of `runfold serve`",
 };
 
-/** Whether the page follows the log: live, or not, or never as it is a report. */
+/** Connection status in the header; for a report, when it was saved. */
 export function Liveness({ state }: { state: Live["state"] }) {
   if (report) {
-    return <span className="live report">a report of {formatTime(report.time)}</span>;
+    return <span className="live report">report saved {formatTime(report.time)}</span>;
   }
   return (
     <span className={state === "live" ? "live" : "live lost"} role="status">
@@ -60,7 +60,7 @@ export function Liveness({ state }: { state: Live["state"] }) {
   );
 }
 
-/** What a report leaves out. */
+/** Notes on what a report leaves out. */
 export function ReportNotes() {
   if (!report?.notes.length) return null;
   return (

@@ -1,4 +1,4 @@
-/** Histograms of one run over steps: as ridges one behind the other, or as bands of quantiles. */
+/** Histograms of a run over steps, as overlapping ridges or as quantile bands. */
 
 import { type Histogram, spread } from "../data/histograms";
 import type { Step } from "../data/types";
@@ -8,32 +8,32 @@ import { makeTicks, nameTicks } from "../scale/ticks";
 import { Drawing } from "./drawing";
 
 const [HEIGHT, BOTTOM, EDGE] = [240, 22, 8];
-/** How high the highest ridge is, and how much room a line of text and a label need. */
+/** Height of the highest ridge and of a line of text, and width of a label, in pixels. */
 const [RISE, LINE, LABEL] = [60, 13, 56];
-const MOST = 40;
+const MOST_RIDGES = 40;
 
 interface Props {
   entries: readonly Histogram[];
   colour: string;
   label: string;
-  /** The lowest and the highest quantile of all runs, so that they can be compared. */
+  /** Lowest and highest quantile of all runs, which share an axis for comparison. */
   limits: readonly [number, number];
 }
 
 function nameAll(low: number, high: number, count: number) {
   const ticks = makeTicks(low, high, count, "linear");
   const names = nameTicks(ticks, "linear");
-  return ticks.map((tick, place) => ({ tick, name: names[place] ?? "" }));
+  return ticks.map((tick, index) => ({ tick, name: names[index] ?? "" }));
 }
 
-interface Mark {
+interface Tick {
   tick: number;
   name: string;
   anchor?: "start" | "middle" | "end";
 }
 
-/** A line and its value at each mark of the horizontal axis. */
-function Across({ ticks, x }: { ticks: Mark[]; x: (value: number) => number }) {
+/** Grid line and label for each tick of the horizontal axis. */
+function HorizontalAxis({ ticks, x }: { ticks: Tick[]; x: (value: number) => number }) {
   return ticks.map(({ tick, name, anchor = "middle" }) => (
     <g key={tick} transform={`translate(${x(tick)} 0)`}>
       <line y1={EDGE} y2={HEIGHT - BOTTOM} className="axis" />
@@ -45,7 +45,7 @@ function Across({ ticks, x }: { ticks: Mark[]; x: (value: number) => number }) {
 }
 
 export function Ridges({ entries, colour, label }: Props) {
-  const shown = spread(entries, MOST);
+  const shown = spread(entries, MOST_RIDGES);
   const edges = shown[0]?.edges ?? [];
   const [low, high] = [edges[0] ?? 0, edges.at(-1) ?? 1];
   const density = (entry: Histogram) =>
@@ -56,14 +56,14 @@ export function Ridges({ entries, colour, label }: Props) {
   const peak = Math.max(1e-300, ...shown.flatMap(density));
   const fall = HEIGHT - RISE - BOTTOM - EDGE;
   const last = shown.length - 1;
-  // From the newest on, each step that has room.
+  // Label as many steps as fit, counting back from the newest.
   const every = Math.max(1, Math.ceil((LINE * last) / fall));
   const draw = (width: number) => {
     const x = (value: number) =>
       EDGE + ((value - low) / (high - low || 1)) * (width - EDGE - LABEL);
     return (
       <>
-        <Across ticks={nameAll(low, high, width / 60)} x={x} />
+        <HorizontalAxis ticks={nameAll(low, high, width / 60)} x={x} />
         {shown.map((entry, number) => {
           const share = last ? number / last : 1;
           const base = EDGE + RISE + share * fall;
@@ -95,7 +95,7 @@ export function Ridges({ entries, colour, label }: Props) {
 
 export function Bands({ entries, colour, label, limits: [low, high] }: Props) {
   const [first, last] = [entries[0]?.step ?? 0, entries.at(-1)?.step ?? 1];
-  // Bigints, because two numbers beyond 2^53 may be the same one.
+  // Bigints, because numbers beyond 2^53 are not exact.
   const since = (step: Step) => Number(BigInt(step) - BigInt(first));
   const y = (value: number) =>
     EDGE + (1 - (value - low) / (high - low || 1)) * (HEIGHT - BOTTOM - EDGE);
@@ -109,7 +109,7 @@ export function Bands({ entries, colour, label, limits: [low, high] }: Props) {
         .map((entry) => `${x(since(entry.step))},${y(entry.quantiles[level] ?? 0)}`);
       return (isBack ? points.reverse() : points).join(" ");
     };
-    const ends: Mark[] = [
+    const ends: Tick[] = [
       { tick: 0, name: formatStep(first), anchor: "start" },
       { tick: since(last), name: formatStep(last), anchor: "end" },
     ];
@@ -119,7 +119,7 @@ export function Bands({ entries, colour, label, limits: [low, high] }: Props) {
     }));
     return (
       <>
-        <Across ticks={typeof last === "bigint" ? ends : steps} x={x} />
+        <HorizontalAxis ticks={typeof last === "bigint" ? ends : steps} x={x} />
         {nameAll(low, high, 5).map(({ tick, name }) => (
           <g key={tick} transform={`translate(0 ${y(tick)})`}>
             <line x1={LABEL} x2={width - EDGE} className="axis" />
@@ -130,7 +130,7 @@ export function Bands({ entries, colour, label, limits: [low, high] }: Props) {
         ))}
         {Array.from({ length: Math.floor(count / 2) }, (_, level) => (
           <polygon
-            // biome-ignore lint/suspicious/noArrayIndexKey: levels do not move
+            // biome-ignore lint/suspicious/noArrayIndexKey: the order of levels is fixed
             key={level}
             points={`${line(level)} ${line(count - 1 - level, true)}`}
             fill={fade(colour, 0.18)}

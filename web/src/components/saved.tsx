@@ -1,7 +1,7 @@
-/** A menu of the views that were saved. */
+/** Menu of saved views. */
 
 import { useState } from "react";
-import { addView, forget, change as keep, useSaved } from "../data/saved";
+import { addView, change as keep, remove, useSaved } from "../data/saved";
 import { readView, useView, writeView } from "../state/view";
 import { Menu } from "./menu";
 
@@ -24,8 +24,8 @@ export function SavedViews() {
             }}
           >
             <input
-              aria-label="Name of this view"
-              placeholder="Name of this view"
+              aria-label="View name"
+              placeholder="View name"
               maxLength={200}
               value={name}
               onChange={(event) => setName(event.target.value)}
@@ -40,29 +40,29 @@ export function SavedViews() {
             </p>
           )}
           {saved.views.length === 0 && (
-            <p className="hint">What you look at now can be saved here under a name.</p>
+            <p className="hint">Save the current view to return to it later.</p>
           )}
           <ul className="entries">
-            {saved.views.map((one) => (
-              <li key={one.name} className="row">
+            {saved.views.map((entry) => (
+              <li key={entry.name} className="row">
                 <button
                   type="button"
                   className="plain"
-                  title={one.name}
-                  aria-current={one.view === address || undefined}
+                  title={entry.name}
+                  aria-current={entry.view === address || undefined}
                   onClick={() => {
-                    change(readView(one.view));
+                    change(readView(entry.view));
                     close();
                   }}
                 >
-                  {one.name}
+                  {entry.name}
                 </button>
                 <button
                   type="button"
                   className="plain"
-                  aria-label={`Delete the view ${one.name}`}
+                  aria-label={`Delete view ${entry.name}`}
                   title="Delete"
-                  onClick={() => keep(forget("views", one.name))}
+                  onClick={() => keep(remove("views", entry.name))}
                 >
                   ×
                 </button>

@@ -1,4 +1,4 @@
-/** One value over another, a dot a run. */
+/** Scatter plot with one dot per run. */
 
 import { useMemo, useState } from "react";
 import type { Cell } from "../data/types";
@@ -17,17 +17,17 @@ interface Props {
 }
 
 export function Scatter({ runs, x, y, colourOf, onOpen }: Props) {
-  const [near, setNear] = useState<number | null>(null);
+  const [hovered, setHovered] = useState<number | null>(null);
   const { across, up } = useMemo(
     () => ({ across: makeAxis(x.cells), up: makeAxis(y.cells) }),
     [x, y],
   );
-  const told =
-    near === null
+  const caption =
+    hovered === null
       ? ""
-      : `${runs[near]}: ${x.name} ${formatCell(x.cells[near] ?? null)}, ${y.name} ${formatCell(y.cells[near] ?? null)}`;
+      : `${runs[hovered]}: ${x.name} ${formatCell(x.cells[hovered] ?? null)}, ${y.name} ${formatCell(y.cells[hovered] ?? null)}`;
   const draw = (width: number) => {
-    // Dots at the ends of an axis are whole.
+    // The margin keeps dots at the ends of an axis from being clipped.
     const placeX = (at: number) => LEFT + 2 * DOT + at * (width - LEFT - EDGE - 4 * DOT);
     const placeY = (at: number) => EDGE + DOT + (1 - at) * (HEIGHT - BOTTOM - EDGE - 3 * DOT);
     return (
@@ -49,18 +49,21 @@ export function Scatter({ runs, x, y, colourOf, onOpen }: Props) {
           </g>
         ))}
         {runs.map((run, row) => {
-          const [left, top] = [across.place(x.cells[row] ?? null), up.place(y.cells[row] ?? null)];
+          const [left, top] = [
+            across.position(x.cells[row] ?? null),
+            up.position(y.cells[row] ?? null),
+          ];
           if (left === null || top === null) return null;
           return (
-            // biome-ignore lint/a11y/noStaticElementInteractions: the table has all of it for keys
+            // biome-ignore lint/a11y/noStaticElementInteractions: the table offers the same for the keyboard
             <circle
               key={run}
               cx={placeX(left)}
               cy={placeY(top)}
-              r={near === row ? DOT + 2 : DOT}
+              r={hovered === row ? DOT + 2 : DOT}
               fill={colourOf(run)}
-              onMouseEnter={() => setNear(row)}
-              onMouseLeave={() => setNear(null)}
+              onMouseEnter={() => setHovered(row)}
+              onMouseLeave={() => setHovered(null)}
               onClick={() => onOpen(run)}
             />
           );
@@ -70,8 +73,8 @@ export function Scatter({ runs, x, y, colourOf, onOpen }: Props) {
   };
   return (
     <figure className="scatter">
-      <Drawing height={HEIGHT} label={`${y.name} over ${x.name}`} draw={draw} />
-      <figcaption className="hint">{told || "Point at a dot to see its run."}</figcaption>
+      <Drawing height={HEIGHT} label={`${y.name} by ${x.name}`} draw={draw} />
+      <figcaption className="hint">{caption || "Hover over a dot to see its run."}</figcaption>
     </figure>
   );
 }

@@ -1,24 +1,24 @@
-/** The runs that are looked at: found by name or condition, grouped, switched on and off. */
+/** List of runs: filtered by name or condition, grouped, shown or hidden. */
 
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { useMemo, useRef } from "react";
 import { arrangeRuns } from "../data/rows";
 import { useChoice } from "../state/choice";
 import { useOpenRun, useView } from "../state/view";
+import { useArrowKeys } from "./arrow-keys";
 import { Name } from "./name";
 import { Failed } from "./states";
 import { Swatch } from "./swatch";
-import { useWalk } from "./walk";
 
-const LINE = 26;
-/** How much higher a line is for each further row of its label, and the letters in a row. */
-const [ROW, LETTERS] = [18, 24];
+const LINE_HEIGHT = 26;
+/** Extra height for each further row of a wrapped label, and the characters that fit in a row. */
+const [ROW_HEIGHT, CHARACTERS] = [18, 24];
 
-/** A guess at the height of a line, until it is drawn and measured. */
+/** Estimated height of a line until it is rendered and measured. */
 function guessHeight(label: string, isGroup: boolean): number {
-  // The name of a group is bold, and next to it is a count.
-  const rows = Math.ceil(label.length / (isGroup ? LETTERS * 0.7 : LETTERS));
-  return LINE + ROW * Math.min(20, Math.max(0, rows - 1));
+  // A group's name is bold and leaves room for a count.
+  const rows = Math.ceil(label.length / (isGroup ? CHARACTERS * 0.7 : CHARACTERS));
+  return LINE_HEIGHT + ROW_HEIGHT * Math.min(20, Math.max(0, rows - 1));
 }
 
 export function Sidebar() {
@@ -35,7 +35,7 @@ export function Sidebar() {
   }, [table, listed, view.by, view.shut, groupOf]);
   const estimateSize = (row: number) => {
     const entry = entries[row];
-    if (!entry) return LINE;
+    if (!entry) return LINE_HEIGHT;
     const isGroup = entry.kind === "group";
     return guessHeight((isGroup ? groupLabels : labels).of(entry.name), isGroup);
   };
@@ -46,25 +46,25 @@ export function Sidebar() {
     estimateSize,
     overscan: 20,
   });
-  const walk = useWalk(entries.length, lines, list);
+  const arrowKeys = useArrowKeys(entries.length, lines, list);
   const off = useMemo(() => new Set(view.off), [view.off]);
   const isOneColour = view.colours === "group" || view.isFolded;
   const hparams = table.columns.filter((column) => column.kind === "hparam");
-  const turn = (runs: readonly string[], isOn: boolean) => {
-    const these = new Set(runs);
-    const others = view.off.filter((one) => !these.has(one));
+  const setShown = (runs: readonly string[], isOn: boolean) => {
+    const changed = new Set(runs);
+    const others = view.off.filter((run) => !changed.has(run));
     change({ off: isOn ? others : [...others, ...runs] });
   };
-  const shut = (group: string, isShut: boolean) => {
-    const others = view.shut.filter((one) => one !== group);
+  const setShut = (group: string, isShut: boolean) => {
+    const others = view.shut.filter((other) => other !== group);
     change({ shut: isShut ? [...others, group] : others });
   };
   return (
     <aside className="sidebar" aria-label="Runs">
       <input
         type="search"
-        aria-label="Find runs by name"
-        placeholder="Find runs by name"
+        aria-label="Filter runs by name"
+        placeholder="Filter runs by name"
         value={view.search}
         onChange={(event) => change({ search: event.target.value })}
       />
@@ -81,12 +81,12 @@ export function Sidebar() {
         Group by
         <input
           list="groupings"
-          placeholder="nothing"
+          placeholder="none"
           value={view.by}
           onChange={(event) => change({ by: event.target.value })}
         />
         <datalist id="groupings">
-          <option value="parent">the folder</option>
+          <option value="parent">folder</option>
           <option value="status" />
           {hparams.map((column) => (
             <option key={column.key} value={column.name} />
@@ -101,7 +101,7 @@ export function Sidebar() {
             disabled={view.isFolded}
             onChange={() => change({ colours: view.colours === "group" ? "run" : "group" })}
           />
-          one colour for each group
+          one colour per group
         </label>
       )}
       {byError && (
@@ -113,56 +113,56 @@ export function Sidebar() {
         <span>
           {shown.length} of {table.runs.length} runs
         </span>
-        <button type="button" onClick={() => turn(listed, true)}>
+        <button type="button" onClick={() => setShown(listed, true)}>
           All
         </button>
-        <button type="button" onClick={() => turn(listed, false)}>
+        <button type="button" onClick={() => setShown(listed, false)}>
           None
         </button>
       </div>
-      {labels.folder && <p className="hint">Names are below {labels.folder}</p>}
-      {/* biome-ignore lint/a11y/noStaticElementInteractions: the keys come from the lines in it */}
-      <div className="list" ref={list} onKeyDown={walk.onKeyDown}>
+      {labels.folder && <p className="hint">Names are relative to {labels.folder}</p>}
+      {/* biome-ignore lint/a11y/noStaticElementInteractions: the keys come from the lines inside */}
+      <div className="list" ref={list} onKeyDown={arrowKeys.onKeyDown}>
         <ul style={{ height: lines.getTotalSize() }}>
           {lines.getVirtualItems().map((item) => {
             const entry = entries[item.index];
             if (!entry) return null;
-            const place = { transform: `translateY(${item.start}px)` };
+            const position = { transform: `translateY(${item.start}px)` };
             const measured = { "data-index": item.index, ref: lines.measureElement };
             if (entry.kind === "group") {
               const members = listed.filter((run) => groupOf(run) === entry.name);
               const on = members.filter((run) => !off.has(run)).length;
               const isShut = view.shut.includes(entry.name);
               return (
-                <li key={`group ${entry.name}`} className="heading" style={place} {...measured}>
+                <li key={`group ${entry.name}`} className="heading" style={position} {...measured}>
                   <button
                     type="button"
                     className="shut"
                     tabIndex={-1}
-                    aria-label={`List the runs of ${entry.name || "no group"}`}
+                    aria-label={`Show the runs in ${entry.name || "no group"}`}
                     aria-expanded={!isShut}
-                    onClick={() => shut(entry.name, !isShut)}
+                    onClick={() => setShut(entry.name, !isShut)}
                   >
                     {isShut ? "▸" : "▾"}
                   </button>
-                  <label title={`${entry.name}: switch all of them`}>
+                  <label title={`Select all runs in ${entry.name || "no group"}`}>
                     <input
                       type="checkbox"
-                      {...walk.reach(item.index)}
+                      {...arrowKeys.focusable(item.index)}
                       ref={(box) => {
                         if (box) box.indeterminate = on > 0 && on < members.length;
                       }}
                       checked={on > 0}
-                      onChange={() => turn(members, on < members.length)}
+                      onChange={() => setShown(members, on < members.length)}
                       onKeyDown={(event) => {
-                        if (event.key === "ArrowLeft") shut(entry.name, true);
-                        if (event.key === "ArrowRight") shut(entry.name, false);
+                        if (event.key === "ArrowLeft") setShut(entry.name, true);
+                        if (event.key === "ArrowRight") setShut(entry.name, false);
                       }}
                     />
                     {isOneColour && (
                       <span className="swatch" style={{ background: colourOf(entry.name) }} />
                     )}
-                    <Name name={entry.name} label={groupLabels.of(entry.name) || "none"} />
+                    <Name name={entry.name} label={groupLabels.of(entry.name) || "no group"} />
                   </label>
                   <span className="group">
                     {on} of {members.length}
@@ -172,15 +172,15 @@ export function Sidebar() {
             }
             const run = entry.name;
             return (
-              <li key={run} style={place} {...measured}>
+              <li key={run} style={position} {...measured}>
                 <Swatch run={run} />
                 <label title={run}>
                   <input
                     type="checkbox"
-                    {...walk.reach(item.index)}
+                    {...arrowKeys.focusable(item.index)}
                     aria-label={run}
                     checked={!off.has(run)}
-                    onChange={() => turn([run], off.has(run))}
+                    onChange={() => setShown([run], off.has(run))}
                     onKeyDown={(event) => {
                       if (event.key === "Enter") openRun?.(run);
                     }}

@@ -1,4 +1,4 @@
-/** What is shown where there is nothing to show, not yet, or no more. */
+/** Empty, loading and error states. */
 
 import { Component, type ReactNode } from "react";
 
@@ -9,13 +9,13 @@ export function Empty({ children }: { children: ReactNode }) {
 export function Waiting({ what }: { what: string }) {
   return (
     <p className="state" role="status">
-      Loading {what} …
+      Loading {what}…
     </p>
   );
 }
 
 export function Failed({ error, className = "state" }: { error: Error; className?: string }) {
-  // Where several lines show the place of a mistake, a sign stands below another.
+  // Multi-line messages point at a position in the text above, so they need a monospaced font.
   const kind = error.message.includes("\n") ? "failed lines" : "failed";
   return (
     <p className={`${className} ${kind}`} role="alert">
@@ -24,18 +24,18 @@ export function Failed({ error, className = "state" }: { error: Error; className
   );
 }
 
-/** That there are more runs than are drawn. */
+/** Hint that not all runs are drawn. */
 export function TooManyRuns({ most, count }: { most: number; count: number }) {
   if (count <= most) return null;
   return (
     <p className="hint">
-      {most} of {count} runs are drawn; switch some off to see others.
+      Showing {most} of {count} runs. Deselect some to see others.
     </p>
   );
 }
 
-/** Where a view cannot be drawn, the rest of the page stays, and tells why. */
-export class Caught extends Component<{ children: ReactNode }, { error: Error | null }> {
+/** Error boundary: if a view throws, the rest of the page stays and the error is shown. */
+export class ErrorBoundary extends Component<{ children: ReactNode }, { error: Error | null }> {
   override state = { error: null as Error | null };
 
   static getDerivedStateFromError(thrown: unknown) {
@@ -47,7 +47,7 @@ export class Caught extends Component<{ children: ReactNode }, { error: Error | 
     if (!error) return this.props.children;
     return (
       <div className="state" role="alert">
-        <p className="failed">This cannot be drawn: {error.message}</p>
+        <p className="failed">This view cannot be shown: {error.message}</p>
         <button type="button" onClick={() => this.setState({ error: null })}>
           Try again
         </button>

@@ -1,4 +1,4 @@
-/** Buttons that stop runs, after a question, and what comes of it. */
+/** Buttons that stop runs after confirmation, and the progress of the stop. */
 
 import { type FormEvent, useEffect, useState } from "react";
 import { report } from "../data/report";
@@ -6,9 +6,9 @@ import { isKillDue, isUnderWay, type Stop, stagesOf, stopRun, watchStop } from "
 import { Menu } from "./menu";
 import "./stop.css";
 
-const MILLISECONDS = 1000;
+const POLL_MILLISECONDS = 1000;
 
-/** The stop button of one run, and how far its stop has come. */
+/** Stop button of a run, and the progress of its stop. */
 export function StopRun({ run, state }: { run: string; state: string }) {
   const [stop, setStop] = useState<Stop | null>(null);
   const [since, setSince] = useState<number | null>(null);
@@ -16,21 +16,21 @@ export function StopRun({ run, state }: { run: string; state: string }) {
   const [before, setBefore] = useState(state);
   if (state !== before) {
     setBefore(state);
-    // It was resumed: what came of its stop is over.
+    // The run was resumed, so the earlier stop no longer matters.
     if (state === "running") {
       setStop(null);
       setSince(null);
     }
   }
   const now = Date.now() / 1000;
-  // From when on this page has seen it, whatever the clock of who asked says.
+  // When this page first saw the stop; the requester's clock may be wrong.
   if (since === null && stop && isUnderWay(stop)) setSince(now);
   const isWatched = stop ? isUnderWay(stop) : state === "stopping";
   useEffect(() => {
     if (!isWatched || report) return;
     const controller = new AbortController();
     let timer = 0;
-    const look = async () => {
+    const poll = async () => {
       try {
         setStop(await watchStop(run, controller.signal));
         setError(null);
@@ -38,41 +38,41 @@ export function StopRun({ run, state }: { run: string; state: string }) {
         if (controller.signal.aborted) return;
         setError(reason as Error);
       }
-      timer = window.setTimeout(look, MILLISECONDS);
+      timer = window.setTimeout(poll, POLL_MILLISECONDS);
     };
-    look();
+    poll();
     return () => {
       controller.abort();
       clearTimeout(timer);
     };
   }, [run, isWatched]);
   if (report || (!stop && state !== "running" && state !== "stopping")) return null;
-  const ask = async (reason: string, kill: boolean) => {
+  const request = async (reason: string, kill: boolean) => {
     try {
       setStop(await stopRun(run, reason, kill));
       setError(null);
-    } catch (refused) {
-      setError(refused as Error);
+    } catch (failure) {
+      setError(failure as Error);
     }
   };
-  const isAsked = stop !== null && stop.stage !== "running";
+  const isRequested = stop !== null && stop.stage !== "running";
   return (
     <div className="stop">
-      {!isAsked && state === "running" && (
-        <Menu title="Stop …" label="Stop the run">
+      {!isRequested && state === "running" && (
+        <Menu title="Stop…" label="Stop this run">
           {(close) => (
-            <Question
-              text="The run is asked through its folder, and ends as by Ctrl-C."
-              answer="Stop it"
-              onYes={(reason) => ask(reason, false)}
+            <Confirmation
+              text="This writes a stop request to the run's folder. The run then ends as if you had pressed Ctrl-C."
+              answer="Stop run"
+              onConfirm={(reason) => request(reason, false)}
               close={close}
             />
           )}
         </Menu>
       )}
-      {isAsked && <Stages stop={stop} />}
-      {isAsked && isKillDue(stop, since ?? now, now) && (
-        <Kill why={stop.whyNotKill ?? ""} onYes={(reason) => ask(reason, true)} />
+      {isRequested && <Stages stop={stop} />}
+      {isRequested && isKillDue(stop, since ?? now, now) && (
+        <Kill why={stop.whyNotKill ?? ""} onConfirm={(reason) => request(reason, true)} />
       )}
       {error && (
         <p className="hint failed" role="alert">
@@ -87,7 +87,7 @@ function Stages({ stop }: { stop: Stop }) {
   const by = [stop.who && `by ${stop.who}`, stop.reason && `“${stop.reason}”`].filter(Boolean);
   return (
     <>
-      <ol role="status" aria-label="Stop of the run">
+      <ol role="status" aria-label="Stop progress">
         {stagesOf(stop).map(([name, isDone]) => (
           <li key={name} className={isDone ? "done" : ""}>
             {name}
@@ -99,15 +99,17 @@ function Stages({ stop }: { stop: Stop }) {
   );
 }
 
-function Kill({ why, onYes }: { why: string; onYes: (reason: string) => void }) {
-  if (why) return <p className="hint">It takes its time. It cannot be killed from here: {why}</p>;
+function Kill({ why, onConfirm }: { why: string; onConfirm: (reason: string) => void }) {
+  if (why) {
+    return <p className="hint">The run has not ended yet. It cannot be killed from here: {why}</p>;
+  }
   return (
-    <Menu title="Kill …" label="Kill the run">
+    <Menu title="Kill…" label="Kill this run">
       {(close) => (
-        <Question
-          text="Its process is told to end (SIGTERM), and killed ten seconds later with all that it started. What it has not saved by then is lost."
-          answer="Kill it"
-          onYes={onYes}
+        <Confirmation
+          text="This sends SIGTERM to the run's process, and kills it and its child processes ten seconds later. Unsaved work is lost."
+          answer="Kill run"
+          onConfirm={onConfirm}
           close={close}
         />
       )}
@@ -115,25 +117,27 @@ function Kill({ why, onYes }: { why: string; onYes: (reason: string) => void }) 
   );
 }
 
-/** The stop button of many runs: it names them first. */
+/** Button that stops several runs after listing them. */
 export function StopRuns({ runs }: { runs: readonly string[] }) {
-  const [refused, setRefused] = useState<string[]>([]);
-  if (report || (runs.length === 0 && refused.length === 0)) return null;
-  const ask = async (reason: string) => {
-    const answers = await Promise.allSettled(runs.map((run) => stopRun(run, reason)));
-    setRefused(
-      answers.flatMap((one) => (one.status === "rejected" ? [(one.reason as Error).message] : [])),
+  const [errors, setErrors] = useState<string[]>([]);
+  if (report || (runs.length === 0 && errors.length === 0)) return null;
+  const request = async (reason: string) => {
+    const results = await Promise.allSettled(runs.map((run) => stopRun(run, reason)));
+    setErrors(
+      results.flatMap((result) =>
+        result.status === "rejected" ? [(result.reason as Error).message] : [],
+      ),
     );
   };
   return (
     <>
-      {refused.map((message) => (
+      {errors.map((message) => (
         <span key={message} className="hint failed" role="alert">
           {message}
         </span>
       ))}
       {runs.length > 0 && (
-        <Menu title={`Stop ${runs.length} running …`}>
+        <Menu title={`Stop ${runs.length} running…`}>
           {(close) => (
             <>
               <ul className="entries">
@@ -141,10 +145,10 @@ export function StopRuns({ runs }: { runs: readonly string[] }) {
                   <li key={run}>{run}</li>
                 ))}
               </ul>
-              <Question
-                text="These runs are asked through their folders, and end as by Ctrl-C."
-                answer={runs.length === 1 ? "Stop it" : `Stop all ${runs.length}`}
-                onYes={ask}
+              <Confirmation
+                text="This writes a stop request to each run's folder. The runs then end as if you had pressed Ctrl-C."
+                answer={runs.length === 1 ? "Stop run" : `Stop ${runs.length} runs`}
+                onConfirm={request}
                 close={close}
               />
             </>
@@ -155,26 +159,26 @@ export function StopRuns({ runs }: { runs: readonly string[] }) {
   );
 }
 
-interface QuestionProps {
+interface ConfirmationProps {
   text: string;
   answer: string;
-  onYes: (reason: string) => void;
+  onConfirm: (reason: string) => void;
   close: () => void;
 }
 
-function Question({ text, answer, onYes, close }: QuestionProps) {
+function Confirmation({ text, answer, onConfirm, close }: ConfirmationProps) {
   const [reason, setReason] = useState("");
   const submit = (event: FormEvent) => {
     event.preventDefault();
     close();
-    onYes(reason.trim());
+    onConfirm(reason.trim());
   };
   return (
     <form className="question" onSubmit={submit}>
       <p>{text}</p>
       <input
         aria-label="Reason"
-        placeholder="Why, if you like"
+        placeholder="Reason (optional)"
         maxLength={1000}
         value={reason}
         onChange={(event) => setReason(event.target.value)}

@@ -1,4 +1,4 @@
-/** The colour of a run; a click chooses another one. */
+/** Colour swatch of a run; a click opens a colour picker. */
 
 import { useState } from "react";
 import { useChoice } from "../state/choice";
@@ -10,7 +10,7 @@ export function Swatch({ run }: { run: string }) {
   const [isOpen, setOpen] = useState(false);
   const name = colouredAs(run);
   const shared = { className: "swatch", tabIndex: -1, title: `Colour of ${name}` };
-  // A colour input in each of hundreds of lines would make the list slow.
+  // Hundreds of colour inputs would make the list slow, so it is created on a click.
   if (!isOpen) {
     return (
       <button

@@ -1,4 +1,4 @@
-/** Which tag, and which step of it, is looked at. */
+/** Controls to choose a tag and a step, and the states of a tag's entries. */
 
 import { type ReactNode, useMemo } from "react";
 import { getJson } from "../data/api";
@@ -11,32 +11,32 @@ import { useView } from "../state/view";
 import { Empty, Failed, Waiting } from "./states";
 
 /**
- * The tags of a kind, what runs say of themselves last, and the one that was chosen.
+ * Return the tags of a kind and the selected tag. Tags recorded by Runfold itself come last.
  *
- * The filter of the charts is not seen here, so it takes nothing away. Where there is
- * no tag, `absent` is shown in its place: not yet, not at all, or why not.
+ * The tag filter of the charts does not apply here. Without a tag, `absent` is the state
+ * to show instead: loading, empty or failed.
  */
 export function useTag(kind: string, what: string) {
   const [view, change] = useView();
   const { generation } = useChoice();
-  const found = useLoaded("tags", generation, (signal) => getJson("/api/tags", {}, signal));
+  const loaded = useLoaded("tags", generation, (signal) => getJson("/api/tags", {}, signal));
   const tags = useMemo(() => {
     const isOwn = (tag: string) => Number(isStory(tag));
-    const all = (found.value?.kinds[kind] ?? []).map((one) => one.tag);
-    return all.toSorted((one, other) => isOwn(one) - isOwn(other));
-  }, [found.value, kind]);
+    const all = (loaded.value?.kinds[kind] ?? []).map((info) => info.tag);
+    return all.toSorted((a, b) => isOwn(a) - isOwn(b));
+  }, [loaded.value, kind]);
   const tag = tags.includes(view.full) ? view.full : (tags[0] ?? "");
   let absent: ReactNode = null;
-  if (found.error && !found.value) absent = <Failed error={found.error} />;
-  else if (!found.value) absent = <Waiting what="the tags" />;
-  else if (!tag) absent = <Empty>No run has logged {what}.</Empty>;
-  const moreTags = found.value?.leftOut?.[kind] ?? 0;
+  if (loaded.error && !loaded.value) absent = <Failed error={loaded.error} />;
+  else if (!loaded.value) absent = <Waiting what="tags" />;
+  else if (!tag) absent = <Empty>No run has logged {what} yet.</Empty>;
+  const moreTags = loaded.value?.leftOut?.[kind] ?? 0;
   return { tag, tags, moreTags, absent, pick: (full: string) => change({ full, step: null }) };
 }
 
 interface PickerProps {
   tags: readonly string[];
-  /** How many further tags are not listed. */
+  /** Number of tags that are not listed. */
   moreTags: number;
   tag: string;
   pick: (tag: string) => void;
@@ -58,49 +58,56 @@ export function TagPicker({ tags, moreTags, tag, pick }: PickerProps) {
   );
 }
 
-/** Says that the page lists the first tags only, and where the others are. */
+/** Hint that only the first tags are listed, and how to see the others. */
 export function MoreTags({ leftOut }: { leftOut: number }) {
   if (leftOut === 0) return null;
   return (
     <p className="hint">
-      {leftOut.toLocaleString("en")} more tags are not shown here. <code>runfold ls --json</code>{" "}
-      lists all, and <code>runfold show</code> draws any.
+      {leftOut.toLocaleString("en")} more tags are not shown. <code>runfold ls --json</code> lists
+      all tags, <code>runfold show</code> plots any of them.
     </p>
   );
 }
 
 interface StateProps {
-  found: Loaded<unknown>;
+  loaded: Loaded<unknown>;
   what: string;
-  /** How many of the runs that are on have one, and how many entries were not sent. */
+  /** Number of selected runs with an entry. */
   count: number;
+  /** Number of entries that the server did not send. */
   leftOut: number;
 }
 
-/** What stands beside the entries of a tag, or in their place. */
-export function EntriesState({ found, what, count, leftOut }: StateProps) {
+/** Loading, empty and error states above the entries of a tag. */
+export function EntriesState({ loaded, what, count, leftOut }: StateProps) {
+  const [{ step }] = useView();
   return (
     <>
-      {found.error && <Failed error={found.error} />}
-      {!found.value && !found.error && <Waiting what={`the ${what}`} />}
-      {found.value !== null && count === 0 && <Empty>No run that is on has any by then.</Empty>}
+      {loaded.error && <Failed error={loaded.error} />}
+      {!loaded.value && !loaded.error && <Waiting what={what} />}
+      {loaded.value !== null && count === 0 && (
+        <Empty>
+          No selected run has {what}
+          {step === null ? "." : " at or before this step."}
+        </Empty>
+      )}
       {leftOut > 0 && (
         <p className="hint">
-          {leftOut.toLocaleString("en")} more {what} are too many to be listed.
+          {leftOut.toLocaleString("en")} more {what} are not listed.
         </p>
       )}
     </>
   );
 }
 
-/** One slider for all runs; at its right end it stays with the newest step. */
+/** Step slider for all runs. At its right end it follows the newest step. */
 export function Stepper({ steps }: { steps: readonly Step[] }) {
   const [view, change] = useView();
   if (steps.length < 2) return null;
   const last = steps.length - 1;
-  const wanted = view.step;
-  const found = wanted === null ? last : steps.findLastIndex((step) => step <= wanted);
-  const place = Math.max(0, found);
+  const chosen = view.step;
+  const found = chosen === null ? last : steps.findLastIndex((step) => step <= chosen);
+  const index = Math.max(0, found);
   return (
     <label className="field stepper">
       Step
@@ -108,14 +115,14 @@ export function Stepper({ steps }: { steps: readonly Step[] }) {
         type="range"
         min={0}
         max={last}
-        value={place}
-        aria-valuetext={String(steps[place])}
+        value={index}
+        aria-valuetext={String(steps[index])}
         onChange={(event) => {
           const next = Number(event.target.value);
           change({ step: next === last ? null : (steps[next] ?? null) });
         }}
       />
-      <output>{formatStep(steps[place] ?? 0)}</output>
+      <output>{formatStep(steps[index] ?? 0)}</output>
     </label>
   );
 }

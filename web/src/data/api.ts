@@ -1,4 +1,4 @@
-/** Requests to the server; every answer is typed here and nowhere else. */
+/** Requests to the server. All responses get their types here. */
 
 import { type Table, tableFromIPC } from "apache-arrow";
 import type {
@@ -14,11 +14,11 @@ import type {
 } from "../generated/endpoints";
 import type { Statistic } from "../generated/vocabulary";
 import { readStep } from "./media";
-import { answer, blobOf, report } from "./report";
+import { blobOf, findResponse, report } from "./report";
 import type { Cell, Column, Curve, CurveInfo, Fold, FoldInfo, RunTable, Step } from "./types";
 
-/** What the server refused, and where in what was asked. */
-export class Refused extends Error {
+/** Error response of the server; `at` is the position of the mistake in the request, if known. */
+export class RequestError extends Error {
   constructor(
     message: string,
     readonly status: number,
@@ -32,11 +32,11 @@ async function request(path: string, init: RequestInit): Promise<Response> {
   let response: Response;
   try {
     response = report
-      ? answer(report, path, init)
+      ? findResponse(report, path, init)
       : await fetch(path, { credentials: "same-origin", ...init });
   } catch (error) {
     if (error instanceof DOMException && error.name === "AbortError") throw error;
-    throw new Refused("The server does not answer. Is `runfold serve` still running?", 0);
+    throw new RequestError("The server is not responding. Is `runfold serve` still running?", 0);
   }
   if (response.ok) return response;
   const text = await response.text();
@@ -49,15 +49,15 @@ async function request(path: string, init: RequestInit): Promise<Response> {
       if ("at" in body && typeof body.at === "number") at = body.at;
     }
   } catch {
-    // Not JSON: the text itself says it.
+    // Not JSON: the text itself is the message.
   }
-  throw new Refused(message, response.status, at);
+  throw new RequestError(message, response.status, at);
 }
 
 function withQuery<Path extends keyof GetRequests>(path: Path, query: GetRequests[Path]): string {
   const parameters = new URLSearchParams();
   for (const [name, value] of Object.entries(query) as [string, unknown][]) {
-    if (Array.isArray(value)) for (const one of value) parameters.append(name, String(one));
+    if (Array.isArray(value)) for (const item of value) parameters.append(name, String(item));
     else if (value !== null) parameters.append(name, String(value));
   }
   const text = parameters.toString();
@@ -117,16 +117,16 @@ export async function putJson<Path extends keyof PutResponses & keyof PutRequest
   return (await sendBody("PUT", path, body)).json();
 }
 
-/** What is logged under a tag, and how much more of it there is than the server lists. */
+/** Entries of a tag, and the number of entries that the server left out. */
 export interface Entries<T> {
   entries: T[];
   leftOut: number;
 }
 
-/** An entry whose step is a number or a bigint, whichever holds it. */
+/** An entry with its step as a number, or as a bigint if a number cannot represent it. */
 export type WithStep<T> = Omit<T, "step"> & { step: Step };
 
-/** The entries of an answer, each with its step as it is. */
+/** Return the entries of a response with exact steps. */
 export function readEntries<T extends { step: number | string }>(
   listed: T[],
   leftOut: number,
@@ -140,7 +140,7 @@ export async function readArrow(response: Response): Promise<Table> {
 
 const TWO_32 = 2 ** 32;
 
-/** The numbers of a column; int64 become doubles, which steps below 2^53 survive. */
+/** Return a column as doubles. Integers are exact up to 2^53. */
 export function numbers(table: Table, name: string): Float64Array {
   const array: unknown = table.getChild(name)?.toArray() ?? [];
   if (array instanceof Float64Array) return array;
@@ -149,18 +149,18 @@ export function numbers(table: Table, name: string): Float64Array {
   return Float64Array.from(array as ArrayLike<number>, Number);
 }
 
-/** Without a bigint for each number: a million of them take a second. */
+/** Convert without a bigint per number: a million bigints take a second. */
 function readInt64(array: BigInt64Array): Float64Array {
   const low = new Uint32Array(array.buffer, array.byteOffset, 2 * array.length);
   const high = new Int32Array(array.buffer, array.byteOffset, 2 * array.length);
   const result = new Float64Array(array.length);
-  for (let place = 0; place < result.length; place++) {
-    result[place] = (high[2 * place + 1] as number) * TWO_32 + (low[2 * place] as number);
+  for (let index = 0; index < result.length; index++) {
+    result[index] = (high[2 * index + 1] as number) * TWO_32 + (low[2 * index] as number);
   }
   return result;
 }
 
-/** The steps of a column, each as it is. */
+/** Return the exact steps of a table. */
 export function steps(table: Table): Step[] {
   return Array.from((table.getChild("step")?.toArray() ?? []) as BigInt64Array, readStep);
 }
@@ -174,7 +174,7 @@ function readCell(value: unknown): Cell {
   return String(value);
 }
 
-/** The columns of any table, for showing it. */
+/** Return the columns of any table for display. */
 export function readColumns(table: Table): Column[] {
   return table.schema.fields.map((field) => {
     const cells = Array.from(table.getChild(field.name) ?? [], readCell);
@@ -203,7 +203,7 @@ export async function loadTable(
   return { runs, columns, leftOut };
 }
 
-/** The series that a table holds in its rows, one behind the other. */
+/** Yield each series of a table with its range of rows. */
 function* split<Info>(table: Table): Generator<[Info, number, number]> {
   const infos = JSON.parse(table.schema.metadata.get("series") ?? "[]") as Info[];
   const series = numbers(table, "series");
@@ -216,10 +216,14 @@ function* split<Info>(table: Table): Generator<[Info, number, number]> {
   }
 }
 
-export async function loadCurves(asked: CurvesRequest, signal: AbortSignal): Promise<Curve[]> {
-  // A report has the curves of all its runs together.
-  const body = report ? { ...asked, runs: null } : asked;
-  const wanted = report && asked.runs ? new Set(asked.runs) : null;
+export async function loadCurves(
+  curvesRequest: CurvesRequest,
+  signal: AbortSignal,
+): Promise<Curve[]> {
+  const { runs } = curvesRequest;
+  // A report stores the curves of all its runs in one response.
+  const body = report ? { ...curvesRequest, runs: null } : curvesRequest;
+  const selected = report && runs ? new Set(runs) : null;
   const table = await readArrow(await send("/api/curves", body, signal));
   const [x, y, smoothed] = [numbers(table, "x"), numbers(table, "y"), numbers(table, "smoothed")];
   const curves = Array.from(split<CurveInfo>(table), ([info, start, end]) => ({
@@ -228,11 +232,11 @@ export async function loadCurves(asked: CurvesRequest, signal: AbortSignal): Pro
     y: y.subarray(start, end),
     smoothed: smoothed.length ? smoothed.subarray(start, end) : null,
   }));
-  return wanted ? curves.filter((curve) => wanted.has(curve.run)) : curves;
+  return selected ? curves.filter((curve) => selected.has(curve.run)) : curves;
 }
 
-export async function loadFold(asked: FoldRequest, signal: AbortSignal): Promise<Fold[]> {
-  const table = await readArrow(await send("/api/fold", asked, signal));
+export async function loadFold(foldRequest: FoldRequest, signal: AbortSignal): Promise<Fold[]> {
+  const table = await readArrow(await send("/api/fold", foldRequest, signal));
   const columns = ["x", "centre", "low", "high", "count"].map((name) => numbers(table, name));
   return Array.from(split<FoldInfo>(table), ([info, start, end]) => {
     const [x, centre, low, high, count] = columns.map((column) => column.subarray(start, end));
@@ -240,13 +244,13 @@ export async function loadFold(asked: FoldRequest, signal: AbortSignal): Promise
   });
 }
 
-/** Where the bytes of a picture or clip are. */
+/** Return the URL of an image or audio clip. */
 export function blobAddress(
   kind: BlobRequest["kind"],
-  place: { run: string; blob: string; index: number },
+  entry: { run: string; blob: string; index: number },
   tag: string,
 ): string {
-  const { run, blob: row, index } = place;
+  const { run, blob: row, index } = entry;
   const address = withQuery("/api/blob", { kind, run, tag, row, index });
   return report ? blobOf(report, address) : address;
 }

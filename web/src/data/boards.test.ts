@@ -15,7 +15,7 @@ const NOTHING = { runs: null, experiments: [], where: "" };
 
 afterEach(() => vi.unstubAllGlobals());
 
-test("what is shown is told in a line", () => {
+test("a line describes the runs shown", () => {
   expect(summarise(NOTHING)).toBe("all runs");
   expect(summarise({ ...NOTHING, where: "lr < 0.1" })).toBe("all runs where lr < 0.1");
   expect(summarise({ ...NOTHING, experiments: ["a"] })).toBe("experiment a");
@@ -29,7 +29,7 @@ test("what is shown is told in a line", () => {
   );
 });
 
-test("what a condition alone chose is followed, and names are taken as they are", () => {
+test("a condition alone is passed on, otherwise runs are passed by name", () => {
   const view = { search: "", where: "lr < 0.1", off: [] as string[], on: null };
   expect(chooseSources(view, ["a", "b"])).toEqual({ ...NOTHING, where: "lr < 0.1" });
   for (const narrowed of [
@@ -41,37 +41,37 @@ test("what a condition alone chose is followed, and names are taken as they are"
   }
 });
 
-test("an experiment is the first folder", () => {
+test("the experiment of a run is its first folder", () => {
   expect(["a/b/c", "a", "."].map(experimentOf)).toEqual(["a", "a", "."]);
 });
 
-test("an end is told by its status or its signal", () => {
+test("an exit is described by its status or signal", () => {
   expect([null, 0, 3, -9].map(describeExit)).toEqual([
     "",
     "exit status 0",
     "exit status 3",
-    "ended by signal 9",
+    "killed by signal 9",
   ]);
 });
 
-test("one that somebody looks at is not idle", () => {
+test("a TensorBoard that is open in a browser is not idle", () => {
   expect([null, 0, 754].map(describeUse)).toEqual(["", "in use", "idle for 12 min 34 s"]);
 });
 
-test("what was asked for before a start does not hide what was started", async () => {
-  const asked: ((boards: Partial<Board>[]) => void)[] = [];
+test("a list requested before a start does not hide the new TensorBoard", async () => {
+  const pending: ((boards: Partial<Board>[]) => void)[] = [];
   vi.stubGlobal("fetch", (_: string, init: RequestInit) => {
     if (init.method === "POST") return Promise.resolve(Response.json({ id: "new", created: 2 }));
     return new Promise((answer) => {
-      asked.push((tensorboards) => answer(Response.json({ tensorboards })));
+      pending.push((tensorboards) => answer(Response.json({ tensorboards })));
     });
   });
   const seen: string[][] = [];
   const stop = subscribe(() => seen.push(readBoards().all.map((board) => board.id)));
   await startBoard(NOTHING);
-  asked[0]?.([{ id: "old", created: 1 }]);
-  await vi.waitFor(() => expect(asked).toHaveLength(2));
-  asked[1]?.([
+  pending[0]?.([{ id: "old", created: 1 }]);
+  await vi.waitFor(() => expect(pending).toHaveLength(2));
+  pending[1]?.([
     { id: "old", created: 1 },
     { id: "new", created: 2 },
   ]);

@@ -1,4 +1,4 @@
-/** Real TensorBoards: which there are and how they are, the same in every part of the page. */
+/** State of the TensorBoard instances, shared by all parts of the page. */
 
 import { useSyncExternalStore } from "react";
 import { formatDuration } from "../format/number";
@@ -8,11 +8,11 @@ import { getJson, sendJson } from "./api";
 
 export type Board = TensorBoard;
 
-/** Which runs one shows; without names and experiments all of them, also those to come. */
+/** The runs that a TensorBoard shows. Without runs and experiments: all, including future ones. */
 export type Sources = Pick<Board, "runs" | "experiments" | "where">;
 
 export interface Boards {
-  /** The newest first. */
+  /** Newest first. */
   all: Board[];
   isLoaded: boolean;
   error: Error | null;
@@ -20,7 +20,7 @@ export interface Boards {
 
 const MOST_NAMES = 3;
 
-/** Whether its page can be looked at. */
+/** Whether its page can be opened. */
 export function isServing(board: Board): boolean {
   return board.state === "RUNNING" || board.state === "WAITING";
 }
@@ -29,19 +29,19 @@ export function isLive(board: Board): boolean {
   return board.state !== "TERMINATED";
 }
 
-/** The experiment of a run: the first folder below the log. */
+/** Return the experiment of a run: the first folder of its path. */
 export function experimentOf(run: string): string {
   const slash = run.indexOf("/");
   return slash < 0 ? run : run.slice(0, slash);
 }
 
-/** All that is listed and not switched off. What only a condition chose is followed by it. */
+/** Return the sources for the selected runs. A condition alone also covers future runs. */
 export function chooseSources(
   view: Pick<View, "search" | "where" | "off" | "on">,
   shown: readonly string[],
 ): Sources {
-  const isFollowed = !view.search && !view.on && view.off.length === 0;
-  return isFollowed
+  const isConditionOnly = !view.search && !view.on && view.off.length === 0;
+  return isConditionOnly
     ? { runs: null, experiments: [], where: view.where }
     : { runs: [...shown], experiments: [], where: "" };
 }
@@ -52,10 +52,10 @@ function nameFew(names: readonly string[]): string {
   return rest > 0 ? `${first} and ${rest.toLocaleString("en")} more` : first;
 }
 
-/** What a TensorBoard shows, in a line. */
+/** Describe in one line what a TensorBoard shows. */
 export function describeBoard(board: Board): string {
-  const told = summarise(board);
-  return board.isHere ? told : `${told}, in ${board.logdirs.join(", ")}`;
+  const summary = summarise(board);
+  return board.isHere ? summary : `${summary}, in ${board.logdirs.join(", ")}`;
 }
 
 export function summarise({ runs, experiments, where }: Sources): string {
@@ -70,13 +70,13 @@ export function summarise({ runs, experiments, where }: Sources): string {
   return where ? `${chosen} where ${where}` : chosen;
 }
 
-/** How one ended, where it did. */
+/** Describe how a TensorBoard exited; empty if it has not. */
 export function describeExit(status: number | null): string {
   if (status === null) return "";
-  return status < 0 ? `ended by signal ${-status}` : `exit status ${status}`;
+  return status < 0 ? `killed by signal ${-status}` : `exit status ${status}`;
 }
 
-/** Whether somebody looks at one, or for how long nobody did; a page that is open is no idleness. */
+/** Describe whether a TensorBoard is open in a browser, or how long it has been idle. */
 export function describeUse(idle: number | null): string {
   if (idle === null) return "";
   return idle === 0 ? "in use" : `idle for ${formatDuration(idle)}`;
@@ -90,7 +90,7 @@ function show(change: Partial<Boards>): void {
   for (const listener of listeners) listener();
 }
 
-/** Hear of every change, from now on; the server is asked as long as somebody does. */
+/** Call a listener on every change. The list is refreshed while there are listeners. */
 export function subscribe(listener: () => void): () => void {
   listeners.add(listener);
   refresh();
@@ -103,30 +103,30 @@ export function readBoards(): Boards {
 
 let changes = 0;
 
-/** Show how one is by now; an answer that was asked for before says less. */
+/** Show a TensorBoard's new state, and discard lists requested before the change. */
 function put(board: Board): void {
   changes++;
-  show({ all: [board, ...current.all.filter((one) => one.id !== board.id)].sort(byAge) });
+  show({ all: [board, ...current.all.filter((other) => other.id !== board.id)].sort(byAge) });
   refresh();
 }
 
-function byAge(one: Board, other: Board): number {
-  return other.created - one.created;
+function byAge(a: Board, b: Board): number {
+  return b.created - a.created;
 }
 
 let isLoading = false;
-let isOld = false;
+let isStale = false;
 
-/** Ask the server how they are, if anybody looks; once more where it is asked meanwhile. */
+/** Reload the list if there are listeners; a call during a reload causes another one. */
 export function refresh(): void {
-  isOld = true;
+  isStale = true;
   if (listeners.size && !isLoading) void load();
 }
 
 async function load(): Promise<void> {
   isLoading = true;
-  while (isOld) {
-    isOld = false;
+  while (isStale) {
+    isStale = false;
     const before = changes;
     try {
       const { tensorboards } = await getJson("/api/tensorboards", {});
@@ -139,7 +139,7 @@ async function load(): Promise<void> {
   isLoading = false;
 }
 
-/** One that shows these: one that is up already, or else a new one. */
+/** Start a TensorBoard for these runs, or return a running one that shows them. */
 export async function startBoard({ runs, experiments, where }: Sources): Promise<Board> {
   const board = await sendJson("/api/tensorboards", { runs, experiments, where });
   put(board);
@@ -152,10 +152,10 @@ export async function killBoard(id: string): Promise<void> {
 
 const MOST_LINES = 1000;
 
-/** The last lines of its log. */
+/** Return the last lines of a TensorBoard's log. */
 export async function loadLog(id: string, signal: AbortSignal): Promise<string[]> {
-  const asked = { id, tail: MOST_LINES };
-  return (await getJson("/api/tensorboards/log", asked, signal)).lines;
+  const request = { id, tail: MOST_LINES };
+  return (await getJson("/api/tensorboards/log", request, signal)).lines;
 }
 
 export function useBoards(): Boards {

@@ -5,49 +5,49 @@ const live = () => new AbortController().signal;
 const limits = { tags: 2, requests: 1, weight: 100 };
 
 function make(own = limits) {
-  const asked: string[][] = [];
+  const requests: string[][] = [];
   const signals: AbortSignal[] = [];
   const bundle = new Bundle<string, string>(
     async (question, tags, signal) => {
-      asked.push(tags);
+      requests.push(tags);
       signals.push(signal);
       await new Promise((resolve) => setTimeout(resolve));
-      if (question === "bad" || tags.includes("bad")) throw new Error("refused");
+      if (question === "bad" || tags.includes("bad")) throw new Error("rejected");
       return new Map(tags.map((tag) => [tag, `${question} ${tag}`]));
     },
     (answer) => answer.length,
     own,
   );
-  return { bundle, asked, signals };
+  return { bundle, requests, signals };
 }
 
-test("wishes of one turn share requests of limited size", async () => {
-  const { bundle, asked } = make();
+test("loads in the same tick share requests of limited size", async () => {
+  const { bundle, requests } = make();
   const answers = await Promise.all(
     ["a", "b", "c"].map((tag) => bundle.load("q", "q", tag, live())),
   );
   expect(answers).toEqual(["q a", "q b", "q c"]);
-  expect(asked).toEqual([["a", "b"], ["c"]]);
+  expect(requests).toEqual([["a", "b"], ["c"]]);
 });
 
-test("different questions do not mix", async () => {
-  const { bundle, asked } = make();
+test("different questions are not combined", async () => {
+  const { bundle, requests } = make();
   await Promise.all([bundle.load("q", "q", "a", live()), bundle.load("r", "r", "b", live())]);
-  expect(asked).toEqual([["a"], ["b"]]);
+  expect(requests).toEqual([["a"], ["b"]]);
 });
 
-test("what nobody waits for is not asked", async () => {
-  const { bundle, asked } = make();
+test("aborted loads are not requested", async () => {
+  const { bundle, requests } = make();
   const gone = new AbortController();
   const lost = bundle.load("q", "q", "a", gone.signal);
   const kept = bundle.load("q", "q", "b", live());
   gone.abort();
   await expect(lost).rejects.toThrow();
   expect(await kept).toBe("q b");
-  expect(asked).toEqual([["b"]]);
+  expect(requests).toEqual([["b"]]);
 });
 
-test("a request is cancelled once all have left", async () => {
+test("a request is cancelled once all its loads are aborted", async () => {
   const { bundle, signals } = make();
   const gone = new AbortController();
   const lost = bundle.load("q", "q", "a", gone.signal);
@@ -57,30 +57,30 @@ test("a request is cancelled once all have left", async () => {
   await lost.catch(() => undefined);
 });
 
-test("an answer is kept until it weighs too much", async () => {
-  const { bundle, asked } = make({ ...limits, weight: 7 });
+test("answers are cached up to a total weight", async () => {
+  const { bundle, requests } = make({ ...limits, weight: 7 });
   await bundle.load("q", "q", "a", live());
   expect(bundle.peek("q", "a")).toBe("q a");
   await bundle.load("q", "q", "a", live());
-  expect(asked).toHaveLength(1);
+  expect(requests).toHaveLength(1);
   await bundle.load("q", "q", "bcd", live());
   expect(bundle.peek("q", "a")).toBeUndefined();
   expect(bundle.peek("q", "bcd")).toBe("q bcd");
 });
 
-test("a refusal reaches every one who asked, and the next request runs", async () => {
+test("an error reaches every waiting load, and the next request still runs", async () => {
   const { bundle } = make();
   const bad = [bundle.load("bad", "bad", "a", live()), bundle.load("bad", "bad", "b", live())];
   const results = await Promise.allSettled(bad);
-  expect(results.every((one) => one.status === "rejected")).toBe(true);
+  expect(results.every((result) => result.status === "rejected")).toBe(true);
   expect(await bundle.load("q", "q", "a", live())).toBe("q a");
 });
 
-test("a tag that is refused takes no other with it", async () => {
-  const { bundle, asked } = make();
+test("a tag with an error does not affect the others", async () => {
+  const { bundle, requests } = make();
   const results = await Promise.allSettled(
     ["a", "bad"].map((tag) => bundle.load("q", "q", tag, live())),
   );
-  expect(results.map((one) => one.status)).toEqual(["fulfilled", "rejected"]);
-  expect(asked).toEqual([["a", "bad"], ["a"], ["bad"]]);
+  expect(results.map((result) => result.status)).toEqual(["fulfilled", "rejected"]);
+  expect(requests).toEqual([["a", "bad"], ["a"], ["bad"]]);
 });

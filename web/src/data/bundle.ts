@@ -1,13 +1,13 @@
-/** Many small requests as few larger ones, a few of them at once, and what they gave kept. */
+/** Combines many small requests into a few larger ones, limits their number, caches the answers. */
 
-/** How answers are asked for: for several tags at once, one answer for each. */
+/** Load the answers for several tags with one request. */
 export type LoadMany<Question, Answer> = (
   question: Question,
   tags: string[],
   signal: AbortSignal,
 ) => Promise<Map<string, Answer>>;
 
-interface Wish<Question, Answer> {
+interface Pending<Question, Answer> {
   key: string;
   question: Question;
   tag: string;
@@ -18,24 +18,26 @@ interface Wish<Question, Answer> {
 }
 
 export interface Limits {
-  /** Tags in one request, requests at once, and the weight of the answers that are kept. */
+  /** Tags per request. */
   tags: number;
+  /** Concurrent requests. */
   requests: number;
+  /** Total weight of the cached answers. */
   weight: number;
 }
 
 /**
- * A loader that answers wishes one by one and asks for them together.
+ * A loader that combines loads of single tags into shared requests.
  *
- * Wishes of one turn with the same key share a request. The ones that nobody waits for
- * any more are dropped before they are asked, and a request is cancelled once nobody
- * waits for any part of it. Answers are kept up to a weight, the oldest go first.
+ * Loads in the same tick with the same key share a request. Aborted loads are dropped
+ * before they are requested, and a request is cancelled once all its loads are aborted.
+ * Answers are cached up to a total weight; the oldest are dropped first.
  */
 export class Bundle<Question, Answer> {
-  private waiting: Wish<Question, Answer>[] = [];
+  private waiting: Pending<Question, Answer>[] = [];
   private running = 0;
-  private isPlanned = false;
-  private readonly kept = new Map<string, Answer>();
+  private isScheduled = false;
+  private readonly cache = new Map<string, Answer>();
   private weight = 0;
 
   constructor(
@@ -44,43 +46,43 @@ export class Bundle<Question, Answer> {
     private readonly limits: Limits = { tags: 3, requests: 2, weight: 8_000_000 },
   ) {}
 
-  /** The answer that is kept, if there is one. */
+  /** Return the cached answer, if there is one. */
   peek(key: string, tag: string): Answer | undefined {
-    return this.kept.get(`${key}\n${tag}`);
+    return this.cache.get(`${key}\n${tag}`);
   }
 
   load(key: string, question: Question, tag: string, signal: AbortSignal): Promise<Answer> {
-    const before = this.peek(key, tag);
-    if (before !== undefined) return Promise.resolve(before);
+    const cached = this.peek(key, tag);
+    if (cached !== undefined) return Promise.resolve(cached);
     return new Promise((resolve, reject) => {
       this.waiting.push({ key, question, tag, signal, resolve, reject });
-      this.plan();
+      this.schedule();
     });
   }
 
-  private plan(): void {
-    if (this.isPlanned) return;
-    this.isPlanned = true;
-    // After this turn, so that all charts that came into view together have asked.
+  private schedule(): void {
+    if (this.isScheduled) return;
+    this.isScheduled = true;
+    // After this tick, so that all charts that came into view together are included.
     setTimeout(() => {
-      this.isPlanned = false;
+      this.isScheduled = false;
       while (this.running < this.limits.requests && this.start());
     });
   }
 
   private start(): boolean {
-    for (const wish of this.waiting) if (wish.signal.aborted) wish.reject(wish.signal.reason);
-    this.waiting = this.waiting.filter((wish) => !wish.signal.aborted);
+    for (const load of this.waiting) if (load.signal.aborted) load.reject(load.signal.reason);
+    this.waiting = this.waiting.filter((load) => !load.signal.aborted);
     const first = this.waiting[0];
     if (!first) return false;
     const tags = new Set<string>();
-    const taken = this.waiting.filter((wish) => {
-      const most = first.isAlone || wish.isAlone ? 1 : this.limits.tags;
-      if (wish.key !== first.key || (tags.size >= most && !tags.has(wish.tag))) return false;
-      tags.add(wish.tag);
+    const taken = this.waiting.filter((load) => {
+      const most = first.isAlone || load.isAlone ? 1 : this.limits.tags;
+      if (load.key !== first.key || (tags.size >= most && !tags.has(load.tag))) return false;
+      tags.add(load.tag);
       return true;
     });
-    this.waiting = this.waiting.filter((wish) => !taken.includes(wish));
+    this.waiting = this.waiting.filter((load) => !taken.includes(load));
     void this.run(first.key, first.question, [...tags], taken);
     return true;
   }
@@ -89,46 +91,46 @@ export class Bundle<Question, Answer> {
     key: string,
     question: Question,
     tags: string[],
-    wishes: Wish<Question, Answer>[],
+    loads: Pending<Question, Answer>[],
   ): Promise<void> {
     const controller = new AbortController();
     const check = () => {
-      if (wishes.every((wish) => wish.signal.aborted)) controller.abort();
+      if (loads.every((load) => load.signal.aborted)) controller.abort();
     };
-    for (const wish of wishes) wish.signal.addEventListener("abort", check);
+    for (const load of loads) load.signal.addEventListener("abort", check);
     this.running++;
     try {
       const answers = await this.loadMany(question, tags, controller.signal);
-      for (const [tag, answer] of answers) this.keep(`${key}\n${tag}`, answer);
-      for (const wish of wishes) {
-        const answer = answers.get(wish.tag);
-        if (answer !== undefined) wish.resolve(answer);
-        else wish.reject(new Error(`The server sent nothing for ${wish.tag}.`));
+      for (const [tag, answer] of answers) this.store(`${key}\n${tag}`, answer);
+      for (const load of loads) {
+        const answer = answers.get(load.tag);
+        if (answer !== undefined) load.resolve(answer);
+        else load.reject(new Error(`The server returned no data for ${load.tag}.`));
       }
     } catch (error) {
-      // One tag may be why; the others are not to miss theirs.
-      if (tags.length > 1 && !controller.signal.aborted) this.retry(wishes);
-      else for (const wish of wishes) wish.reject(error);
+      // A single tag may be the cause, so each tag is requested again on its own.
+      if (tags.length > 1 && !controller.signal.aborted) this.retry(loads);
+      else for (const load of loads) load.reject(error);
     } finally {
       this.running--;
-      for (const wish of wishes) wish.signal.removeEventListener("abort", check);
-      this.plan();
+      for (const load of loads) load.signal.removeEventListener("abort", check);
+      this.schedule();
     }
   }
 
-  private retry(wishes: Wish<Question, Answer>[]): void {
-    this.waiting.push(...wishes.map((wish) => ({ ...wish, isAlone: true })));
+  private retry(loads: Pending<Question, Answer>[]): void {
+    this.waiting.push(...loads.map((load) => ({ ...load, isAlone: true })));
   }
 
-  private keep(name: string, answer: Answer): void {
-    const before = this.kept.get(name);
-    if (before !== undefined) this.weight -= this.weigh(before);
-    this.kept.delete(name);
-    this.kept.set(name, answer);
+  private store(name: string, answer: Answer): void {
+    const previous = this.cache.get(name);
+    if (previous !== undefined) this.weight -= this.weigh(previous);
+    this.cache.delete(name);
+    this.cache.set(name, answer);
     this.weight += this.weigh(answer);
-    for (const [oldest, old] of this.kept) {
+    for (const [oldest, old] of this.cache) {
       if (this.weight <= this.limits.weight || oldest === name) break;
-      this.kept.delete(oldest);
+      this.cache.delete(oldest);
       this.weight -= this.weigh(old);
     }
   }

@@ -1,30 +1,30 @@
-/** Precision-recall curves, meshes and problems, as the server sends them. */
+/** Loads precision-recall curves, meshes and problems. */
 
 import type { Vector } from "apache-arrow";
 import type { ProblemEntry, ProblemsResponse } from "../generated/endpoints";
 import { type Entries, get, getJson, numbers, readArrow, steps } from "./api";
 import { list } from "./histograms";
-import { type Place, readStep, sortSteps } from "./media";
+import { type EntryBase, readStep, sortSteps } from "./media";
 import type { Step } from "./types";
 
-export interface PrCurve extends Place {
+export interface PrCurve extends EntryBase {
   thresholds: number[];
   precision: number[];
   recall: number[];
 }
 
-export interface Mesh extends Place {
-  /** Three numbers each, one behind the other; colours from 0 to 255. */
+export interface Mesh extends EntryBase {
+  /** Flat arrays of three numbers per item; colours range from 0 to 255. */
   vertices: Float32Array;
   faces: Int32Array;
   colours: Float32Array;
-  /** How many there are at that step; the first one is here. */
+  /** Number of meshes at this step; only the first is loaded. */
   batch: number;
 }
 
 export interface Meshes {
   meshes: Mesh[];
-  /** All steps at which any run has one. */
+  /** All steps at which any run has a mesh. */
   steps: Step[];
 }
 
@@ -50,8 +50,8 @@ export async function loadMeshes(
   at: Step | null,
   signal: AbortSignal,
 ): Promise<Meshes> {
-  const asked = at === null ? { tag } : { tag, step: at };
-  const table = await readArrow(await get("/api/meshes", asked, signal));
+  const request = at === null ? { tag } : { tag, step: at };
+  const table = await readArrow(await get("/api/meshes", request, signal));
   const [step, wallTime] = [steps(table), numbers(table, "wall_time")];
   const batch = numbers(table, "batch");
   const [runs, vertices, faces, colours] = ["run", "vertices", "faces", "colors"].map((name) =>
@@ -66,9 +66,9 @@ export async function loadMeshes(
     colours: Float32Array.from(flat(colours, row)),
     batch: batch[row] ?? 1,
   }));
-  type Known = Record<string, (number | string)[]>;
-  const known = JSON.parse(table.schema.metadata.get("steps") ?? "{}") as Known;
-  return { meshes, steps: sortSteps(Object.values(known).flat().map(readStep)) };
+  type StepsByRun = Record<string, (number | string)[]>;
+  const byRun = JSON.parse(table.schema.metadata.get("steps") ?? "{}") as StepsByRun;
+  return { meshes, steps: sortSteps(Object.values(byRun).flat().map(readStep)) };
 }
 
 function flat(vector: Vector | null | undefined, row: number): ArrayLike<number> {
@@ -80,24 +80,24 @@ export function loadProblems(signal: AbortSignal): Promise<ProblemsResponse> {
   return getJson("/api/problems", {}, signal);
 }
 
-/** The area below a curve by steps: the mean of the precision over the recall that is reached. */
+/** Return the area under a precision-recall curve, treated as a step function. */
 export function averagePrecision(curve: Pick<PrCurve, "precision" | "recall">): number {
-  const places = curve.recall
-    .map((_, place) => place)
-    .filter((place) => Number.isFinite(curve.recall[place]))
-    .sort((one, other) => (curve.recall[one] ?? 0) - (curve.recall[other] ?? 0));
+  const order = curve.recall
+    .map((_, index) => index)
+    .filter((index) => Number.isFinite(curve.recall[index]))
+    .sort((a, b) => (curve.recall[a] ?? 0) - (curve.recall[b] ?? 0));
   let [area, reached] = [0, 0];
-  for (const place of places) {
-    const recall = curve.recall[place] ?? 0;
-    area += (recall - reached) * (curve.precision[place] ?? 0);
+  for (const index of order) {
+    const recall = curve.recall[index] ?? 0;
+    area += (recall - reached) * (curve.precision[index] ?? 0);
     reached = recall;
   }
   return area;
 }
 
-/** How often each code occurs, the most frequent first. */
+/** Count the problems by code, most frequent first. */
 export function countCodes(problems: readonly ProblemEntry[]): [string, number][] {
   const counts = new Map<string, number>();
   for (const { code } of problems) counts.set(code, (counts.get(code) ?? 0) + 1);
-  return [...counts].sort((one, other) => other[1] - one[1]);
+  return [...counts].sort((a, b) => b[1] - a[1]);
 }

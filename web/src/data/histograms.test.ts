@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { findLimits, spread } from "./histograms";
 
-test("some of many are spread over all, with the first and the last", () => {
+test("a selection is spread evenly and includes the first and last entry", () => {
   expect(spread([1, 2, 3], 5)).toEqual([1, 2, 3]);
   expect(
     spread(
@@ -11,7 +11,7 @@ test("some of many are spread over all, with the first and the last", () => {
   ).toEqual([0, 25, 50, 75, 100]);
 });
 
-test("limits are of all quantiles that are numbers", () => {
+test("limits cover all finite quantiles", () => {
   const make = (...quantiles: number[]) => ({
     ...{ run: "a", step: 0, wallTime: 0, edges: [], counts: [] },
     quantiles,

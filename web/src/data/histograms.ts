@@ -1,10 +1,10 @@
-/** Histograms over steps: on bins that all share, and as quantiles. */
+/** Histograms over steps, with shared bins and as quantiles. */
 
 import type { Vector } from "apache-arrow";
 import { get, numbers, readArrow, steps } from "./api";
-import type { Place } from "./media";
+import type { EntryBase } from "./media";
 
-export interface Histogram extends Place {
+export interface Histogram extends EntryBase {
   edges: number[];
   counts: number[];
   quantiles: number[];
@@ -12,7 +12,7 @@ export interface Histogram extends Place {
 
 export interface Histograms {
   entries: Histogram[];
-  /** Which share lies below each of the quantiles. */
+  /** Levels of the quantiles, between 0 and 1. */
   levels: number[];
   leftOut: number;
 }
@@ -47,7 +47,7 @@ export async function loadHistograms(
   };
 }
 
-/** The lowest and the highest of all quantiles. */
+/** Return the lowest and highest finite quantile. */
 export function findLimits(entries: readonly Histogram[]): [number, number] {
   let [low, high] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
   for (const value of entries.flatMap((entry) => entry.quantiles)) {
@@ -57,7 +57,7 @@ export function findLimits(entries: readonly Histogram[]): [number, number] {
   return low <= high ? [low, high] : [0, 1];
 }
 
-/** At most so many of them, spread over all, the last one among them. */
+/** Return at most `most` entries, evenly spread, including the first and last. */
 export function spread<T>(entries: readonly T[], most: number): T[] {
   if (entries.length <= most) return [...entries];
   const every = (entries.length - 1) / (most - 1);

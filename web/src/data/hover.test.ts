@@ -28,12 +28,12 @@ function line(label: string, x: number[], y: number[]): Line {
     low: null,
     high: null,
     raw: null,
-    isSorted: x.every((value, place) => place === 0 || value >= (x[place - 1] as number)),
+    isSorted: x.every((value, index) => index === 0 || value >= (x[index - 1] as number)),
   };
 }
-const labels = (found: { line: Line }[]) => found.map((one) => one.line.label);
+const labels = (points: { line: Line }[]) => points.map((point) => point.line.label);
 
-test("values come greatest first, NaN last", () => {
+test("the greatest value comes first, NaN last", () => {
   const lines = [
     line("low", [0, 1], [1, 1]),
     line("none", [0, 1], [Number.NaN, Number.NaN]),
@@ -43,29 +43,29 @@ test("values come greatest first, NaN last", () => {
   expect(labels(findPoints(lines, 0.2, 0.1))).toEqual(["endless", "high", "low", "none"]);
 });
 
-test("a line that has ended says nothing, a sparse one does", () => {
+test("a line that has ended has no point, a sparse line has", () => {
   const lines = [line("ended", [0, 10], [1, 1]), line("sparse", [0, 1000], [2, 3])];
   expect(labels(findPoints(lines, 400, 5))).toEqual(["sparse"]);
   expect(labels(findPoints(lines, 12, 5))).toEqual(["sparse", "ended"]);
 });
 
-test("the line that is meant passes closest, also between its points", () => {
+test("the nearest line is the closest, also between its points", () => {
   const lines = [line("steep", [0, 100], [0, 100]), line("flat", [0, 100], [10, 10])];
-  const found = findPoints(lines, 50, 5);
-  const nearest = (top: number) => found[findNearest(found, 50, top, (y) => y)]?.line.label;
+  const points = findPoints(lines, 50, 5);
+  const nearest = (top: number) => points[findNearest(points, 50, top, (y) => y)]?.line.label;
   expect(nearest(48)).toBe("steep");
   expect(nearest(12)).toBe("flat");
   expect(findNearest([], 0, 0, (y) => y)).toBe(-1);
 });
 
-test("heights between points lie on the line", () => {
+test("heights between points are interpolated", () => {
   expect(heightAt(line("a", [0, 10], [0, 5]), 4)).toBe(2);
   expect(heightAt(line("a", [0, 10], [0, 5]), 20)).toBe(5);
   expect(heightAt(line("back", [5, 0], [1, 2]), 4)).toBe(1);
   expect(heightAt(line("none", [], []), 4)).toBeNaN();
 });
 
-test("rows are cut around the one that is meant", () => {
+test("rows are cut around the nearest line", () => {
   expect(cutRows(5, 2, 10)).toEqual([0, 5]);
   expect(cutRows(100, 50, 10)).toEqual([45, 55]);
   expect(cutRows(100, 1, 10)).toEqual([0, 10]);

@@ -1,34 +1,34 @@
-/** What the lines say at one x: the values in order, and the line that is meant. */
+/** Values of the lines at the pointer, and the line nearest to it. */
 
 import { closest, lowerBound } from "../scale/range";
 import type { Line } from "./lines";
 
-export interface Found {
+export interface HoverPoint {
   line: Line;
-  /** The place of its point that is closest to the x. */
-  place: number;
+  /** Index of its point closest to the pointer's x. */
+  index: number;
   y: number;
 }
 
-/** The point of each line closest to `x` and no further than `reach` away, greatest first. */
-export function findPoints(lines: readonly Line[], x: number, reach: number): Found[] {
-  const found: Found[] = [];
+/** Return the point of each line closest to `x`, if within `reach`, greatest value first. */
+export function findPoints(lines: readonly Line[], x: number, reach: number): HoverPoint[] {
+  const points: HoverPoint[] = [];
   for (const line of lines) {
-    const place = line.isSorted ? closest(line.x, x) : scan(line.x, x);
-    if (place < 0) continue;
+    const index = line.isSorted ? closest(line.x, x) : scan(line.x, x);
+    if (index < 0) continue;
     const first = line.x[0] as number;
     const last = line.x[line.x.length - 1] as number;
-    const own = line.x[place] as number;
-    // A line with few points is asked anywhere between its ends, one that has ended is not.
+    const own = line.x[index] as number;
+    // A sparse line has a value anywhere between its ends, but not after its last point.
     const isInside = line.isSorted && x >= first && x <= last;
     if (!isInside && Math.abs(own - x) > reach) continue;
-    found.push({ line, place, y: line.y[place] as number });
+    points.push({ line, index, y: line.y[index] as number });
   }
-  return found.sort(byValue);
+  return points.sort(byValue);
 }
 
-/** Greatest first; NaN, which is no place in an order, at the end. */
-function byValue(a: Found, b: Found): number {
+/** Greatest first, NaN last. */
+function byValue(a: HoverPoint, b: HoverPoint): number {
   if (Number.isNaN(a.y) || Number.isNaN(b.y))
     return Number(Number.isNaN(a.y)) - Number(Number.isNaN(b.y));
   return a.y === b.y ? 0 : b.y - a.y;
@@ -37,43 +37,43 @@ function byValue(a: Found, b: Found): number {
 function scan(x: Float64Array, value: number): number {
   let best = -1;
   let least = Number.POSITIVE_INFINITY;
-  for (let place = 0; place < x.length; place++) {
-    const distance = Math.abs((x[place] as number) - value);
-    if (distance < least) [best, least] = [place, distance];
+  for (let index = 0; index < x.length; index++) {
+    const distance = Math.abs((x[index] as number) - value);
+    if (distance < least) [best, least] = [index, distance];
   }
   return best;
 }
 
-/** The height of a line at `x`, between its points too; NaN where it has none. */
+/** Return the interpolated height of a line at `x`; NaN for an empty line. */
 export function heightAt(line: Line, x: number): number {
   if (!line.isSorted) return line.y[scan(line.x, x)] ?? Number.NaN;
-  const behind = lowerBound(line.x, x);
-  const right = line.y[behind];
-  if (right !== undefined && (line.x[behind] === x || behind === 0)) return right;
-  const left = line.y[behind - 1];
+  const next = lowerBound(line.x, x);
+  const right = line.y[next];
+  if (right !== undefined && (line.x[next] === x || next === 0)) return right;
+  const left = line.y[next - 1];
   if (left === undefined) return Number.NaN;
   if (right === undefined) return left;
-  const [from, to] = [line.x[behind - 1] as number, line.x[behind] as number];
+  const [from, to] = [line.x[next - 1] as number, line.x[next] as number];
   return left + ((right - left) * (x - from)) / (to - from);
 }
 
-/** Which of the found lines passes closest to the pointer, measured in pixels; -1 for none. */
+/** Return the index of the line that passes closest to the pointer in pixels, or -1. */
 export function findNearest(
-  found: readonly Found[],
+  points: readonly HoverPoint[],
   x: number,
   top: number,
   toPixel: (y: number) => number,
 ): number {
   let best = -1;
   let least = Number.POSITIVE_INFINITY;
-  for (const [place, one] of found.entries()) {
-    const distance = Math.abs(toPixel(heightAt(one.line, x)) - top);
-    if (distance < least) [best, least] = [place, distance];
+  for (const [index, { line }] of points.entries()) {
+    const distance = Math.abs(toPixel(heightAt(line, x)) - top);
+    if (distance < least) [best, least] = [index, distance];
   }
   return best;
 }
 
-/** The rows around the one that is meant, when there are too many to list. */
+/** Return the range of rows to list around the nearest line. */
 export function cutRows(total: number, nearest: number, most: number): [number, number] {
   if (total <= most) return [0, total];
   const start = Math.min(Math.max(0, nearest - (most >> 1)), total - most);

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 import {
+  indicesIn,
   isDrawn,
   type Line,
   makeLines,
   nameCount,
   piecesOf,
-  placesIn,
   rangeOfX,
   rangeOfY,
 } from "./lines";
@@ -32,32 +32,32 @@ function series(name: string, tag: string, x: number[], y: number[]): Series {
 }
 const style = {
   smooth: 0,
-  colourOf: (one: Series) => `#${one.name}`,
+  colourOf: ({ name }: Series) => `#${name}`,
   colourOfTag: (tag: string) => tag,
 };
 
-test("a line of one tag is called after its run", () => {
+test("a line in a chart with one tag is labelled by its run", () => {
   const [line] = makeLines([series("a", "loss", [0, 1], [1, 2])], style);
   expect(line).toMatchObject({ label: "a", colour: "#a", dash: [], raw: null, isSorted: true });
 });
 
-test("several tags of one run differ by colour, of several runs by dashes", () => {
-  const [one, two] = [series("a", "loss", [0], [1]), series("a", "acc", [0], [1])];
-  expect(makeLines([one, two], style).map((line) => line.colour)).toEqual(["loss", "acc"]);
-  const more = makeLines([one, two, series("b", "acc", [0], [1])], style);
+test("several tags differ by colour for one run, by dashes for several runs", () => {
+  const [loss, accuracy] = [series("a", "loss", [0], [1]), series("a", "acc", [0], [1])];
+  expect(makeLines([loss, accuracy], style).map((line) => line.colour)).toEqual(["loss", "acc"]);
+  const more = makeLines([loss, accuracy, series("b", "acc", [0], [1])], style);
   expect(more.map((line) => line.label)).toEqual(["a · loss", "a · acc", "b · acc"]);
   expect(more[0]?.dash).toEqual([]);
   expect(more[1]?.dash).toEqual(more[2]?.dash);
   expect(more[1]?.dash).not.toEqual([]);
 });
 
-test("a smooth line keeps what it was made from", () => {
+test("a smoothed line keeps its raw values", () => {
   const [line] = makeLines([series("a", "loss", [0, 1], [0, 4])], { ...style, smooth: 0.5 });
   expect([...(line?.raw ?? [])]).toEqual([0, 4]);
   expect(line?.y[1]).toBeCloseTo(8 / 3);
 });
 
-test("what the server smoothed over all points comes before what the page can", () => {
+test("the server's smoothing over all points takes precedence over the page's", () => {
   const own = {
     ...series("a", "loss", [0, 9], [0, 4]),
     smoothed: Float64Array.of(0, 1),
@@ -68,16 +68,16 @@ test("what the server smoothed over all points comes before what the page can", 
   expect(makeLines([own], style)[0]?.y[1]).toBe(4);
 });
 
-test("x that runs back is neither smoothed nor searched", () => {
+test("a line with unsorted x is neither smoothed nor searched", () => {
   const [line] = makeLines([series("a", "loss", [2, 0, 1], [0, 4, 2])], { ...style, smooth: 0.5 });
   expect(line?.raw).toBeNull();
-  expect(line && placesIn(line, [0, 0.5])).toEqual([0, 3]);
+  expect(line && indicesIn(line, [0, 0.5])).toEqual([0, 3]);
 });
 
-test("a range needs one neighbour on each side to be drawn, and none for its height", () => {
+test("drawing a range includes one neighbour on each side, measuring it does not", () => {
   const lines = makeLines([series("a", "loss", [0, 1, 2, 3, 4], [90, 1, 2, 3, 80])], style);
-  expect(lines[0] && placesIn(lines[0], [1, 3])).toEqual([0, 5]);
-  expect(lines[0] && placesIn(lines[0], [1.5, 2.5])).toEqual([1, 4]);
+  expect(lines[0] && indicesIn(lines[0], [1, 3])).toEqual([0, 5]);
+  expect(lines[0] && indicesIn(lines[0], [1.5, 2.5])).toEqual([1, 4]);
   const [low, high] = rangeOfY(lines, [1, 3], false, false);
   expect([low, high]).toEqual([0.9, 3.1]);
 });
@@ -93,7 +93,7 @@ test.each([
   { x: [0, 1], y: [-1, 0], linear: true, logX: true, logY: false },
   { x: [0], y: [1], linear: true, logX: false, logY: true },
   { x: [1], y: [Number.POSITIVE_INFINITY], linear: true, logX: true, logY: true },
-])("$y at $x is drawn where it has a place", ({ x, y, linear, logX, logY }) => {
+])("$y at $x is drawn only on axes that can show it", ({ x, y, linear, logX, logY }) => {
   const [line] = makeLines([series("a", "loss", x, y)], style);
   if (!line) throw new Error("no line");
   expect(isDrawn(line, false, false)).toBe(linear);
@@ -122,24 +122,24 @@ function group(count: number[]): Series {
   return { ...series("lr=0.1", "loss", steps, steps), count: Float64Array.from(count) };
 }
 
-test("a group is dashed from where runs have ended, and the change is marked", () => {
+test("a group is dashed after runs have ended, and the change is marked", () => {
   const [line] = makeLines([group([3, 3, 1, 1])], style);
   const none = Number.NaN;
   expect([...(line?.whole ?? [])]).toEqual([0, 1, none, none]);
   expect([...(line?.fewer ?? [])]).toEqual([none, 1, 2, 3]);
   expect(line?.changes).toEqual([1]);
   expect(line?.count).toBe("n=1-3");
-  expect([1, 2].map((place) => nameCount(line as Line, place))).toEqual(["n = 3", "n = 1 of 3"]);
+  expect([1, 2].map((index) => nameCount(line as Line, index))).toEqual(["n = 3", "n = 1 of 3"]);
   expect(piecesOf(line as Line).map(([, dash]) => dash.length > 0)).toEqual([false, true]);
 });
 
-test("a group with all runs at every point is one line", () => {
+test("a group with all runs at every point is a single line", () => {
   const [line] = makeLines([group([3, 3, 3])], style);
   expect(line).toMatchObject({ whole: null, fewer: null, changes: [], count: "n=3" });
   expect(piecesOf(line as Line)).toHaveLength(1);
 });
 
-test("runs that begin late are marked where the last one joins", () => {
+test("for runs that start late, the point where the last run joins is marked", () => {
   const [line] = makeLines([group([2, 3, 3])], style);
   expect(line?.changes).toEqual([1]);
   expect([...(line?.fewer ?? [])]).toEqual([0, 1, Number.NaN]);

@@ -1,4 +1,4 @@
-/** The lines of a chart: which colour, how smooth, and what is drawn faintly behind. */
+/** Lines of a chart, with their colours, smoothing and ranges. */
 
 import { labelNames } from "../format/labels";
 import { lowerBound, type Range, robustSpread, spread, widen } from "../scale/range";
@@ -7,9 +7,9 @@ import type { Series } from "./series";
 
 export interface Line {
   series: Series;
-  /** What the line is called in this chart: its run or group, with the tag if there are several. */
+  /** Label in this chart: the run or group, with the tag if there are several. */
   label: string;
-  /** The label in few letters, and different from that of every other line. */
+  /** Shortened label, distinct from those of all other lines. */
   short: string;
   colour: string;
   dash: readonly number[];
@@ -17,22 +17,23 @@ export interface Line {
   y: Float64Array;
   low: Float64Array | null;
   high: Float64Array | null;
-  /** The values before smoothing, null when they are `y`. */
+  /** Values before smoothing; null if `y` is not smoothed. */
   raw: Float64Array | null;
-  /** Of a group that some runs leave early: `y` where all runs have a point, and where fewer do. */
+  /** `y` of a group where all runs have a point; null if that is everywhere. */
   whole: Float64Array | null;
+  /** `y` of a group where some runs have no point. */
   fewer: Float64Array | null;
-  /** The points next to which the number of runs changes, on the side with more runs. */
+  /** Points where the number of runs changes, on the side with more runs. */
   changes: number[];
-  /** How many runs a group has at its points: `n=3`, or `n=1-3`. Empty for a run. */
+  /** Number of runs per point of a group: `n=3` or `n=1-3`. Empty for a single run. */
   count: string;
-  /** False where x runs back, as it may when x is another tag. */
+  /** False if x decreases somewhere, which is possible if x is another tag. */
   isSorted: boolean;
 }
 
 const DASHES: readonly (readonly number[])[] = [[], [7, 3], [2, 3], [9, 3, 2, 3], [14, 4]];
 
-/** How a line is drawn where fewer than all runs of its group have a point. */
+/** Dashes of a group's line where some of its runs have no point. */
 const FEWER_DASH: readonly number[] = [4, 4];
 const SHORT = 40;
 const MOST_CHANGES = 12;
@@ -43,15 +44,15 @@ export interface LineStyle {
   colourOfTag: (tag: string) => string;
 }
 
-/** One line for each series; several tags differ by their dashes, or by colour for a single run. */
+/** Make one line per series. Tags differ by dashes, or by colour if there is only one run. */
 export function makeLines(all: readonly Series[], style: LineStyle): Line[] {
   const tags = [...new Set(all.map((series) => series.tag))];
   const names = new Set(all.map((series) => series.name));
   const lines = all.map((series) => {
     const byTag = tags.length > 1 && names.size === 1;
     const sorted = isSorted(series.x);
-    // Until the server has smoothed all points with this weight, the ones that are here will do;
-    // a group that comes smoothed already stays as it is.
+    // Smooth the loaded points until the server has smoothed all points with this weight.
+    // The server smooths groups, so they are left alone.
     const isSmooth = style.smooth > 0 && sorted && !(series.low && series.weight);
     const shape = (values: Float64Array) => (isSmooth ? smooth(values, style.smooth) : values);
     const isExact = isSmooth && series.weight === style.smooth;
@@ -82,31 +83,31 @@ export function makeLines(all: readonly Series[], style: LineStyle): Line[] {
 
 type Parts = Pick<Line, "whole" | "fewer" | "changes" | "count">;
 
-/** The parts of a folded line with all of its runs and with fewer; both have the points between. */
+/** Split a folded line into parts with all runs and with fewer; both include the points between. */
 function splitByCount(y: Float64Array, count: Float64Array | null): Parts {
   if (!count?.length) return { whole: null, fewer: null, changes: [], count: "" };
   const most = count.reduce((a, b) => Math.max(a, b));
   const least = count.reduce((a, b) => (b > 0 ? Math.min(a, b) : a), most);
   if (most === least) return { whole: null, fewer: null, changes: [], count: `n=${most}` };
-  const [whole, fewer] = [new Float64Array(y.length), new Float64Array(y.length)].map((one) =>
-    one.fill(Number.NaN),
+  const [whole, fewer] = [new Float64Array(y.length), new Float64Array(y.length)].map((part) =>
+    part.fill(Number.NaN),
   ) as [Float64Array, Float64Array];
   const changes: number[] = [];
-  for (let place = 0; place < y.length; place++) {
-    const value = y[place] as number;
-    const isWhole = count[place] === most;
-    (isWhole ? whole : fewer)[place] = value;
-    if (place === 0 || count[place] === count[place - 1]) continue;
-    changes.push((count[place] as number) < (count[place - 1] as number) ? place - 1 : place);
-    // The piece between the two points belongs to the part with fewer runs.
-    fewer[isWhole ? place : place - 1] = y[isWhole ? place : place - 1] as number;
+  for (let index = 0; index < y.length; index++) {
+    const value = y[index] as number;
+    const isWhole = count[index] === most;
+    (isWhole ? whole : fewer)[index] = value;
+    if (index === 0 || count[index] === count[index - 1]) continue;
+    changes.push((count[index] as number) < (count[index - 1] as number) ? index - 1 : index);
+    // The segment between the two points belongs to the part with fewer runs.
+    fewer[isWhole ? index : index - 1] = y[isWhole ? index : index - 1] as number;
   }
-  // More marks than these would look like a line style.
+  // Too many marks would look like a line style.
   const marks = changes.length > MOST_CHANGES ? [] : changes;
   return { whole, fewer, changes: marks, count: `n=${least}-${most}` };
 }
 
-/** What to stroke of a line, each with its dashes: more than one piece where runs end early. */
+/** Return the pieces of a line to stroke, each with its dashes; more than one if runs end early. */
 export function piecesOf(line: Line): [Float64Array, readonly number[]][] {
   if (!line.whole || !line.fewer) return [[line.y, line.dash]];
   return [
@@ -115,45 +116,45 @@ export function piecesOf(line: Line): [Float64Array, readonly number[]][] {
   ];
 }
 
-/** How many runs a point of a group has: `n = 3`, or `n = 1 of 3` where others have ended. */
-export function nameCount(line: Line, place: number): string {
+/** Describe the number of runs at a point: `n = 3`, or `n = 1 of 3` after runs have ended. */
+export function nameCount(line: Line, index: number): string {
   const count = line.series.count;
   if (!count) return "";
   const most = count.reduce((a, b) => Math.max(a, b));
-  return count[place] === most ? `n = ${most}` : `n = ${count[place]} of ${most}`;
+  return count[index] === most ? `n = ${most}` : `n = ${count[index]} of ${most}`;
 }
 
 function isSorted(x: Float64Array): boolean {
-  for (let place = 1; place < x.length; place++) {
-    if (!((x[place] as number) >= (x[place - 1] as number))) return false;
+  for (let index = 1; index < x.length; index++) {
+    if (!((x[index] as number) >= (x[index - 1] as number))) return false;
   }
   return true;
 }
 
-/** The places of a line that a range of x needs: what is in it and one more on each side. */
-export function placesIn(line: Line, range: Range): [number, number] {
+/** Return the index range of the points in a range of x, plus one point on each side. */
+export function indicesIn(line: Line, range: Range): [number, number] {
   if (!line.isSorted) return [0, line.x.length];
   const start = Math.max(0, lowerBound(line.x, range[0]) - 1);
   let end = lowerBound(line.x, range[1]);
-  // Several points may have the same x as the end of the range.
+  // Several points can have the x of the end of the range.
   while (end < line.x.length && line.x[end] === range[1]) end++;
   return [start, Math.min(line.x.length, end + 1)];
 }
 
-/** Whether any point of a line can be drawn: NaN has no place, and on a log axis 0 and less have none. */
+/** Whether any point of a line can be drawn: NaN cannot, nor 0 and less on a log axis. */
 export function isDrawn(line: Line, isLogX: boolean, isLogY: boolean): boolean {
-  const hasPlace = (value: number, isLog: boolean) => (isLog ? value > 0 : !Number.isNaN(value));
-  return line.y.some((y, at) => hasPlace(y, isLogY) && hasPlace(line.x[at] as number, isLogX));
+  const isDrawable = (value: number, isLog: boolean) => (isLog ? value > 0 : !Number.isNaN(value));
+  return line.y.some((y, at) => isDrawable(y, isLogY) && isDrawable(line.x[at] as number, isLogX));
 }
 
-/** From the first to the last x of all lines; null when there is no point. */
+/** Return the range of x over all lines, or null without points. */
 export function rangeOfX(lines: readonly Line[], isLog: boolean): Range | null {
   let range: Range | null = null;
   for (const line of lines) range = spread(line.x, 0, line.x.length, isLog, range);
   return range && (range[0] === range[1] ? widen(range, isLog) : range);
 }
 
-/** How high and low the lines go in a range of x, with a margin. */
+/** Return the range of y, with a margin, within a range of x. */
 export function rangeOfY(
   lines: readonly Line[],
   shown: Range,
@@ -174,9 +175,9 @@ export function rangeOfY(
   return range ? widen(range, isLog) : isLog ? [0.1, 10] : [0, 1];
 }
 
-/** As `placesIn`, but without the neighbours unless there is nothing else. */
+/** Like `indicesIn`, but without the neighbours unless there is nothing else. */
 function inside(line: Line, shown: Range): [number, number] {
-  const [start, end] = placesIn(line, shown);
+  const [start, end] = indicesIn(line, shown);
   if (!line.isSorted) return [start, end];
   const first = (line.x[start] as number) < shown[0] ? start + 1 : start;
   const last = end > 0 && (line.x[end - 1] as number) > shown[1] ? end - 1 : end;

@@ -11,7 +11,7 @@ class Source extends EventTarget {
     Source.all.push(this);
   }
 
-  tell(name: string, generation: number): void {
+  send(name: string, generation: number): void {
     this.dispatchEvent(new MessageEvent(name, { data: JSON.stringify({ generation }) }));
   }
 
@@ -30,7 +30,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-test("what is told is loaded once, and again after the server was away", async () => {
+test("each generation is loaded once, and again after a reconnect", async () => {
   vi.useFakeTimers();
   Source.all = [];
   vi.stubGlobal("EventSource", Source);
@@ -42,19 +42,19 @@ test("what is told is loaded once, and again after the server was away", async (
     (state) => states.push(state),
   );
   const [first] = Source.all as [Source];
-  for (const name of ["ping", "ping"]) first.tell(name, 3);
+  for (const name of ["ping", "ping"]) first.send(name, 3);
   expect(changes).toBe(1);
-  first.tell("change", 4);
+  first.send("change", 4);
   expect(changes).toBe(2);
   first.fail(0);
   expect(states.at(-1)).toBe("lost");
-  first.tell("ping", 4);
+  first.send("ping", 4);
   expect(changes).toBe(3);
   first.fail(Source.CLOSED);
   await vi.advanceTimersByTimeAsync(1000);
   expect(states.at(-1)).toBe("locked");
   const second = Source.all[1] as Source;
-  second.tell("ping", 4);
+  second.send("ping", 4);
   expect([changes, states.at(-1)]).toEqual([4, "live"]);
   stop();
   expect(second.readyState).toBe(Source.CLOSED);

@@ -1,4 +1,4 @@
-/** Changes of the log, as the server sees them. */
+/** Follows the server's events about changes in the logdir. */
 
 import { useEffect, useState } from "react";
 import { refresh } from "./boards";
@@ -6,45 +6,46 @@ import { report } from "./report";
 import type { Change } from "./types";
 
 export interface Live {
-  /** Grows with each change; what was loaded before it is old. 0 until the server is heard. */
+  /** Grows with each change, which makes earlier data stale. 0 until the first event. */
   generation: number;
   state: "live" | "lost" | "locked";
 }
 
-const AGAIN_MILLISECONDS = 1000;
+const RETRY_MILLISECONDS = 1000;
 
-/** What the server tells, for as long as the page is open: it may end and come back.
+/**
+ * Follow the server's events and reconnect when the connection is lost.
  *
- * `onChange` is called when all that was loaded is old, also after the server was away:
- * another one may count its generations anew.
+ * `onChange` is called when all loaded data is stale. That includes reconnects, because
+ * a restarted server counts generations from the start.
  */
 export function follow(onChange: () => void, onState: (state: Live["state"]) => void): () => void {
   let source: EventSource;
   let timer: ReturnType<typeof setTimeout> | undefined;
-  let known: number | null = null;
-  const hear = (event: MessageEvent<string>) => {
+  let latest: number | null = null;
+  const receive = (event: MessageEvent<string>) => {
     const { generation } = JSON.parse(event.data) as Pick<Change, "generation">;
-    if (generation !== known) onChange();
-    known = generation;
+    if (generation !== latest) onChange();
+    latest = generation;
     onState("live");
   };
-  const lose = async () => {
-    known = null;
-    // The browser connects again by itself, unless the server refused.
+  const handleError = async () => {
+    latest = null;
+    // The browser reconnects by itself, unless the server refused the connection.
     if (source.readyState !== EventSource.CLOSED) return onState("lost");
-    timer = setTimeout(connect, AGAIN_MILLISECONDS);
-    const answer = await fetch("/api/status").catch(() => null);
-    onState(answer?.status === 403 ? "locked" : "lost");
+    timer = setTimeout(connect, RETRY_MILLISECONDS);
+    const response = await fetch("/api/status").catch(() => null);
+    onState(response?.status === 403 ? "locked" : "lost");
   };
   const connect = () => {
     source = new EventSource("/api/events");
-    // At once when it is connected, and then every few seconds.
-    source.addEventListener("ping", hear);
-    source.addEventListener("change", hear);
-    // Those of a server that was away may be others.
+    // Sent on connecting, and then every few seconds.
+    source.addEventListener("ping", receive);
+    source.addEventListener("change", receive);
+    // After a reconnect, the server may have other TensorBoards.
     source.addEventListener("open", refresh);
     source.addEventListener("tensorboards", refresh);
-    source.addEventListener("error", lose);
+    source.addEventListener("error", handleError);
   };
   connect();
   return () => {
@@ -64,7 +65,7 @@ export function useLive(): Live {
             (state) =>
               setLive((before) => ({
                 state,
-                // Where it never was heard, what is loaded says why.
+                // If the first connection fails, loading shows the reason.
                 generation: Math.max(1, before.generation),
               })),
           ),

@@ -1,4 +1,4 @@
-/** What is loaded for a key: the old answer stays while the new one is on its way. */
+/** Hooks to load data; the old value stays visible while the new one loads. */
 
 import { useEffect, useRef, useState } from "react";
 
@@ -11,9 +11,9 @@ export interface Loaded<T> {
 /**
  * Load again whenever the key or the generation changes.
  *
- * With another key the old answer is kept too, so that what one looks at does not
- * jump; `isLoading` tells. A request that is no longer wanted is cancelled. A null
- * key asks for nothing.
+ * The old value is kept until the new one arrives, also for another key, so that the
+ * page does not jump; meanwhile `isLoading` is true. An outdated request is cancelled.
+ * A null key loads nothing.
  */
 export function useLoaded<T>(
   key: string | null,
@@ -23,7 +23,7 @@ export function useLoaded<T>(
   const [state, setState] = useState<Loaded<T>>({ value: null, error: null, isLoading: true });
   const current = useRef(load);
   current.current = load;
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the generation asks for it again
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new generation reloads
   useEffect(() => {
     if (key === null) {
       setState({ value: null, error: null, isLoading: false });
@@ -44,12 +44,12 @@ export function useLoaded<T>(
   return state;
 }
 
-/** The value once it has rested, as a slider's at the end of a drag or a text's behind the last letter. */
-export function usePaused<T>(value: T, milliseconds: number): T {
-  const [rested, setRested] = useState(value);
+/** Return the value after it has stayed the same for a while, as after a drag or while typing. */
+export function useDebounced<T>(value: T, milliseconds: number): T {
+  const [debounced, setDebounced] = useState(value);
   useEffect(() => {
-    const timer = setTimeout(() => setRested(value), milliseconds);
+    const timer = setTimeout(() => setDebounced(value), milliseconds);
     return () => clearTimeout(timer);
   }, [value, milliseconds]);
-  return rested;
+  return debounced;
 }

@@ -10,9 +10,9 @@ const mark = (run: string, step: number, text: string): Mark => ({
   text,
 });
 const series = (...runs: string[]) => ({ name: runs.join("+"), runs, tag: "loss" }) as Series;
-const colourOf = (one: Series) => `colour of ${one.name}`;
+const colourOf = ({ name }: Series) => `colour of ${name}`;
 
-test("a chart has the marks of its runs, where its axis has them", () => {
+test("a chart shows the marks of its runs at their x", () => {
   const marks = [mark("a", 4, "halved"), mark("b", 8, "frozen"), mark("c", 9, "elsewhere")];
   const flags = (axis: "step" | "wall_time" | "relative") =>
     placeMarks(marks, [series("a"), series("b")], axis, colourOf).map((flag) => flag.x);
@@ -22,7 +22,7 @@ test("a chart has the marks of its runs, where its axis has them", () => {
   expect(placeMarks(marks, [series("a")], { tag: "samples" }, colourOf)).toEqual([]);
 });
 
-test("what a group marked alike is one line", () => {
+test("identical marks of a group are merged", () => {
   const runs = ["a", "b", "c", "d", "e"];
   const marks = [...runs.map((run) => mark(run, 4, "halved")), mark("a", 5, "halved")];
   expect(placeMarks(marks, [series(...runs)], "step", colourOf)).toEqual([
@@ -31,19 +31,19 @@ test("what a group marked alike is one line", () => {
   ]);
 });
 
-test("a mark without a time has no place along it", () => {
+test("a mark without a time is not shown on a time axis", () => {
   const timeless = { ...mark("a", 4, "halved"), wallTime: "NaN" as unknown as number };
   expect(placeMarks([timeless], [series("a")], "wall_time", colourOf)).toEqual([]);
 });
 
-test("what runs of several colours marked alike is one line in none of them", () => {
+test("identical marks of runs with different colours are merged in grey", () => {
   const marks = [mark("a", 4, "halved"), mark("b", 4, "halved")];
   expect(placeMarks(marks, [series("a"), series("b")], "step", colourOf)).toEqual([
     { x: 4, colour: "#7a8290", label: "halved (a, b)" },
   ]);
 });
 
-test("seconds of the machine are no steps of the training", () => {
+test("marks are not shown over the steps of system metrics", () => {
   const load = { ...series("a"), tag: "system/cpu" };
   const marks = [mark("a", 4, "halved")];
   expect(placeMarks(marks, [load], "step", colourOf)).toEqual([]);

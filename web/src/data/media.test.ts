@@ -4,7 +4,7 @@ import type { Step } from "./types";
 
 const at = (step: Step) => ({ run: "a", step, wallTime: 0 });
 
-test("the newest at or before a step is taken", () => {
+test("the latest entry at or before a step is chosen", () => {
   const entries = [at(0), at(10), at(20)];
   expect(latest(entries, null)?.step).toBe(20);
   expect(latest(entries, 15)?.step).toBe(10);
@@ -12,7 +12,7 @@ test("the newest at or before a step is taken", () => {
   expect(stepsOf([at(3), at(1), at(3)])).toEqual([1, 3]);
 });
 
-test("steps beyond 2^53 are told apart, and the same however they came", () => {
+test("steps beyond 2^53 are exact, whatever type they are sent as", () => {
   const steps = ["9007199254740993", 2 ** 53 - 1, "-9007199254740993", 2n ** 63n - 1n, 7n];
   const entries = steps.map((step) => at(readStep(step)));
   const sorted = [-(2n ** 53n) - 1n, 7, 2 ** 53 - 1, 2n ** 53n + 1n, 2n ** 63n - 1n];
@@ -35,7 +35,7 @@ const BOXES: Boxes = {
   blob: "",
 };
 
-test("boxes go by score and label; one without a score stays", () => {
+test("boxes are filtered by score and label; a box without a score stays", () => {
   expect(chooseBoxes(BOXES, 0.5, () => false)).toEqual([0, 2]);
   expect(chooseBoxes(BOXES, 0, (label) => label === "cat")).toEqual([1]);
 });
@@ -44,11 +44,11 @@ test("a mask is filled column by column", () => {
   const pixels = new Uint8ClampedArray(4 * 2 * 3);
   fillMask({ size: [2, 3], counts: [1, 2, 3] }, [1, 2, 3], pixels);
   const inside = Array.from({ length: 6 }, (_, pixel) => pixels[4 * pixel + 3] !== 0);
-  // Rows of three: the second pixel of the first column, the first of the second.
+  // In rows of three: the second pixel of the first column and the first of the second.
   expect(inside).toEqual([false, true, false, true, false, false]);
 });
 
-test("a colour that is none is red", () => {
+test("an invalid colour becomes red", () => {
   expect(readColour("#10ff00")).toEqual([16, 255, 0]);
   expect(readColour("url(x)")).toEqual([255, 64, 64]);
 });

@@ -1,4 +1,4 @@
-/** Texts, pictures and clips of a tag, as the server lists them. */
+/** Texts, images and audio clips of a tag. */
 
 import type {
   TextEntry as AnyText,
@@ -9,7 +9,8 @@ import type {
 } from "../generated/endpoints";
 import type { Step } from "./types";
 
-export interface Place {
+/** Fields that all entries have. */
+export interface EntryBase {
   run: string;
   step: Step;
   wallTime: number;
@@ -17,49 +18,52 @@ export interface Place {
 
 export type TextValue = string | TextValue[];
 
-export type TextEntry = Omit<AnyText, "step" | "text"> & Place & { text: TextValue };
+export type TextEntry = Omit<AnyText, "step" | "text"> & EntryBase & { text: TextValue };
 
 export type Boxes = DrawnBoxes;
-export type Clip = Omit<ClipEntry, "step"> & Place;
-export type Picture = Omit<PictureEntry, "step"> & Place;
+export type Clip = Omit<ClipEntry, "step"> & EntryBase;
+export type Picture = Omit<PictureEntry, "step"> & EntryBase;
 
-/** A step as JSON, Arrow or an address has it; equal ones are the same, whatever they came as. */
-export function readStep(sent: Step | string): Step {
-  return Number.isSafeInteger(Number(sent)) ? Number(sent) : BigInt(sent);
+/** Read a step from JSON, Arrow or a URL: a number if that is exact, otherwise a bigint. */
+export function readStep(value: Step | string): Step {
+  return Number.isSafeInteger(Number(value)) ? Number(value) : BigInt(value);
 }
 
-/** The last step at or before one that is asked for; without a wish the last of all. */
-export function latest<T extends Place>(entries: readonly T[], step: Step | null): T | undefined {
-  let found: T | undefined;
+/** Return the latest entry at or before a step; without a step, the latest of all. */
+export function latest<T extends EntryBase>(
+  entries: readonly T[],
+  step: Step | null,
+): T | undefined {
+  let last: T | undefined;
   for (const entry of entries) {
     if (step !== null && entry.step > step) continue;
-    if (!found || entry.step >= found.step) found = entry;
+    if (!last || entry.step >= last.step) last = entry;
   }
-  return found;
+  return last;
 }
 
-/** The entries of each run. */
-export function byRun<T extends Place>(entries: readonly T[]): Map<string, T[]> {
-  const found = new Map<string, T[]>();
+/** Group entries by run. */
+export function byRun<T extends EntryBase>(entries: readonly T[]): Map<string, T[]> {
+  const groups = new Map<string, T[]>();
   for (const entry of entries) {
-    const own = found.get(entry.run);
-    if (own) own.push(entry);
-    else found.set(entry.run, [entry]);
+    const group = groups.get(entry.run);
+    if (group) group.push(entry);
+    else groups.set(entry.run, [entry]);
   }
-  return found;
+  return groups;
 }
 
-/** Each step once, in order. */
+/** Return the distinct steps in order. */
 export function sortSteps(steps: Iterable<Step>): Step[] {
-  return [...new Set(steps)].sort((one, other) => (one < other ? -1 : 1));
+  return [...new Set(steps)].sort((a, b) => (a < b ? -1 : 1));
 }
 
-/** All steps that any entry has, in order. */
-export function stepsOf(entries: readonly Place[]): Step[] {
+/** Return the distinct steps of all entries in order. */
+export function stepsOf(entries: readonly EntryBase[]): Step[] {
   return sortSteps(entries.map((entry) => entry.step));
 }
 
-/** Which boxes are shown: those of the labels that are on, with at least that score. */
+/** Return the indices of the boxes with a visible label and at least the threshold score. */
 export function chooseBoxes(
   boxes: Boxes,
   threshold: number,
@@ -73,31 +77,31 @@ export function chooseBoxes(
   });
 }
 
-/** The pixels of a mask: runs outside and inside by turns, column by column. */
+/** Fill in the pixels of a run-length encoded mask: counts outside and inside alternate, by column. */
 export function fillMask(
   mask: Mask,
   colour: readonly [number, number, number],
   pixels: Uint8ClampedArray,
 ): void {
   const [height, width] = mask.size;
-  let place = 0;
+  let start = 0;
   for (const [turn, count] of mask.counts.entries()) {
-    const end = Math.min(place + count, width * height);
+    const end = Math.min(start + count, width * height);
     if (turn % 2 === 1) {
-      for (let at = place; at < end; at++) {
+      for (let at = start; at < end; at++) {
         const pixel = 4 * ((at % height) * width + Math.floor(at / height));
         pixels.set([...colour, 110], pixel);
       }
     }
-    place = end;
+    start = end;
   }
 }
 
-/** The parts of a colour such as #ff4040. */
+/** Return the red, green and blue parts of a colour such as #ff4040. */
 export function readColour(colour: string): [number, number, number] {
-  const found = /^#([0-9a-f]{2})([0-9a-f]{2})([0-9a-f]{2})/i.exec(colour);
-  if (!found) return [255, 64, 64];
-  return [found[1], found[2], found[3]].map((part) => Number.parseInt(part ?? "0", 16)) as [
+  const match = /^#([0-9a-f]{2})([0-9a-f]{2})([0-9a-f]{2})/i.exec(colour);
+  if (!match) return [255, 64, 64];
+  return [match[1], match[2], match[3]].map((part) => Number.parseInt(part ?? "0", 16)) as [
     number,
     number,
     number,

@@ -1,20 +1,20 @@
-/** Whether an element is on the screen or about to be. */
+/** Hooks for an element's visibility and size. */
 
 import { type RefObject, useEffect, useState } from "react";
 
-type Tell = (isNear: boolean) => void;
+type Listener = (isNear: boolean) => void;
 
 const MARGIN = "400px 0px";
-const tells = new WeakMap<Element, Tell>();
+const listeners = new WeakMap<Element, Listener>();
 const observers = new WeakMap<Element, IntersectionObserver>();
 
-// The margin counts for the element that scrolls, so that has to be the root.
+// The margin applies to the scrolling element, so that must be the root.
 function observerOf(root: Element): IntersectionObserver {
-  const before = observers.get(root);
-  if (before) return before;
+  const existing = observers.get(root);
+  if (existing) return existing;
   const observer = new IntersectionObserver(
     (entries) => {
-      for (const entry of entries) tells.get(entry.target)?.(entry.isIntersecting);
+      for (const entry of entries) listeners.get(entry.target)?.(entry.isIntersecting);
     },
     { root, rootMargin: MARGIN },
   );
@@ -22,6 +22,7 @@ function observerOf(root: Element): IntersectionObserver {
   return observer;
 }
 
+/** Whether an element is in or near the viewport. */
 export function useNear(element: RefObject<HTMLElement | null>): boolean {
   const [isNear, setNear] = useState(false);
   useEffect(() => {
@@ -29,14 +30,14 @@ export function useNear(element: RefObject<HTMLElement | null>): boolean {
     const root = own?.closest("main");
     if (!own || !root) return;
     const observer = observerOf(root);
-    tells.set(own, setNear);
+    listeners.set(own, setNear);
     observer.observe(own);
     return () => observer.unobserve(own);
   }, [element]);
   return isNear;
 }
 
-/** The width and height of an element, as they change; null before it is there. */
+/** Return the current width and height of an element; null before it is mounted. */
 export function useSize(element: RefObject<HTMLElement | null>): [number, number] | null {
   const [size, setSize] = useState<[number, number] | null>(null);
   useEffect(() => {

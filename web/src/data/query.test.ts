@@ -6,7 +6,7 @@ function column(key: string, cells: Cell[]): Column {
   return { key, kind: "fixed", name: key, stat: "", isNumber: true, cells };
 }
 
-test("each text is a line of its own", () => {
+test("each distinct text makes a separate line", () => {
   const lines = makeLines([
     column("run", ["a", "a", "b"]),
     column("step", [1n, 2, 2]),
@@ -23,7 +23,7 @@ test("each text is a line of its own", () => {
   });
 });
 
-test("without text every column of numbers but the first is a line", () => {
+test("without text, every numeric column after the first is a line", () => {
   const lines = makeLines([column("x", [2, 1]), column("y", [4, 3]), column("z", [null, 9])]);
   expect(lines?.names).toEqual(["y", "z"]);
   expect(lines?.data).toEqual([
@@ -33,6 +33,6 @@ test("without text every column of numbers but the first is a line", () => {
   ]);
 });
 
-test("what has no two columns of numbers is not drawn", () => {
+test("a result with fewer than two numeric columns is not plotted", () => {
   expect(makeLines([column("run", ["a"]), column("count", [3])])).toBeNull();
 });

@@ -1,15 +1,15 @@
-/** An answer to a query in SQL, and what of it can be drawn. */
+/** Results of SQL queries, and the lines to plot from them. */
 
 import { readArrow, readColumns, send } from "./api";
 import type { Column } from "./types";
 
-export interface Answer {
+export interface QueryResult {
   columns: Column[];
   rows: number;
   isTruncated: boolean;
 }
 
-export async function ask(query: string, signal: AbortSignal): Promise<Answer> {
+export async function runQuery(query: string, signal: AbortSignal): Promise<QueryResult> {
   const table = await readArrow(await send("/api/sql", { query }, signal));
   return {
     columns: readColumns(table),
@@ -31,9 +31,9 @@ const isNumeric = (column: Column) =>
   );
 
 /**
- * What a chart of an answer shows: the first column of numbers is x, the others are lines.
+ * Return the lines to plot from a result: the first numeric column is x, the others are lines.
  *
- * With a column of text, as in `select run, step, value`, each of its texts is a line.
+ * With a text column, as in `select run, step, value`, each distinct text makes a line.
  */
 export function makeLines(columns: readonly Column[], most = 50): Lines | null {
   const [x, ...ys] = columns.filter(isNumeric);
@@ -42,20 +42,20 @@ export function makeLines(columns: readonly Column[], most = 50): Lines | null {
   const series = new Map<string, Map<number, number>>();
   for (const y of text ? ys.slice(-1) : ys) {
     for (const [row, cell] of y.cells.entries()) {
-      const place = x.cells[row];
-      if (cell === null || place === null || place === undefined) continue;
+      const xCell = x.cells[row];
+      if (cell === null || xCell === null || xCell === undefined) continue;
       const name = text ? String(text.cells[row]) : y.key;
       if (!series.has(name)) {
         if (series.size === most) continue;
         series.set(name, new Map());
       }
-      series.get(name)?.set(Number(place), Number(cell));
+      series.get(name)?.set(Number(xCell), Number(cell));
     }
   }
-  const places = new Set([...series.values()].flatMap((points) => [...points.keys()]));
-  const sorted = [...places].sort((one, other) => one - other);
+  const xs = new Set([...series.values()].flatMap((points) => [...points.keys()]));
+  const sorted = [...xs].sort((a, b) => a - b);
   const lines = [...series.values()].map((points) =>
-    sorted.map((place) => points.get(place) ?? null),
+    sorted.map((value) => points.get(value) ?? null),
   );
   return { x: x.key, names: [...series.keys()], data: [sorted, ...lines] };
 }

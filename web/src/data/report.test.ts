@@ -1,44 +1,44 @@
 import { expect, test } from "vitest";
-import { answer, keyOf, readReport } from "./report";
+import { findResponse, keyOf, readReport } from "./report";
 
 const KEY = '["GET","/api/texts",[["tag","a b~*/ü"]]]';
 
 function make(...answers: unknown[]) {
-  const told = { time: 1, view: "tab=text", smooth: 0, tabs: ["text"], notes: [] };
-  return readReport(JSON.stringify({ ...told, answers }));
+  const fields = { time: 1, view: "tab=text", smooth: 0, tabs: ["text"], notes: [] };
+  return readReport(JSON.stringify({ ...fields, answers }));
 }
 
-test("an answer is found by what was asked, however the address spells it", async () => {
+test("a response is found by its request, whatever the URL encoding", async () => {
   const query = new URLSearchParams({ tag: "a b~*/ü" });
   expect(keyOf("GET", `/api/texts?${query}`)).toBe(KEY);
   const own = make([KEY, 200, "application/json", false, btoa('{"texts":[]}')]);
-  const found = answer(own, `/api/texts?${query}`, {});
-  expect(found.status).toBe(200);
-  expect(await found.json()).toEqual({ texts: [] });
+  const response = findResponse(own, `/api/texts?${query}`, {});
+  expect(response.status).toBe(200);
+  expect(await response.json()).toEqual({ texts: [] });
 });
 
-test("a chart of any width and range has the same name", () => {
-  const asked = { tags: ["loss"], runs: null, x: "step", log: false };
-  const narrow = { width: 300, range: [1, 2], smooth: 0.5, ...asked };
+test("requests for a chart in any width and range have the same key", () => {
+  const request = { tags: ["loss"], runs: null, x: "step", log: false };
+  const narrow = { width: 300, range: [1, 2], smooth: 0.5, ...request };
   expect(keyOf("POST", "/api/curves", JSON.stringify(narrow))).toBe(
-    keyOf("POST", "/api/curves", JSON.stringify(asked)),
+    keyOf("POST", "/api/curves", JSON.stringify(request)),
   );
-  expect(keyOf("POST", "/api/curves", JSON.stringify({ ...asked, x: "relative" }))).not.toBe(
-    keyOf("POST", "/api/curves", JSON.stringify(asked)),
+  expect(keyOf("POST", "/api/curves", JSON.stringify({ ...request, x: "relative" }))).not.toBe(
+    keyOf("POST", "/api/curves", JSON.stringify(request)),
   );
 });
 
-test("an answer may be compressed", async () => {
+test("a response can be compressed", async () => {
   const packed = new Blob(["steps"]).stream().pipeThrough(new CompressionStream("gzip"));
   const bytes = new Uint8Array(await new Response(packed).arrayBuffer());
   const key = keyOf("GET", "/api/table");
   const own = make([key, 200, "text/plain", true, btoa(String.fromCharCode(...bytes))]);
-  expect(await answer(own, "/api/table", {}).text()).toBe("steps");
+  expect(await findResponse(own, "/api/table", {}).text()).toBe("steps");
 });
 
-test("what is not in a report is refused, names from a prototype too", () => {
+test("requests that a report does not contain get 404, including names from prototypes", () => {
   const own = make();
   for (const path of ["/api/sql", "__proto__", "/constructor"]) {
-    expect(answer(own, path, {}).status).toBe(404);
+    expect(findResponse(own, path, {}).status).toBe(404);
   }
 });

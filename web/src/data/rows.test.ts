@@ -26,15 +26,15 @@ const TABLE: RunTable = {
   ],
 };
 
-test("what is missing comes last, up and down", () => {
+test("missing values come last in either order", () => {
   const cells: Cell[] = [null, 2, Number.NaN, 10n, -1];
   const sort = (isDescending: boolean) =>
-    [...cells].sort((one, other) => compareCells(one, other, isDescending));
+    [...cells].sort((a, b) => compareCells(a, b, isDescending));
   expect(sort(false)).toEqual([-1, 2, 10n, null, Number.NaN]);
   expect(sort(true)).toEqual([10n, 2, -1, null, Number.NaN]);
 });
 
-test("text with numbers in it is sorted as people count", () => {
+test("numbers within text are sorted by value", () => {
   expect(["seed-10", "seed-9"].sort((a, b) => compareCells(a, b))).toEqual(["seed-9", "seed-10"]);
 });
 
@@ -45,31 +45,31 @@ test("runs are sorted within their groups", () => {
   expect(lines[2]).toEqual({ kind: "group", name: "lr=0.1", count: 2 });
 });
 
-test("by default hparams and last values are shown, pinned columns before all", () => {
+test("hparams and last values are shown by default, pinned columns first", () => {
   const keys = (chosen: string[] | null, pinned: string[]) =>
-    chooseColumns(TABLE.columns, chosen, pinned).map((one) => one.key);
+    chooseColumns(TABLE.columns, chosen, pinned).map(({ key }) => key);
   expect(keys(null, [])).toEqual(["lr", "val/loss"]);
   expect(keys(null, ["min val/loss"])).toEqual(["min val/loss", "lr", "val/loss"]);
   expect(keys(["val/loss", "lr", "gone"], ["lr"])).toEqual(["lr", "val/loss"]);
 });
 
-test("a column that says of no run that something is wrong or known is not shown by default", () => {
+test("a problems or status column without information is not shown by default", () => {
   const keys = (problems: Cell[], status: Cell[]) =>
     chooseColumns([column("problems", problems), column("status", status)], null, []).map(
-      (one) => one.key,
+      ({ key }) => key,
     );
   expect(keys([0, 0], ["unknown", "unknown"])).toEqual([]);
   expect(keys([0, 2], ["unknown", "failed"])).toEqual(["problems", "status"]);
 });
 
-test("a column is called by its hparam or tag, unless two would be alike", () => {
+test("a column's title is its hparam or tag, unless two would be the same", () => {
   const hidden = column("hparam hidden", [1], { kind: "hparam", name: "hidden" });
-  const least = column("min(loss)", [1], { kind: "statistic", name: "loss", stat: "min" });
-  expect(titleColumns([hidden, least])).toEqual(["hidden", "min loss"]);
+  const lowest = column("min(loss)", [1], { kind: "statistic", name: "loss", stat: "min" });
+  expect(titleColumns([hidden, lowest])).toEqual(["hidden", "min loss"]);
   expect(titleColumns([hidden, column("hidden", [1])])).toEqual(["hparam hidden", "hidden"]);
 });
 
-test("a statistic comes behind the last value of each tag that is shown, and goes again", () => {
+test("a statistic is added after the last value of each visible tag, and removed again", () => {
   const shown = TABLE.columns.slice(1, 3);
   const keys = toggleStat(TABLE.columns, shown, "min");
   expect(keys).toEqual(["lr", "val/loss", "min val/loss"]);
@@ -77,13 +77,13 @@ test("a statistic comes behind the last value of each tag that is shown, and goe
   expect(toggleStat(TABLE.columns, now, "min")).toEqual(["lr", "val/loss"]);
 });
 
-test("the table is copied in the order that is shown, without headings of groups", () => {
+test("the table is copied in the visible order, without group headings", () => {
   const lines = arrangeRuns(TABLE, ["b", "c"], "val/loss", false, () => "all");
   const columns = chooseColumns(TABLE.columns, ["val/loss", "note"], []);
   expect(tableToCsv(columns, lines)).toBe("run,val/loss,note\r\nc,1,\r\nb,nan,\r\n");
 });
 
-test("a table says how many of the tags have columns", () => {
+test("a table reports how many tags have columns", () => {
   const names = (count: number) =>
     Array.from({ length: count }, (_, number) => ({
       ...{ key: `${number}`, kind: "statistic" as const, name: `${number}`, stat: "last" },

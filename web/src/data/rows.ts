@@ -1,4 +1,4 @@
-/** The rows and columns of the table of runs, as one chose to see them. */
+/** Rows and columns of the runs table: sorting, grouping and selection. */
 
 import { writeCsv } from "../format/csv";
 import { isStory, isSystem } from "./tags";
@@ -8,15 +8,15 @@ export type Line =
   | { kind: "group"; name: string; count: number }
   | { kind: "run"; name: string; row: number };
 
-/** Whether a cell comes before another; what is missing, and NaN, comes last either way. */
-export function compareCells(one: Cell, other: Cell, isDescending = false): number {
-  const [isFirstVoid, isSecondVoid] = [isVoid(one), isVoid(other)];
-  if (isFirstVoid || isSecondVoid) return Number(isFirstVoid) - Number(isSecondVoid);
+/** Compare two cells for sorting. Missing values and NaN come last in either order. */
+export function compareCells(a: Cell, b: Cell, isDescending = false): number {
+  const [isFirstMissing, isSecondMissing] = [isMissing(a), isMissing(b)];
+  if (isFirstMissing || isSecondMissing) return Number(isFirstMissing) - Number(isSecondMissing);
   let order: number;
-  if (typeof one === "string" || typeof other === "string") {
-    order = compareText(String(one), String(other));
+  if (typeof a === "string" || typeof b === "string") {
+    order = compareText(String(a), String(b));
   } else {
-    const [left, right] = [one ?? 0, other ?? 0];
+    const [left, right] = [a ?? 0, b ?? 0];
     order = left < right ? -1 : left > right ? 1 : 0;
   }
   return isDescending ? -order : order;
@@ -24,23 +24,23 @@ export function compareCells(one: Cell, other: Cell, isDescending = false): numb
 
 const NUMBER = /(\d+(?:\.\d+)?(?:e[+-]?\d+)?)/i;
 
-/** Text with the numbers in it as numbers: seed-9 before seed-10, lr=0.01 before lr=0.1. */
-export function compareText(one: string, other: string): number {
-  const [left, right] = [one.split(NUMBER), other.split(NUMBER)];
-  for (let place = 0; place < Math.min(left.length, right.length); place++) {
-    const [first = "", second = ""] = [left[place], right[place]];
-    // Every other part is a number.
-    const order = place % 2 ? Number(first) - Number(second) : first < second ? -1 : 1;
+/** Compare text with numbers in it by value: seed-9 before seed-10, lr=0.01 before lr=0.1. */
+export function compareText(a: string, b: string): number {
+  const [left, right] = [a.split(NUMBER), b.split(NUMBER)];
+  for (let index = 0; index < Math.min(left.length, right.length); index++) {
+    const [first = "", second = ""] = [left[index], right[index]];
+    // Every second part is a number.
+    const order = index % 2 ? Number(first) - Number(second) : first < second ? -1 : 1;
     if (first !== second && order !== 0) return order;
   }
-  return left.length - right.length || (one < other ? -1 : Number(one > other));
+  return left.length - right.length || (a < b ? -1 : Number(a > b));
 }
 
-function isVoid(cell: Cell): boolean {
+function isMissing(cell: Cell): boolean {
   return cell === null || Number.isNaN(cell);
 }
 
-/** The runs in the order of a column, below the heading of their group if there are groups. */
+/** Return the runs sorted by a column, below group headings if there are groups. */
 export function arrangeRuns(
   table: RunTable,
   runs: readonly string[],
@@ -56,13 +56,11 @@ export function arrangeRuns(
     row: rows.get(name) ?? 0,
   }));
   if (cells) {
-    lines.sort((one, other) =>
-      compareCells(cells[one.row] ?? null, cells[other.row] ?? null, isDescending),
-    );
+    lines.sort((a, b) => compareCells(cells[a.row] ?? null, cells[b.row] ?? null, isDescending));
   }
   if (!groupOf) return lines;
   const groups = gather(lines, (line) => groupOf(line.name));
-  const names = [...groups.keys()].sort((one, other) => compareCells(one, other));
+  const names = [...groups.keys()].sort((a, b) => compareCells(a, b));
   return names.flatMap((name) => {
     const members = groups.get(name) ?? [];
     return [{ kind: "group" as const, name, count: members.length }, ...members];
@@ -80,26 +78,27 @@ function gather<T>(items: readonly T[], key: (item: T) => string): Map<string, T
   return groups;
 }
 
+/** Cells without information, by column. */
 const SILENT = new Map<string, Cell>([
   ["problems", 0],
   ["status", "unknown"],
 ]);
 
-// The server has them only in the table.
-const COUNTS = ["run", "hidden", "problems"];
+// The server cannot group by these columns.
+const UNGROUPABLE = ["run", "hidden", "problems"];
 
-/** The column that makes groups under a name: an hparam, or any other by what it is called. */
+/** Find the column to group by: an hparam of this name, or any other column with this key. */
 export function findGrouping(columns: readonly Column[], by: string): Column | undefined {
   return (
     columns.find((column) => column.kind === "hparam" && column.name === by) ??
-    columns.find((column) => column.key === by && !COUNTS.includes(column.key))
+    columns.find((column) => column.key === by && !UNGROUPABLE.includes(column.key))
   );
 }
 
-/** By default: what is known of a run, its hparams, and the last value of each tag. */
+/** Whether a column is visible by default: facts about the run, hparams, last values of tags. */
 export function isShownByDefault(column: Column): boolean {
   if (column.key === "run" || column.key === "hidden" || column.key === "points") return false;
-  // What says the same of every run, that nothing is known or wrong, takes room from the rest.
+  // A column without any information takes room from the others.
   const silent = column.kind === "fixed" ? (SILENT.get(column.key) ?? null) : null;
   if (column.cells.every((cell) => cell === null || cell === silent)) return false;
   if (column.kind === "statistic") {
@@ -109,31 +108,31 @@ export function isShownByDefault(column: Column): boolean {
   return column.kind !== "text";
 }
 
-/** The columns to show, pinned ones first. */
+/** Return the columns to show, pinned columns first. */
 export function chooseColumns(
   columns: readonly Column[],
   chosen: readonly string[] | null,
   pinned: readonly string[],
 ): Column[] {
   const byKey = new Map(columns.map((column) => [column.key, column]));
-  const wanted = chosen
+  const selected = chosen
     ? chosen.flatMap((key) => byKey.get(key) ?? [])
     : columns.filter(isShownByDefault);
   const isPinned = new Set(pinned);
   const first = pinned.flatMap((key) => byKey.get(key) ?? []);
-  return [...first, ...wanted.filter((column) => !isPinned.has(column.key))];
+  return [...first, ...selected.filter((column) => !isPinned.has(column.key))];
 }
 
-/** "first 1,000 of 1,250", or nothing where all are there. */
+/** Return "first 1,000 of 1,250", or an empty string if all are shown. */
 export function nameFirst(shown: number, all: number): string {
   return shown < all ? `first ${shown.toLocaleString("en")} of ${all.toLocaleString("en")}` : "";
 }
 
-/** Which tags have columns, where not all have: `first 1,000 of 1,250 scalar tags`. */
+/** Describe which tags have columns if not all do: `first 1,000 of 1,250 scalar tags`. */
 export function nameCut({ columns, leftOut = {} }: RunTable): string {
   const kinds = { scalar: "statistic", text: "text" };
   const parts = Object.entries(kinds).map(([kind, columnKind]) => {
-    const names = columns.filter((one) => one.kind === columnKind).map((one) => one.name);
+    const names = columns.filter((column) => column.kind === columnKind).map(({ name }) => name);
     const shown = new Set(names).size;
     const first = nameFirst(shown, shown + (leftOut[kind] ?? 0));
     return first && `${first} ${kind} tags`;
@@ -141,7 +140,7 @@ export function nameCut({ columns, leftOut = {} }: RunTable): string {
   return parts.filter(Boolean).join(", ");
 }
 
-/** What stands above each column: the hparam or tag, or the whole name where two would be alike. */
+/** Return the column titles: the hparam or tag, or the full key if two would be the same. */
 export function titleColumns(columns: readonly Column[]): string[] {
   const short = columns.map(({ kind, name, stat, key }) => {
     if (kind === "statistic") return stat === "last" ? name : `${stat} ${name}`;
@@ -149,13 +148,13 @@ export function titleColumns(columns: readonly Column[]): string[] {
   });
   const counts = new Map<string, number>();
   for (const title of short) counts.set(title, (counts.get(title) ?? 0) + 1);
-  return columns.map((column, place) => {
-    const title = short[place] ?? column.key;
+  return columns.map((column, index) => {
+    const title = short[index] ?? column.key;
     return counts.get(title) === 1 && title !== "run" ? title : column.key;
   });
 }
 
-/** The keys with a statistic of every tag that is shown, behind its others; or without it. */
+/** Return the column keys with a statistic added to every visible tag, or removed if present. */
 export function toggleStat(
   columns: readonly Column[],
   shown: readonly Column[],
@@ -166,14 +165,14 @@ export function toggleStat(
   const added = new Map(
     columns.filter((column) => column.stat === stat).map((column) => [column.name, column.key]),
   );
-  const last = new Map(shown.map((column, place) => [column.name, place]));
-  return shown.flatMap((column, place) => {
+  const last = new Map(shown.map((column, index) => [column.name, index]));
+  return shown.flatMap((column, index) => {
     const key = column.kind === "statistic" ? added.get(column.name) : undefined;
-    return key !== undefined && last.get(column.name) === place ? [column.key, key] : [column.key];
+    return key !== undefined && last.get(column.name) === index ? [column.key, key] : [column.key];
   });
 }
 
-/** The table as it is shown, in CSV: every number with all its digits. */
+/** Return the visible table as CSV, with full precision. */
 export function tableToCsv(columns: readonly Column[], lines: readonly Line[]): string {
   const rows = lines.flatMap((line) =>
     line.kind === "run"

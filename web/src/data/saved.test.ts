@@ -1,11 +1,11 @@
 import { afterEach, expect, test, vi } from "vitest";
-import { addQuery, addView, change, forget, type Kept, put } from "./saved";
+import { addQuery, addView, change, put, remove, type SavedData } from "./saved";
 
-const NOTHING: Kept = { views: [], queries: [], revision: null };
+const NOTHING: SavedData = { views: [], queries: [], revision: null };
 
 afterEach(() => vi.unstubAllGlobals());
 
-test("what is saved under a name that is there takes its place", () => {
+test("saving under an existing name overwrites the entry", () => {
   const all = [
     { name: "a", view: "1" },
     { name: "b", view: "2" },
@@ -13,25 +13,25 @@ test("what is saved under a name that is there takes its place", () => {
   expect(put(all, { name: "a", view: "3" })).toEqual([all[1], { name: "a", view: "3" }]);
 });
 
-test("views and queries are added and forgotten apart", () => {
+test("views and queries are added and deleted independently", () => {
   const kept = addQuery("x", "select 1")(addView("x", "tab=runs")(NOTHING));
-  expect(forget("views", "x")(kept)).toEqual({ ...kept, views: [] });
-  expect(forget("queries", "x")(kept)).toEqual({ ...kept, queries: [] });
+  expect(remove("views", "x")(kept)).toEqual({ ...kept, views: [] });
+  expect(remove("queries", "x")(kept)).toEqual({ ...kept, queries: [] });
 });
 
-test("an edit is made again upon what another window saved", async () => {
-  let held: Kept = { ...NOTHING, revision: "1" };
+test("an edit is applied again to changes saved by another window", async () => {
+  let stored: SavedData = { ...NOTHING, revision: "1" };
   vi.stubGlobal("fetch", async (_: string, init: RequestInit) => {
-    if (!init.method) return Response.json(held);
-    const given = JSON.parse(String(init.body)) as Kept;
-    if (given.revision !== held.revision) return Response.json({ error: "old" }, { status: 400 });
-    held = { ...given, revision: String(Number(held.revision) + 1) };
-    return Response.json(held);
+    if (!init.method) return Response.json(stored);
+    const sent = JSON.parse(String(init.body)) as SavedData;
+    if (sent.revision !== stored.revision) return Response.json({ error: "old" }, { status: 400 });
+    stored = { ...sent, revision: String(Number(stored.revision) + 1) };
+    return Response.json(stored);
   });
   change(addView("mine", "tab=runs"));
-  await vi.waitFor(() => expect(held.views).toHaveLength(1));
-  held = { ...held, views: [{ name: "theirs", view: "tab=sql" }], revision: "9" };
+  await vi.waitFor(() => expect(stored.views).toHaveLength(1));
+  stored = { ...stored, views: [{ name: "theirs", view: "tab=sql" }], revision: "9" };
   change(addView("mine", "tab=runs"));
-  await vi.waitFor(() => expect(held.revision).toBe("10"));
-  expect(held.views.map((one) => one.name)).toEqual(["theirs", "mine"]);
+  await vi.waitFor(() => expect(stored.revision).toBe("10"));
+  expect(stored.views.map(({ name }) => name)).toEqual(["theirs", "mine"]);
 });

@@ -1,32 +1,32 @@
-/** Views and queries that were saved; the server keeps them, whatever port it has. */
+/** Saved views and queries. The server stores them, independent of its port. */
 
 import { useEffect, useSyncExternalStore } from "react";
 import type { ViewsResponse } from "../generated/endpoints";
-import { getJson, putJson, Refused } from "./api";
+import { getJson, putJson, RequestError } from "./api";
 
-/** The revision is that of what was last seen, so that no window undoes what another saved. */
-export type Kept = ViewsResponse;
+/** Saved data with its revision, which prevents a window from overwriting another's changes. */
+export type SavedData = ViewsResponse;
 
-export type Edit = (kept: Kept) => Kept;
+export type Edit = (data: SavedData) => SavedData;
 
-/** Those with another name stay, in their order. */
-export function put<T extends { name: string }>(all: readonly T[], one: T): T[] {
-  return [...all.filter((other) => other.name !== one.name), one];
+/** Add an entry at the end, replacing an entry with the same name. */
+export function put<T extends { name: string }>(all: readonly T[], entry: T): T[] {
+  return [...all.filter((other) => other.name !== entry.name), entry];
 }
 
 export function addView(name: string, view: string): Edit {
-  return (kept) => ({ ...kept, views: put(kept.views, { name, view }) });
+  return (data) => ({ ...data, views: put(data.views, { name, view }) });
 }
 
 export function addQuery(name: string, query: string): Edit {
-  return (kept) => ({ ...kept, queries: put(kept.queries, { name, query }) });
+  return (data) => ({ ...data, queries: put(data.queries, { name, query }) });
 }
 
-export function forget(kind: "views" | "queries", name: string): Edit {
-  return (kept) => ({ ...kept, [kind]: kept[kind].filter((one) => one.name !== name) });
+export function remove(kind: "views" | "queries", name: string): Edit {
+  return (data) => ({ ...data, [kind]: data[kind].filter((entry) => entry.name !== name) });
 }
 
-export interface Saved extends Kept {
+export interface Saved extends SavedData {
   isLoaded: boolean;
   error: Error | null;
 }
@@ -44,38 +44,38 @@ function subscribe(listener: () => void): () => void {
   return () => listeners.delete(listener);
 }
 
-async function load(): Promise<Kept> {
-  const kept = await getJson("/api/views", {});
-  show({ ...kept, isLoaded: true, error: null });
-  return kept;
+async function load(): Promise<SavedData> {
+  const data = await getJson("/api/views", {});
+  show({ ...data, isLoaded: true, error: null });
+  return data;
 }
 
-/** Store an edit of what the server has; once more where another window was faster. */
+/** Apply an edit and store it. Try again if another window has stored changes since. */
 async function store(edit: Edit): Promise<void> {
-  const write = async (kept: Kept) => {
-    const { views, queries, revision } = edit(kept);
-    const answer = await putJson("/api/views", { views, queries, revision });
-    show({ ...answer, isLoaded: true, error: null });
+  const write = async (data: SavedData) => {
+    const { views, queries, revision } = edit(data);
+    const stored = await putJson("/api/views", { views, queries, revision });
+    show({ ...stored, isLoaded: true, error: null });
   };
   try {
     await write(current.isLoaded ? current : await load());
   } catch (error) {
-    if (!(error instanceof Refused) || error.status !== 400) throw error;
+    if (!(error instanceof RequestError) || error.status !== 400) throw error;
     const before = current.revision;
-    const kept = await load();
-    if (kept.revision === before) throw error;
-    await write(kept);
+    const data = await load();
+    if (data.revision === before) throw error;
+    await write(data);
   }
 }
 
 let queue: Promise<void> = Promise.resolve();
 
-/** Edits are stored one after the other. */
+/** Store an edit after all earlier ones. */
 export function change(edit: Edit): void {
   queue = queue.then(() => store(edit)).catch((error: Error) => show({ error }));
 }
 
-/** What is saved, the same in every part of the page. */
+/** Return the saved data, shared by all parts of the page. */
 export function useSaved(): Saved {
   const saved = useSyncExternalStore(subscribe, () => current);
   useEffect(() => {

@@ -1,4 +1,4 @@
-/** Single runs and folded groups as the same thing: a line with or without a band. */
+/** Series of single runs and of folded groups, in one format: a line with or without a band. */
 
 import type { CurvesRequest, FoldRequest } from "../generated/endpoints";
 import { loadCurves, loadFold } from "./api";
@@ -6,47 +6,48 @@ import { Bundle } from "./bundle";
 import { report } from "./report";
 
 export interface Series {
-  /** The run or the group. */
+  /** The run or group. */
   name: string;
   runs: string[];
   tag: string;
   x: Float64Array;
   y: Float64Array;
-  /** What smoothing with this weight made of `y`, over all points and not only those here. */
+  /** `y` as smoothed by the server over all points, not only the loaded ones. */
   smoothed: Float64Array | null;
+  /** Weight of that smoothing. */
   weight: number;
   low: Float64Array | null;
   high: Float64Array | null;
-  /** How many runs stand behind each point of a group. */
+  /** Number of runs at each point of a group. */
   count: Float64Array | null;
   points: number;
   shown: number;
-  /** Points of branches that a restart left behind. */
+  /** Number of points hidden by restarts. */
   hidden: number;
-  /** Points without a place on the axis. */
+  /** Number of points without a value on the x axis. */
   lost: number;
-  /** What the fold has to say, as how it aligned the steps. */
+  /** Note on the fold, such as how it aligned the steps. */
   note: string;
 }
 
-type Asked = Required<Omit<CurvesRequest, "tags">>;
+type Request = Required<Omit<CurvesRequest, "tags">>;
 
-/** What is asked for each tag: the same for all charts. */
+/** Everything about a request except the tags; the same for all charts. */
 export type Question =
-  | ({ isFolded: false } & Asked)
-  | ({ isFolded: true } & Asked & Pick<FoldRequest, "by" | "centre" | "band" | "align">);
+  | ({ isFolded: false } & Request)
+  | ({ isFolded: true } & Request & Pick<FoldRequest, "by" | "centre" | "band" | "align">);
 
 async function loadSeries(
   question: Question,
   tags: string[],
   signal: AbortSignal,
 ): Promise<Map<string, Series[]>> {
-  const found = new Map<string, Series[]>(tags.map((tag) => [tag, []]));
-  for (const series of await ask(question, tags, signal)) found.get(series.tag)?.push(series);
-  return found;
+  const byTag = new Map<string, Series[]>(tags.map((tag) => [tag, []]));
+  for (const series of await load(question, tags, signal)) byTag.get(series.tag)?.push(series);
+  return byTag;
 }
 
-async function ask(question: Question, tags: string[], signal: AbortSignal): Promise<Series[]> {
+async function load(question: Question, tags: string[], signal: AbortSignal): Promise<Series[]> {
   if (question.isFolded) {
     const { isFolded: _, ...body } = question;
     const folds = await loadFold({ ...body, tags }, signal);
@@ -75,9 +76,9 @@ async function ask(question: Question, tags: string[], signal: AbortSignal): Pro
 }
 
 const weigh = (series: Series[]) =>
-  series.reduce((sum, one) => sum + one.x.length * (one.low ? 5 : 2), 1);
+  series.reduce((sum, { x, low }) => sum + x.length * (low ? 5 : 2), 1);
 
-/** All charts of the page ask here; a report has its answers by single tags. */
+/** Loader for all charts. A report stores one response per tag. */
 export const seriesBundle = report
   ? new Bundle<Question, Series[]>(loadSeries, weigh, { tags: 1, requests: 2, weight: 8_000_000 })
   : new Bundle<Question, Series[]>(loadSeries, weigh);

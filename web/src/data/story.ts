@@ -1,4 +1,4 @@
-/** What a run says of itself, and in what two runs differ. */
+/** Formats what a tracked run records about itself. */
 
 import { formatBytes, formatNumber, formatStep, plural } from "../format/number";
 import type { FinalRow, PluginValues } from "../generated/endpoints";
@@ -17,13 +17,13 @@ export function spellFinal(final: Final): string {
   return final ? `${formatNumber(Number(final[1]))} at step ${formatStep(final[0])}` : "";
 }
 
-/** A value in one line; nested ones as JSON. */
+/** Return a value in one line: text unchanged, everything else as JSON. */
 export function spell(value: Value | undefined): string {
   if (value === undefined) return "";
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
-/** The command as a shell takes it. */
+/** Return the command quoted for a shell. */
 export function spellCommand(command: Value): string {
   const isObject = typeof command === "object" && command !== null && !Array.isArray(command);
   const words = isObject ? (command.orig_argv ?? command.argv) : command;
@@ -35,7 +35,7 @@ function quote(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }
 
-/** What a machine says of itself; memory as people count it. */
+/** Return the facts about a machine, with memory in readable units. */
 export function spellHost(host: Record<string, Value>): [string, string][] {
   return flatten(host).map(([name, value]) => {
     const isSize = /(^|[._])memory$/.test(name) && typeof value === "number";
@@ -43,7 +43,7 @@ export function spellHost(host: Record<string, Value>): [string, string][] {
   });
 }
 
-/** Nested settings by dotted names. */
+/** Return nested settings by dotted names. */
 export function flatten(settings: Record<string, Value>, above = ""): [string, Value][] {
   return Object.entries(settings).flatMap(([name, value]): [string, Value][] => {
     const whole = above ? `${above}.${name}` : name;
@@ -56,14 +56,14 @@ export function flatten(settings: Record<string, Value>, above = ""): [string, V
   });
 }
 
-export type LineKind = "added" | "removed" | "place" | "file" | "same";
+export type LineKind = "added" | "removed" | "hunk" | "file" | "same";
 
-/** What each line of a unified diff is. */
+/** Classify the lines of a unified diff. */
 export function readDiff(text: string): { kind: LineKind; text: string }[] {
   return text.split("\n").map((line) => {
     let kind: LineKind = "same";
     if (/^(diff |index |\+\+\+ |--- |new file|deleted file)/.test(line)) kind = "file";
-    else if (line.startsWith("@@")) kind = "place";
+    else if (line.startsWith("@@")) kind = "hunk";
     else if (line.startsWith("+")) kind = "added";
     else if (line.startsWith("-")) kind = "removed";
     return { kind, text: line };

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { makeFilter, makeSections } from "./tags";
 
-test("tags are found by a part, by a pattern, and by half a pattern", () => {
+test("tags match by substring, pattern or incomplete pattern", () => {
   const tags = ["train/loss", "val/loss", "val/f(x)"];
   expect(tags.filter(makeFilter("LOSS"))).toEqual(["train/loss", "val/loss"]);
   expect(tags.filter(makeFilter("^val/l"))).toEqual(["val/loss"]);
@@ -10,7 +10,7 @@ test("tags are found by a part, by a pattern, and by half a pattern", () => {
   expect(tags.filter(makeFilter(""))).toEqual(tags);
 });
 
-test("sections are the parts before the first slash, numbers in order, the machine last", () => {
+test("sections are named by the part before the first slash, system metrics last", () => {
   expect(makeSections(["b/10", "system/cpu", "lr", "t/2", "b/9", "a/x/y", "/odd"])).toEqual([
     { prefix: "", tags: ["/odd", "lr"] },
     { prefix: "a", tags: ["a/x/y"] },
@@ -20,8 +20,8 @@ test("sections are the parts before the first slash, numbers in order, the machi
   ]);
 });
 
-test("a tag may have the name of something in the language", () => {
-  expect(makeSections(["__proto__/constructor", "toString"]).map((one) => one.prefix)).toEqual([
+test("a tag can have the name of a built-in property", () => {
+  expect(makeSections(["__proto__/constructor", "toString"]).map(({ prefix }) => prefix)).toEqual([
     "",
     "__proto__",
   ]);

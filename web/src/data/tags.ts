@@ -1,40 +1,40 @@
-/** The tags that have a chart: which are shown, and under which heading. */
+/** Filters tags, sorts them into sections, and finds metrics. */
 
 import { METRIC, STORY_PREFIX, SYSTEM_PREFIX } from "../generated/vocabulary";
 import type { Column } from "./types";
 
 export interface Section {
-  /** What stands before the first slash, "" for tags without one. */
+  /** The part before the first slash; empty for tags without a slash. */
   prefix: string;
   tags: string[];
 }
 
-/** Whether a tag is looked for: by a part of it or by a regular expression, letters of any case. */
-export function makeFilter(wanted: string): (tag: string) => boolean {
-  const text = wanted.toLowerCase();
+/** Return a filter that matches tags by substring or regular expression, ignoring case. */
+export function makeFilter(search: string): (tag: string) => boolean {
+  const text = search.toLowerCase();
   let pattern: RegExp | null = null;
   try {
-    pattern = new RegExp(wanted, "i");
+    pattern = new RegExp(search, "i");
   } catch {
-    // Half a pattern, while it is being typed: a text then.
+    // An incomplete pattern, while it is being typed, matches as text.
   }
   return (tag) => tag.toLowerCase().includes(text) || pattern?.test(tag) === true;
 }
 
-/** Whether a tag is of the load of a run's machine; the steps of these count seconds. */
+/** Whether a tag is a system metric, whose steps count seconds. */
 export function isSystem(tag: string): boolean {
   return tag.startsWith(SYSTEM_PREFIX);
 }
 
-/** The tags in their sections; both in the order of their names, the machine's load last. */
+/** Group tags into sections, both sorted by name, with system metrics last. */
 export function makeSections(tags: readonly string[]): Section[] {
   const sections = new Map<string, string[]>();
   const order = new Intl.Collator("en", { numeric: true }).compare;
   for (const tag of [...tags].sort(order)) {
     const slash = tag.indexOf("/");
     const prefix = slash > 0 ? tag.slice(0, slash) : "";
-    const before = sections.get(prefix);
-    if (before) before.push(tag);
+    const section = sections.get(prefix);
+    if (section) section.push(tag);
     else sections.set(prefix, [tag]);
   }
   return Array.from(sections, ([prefix, own]) => ({ prefix, tags: own })).sort(
@@ -44,27 +44,27 @@ export function makeSections(tags: readonly string[]): Section[] {
   );
 }
 
-/** Whether a tag is what a tracked run records about itself. */
+/** Whether a tag is recorded by a tracked run about itself. */
 export function isStory(tag: string): boolean {
   return tag.startsWith(STORY_PREFIX);
 }
 
-/** The statistics of tags that people compare runs by. */
+/** Return the columns that runs can be compared by: statistics except system metrics. */
 export function findMetrics(columns: readonly Column[]): Column[] {
   return columns.filter((column) => column.kind === "statistic" && !isSystem(column.name));
 }
 
-const GUESS = new RegExp(METRIC);
+const LIKELY_METRIC = new RegExp(METRIC);
 
-/** The one of a name, or else the one that is most likely meant; the same as a report chooses. */
+/** Return the metric of a name, or else the most likely one; reports choose the same way. */
 export function chooseMetric<T>(
   metrics: readonly T[],
   nameOf: (metric: T) => string,
-  wanted: string,
+  name: string,
 ): T | undefined {
   return (
-    metrics.find((one) => nameOf(one) === wanted) ??
-    metrics.find((one) => GUESS.test(nameOf(one))) ??
+    metrics.find((metric) => nameOf(metric) === name) ??
+    metrics.find((metric) => LIKELY_METRIC.test(nameOf(metric))) ??
     metrics[0]
   );
 }

@@ -1,4 +1,4 @@
-/** What the server answers, as the page uses it. */
+/** Types of the server's data as the page uses it. */
 
 import type { Step, View } from "../generated/vocabulary";
 
@@ -6,11 +6,11 @@ export type { Step };
 
 export type Axis = View["x"];
 
-/** A cell of a table: a step may be a bigint, NaN and infinity are numbers. */
+/** A table cell. A step can be a bigint; NaN and infinity are numbers. */
 export type Cell = string | number | bigint | boolean | null;
 
 export interface Column {
-  /** The name under which the column is shown, unique in its table. */
+  /** Name of the column, unique in its table. */
   key: string;
   kind: "fixed" | "hparam" | "statistic" | "text";
   /** The hparam or tag. */
@@ -21,11 +21,11 @@ export interface Column {
   cells: Cell[];
 }
 
-/** One row a run. */
+/** Table with one row per run. */
 export interface RunTable {
   runs: string[];
   columns: Column[];
-  /** How many tags of a kind have no column; not in older reports. */
+  /** Number of tags without a column, by kind. Older reports lack it. */
   leftOut?: Record<string, number>;
 }
 
@@ -35,7 +35,7 @@ export interface CurveInfo {
   points: number;
   shown: number;
   hidden: number;
-  /** Points without a place on the axis. */
+  /** Number of points without a value on the x axis. */
   lost: number;
 }
 

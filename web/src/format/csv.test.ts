@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { writeCsv } from "./csv";
 
-test("numbers keep every digit and strings are quoted where they must be", () => {
+test("numbers keep all digits and strings are quoted if necessary", () => {
   const rows = [
     ['a,"b"', 0.1 + 0.2, Number.NaN],
     ["c\nd", Number.NEGATIVE_INFINITY, 1e300],

@@ -1,8 +1,8 @@
-/** Rows as comma-separated text. */
+/** Writes CSV. */
 
 type Field = string | number;
 
-/** A field as it stands between commas; what a spreadsheet takes for a formula is quoted off. */
+/** Return an escaped field. Text that a spreadsheet would read as a formula gets a quote in front. */
 function field(value: Field): string {
   if (typeof value === "number") {
     if (Number.isNaN(value)) return "nan";

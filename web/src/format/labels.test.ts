@@ -4,18 +4,18 @@ import { labelNames } from "./labels";
 const make = (names: string[], width: number, dropFolder = true) =>
   names.map(labelNames(names, width, dropFolder).of);
 
-test("names that fit are whole", () => {
+test("names that fit are not shortened", () => {
   expect(make(["sweep/a", "sweep/b"], 7)).toEqual(["sweep/a", "sweep/b"]);
 });
 
-test("the common folder goes first and is reported", () => {
+test("the common folder is dropped first and reported", () => {
   const names = ["runs/exp/lr-0.1/seed-0", "runs/exp/lr-0.01/seed-0"];
   expect(labelNames(names, 16).folder).toBe("runs/exp/");
   expect(make(names, 16)).toEqual(["lr-0.1/seed-0", "lr-0.01/seed-0"]);
 });
 
 // The same names and labels as in tests/test_labels.py.
-test("words that all names have are left out, the longest part first", () => {
+test("common words are dropped, starting with the longest part", () => {
   const names = ["0.1", "0.01", "1e-3"].flatMap((rate) =>
     [0, 10].map((seed) => `large_transformer_lr_${rate}/imagenet_augmented/seed-${seed}`),
   );
@@ -29,12 +29,12 @@ test("words that all names have are left out, the longest part first", () => {
   ]);
 });
 
-test("what differs stays whole, however long", () => {
+test("parts that differ are kept, however long", () => {
   const names = ["a".repeat(40), "b".repeat(40)];
   expect(make(names, 10)).toEqual(names);
 });
 
-test("names of unequal depth are told apart", () => {
+test("names of different depth get distinct labels", () => {
   expect(make(["base", "base/lr-0.1", "base/lr-0.1/again"], 4)).toEqual([
     "base",
     "…/lr-0.1",
@@ -42,7 +42,7 @@ test("names of unequal depth are told apart", () => {
   ]);
 });
 
-test("a name that fits is whole where others are too long all the same", () => {
+test("a name that fits is kept if others stay too long anyway", () => {
   const names = ["demo/seed-0", "demo/seed-1", `demo/${"x".repeat(40)}/seed-0`];
   expect(make(names, 20, false).slice(0, 2)).toEqual(names.slice(0, 2));
 });
@@ -65,7 +65,7 @@ test("distinct names have distinct labels at every width, in any order", () => {
 });
 
 test.each(["-a".repeat(20_000), "1".repeat(40_000)])(
-  "a hostile name costs bounded work",
+  "a hostile name takes bounded time",
   (shape) => {
     expect(
       new Set(

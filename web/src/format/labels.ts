@@ -1,21 +1,21 @@
-/** Short labels for many names, never the same label for two names; as runfold/_labels.py does it. */
+/** Short, distinct labels for many names, by the same rules as runfold/_labels.py. */
 
-/** A number such as 1e-3, a word such as `seed` or `v1.2`, or any other character. */
+/** A number like 1e-3, a word like `seed` or `v1.2`, or any other character. */
 const TOKEN =
   /[0-9]+(?:\.[0-9]+)?[eE][+-]?[0-9]+(?![\p{L}\p{N}])|[\p{L}\p{N}]+(?:\.[\p{L}\p{N}]+)*|./gsu;
-/** The end of a name with more tokens than this counts as one token: comparing is quadratic. */
+/** Further tokens of a name are treated as one, because the comparison is quadratic. */
 const MOST_TOKENS = 100;
 
 export interface Labels {
-  /** The folder that every name is in and no label repeats; empty where the labels have it. */
+  /** The common folder that the labels omit; empty if they include it. */
   folder: string;
   of: (name: string) => string;
 }
 
 /**
- * A label for each name: distinct, and at most `width` characters if possible. The folder that
- * all have in common goes first, then words that all have in common. The words that differ
- * always stay, so a label can be longer than `width`.
+ * Return a distinct label for each name, at most `width` characters long if possible. The
+ * common folder is dropped first, then common words. Words that differ always stay, so a
+ * label can be longer than `width`.
  */
 export function labelNames(names: Iterable<string>, width: number, dropFolder = true): Labels {
   const all = [...new Set(names)];
@@ -27,7 +27,7 @@ export function labelNames(names: Iterable<string>, width: number, dropFolder = 
   let shown = whole;
   if (longest(whole) > width) {
     const short = shortenCommon(whole, longest(whole) - width);
-    // Cutting a name that fits helps nobody where others are too long all the same.
+    // Shortening a name that fits is useless if other labels are too long anyway.
     const fits = longest(short) > width ? width : 0;
     const isUseful = (label: string) => /[\p{L}\p{N}]/u.test(label);
     shown = short.map((label, row) => {
@@ -43,7 +43,7 @@ function commonFolder(names: readonly string[]): string {
   const sorted = [...names].sort();
   const [first, last] = [sorted[0] ?? "", sorted.at(-1) ?? ""];
   let size = 0;
-  // Of one name alone the last part stays.
+  // The last part of a single name stays.
   while (size < first.length - 1 && first[size] === last[size]) size++;
   return first.slice(0, size && first.lastIndexOf("/", size - 1) + 1);
 }
@@ -51,8 +51,8 @@ function commonFolder(names: readonly string[]): string {
 function shortenCommon(names: readonly string[], excess: number): string[] {
   const split = names.map(splitName);
   const common = commonTokens([...split].sort(compareTokens));
-  const places = split.map((tokens) => findTokens(common, tokens));
-  const ends = boundaries(common, places);
+  const positions = split.map((tokens) => findTokens(common, tokens));
+  const ends = boundaries(common, positions);
   const parts = ends.slice(1).map((end, number) => common.slice(ends[number], end));
   const texts = shortenParts(parts, excess);
   return split.map((tokens, row) => {
@@ -60,7 +60,7 @@ function shortenCommon(names: readonly string[], excess: number): string[] {
     for (const [number, text] of texts.entries()) {
       const [start, end] = [ends[number] as number, ends[number + 1] as number];
       for (let at = start; at < end; at++)
-        left[(places[row] as number[])[at] as number] = at === start ? text : "";
+        left[(positions[row] as number[])[at] as number] = at === start ? text : "";
     }
     return left.join("").replace(/…+/g, "…");
   });
@@ -72,7 +72,7 @@ function splitName(name: string): string[] {
   return [...tokens.slice(0, MOST_TOKENS), tokens.slice(MOST_TOKENS).join("")];
 }
 
-/** The order of lists, so that the labels do not depend on the order of the names. */
+/** Compare token lists. Sorting makes the labels independent of the order of the names. */
 function compareTokens(a: readonly string[], b: readonly string[]): number {
   for (const [at, token] of a.entries()) {
     const other = b[at];
@@ -82,7 +82,7 @@ function compareTokens(a: readonly string[], b: readonly string[]): number {
   return a.length - b.length;
 }
 
-/** Tokens that all names have in this order, as many letters as possible. */
+/** Return the tokens that all names have in this order, with as many letters as possible. */
 function commonTokens(names: readonly string[][]): string[] {
   let common = names[0] ?? [];
   for (const tokens of names) {
@@ -91,16 +91,17 @@ function commonTokens(names: readonly string[][]): string[] {
   return common;
 }
 
-/** Where each of the common tokens is; fewer where the name lacks some. */
+/** Return the positions of the common tokens; fewer if the name lacks some. */
 function findTokens(common: readonly string[], tokens: readonly string[]): number[] {
-  const places: number[] = [];
-  for (const [place, token] of tokens.entries()) {
-    if (places.length < common.length && token === common[places.length]) places.push(place);
+  const positions: number[] = [];
+  for (const [position, token] of tokens.entries()) {
+    if (positions.length < common.length && token === common[positions.length])
+      positions.push(position);
   }
-  return places;
+  return positions;
 }
 
-/** The longest common subsequence, where a token counts by its letters. */
+/** Return the longest common subsequence, measured in letters. */
 function longestCommon(a: readonly string[], b: readonly string[]): string[] {
   const best = Array.from({ length: a.length + 1 }, () => new Array<number>(b.length + 1).fill(0));
   const at = (i: number, j: number) => best[i]?.[j] ?? 0;
@@ -111,30 +112,30 @@ function longestCommon(a: readonly string[], b: readonly string[]): string[] {
       else row[j] = Math.max(at(i + 1, j), at(i, j + 1));
     }
   }
-  const found: string[] = [];
+  const result: string[] = [];
   for (let i = 0, j = 0; i < a.length && j < b.length; ) {
     if (a[i] === b[j]) {
-      found.push(a[i] as string);
+      result.push(a[i] as string);
       i++;
       j++;
     } else if (at(i + 1, j) >= at(i, j + 1)) i++;
     else j++;
   }
-  return found;
+  return result;
 }
 
-/** Where the common tokens split into parts that are in one piece in every name. */
-function boundaries(common: readonly string[], places: readonly number[][]): number[] {
-  const found = new Set([0, common.length]);
-  for (const [at, token] of common.entries()) if (token === "/") found.add(at + 1);
-  for (const one of places) {
-    for (let at = 1; at < one.length; at++)
-      if (one[at] !== (one[at - 1] as number) + 1) found.add(at);
+/** Return where the common tokens split into parts that are contiguous in every name. */
+function boundaries(common: readonly string[], positions: readonly number[][]): number[] {
+  const ends = new Set([0, common.length]);
+  for (const [at, token] of common.entries()) if (token === "/") ends.add(at + 1);
+  for (const row of positions) {
+    for (let at = 1; at < row.length; at++)
+      if (row[at] !== (row[at - 1] as number) + 1) ends.add(at);
   }
-  return [...found].sort((a, b) => a - b);
+  return [...ends].sort((a, b) => a - b);
 }
 
-/** Parts that are `excess` letters shorter in all; the longest loses words from its start first. */
+/** Shorten parts by `excess` letters in total, dropping words from the start of the longest first. */
 function shortenParts(parts: readonly string[][], excess: number): string[] {
   const texts = parts.map((part) => part.join(""));
   const lengths = texts.map((text) => text.length);
@@ -156,7 +157,7 @@ function shortenParts(parts: readonly string[][], excess: number): string[] {
   return texts;
 }
 
-/** The labels, but the whole name for each that shares its label with another. */
+/** Return the labels, with the whole name in place of labels that are not unique. */
 function undoCollisions(shown: readonly string[], whole: readonly string[]): string[] {
   for (let labels = [...shown]; ; ) {
     const counts = new Map<string, number>();

@@ -60,12 +60,12 @@ function walk(tokens: readonly Token[], depth = 1): { count: number; depth: numb
     return walk(below, depth + 1);
   });
   return {
-    count: tokens.length + inner.reduce((sum, one) => sum + one.count, 0),
-    depth: Math.max(depth, ...inner.map((one) => one.depth)),
+    count: tokens.length + inner.reduce((sum, part) => sum + part.count, 0),
+    depth: Math.max(depth, ...inner.map((part) => part.depth)),
   };
 }
 
-test("a usual text is formatted in full", () => {
+test("a normal text is fully formatted", () => {
   const text = "# Title\n\nSome *words* and `code`, see [this](https://example.com).\n\n".repeat(
     100,
   );
@@ -74,7 +74,7 @@ test("a usual text is formatted in full", () => {
   expect(parsed.tokens.filter((token) => token.type === "heading")).toHaveLength(100);
 });
 
-test.each(HOSTILE)("199,000 characters of %j cost a bounded amount of work", (pattern) => {
+test.each(HOSTILE)("199,000 characters of %j take a bounded amount of work", (pattern) => {
   const text = pattern.repeat(Math.ceil(199_000 / pattern.length));
   const short = text.slice(0, 19_000);
   const nested = `${"- ".repeat(15)}${pattern}\n`.repeat(400);
@@ -90,14 +90,14 @@ test.each(HOSTILE)("199,000 characters of %j cost a bounded amount of work", (pa
   }
 });
 
-test("an item of a list with very many lines stays plain text", () => {
+test("a list item with too many lines stays plain text", () => {
   const text = `${"- ".repeat(15)}a\n${"  a\n".repeat(1900)}`;
   const parsed = parseMarkdown(text);
   expect([parsed.isSimplified, parsed.rest]).toEqual([true, ""]);
   expect(parsed.work.lines).toBeLessThanOrEqual(MOST.lines);
 });
 
-test("a table with few characters and very many cells stays plain text", () => {
+test("a table with few characters and too many cells stays plain text", () => {
   const table = `${"|a".repeat(500)}|\n${"|-".repeat(500)}|\n${"|a\n".repeat(1500)}`;
   const parsed = parseMarkdown(`before\n\n${table}\n*after*`);
   expect(parsed.isSimplified).toBe(true);
@@ -105,7 +105,7 @@ test("a table with few characters and very many cells stays plain text", () => {
   expect(parsed.tokens.at(-1)).toMatchObject({ tokens: [{ type: "em" }] });
 });
 
-test("a table of 200 rows and a README of 15,000 characters are formatted in full", () => {
+test("a table of 200 rows and a README of 15,000 characters are fully formatted", () => {
   const row = "| `run-1` | 0.1234 | 1e-3 | **0.9** | adam | yes | 17 | a few words |\n";
   const table = `${row}${"|-".repeat(8)}|\n${row.repeat(200)}`;
   const part =
@@ -117,7 +117,7 @@ test("a table of 200 rows and a README of 15,000 characters are formatted in ful
   }
 });
 
-test("a text of very many lines is cut", () => {
+test("a text with too many lines is cut", () => {
   const parsed = parseMarkdown("a\n\n".repeat(4000));
   expect(parsed.tokens.length).toBeLessThanOrEqual(MOST.elements / 2);
   expect(parsed.rest.length).toBeGreaterThan(0);
@@ -135,7 +135,7 @@ test("a long text is cut at the end of a paragraph", () => {
   expect(parseMarkdown(text).rest).toBe(`\n\n${"more ".repeat(3000)}`);
 });
 
-test("plain text of many lines comes in pieces, and nothing is lost", () => {
+test("plain text with many lines is split into pieces without loss", () => {
   for (const text of ["", "a", "a\n", "\n".repeat(10), "a\n\nb\nc\n".repeat(7)]) {
     const pieces = splitLines(text, 3);
     expect(pieces.join("\n")).toBe(text);

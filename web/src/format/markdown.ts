@@ -1,34 +1,34 @@
-/** Markdown as tokens, in bounded time: what would take too long stays plain text. */
+/** Parses Markdown in bounded time. Text that would take too long stays plain. */
 
 import { Lexer, type Token, Tokenizer, type Tokens } from "marked";
 
-/** What the parser does, counted: time on a busy machine says little. */
+/** Amount of work done by the parser. Unlike time, it does not depend on the machine. */
 export interface Work {
-  /** Characters of each line of text, times the punctuation and line breaks among them. */
+  /** Characters of each inline text, times its punctuation characters and line breaks. */
   markup: number;
-  /** Characters of each list item and quote, times its lines: each line is searched for all. */
+  /** Characters of each list item and quote, times its lines. */
   lines: number;
-  /** Table cells, list items, words in bold and so on: what the page has to draw. */
+  /** Elements to render: table cells, list items, bold words and so on. */
   elements: number;
 }
 
-/** How much Markdown is formatted in one view. The texts in it share that evenly. */
+/** Limits per view, shared evenly by its texts. */
 export const LONGEST = 100_000;
 export const MOST: Work = { markup: 2_000_000, lines: 8_000_000, elements: 4_500 };
-/** The most characters of one text, and how deep lists and quotes may be nested. */
+/** Maximum characters per text, and maximum nesting of lists and quotes. */
 const LONGEST_TEXT = 20_000;
 const DEEPEST = 16;
 
 export interface Parsed {
   tokens: Token[];
-  /** The end of a text that is too long to be formatted. */
+  /** The rest of a text that is too long to format. */
   rest: string;
   /** Whether parts of the tokens are plain text to save time. */
   isSimplified: boolean;
   work: Work;
 }
 
-/** Parses one of `among` texts that are shown together. */
+/** Parse one of `among` texts that are shown together. */
 export function parseMarkdown(text: string, among = 1): Parsed {
   const most = {
     markup: MOST.markup / among,
@@ -41,7 +41,7 @@ export function parseMarkdown(text: string, among = 1): Parsed {
   return { tokens, rest, isSimplified: parser.isSimplified, work: parser.work };
 }
 
-/** Plain text in pieces of at most `most` lines: the browser skips those out of sight. */
+/** Split plain text into pieces of at most `most` lines, so that the browser can skip hidden ones. */
 export function splitLines(text: string, most = 4000): string[] {
   const pieces: string[] = [];
   let start = 0;
@@ -53,7 +53,7 @@ export function splitLines(text: string, most = 4000): string[] {
   return [...pieces, text.slice(start)];
 }
 
-/** The beginning of a text up to the end of a paragraph or a line, and the rest. */
+/** Split a text that is too long at the end of a paragraph or line. */
 function cut(text: string, longest: number, mostLines: number): [string, string] {
   let end = -1;
   for (let lines = 0; lines < mostLines; lines++) {
@@ -64,14 +64,14 @@ function cut(text: string, longest: number, mostLines: number): [string, string]
   if (text.length <= size) return [text, ""];
   const paragraph = text.lastIndexOf("\n\n", size);
   const line = text.lastIndexOf("\n", size);
-  const place = paragraph > size / 2 ? paragraph : line > size / 2 ? line : 0;
-  return [text.slice(0, place), text.slice(place)];
+  const split = paragraph > size / 2 ? paragraph : line > size / 2 ? line : 0;
+  return [text.slice(0, split), text.slice(split)];
 }
 
 /**
- * Marked's parser with limits. For each `_` it searches the rest of a text, so 99,500
- * times `_a` took 17 seconds; it calls itself for each `>` at the start of a line; and
- * it fills each short row of a table up to the length of the first.
+ * Marked's parser with limits. Marked searches the rest of the text for each `_`, so that
+ * `_a` repeated 99,500 times took 17 seconds. It recurses for each `>` at the start of a
+ * line, and pads each short table row to the length of the first.
  */
 class BoundedLexer extends Lexer {
   work: Work = { markup: 0, lines: 0, elements: 0 };
@@ -86,26 +86,26 @@ class BoundedLexer extends Lexer {
     src: string,
     tokens: Token[] = [],
     lastParagraphClipped?: boolean,
-    // biome-ignore lint/suspicious/noExplicitAny: marked's overloads return what they were given
+    // biome-ignore lint/suspicious/noExplicitAny: marked's overloads return the type of their argument
   ): any {
     const lines = this.depth && src.length * (1 + count(src, /\n/g));
     const isLeft = this.depth <= DEEPEST && this.take("lines", lines) && this.take("elements", 4);
     if (!isLeft) return this.keep(src, tokens);
     this.depth += 1;
-    const found = super.blockTokens(src, tokens, lastParagraphClipped);
+    const result = super.blockTokens(src, tokens, lastParagraphClipped);
     this.depth -= 1;
-    return found;
+    return result;
   }
 
   override inlineTokens(src: string, tokens: Token[] = []): Token[] {
     const markup = src.length * (1 + count(src, /[!-/:-@[-`{-~\n]/g));
     if (!this.take("elements", 1) || !this.take("markup", markup)) return this.keep(src, tokens);
-    const found = super.inlineTokens(src, tokens);
-    this.work.elements += Math.max(0, found.length - 1);
-    return found;
+    const result = super.inlineTokens(src, tokens);
+    this.work.elements += Math.max(0, result.length - 1);
+    return result;
   }
 
-  /** Whether there is time left for this much work. */
+  /** Whether this much work is within the limit. */
   has(kind: keyof Work, amount: number): boolean {
     return this.work[kind] + amount <= this.most[kind];
   }
@@ -125,10 +125,10 @@ class BoundedLexer extends Lexer {
 
 class BoundedTokenizer extends Tokenizer {
   override table(src: string): Tokens.Table | undefined {
-    const found = this.rules.block.table.exec(src);
-    if (!found) return undefined;
+    const match = this.rules.block.table.exec(src);
+    if (!match) return undefined;
     const lexer = this.lexer as BoundedLexer;
-    const [raw, header = ""] = found;
+    const [raw, header = ""] = match;
     if (lexer.has("elements", count(header, /\|/g) * count(raw, /\n/g))) return super.table(src);
     lexer.isSimplified = true;
     return { type: "code", raw, text: raw } as unknown as Tokens.Table;

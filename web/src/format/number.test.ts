@@ -36,7 +36,7 @@ test.each([
 });
 
 test.each([2 ** 53 - 1, 9007199254740993n, "9007199254740993"])(
-  "step %s has all digits",
+  "step %s keeps all digits",
   (step) => {
     expect(formatStep(step).replaceAll(",", "")).toBe(String(step));
   },

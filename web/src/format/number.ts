@@ -1,4 +1,4 @@
-/** Numbers, times and cells as people read them. */
+/** Formats numbers, times and cells for display. */
 
 import type { Cell, Step } from "../data/types";
 
@@ -15,7 +15,7 @@ export function formatNumber(value: number | bigint | null, digits = 4): string 
   return String(Number(value.toPrecision(digits)));
 }
 
-/** All digits of a step, or of one that was sent as a text. */
+/** Format a step with all its digits; it can be a string from JSON. */
 export function formatStep(step: Step | string): string {
   return BigInt(step).toLocaleString("en");
 }
@@ -37,14 +37,14 @@ export function formatDuration(seconds: number | null): string {
   return `${Math.floor(hours / 24)} d ${hours % 24} h`;
 }
 
-/** A size in bytes: all of them where they are few. */
+/** Format a size in bytes, with all digits below 1 kB. */
 export function formatBytes(count: number): string {
   const units = ["bytes", "kB", "MB", "GB", "TB", "PB"];
   const power = Math.min(units.length - 1, Math.max(0, Math.floor(Math.log10(count || 1) / 3)));
   return `${formatNumber(count / 1000 ** power, power ? 3 : 15)} ${units[power]}`;
 }
 
-/** A time in seconds since 1970, in the time of the one who looks. */
+/** Format a time in seconds since 1970 in the browser's time zone. */
 export function formatTime(seconds: number | null): string {
   if (seconds === null || !Number.isFinite(seconds)) return "";
   const date = new Date(seconds * 1000);
@@ -64,7 +64,7 @@ export function formatCell(cell: Cell, name = ""): string {
   return String(cell);
 }
 
-/** A cell in the name of a group, as the server spells it: 1e-05, true. */
+/** Format a cell in the name of a group like the server does: 1e-05, true. */
 export function spellCell(cell: Cell): string {
   const isSmall = typeof cell === "number" && cell !== 0 && Math.abs(cell) < 1e-4;
   return isSmall ? cell.toExponential().replace(/-(\d)$/, "-0$1") : String(cell ?? "none");

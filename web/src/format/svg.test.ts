@@ -38,7 +38,7 @@ function picture(name: string, y: number[]): Picture {
   };
 }
 
-test("names from a log stay text", () => {
+test("names from a log are escaped", () => {
   const text = writeSvg(picture("<script>alert(1)</script>\u0000", [1, 2]));
   expect(text).not.toContain("<script");
   expect(text).toContain("&lt;script&gt;alert(1)&lt;/script&gt;\ufffd");
@@ -46,14 +46,14 @@ test("names from a log stay text", () => {
   expect(escapeXml("\u{1f600}\ud800")).toBe("\u{1f600}\ufffd");
 });
 
-test("a line, its gap, and infinity are there", () => {
+test("a line, its gap and a mark for infinity are drawn", () => {
   const text = writeSvg(picture("a", [1, Number.POSITIVE_INFINITY, 3, 4]));
   expect(text).toContain('stroke="#123456"');
   expect(text.match(/h8L/g)).toHaveLength(1);
   expect(text).not.toContain("NaN");
 });
 
-test("marks are lines with what was marked, as text", () => {
+test("marks are vertical lines with escaped labels", () => {
   const flags = [
     { x: 1.5, colour: "#654321", label: "<b>halved</b> (a)" },
     { x: Number.NaN, colour: "#654321", label: "nowhere" },

@@ -1,6 +1,6 @@
-/** A chart as an SVG text: what is shown, with axes, title and names. */
+/** Writes a chart as SVG, with axes, title and legend. */
 
-import { type Line, piecesOf, placesIn } from "../data/lines";
+import { indicesIn, type Line, piecesOf } from "../data/lines";
 import type { Flag } from "../data/marks";
 import type { Range } from "../scale/range";
 import { type Measure, makeTicks, nameTicks } from "../scale/ticks";
@@ -32,13 +32,13 @@ export interface Picture {
 const MOST_NAMES = 15;
 const [LEFT, RIGHT, TOP, BOTTOM] = [56, 14, 34, 44];
 
-/** Text that is only text in XML; characters that XML does not have are replaced. */
+/** Escape text for XML and replace characters that XML does not allow. */
 export function escapeXml(text: string): string {
   const marks: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
   return (
     text
       .replace(/[&<>"]/g, (mark) => marks[mark] ?? "")
-      // biome-ignore lint/suspicious/noControlCharactersInRegex: a tag may hold them, XML may not
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: tags can contain characters that XML does not allow
       .replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ud800-\udfff\ufffe\uffff]/gu, "\ufffd")
   );
 }
@@ -69,13 +69,13 @@ export function writeSvg(picture: Picture): string {
     `<text x="${LEFT}" y="20" font-size="14" font-weight="600" fill="${ink}">${escapeXml(picture.title)}</text>`,
     axes(picture, toX, toY),
     `<clipPath id="plot"><rect ${box}/></clipPath><g clip-path="url(#plot)" fill="none" stroke-linejoin="bevel">`,
-    ...flags.map((one) => flag(one, height, toX)),
+    ...flags.map((mark) => flag(mark, height, toX)),
     ...lines.map((line) => band(line, picture.x, toX, toY)),
     ...lines.map((line) => stroke(line, picture, toX, toY)),
     "</g>",
     ...names.map((line, row) => name(nameOf(line), line, height + row * 16 + 6, ink)),
     lines.length > names.length
-      ? `<text x="${LEFT + 26}" y="${height + names.length * 16 + 6}" fill="${ink}">and ${lines.length - names.length} others</text>`
+      ? `<text x="${LEFT + 26}" y="${height + names.length * 16 + 6}" fill="${ink}">and ${lines.length - names.length} more</text>`
       : "",
     "</svg>",
   ].join("\n");
@@ -89,16 +89,16 @@ function axes(
   const parts: string[] = [];
   const [bottom, right] = [height - BOTTOM, width - RIGHT];
   const across = makeTicks(x[0], x[1], Math.max(2, width / 110), measureX);
-  for (const [place, text] of nameTicks(across, measureX).entries()) {
-    const at = toX(across[place] as number).toFixed(1);
+  for (const [index, text] of nameTicks(across, measureX).entries()) {
+    const at = toX(across[index] as number).toFixed(1);
     parts.push(`<path d="M${at} ${TOP}V${bottom}" stroke="${faint}" stroke-opacity=".25"/>`);
     parts.push(
       `<text x="${at}" y="${bottom + 15}" text-anchor="middle" fill="${faint}">${escapeXml(text)}</text>`,
     );
   }
   const up = makeTicks(y[0], y[1], Math.max(2, height / 50), measureY);
-  for (const [place, text] of nameTicks(up, measureY).entries()) {
-    const at = toY(up[place] as number);
+  for (const [index, text] of nameTicks(up, measureY).entries()) {
+    const at = toY(up[index] as number);
     parts.push(
       `<path d="M${LEFT} ${at.toFixed(1)}H${right}" stroke="${faint}" stroke-opacity=".25"/>`,
     );
@@ -122,7 +122,7 @@ function flag({ x, colour, label }: Flag, height: number, toX: Project): string 
 function band(line: Line, x: Range, toX: Project, toY: Project): string {
   if (!line.low || !line.high) return "";
   const pen = new PathPen();
-  traceBand(line.x, line.low, line.high, placesIn(line, x), toX, toY, pen);
+  traceBand(line.x, line.low, line.high, indicesIn(line, x), toX, toY, pen);
   return `<path d="${pen.path}" fill="${line.colour}" fill-opacity=".18"/>`;
 }
 
@@ -135,7 +135,7 @@ function stroke(line: Line, picture: Picture, toX: Project, toY: Project): strin
     traceLine(
       line.x,
       values,
-      placesIn(line, picture.x),
+      indicesIn(line, picture.x),
       toX,
       toY,
       pen,
@@ -145,8 +145,8 @@ function stroke(line: Line, picture: Picture, toX: Project, toY: Project): strin
     const dash = dashes.length ? ` stroke-dasharray="${dashes.join(" ")}"` : "";
     parts.push(`<path d="${pen.path}" stroke="${line.colour}" stroke-width="1.4"${faint}${dash}/>`);
   }
-  for (const place of line.changes) {
-    const [x, y] = [toX(line.x[place] as number), toY(line.y[place] as number)];
+  for (const index of line.changes) {
+    const [x, y] = [toX(line.x[index] as number), toY(line.y[index] as number)];
     if (Number.isNaN(x) || Number.isNaN(y)) continue;
     parts.push(
       `<circle cx="${x.toFixed(1)}" cy="${y.toFixed(1)}" r="3" stroke="${line.colour}" stroke-width="1.4"/>`,

@@ -1,6 +1,6 @@
-/** The colour of a run or a group: by its name, so that it stays when others come and go. */
+/** Colours of runs and groups, chosen by name, so that they stay stable as others change. */
 
-// Eleven that most people tell apart, on light and on dark.
+// Eleven colours that are easy to distinguish on light and dark backgrounds.
 const HUES = [
   "#3b7dd8",
   "#e0793a",
@@ -17,27 +17,27 @@ const HUES = [
 
 function hash(text: string): number {
   let value = 2166136261;
-  for (let place = 0; place < text.length; place++) {
-    value = Math.imul(value ^ text.charCodeAt(place), 16777619);
+  for (let index = 0; index < text.length; index++) {
+    value = Math.imul(value ^ text.charCodeAt(index), 16777619);
   }
   return value >>> 0;
 }
 
-/** A colour for each name; neighbours differ as long as there are colours left. */
+/** Assign a colour to each name; colours repeat only after all have been used. */
 export function assignColours(names: readonly string[]): Map<string, string> {
   const colours = new Map<string, string>();
   const used = new Map<number, number>();
   for (const name of names) {
-    let place = hash(name) % HUES.length;
-    const least = Math.min(...HUES.map((_, number) => used.get(number) ?? 0));
-    while ((used.get(place) ?? 0) > least) place = (place + 1) % HUES.length;
-    used.set(place, (used.get(place) ?? 0) + 1);
-    colours.set(name, HUES[place] ?? HUES[0]);
+    let index = hash(name) % HUES.length;
+    const fewest = Math.min(...HUES.map((_, number) => used.get(number) ?? 0));
+    while ((used.get(index) ?? 0) > fewest) index = (index + 1) % HUES.length;
+    used.set(index, (used.get(index) ?? 0) + 1);
+    colours.set(name, HUES[index] ?? HUES[0]);
   }
   return colours;
 }
 
-/** A colour with less of it, for bands and for what lies in the background. */
+/** Return a translucent colour, for bands and for lines in the background. */
 export function fade(colour: string, share: number): string {
   const alpha = Math.round(share * 255)
     .toString(16)

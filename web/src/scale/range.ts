@@ -1,8 +1,8 @@
-/** How much of the numbers an axis shows. */
+/** Ranges of axes, and searches in sorted values. */
 
 export type Range = [number, number];
 
-/** The least and the greatest of what is finite (and positive for a log axis), or null. */
+/** Return the range of the finite values (positive ones for a log axis), or null. */
 export function spread(
   values: Float64Array,
   start: number,
@@ -12,8 +12,8 @@ export function spread(
 ): Range | null {
   let low = before ? before[0] : Number.POSITIVE_INFINITY;
   let high = before ? before[1] : Number.NEGATIVE_INFINITY;
-  for (let place = start; place < end; place++) {
-    const value = values[place] as number;
+  for (let index = start; index < end; index++) {
+    const value = values[index] as number;
     if (value - value !== 0 || (isLog && value <= 0)) continue;
     if (value < low) low = value;
     if (value > high) high = value;
@@ -21,23 +21,23 @@ export function spread(
   return low <= high ? [low, high] : null;
 }
 
-// More than so many are looked at every second, third ... one: quantiles hardly move.
-const MOST = 20_000;
+// Longer series are sampled, which hardly changes the quantiles.
+const MOST_VALUES = 20_000;
 
 /**
- * The range that holds nine tenths of the values and half as much beside them.
+ * Return the range of the middle nine tenths of the values, widened by half.
  *
- * So a spike at the start does not press the rest flat. Never wider than all values.
+ * A spike at the start then does not flatten the rest. Never wider than the full range.
  */
 export function robustSpread(parts: readonly Float64Array[], isLog: boolean): Range | null {
   const total = parts.reduce((sum, part) => sum + part.length, 0);
-  const every = Math.max(1, Math.ceil(total / MOST));
+  const every = Math.max(1, Math.ceil(total / MOST_VALUES));
   const kept: number[] = [];
   let all: Range | null = null;
   for (const part of parts) {
     all = spread(part, 0, part.length, isLog, all);
-    for (let place = 0; place < part.length; place += every) {
-      const value = part[place] as number;
+    for (let index = 0; index < part.length; index += every) {
+      const value = part[index] as number;
       if (Number.isFinite(value) && !(isLog && value <= 0))
         kept.push(isLog ? Math.log(value) : value);
     }
@@ -51,7 +51,7 @@ export function robustSpread(parts: readonly Float64Array[], isLog: boolean): Ra
   return [Math.max(all[0], back(low - room)), Math.min(all[1], back(high + room))];
 }
 
-/** A range with a margin, so that no line lies on the edge; one value gets room around it. */
+/** Add a margin to a range, so that no line touches the edge. */
 export function widen([low, high]: Range, isLog: boolean, share = 0.05): Range {
   if (isLog) {
     if (low === high) return [low / 2, high * 2];
@@ -62,12 +62,12 @@ export function widen([low, high]: Range, isLog: boolean, share = 0.05): Range {
     const room = Math.abs(low) / 10 || 1;
     return [low - room, high + room];
   }
-  // Halves, because the distance of two floats may not be a finite float.
+  // Halves, because the difference of two floats can overflow.
   const room = (high / 2 - low / 2) * 2 * share;
   return Number.isFinite(room) ? [low - room, high + room] : [low, high];
 }
 
-/** The first place in a sorted array whose value is not less than `value`. */
+/** Return the first index in a sorted array with a value of at least `value`. */
 export function lowerBound(values: Float64Array, value: number): number {
   let low = 0;
   let high = values.length;
@@ -79,11 +79,11 @@ export function lowerBound(values: Float64Array, value: number): number {
   return low;
 }
 
-/** The place in a sorted array whose value is closest, or -1 when it is empty. */
+/** Return the index of the closest value in a sorted array, or -1 if it is empty. */
 export function closest(values: Float64Array, value: number): number {
-  const behind = lowerBound(values, value);
-  if (behind === 0) return values.length ? 0 : -1;
-  if (behind === values.length) return behind - 1;
-  const isNearer = (values[behind] as number) - value < value - (values[behind - 1] as number);
-  return isNearer ? behind : behind - 1;
+  const next = lowerBound(values, value);
+  if (next === 0) return values.length ? 0 : -1;
+  if (next === values.length) return next - 1;
+  const isNearer = (values[next] as number) - value < value - (values[next - 1] as number);
+  return isNearer ? next : next - 1;
 }

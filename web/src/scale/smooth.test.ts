@@ -3,12 +3,12 @@ import { smooth } from "./smooth";
 
 const of = (...values: number[]) => Float64Array.from(values);
 
-test("no weight changes nothing", () => {
+test("weight 0 changes nothing", () => {
   const values = of(1, 5, 2);
   expect(smooth(values, 0)).toBe(values);
 });
 
-test("the first value stays, later ones are weighed averages", () => {
+test("the first value stays, later values are weighted averages", () => {
   const result = smooth(of(1, 3, 5), 0.5);
   expect(result[0]).toBeCloseTo(1);
   // (3 * 1/2 + 1 * 1/4) / (3/4), then (5/2 + 3/4 + 1/8) / (7/8).
@@ -28,10 +28,10 @@ test("NaN and infinity stay and are not averaged in", () => {
   expect(result[3]).toBeCloseTo(7 / 3);
 });
 
-test("a weight of one or more is held below it", () => {
+test("a weight of 1 or more is limited", () => {
   expect([...smooth(of(0, 1), 7)].every(Number.isFinite)).toBe(true);
 });
 
-test("nothing in, nothing out", () => {
+test("an empty series stays empty", () => {
   expect(smooth(of(), 0.5)).toHaveLength(0);
 });

@@ -1,11 +1,11 @@
-/** A smoother line: an exponential average that does not lean on where it starts. */
+/** Exponential smoothing without bias towards the start. */
 
 /**
- * The running average of the values, each weighing `weight` times as much as the next.
+ * Return the running average, in which each value has `weight` times the weight of the next.
  *
- * The first values are not pulled towards zero: the sum is divided by the weights that
- * are in it. NaN and infinity stay where they are and count for nothing. A line that
- * never changes is handed back as it is, without the noise of rounding.
+ * Dividing by the sum of the weights keeps the first values from being pulled towards zero.
+ * NaN and infinity stay in place and are not averaged. A constant series is returned
+ * unchanged, without rounding noise.
  */
 export function smooth(values: Float64Array, weight: number): Float64Array {
   const kept = Math.min(Math.max(weight, 0), 0.9999);
@@ -13,14 +13,14 @@ export function smooth(values: Float64Array, weight: number): Float64Array {
   const result = new Float64Array(values.length);
   let sum = 0;
   let share = 0;
-  for (let place = 0; place < values.length; place++) {
-    const value = values[place] as number;
+  for (let index = 0; index < values.length; index++) {
+    const value = values[index] as number;
     if (Number.isFinite(value)) {
       sum = sum * kept + value * (1 - kept);
       share = share * kept + (1 - kept);
-      result[place] = sum / share;
+      result[index] = sum / share;
     } else {
-      result[place] = value;
+      result[index] = value;
     }
   }
   return result;

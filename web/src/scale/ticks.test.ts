@@ -1,44 +1,44 @@
 import { expect, test } from "vitest";
 import { makeTicks, nameTicks } from "./ticks";
 
-test("linear marks are round numbers inside the ends", () => {
+test("linear ticks are round numbers within the range", () => {
   expect(makeTicks(0, 1, 5, "linear")).toEqual([0, 0.2, 0.4, 0.6, 0.8, 1]);
   expect(makeTicks(3, 97, 5, "linear")).toEqual([20, 40, 60, 80]);
 });
 
-test("marks of a log axis are powers of ten, thinned when there are many", () => {
+test("ticks of a log axis are powers of ten, thinned out if there are many", () => {
   expect(makeTicks(0.001, 10, 5, "log")).toEqual([0.001, 0.01, 0.1, 1, 10]);
   expect(makeTicks(1, 1e12, 4, "log")).toEqual([1, 1e3, 1e6, 1e9, 1e12]);
   expect(makeTicks(1, 100, 8, "log")).toEqual([1, 2, 5, 10, 20, 50, 100]);
 });
 
-test("less than a decade of a log axis is marked like a linear one", () => {
+test("a log axis of less than a decade has linear ticks", () => {
   expect(makeTicks(2, 6, 4, "log")).toEqual([2, 3, 4, 5, 6]);
 });
 
-test("passed time is marked in units that people count in", () => {
+test("elapsed time is labelled in common units", () => {
   const ticks = makeTicks(0, 7200, 5, "seconds");
   expect(nameTicks(ticks, "seconds")).toEqual(["0", "30 min", "1 h", "1.5 h", "2 h"]);
 });
 
-test("times lie on whole minutes", () => {
+test("times of day have ticks at whole minutes", () => {
   const ticks = makeTicks(1_700_000_003, 1_700_000_590, 4, "time");
   expect(ticks.length).toBeGreaterThan(1);
   for (const tick of ticks) expect(tick % 60).toBe(0);
 });
 
-test("parts of a second stand behind two digits of the second", () => {
+test("fractions follow the two digits of a second", () => {
   const names = nameTicks([1_700_000_103, 1_700_000_103.5], "time");
   for (const name of names) expect(name).toMatch(/^\d\d:\d\d:03\.[05]00$/);
 });
 
-test("ends that are no range give one mark and no endless loop", () => {
+test("an empty or invalid range gives at most one tick and no endless loop", () => {
   expect(makeTicks(1, 1, 5, "linear")).toEqual([1]);
   expect(makeTicks(0, Number.POSITIVE_INFINITY, 5, "linear")).toEqual([0]);
   expect(makeTicks(-5, 10, 5, "log")).toEqual([]);
 });
 
-test("names are short", () => {
+test("labels are short", () => {
   expect(nameTicks([20_000, 1_500_000, 0.25, 0.0001], "linear")).toEqual([
     "20k",
     "1.5M",
@@ -47,7 +47,7 @@ test("names are short", () => {
   ]);
 });
 
-test("neighbours have different names however near they are", () => {
+test("adjacent ticks have different labels, however close they are", () => {
   for (const [low, high] of [
     [1_000_000_000, 1_000_000_010],
     [0.71314718, 0.71314729],

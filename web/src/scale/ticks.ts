@@ -1,17 +1,17 @@
-/** Where an axis has its marks, and what stands at them. */
+/** Ticks of an axis and their labels. */
 
 import { formatNumber } from "../format/number";
 
-/** How an axis counts: plain numbers, powers of ten, a time of day, or seconds that passed. */
+/** Scale of an axis: numbers, powers of ten, time of day, or elapsed seconds. */
 export type Measure = "linear" | "log" | "time" | "seconds";
 
-// Seconds that people count in, up to a week.
+// Common intervals in seconds, up to a week.
 const SPANS = [
   1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800,
   604800,
 ];
 
-/** Round numbers between two ends, `count` of them or a few less or more. */
+/** Return about `count` round numbers within a range. */
 export function makeTicks(low: number, high: number, count: number, measure: Measure): number[] {
   if (!(high > low) || !Number.isFinite(high - low)) return [low];
   if (measure === "log") return logTicks(low, high, count);
@@ -20,24 +20,24 @@ export function makeTicks(low: number, high: number, count: number, measure: Mea
   if (measure !== "linear" && least > 0.5) {
     step = SPANS.find((span) => span >= least) ?? 86400 * roundUp(least / 86400);
   }
-  // Days begin at midnight where the page is looked at, not in Greenwich.
+  // Days begin at midnight in the browser's time zone, not in UTC.
   const shift = measure === "time" ? new Date(low * 1000).getTimezoneOffset() * 60 : 0;
   const ticks: number[] = [];
   const first = Math.ceil((low - shift) / step);
   const last = Math.floor((high - shift) / step);
-  for (let place = first; place <= last && ticks.length < 1000; place++) {
-    ticks.push(tidy(place * step, step) + shift);
+  for (let index = first; index <= last && ticks.length < 1000; index++) {
+    ticks.push(tidy(index * step, step) + shift);
   }
   return ticks;
 }
 
 function roundUp(least: number): number {
   const power = 10 ** Math.floor(Math.log10(least));
-  const digit = [1, 2, 5, 10].find((one) => one * power >= least * (1 - 1e-9)) ?? 10;
+  const digit = [1, 2, 5, 10].find((candidate) => candidate * power >= least * (1 - 1e-9)) ?? 10;
   return digit * power;
 }
 
-/** 0.30000000000000004 is 0.3. */
+/** Round 0.30000000000000004 to 0.3. */
 function tidy(value: number, step: number): number {
   const digits = Math.max(0, 1 - Math.floor(Math.log10(step)));
   return digits > 20 ? value : Number(value.toFixed(digits));
@@ -60,7 +60,7 @@ function logTicks(low: number, high: number, count: number): number[] {
   return ticks;
 }
 
-/** What stands at each mark. */
+/** Return the labels of ticks. */
 export function nameTicks(ticks: readonly number[], measure: Measure): string[] {
   const step = ticks.length > 1 ? (ticks[1] as number) - (ticks[0] as number) : 0;
   if (measure === "time") return ticks.map((tick) => nameTime(tick, step));
@@ -68,7 +68,7 @@ export function nameTicks(ticks: readonly number[], measure: Measure): string[] 
   return ticks.map((tick) => nameNumber(tick, step));
 }
 
-/** With as many digits as tell it from its neighbours: step 1,000,000,001 is not 1G. */
+/** Format with enough digits to distinguish adjacent ticks: step 1,000,000,001 is not 1G. */
 function nameNumber(value: number, step: number): string {
   const size = Math.abs(value);
   const needed = step > 0 && size > 0 ? Math.ceil(Math.log10(size / step)) + 1 : 0;

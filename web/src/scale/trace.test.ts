@@ -30,7 +30,7 @@ test("NaN leaves a gap, and a point between gaps becomes a dot", () => {
   expect(marks.dots).toEqual([[3, 5]]);
 });
 
-test("infinity leaves a gap and a mark with its sign", () => {
+test("infinity leaves a gap and is marked with its sign", () => {
   const [strokes, marks] = trace(
     of(0, 1, 2, 3),
     of(1, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, 4),
@@ -42,19 +42,19 @@ test("infinity leaves a gap and a mark with its sign", () => {
   ]);
 });
 
-test("a column of pixels keeps its extremes", () => {
+test("a pixel column keeps its extremes", () => {
   const [strokes] = trace(of(0, 0.1, 0.2, 0.3, 5), of(3, -9, 9, 4, 1));
   expect(strokes).toBe("M0,3 L0,-9 L0,9 L0,4 L5,1");
 });
 
-test("a log axis has no place for zero", () => {
+test("zero has no position on a log axis", () => {
   const project = makeProject([1, 100], 0, 200, true);
   expect(project(10)).toBeCloseTo(100);
   expect(project(0)).toBeNaN();
   expect(makeProject([0, 1], 0, 100, false)(1e300)).toBe(1e5);
 });
 
-test("a band is closed over each stretch without gaps", () => {
+test("a band is closed at each gap", () => {
   const pen = new Record();
   const low = of(0, 0, Number.NaN, 0);
   traceBand(of(0, 1, 2, 3), low, of(1, 1, 1, 1), [0, 4], same, same, pen);

@@ -1,38 +1,38 @@
-/** Lines and bands as strokes of a pen, for a canvas and for an SVG alike. */
+/** Lines and bands as pen strokes, for a canvas or SVG. */
 
 import type { Range } from "./range";
 
-/** What a canvas context, a Path2D and a writer of SVG have in common. */
+/** Common interface of a canvas context, a Path2D and the SVG writer. */
 export interface Pen {
   moveTo(x: number, y: number): void;
   lineTo(x: number, y: number): void;
 }
 
-/** Where a value lies, in pixels; NaN where it has no place. */
+/** Return the position of a value in pixels; NaN if it cannot be shown. */
 export type Project = (value: number) => number;
 
-/** What a stroke cannot show: points that stand alone, and where infinity is. */
+/** Points that strokes cannot show: isolated points and infinities. */
 export interface Marks {
   dots: [x: number, y: number][];
   infinities: [x: number, sign: number][];
 }
 
-// Canvas coordinates far outside lose their precision, and the line its slope.
+// Coordinates far outside the canvas lose precision, which would change a line's slope.
 const FAR = 1e5;
 
 export function makeProject(range: Range, from: number, to: number, isLog: boolean): Project {
   const [low, high] = isLog ? [Math.log(range[0]), Math.log(range[1])] : range;
   const scale = (to - from) / (high - low || 1);
-  const place = (value: number) => Math.min(FAR, Math.max(-FAR, from + (value - low) * scale));
-  // The logarithm of nothing or less has no place.
-  return isLog ? (value) => (value > 0 ? place(Math.log(value)) : Number.NaN) : place;
+  const project = (value: number) => Math.min(FAR, Math.max(-FAR, from + (value - low) * scale));
+  // Zero and negative values have no logarithm.
+  return isLog ? (value) => (value > 0 ? project(Math.log(value)) : Number.NaN) : project;
 }
 
 /**
  * Draw the points from `start` to `end`.
  *
- * NaN and infinity leave a gap. All points of one column of pixels become at most four:
- * the first, the extremes, and the last, which look the same and draw faster.
+ * NaN and infinity leave a gap. The points of a pixel column are reduced to at most four
+ * (first, lowest, highest, last), which look the same and are faster to draw.
  */
 export function traceLine(
   x: Float64Array,
@@ -64,9 +64,9 @@ export function traceLine(
     drawn = 0;
     column = Number.NaN;
   };
-  for (let place = start; place < end; place++) {
-    const value = y[place] as number;
-    const across = toX(x[place] as number);
+  for (let index = start; index < end; index++) {
+    const value = y[index] as number;
+    const across = toX(x[index] as number);
     const down = value - value === 0 ? toY(value) : Number.NaN;
     if (Number.isNaN(down) || Number.isNaN(across)) {
       lift();
@@ -92,7 +92,7 @@ export function traceLine(
   lift();
 }
 
-/** Draw the outline of a band, one closed piece for each stretch where both edges are finite. */
+/** Draw the outline of a band, one closed piece per stretch in which both edges are finite. */
 export function traceBand(
   x: Float64Array,
   low: Float64Array,
@@ -102,27 +102,27 @@ export function traceBand(
   toY: Project,
   pen: Pen,
 ): void {
-  // A band that reaches below zero ends at the floor of a log axis, far down.
+  // On a log axis, a band that reaches zero or less ends far below the chart.
   const edge = (value: number) => {
     const down = toY(value);
     return Number.isNaN(down) && value <= 0 ? FAR : down;
   };
   let from = start;
-  for (let place = start; place <= end; place++) {
-    const isHeld =
-      place < end &&
-      Number.isFinite(low[place]) &&
-      Number.isFinite(high[place]) &&
-      !Number.isNaN(toX(x[place] as number));
-    if (isHeld) continue;
-    for (let one = from; one < place; one++) {
-      const [across, down] = [toX(x[one] as number), edge(high[one] as number)];
-      if (one === from) pen.moveTo(across, down);
+  for (let index = start; index <= end; index++) {
+    const isInside =
+      index < end &&
+      Number.isFinite(low[index]) &&
+      Number.isFinite(high[index]) &&
+      !Number.isNaN(toX(x[index] as number));
+    if (isInside) continue;
+    for (let point = from; point < index; point++) {
+      const [across, down] = [toX(x[point] as number), edge(high[point] as number)];
+      if (point === from) pen.moveTo(across, down);
       else pen.lineTo(across, down);
     }
-    for (let one = place - 1; one >= from; one--) {
-      pen.lineTo(toX(x[one] as number), edge(low[one] as number));
+    for (let point = index - 1; point >= from; point--) {
+      pen.lineTo(toX(x[point] as number), edge(low[point] as number));
     }
-    from = place + 1;
+    from = index + 1;
   }
 }

@@ -1,4 +1,4 @@
-/** A mesh seen from a side: where its points fall, and which faces lie behind others. */
+/** Projection of a mesh: positions of its points, and the drawing order of its faces. */
 
 import { DEFAULTS, type Turn } from "../generated/vocabulary";
 
@@ -7,14 +7,14 @@ export type { Turn };
 export const FRONT: Turn = DEFAULTS.turn;
 
 export interface Projected {
-  /** From -1 to 1 across the drawing, y downwards, at the zoom 1. */
+  /** From -1 to 1 across the drawing at zoom 1, with y pointing down. */
   x: Float32Array;
   y: Float32Array;
-  /** The larger, the nearer. */
+  /** Larger is nearer. */
   depth: Float32Array;
 }
 
-/** Turned by so much; one cannot tip over. */
+/** Return the view rotated and zoomed by these amounts, within limits. */
 export function turnBy(turn: Turn, around: number, up: number, zoom = 1): Turn {
   const limit = Math.PI / 2;
   return {
@@ -24,14 +24,14 @@ export function turnBy(turn: Turn, around: number, up: number, zoom = 1): Turn {
   };
 }
 
-/** The centre and the half size of points; what is not finite does not count. */
+/** Return the centre and half the size of the finite points. */
 function measure(vertices: Float32Array): { centre: [number, number, number]; size: number } {
   const low = [Infinity, Infinity, Infinity];
   const high = [-Infinity, -Infinity, -Infinity];
-  for (let place = 0; place < vertices.length; place++) {
-    const value = vertices[place] as number;
+  for (let index = 0; index < vertices.length; index++) {
+    const value = vertices[index] as number;
     if (!Number.isFinite(value)) continue;
-    const axis = place % 3;
+    const axis = index % 3;
     if (value < (low[axis] as number)) low[axis] = value;
     if (value > (high[axis] as number)) high[axis] = value;
   }
@@ -41,7 +41,7 @@ function measure(vertices: Float32Array): { centre: [number, number, number]; si
   return { centre: centre as [number, number, number], size: size > 0 ? size : 1 };
 }
 
-/** Where the points of a mesh are seen, without perspective; all of it fits at any turn. */
+/** Project the points of a mesh without perspective, scaled to fit at any rotation. */
 export function project(vertices: Float32Array, turn: Turn): Projected {
   const count = Math.floor(vertices.length / 3);
   const { centre, size } = measure(vertices);
@@ -65,7 +65,7 @@ export function project(vertices: Float32Array, turn: Turn): Projected {
   return { x, y, depth };
 }
 
-/** The numbers of faces (or of points, without any), those that lie behind first. */
+/** Return the indices of the faces, or of the points if there are none, farthest first. */
 export function orderByDepth(seen: Projected, faces: Int32Array): Uint32Array {
   const count = faces.length ? faces.length / 3 : seen.depth.length;
   const depths = new Float32Array(count);
@@ -78,14 +78,14 @@ export function orderByDepth(seen: Projected, faces: Int32Array): Uint32Array {
     }
   }
   const order = Uint32Array.from(depths, (_, face) => face);
-  return order.sort((one, other) => (depths[one] as number) - (depths[other] as number));
+  return order.sort((a, b) => (depths[a] as number) - (depths[b] as number));
 }
 
 function faceAt(faces: Int32Array, face: number, corner: number): number {
   return faces[3 * face + corner] as number;
 }
 
-/** How bright a face is, from 0.35 to 1: the more it looks at the one who looks, the brighter. */
+/** Return the brightness of a face from 0.35 to 1; faces towards the viewer are brightest. */
 export function shade(seen: Projected, faces: Int32Array, face: number): number {
   const [a, b, c] = [0, 1, 2].map((corner) => faceAt(faces, face, corner)) as [
     number,

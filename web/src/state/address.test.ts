@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { DEFAULTS, findOff, readView, switchOff, writeView } from "./address";
 
-test("an address shows the same view again", () => {
+test("a view survives a round trip through the URL", () => {
   const view = {
     ...DEFAULTS,
     tab: "runs" as const,
@@ -18,7 +18,7 @@ test("an address shows the same view again", () => {
   expect(writeView(DEFAULTS)).toBe("");
 });
 
-test("a step is kept with all its digits", () => {
+test("a step keeps all its digits", () => {
   for (const step of [-3, 2 ** 53 - 1, 2n ** 53n + 1n, -(2n ** 53n) - 1n, 2n ** 63n - 1n]) {
     expect(writeView({ ...DEFAULTS, step })).toBe(`step=${step}`);
     expect(readView(`?step=${step}`).step).toBe(step);
@@ -26,7 +26,7 @@ test("a step is kept with all its digits", () => {
   expect(readView("?step=1.5").step).toBeNull();
 });
 
-test("what makes no sense in an address is left out", () => {
+test("invalid values in a URL are ignored", () => {
   expect(
     readView(
       `?tab=nowhere&painted={"a":"url(x)"}&range=[1]&off=7&smooth=x&x=weeks&turn={"up":1}&isLogX=true`,
@@ -37,16 +37,16 @@ test("what makes no sense in an address is left out", () => {
   });
 });
 
-test("the shorter list of runs is kept: those that are off, or those that are on", () => {
+test("the URL stores the shorter list: the hidden or the selected runs", () => {
   const runs = ["a", "b", "c"];
   expect(switchOff(["a"], runs)).toEqual({ off: ["a"], on: null });
   expect(switchOff(["a", "b"], runs)).toEqual({ off: ["a", "b"], on: ["c"] });
   expect(switchOff(runs, runs)).toEqual({ off: runs, on: [] });
-  // Runs that are gone count for nothing: all that are there are on.
+  // Deleted runs do not count: all existing runs are selected.
   expect(switchOff(["x", "y", "z", "w"], runs)).toMatchObject({ on: null });
 });
 
-test("a run that appears later is off where the address names those that are on", () => {
+test("a run that appears later is hidden if the URL lists the selected runs", () => {
   const few = { ...DEFAULTS, ...switchOff(["a", "b"], ["a", "b", "c"]) };
   expect(writeView(few)).toBe(new URLSearchParams({ on: '["c"]' }).toString());
   const opened = readView(writeView(few));

@@ -1,15 +1,15 @@
-/** All that one looks at, and the address that tells it. */
+/** Conversion between the view and the URL. */
 
 import { readStep } from "../data/media";
 import { AXIS_NAMES, DEFAULTS, TABS, type Turn, type View } from "../generated/vocabulary";
 
 export { DEFAULTS, TABS, type Tab, type View } from "../generated/vocabulary";
 
-/** The address of a view: what differs from the defaults, each as JSON or as plain text. */
+/** Return the URL parameters of a view: values that differ from the defaults, as JSON or text. */
 export function writeView(view: View): string {
   const parameters = new URLSearchParams();
   for (const name of Object.keys(DEFAULTS) as (keyof View)[]) {
-    // One list says which runs are on; which are off follows from it.
+    // The hidden runs follow from the selected ones.
     if (name === "off" && view.on) continue;
     const value = view[name];
     if (spell(value) !== spell(DEFAULTS[name])) parameters.set(name, spell(value));
@@ -22,7 +22,7 @@ function spell(value: View[keyof View]): string {
   return isPlain ? String(value) : JSON.stringify(value);
 }
 
-/** The view of an address; what makes no sense in it is left out. */
+/** Return the view of a URL. Invalid parameters are ignored. */
 export function readView(search: string): View {
   const parameters = new URLSearchParams(search);
   const view: Record<string, unknown> = { ...DEFAULTS };
@@ -40,30 +40,30 @@ export function readView(search: string): View {
     }
     try {
       const value: unknown = name === "x" && !text.startsWith("{") ? text : JSON.parse(text);
-      if (isAlike(value, standard, name)) view[name] = value;
+      if (isValid(value, standard, name)) view[name] = value;
     } catch {
-      // An address that somebody cut off.
+      // A truncated URL.
     }
   }
   const read = view as unknown as View;
   return TABS.includes(read.tab) ? read : { ...read, tab: DEFAULTS.tab };
 }
 
-/** How an address tells that these runs are off: by them or, where those are fewer, by the rest. */
+/** Return the fields that hide some runs: the hidden runs, and the others if those are fewer. */
 export function switchOff(off: string[], runs: readonly string[]): Pick<View, "off" | "on"> {
   const isOff = new Set(off);
   const on = runs.filter((run) => !isOff.has(run));
   return { off, on: on.length < runs.length - on.length ? on : null };
 }
 
-/** The view with the runs that are off, where it names those that are on. */
+/** Return the view with its hidden runs filled in if it lists the selected ones. */
 export function findOff(view: View, runs: readonly string[]): View {
   if (!view.on) return view;
   const isOn = new Set(view.on);
   return { ...view, off: runs.filter((run) => !isOn.has(run)) };
 }
 
-function isAlike(value: unknown, standard: unknown, name: keyof View): boolean {
+function isValid(value: unknown, standard: unknown, name: keyof View): boolean {
   if (name === "x") {
     const isTag = typeof value === "object" && value !== null && "tag" in value;
     return isTag || (typeof value === "string" && value in AXIS_NAMES);
@@ -77,10 +77,12 @@ function isAlike(value: unknown, standard: unknown, name: keyof View): boolean {
   }
   if (name === "painted") {
     const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
-    return isObject && Object.values(value).every((one) => /^#[0-9a-f]{6}$/i.test(String(one)));
+    return (
+      isObject && Object.values(value).every((colour) => /^#[0-9a-f]{6}$/i.test(String(colour)))
+    );
   }
   if (name === "columns" || name === "on" || Array.isArray(standard)) {
-    return Array.isArray(value) && value.every((one) => typeof one === "string");
+    return Array.isArray(value) && value.every((item) => typeof item === "string");
   }
   return typeof value === typeof standard;
 }

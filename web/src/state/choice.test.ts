@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { RunTable } from "../data/types";
-import { knowGroups } from "./choice";
+import { groupLocally } from "./choice";
 
 const TABLE: RunTable = {
   runs: ["a/seed=1", "seed=2"],
@@ -9,9 +9,9 @@ const TABLE: RunTable = {
   ],
 };
 
-test("a column and the folder make groups without the server, and nothing else does", () => {
+test("grouping by a column or the folder needs no server, anything else does", () => {
   const group = (by: string) => {
-    const groupOf = knowGroups(TABLE, by);
+    const groupOf = groupLocally(TABLE, by);
     return groupOf && TABLE.runs.map(groupOf);
   };
   expect(group("lr")).toEqual(["lr=1e-05", "lr=none"]);

@@ -1,8 +1,8 @@
-/** Which runs are looked at, in which groups and colours. */
+/** The selected runs with their groups, colours and labels. */
 
 import { createContext, useContext, useDeferredValue, useMemo } from "react";
 import { sendJson } from "../data/api";
-import { useLoaded, usePaused } from "../data/loading";
+import { useDebounced, useLoaded } from "../data/loading";
 import { findGrouping } from "../data/rows";
 import type { RunTable } from "../data/types";
 import { type Labels, labelNames } from "../format/labels";
@@ -13,41 +13,43 @@ import type { View } from "./view";
 export interface Choice {
   generation: number;
   table: RunTable;
-  /** The runs that the filters leave, and of these the ones that are not switched off. */
+  /** Runs that match the filters. */
   listed: string[];
+  /** Listed runs that are selected. */
   shown: string[];
   groupOf: (run: string) => string;
   groups: string[];
   colourOf: (name: string) => string;
-  /** Labels of all runs and of all groups that fit a narrow column if possible. */
+  /** Labels of runs and groups that fit a narrow column if possible. */
   labels: Labels;
   groupLabels: Labels;
-  /** Whose colour a run has: its own, or that of its group. */
+  /** The name that determines a run's colour: its own, or its group's. */
   colouredAs: (run: string) => string;
-  /** What is wrong with the condition, and with what makes a group. */
+  /** Error in the condition. */
   whereError: Error | null;
+  /** Error in the grouping; empty if there is none. */
   byError: string;
 }
 
-/** The characters that a label may have: what the list of runs has room for. */
+/** Label width in characters that fits the list of runs. */
 const LABEL = 28;
 
 export const ChoiceContext = createContext<Choice | null>(null);
 
 export function useChoice(): Choice {
   const choice = useContext(ChoiceContext);
-  if (choice === null) throw new Error("there is no choice of runs here");
+  if (choice === null) throw new Error("useChoice must be called within a ChoiceContext");
   return choice;
 }
 
 interface Groups {
   groupOf: (run: string) => string;
-  /** What is wrong with what was asked for. */
+  /** Error message; empty if there is none. */
   error: string;
 }
 
-/** The group of each run by the folder or a column; null for what only the server can tell. */
-export function knowGroups(table: RunTable, by: string): Groups["groupOf"] | null {
+/** Return the groups by folder or column, or null if only the server can compute them. */
+export function groupLocally(table: RunTable, by: string): Groups["groupOf"] | null {
   if (!by) return (run) => run;
   if (by === "parent") return (run) => run.slice(0, Math.max(0, run.lastIndexOf("/"))) || ".";
   const column = findGrouping(table.columns, by);
@@ -58,36 +60,35 @@ export function knowGroups(table: RunTable, by: string): Groups["groupOf"] | nul
   return (run) => names.get(run) ?? "";
 }
 
-/** The group of each run; a pattern finds what it finds in a fold, or is refused in its words. */
+/** Return the group of each run. The server groups by pattern, with the same rules as a fold. */
 function useGroups(table: RunTable, by: string, generation: number): Groups {
-  const known = useMemo(() => knowGroups(table, by), [table, by]);
-  const rested = usePaused(by, 300);
-  const found = useLoaded(known ? null : rested || null, generation, async (signal) => {
-    const { groups } = await sendJson("/api/groups", { by: rested }, signal);
+  const local = useMemo(() => groupLocally(table, by), [table, by]);
+  const debounced = useDebounced(by, 300);
+  const loaded = useLoaded(local ? null : debounced || null, generation, async (signal) => {
+    const { groups } = await sendJson("/api/groups", { by: debounced }, signal);
     return new Map(groups.flatMap(({ name, runs }) => runs.map((run) => [run, name])));
   });
   return useMemo(() => {
-    if (known) return { groupOf: known, error: "" };
-    const names = found.error ? null : found.value;
-    return { groupOf: (run) => names?.get(run) ?? "", error: found.error?.message ?? "" };
-  }, [known, found.value, found.error]);
+    if (local) return { groupOf: local, error: "" };
+    const names = loaded.error ? null : loaded.value;
+    return { groupOf: (run) => names?.get(run) ?? "", error: loaded.error?.message ?? "" };
+  }, [local, loaded.value, loaded.error]);
 }
 
 export function useChoose(table: RunTable, view: View, generation: number): Choice {
   const where = useLoaded<string[] | null>(view.where, generation, async (signal) => {
     if (!view.where) return null;
-    const asked = { condition: view.where };
-    return (await sendJson("/api/where", asked, signal)).runs;
+    return (await sendJson("/api/where", { condition: view.where }, signal)).runs;
   });
-  // Typing goes on while a long list is made.
+  // Keeps typing responsive while a long list is filtered.
   const search = useDeferredValue(view.search).toLowerCase();
-  const kept = view.where ? where.value : null;
+  const matching = view.where ? where.value : null;
   const listed = useMemo(() => {
-    const isKept = kept && new Set(kept);
+    const matches = matching && new Set(matching);
     return table.runs.filter(
-      (run) => (!isKept || isKept.has(run)) && run.toLowerCase().includes(search),
+      (run) => (!matches || matches.has(run)) && run.toLowerCase().includes(search),
     );
-  }, [table, kept, search]);
+  }, [table, matching, search]);
   const shown = useMemo(() => {
     const off = new Set(view.off);
     return listed.filter((run) => !off.has(run));
@@ -109,10 +110,10 @@ export function useChoose(table: RunTable, view: View, generation: number): Choi
     const colouredAs = isByGroup ? groupOf : (run: string) => run;
     const colourOf = (name: string) =>
       colours.get(name) ?? colours.get(colouredAs(name)) ?? "#7a8290";
-    const wrong = { whereError, byError };
+    const errors = { whereError, byError };
     const names = { labels, groupLabels };
     const runs = { table, listed, shown, groupOf, groups };
-    return { generation, ...runs, colourOf, colouredAs, ...names, ...wrong };
+    return { generation, ...runs, colourOf, colouredAs, ...names, ...errors };
   }, [
     generation,
     table,

@@ -1,24 +1,24 @@
-/** Light or dark: as the system has it until one chooses; the browser remembers. */
+/** Light or dark theme: the system's until the user chooses; the browser stores the choice. */
 
 import { useSyncExternalStore } from "react";
 
 export const THEMES = ["system", "light", "dark"] as const;
 export type Theme = (typeof THEMES)[number];
 
-const PLACE = "runfold-theme";
+const STORAGE_KEY = "runfold-theme";
 const listeners = new Set<() => void>();
 let current = recall();
 
 function recall(): Theme {
   try {
-    return THEMES.find((theme) => theme === localStorage.getItem(PLACE)) ?? "system";
+    return THEMES.find((theme) => theme === localStorage.getItem(STORAGE_KEY)) ?? "system";
   } catch {
-    // A browser that keeps nothing.
+    // The browser does not allow local storage.
     return "system";
   }
 }
 
-/** The style sheet says what each theme means; its build rewrites colour schemes set there only. */
+/** Set the theme as an attribute: the CSS build handles only colour schemes in the style sheet. */
 export function applyTheme(): void {
   document.documentElement.dataset.theme = current;
 }
@@ -26,9 +26,9 @@ export function applyTheme(): void {
 export function chooseTheme(theme: Theme): void {
   current = theme;
   try {
-    localStorage.setItem(PLACE, theme);
+    localStorage.setItem(STORAGE_KEY, theme);
   } catch {
-    // It holds for this page then.
+    // Without local storage, the choice applies to this page only.
   }
   applyTheme();
   for (const listener of listeners) listener();
@@ -45,7 +45,7 @@ function subscribe(listener: () => void): () => void {
   };
 }
 
-/** Whether the page is dark just now, by choice or as the system has it. */
+/** Whether the page is currently dark, by choice or by the system setting. */
 export function isDark(): boolean {
   return current === "system" ? system.matches : current === "dark";
 }

@@ -1,4 +1,4 @@
-/** All that one looks at, kept in the address, so that a link shows the same thing. */
+/** The view, stored in the URL, so that a link shows the same view. */
 
 import { useCallback, useSyncExternalStore } from "react";
 import { report } from "../data/report";
@@ -6,7 +6,7 @@ import { findOff, readView, switchOff, type View, writeView } from "./address";
 
 export * from "./address";
 
-// The server, and whatever stands before it, takes an address only up to some length.
+// Servers and proxies limit the length of a URL.
 const MOST_CHARACTERS = 4000;
 
 const readAddress = () =>
@@ -16,33 +16,33 @@ let runs: readonly string[] = [];
 let current = readAddress();
 const listeners = new Set<() => void>();
 
-function take(view: View): void {
+function publish(view: View): void {
   current = findOff(view, runs);
   for (const listener of listeners) listener();
 }
 
-/** Say which runs there are: an address may name those that are on. */
-export function knowRuns(names: readonly string[]): void {
+/** Set the names of all runs, needed if a URL lists the selected runs instead of the hidden. */
+export function setRuns(names: readonly string[]): void {
   runs = names;
-  take(current);
+  publish(current);
 }
 
 function show(view: View, isStep: boolean): void {
   const search = writeView(view);
-  // Behind the # it stays in the browser: a thousand runs are a long text.
+  // After a #, the parameters are not sent to the server and can be long.
   const sign = search.length > MOST_CHARACTERS ? "#" : "?";
   const address = location.pathname + (search && sign + search);
   try {
-    // A step back brings another page back, not each letter of a filter.
+    // Going back returns to another tab, not to each letter of a filter.
     if (isStep) history.pushState(null, "", address);
     else history.replaceState(null, "", address);
   } catch {
-    // The address of a file may not be changed everywhere: a report goes without.
+    // Some browsers do not allow changing a file URL, so a report works without it.
   }
-  take(view);
+  publish(view);
 }
 
-addEventListener("popstate", () => take(readAddress()));
+addEventListener("popstate", () => publish(readAddress()));
 
 function subscribe(listener: () => void): () => void {
   listeners.add(listener);
@@ -56,14 +56,14 @@ export function useView(): [View, ChangeView] {
   const change = useCallback<ChangeView>((changes) => {
     const isStep = ["tab", "full", "run", "board"].some((name) => name in changes);
     const { off, on } = changes;
-    // A whole view, as one that was saved, has said which of the two lists it keeps.
+    // A complete view, such as a saved one, has already chosen between the two lists.
     const switched = off && on === undefined ? switchOff(off, runs) : {};
     show({ ...current, ...changes, ...switched }, isStep);
   }, []);
   return [view, change];
 }
 
-/** Opens the view of a run; null in a report that lacks it. */
+/** Return a function that opens a run, or null in a report without that view. */
 export function useOpenRun(): ((run: string) => void) | null {
   const [, change] = useView();
   return report && !report.tabs.includes("run") ? null : (run) => change({ tab: "run", run });

@@ -1,4 +1,4 @@
-/** Clips of a tag, run by run. */
+/** Audio clips of a tag, by run. */
 
 import { Markdown } from "../components/markdown";
 import { EntriesState, Stepper, TagPicker, useTag } from "../components/tags";
@@ -14,12 +14,12 @@ export function AudioView() {
   const [view] = useView();
   const { generation, shown, colourOf } = useChoice();
   const { tag, tags, moreTags, absent, pick } = useTag("audio", "audio");
-  const found = useLoaded(tag || null, generation, async (signal) => {
+  const loaded = useLoaded(tag || null, generation, async (signal) => {
     const { clips, leftOut } = await getJson("/api/audio", { tag }, signal);
     return readEntries(clips, leftOut);
   });
   if (absent) return absent;
-  const { entries: clips = [], leftOut = 0 } = found.value ?? {};
+  const { entries: clips = [], leftOut = 0 } = loaded.value ?? {};
   const runs = byRun(clips);
   const count = shown.filter((run) => latest(runs.get(run) ?? [], view.step)).length;
   return (
@@ -28,7 +28,7 @@ export function AudioView() {
         <TagPicker tags={tags} moreTags={moreTags} tag={tag} pick={pick} />
         <Stepper steps={stepsOf(clips)} />
       </div>
-      <EntriesState found={found} what="clips" count={count} leftOut={leftOut} />
+      <EntriesState loaded={loaded} what="audio clips" count={count} leftOut={leftOut} />
       {shown.map((run) => {
         const own = runs.get(run) ?? [];
         const chosen = latest(own, view.step);

@@ -1,4 +1,4 @@
-/** The TensorBoards of this log: started, opened, watched and ended. */
+/** List of TensorBoards: start, open, watch and kill them. */
 
 import { useEffect, useMemo, useState } from "react";
 import { BoardState, BoardTab, KillBoard } from "../components/board";
@@ -19,26 +19,26 @@ import {
   refresh,
   useBoards,
 } from "../data/boards";
-import { formatTime } from "../format/number";
+import { formatTime, plural } from "../format/number";
 import { useChoice } from "../state/choice";
 import { useView } from "../state/view";
 import "./boards.css";
 
-/** How long one was idle is not told as it changes. */
-const AGAIN_MILLISECONDS = 5000;
-const MOST = 200;
+/** The server sends no event when the idle time changes. */
+const REFRESH_MILLISECONDS = 5000;
+const MOST_EXPERIMENTS = 200;
 
 export function BoardsView() {
   const [view, change] = useView();
   const { all, isLoaded, error } = useBoards();
   const hasRuns = useChoice().table.runs.length > 0;
   useEffect(() => {
-    const timer = setInterval(refresh, AGAIN_MILLISECONDS);
+    const timer = setInterval(refresh, REFRESH_MILLISECONDS);
     return () => clearInterval(timer);
   }, []);
   const open = all.find((board) => board.id === view.board);
   if (open) return <BoardFrame key={open.id} board={open} />;
-  if (!isLoaded) return error ? <Failed error={error} /> : <Waiting what="the TensorBoards" />;
+  if (!isLoaded) return error ? <Failed error={error} /> : <Waiting what="TensorBoards" />;
   const live = all.filter(isLive);
   const ended = all.filter((board) => !isLive(board));
   return (
@@ -47,18 +47,18 @@ export function BoardsView() {
       {hasRuns && <Start />}
       {view.board && (
         <p className="state failed" role="alert">
-          There is no TensorBoard {view.board} any more.{" "}
+          TensorBoard {view.board} does not exist.{" "}
           <button type="button" onClick={() => change({ board: "" })}>
-            Good
+            Dismiss
           </button>
         </p>
       )}
       {live.length === 0 && (
         <Empty>
-          No TensorBoard runs.{" "}
+          No TensorBoard is running.{" "}
           {hasRuns
-            ? "Start one for the runs that you have chosen: it shows exactly these."
-            : "The command `runfold tensorboard start` starts one."}
+            ? "Start one to see exactly the selected runs."
+            : "Start one with `runfold tensorboard start`."}
         </Empty>
       )}
       <ul aria-label="TensorBoards">
@@ -84,20 +84,19 @@ function Start() {
   const [view] = useView();
   const { shown, table } = useChoice();
   const experiments = useMemo(() => [...new Set(table.runs.map(experimentOf))], [table]);
-  const many = shown.length.toLocaleString("en");
   return (
     <div className="controls">
       <StartBoard
         make={() => chooseSources(view, shown)}
         isDisabled={shown.length === 0}
-        title="A TensorBoard with the runs that are chosen at the left"
+        title="Open the runs selected on the left in TensorBoard"
       >
         {shown.length === table.runs.length
           ? "Start with all runs"
-          : `Start with the ${many} chosen run${shown.length === 1 ? "" : "s"}`}
+          : `Start with ${plural(shown.length, "selected run")}`}
       </StartBoard>
       {experiments.length > 0 && (
-        <Menu title="Start with experiments">
+        <Menu title="Start with experiments…">
           {(close) => <Experiments names={experiments} close={close} />}
         </Menu>
       )}
@@ -106,22 +105,22 @@ function Start() {
 }
 
 function Experiments({ names, close }: { names: string[]; close: () => void }) {
-  const [wanted, setWanted] = useState("");
+  const [search, setSearch] = useState("");
   const [chosen, setChosen] = useState<string[]>([]);
-  const found = names.filter((name) => name.toLowerCase().includes(wanted.toLowerCase()));
+  const matching = names.filter((name) => name.toLowerCase().includes(search.toLowerCase()));
   const toggle = (name: string) =>
-    setChosen(chosen.includes(name) ? chosen.filter((one) => one !== name) : [...chosen, name]);
+    setChosen(chosen.includes(name) ? chosen.filter((other) => other !== name) : [...chosen, name]);
   return (
     <>
       <input
         type="search"
-        aria-label="Find experiments"
-        placeholder="Find experiments"
-        value={wanted}
-        onChange={(event) => setWanted(event.target.value)}
+        aria-label="Filter experiments"
+        placeholder="Filter experiments"
+        value={search}
+        onChange={(event) => setSearch(event.target.value)}
       />
       <ul className="entries">
-        {found.slice(0, MOST).map((name) => (
+        {matching.slice(0, MOST_EXPERIMENTS).map((name) => (
           <li key={name}>
             <label>
               <input
@@ -134,18 +133,19 @@ function Experiments({ names, close }: { names: string[]; close: () => void }) {
           </li>
         ))}
       </ul>
-      {found.length > MOST && (
+      {matching.length > MOST_EXPERIMENTS && (
         <p className="hint">
-          {(found.length - MOST).toLocaleString("en")} more: find them by their names.
+          {(matching.length - MOST_EXPERIMENTS).toLocaleString("en")} more. Filter by name to find
+          them.
         </p>
       )}
       <StartBoard
         make={() => ({ runs: null, experiments: chosen, where: "" })}
         isDisabled={chosen.length === 0}
-        title="Runs that they get later are shown, too"
+        title="Includes runs added to these experiments later"
         onStart={close}
       >
-        {chosen.length === 1 ? "Start with it" : `Start with these ${chosen.length || ""}`}
+        {chosen.length ? `Start with ${plural(chosen.length, "experiment")}` : "Start"}
       </StartBoard>
     </>
   );
@@ -160,7 +160,7 @@ function Entry({ board }: { board: Board }) {
     exit,
     board.started ? `started ${formatTime(board.started)}` : "",
     isServing(board) ? describeUse(board.idle) : "",
-    board.restarts ? `restarted ${board.restarts} time${board.restarts === 1 ? "" : "s"}` : "",
+    board.restarts ? `restarted ${plural(board.restarts, "time")}` : "",
   ].filter(Boolean);
   return (
     <li className="board" aria-label={board.name}>

@@ -1,4 +1,4 @@
-/** Is one group of runs better than another: the numbers, and a sentence. */
+/** Comparison of groups of runs: a sentence and the statistics. */
 
 import { Empty, Failed, Waiting } from "../components/states";
 import { sendJson } from "../data/api";
@@ -16,10 +16,16 @@ export function CompareView() {
   const { table, shown, generation } = useChoice();
   const tags = [...new Set(findMetrics(table.columns).map((column) => column.name))];
   const tag = chooseMetric(tags, (name) => name, view.metric) ?? "";
-  const asked = { tags: [tag], by: view.by, at: view.at, better: view.better || null, runs: shown };
-  const isAskable = tag !== "" && view.by !== "" && shown.length > 0;
-  const found = useLoaded(isAskable ? JSON.stringify(asked) : null, generation, (signal) =>
-    sendJson("/api/compare", asked, signal),
+  const request = {
+    tags: [tag],
+    by: view.by,
+    at: view.at,
+    better: view.better || null,
+    runs: shown,
+  };
+  const isComplete = tag !== "" && view.by !== "" && shown.length > 0;
+  const loaded = useLoaded(isComplete ? JSON.stringify(request) : null, generation, (signal) =>
+    sendJson("/api/compare", request, signal),
   );
   const hparams = table.columns.filter((column) => column.kind === "hparam");
   const pick = (
@@ -33,7 +39,7 @@ export function CompareView() {
       <select value={value} onChange={(event) => set(event.target.value)}>
         {options.map((option) => (
           <option key={option} value={option}>
-            {option || "guessed from the name"}
+            {option || "guessed from the tag"}
           </option>
         ))}
       </select>
@@ -44,11 +50,11 @@ export function CompareView() {
       <div className="controls">
         {pick("Tag", tag, tags, (metric) => change({ metric }))}
         <label className="field">
-          Groups by
+          Group by
           <select value={view.by} onChange={(event) => change({ by: event.target.value })}>
-            <option value="">choose …</option>
-            <option value="parent">the folder</option>
-            <option value="status">the status</option>
+            <option value="">choose…</option>
+            <option value="parent">folder</option>
+            <option value="status">status</option>
             {hparams.map((column) => (
               <option key={column.key} value={column.name}>
                 {column.name}
@@ -56,50 +62,50 @@ export function CompareView() {
             ))}
             {view.by &&
               !["parent", "status"].includes(view.by) &&
-              !hparams.some((one) => one.name === view.by) && <option>{view.by}</option>}
+              !hparams.some((column) => column.name === view.by) && <option>{view.by}</option>}
           </select>
         </label>
         {pick("Value", view.at, COMPARED_AT, (at) => change({ at: at as View["at"] }))}
-        {pick("Better is", view.better, ["", ...BETTER], (better) =>
+        {pick("Better", view.better, ["", ...BETTER], (better) =>
           change({ better: better as View["better"] }),
         )}
       </div>
-      {!isAskable && (
+      {!isComplete && (
         <Empty>
-          {!tag && "No run has logged a scalar yet."}
-          {tag && !shown.length && "No run is chosen."}
-          {tag && shown.length > 0 && "Choose what makes a group, such as an hparam or the folder."}
+          {!tag && "No run has logged scalars yet."}
+          {tag && !shown.length && "No runs selected."}
+          {tag && shown.length > 0 && "Choose how to group the runs, for example by an hparam."}
         </Empty>
       )}
-      {found.error && <Failed error={found.error} />}
-      {isAskable && !found.value && !found.error && <Waiting what="the comparison" />}
-      {found.value && !found.error && (
+      {loaded.error && <Failed error={loaded.error} />}
+      {isComplete && !loaded.value && !loaded.error && <Waiting what="comparison" />}
+      {loaded.value && !loaded.error && (
         <>
-          <p className="sentence">{found.value.sentence}</p>
-          {found.value.warnings.map((warning) => (
+          <p className="sentence">{loaded.value.sentence}</p>
+          {loaded.value.warnings.map((warning) => (
             <p key={warning} className="hint">
               {warning}
             </p>
           ))}
-          {found.value.leftOut.length > 0 && (
-            <p className="hint">Left out: {found.value.leftOut.join("; ")}.</p>
+          {loaded.value.leftOut.length > 0 && (
+            <p className="hint">Left out: {loaded.value.leftOut.join("; ")}.</p>
           )}
-          <Records title="Groups" records={found.value.groups} level={found.value.level} />
-          <Records title="Pairs" records={found.value.pairs} level={found.value.level} />
-          {found.value.correction && <p className="hint">{found.value.correction}</p>}
+          <Records title="Groups" records={loaded.value.groups} level={loaded.value.level} />
+          <Records title="Pairs" records={loaded.value.pairs} level={loaded.value.level} />
+          {loaded.value.correction && <p className="hint">{loaded.value.correction}</p>}
         </>
       )}
     </section>
   );
 }
 
-/** What stands above a column; @ is for the level of the intervals. */
+/** Column headings; @ stands for the confidence level. */
 const TITLES: Record<string, string> = {
   ...{ iqm: "IQM", low: "@ CI low", high: "@ CI high" },
   ...{ nA: "n of a", nB: "n of b", difference: "a − b", pWelch: "p Welch" },
   ...{ pMannWhitney: "p Mann-Whitney", pPermutation: "p permutation" },
   ...{ cohenD: "Cohen’s d", hedgesG: "Hedges’ g", improvement: "a beats b" },
-  ...{ improvementLow: "beats, @ CI low", improvementHigh: "beats, @ CI high" },
+  ...{ improvementLow: "a beats b, @ CI low", improvementHigh: "a beats b, @ CI high" },
   ...{ pWelchHolm: "p Welch, Holm", pMannWhitneyHolm: "p Mann-Whitney, Holm" },
   ...{ pPermutationHolm: "p permutation, Holm" },
   ...{ lowHolm: "@ CI low, Holm", highHolm: "@ CI high, Holm" },
@@ -112,11 +118,11 @@ interface RecordsProps {
 }
 
 function Records({ title, records, level }: RecordsProps) {
-  // All are of the tag that was chosen.
+  // The tag is the same in every row.
   const names = Object.keys(records[0] ?? {}).filter((name) => name !== "tag");
   if (records.length === 0) return null;
   const isNumber = (name: string) =>
-    records.every((one) => typeof one[name] !== "string" || one[name] === "NaN");
+    records.every((record) => typeof record[name] !== "string" || record[name] === "NaN");
   return (
     <div className="wide">
       <table className="sides records">
@@ -146,7 +152,7 @@ function Records({ title, records, level }: RecordsProps) {
   );
 }
 
-/** A number in three digits, how often a is better in percent, and a dash where nothing is known. */
+/** Format a number with three digits, a probability in percent, an unknown value as a dash. */
 function spellCell(name: string, value: Value | undefined): string {
   if (value === null || value === undefined || value === "NaN") return "–";
   if (typeof value !== "number") return spell(value);

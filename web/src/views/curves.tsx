@@ -1,4 +1,4 @@
-/** The view "curves": a chart for each tag, in sections by the prefix of the tag. */
+/** The "curves" view: one chart per tag, in sections by tag prefix. */
 
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { Chart, type ChartSetting } from "../components/chart";
@@ -6,7 +6,7 @@ import { ChartControls } from "../components/chart-controls";
 import { Empty, Failed, Waiting } from "../components/states";
 import { MoreTags } from "../components/tags";
 import { getJson } from "../data/api";
-import { useLoaded, usePaused } from "../data/loading";
+import { useDebounced, useLoaded } from "../data/loading";
 import { type Mark, useMarks } from "../data/marks";
 import { report } from "../data/report";
 import type { Question, Series } from "../data/series";
@@ -18,7 +18,7 @@ import { useChoice } from "../state/choice";
 import { type ChangeView, useView, type View } from "../state/view";
 import "./curves.css";
 
-/** How the chart of several tags is called in the address; no tag ends in a slash. */
+/** Name of the combined chart in the URL; no tag ends with a slash. */
 const TOGETHER = "together/";
 const NO_PREFIX = "other tags";
 const NO_MARKS: Mark[] = [];
@@ -28,25 +28,25 @@ export function CurvesView() {
   const { generation, shown } = useChoice();
   const loaded = useLoaded("tags", generation, (signal) => getJson("/api/tags", {}, signal));
   const tags = useSame((loaded.value?.kinds.scalar ?? []).map((info) => info.tag));
-  const found = useMemo(() => tags.filter(makeFilter(view.tags)), [tags, view.tags]);
-  const sections = useMemo(() => makeSections(found), [found]);
+  const matching = useMemo(() => tags.filter(makeFilter(view.tags)), [tags, view.tags]);
+  const sections = useMemo(() => makeSections(matching), [matching]);
   const marks = useMarks(generation);
   const setting = useSetting(view, change, tags, view.hasMarks ? marks : NO_MARKS);
   if (!loaded.value) {
-    return loaded.error ? <Failed error={loaded.error} /> : <Waiting what="the tags" />;
+    return loaded.error ? <Failed error={loaded.error} /> : <Waiting what="tags" />;
   }
-  if (!tags.length) return <Empty>No run has logged a scalar yet.</Empty>;
+  if (!tags.length) return <Empty>No run has logged scalars yet.</Empty>;
   return (
     <div className="curves">
       <ChartControls
         view={view}
         change={change}
         tags={tags}
-        count={found.length}
-        isMarked={marks.length > 0}
+        count={matching.length}
+        hasAnyMarks={marks.length > 0}
       />
       <MoreTags leftOut={loaded.value.leftOut?.scalar ?? 0} />
-      {!shown.length && <Empty>No run is chosen.</Empty>}
+      {!shown.length && <Empty>No runs selected.</Empty>}
       {shown.length > 0 && <Charts {...{ view, change, tags, sections, setting }} />}
     </div>
   );
@@ -65,7 +65,7 @@ function Charts({ view, change, tags, sections, setting }: ChartsProps) {
   const onFull = useCallback((full: string) => change({ full }), [change]);
   const onTogether = useCallback(
     (tag: string) => {
-      const others = together.filter((one) => one !== tag);
+      const others = together.filter((other) => other !== tag);
       if (tag === TOGETHER) change({ together: [] });
       else change({ together: others.length < together.length ? others : [...together, tag] });
     },
@@ -86,16 +86,16 @@ function Charts({ view, change, tags, sections, setting }: ChartsProps) {
     <Chart id={TOGETHER} title={title} tags={shared} isFull={isFull} isTogether {...common} />
   );
   if (view.full === TOGETHER && shared.length) return sharedChart(true);
-  if (tags.includes(view.full)) return <OneChart tag={view.full} isFull {...common} />;
-  if (!sections.length) return <Empty>No tag fits the filter.</Empty>;
+  if (tags.includes(view.full)) return <TagChart tag={view.full} isFull {...common} />;
+  if (!sections.length) return <Empty>No tags match this filter.</Empty>;
   const toggle = (prefix: string, isOpen: boolean) => {
-    const others = view.closed.filter((one) => one !== prefix);
+    const others = view.closed.filter((other) => other !== prefix);
     change({ closed: isOpen ? others : [...others, prefix] });
   };
   return (
     <>
       {shared.length > 0 && (
-        <section className="curves-section" aria-label="Tags in one chart">
+        <section className="curves-section" aria-label="Combined chart">
           <div className="curves-grid wide">{sharedChart(false)}</div>
         </section>
       )}
@@ -117,7 +117,7 @@ function Charts({ view, change, tags, sections, setting }: ChartsProps) {
             {isOpen && (
               <div className="curves-grid">
                 {own.map((tag) => (
-                  <OneChart key={tag} tag={tag} isTogether={together.includes(tag)} {...common} />
+                  <TagChart key={tag} tag={tag} isTogether={together.includes(tag)} {...common} />
                 ))}
               </div>
             )}
@@ -128,7 +128,7 @@ function Charts({ view, change, tags, sections, setting }: ChartsProps) {
   );
 }
 
-interface OneProps {
+interface TagChartProps {
   tag: string;
   setting: ChartSetting;
   isFull?: boolean;
@@ -137,12 +137,12 @@ interface OneProps {
   onTogether: (id: string) => void;
 }
 
-function OneChart({ tag, ...others }: OneProps) {
+function TagChart({ tag, ...others }: TagChartProps) {
   const tags = useMemo(() => [tag], [tag]);
   return <Chart id={tag} tags={tags} {...others} />;
 }
 
-/** What all charts share; it changes only when a chart would look different. */
+/** Return the settings shared by all charts; they change only if a chart would look different. */
 function useSetting(
   view: View,
   change: ChangeView,
@@ -150,25 +150,25 @@ function useSetting(
   marks: readonly Mark[],
 ): ChartSetting {
   const { generation, shown, table, colourOf } = useChoice();
-  const rested = usePaused(view.smooth, 300);
-  // Nobody smooths all points again for a report: the ones that it has are smoothed here.
-  const smooth = report?.smooth ?? rested;
-  const by = usePaused(view.by, 300);
+  const debounced = useDebounced(view.smooth, 300);
+  // A report has no server to smooth all points again, so the page smooths the ones it has.
+  const smooth = report?.smooth ?? debounced;
+  const by = useDebounced(view.by, 300);
   const runs = useSame(shown.length === table.runs.length ? null : shown);
   const x = useSame(view.x);
   const range = useSame(view.range);
   const colours = useSame(Object.fromEntries(shown.map((run) => [`run ${run}`, colourOf(run)])));
-  const asked = { runs, x, width: null, range, log: view.isLogX };
+  const request = { runs, x, width: null, range, log: view.isLogX };
   const fold = { by: by || null, centre: view.centre, band: view.band, align: "auto" } as const;
   const question: Question = useSame(
     view.isFolded
-      ? { isFolded: true, ...asked, ...fold, smooth }
-      : { isFolded: false, ...asked, smooth },
+      ? { isFolded: true, ...request, ...fold, smooth }
+      : { isFolded: false, ...request, smooth },
   );
   const key = useMemo(() => JSON.stringify(question), [question]);
-  const steady = useSteady(generation, 1000);
+  const throttled = useThrottled(generation, 1000);
   const onZoom = useCallback((zoomed: Range | null) => change({ range: zoomed }), [change]);
-  const colourOfOne = useCallback(
+  const colourOfSeries = useCallback(
     (series: Series) => colours[`run ${series.runs[0]}`] ?? "#7a8290",
     [colours],
   );
@@ -176,14 +176,14 @@ function useSetting(
   const colourOfTag = useCallback((tag: string) => tagColours.get(tag) ?? "#7a8290", [tagColours]);
   const labelOfTag = useMemo(() => labelNames(tags, 28, false).of, [tags]);
   const problemsOf = useMemo(() => {
-    const column = table.columns.find((one) => one.key === "problems");
+    const column = table.columns.find(({ key: name }) => name === "problems");
     const counts = new Map(table.runs.map((run, row) => [run, Number(column?.cells[row] ?? 0)]));
     return (run: string) => counts.get(run) ?? 0;
   }, [table]);
   return useMemo(
     () => ({
       key,
-      generation: steady,
+      generation: throttled,
       question,
       lines: shown.length,
       smooth: view.smooth,
@@ -192,7 +192,7 @@ function useSetting(
       isRobust: view.isRobust,
       range,
       marks,
-      colourOf: colourOfOne,
+      colourOf: colourOfSeries,
       colourOfTag,
       labelOfTag,
       problemsOf,
@@ -200,7 +200,7 @@ function useSetting(
     }),
     [
       key,
-      steady,
+      throttled,
       question,
       shown.length,
       view.smooth,
@@ -209,7 +209,7 @@ function useSetting(
       view.isRobust,
       range,
       marks,
-      colourOfOne,
+      colourOfSeries,
       colourOfTag,
       labelOfTag,
       problemsOf,
@@ -218,24 +218,24 @@ function useSetting(
   );
 }
 
-/** The value of before as long as it says the same, so that nothing is made anew for it. */
+/** Return the previous value while the new one is equal, so that memoised values stay valid. */
 function useSame<T>(value: T): T {
   const text = JSON.stringify(value);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the text says all of the value
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the text identifies the value
   return useMemo(() => value, [text]);
 }
 
-/** The value, but no more often than once in so long: files may grow many times a second. */
-function useSteady<T>(value: T, milliseconds: number): T {
-  const [steady, setSteady] = useState(value);
+/** Return the value, updated at most once per interval: files can grow many times a second. */
+function useThrottled<T>(value: T, milliseconds: number): T {
+  const [throttled, setThrottled] = useState(value);
   const last = useRef(0);
   useEffect(() => {
     const set = () => {
       last.current = performance.now();
-      setSteady(value);
+      setThrottled(value);
     };
     const timer = setTimeout(set, Math.max(0, last.current + milliseconds - performance.now()));
     return () => clearTimeout(timer);
   }, [value, milliseconds]);
-  return steady;
+  return throttled;
 }

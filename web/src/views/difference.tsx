@@ -1,4 +1,4 @@
-/** In what two runs differ: settings, packages, code, final values. */
+/** Differences between two runs: settings, packages, code and final values. */
 
 import { CodeDiff } from "../components/facts";
 import { Failed, Waiting } from "../components/states";
@@ -13,20 +13,20 @@ import { useView } from "../state/view";
 export function DifferenceView({ a, b }: { a: string; b: string }) {
   const { generation } = useChoice();
   const [{ isAll }, change] = useView();
-  const found = useLoaded(`${a}\n${b}`, generation, (signal) =>
+  const loaded = useLoaded(`${a}\n${b}`, generation, (signal) =>
     getJson("/api/diff", { a, b }, signal),
   );
-  if (!found.value) {
-    return found.error ? <Failed error={found.error} /> : <Waiting what="the difference" />;
+  if (!loaded.value) {
+    return loaded.error ? <Failed error={loaded.error} /> : <Waiting what="differences" />;
   }
-  const { sections, finals, code } = found.value;
-  // The load of the machine differs always.
-  const telling = finals.filter((one) => isAll || !isSystem(one.tag));
-  const values: DiffRow[] = telling.map((one) => ({
-    name: one.tag,
-    a: spellFinal(one.a),
-    b: spellFinal(one.b),
-    isSame: one.isSame,
+  const { sections, finals, code } = loaded.value;
+  // System metrics always differ.
+  const relevant = finals.filter((final) => isAll || !isSystem(final.tag));
+  const values: DiffRow[] = relevant.map((final) => ({
+    name: final.tag,
+    a: spellFinal(final.a),
+    b: spellFinal(final.b),
+    isSame: final.isSame,
   }));
   return (
     <>
@@ -46,7 +46,7 @@ export function DifferenceView({ a, b }: { a: string; b: string }) {
             <caption>{title}</caption>
             <thead>
               <tr>
-                <th scope="col" aria-label="what" />
+                <th scope="col" aria-label="name" />
                 <th scope="col">{a}</th>
                 <th scope="col">{b}</th>
               </tr>

@@ -1,4 +1,4 @@
-/** Histograms of a tag, run by run, over steps. */
+/** Histograms of a tag over steps, by run. */
 
 import { useMemo } from "react";
 import { Bands, Ridges } from "../components/ridges";
@@ -12,39 +12,39 @@ import { useView } from "../state/view";
 import "./media.css";
 
 const BINS = 60;
-const MOST = 60;
+const MOST_RUNS = 60;
 
 export function HistogramsView() {
   const { generation, shown, colourOf } = useChoice();
   const [{ isBands }, change] = useView();
   const { tag, tags, moreTags, absent, pick } = useTag("histogram", "histograms");
-  const found = useLoaded(tag || null, generation, (signal) => loadHistograms(tag, BINS, signal));
-  const runs = useMemo(() => byRun(found.value?.entries ?? []), [found.value]);
+  const loaded = useLoaded(tag || null, generation, (signal) => loadHistograms(tag, BINS, signal));
+  const runs = useMemo(() => byRun(loaded.value?.entries ?? []), [loaded.value]);
   if (absent) return absent;
   const drawn = shown.filter((run) => runs.has(run));
   const Shape = isBands ? Bands : Ridges;
-  const some = drawn.slice(0, MOST);
+  const some = drawn.slice(0, MOST_RUNS);
   const limits = findLimits(some.flatMap((run) => runs.get(run) ?? []));
   return (
     <section className="media">
       <div className="controls">
         <TagPicker tags={tags} moreTags={moreTags} tag={tag} pick={pick} />
         <label className="field">
-          As
+          Show as
           <select
             value={isBands ? "bands" : "ridges"}
             onChange={(event) => change({ isBands: event.target.value === "bands" })}
           >
-            <option value="ridges">ridges, the newest in front</option>
+            <option value="ridges">ridges, newest in front</option>
             <option value="bands">quantiles over steps</option>
           </select>
         </label>
       </div>
       <EntriesState
-        found={found}
+        loaded={loaded}
         what="histograms"
         count={drawn.length}
-        leftOut={found.value?.leftOut ?? 0}
+        leftOut={loaded.value?.leftOut ?? 0}
       />
       <div className="drawings">
         {some.map((run) => (
@@ -62,7 +62,7 @@ export function HistogramsView() {
           </figure>
         ))}
       </div>
-      <TooManyRuns most={MOST} count={drawn.length} />
+      <TooManyRuns most={MOST_RUNS} count={drawn.length} />
     </section>
   );
 }

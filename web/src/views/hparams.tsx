@@ -1,4 +1,4 @@
-/** How hparams and a metric go together: parallel lines, a scatter, and what matters. */
+/** Relation of hparams to a metric: parallel coordinates, importance, and a scatter plot. */
 
 import { useMemo } from "react";
 import { Parallel } from "../components/parallel";
@@ -15,7 +15,7 @@ import { useChoice } from "../state/choice";
 import { useOpenRun, useView } from "../state/view";
 import "./hparams.css";
 
-/** More axes than these have no room. */
+/** Most axes that fit next to each other. */
 const MOST_AXES = 11;
 
 export function HparamsView() {
@@ -23,8 +23,8 @@ export function HparamsView() {
   const openRun = useOpenRun();
   const { table, shown, generation, colourOf } = useChoice();
   const rows = useMemo(() => {
-    const place = new Map(table.runs.map((run, row) => [run, row]));
-    return shown.map((run) => place.get(run) ?? 0);
+    const rowOf = new Map(table.runs.map((run, row) => [run, row]));
+    return shown.map((run) => rowOf.get(run) ?? 0);
   }, [table, shown]);
   const take = (column: Column): Cell[] => rows.map((row) => column.cells[row] ?? null);
   const hparams = table.columns.filter(
@@ -33,19 +33,19 @@ export function HparamsView() {
   const metrics = findMetrics(table.columns);
   const metric = chooseMetric(metrics, (column) => column.key, view.metric);
   const hparam = hparams.find((column) => column.name === view.hparam) ?? hparams[0];
-  const asked: ImportanceRequest | undefined = metric && {
+  const request: ImportanceRequest | undefined = metric && {
     tag: metric.name,
     stat: metric.stat as MetricStatistic,
     runs: shown,
   };
   const importance = useLoaded(
-    asked && shown.length ? JSON.stringify(asked) : null,
+    request && shown.length ? JSON.stringify(request) : null,
     generation,
-    (signal) => sendJson("/api/importance", asked as ImportanceRequest, signal),
+    (signal) => sendJson("/api/importance", request as ImportanceRequest, signal),
   );
-  if (!metric) return <Empty>No run has scalars to look at.</Empty>;
+  if (!metric) return <Empty>No run has logged scalars yet.</Empty>;
   if (hparams.length === 0) {
-    return <Empty>No hparam differs between the runs that are shown.</Empty>;
+    return <Empty>No hparam differs between the selected runs.</Empty>;
   }
   return (
     <section className="hparams">
@@ -67,23 +67,23 @@ export function HparamsView() {
       />
       {hparams.length > MOST_AXES && (
         <p className="hint">
-          The first {MOST_AXES} of {hparams.length} hparams are drawn.
+          Showing the first {MOST_AXES} of {hparams.length} hparams.
         </p>
       )}
       <div className="two">
         <div>
-          <h2>What matters</h2>
+          <h2>Importance</h2>
           {importance.error && <Failed error={importance.error} />}
-          {!importance.value && !importance.error && <Waiting what="the importance" />}
+          {!importance.value && !importance.error && <Waiting what="importance" />}
           {importance.value?.hparams.length === 0 && (
-            <Empty>Too few of these runs have a value of {metric.key} to tell.</Empty>
+            <Empty>Too few of the selected runs have a value of {metric.key}.</Empty>
           )}
           {importance.value && importance.value.hparams.length > 0 && (
             <table className="sides">
               <thead>
                 <tr>
                   <th scope="col">hparam</th>
-                  <th scope="col">explains</th>
+                  <th scope="col">importance</th>
                   <th scope="col" data-number>
                     rank correlation
                   </th>
@@ -93,23 +93,23 @@ export function HparamsView() {
                 </tr>
               </thead>
               <tbody>
-                {importance.value.hparams.map((one) => (
-                  <tr key={one.name}>
+                {importance.value.hparams.map((entry) => (
+                  <tr key={entry.name}>
                     <th scope="row">
-                      <button type="button" onClick={() => change({ hparam: one.name })}>
-                        {one.name}
+                      <button type="button" onClick={() => change({ hparam: entry.name })}>
+                        {entry.name}
                       </button>
                     </th>
                     <td>
-                      {one.importance !== null && (
-                        <meter min={0} max={1} value={Number(one.importance) || 0} />
+                      {entry.importance !== null && (
+                        <meter min={0} max={1} value={Number(entry.importance) || 0} />
                       )}{" "}
-                      {formatShare(one.importance)}
+                      {formatShare(entry.importance)}
                     </td>
                     <td data-number>
-                      {one.correlation === null ? "" : formatNumber(Number(one.correlation), 2)}
+                      {entry.correlation === null ? "" : formatNumber(Number(entry.correlation), 2)}
                     </td>
-                    <td data-number>{one.runs}</td>
+                    <td data-number>{entry.runs}</td>
                   </tr>
                 ))}
               </tbody>
@@ -120,7 +120,7 @@ export function HparamsView() {
           <h2>
             {metric.key} by{" "}
             <select
-              aria-label="Hparam of the scatter"
+              aria-label="Hparam of the scatter plot"
               value={hparam?.name}
               onChange={(event) => change({ hparam: event.target.value })}
             >

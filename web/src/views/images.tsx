@@ -1,4 +1,4 @@
-/** Pictures of a tag, side by side over runs, with one slider for all. */
+/** Images of a tag, runs side by side, with one step slider for all. */
 
 import { useMemo } from "react";
 import { Name } from "../components/name";
@@ -16,7 +16,7 @@ const LAYERS: [View["layers"], string][] = [
   ["both", "boxes and masks"],
   ["boxes", "boxes"],
   ["masks", "masks"],
-  ["none", "nothing"],
+  ["none", "none"],
 ];
 
 const [SMALLEST, LARGEST] = [80, 900];
@@ -25,20 +25,20 @@ export function ImagesView() {
   const [view, change] = useView();
   const { generation, shown, colourOf, labels: runLabels } = useChoice();
   const labelsOff = new Set(view.labelsOff);
-  // No address makes a picture larger than the slider does.
+  // A URL cannot set a size that the slider does not allow.
   const size = Math.min(LARGEST, Math.max(SMALLEST, view.size));
   const { tag, tags, moreTags, absent, pick } = useTag("image", "images");
-  const found = useLoaded(tag || null, generation, async (signal) => {
+  const loaded = useLoaded(tag || null, generation, async (signal) => {
     const { images, leftOut } = await getJson("/api/images", { tag }, signal);
     return readEntries(images, leftOut);
   });
-  const pictures = useMemo(() => found.value?.entries ?? [], [found.value]);
+  const pictures = useMemo(() => loaded.value?.entries ?? [], [loaded.value]);
   const runs = useMemo(() => byRun(pictures), [pictures]);
   const labels = useMemo(
-    () => [...new Set(pictures.flatMap((one) => one.boxes?.labels ?? []))].sort(),
+    () => [...new Set(pictures.flatMap((picture) => picture.boxes?.labels ?? []))].sort(),
     [pictures],
   );
-  const hasBoxes = pictures.some((one) => one.boxes);
+  const hasBoxes = pictures.some((picture) => picture.boxes);
   if (absent) return absent;
   const count = shown.filter((run) => latest(runs.get(run) ?? [], view.step)).length;
   const toggle = (label: string) => {
@@ -64,7 +64,7 @@ export function ImagesView() {
         {hasBoxes && (
           <>
             <label className="field">
-              Draw
+              Overlay
               <select
                 value={view.layers}
                 onChange={(event) => change({ layers: event.target.value as View["layers"] })}
@@ -77,7 +77,7 @@ export function ImagesView() {
               </select>
             </label>
             <label className="field">
-              Score at least
+              Minimum score
               <input
                 type="range"
                 min={0}
@@ -102,10 +102,10 @@ export function ImagesView() {
         )}
       </div>
       <EntriesState
-        found={found}
-        what="pictures"
+        loaded={loaded}
+        what="images"
         count={count}
-        leftOut={found.value?.leftOut ?? 0}
+        leftOut={loaded.value?.leftOut ?? 0}
       />
       <div className="pictures">
         {shown.map((run) => {
@@ -113,7 +113,7 @@ export function ImagesView() {
           const chosen = latest(own, view.step);
           if (!chosen) return null;
           return own
-            .filter((one) => one.step === chosen.step)
+            .filter((picture) => picture.step === chosen.step)
             .map((picture) => (
               <figure key={`${picture.blob} ${picture.index}`}>
                 <figcaption title={run} style={{ width: size }}>

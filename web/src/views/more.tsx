@@ -1,4 +1,4 @@
-/** What is logged more seldom, what is wrong in the logs, and what TensorBoard itself shows. */
+/** The "more" view: problems, rarer kinds of data, and data that only TensorBoard shows. */
 
 import { useCallback, useMemo, useState } from "react";
 import { StartBoard } from "../components/board-start";
@@ -17,34 +17,34 @@ import type { Column } from "../data/types";
 import { formatStep, plural } from "../format/number";
 import { FRONT, type Turn } from "../scale/turn";
 import { useChoice } from "../state/choice";
-import { useHand } from "../state/hand";
+import { useDraft } from "../state/draft";
 import { useView } from "../state/view";
 import "./media.css";
 import "./more.css";
 
-const MOST = 24;
+const MOST_RUNS = 24;
 
 const PARTS = [
   { part: "problems", title: "Problems", Body: ProblemsPart },
-  { part: "pr_curves", title: "Precision and recall", Body: CurvesPart },
+  { part: "pr_curves", title: "Precision-recall", Body: CurvesPart },
   { part: "meshes", title: "Meshes", Body: MeshesPart },
   { part: "others", title: "Graphs, embeddings, layouts", Body: OthersPart },
 ];
 
 export function MoreView() {
   const [view, change] = useView();
-  const { part, Body } = PARTS.find((one) => one.part === view.part) ?? (PARTS[0] as Part);
+  const { part, Body } = PARTS.find((entry) => entry.part === view.part) ?? (PARTS[0] as Part);
   return (
     <section className="media more">
       <nav aria-label="More">
-        {PARTS.map((one) => (
+        {PARTS.map((entry) => (
           <button
             type="button"
-            key={one.part}
-            aria-current={one.part === part ? "page" : undefined}
-            onClick={() => change({ part: one.part, step: null })}
+            key={entry.part}
+            aria-current={entry.part === part ? "page" : undefined}
+            onClick={() => change({ part: entry.part, step: null })}
           >
-            {one.title}
+            {entry.title}
           </button>
         ))}
       </nav>
@@ -59,9 +59,9 @@ function CurvesPart() {
   const [view] = useView();
   const { generation, shown, colourOf } = useChoice();
   const { tag, tags, moreTags, absent, pick } = useTag("pr_curve", "precision-recall curves");
-  const found = useLoaded(tag || null, generation, (signal) => loadPrCurves(tag, signal));
-  const runs = useMemo(() => byRun(found.value?.entries ?? []), [found.value]);
-  const steps = useMemo(() => stepsOf(found.value?.entries ?? []), [found.value]);
+  const loaded = useLoaded(tag || null, generation, (signal) => loadPrCurves(tag, signal));
+  const runs = useMemo(() => byRun(loaded.value?.entries ?? []), [loaded.value]);
+  const steps = useMemo(() => stepsOf(loaded.value?.entries ?? []), [loaded.value]);
   if (absent) return absent;
   const curves = shown.flatMap((run) => latest(runs.get(run) ?? [], view.step) ?? []);
   return (
@@ -71,16 +71,16 @@ function CurvesPart() {
         <Stepper steps={steps} />
       </div>
       <EntriesState
-        found={found}
+        loaded={loaded}
         what="curves"
         count={curves.length}
-        leftOut={found.value?.leftOut ?? 0}
+        leftOut={loaded.value?.leftOut ?? 0}
       />
       {curves.length > 0 && (
         <PrecisionRecall
           curves={curves}
           colourOf={colourOf}
-          label={`Precision over recall of ${tag}, ${curves.length} runs`}
+          label={`Precision-recall curves of ${tag}, ${plural(curves.length, "run")}`}
         />
       )}
     </>
@@ -91,33 +91,33 @@ function MeshesPart() {
   const [view, change] = useView();
   const { generation, shown, colourOf } = useChoice();
   const keep = useCallback((turn: Turn) => change({ turn }), [change]);
-  const [turn, setTurn] = useHand(view.turn, keep);
+  const [turn, setTurn] = useDraft(view.turn, keep);
   const { tag, tags, moreTags, absent, pick } = useTag("mesh", "meshes");
   const key = tag ? `${view.step} ${tag}` : null;
-  const found = useLoaded(key, generation, (signal) => loadMeshes(tag, view.step, signal));
+  const loaded = useLoaded(key, generation, (signal) => loadMeshes(tag, view.step, signal));
   if (absent) return absent;
   const isShown = new Set(shown);
-  const meshes = (found.value?.meshes ?? []).filter((mesh) => isShown.has(mesh.run));
+  const meshes = (loaded.value?.meshes ?? []).filter((mesh) => isShown.has(mesh.run));
   return (
     <>
       <div className="controls">
         <TagPicker tags={tags} moreTags={moreTags} tag={tag} pick={pick} />
-        <Stepper steps={found.value?.steps ?? []} />
+        <Stepper steps={loaded.value?.steps ?? []} />
         <button type="button" onClick={() => setTurn(FRONT)}>
-          As at first
+          Reset view
         </button>
-        <span className="hint">Drag or press the arrow keys to turn, + and − to zoom.</span>
+        <span className="hint">Drag or use the arrow keys to rotate, + and − to zoom.</span>
       </div>
-      <EntriesState found={found} what="meshes" count={meshes.length} leftOut={0} />
+      <EntriesState loaded={loaded} what="meshes" count={meshes.length} leftOut={0} />
       <div className="drawings">
-        {meshes.slice(0, MOST).map((mesh) => (
+        {meshes.slice(0, MOST_RUNS).map((mesh) => (
           <figure key={mesh.run}>
             <figcaption title={mesh.run}>
               <span className="swatch" style={{ background: colourOf(mesh.run) }} />
               {mesh.run}
               <small>
                 step {formatStep(mesh.step)}
-                {mesh.batch > 1 && `, the first of ${mesh.batch}`}
+                {mesh.batch > 1 && `, first of ${mesh.batch}`}
               </small>
             </figcaption>
             <MeshCanvas
@@ -130,16 +130,16 @@ function MeshesPart() {
           </figure>
         ))}
       </div>
-      <TooManyRuns most={MOST} count={meshes.length} />
+      <TooManyRuns most={MOST_RUNS} count={meshes.length} />
     </>
   );
 }
 
 function ProblemsPart() {
   const { generation } = useChoice();
-  const found = useLoaded("problems", generation, loadProblems);
+  const loaded = useLoaded("problems", generation, loadProblems);
   const columns = useMemo(() => {
-    const problems = found.value?.problems ?? [];
+    const problems = loaded.value?.problems ?? [];
     const keys = ["run", "code", "message", "file", "offset"] as const;
     return keys.map(
       (key): Column => ({
@@ -148,15 +148,15 @@ function ProblemsPart() {
         name: key,
         stat: "",
         isNumber: key === "offset",
-        cells: problems.map((one) => one[key]),
+        cells: problems.map((problem) => problem[key]),
       }),
     );
-  }, [found.value]);
-  if (!found.value) {
-    return found.error ? <Failed error={found.error} /> : <Waiting what="the problems" />;
+  }, [loaded.value]);
+  if (!loaded.value) {
+    return loaded.error ? <Failed error={loaded.error} /> : <Waiting what="problems" />;
   }
-  const { problems, leftOut } = found.value;
-  if (problems.length === 0) return <Empty>Nothing is wrong in these logs.</Empty>;
+  const { problems, leftOut } = loaded.value;
+  if (problems.length === 0) return <Empty>No problems found.</Empty>;
   const counts = countCodes(problems).map(([code, count]) => `${code}: ${count}`);
   return (
     <>
@@ -171,42 +171,40 @@ function ProblemsPart() {
   );
 }
 
-const OTHERS: [kind: string, words: string, dashboard: string, place: string][] = [
+const OTHERS: [kind: string, noun: string, dashboard: string, title: string][] = [
   ["graph", "graphs", "graphs", "Graphs"],
-  ["run_metadata", "profiles of a graph's run", "graphs", "Graphs"],
-  ["layout", "layouts of custom scalars", "custom_scalars", "Custom Scalars"],
+  ["run_metadata", "run metadata of graphs", "graphs", "Graphs"],
+  ["layout", "custom scalar layouts", "custom_scalars", "Custom Scalars"],
 ];
 
 function OthersPart() {
   const { generation, shown } = useChoice();
   const [run, setRun] = useState("");
   const status = useLoaded("status", generation, (signal) => getJson("/api/status", {}, signal));
-  const { kinds = {}, plugins = [], title = "LOGDIR" } = status.value ?? {};
-  const found = OTHERS.filter(([kind]) => kinds[kind]);
+  const { kinds = {}, plugins = [], title: logdir = "LOGDIR" } = status.value ?? {};
+  const others = OTHERS.filter(([kind]) => kinds[kind]);
   const make = () => ({ runs: shown.includes(run) ? [run] : shown, experiments: [], where: "" });
-  const link = (dashboard: string, place: string) => (
+  const link = (dashboard: string, title: string) => (
     <StartBoard make={make} dashboard={dashboard} isDisabled={shown.length === 0}>
-      Open “{place}”
+      Open “{title}”
     </StartBoard>
   );
   return (
     <div className="others">
       <p>
-        Graphs, embeddings and layouts of custom scalars are shown by TensorBoard, which reads the
-        same files{report ? ":" : "."}
+        TensorBoard shows graphs, embeddings and custom scalar layouts from the same files
+        {report ? ":" : "."}
       </p>
       {report ? (
         <>
-          <pre>tensorboard --logdir {/\s|['"$`\\,]/.test(title) ? "LOGDIR" : title}</pre>
-          <p className="hint">Start it in the folder from which the log was opened.</p>
+          <pre>tensorboard --logdir {/\s|['"$`\\,]/.test(logdir) ? "LOGDIR" : logdir}</pre>
+          <p className="hint">Run this in the folder where the logdir was opened.</p>
         </>
       ) : (
         <label className="field">
-          Of
+          Runs
           <select value={run} onChange={(event) => setRun(event.target.value)}>
-            <option value="">
-              the {shown.length.toLocaleString("en")} runs that are chosen at the left
-            </option>
+            <option value="">all selected ({shown.length.toLocaleString("en")})</option>
             {shown.map((name) => (
               <option key={name}>{name}</option>
             ))}
@@ -214,26 +212,26 @@ function OthersPart() {
         </label>
       )}
       <ul>
-        {found.map(([kind, words, dashboard, place]) => (
+        {others.map(([kind, noun, dashboard, title]) => (
           <li key={kind}>
-            This log has {words}; see “{place}” there. {link(dashboard, place)}
+            This logdir has {noun}: see “{title}” in TensorBoard. {link(dashboard, title)}
           </li>
         ))}
         {plugins.length > 0 && (
           <li>
-            This log has values of plugins that Runfold does not know. TensorBoard shows them if it
-            has the plugin.
-            <ul aria-label="Values of unknown plugins">
-              {plugins.map((one) => (
-                <li key={`${one.kind} ${one.plugin}`}>
-                  {spellPlugin(one)}, in {plural(one.tags, "tag")}
+            This logdir has values from plugins that Runfold does not support. TensorBoard shows
+            them if the plugin is installed.
+            <ul aria-label="Values from unknown plugins">
+              {plugins.map((entry) => (
+                <li key={`${entry.kind} ${entry.plugin}`}>
+                  {spellPlugin(entry)}, in {plural(entry.tags, "tag")}
                 </li>
               ))}
             </ul>
           </li>
         )}
         <li>
-          Embeddings, if there are any, are in its “Projector”. {link("projector", "Projector")}
+          Embeddings, if any, are in TensorBoard's “Projector”. {link("projector", "Projector")}
         </li>
       </ul>
     </div>

@@ -1,4 +1,4 @@
-/** One run: what it says of itself; or two runs side by side. */
+/** Everything recorded about a run, or the differences between two runs. */
 
 import { type ReactNode, useEffect, useRef, useState } from "react";
 import { StartBoard } from "../components/board-start";
@@ -41,21 +41,21 @@ export function RunView() {
             experiments: [],
             where: "",
           })}
-          title={view.other ? "Open the two in a TensorBoard" : "Open it in a TensorBoard"}
+          title={view.other ? "Open both runs in TensorBoard" : "Open this run in TensorBoard"}
         >
           TensorBoard
         </StartBoard>
       </div>
-      {view.other ? <DifferenceView a={run} b={view.other} /> : <OneRun key={run} run={run} />}
+      {view.other ? <DifferenceView a={run} b={view.other} /> : <SingleRun key={run} run={run} />}
     </section>
   );
 }
 
-function OneRun({ run }: { run: string }) {
+function SingleRun({ run }: { run: string }) {
   const { generation } = useChoice();
   const story = useLoaded(run, generation, (signal) => getJson("/api/run", { run }, signal));
   if (!story.value) {
-    return story.error ? <Failed error={story.error} /> : <Waiting what="the run" />;
+    return story.error ? <Failed error={story.error} /> : <Waiting what="run" />;
   }
   const { status, config, code, diff, files, problems, artifacts, host, packages } = story.value;
   const { marks, plugins = [] } = story.value;
@@ -83,20 +83,20 @@ function OneRun({ run }: { run: string }) {
         />
         {status.traceback && <pre>{status.traceback}</pre>}
       </Part>
-      <Part title="Values of unknown plugins" isEmpty={plugins.length === 0}>
+      <Part title="Values from unknown plugins" isEmpty={plugins.length === 0}>
         <ul>
-          {plugins.map((one) => (
-            <li key={`${one.kind} ${one.plugin} ${one.tag}`}>
-              {one.tag} of {spellPlugin(one)}
+          {plugins.map((entry) => (
+            <li key={`${entry.kind} ${entry.plugin} ${entry.tag}`}>
+              {entry.tag} from {spellPlugin(entry)}
             </li>
           ))}
         </ul>
       </Part>
       <Part title="Problems" isEmpty={problems.length === 0}>
         <ul>
-          {problems.map((one) => (
-            <li key={`${one.file} ${one.offset} ${one.code}`}>
-              {one.file}: {one.message}
+          {problems.map((problem) => (
+            <li key={`${problem.file} ${problem.offset} ${problem.code}`}>
+              {problem.file}: {problem.message}
             </li>
           ))}
         </ul>
@@ -121,7 +121,7 @@ function OneRun({ run }: { run: string }) {
               ["branch", code.branch],
               ["remote", code.remote],
               ["script", code.script],
-              ["left out", Object.keys(code.left_out).join(", ")],
+              ["omitted files", Object.keys(code.left_out).join(", ")],
               ["notes", code.notes.join(" ")],
             ]}
           />
@@ -142,9 +142,9 @@ function OneRun({ run }: { run: string }) {
       </Part>
       <Part title="Artifacts" isEmpty={artifacts.length === 0}>
         <Facts
-          facts={artifacts.map((one) => [
-            one.name,
-            `${formatBytes(one.size)}, sha256 ${one.sha256}`,
+          facts={artifacts.map((artifact) => [
+            artifact.name,
+            `${formatBytes(artifact.size)}, sha256 ${artifact.sha256}`,
           ])}
         />
       </Part>
@@ -184,7 +184,7 @@ export function Part({ title, children, isEmpty = false, isClosed = false }: Par
   );
 }
 
-/** The end of the output, which grows while one reads; scrolled to the end unless one reads above. */
+/** Output of a run as it grows, scrolled to the end unless the reader has scrolled up. */
 function LiveOutput({ run }: { run: string }) {
   const { generation } = useChoice();
   const [text, setText] = useState("");
@@ -192,13 +192,13 @@ function LiveOutput({ run }: { run: string }) {
   const [error, setError] = useState<Error | null>(null);
   const next = useRef(0);
   const box = useRef<HTMLPreElement>(null);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: each change may bring more
+  // biome-ignore lint/correctness/useExhaustiveDependencies: each change can add output
   useEffect(() => {
     const controller = new AbortController();
     const load = async () => {
       for (;;) {
-        const asked = { run, after: next.current };
-        const more = await getJson("/api/output", asked, controller.signal);
+        const request = { run, after: next.current };
+        const more = await getJson("/api/output", request, controller.signal);
         if (more.next < next.current) setText("");
         if (more.text) setText((before) => before + more.text);
         next.current = more.next;
@@ -210,7 +210,7 @@ function LiveOutput({ run }: { run: string }) {
     load().catch((reason: Error) => !controller.signal.aborted && setError(reason));
     return () => controller.abort();
   }, [run, generation]);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: more text asks for it
+  // biome-ignore lint/correctness/useExhaustiveDependencies: scrolls after new text
   useEffect(() => {
     const element = box.current;
     if (!element) return;
@@ -221,7 +221,7 @@ function LiveOutput({ run }: { run: string }) {
     <>
       {text && <pre ref={box}>{text}</pre>}
       {error && <Failed error={error} />}
-      {!text && !error && !isRead && <Waiting what="the output" />}
+      {!text && !error && !isRead && <Waiting what="output" />}
       {!text && !error && isRead && <Empty>No output was recorded.</Empty>}
     </>
   );

@@ -1,14 +1,15 @@
-/** The table of runs: sorted, grouped, with the columns that one chose. */
+/** Table of runs with sorting, grouping and a choice of columns. */
 
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { type KeyboardEvent, useMemo, useRef, useState } from "react";
+import { useArrowKeys } from "../components/arrow-keys";
 import { StartBoard } from "../components/board-start";
 import { ColumnPicker } from "../components/columns";
 import { Name } from "../components/name";
 import { Empty } from "../components/states";
 import { StopRuns } from "../components/stop";
 import { Swatch } from "../components/swatch";
-import { useWalk } from "../components/walk";
+
 import { chooseSources } from "../data/boards";
 import {
   arrangeRuns,
@@ -19,35 +20,35 @@ import {
   toggleStat,
 } from "../data/rows";
 import type { Column } from "../data/types";
-import { formatCell } from "../format/number";
+import { formatCell, plural } from "../format/number";
 import { useChoice } from "../state/choice";
 import { useOpenRun, useView } from "../state/view";
 import "./runs.css";
 
-const LINE = 28;
-const SWITCH_WIDTH = 34;
+const LINE_HEIGHT = 28;
+const CHECKBOX_WIDTH = 34;
 const STATS = ["min", "max"];
 
-/** A column that is drawn, and how far from the left it stays if it is pinned. */
-interface Drawn {
+/** A visible column, with its distance from the left if it is pinned. */
+interface VisibleColumn {
   index: number;
   left: number | null;
 }
 
-/** As wide as what is in it, within reason: the widths must not change while one scrolls. */
+/** Column width from all cells and the title, so that it does not change while scrolling. */
 function widthOf(column: Column, title: string): number {
   const every = Math.max(1, Math.floor(column.cells.length / 2000));
   let longest = 0;
   for (let row = 0; row < column.cells.length; row += every) {
     longest = Math.max(longest, formatCell(column.cells[row] ?? null, column.key).length);
   }
-  // A title is bold, and has room for the arrow of the order.
+  // The title is bold and leaves room for the sort arrow.
   return Math.min(260, Math.max(56, longest * 7.8 + 18, title.length * 8.8 + 34));
 }
 
 function nameWidthOf(labels: readonly string[]): number {
   const longest = labels.reduce((most, label) => Math.max(most, label.length), 0);
-  // Next to the name is its colour. Names are never cut, so the column takes what they need.
+  // Leaves room for the swatch. Names are never truncated, so the column fits the longest.
   return Math.min(2000, Math.max(120, longest * 8.2 + 64));
 }
 
@@ -67,7 +68,7 @@ export function RunsView() {
   const cut = useMemo(() => nameCut(table), [table]);
   const titles = useMemo(() => titleColumns(columns), [columns]);
   const widths = useMemo(
-    () => columns.map((column, place) => widthOf(column, titles[place] ?? "")),
+    () => columns.map((column, index) => widthOf(column, titles[index] ?? "")),
     [columns, titles],
   );
   const nameWidth = useMemo(() => nameWidthOf(table.runs.map(labels.of)), [table, labels]);
@@ -79,11 +80,11 @@ export function RunsView() {
   const rows = useVirtualizer({
     count: lines.length,
     getScrollElement: () => box.current,
-    estimateSize: () => LINE,
+    estimateSize: () => LINE_HEIGHT,
     overscan: 12,
   });
-  const walk = useWalk(lines.length, rows, box);
-  // Those that are pinned stay at the left, and are always there.
+  const arrowKeys = useArrowKeys(lines.length, rows, box);
+  // Pinned columns stay on the left and are always rendered.
   const fixed = columns.filter((column) => view.pinned.includes(column.key)).length;
   const sideways = useVirtualizer({
     horizontal: true,
@@ -95,8 +96,8 @@ export function RunsView() {
   const off = useMemo(() => new Set(view.off), [view.off]);
   const items = rows.getVirtualItems();
   const free = sideways.getVirtualItems();
-  const lefts = widths.slice(0, fixed).map((_, place) => {
-    return nameWidth + widths.slice(0, place).reduce((sum, width) => sum + width, 0);
+  const lefts = widths.slice(0, fixed).map((_, index) => {
+    return nameWidth + widths.slice(0, index).reduce((sum, width) => sum + width, 0);
   });
   const pinned = lefts.map((left, index) => ({ index, left }));
   const shown = free.map(({ index }) => ({ index: index + fixed, left: null }));
@@ -105,7 +106,7 @@ export function RunsView() {
   const before = free[0]?.start ?? 0;
   const after = total - (free.at(-1)?.end ?? 0);
   const toggle = (run: string) =>
-    change({ off: off.has(run) ? view.off.filter((one) => one !== run) : [...view.off, run] });
+    change({ off: off.has(run) ? view.off.filter((other) => other !== run) : [...view.off, run] });
   const sortBy = (key: string) =>
     change(
       view.sort !== key
@@ -124,7 +125,7 @@ export function RunsView() {
     else return;
     event.preventDefault();
   };
-  const heading = ({ index, left }: Drawn) => {
+  const heading = ({ index, left }: VisibleColumn) => {
     const column = columns[index];
     if (!column) return null;
     return (
@@ -137,7 +138,7 @@ export function RunsView() {
       >
         <button
           type="button"
-          title={`${column.kind === "hparam" ? `hparam ${column.name}` : column.key}: sort`}
+          title={`Sort by ${column.kind === "hparam" ? `hparam ${column.name}` : column.key}`}
           onClick={() => sortBy(column.key)}
         >
           {titles[index]}
@@ -146,7 +147,7 @@ export function RunsView() {
       </th>
     );
   };
-  const cell = ({ index, left }: Drawn, row: number) => {
+  const cell = ({ index, left }: VisibleColumn, row: number) => {
     const column = columns[index];
     if (!column) return null;
     const text = formatCell(column.cells[row] ?? null, column.key);
@@ -183,29 +184,29 @@ export function RunsView() {
         ))}
         {Object.keys(view.painted).length > 0 && (
           <button type="button" onClick={() => change({ painted: {} })}>
-            Colours as at first
+            Reset colours
           </button>
         )}
         <StopRuns runs={running} />
         <StartBoard
           make={() => chooseSources(view, chosen)}
           isDisabled={chosen.length === 0}
-          title={`Open the ${chosen.length.toLocaleString("en")} chosen runs in a TensorBoard`}
+          title={`Open ${plural(chosen.length, "selected run")} in TensorBoard`}
         >
           TensorBoard
         </StartBoard>
         <CopyButton make={() => tableToCsv(columns, lines)} />
         <ColumnPicker columns={table.columns} shown={columns} />
       </div>
-      {listed.length === 0 && <Empty>No run is left by what you ask for.</Empty>}
+      {listed.length === 0 && <Empty>No runs match these filters.</Empty>}
       <div className="table" ref={box}>
         <table
-          style={{ width: SWITCH_WIDTH + nameWidth + pinnedWidth + total }}
+          style={{ width: CHECKBOX_WIDTH + nameWidth + pinnedWidth + total }}
           aria-rowcount={lines.length}
         >
           <thead>
             <tr>
-              <th style={{ width: SWITCH_WIDTH }} aria-label="Shown" />
+              <th style={{ width: CHECKBOX_WIDTH }} aria-label="Selected" />
               <th style={{ width: nameWidth }} className="name" aria-sort={order("run")}>
                 <button type="button" onClick={() => sortBy("run")}>
                   run{arrow("run")}
@@ -217,19 +218,19 @@ export function RunsView() {
               {after > 0 && <th style={{ width: after }} aria-hidden />}
             </tr>
           </thead>
-          <tbody onKeyDown={walk.onKeyDown}>
+          <tbody onKeyDown={arrowKeys.onKeyDown}>
             {items[0] && <tr style={{ height: items[0].start }} aria-hidden />}
             {items.map((item) => {
               const line = lines[item.index];
               if (!line) return null;
-              const reach = walk.reach(item.index);
+              const focusable = arrowKeys.focusable(item.index);
               if (line.kind === "group") {
                 return (
-                  <tr key={`group ${line.name}`} className="group" {...reach}>
-                    <td style={{ height: LINE }} />
+                  <tr key={`group ${line.name}`} className="group" {...focusable}>
+                    <td style={{ height: LINE_HEIGHT }} />
                     <th className="name" scope="rowgroup">
                       <span title={line.name}>
-                        {line.name || "none"}, {line.count} run{line.count === 1 ? "" : "s"}
+                        {line.name || "no group"}, {plural(line.count, "run")}
                       </span>
                     </th>
                     <td colSpan={pinned.length + shown.length + 2} />
@@ -239,8 +240,8 @@ export function RunsView() {
               return (
                 <tr
                   key={line.name}
-                  style={{ height: LINE }}
-                  {...reach}
+                  style={{ height: LINE_HEIGHT }}
+                  {...focusable}
                   onKeyDown={(event) => handleKey(event, line.name)}
                 >
                   <td>
@@ -265,9 +266,9 @@ export function RunsView() {
                       <Name name={line.name} label={labels.of(line.name)} />
                     </button>
                   </th>
-                  {pinned.map((place) => cell(place, line.row))}
+                  {pinned.map((column) => cell(column, line.row))}
                   {before > 0 && <td aria-hidden />}
-                  {shown.map((place) => cell(place, line.row))}
+                  {shown.map((column) => cell(column, line.row))}
                   {after > 0 && <td aria-hidden />}
                 </tr>
               );
@@ -281,22 +282,22 @@ export function RunsView() {
 }
 
 function CopyButton({ make }: { make: () => string }) {
-  const [said, setSaid] = useState("Copy as CSV");
-  const say = (text: string) => {
-    setSaid(text);
-    setTimeout(() => setSaid("Copy as CSV"), 2000);
+  const [label, setLabel] = useState("Copy as CSV");
+  const flash = (text: string) => {
+    setLabel(text);
+    setTimeout(() => setLabel("Copy as CSV"), 2000);
   };
   const copy = async () => {
     try {
       await navigator.clipboard.writeText(make());
-      say("Copied");
+      flash("Copied");
     } catch {
-      say("The browser does not allow it");
+      flash("Clipboard access denied");
     }
   };
   return (
     <button type="button" onClick={copy}>
-      {said}
+      {label}
     </button>
   );
 }

@@ -1,4 +1,4 @@
-/** Questions in SQL: an editor, the answer as a table and a chart, queries that were saved. */
+/** The "SQL" view: a query editor, the result as a table and a chart, and saved queries. */
 
 import { useMemo, useState } from "react";
 import { Grid } from "../components/grid";
@@ -6,8 +6,8 @@ import { Menu } from "../components/menu";
 import { Plot } from "../components/plot";
 import { Empty, Failed, Waiting } from "../components/states";
 import { useLoaded } from "../data/loading";
-import { ask, makeLines } from "../data/query";
-import { addQuery, forget, change as keep, useSaved } from "../data/saved";
+import { makeLines, runQuery } from "../data/query";
+import { addQuery, change as keep, remove, useSaved } from "../data/saved";
 import { plural } from "../format/number";
 import { useChoice } from "../state/choice";
 import { useView } from "../state/view";
@@ -16,10 +16,10 @@ import "./sql.css";
 const EXAMPLES: [string, string][] = [
   ["Lowest value of each tag", "select tag, run, min(value) as lowest from scalars group by all"],
   ["Runs by status", "select status, count(*) as runs from runs group by status"],
-  ["What was wrong", "select * from problems"],
+  ["All problems", "select * from problems"],
 ];
 
-/** A query's first line of words says what it is. */
+/** Name a saved query by its first 60 characters. */
 function nameQuery(query: string): string {
   return query.trim().replace(/\s+/g, " ").slice(0, 60);
 }
@@ -28,10 +28,12 @@ export function SqlView() {
   const [view, change] = useView();
   const { generation } = useChoice();
   const [draft, setDraft] = useState(view.query);
-  const answer = useLoaded(view.query || null, generation, (signal) => ask(view.query, signal));
+  const result = useLoaded(view.query || null, generation, (signal) =>
+    runQuery(view.query, signal),
+  );
   const lines = useMemo(
-    () => (answer.value ? makeLines(answer.value.columns) : null),
-    [answer.value],
+    () => (result.value ? makeLines(result.value.columns) : null),
+    [result.value],
   );
   const run = () => change({ query: draft.trim() });
   const open = (query: string) => {
@@ -59,7 +61,8 @@ export function SqlView() {
         />
         <div className="row">
           <span className="hint">
-            Tables: runs, scalars, hparams, text, images, histograms, problems. Ctrl + Enter runs.
+            Tables: runs, scalars, hparams, text, images, histograms, problems. Press Ctrl+Enter to
+            run.
           </span>
           <Menu title="Queries">
             {(close) => (
@@ -81,10 +84,10 @@ export function SqlView() {
           <button type="submit">Run</button>
         </div>
       </form>
-      {answer.error && <Failed error={answer.error} />}
-      {!view.query && <Empty>Ask something of the log.</Empty>}
-      {view.query && answer.isLoading && !answer.value && <Waiting what="the answer" />}
-      {view.query && answer.value && !answer.error && (
+      {result.error && <Failed error={result.error} />}
+      {!view.query && <Empty>Write a query, or start from an example.</Empty>}
+      {view.query && result.isLoading && !result.value && <Waiting what="result" />}
+      {view.query && result.value && !result.error && (
         <>
           {lines && (
             <label className="toggle">
@@ -93,14 +96,14 @@ export function SqlView() {
                 checked={view.isDrawn}
                 onChange={(event) => change({ isDrawn: event.target.checked })}
               />
-              Draw it over {lines.x}
+              Plot over {lines.x}
             </label>
           )}
-          {lines && view.isDrawn && <Plot {...lines} height={320} label="The answer, drawn" />}
+          {lines && view.isDrawn && <Plot {...lines} height={320} label="Query result" />}
           <Grid
-            columns={answer.value.columns}
-            caption={`${plural(answer.value.rows, "row")}${
-              answer.value.isTruncated ? "; there are more" : ""
+            columns={result.value.columns}
+            caption={`${plural(result.value.rows, "row")}${
+              result.value.isTruncated ? " (truncated)" : ""
             }`}
           />
         </>
@@ -128,9 +131,9 @@ function Queries({ open }: { open: (query: string) => void }) {
               <button
                 type="button"
                 className="plain"
-                aria-label={`Delete the query ${name}`}
+                aria-label={`Delete query ${name}`}
                 title="Delete"
-                onClick={() => keep(forget("queries", name))}
+                onClick={() => keep(remove("queries", name))}
               >
                 ×
               </button>

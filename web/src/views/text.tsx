@@ -1,4 +1,4 @@
-/** Texts of a tag, run by run: Markdown without anything that runs or is fetched. */
+/** Texts of a tag, by run, as safe Markdown or plain text. */
 
 import { Markdown, Plain } from "../components/markdown";
 import { EntriesState, Stepper, TagPicker, useTag } from "../components/tags";
@@ -19,9 +19,9 @@ export function TextView() {
   const [view, change] = useView();
   const { generation, shown, colourOf } = useChoice();
   const { tag, tags, moreTags, absent, pick } = useTag("text", "text");
-  const found = useLoaded(tag || null, generation, (signal) => loadTexts(tag, signal));
+  const loaded = useLoaded(tag || null, generation, (signal) => loadTexts(tag, signal));
   if (absent) return absent;
-  const { entries = [], leftOut = 0 } = found.value ?? {};
+  const { entries = [], leftOut = 0 } = loaded.value ?? {};
   const runs = byRun(entries);
   const count = shown.filter((run) => latest(runs.get(run) ?? [], view.step)).length;
   return (
@@ -35,10 +35,10 @@ export function TextView() {
             checked={view.isPlain}
             onChange={(event) => change({ isPlain: event.target.checked })}
           />
-          As it was written
+          Plain text
         </label>
       </div>
-      <EntriesState found={found} what="texts" count={count} leftOut={leftOut} />
+      <EntriesState loaded={loaded} what="texts" count={count} leftOut={leftOut} />
       {shown.map((run) => {
         const entry = latest(runs.get(run) ?? [], view.step);
         return entry ? (
@@ -51,10 +51,10 @@ export function TextView() {
             {view.isPlain ? (
               <Plain text={flat(entry.text)} />
             ) : (
-              <Shown text={entry.text} among={count} />
+              <TextContent text={entry.text} among={count} />
             )}
             {entry.length !== undefined && (
-              <p className="hint">Only the beginning of {entry.length} characters.</p>
+              <p className="hint">Truncated: the full text has {entry.length} characters.</p>
             )}
           </article>
         ) : null;
@@ -71,20 +71,20 @@ function countTexts(text: TextValue): number {
   return typeof text === "string" ? 1 : text.reduce((sum, part) => sum + countTexts(part), 0);
 }
 
-/** A text, or a table of texts. */
-function Shown({ text, among }: { text: TextValue; among: number }) {
+/** A text or a table of texts. */
+function TextContent({ text, among }: { text: TextValue; among: number }) {
   if (typeof text === "string") return <Markdown text={text} among={among} />;
   const share = among * countTexts(text);
   return (
     <table className="cells">
       <tbody>
         {text.map((row, number) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: rows do not move
+          // biome-ignore lint/suspicious/noArrayIndexKey: the order of rows is fixed
           <tr key={number}>
-            {(typeof row === "string" ? [row] : row).map((cell, place) => (
-              // biome-ignore lint/suspicious/noArrayIndexKey: cells do not move
-              <td key={place}>
-                <Shown text={cell} among={share} />
+            {(typeof row === "string" ? [row] : row).map((cell, column) => (
+              // biome-ignore lint/suspicious/noArrayIndexKey: the order of cells is fixed
+              <td key={column}>
+                <TextContent text={cell} among={share} />
               </td>
             ))}
           </tr>

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { nextLine } from "./walk";
+import { nextLine } from "./arrow-keys";
 
-test("keys lead up and down and to both ends, never beyond", () => {
+test("keys move up, down and to both ends, never beyond", () => {
   expect(nextLine("ArrowDown", 0, 3)).toBe(1);
   expect(nextLine("ArrowDown", 2, 3)).toBe(2);
   expect(nextLine("ArrowUp", 0, 3)).toBe(0);
@@ -9,7 +9,7 @@ test("keys lead up and down and to both ends, never beyond", () => {
   expect(nextLine("PageUp", 9, 30)).toBe(0);
 });
 
-test("other keys, and an empty list, lead nowhere", () => {
+test("other keys and an empty list are ignored", () => {
   expect(nextLine("Enter", 0, 3)).toBeNull();
   expect(nextLine("constructor", 0, 3)).toBeNull();
   expect(nextLine("End", 0, 0)).toBeNull();

@@ -1,4 +1,4 @@
-/** The series of a chart's tags, while it is near; the old ones stay until the new are there. */
+/** Loads the series of a chart while it is near the viewport. */
 
 import { useEffect, useRef, useState } from "react";
 import type { Loaded } from "./loading";
@@ -7,9 +7,10 @@ import { type Question, type Series, seriesBundle } from "./series";
 interface Job {
   key: string;
   tags: readonly string[];
-  /** What is being loaded, and what is wanted by now. */
+  /** Generation being loaded. */
   generation: number;
-  wanted: number;
+  /** Generation to load next, if newer. */
+  newest: number;
   isBusy: boolean;
   controller: AbortController;
 }
@@ -17,10 +18,10 @@ interface Job {
 const NOTHING: Loaded<Series[]> = { value: null, error: null, isLoading: true };
 
 /**
- * Load what a key asks for; nothing with a null key, and what there was is let go.
+ * Load the series for a key; the old ones stay until the new ones arrive. A null key clears them.
  *
- * Another key cancels what is on its way. Another generation does not, it is asked for
- * behind it: where files grow faster than answers come, some answer must still arrive.
+ * A new key cancels the current request. A new generation does not; it is requested
+ * afterwards. Otherwise, files that grow faster than the server answers would never show.
  */
 export function useSeries(
   key: string | null,
@@ -31,12 +32,12 @@ export function useSeries(
   const [state, setState] = useState(NOTHING);
   const job = useRef<Job | null>(null);
   useEffect(() => () => job.current?.controller.abort(), []);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the key says all of the question
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the key identifies the question
   useEffect(() => {
     const before = job.current;
     const isRunning = before?.isBusy && !before.controller.signal.aborted;
     if (isRunning && before.key === key && before.tags === tags) {
-      before.wanted = generation;
+      before.newest = generation;
       return;
     }
     before?.controller.abort();
@@ -46,7 +47,7 @@ export function useSeries(
       return;
     }
     const controller = new AbortController();
-    const own: Job = { key, tags, generation, wanted: generation, isBusy: true, controller };
+    const own: Job = { key, tags, generation, newest: generation, isBusy: true, controller };
     job.current = own;
     void load(own, question, setState);
   }, [key, tags, generation]);
@@ -60,11 +61,11 @@ async function load(
 ): Promise<void> {
   const { tags, controller } = job;
   do {
-    job.generation = job.wanted;
+    job.generation = job.newest;
     const key = `${job.generation}|${job.key}`;
-    const kept = tags.map((tag) => seriesBundle.peek(key, tag));
-    if (kept.every((series) => series !== undefined)) {
-      show(() => ({ value: kept.flat(), error: null, isLoading: false }));
+    const cached = tags.map((tag) => seriesBundle.peek(key, tag));
+    if (cached.every((series) => series !== undefined)) {
+      show(() => ({ value: cached.flat(), error: null, isLoading: false }));
       continue;
     }
     show((before) => ({ ...before, isLoading: true }));
@@ -79,6 +80,6 @@ async function load(
       const reason = error instanceof Error ? error : new Error(String(error));
       show((before) => ({ value: before.value, error: reason, isLoading: false }));
     }
-  } while (job.wanted !== job.generation);
+  } while (job.newest !== job.generation);
   job.isBusy = false;
 }

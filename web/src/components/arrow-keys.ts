@@ -1,11 +1,11 @@
-/** Arrow keys walk through the lines of a long list, of which one at a time takes the focus. */
+/** Arrow-key navigation in a long list, where one line at a time can take the focus. */
 
 import type { Virtualizer } from "@tanstack/react-virtual";
 import { type KeyboardEvent, type RefObject, useState } from "react";
 
 const PAGE = 15;
 
-/** The line that a key leads to; null for a key that leads nowhere. */
+/** Return the line that a key moves to, or null for other keys. */
 export function nextLine(key: string, line: number, count: number): number | null {
   const steps: Record<string, number> = {
     ArrowUp: line - 1,
@@ -19,21 +19,21 @@ export function nextLine(key: string, line: number, count: number): number | nul
   return next === undefined || count === 0 ? null : Math.min(count - 1, Math.max(0, next));
 }
 
-export interface Walk {
-  /** What the element of a line needs so as to be reached. */
-  reach: (line: number) => { "data-line": number; tabIndex: number; onFocus: () => void };
+export interface ArrowKeys {
+  /** Props that make the element of a line focusable. */
+  focusable: (line: number) => { "data-line": number; tabIndex: number; onFocus: () => void };
   onKeyDown: (event: KeyboardEvent) => void;
 }
 
-export function useWalk(
+export function useArrowKeys(
   count: number,
   lines: Virtualizer<HTMLDivElement, Element>,
   box: RefObject<HTMLDivElement | null>,
-): Walk {
+): ArrowKeys {
   const [chosen, setChosen] = useState(0);
   const line = Math.min(chosen, Math.max(0, count - 1));
   return {
-    reach: (number) => ({
+    focusable: (number) => ({
       "data-line": number,
       tabIndex: number === line ? 0 : -1,
       onFocus: () => setChosen(number),
@@ -46,7 +46,7 @@ export function useWalk(
       setChosen(next);
       lines.scrollToIndex(next);
       const focus = () => box.current?.querySelector<HTMLElement>(`[data-line="${next}"]`)?.focus();
-      // A line far away is there only after the list was drawn again.
+      // A distant line exists only after the list has been rendered again.
       requestAnimationFrame(() => requestAnimationFrame(focus));
     },
   };
