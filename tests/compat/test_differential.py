@@ -1,6 +1,6 @@
-"""Runfold and TensorBoard's EventAccumulator on the same logs: where they agree.
+"""Runfold and TensorBoard's EventAccumulator agree on the same logs.
 
-Where they do not is in test_differences.py, and told in docs/explanation/differences.md.
+test_differences.py tests where they disagree; docs/explanation/differences.md explains it.
 """
 
 from typing import Any
@@ -37,7 +37,7 @@ def oracle(folder):
 
 
 def tensors_of(oracle, plugin):
-    """The tensor events of each tag of a plugin, '' for tags without one."""
+    """Return the tensor events of each tag of a plugin; '' means tags without a plugin."""
     return {
         tag: oracle.Tensors(tag)
         for tag in oracle.Tags()["tensors"]
@@ -57,7 +57,7 @@ def places(events):
 
 
 def places_by_tag(table):
-    """The distinct steps and wall times of each tag, in order."""
+    """Return the distinct steps and wall times of each tag, in order."""
     return {
         tag: list(dict.fromkeys(zip(rows["step"], rows["wall_time"], strict=True)))
         for tag, rows in table.groupby("tag", observed=True)
@@ -84,7 +84,7 @@ def test_histograms_agree(run, oracle):
     table = run.histograms()
     expected = {tag: oracle.Histograms(tag) for tag in oracle.Tags()["histograms"]}
     new = tensors_of(oracle, "histograms")
-    assert places_by_tag(table) == {tag: places(found) for tag, found in (expected | new).items()}
+    assert places_by_tag(table) == {tag: places(events) for tag, events in (expected | new).items()}
     for row in table.itertuples():
         found = [event for event in expected.get(row.tag, []) if event.step == row.step]
         for event in found:
@@ -102,7 +102,7 @@ def test_images_agree_byte_for_byte(run, oracle):
     table = run.images()
     old = {tag: oracle.Images(tag) for tag in oracle.Tags()["images"]}
     new = tensors_of(oracle, "images")
-    assert places_by_tag(table) == {tag: places(found) for tag, found in (old | new).items()}
+    assert places_by_tag(table) == {tag: places(events) for tag, events in (old | new).items()}
     expected = [
         (event.width, event.height, event.encoded_image_string)
         for events in old.values()
@@ -117,7 +117,7 @@ def test_audio_agrees_byte_for_byte(run, oracle):
     table = run.audio()
     old = {tag: oracle.Audio(tag) for tag in oracle.Tags()["audio"]}
     new = tensors_of(oracle, "audio")
-    assert places_by_tag(table) == {tag: places(found) for tag, found in (old | new).items()}
+    assert places_by_tag(table) == {tag: places(events) for tag, events in (old | new).items()}
     expected = [
         (event.sample_rate, event.length_frames, event.encoded_audio_string)
         for events in old.values()
@@ -133,7 +133,7 @@ def test_audio_agrees_byte_for_byte(run, oracle):
 def test_text_agrees(run, oracle):
     table = run.text()
     expected = tensors_of(oracle, "text")
-    assert places_by_tag(table) == {tag: places(found) for tag, found in expected.items()}
+    assert places_by_tag(table) == {tag: places(events) for tag, events in expected.items()}
     texts = [array.item() for events in expected.values() for array in arrays(events)]
     assert [text.encode() for text in table["text"]] == texts
 
@@ -144,7 +144,7 @@ def test_tensors_agree(run, oracle, plugins):
     expected: dict[str, Any] = {}
     for plugin in plugins:
         expected |= tensors_of(oracle, plugin)
-    assert places_by_tag(table) == {tag: places(found) for tag, found in expected.items()}
+    assert places_by_tag(table) == {tag: places(events) for tag, events in expected.items()}
     found = [array for events in expected.values() for array in arrays(events)]
     if plugins == ("pr_curves",):
         found = [array[4] for array in found]
@@ -164,7 +164,7 @@ def test_graph_and_run_metadata_agree(run, oracle):
 
 @pytest.mark.parametrize("spread", [1e-3, 1.0, 1e6])
 @pytest.mark.parametrize("writer", ["torch", "tensorboardx"])
-def test_histograms_are_turned_into_buckets_as_tensorboard_does_it(writer, spread, tmp_path):
+def test_histograms_are_rebinned_as_in_tensorboard(writer, spread, tmp_path):
     import tensorboardX
     from torch.utils import tensorboard
 
@@ -182,5 +182,5 @@ def test_histograms_are_turned_into_buckets_as_tensorboard_does_it(writer, sprea
     expected = make_ndarray(migrate_value(value).tensor)
     (row,) = rf.open(tmp_path).histograms().itertuples()
     buckets = np.stack([row.left, row.right, row.counts], 1)
-    # TensorBoard rounds to float32 on the way.
+    # TensorBoard rounds to float32 in between.
     np.testing.assert_array_equal(buckets.astype(np.float32), expected)

@@ -1,4 +1,4 @@
-"""Runfold's SummaryReader and tbparse's on the same files: the same tables."""
+"""Runfold's and tbparse's SummaryReader return the same tables for the same files."""
 
 from pathlib import Path
 
@@ -24,13 +24,13 @@ from runfold._events.value_encoding import (
     text,
 )
 
-# tbparse calls pandas in an old way.
+# tbparse uses deprecated pandas calls.
 pytestmark = pytest.mark.filterwarnings(*parsers.OLD_WAYS)
 
 
 @pytest.fixture(scope="module")
 def logdir(tmp_path_factory) -> Path:
-    """Two runs of every writer, each with a run of hparams below it."""
+    """Two runs per writer, each with a subfolder for a run with hparams."""
     folder = tmp_path_factory.mktemp("logs")
     for name, write_run in writers.WRITERS.items():
         for run in ("first", "second"):
@@ -40,7 +40,7 @@ def logdir(tmp_path_factory) -> Path:
 
 @pytest.mark.parametrize("pivot", [False, True])
 @pytest.mark.parametrize("columns", [*PLACES, EVERY], ids=lambda names: "+".join(sorted(names)))
-def test_tables_of_all_writers_at_once_are_the_same(logdir, pivot, columns):
+def test_tables_of_all_writers_together_are_the_same(logdir, pivot, columns):
     assert_same(logdir, pivot=pivot, extra_columns=columns)
 
 
@@ -76,7 +76,7 @@ EVENTS = st.one_of(
     ),
     st.builds(
         lambda kind, tag, step: values(VALUES[kind](f"{tag} {kind}"), step=step),
-        # tbparse makes numbers of flags that stand beside some in another file.
+        # tbparse converts flags to numbers if another file has numbers.
         st.sampled_from([kind for kind in VALUES if kind != "flag"]),
         st.sampled_from("cd"),
         st.integers(-1, 3) | st.just(2**60),
@@ -102,7 +102,7 @@ def test_any_events_give_the_same_tables(tmp_path_factory, runs, pivot, columns)
 
 @pytest.mark.parametrize("pivot", [False, True])
 @pytest.mark.parametrize("kind", list(VALUES))
-def test_flag_beside_another_value_of_its_file_gives_the_same_tables(tmp_path, kind, pivot):
+def test_flag_with_another_value_in_its_file_gives_the_same_tables(tmp_path, kind, pivot):
     write(tmp_path, values(VALUES["flag"]("a")), values(VALUES[kind]("b")))
     assert_same(tmp_path, pivot=pivot, extra_columns=EVERY)
 
@@ -119,12 +119,12 @@ def test_tensors_of_every_type_are_the_same_arrays(tmp_path, name, shape):
 
 
 @pytest.mark.parametrize("pivot", [False, True])
-def test_what_a_restart_made_wrong_is_left_out(tmp_path, pivot):
+def test_values_made_obsolete_by_a_restart_are_dropped(tmp_path, pivot):
     write_file(
         tmp_path / "events.out.tfevents.1", version(), points(0, 1, 2), restart(1), points(1)
     )
     assert_same(tmp_path, pivot=pivot, extra_columns={"file_name"})
-    # Files without a version tell a restart by a step that goes back.
+    # In files without a version, a decreasing step marks a restart.
     write_file(tmp_path / "events.out.tfevents.2", points(0, 5, 6, 2))
     assert_same(tmp_path, pivot=pivot, extra_columns={"file_name"})
 
@@ -139,7 +139,7 @@ TEXT_OPTIONS = {
 @pytest.mark.filterwarnings("ignore:The 'future.infer_string' option")
 @pytest.mark.parametrize("option", list(TEXT_OPTIONS))
 @pytest.mark.parametrize("count", [1, 600])
-def test_names_are_text_as_pandas_is_told_to_have_it(tmp_path, count, option):
+def test_names_have_the_configured_pandas_text_type(tmp_path, count, option):
     for run, lengths in {"a": (count, count), "b/c": (count, 2 * count)}.items():
         for number, (tag, length) in enumerate(zip(("loss", "é"), lengths, strict=True)):
             series = scalars(tag, *((step, 0.5) for step in range(length)))
@@ -161,16 +161,16 @@ def test_folders_and_files_without_events_are_children_without_rows(tmp_path):
     assert repr(ours) == repr(theirs)
 
 
-def test_folder_of_a_row_is_that_below_the_reader_that_was_asked(tmp_path):
+def test_folder_of_a_row_is_relative_to_the_reader(tmp_path):
     write(tmp_path / "a/b", values(simple("loss", 1.0)))
     for readers in (lambda top: [top, top["a"], top["a"]["b"]], lambda top: [top["a"], top]):
         theirs, ours = map(readers, pair(tmp_path, extra_columns={"dir_name"}))
-        for one, other in zip(ours, theirs, strict=True):
-            assert one.scalars.equals(other.scalars)
-            assert one.tags == other.tags
+        for reader, other in zip(ours, theirs, strict=True):
+            assert reader.scalars.equals(other.scalars)
+            assert reader.tags == other.tags
 
 
-def test_only_the_event_types_asked_for_are_given(logdir):
+def test_only_the_requested_event_types_are_returned(logdir):
     theirs, ours = pair(logdir / "torch", event_types={"scalars", "text"})
     assert ours.tags == theirs.tags
     assert ours.scalars.equals(theirs.scalars)

@@ -22,7 +22,7 @@ def public(where) -> set[str]:
     return {name for name in vars(where) if not name.startswith("_")}
 
 
-def test_every_public_name_is_there():
+def test_every_public_name_exists():
     assert public(tbparse.SummaryReader) == public(SummaryReader)
     assert set(tbparse.__all__) <= set(compat.__all__)
     assert compat.__version__ == tbparse.__version__
@@ -31,7 +31,7 @@ def test_every_public_name_is_there():
 
 
 @pytest.mark.parametrize("writer", list(writers.WRITERS))
-def test_raw_tags_and_events_are_those_of_tensorboard(writer, tmp_path):
+def test_raw_tags_and_events_match_tensorboard(writer, tmp_path):
     writers.WRITERS[writer](tmp_path)
     for file in tmp_path.rglob("*tfevents*"):
         theirs, ours = pair(file)
@@ -46,7 +46,7 @@ def test_raw_tags_and_events_are_those_of_tensorboard(writer, tmp_path):
                 assert answer(reader.get_raw_events, event_type, "no such tag")[0] is KeyError
 
 
-def test_raw_events_are_those_of_one_file(tmp_path):
+def test_raw_events_need_a_single_file(tmp_path):
     for reader in pair(tmp_path):
         for ask in (reader.get_raw_events, reader.get_raw_tags):
             assert answer(ask) == (ValueError, answer(ask)[1])
@@ -64,13 +64,13 @@ def test_raw_events_are_those_of_one_file(tmp_path):
         (ValueError, {"log_path": "no such folder"}),
     ],
 )
-def test_wrong_arguments_raise_what_tbparse_raises(error, arguments, tmp_path):
+def test_wrong_arguments_raise_the_same_errors_as_tbparse(error, arguments, tmp_path):
     for reader in (tbparse.SummaryReader, SummaryReader):
         with pytest.raises(error):
             reader(**({"log_path": str(tmp_path)} | arguments))
 
 
-def test_wrong_names_raise_what_tbparse_raises_and_name_the_near_ones(tmp_path):
+def test_wrong_names_raise_the_same_errors_as_tbparse_with_close_matches(tmp_path):
     write(tmp_path)
     theirs, ours = pair(next(tmp_path.iterdir()))
     for reader in (theirs, ours):
@@ -86,7 +86,7 @@ def test_wrong_names_raise_what_tbparse_raises_and_name_the_near_ones(tmp_path):
         SummaryReader(tmp_path, extra_columns={"dirname"})
 
 
-def test_nothing_is_read_before_it_is_asked_for(tmp_path, caplog):
+def test_files_are_read_on_request(tmp_path, caplog):
     (tmp_path / "events.out.tfevents.1").write_bytes(b"no event file, and long enough to tell")
     with caplog.at_level(logging.WARNING, "tensorboard"):
         reader = SummaryReader(tmp_path)
@@ -100,23 +100,23 @@ COUNTS = st.lists(st.integers(0, 9), min_size=1, max_size=6).filter(any)
 
 
 @given(COUNTS, st.data())
-def test_histograms_are_read_as_the_same_distributions(counts, data):
+def test_histograms_give_the_same_distributions(counts, data):
     count = len(counts)
     edges = sorted(data.draw(st.sets(st.integers(-20, 20), min_size=count + 1, max_size=count + 1)))
     x = np.array(sorted(data.draw(st.sets(st.floats(-25, 25, width=16), min_size=2))))
     rows = np.array([edges[:-1], edges[1:], counts], np.float64).T
-    theirs, ours = (one.SummaryReader for one in (tbparse, compat))
-    found = ours.tensor_to_histogram(rows)
-    assert plain(numbers(found)) == plain(numbers(theirs.tensor_to_histogram(rows)))
-    assert plain(numbers(ours.buckets_to_histogram_dict(rows))) == plain(numbers(found))
-    given = found["counts"], found["limits"]
+    theirs, ours = (package.SummaryReader for package in (tbparse, compat))
+    histogram = ours.tensor_to_histogram(rows)
+    assert plain(numbers(histogram)) == plain(numbers(theirs.tensor_to_histogram(rows)))
+    assert plain(numbers(ours.buckets_to_histogram_dict(rows))) == plain(numbers(histogram))
+    given = histogram["counts"], histogram["limits"]
     np.testing.assert_allclose(
         ours.histogram_to_cdf(*given, x), theirs.histogram_to_cdf(*given, x), atol=1e-12
     )
-    for one, other in zip(
+    for values, other in zip(
         ours.histogram_to_pdf(*given, x), theirs.histogram_to_pdf(*given, x), strict=True
     ):
-        np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-6)
+        np.testing.assert_allclose(values, other, rtol=1e-6, atol=1e-6)
     for bounds in ((), (edges[0], edges[-1]), (2, 2, 7), (-3.5, 4.25, 11)):
         np.testing.assert_allclose(
             ours.histogram_to_bins(*given, *bounds),

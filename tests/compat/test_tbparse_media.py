@@ -1,4 +1,4 @@
-"""Images and audio: the arrays that TensorFlow would decode, without TensorFlow."""
+"""Images and audio decode to the same arrays as with TensorFlow, without TensorFlow."""
 
 import io
 from pathlib import Path
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.filterwarnings(*parsers.OLD_WAYS)
 
 
 def encoded(array: np.ndarray, mode: str | None = None, form: str = "PNG", **options: Any) -> bytes:
-    """An array as an image file, in another mode of PIL if one is given."""
+    """Return an array as an image file, optionally converted to a PIL mode."""
     picture = PIL.Image.fromarray(array)
     out = io.BytesIO()
     (picture if mode is None else picture.convert(mode)).save(out, form, **options)
@@ -60,7 +60,7 @@ def test_image_has_the_channels_of_its_file(data, expected, tmp_path):
     np.testing.assert_array_equal(found, expected)
 
 
-def test_film_has_a_first_axis_for_its_frames(tmp_path):
+def test_animation_has_a_first_axis_for_its_frames(tmp_path):
     frames = [PIL.Image.fromarray(np.full((4, 6), 60 * number, np.uint8)) for number in range(3)]
     out = io.BytesIO()
     frames[0].save(out, "GIF", save_all=True, append_images=frames[1:])
@@ -71,7 +71,7 @@ def test_film_has_a_first_axis_for_its_frames(tmp_path):
 
 @pytest.mark.parametrize("pivot", [False, True])
 @pytest.mark.parametrize("writer", ["torch", "tensorboardx", "tensorflow_1"])
-def test_images_of_a_writer_are_its_pixels(writer, pivot, tmp_path):
+def test_images_of_a_writer_decode_to_its_pixels(writer, pivot, tmp_path):
     writers.WRITERS[writer](tmp_path)
     columns = {"width", "height", "dir_name", "sample_rate"}
     table = SummaryReader(tmp_path, pivot=pivot, extra_columns=columns).images
@@ -102,7 +102,7 @@ def test_audio_is_scaled_to_one_as_frames_and_channels(writer, tmp_path):
     assert list(wide) == ["step", "sound", *(f"sound/{name}" for name in titles)]
 
 
-def test_tensors_of_tensorflow_become_images_and_audio(tmp_path):
+def test_tensorflow_tensors_become_images_and_audio(tmp_path):
     writers.tensorflow_2(tmp_path)
     table = SummaryReader(tmp_path).tensors
     by_tag: dict[str, Any] = {row.tag: row.value for row in table.itertuples()}
@@ -123,7 +123,7 @@ def test_tensors_of_tensorflow_become_images_and_audio(tmp_path):
     assert two["sample_rate"].tolist() == [writers.RATE] * 2
 
 
-def test_what_cannot_be_decoded_is_left_out_and_told(tmp_path, caplog):
+def test_undecodable_values_are_skipped_and_logged(tmp_path, caplog):
     events = [image("p", 4, 6, 3, b"no image"), image("p", 4, 6, 3, encoded(RGB))]
     events += [
         audio("s", 8000, 1, 5, b"no clip"),
@@ -133,6 +133,6 @@ def test_what_cannot_be_decoded_is_left_out_and_told(tmp_path, caplog):
     reader = SummaryReader(tmp_path)
     assert [len(reader.images), len(reader.audio)] == [1, 1]
     assert [record.getMessage().split(": ", 1)[1] for record in caplog.records] == [
-        "1 values of ['p'] could not be decoded and are left out of the images.",
-        "1 values of ['s'] could not be decoded and are left out of the audio.",
+        "1 values of ['p'] could not be decoded and are missing from the images.",
+        "1 values of ['s'] could not be decoded and are missing from the audio.",
     ]

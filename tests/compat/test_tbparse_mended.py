@@ -1,4 +1,4 @@
-"""What the drop-in does otherwise than tbparse 0.0.9, and on purpose: docs/guides/switch.md lists it."""
+"""Intended differences from tbparse 0.0.9, listed in docs/guides/switch.md."""
 
 import io
 import re
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.filterwarnings(*parsers.OLD_WAYS)
 NAME = "events.out.tfevents.1"
 
 
-def test_images_and_audio_need_no_tensorflow(tmp_path):
+def test_images_and_audio_do_not_need_tensorflow(tmp_path):
     writers.torch(tmp_path)
     theirs, ours = pair(tmp_path)
     for event_type in ("images", "audio"):
@@ -53,7 +53,7 @@ def test_clips_of_any_width_are_scaled_to_one(width, dtype, tmp_path):
     assert row.value.tolist() == [[-1.0], [0.0], [np.float32(high / -low)]]
 
 
-def test_flag_stays_a_flag_beside_numbers_of_other_files(tmp_path):
+def test_flag_stays_a_flag_despite_numbers_in_other_files(tmp_path):
     write(tmp_path / "a", values(tensor("flag", np.array(True))))
     write(tmp_path / "b", values(tensor("number", np.array(3))))
     ours = SummaryReader(tmp_path).tensors
@@ -61,7 +61,7 @@ def test_flag_stays_a_flag_beside_numbers_of_other_files(tmp_path):
     assert ours["value"].tolist() == [True, 3]
 
 
-def test_values_of_many_runs_at_a_step_are_in_the_order_of_the_runs(tmp_path):
+def test_values_of_many_runs_at_a_step_are_in_run_order(tmp_path):
     for run in range(30):
         points = [(step, run + step / 8) for step in range(4)]
         events = [values(simple("loss", value), step=step) for step, value in points]
@@ -73,7 +73,7 @@ def test_values_of_many_runs_at_a_step_are_in_the_order_of_the_runs(tmp_path):
 
 
 @pytest.mark.parametrize("tag", ["step", "wall_time", "dir_name", "file_name"])
-def test_tag_named_as_a_column_has_one_of_its_own(tag, tmp_path):
+def test_tag_named_like_a_column_has_a_separate_column(tag, tmp_path):
     events = [values(simple(name, 0.5), step=7) for name in (tag, "loss")]
     write(tmp_path, *events)
     reader = SummaryReader(tmp_path, pivot=True, extra_columns={"wall_time", "dir_name"})
@@ -84,7 +84,7 @@ def test_tag_named_as_a_column_has_one_of_its_own(tag, tmp_path):
     }
 
 
-def test_tag_that_ends_like_an_extra_column_has_one_of_its_own(tmp_path):
+def test_tag_that_ends_like_an_extra_column_has_a_separate_column(tmp_path):
     png = writers.png(writers.PIXELS)
     write(tmp_path, values(*(image(tag, 4, 6, 3, png) for tag in ("p", "p/width"))))
     (row,) = SummaryReader(tmp_path, pivot=True, extra_columns={"width"}).images.to_dict("records")
@@ -108,7 +108,7 @@ def test_text_that_is_not_utf8_is_shown_escaped(tmp_path):
     assert SummaryReader(tmp_path).text["value"].tolist() == ["caf\\xe9"]
 
 
-def test_integers_that_are_no_raw_bytes_are_read(tmp_path):
+def test_integers_that_are_not_raw_bytes_are_read(tmp_path):
     write(tmp_path, values(tensor_fields("t", np.array([1, -2]))))
     with pytest.raises(AttributeError, match="int4"):
         tbparse.SummaryReader(str(tmp_path))
@@ -121,13 +121,13 @@ def test_hparam_without_a_value_is_none(tmp_path):
     assert (theirs, ours) == ([0.1, "x", 0], [0.1, "x", None])
 
 
-def test_hparams_are_listed_by_name(tmp_path):
+def test_hparams_are_sorted_by_name(tmp_path):
     names = [f"h{number}" for number in range(9)]
     write(tmp_path, values(hparams_start(dict.fromkeys(reversed(names), 1.0))))
     assert SummaryReader(tmp_path).tags["hparams"] == names
 
 
-def test_damaged_record_costs_no_more_than_itself(tmp_path):
+def test_only_the_damaged_record_is_lost(tmp_path):
     write_file(
         tmp_path / NAME, version(), scalar(step=0), corrupt(scalar(step=1), -1), scalar(step=2)
     )
@@ -142,41 +142,43 @@ def test_tag_that_is_not_utf8_is_shown_escaped(tmp_path):
     assert SummaryReader(tmp_path).tags["scalars"] == ["caf\\xe9"]
 
 
-def test_link_that_leads_nowhere_is_no_child(tmp_path):
+def test_broken_link_is_not_a_child(tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
     with pytest.raises(ValueError, match="not found"):
         tbparse.SummaryReader(str(tmp_path))
     assert SummaryReader(tmp_path).children == {}
 
 
-def test_path_of_a_file_may_be_one_of_pathlib(tmp_path):
+def test_path_of_a_file_can_be_a_pathlib_path(tmp_path):
     path: Path = write(tmp_path, scalars("loss", (0, 1.0)))
     assert SummaryReader(path).log_path == str(path)
     assert SummaryReader(path).scalars["value"].tolist() == [1.0]
 
 
-def test_bins_count_what_lies_on_their_left_edge():
+def test_bins_count_values_on_their_left_edge():
     given = [0, 1, 5], [0.0, 1.0, 1.0], 0.0, 2.0, 2
-    theirs, ours = (one.histogram_to_bins(*given) for one in (tbparse.SummaryReader, SummaryReader))
+    readers = (tbparse.SummaryReader, SummaryReader)
+    theirs, ours = (reader.histogram_to_bins(*given) for reader in readers)
     assert (theirs, ours) == (([0.5, 1.5], [1.0, 0.0]), ([0.5, 1.5], [1.0, 5.0]))
 
 
-def test_bins_about_a_negative_bound_ascend():
+def test_bins_around_a_negative_bound_increase():
     centers, bins = SummaryReader.histogram_to_bins([0, 4], [-12.0, -10.0], -11.0, -11.0, 2)
     assert centers == pytest.approx([-11.075, -11.025])
     assert sum(bins) == pytest.approx(4)
 
 
-def test_wrong_histograms_say_what_is_wrong():
-    ask = SummaryReader.histogram_to_cdf
-    assert answer(ask, [0, 1], [0, 1], [2, 1]) == (ValueError, "x must ascend")
-    assert answer(ask, [1], [0, 1], [1, 2])[1] == "1 counts and 2 limits: there must be as many"
-    asked = answer(SummaryReader.histogram_to_bins, [1, 1], [0, 1])
-    assert asked == (ValueError, "the first count must be 0, not 1")
+def test_wrong_histograms_raise_clear_errors():
+    to_cdf = SummaryReader.histogram_to_cdf
+    assert answer(to_cdf, [0, 1], [0, 1], [2, 1]) == (ValueError, "x must be increasing")
+    unequal = answer(to_cdf, [1], [0, 1], [1, 2])
+    assert unequal[1] == "expected as many counts as limits, got 1 and 2"
+    error = answer(SummaryReader.histogram_to_bins, [1, 1], [0, 1])
+    assert error == (ValueError, "expected 0 as the first count, got 1")
 
 
-def test_document_tells_every_difference():
+def test_every_difference_is_documented():
     document = (ROOT / "docs/guides/switch.md").read_text()
     own = set(re.findall(r"^def (test_\w+)", Path(__file__).read_text(), re.MULTILINE))
     missing = {name for name in own if f"| `{name}` |" not in document}
-    assert missing == {"test_document_tells_every_difference"}
+    assert missing == {"test_every_difference_is_documented"}

@@ -1,4 +1,4 @@
-"""Runfold's EventAccumulator and TensorBoard's on the same files: the same answers."""
+"""Runfold's and TensorBoard's EventAccumulator return the same results for the same files."""
 
 import numpy as np
 import pytest
@@ -35,7 +35,7 @@ def value(tag: str, form: str) -> bytes:
     return simple(tag, 0.5) if form == "scalar" else field(1, tag.encode()) + FORMS[form]
 
 
-# Records as any writer might put them into a file, in any order.
+# Records of any writer, in any order.
 VALUES = st.builds(value, st.sampled_from(["a", "b", ""]), st.sampled_from(["scalar", *FORMS]))
 STEPS = st.integers(-1, 6)
 RECORDS = st.one_of(
@@ -59,13 +59,13 @@ RECORDS = st.one_of(
     st.sampled_from([EVERYTHING, SMALL]),
     st.booleans(),
 )
-def test_any_records_give_the_same_answers(tmp_path_factory, stretches, sizes, purges):
+def test_any_records_give_the_same_results(tmp_path_factory, stretches, sizes, purges):
     folder = tmp_path_factory.mktemp("any")
     both = pair(folder, sizes, purge_orphaned_data=purges)
     for number, records in enumerate(stretches):
-        # The second stretch goes on in the first file, the third is a file of its own.
+        # The second stretch continues the first file; the third is a separate file.
         append(folder / f"{NAME}.{number // 2}", *records)
-        theirs, ours = (told(one.Reload()) for one in both)
+        theirs, ours = (told(accumulator.Reload()) for accumulator in both)
         assert ours == theirs
 
 
@@ -77,32 +77,32 @@ def folder(request, tmp_path_factory):
 
 
 @pytest.mark.parametrize("sizes", [None, original.DEFAULT_SIZE_GUIDANCE, SMALL])
-def test_files_of_every_writer_give_the_same_answers(folder, sizes):
+def test_files_of_every_writer_give_the_same_results(folder, sizes):
     theirs, ours = pair(folder, sizes)
     assert told(ours.Reload()) == told(theirs.Reload())
 
 
-def test_one_file_may_be_named_instead_of_its_folder(folder):
+def test_a_single_file_can_be_opened_instead_of_its_folder(folder):
     for file in folder.glob("*tfevents*"):
         theirs, ours = pair(file)
         assert told(ours.Reload()) == told(theirs.Reload())
 
 
 @pytest.mark.parametrize("size", [1, 10, 999, 1000, 2000])
-def test_sample_is_that_of_tensorboard(size, tmp_path):
+def test_sample_matches_tensorboard(size, tmp_path):
     write(tmp_path / NAME, version(), points(*range(700)), restart(650), points(*range(650, 1700)))
     theirs, ours = pair(tmp_path, {"scalars": size})
     assert told(ours.Reload()) == told(theirs.Reload())
     assert len(ours.Scalars("loss")) == min(size, 1700)
 
 
-def test_everything_is_kept_unless_told_otherwise(tmp_path):
+def test_everything_is_kept_by_default(tmp_path):
     write(tmp_path / NAME, version(), points(*range(10_500)))
     for sizes in (None, {}, {"images": 4}, {"scalars": 0}):
         assert len(EventAccumulator(str(tmp_path), sizes).Reload().Scalars("loss")) == 10_500
 
 
-def test_growing_file_is_read_on_and_old_events_stay_the_same_objects(tmp_path):
+def test_growing_file_is_continued_and_old_events_stay_the_same_objects(tmp_path):
     file = tmp_path / NAME
     write(file, version(), points(0, 1))
     both = pair(tmp_path)
@@ -115,36 +115,37 @@ def test_growing_file_is_read_on_and_old_events_stay_the_same_objects(tmp_path):
     assert told(both[1].Reload()) == told(both[0].Reload())
     events = both[1].Scalars("loss")
     assert [event.step for event in events] == [0, 1, 2, 3, 4]
-    assert all(one is other for one, other in zip(events, first, strict=False))
+    assert all(event is other for event, other in zip(events, first, strict=False))
 
 
-def test_graphs_and_sources_are_the_last_ones(tmp_path):
+def test_the_last_graph_and_source_are_used(tmp_path):
     meta = MetaGraphDef()
     meta.graph_def.node.add(name="of the meta graph")
     records = [version()]
     both = pair(tmp_path)
     for number in range(4):
         content = [Event(meta_graph_def=meta.SerializeToString()), Event(graph_def=b"\x0a\0")]
-        one = content[number % 2]
-        one.source_metadata.writer = f"writer {number}" if number < 3 else "x" * 129
-        records.append(frame(one.SerializeToString()))
+        message = content[number % 2]
+        message.source_metadata.writer = f"writer {number}" if number < 3 else "x" * 129
+        records.append(frame(message.SerializeToString()))
         write(tmp_path / NAME, *records)
         both = pair(tmp_path)
-        theirs, ours = (told(one.Reload()) for one in both)
+        theirs, ours = (told(accumulator.Reload()) for accumulator in both)
         assert ours == theirs
     assert both[1].SerializedGraph() == both[0].Graph().SerializeToString()
 
 
-def test_tensors_without_a_tag_go_by_the_name_of_their_node(tmp_path):
+def test_tensors_without_a_tag_are_named_after_their_node(tmp_path):
     nodes = [field(7, name) + FORMS["tensor"] for name in (b"x", b"y", b"x", b"")]
     named = field(1, b"y") + FORMS["tensor"]
-    write(tmp_path / NAME, version(), *(frame(event(one, step=1)) for one in [*nodes, named]))
+    records = [frame(event(tensor, step=1)) for tensor in [*nodes, named]]
+    write(tmp_path / NAME, version(), *records)
     theirs, ours = pair(tmp_path)
     assert told(ours.Reload()) == told(theirs.Reload())
     assert ours.Tags()["tensors"] == ["x", "y", ""]
 
 
-def test_first_event_is_known_before_the_rest_is_loaded(tmp_path):
+def test_first_timestamp_is_available_before_reload(tmp_path):
     write(tmp_path / NAME, version(5.0), points(0))
     theirs, ours = pair(tmp_path)
     assert ours.FirstEventTimestamp() == theirs.FirstEventTimestamp() == 5.0
@@ -152,7 +153,7 @@ def test_first_event_is_known_before_the_rest_is_loaded(tmp_path):
     assert told(ours.Reload()) == told(theirs.Reload())
 
 
-def test_empty_folder_answers_and_waits(tmp_path):
+def test_empty_folder_is_read_once_it_has_files(tmp_path):
     both = pair(tmp_path)
     for accumulator in both:
         assert answer(accumulator.FirstEventTimestamp)[0] is ValueError

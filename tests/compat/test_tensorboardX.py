@@ -1,4 +1,4 @@
-"""tensorboardX's writers on Runfold's: the same tags, the same order of arguments."""
+"""The drop-in for tensorboardX's writers has the same tags and argument order."""
 
 import inspect
 import multiprocessing
@@ -40,34 +40,34 @@ TAGS = ["train/loss", "y=2x+C", "/a b", "//损失 (ß)", "a\nb\tc", "é.-_/%"]
 
 
 @given(st.text())
-def test_tags_are_cleaned_by_the_rule_of_tensorboardx(tag):
+def test_tags_are_cleaned_as_in_tensorboardx(tag):
     assert clean_tag(tag) == _clean_tag(tag)
 
 
 @pytest.mark.parametrize("kind", CALLS)
-def test_every_method_stores_the_tag_that_tensorboardx_stores(tmp_path, kind):
+def test_every_method_stores_the_same_tag_as_tensorboardx(tmp_path, kind):
     for name, writer_class in {"x": tensorboardX.SummaryWriter, "ours": SummaryWriter}.items():
         with writer_class(str(tmp_path / name)) as writer:
             for tag in TAGS:
                 CALLS[kind](writer, tag)
-    own = "runfold/boxes/"  # the boxes as data, which only Runfold stores
+    own = "runfold/boxes/"  # the boxes, which only Runfold also stores as data
     ours = [tag for tag in stored(tmp_path / "ours") if not tag.startswith(own)]
     assert ours == list(stored(tmp_path / "x"))
 
 
-def test_the_metrics_of_hparams_have_the_tags_of_tensorboardx(tmp_path):
+def test_hparam_metrics_have_the_same_tags_as_in_tensorboardx(tmp_path):
     for name, writer_class in {"x": tensorboardX.SummaryWriter, "ours": SummaryWriter}.items():
         with writer_class(str(tmp_path / name)) as writer:
             writer.add_hparams({"lr": 0.1}, {"val loss": 0.5}, "trial", 3)
     ours, theirs = (rf.open(tmp_path / name) for name in ("ours", "x"))
     assert list(ours.scalars(tags="val*")["tag"]) == list(theirs.scalars(tags="val*")["tag"])
-    # tensorboardX names the metric as given, so that TensorBoard's page shows no value for it.
+    # tensorboardX does not clean the metric's name, so TensorBoard shows no value for it.
     (experiment,) = stored(tmp_path / "ours")["_hparams_/experiment"]
     assert b"val_loss" in experiment
     assert b"val loss" not in experiment
 
 
-def test_keys_and_many_numbers_at_once_are_cleaned_too(tmp_path):
+def test_keys_and_batches_of_numbers_are_also_cleaned(tmp_path):
     with SummaryWriter(tmp_path) as writer:
         writer.add_scalars("a b", {"c d": 1.0}, 1)
         writer.add_scalars("a b", {"c d": 2.0}, 2)
@@ -77,29 +77,29 @@ def test_keys_and_many_numbers_at_once_are_cleaned_too(tmp_path):
     assert logged(tmp_path, "a_b/c_d") == {1: 1.0, 2: 2.0}
 
 
-def test_tags_stay_as_they_are_unless_the_option_is_on(tmp_path):
+def test_tags_are_unchanged_without_the_option(tmp_path):
     for name, options in {"plain": {}, "clean": {"clean_tags": True}}.items():
         with rf.SummaryWriter(tmp_path / name, **options) as writer:
             writer.add_scalar("y=2x+C", 1.0, 1)
-            # The quick path does not look at tags.
+            # The fast path does not check tags.
             assert writer._recorder.is_ready == (name == "plain")
             writer.add_scalar("y=2x+C", 2.0, 2)
     assert logged(tmp_path / "plain", "y=2x+C") == {1: 1.0, 2: 2.0}
     assert logged(tmp_path / "clean", "y_2x_C") == {1: 1.0, 2: 2.0}
 
 
-def test_the_option_may_be_turned_off(tmp_path):
+def test_the_option_can_be_turned_off(tmp_path):
     with SummaryWriter(tmp_path, clean_tags=False) as writer:
         writer.add_scalar("y=2x+C", 1.0, 1)
     assert logged(tmp_path, "y=2x+C") == {1: 1.0}
 
 
-def places(method):
-    """The arguments of a method that may be given by place, with their defaults."""
+def positional(method):
+    """Return the positional arguments of a method with their defaults."""
     return [
-        (one.name, one.default)
-        for one in inspect.signature(method).parameters.values()
-        if one.kind is Parameter.POSITIONAL_OR_KEYWORD and one.name != "comet_config"
+        (parameter.name, parameter.default)
+        for parameter in inspect.signature(method).parameters.values()
+        if parameter.kind is Parameter.POSITIONAL_OR_KEYWORD and parameter.name != "comet_config"
     ]
 
 
@@ -108,23 +108,23 @@ def is_public(name):
 
 
 @pytest.mark.parametrize("name", [*filter(is_public, dir(tensorboardX.SummaryWriter))])
-def test_every_argument_has_its_place_and_its_default(name):
-    theirs = places(getattr(tensorboardX.SummaryWriter, name))
-    ours = places(getattr(SummaryWriter, name))
+def test_every_argument_has_the_same_position_and_default(name):
+    theirs = positional(getattr(tensorboardX.SummaryWriter, name))
+    ours = positional(getattr(SummaryWriter, name))
     if name == "__exit__":
         return
-    if name == "add_hparams":  # a run may name its metrics later
+    if name == "add_hparams":  # a run can name its metrics later
         theirs[2] = ("metric_dict", None)
     assert ours[: len(theirs)] == theirs
 
 
-def test_both_names_of_the_folder_are_known_and_the_first_wins(tmp_path):
+def test_both_names_of_the_folder_are_accepted_and_the_first_wins(tmp_path):
     SummaryWriter(log_dir=str(tmp_path / "one")).close()
     SummaryWriter(str(tmp_path / "two"), log_dir=str(tmp_path / "three")).close()
     assert sorted(os.listdir(tmp_path)) == ["one", "two"]
 
 
-def test_a_picture_with_boxes_may_be_rescaled_and_takes_its_options_by_name(tmp_path):
+def test_an_image_with_boxes_can_be_rescaled_and_accepts_options_by_name(tmp_path):
     with SummaryWriter(tmp_path) as writer:
         box = np.array([[1, 1, 4, 4]])
         writer.add_image_with_boxes("p", CHW, box, 1, 2.0, "CHW", ["a"], rescale=2, colors="red")

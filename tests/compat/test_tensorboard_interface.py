@@ -1,4 +1,4 @@
-"""The names, arguments and errors of Runfold's EventAccumulator are those of TensorBoard's."""
+"""Runfold's EventAccumulator has the same names, arguments and errors as TensorBoard's."""
 
 import inspect
 import subprocess
@@ -16,7 +16,7 @@ NAME = "events.out.tfevents.17"
 
 
 @pytest.mark.parametrize("path", ["", "gone", f"gone/{NAME}", "plain.txt"])
-def test_path_that_leads_nowhere_is_refused_alike(path, tmp_path):
+def test_missing_path_raises_the_same_error(path, tmp_path):
     (tmp_path / "plain.txt").touch()
     errors = []
     for cls in (original.EventAccumulator, EventAccumulator):
@@ -24,12 +24,12 @@ def test_path_that_leads_nowhere_is_refused_alike(path, tmp_path):
             accumulator = cls(path and str(tmp_path / path))
             errors.append(plain(accumulator.Reload().Tags()))
         except Exception as error:
-            # There the path of a file shows as bytes.
+            # TensorBoard shows the path of a file as bytes.
             errors.append((type(error), str(error).replace("b'", "").replace("'", "")))
     assert errors[0] == errors[1]
 
 
-def test_plugin_files_are_those_beside_the_run(tmp_path):
+def test_plugin_files_are_read_from_the_run_folder(tmp_path):
     write(tmp_path / "plugins" / "projector" / "labels.tsv", b"one")
     write(tmp_path / NAME, version())
     for accumulator in pair(tmp_path):
@@ -40,13 +40,13 @@ def test_plugin_files_are_those_beside_the_run(tmp_path):
             accumulator.RetrievePluginAsset("projector", "none")
 
 
-def test_unknown_tag_names_the_near_ones(tmp_path):
+def test_unknown_tag_lists_close_matches(tmp_path):
     write(tmp_path / NAME, version(), points(0))
     with pytest.raises(KeyError, match=r"Key los was not found in Reservoir\. Did you mean 'loss'"):
         EventAccumulator(str(tmp_path)).Reload().Scalars("los")
 
 
-def test_size_below_zero_is_refused_alike(tmp_path):
+def test_negative_size_raises_the_same_error(tmp_path):
     assert answer(EventAccumulator, str(tmp_path), {"scalars": -1}) == answer(
         original.EventAccumulator, str(tmp_path), {"scalars": -1}
     )
@@ -68,17 +68,17 @@ def test_module_has_every_public_name_of_the_original():
         (EventMultiplexer, event_multiplexer.EventMultiplexer),
     ],
 )
-def test_methods_are_called_as_those_of_the_original(own, other):
+def test_methods_have_the_same_signatures_as_the_original(own, other):
     for name, method in inspect.getmembers(other, inspect.isfunction):
         if not name.startswith("_") or name == "__init__":
             ours = inspect.signature(getattr(own, name)).parameters.values()
             theirs = inspect.signature(method).parameters.values()
-            assert [(one.name, one.default, one.kind) for one in ours] == [
-                (one.name, one.default, one.kind) for one in theirs
+            assert [(argument.name, argument.default, argument.kind) for argument in ours] == [
+                (argument.name, argument.default, argument.kind) for argument in theirs
             ]
 
 
-def test_kinds_can_be_asked_for_by_attribute_too(tmp_path):
+def test_kinds_are_also_attributes(tmp_path):
     write(tmp_path / NAME, version(), points(0, 1))
     for accumulator in pair(tmp_path, {"scalars": 1}):
         accumulator.Reload()
@@ -89,7 +89,7 @@ def test_kinds_can_be_asked_for_by_attribute_too(tmp_path):
         assert all(getattr(accumulator, name).Keys for name in accumulator.accumulated_attrs)
 
 
-def test_tensorboard_is_imported_when_an_event_is_made_and_not_before(tmp_path):
+def test_tensorboard_is_imported_when_the_first_event_is_created(tmp_path):
     write(tmp_path / NAME, version(), points(0))
     code = (
         "import sys; from runfold.compat.tensorboard import EventAccumulator\n"

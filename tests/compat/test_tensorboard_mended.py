@@ -1,4 +1,4 @@
-"""Where Runfold's EventAccumulator reads on and TensorBoard's does not. See docs/guides/switch.md."""
+"""Data that Runfold's EventAccumulator reads and TensorBoard's loses; see docs/guides/switch.md."""
 
 import logging
 import os
@@ -37,7 +37,7 @@ def test_bad_checksum_costs_one_record_not_the_rest(tmp_path, caplog):
     assert NAME in note
 
 
-def test_record_that_is_no_event_is_left_out(tmp_path, caplog):
+def test_record_that_is_not_an_event_is_skipped(tmp_path, caplog):
     write(tmp_path / NAME, version(), points(0), frame(b"\xff\xff"), points(1))
     theirs, ours = pair(tmp_path)
     with pytest.raises(DecodeError):
@@ -49,29 +49,28 @@ def test_record_that_is_no_event_is_left_out(tmp_path, caplog):
 def test_tag_that_is_not_utf8_is_shown_escaped(tmp_path):
     tensor = field(8, field(1, 1) + field(4, b"\0\0\0\0"))
     values = [simple(b"loss\xff", 1.0), field(1, b"t\xff") + tensor]
-    write(tmp_path / NAME, version(), *(frame(event(one, step=3)) for one in values))
+    write(tmp_path / NAME, version(), *(frame(event(value, step=3)) for value in values))
     theirs, ours = pair(tmp_path)
     with pytest.raises(DecodeError):
         theirs.Reload()
     assert steps(ours.Reload(), "loss\\xff") == [3]
-    (one,) = ours.Tensors("t\\xff")
-    assert one.tensor_proto.SerializeToString() == field(1, 1) + field(4, b"\0\0\0\0")
+    (tensor_event,) = ours.Tensors("t\\xff")
+    assert tensor_event.tensor_proto.SerializeToString() == field(1, 1) + field(4, b"\0\0\0\0")
 
 
-def test_value_that_is_no_message_is_left_out(tmp_path, caplog):
+def test_value_that_is_not_a_message_is_skipped(tmp_path, caplog):
     images = [field(1, b"image") + field(4, body) for body in (b"\xff\xff", field(4, b"png"))]
     metadata = field(1, b"m") + field(9, field(2, b"\xff"))
-    records = [frame(event(one, step=step)) for step, one in enumerate([*images, metadata])]
+    records = [frame(event(value, step=step)) for step, value in enumerate([*images, metadata])]
     write(tmp_path / NAME, version(), *records)
     accumulator = EventAccumulator(str(tmp_path)).Reload()
-    assert [(one.step, one.encoded_image_string) for one in accumulator.Images("image")] == [
-        (1, b"png")
-    ]
+    (image,) = accumulator.Images("image")
+    assert (image.step, image.encoded_image_string) == (1, b"png")
     assert accumulator.summary_metadata == {}
     assert [record.levelno for record in caplog.records] == [logging.WARNING] * 2
 
 
-def test_file_that_grows_beside_a_newer_one_is_still_read(tmp_path):
+def test_file_that_grows_after_a_newer_file_exists_is_still_read(tmp_path):
     write(tmp_path / f"{NAME}.1", version(), points(0))
     write(tmp_path / f"{NAME}.2", version(), points(0, tag="other"))
     theirs, ours = pair(tmp_path)
@@ -81,7 +80,7 @@ def test_file_that_grows_beside_a_newer_one_is_still_read(tmp_path):
     assert steps(ours.Reload()) == [0, 1]
 
 
-def test_files_of_one_second_are_read_in_the_order_of_their_counters(tmp_path):
+def test_files_of_the_same_second_are_read_in_counter_order(tmp_path):
     write(tmp_path / f"{NAME}.9", version(), points(0, 1, 2))
     write(tmp_path / f"{NAME}.10", version(), restart(2), points(2, 3))
     theirs, ours = pair(tmp_path)
@@ -89,7 +88,7 @@ def test_files_of_one_second_are_read_in_the_order_of_their_counters(tmp_path):
     assert steps(ours.Reload()) == [0, 1, 2, 3]
 
 
-def test_file_that_was_replaced_is_read_anew(tmp_path):
+def test_replaced_file_is_read_again(tmp_path):
     file = write(tmp_path / NAME, version(), points(0, 1, 2))
     accumulator = EventAccumulator(str(tmp_path)).Reload()
     assert steps(accumulator) == [0, 1, 2]
@@ -103,7 +102,7 @@ def test_folder_named_like_an_event_file_is_a_folder(tmp_path):
     assert steps(EventAccumulator(str(tmp_path / "tfevents")).Reload()) == [0]
 
 
-def test_scalars_outlast_their_file_and_the_rest_says_that_it_is_gone(tmp_path):
+def test_scalars_outlive_their_file_and_other_data_raises(tmp_path):
     image = field(1, b"image") + field(4, field(4, b"png"))
     file = write(tmp_path / NAME, version(), points(0), frame(event(image)))
     accumulator = EventAccumulator(str(file)).Reload()
@@ -114,23 +113,23 @@ def test_scalars_outlast_their_file_and_the_rest_says_that_it_is_gone(tmp_path):
     assert steps(accumulator.Reload()) == [0]
 
 
-def test_path_may_be_one_of_pathlib(tmp_path):
+def test_path_can_be_a_pathlib_path(tmp_path):
     write(tmp_path / NAME, version(), points(0))
     assert told(EventAccumulator(tmp_path).Reload()) == told(pair(tmp_path)[0].Reload())
 
 
-def test_restart_tells_once_how_much_is_left_out(tmp_path, caplog):
+def test_restart_logs_the_number_of_dropped_values_once(tmp_path, caplog):
     file = write(tmp_path / NAME, version(), points(0, 1, 2), restart(1), points(1))
     accumulator = EventAccumulator(str(tmp_path)).Reload()
     append(file, points(2))
     assert steps(accumulator.Reload()) == [0, 1, 2]
     (note,) = [record.getMessage() for record in caplog.records]
-    assert "2 older values left out; purge_orphaned_data=False keeps all" in note
+    assert "2 older values dropped; pass purge_orphaned_data=False to keep all" in note
 
 
-def test_document_names_a_test_for_every_difference():
+def test_every_documented_difference_names_a_test():
     rows = re.findall(r"^\|.*\|.*\|.*\| `(test_\w+)` \|$", DOCUMENT.read_text(), re.MULTILINE)
     here = "".join(path.read_text() for path in TESTS.glob("test_*.py"))
     assert {name for name in rows if f"def {name}(" not in here} == set()
     own = re.findall(r"^def (test_\w+)", Path(__file__).read_text(), re.MULTILINE)
-    assert set(own) - set(rows) == {"test_document_names_a_test_for_every_difference"}
+    assert set(own) - set(rows) == {"test_every_documented_difference_names_a_test"}

@@ -1,4 +1,4 @@
-"""Runfold's EventMultiplexer and TensorBoard's over the same runs: the same answers."""
+"""Runfold's and TensorBoard's EventMultiplexer return the same results for the same runs."""
 
 import shutil
 
@@ -12,8 +12,8 @@ from runfold.compat.tensorboard import EventMultiplexer
 NAME = "events.out.tfevents.17"
 
 
-def told_of_all(multiplexer):
-    """What a multiplexer knows of every run, asked of the run's accumulator and of itself."""
+def read_all(multiplexer):
+    """Read every run through its accumulator and through the multiplexer."""
     known = {"Runs": multiplexer.Runs(), "RunPaths": dict(multiplexer.RunPaths())}
     for run, tags in multiplexer.Runs().items():
         known[run] = told(multiplexer.GetAccumulator(run))
@@ -38,24 +38,24 @@ def told_of_all(multiplexer):
 
 
 @pytest.mark.parametrize("name", [None, "all"])
-def test_folders_of_every_writer_give_the_same_answers(name, tmp_path):
+def test_folders_of_every_writer_give_the_same_results(name, tmp_path):
     for writer, write_log in writers.WRITERS.items():
         write_log(tmp_path / writer)
     known = []
     for multiplexer in pair_of_multiplexers():
         assert multiplexer.AddRunsFromDirectory(str(tmp_path), name).Reload() is multiplexer
-        known.append(told_of_all(multiplexer))
+        known.append(read_all(multiplexer))
     assert known[0] == known[1]
     assert len(known[1]["Runs"]) > len(writers.WRITERS)
 
 
-def test_runs_come_and_go_as_with_tensorboard(tmp_path):
+def test_runs_are_added_and_removed_as_in_tensorboard(tmp_path):
     for run in ("a", "b/c"):
         write(tmp_path / run / NAME, version(), points(0, 1, 2))
     both = pair_of_multiplexers()
 
     def agree():
-        return told_of_all(both[0]) == told_of_all(both[1])
+        return read_all(both[0]) == read_all(both[1])
 
     for multiplexer in both:
         multiplexer.AddRunsFromDirectory(str(tmp_path / "none"))
@@ -78,7 +78,7 @@ def test_runs_come_and_go_as_with_tensorboard(tmp_path):
     assert list(both[1].Runs()) == ["b/c", "new"]
 
 
-def test_run_of_the_same_name_and_path_is_kept_and_of_another_path_replaced(tmp_path):
+def test_run_is_kept_for_the_same_path_and_replaced_for_another(tmp_path):
     for run in ("a", "b"):
         write(tmp_path / run / NAME, version(), points(0))
     multiplexer = EventMultiplexer({"run": str(tmp_path / "a")})
@@ -92,7 +92,7 @@ def test_run_of_the_same_name_and_path_is_kept_and_of_another_path_replaced(tmp_
     assert list(multiplexer.Runs()) == ["run", str(tmp_path / "a")]
 
 
-def test_options_hold_for_every_run(tmp_path):
+def test_options_apply_to_every_run(tmp_path):
     write(tmp_path / "a" / NAME, version(), points(*range(20)), restart(10), points(*range(10, 15)))
     runs = {"a": str(tmp_path / "a")}
     assert len(EventMultiplexer(runs).Reload().Scalars("a", "loss")) == 15
@@ -103,7 +103,7 @@ def test_options_hold_for_every_run(tmp_path):
     assert len(whole.Scalars("a", "loss")) == 25
 
 
-def test_what_is_not_there_is_refused_alike(tmp_path):
+def test_missing_runs_and_tags_raise_the_same_errors(tmp_path):
     file = write(tmp_path / NAME, version())
     refused = []
     for multiplexer in pair_of_multiplexers():
@@ -118,13 +118,13 @@ def test_what_is_not_there_is_refused_alike(tmp_path):
     assert [error for error, _ in refused[1]] == [ValueError, KeyError, KeyError]
 
 
-def test_graph_is_given_as_bytes_too(tmp_path):
+def test_graph_is_also_available_as_bytes(tmp_path):
     writers.torch(tmp_path)
     multiplexer = EventMultiplexer().AddRunsFromDirectory(str(tmp_path)).Reload()
     assert multiplexer.SerializedGraph(".") == multiplexer.Graph(".").SerializeToString()
 
 
-def test_plugins_and_metadata_are_those_that_the_newer_multiplexer_names(tmp_path):
+def test_plugins_and_metadata_match_the_newer_multiplexer(tmp_path):
     from tensorboard.backend.event_processing.plugin_event_multiplexer import (
         EventMultiplexer as Newer,
     )
@@ -137,6 +137,7 @@ def test_plugins_and_metadata_are_those_that_the_newer_multiplexer_names(tmp_pat
     assert "hparams" in own.ActivePlugins() <= newer.ActivePlugins()
     expected = newer.AllSummaryMetadata()
     for run, metadata in own.AllSummaryMetadata().items():
-        plugins = {tag: one.plugin_data for tag, one in expected[run].items()}
-        assert {tag: one.plugin_data for tag, one in metadata.items()}.items() <= plugins.items()
+        plugins = {tag: entry.plugin_data for tag, entry in expected[run].items()}
+        found = {tag: entry.plugin_data for tag, entry in metadata.items()}
+        assert found.items() <= plugins.items()
         assert own.GetAccumulator(run).AllSummaryMetadata() == metadata

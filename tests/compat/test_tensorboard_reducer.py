@@ -1,4 +1,4 @@
-"""The drop-in for tensorboard-reducer beside the original, on logs that both can read."""
+"""The drop-in for tensorboard-reducer compared with the original, on logs that both can read."""
 
 import math
 import os
@@ -21,7 +21,7 @@ Points = list[tuple[int, float]]
 
 
 def write_run(folder: Path, **series: Points) -> str:
-    """Log series as torch does; `train_loss` is the tag `train/loss`. Gives the folder."""
+    """Log series as torch does and return the folder; `train_loss` is the tag `train/loss`."""
     with SummaryWriter(str(folder)) as writer:
         for name, points in series.items():
             for step, value in points:
@@ -35,7 +35,7 @@ def curve(*steps: int, start: float = 1.0) -> Points:
 
 @pytest.fixture
 def runs(tmp_path):
-    """Three runs with two tags; in one a NaN, in one the steps are not in order."""
+    """Three runs with two tags; one has a NaN, another has unordered steps."""
     return [
         write_run(tmp_path / "a", train_loss=curve(3, 1, 2), lr=curve(0, 5)),
         write_run(tmp_path / "b", train_loss=curve(3, 1, 2, start=1e-5), lr=curve(0, 5)),
@@ -45,7 +45,7 @@ def runs(tmp_path):
 
 @pytest.fixture
 def uneven(tmp_path):
-    """Three runs with other tags and other steps, and other folders below them."""
+    """Three runs with different tags, steps and subfolders."""
     folder = tmp_path / "uneven"
     write_run(folder / "a" / "below", other=curve(1))
     return [
@@ -81,7 +81,7 @@ def test_duplicate_steps_are_handled_the_same(tmp_path, how):
     )
 
 
-def test_a_restarted_run_counts_as_one_with_duplicate_steps(tmp_path):
+def test_a_restarted_run_has_duplicate_steps(tmp_path):
     folder = write_run(tmp_path, loss=curve(*range(6)))
     with SummaryWriter(folder, purge_step=4, filename_suffix=".later") as writer:
         writer.add_scalar("loss", 9.0, 4)
@@ -94,12 +94,12 @@ def test_a_restarted_run_counts_as_one_with_duplicate_steps(tmp_path):
     assert_same(ours.load_tb_events([folder], **last), peer.load_tb_events([folder], **last))
 
 
-def test_a_run_may_be_given_twice(runs):
+def test_a_run_can_be_passed_twice(runs):
     twice = [runs[0], runs[0]]
     assert_same(ours.load_tb_events(twice), peer.load_tb_events(twice))
 
 
-def test_a_table_may_be_changed_and_read_again(runs):
+def test_changing_a_table_does_not_affect_the_next_load(runs):
     table = ours.load_tb_events(runs[:1])["lr"]
     table.iloc[0, 0] = 5.0
     assert_same(ours.load_tb_events(runs[:1]), peer.load_tb_events(runs[:1]))
@@ -115,7 +115,7 @@ def test_reductions_are_the_same(runs, operation):
 
 
 def read_events(folders: list[str]) -> list[dict[str, list[tuple[int, str]]]]:
-    """The points in each folder by tag, as TensorBoard reads them; NaN is equal to itself."""
+    """Return the points in each folder by tag, as TensorBoard reads them; NaN equals NaN."""
     read = []
     for folder in folders:
         log = EventAccumulator(folder, {"scalars": 0}).Reload()
@@ -141,7 +141,7 @@ def test_event_folders_are_the_same(runs, tmp_path, monkeypatch, out, operations
     assert written[0] == written[1]
 
 
-def test_event_files_carry_the_mark_by_which_they_may_be_replaced(runs, tmp_path):
+def test_event_files_have_the_suffix_that_allows_overwriting(runs, tmp_path):
     reduced = ours.reduce_events(ours.load_tb_events(runs), "mean")
     (folder,) = ours.write_tb_events(reduced, str(tmp_path / "out"))
     (file,) = Path(folder).iterdir()
@@ -151,7 +151,7 @@ def test_event_files_carry_the_mark_by_which_they_may_be_replaced(runs, tmp_path
 
 
 @pytest.mark.fault(59)
-def test_no_two_event_files_have_one_name(runs, tmp_path):
+def test_event_files_have_unique_names(runs, tmp_path):
     reduced = ours.reduce_events(ours.load_tb_events(runs), ["mean", "max"])
     folders = [
         *ours.write_tb_events(reduced, f"{tmp_path}/out"),
@@ -199,7 +199,7 @@ def test_other_data_files_are_the_same(uneven, tmp_path, name):
 
 
 def shown(text: str, folder: str) -> str:
-    """What was printed, without times, rates and the package's folder; a bar's last state only."""
+    """Return printed text without times, rates and the folder; bars in their last state."""
     return re.sub(r"\d+:\d+<[^\]]*\]", "", re.sub(r"[^\r\n]*\r", "", text)).replace(folder, "")
 
 
@@ -215,7 +215,7 @@ def test_the_command_prints_the_same(runs, uneven, tmp_path, capsys, flags):
     assert printed[0] == printed[1]
 
 
-def beginning(message: str, words: int = 12) -> list[str]:
+def first_words(message: str, words: int = 12) -> list[str]:
     return message.split()[:words]
 
 
@@ -231,11 +231,11 @@ def beginning(message: str, words: int = 12) -> list[str]:
     ],
     ids=str,
 )
-def test_errors_begin_the_same(uneven, wrong):
+def test_errors_start_with_the_same_words(uneven, wrong):
     lax = {"input_dirs": uneven, "strict_tags": False, "strict_steps": False}
     messages = []
     for package in (ours, peer):
         with pytest.raises(ValueError, match=r"\w") as caught:
             package.load_tb_events(**(lax | wrong))
-        messages.append(beginning(str(caught.value)))
+        messages.append(first_words(str(caught.value)))
     assert messages[0] == messages[1]

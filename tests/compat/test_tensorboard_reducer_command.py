@@ -22,7 +22,7 @@ def runs(tmp_path: Path) -> list[str]:
 
 
 def run_both(tmp_path: Path, *words: str) -> list[tuple[Path, int]]:
-    """Run both commands, each in a folder of its own: the folder and the exit status."""
+    """Run both commands in separate folders; return the folders and exit statuses."""
     ended = []
     for command, name in ((THEIRS, "theirs"), (OURS, "ours")):
         folder = tmp_path / name
@@ -51,7 +51,7 @@ def test_the_folders_have_the_same_names_and_values(
     names = sorted(str(path.parent.relative_to(theirs)) for path in theirs.rglob("events.*"))
     assert names == sorted(str(path.parent.relative_to(ours)) for path in ours.rglob("events.*"))
     for name in names:
-        left, right = (load_tb_events([str(place / name)]) for place in (theirs, ours))
+        left, right = (load_tb_events([str(folder / name)]) for folder in (theirs, ours))
         assert list(left) == list(right)
         assert all(left[tag].equals(right[tag]) for tag in left)
 
@@ -64,12 +64,12 @@ def test_the_folders_have_the_same_names_and_values(
         ["-o", "out.csv", "--nonsense"],
     ],
 )
-def test_a_mistake_has_the_same_status(words: list[str], runs: list[str], tmp_path: Path) -> None:
+def test_an_error_has_the_same_status(words: list[str], runs: list[str], tmp_path: Path) -> None:
     (_, status), (_, same) = run_both(tmp_path, *runs, *words)
     assert same == status > 0
 
 
-def test_output_that_exists_is_refused_by_both(runs: list[str], tmp_path: Path) -> None:
+def test_both_refuse_existing_output(runs: list[str], tmp_path: Path) -> None:
     run_both(tmp_path, *runs, "-o", "out.csv")
     assert [status for _, status in run_both(tmp_path, *runs, "-o", "out.csv")] == [1, 1]
     assert [status for _, status in run_both(tmp_path, *runs, "-o", "out.csv", "-f")] == [0, 0]

@@ -1,4 +1,4 @@
-"""What the drop-in does otherwise than tensorboard-reducer 0.4, and on purpose."""
+"""Intended differences from tensorboard-reducer 0.4."""
 
 import json
 import os
@@ -29,7 +29,7 @@ MODULE = [sys.executable, "-m", "runfold.compat.tensorboard_reducer"]
 
 @pytest.fixture
 def runs(tmp_path) -> list[str]:
-    """Two runs of one tag."""
+    """Two runs with one tag."""
     for name, points in {"a": [(0, 1.0), (1, 1e-5)], "b": [(0, 3.0), (1, 1e-5 / 3)]}.items():
         write(tmp_path / "runs" / name, scalars("loss", *points))
     return [str(tmp_path / "runs" / name) for name in "ab"]
@@ -41,7 +41,7 @@ def reduced(runs) -> dict[str, dict[str, pd.Series]]:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """Everything below a folder by its path there."""
+    """Return all files below a folder, by relative path."""
     files = filter(Path.is_file, folder.rglob("*"))
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
@@ -64,18 +64,18 @@ def test_scalars_of_tensorflow_2_are_read(tmp_path):
 
 
 @pytest.mark.fault(63)
-def test_as_many_but_other_steps_are_refused(tmp_path):
+def test_different_steps_are_refused_even_if_equally_many(tmp_path):
     write(tmp_path / "a", scalars("loss", (0, 1.0), (10, 2.0)))
     write(tmp_path / "b", scalars("loss", (0, 1.0), (11, 2.0)))
     runs = [str(tmp_path / name) for name in "ab"]
     with pytest.raises(
-        ValueError, match=r"^Unequal steps.*'loss'.*b' has 1 step that .*a' has not"
+        ValueError, match=r"^Unequal steps.*'loss'.*b' has 1 step that .*a' does not have"
     ):
         load_tb_events(runs)
     assert load_tb_events(runs, strict_steps=False)["loss"].index.tolist() == [0]
 
 
-def test_what_is_wrong_in_a_file_is_said(tmp_path):
+def test_problems_in_a_file_are_reported(tmp_path):
     path = tmp_path / "events.out.tfevents.1"
     path.write_bytes(scalar(step=0) + corrupt(scalar(step=1), -5) + scalar(step=2))
     with pytest.warns(
@@ -85,17 +85,17 @@ def test_what_is_wrong_in_a_file_is_said(tmp_path):
     assert (table.index.tolist(), warned[0].filename) == ([0, 2], __file__)
 
 
-def test_a_folder_that_is_not_there_is_named(runs):
+def test_a_missing_folder_is_named(runs):
     with pytest.raises(FileNotFoundError, match=r"No logdir '.*runs/c'"):
         load_tb_events([*runs, runs[0].replace("runs/a", "runs/c")])
 
 
-def test_a_path_is_no_list_of_folders(runs):
+def test_a_path_is_not_a_list_of_folders(runs):
     with pytest.raises(ValueError, match=r"^Expected non-empty list of input directories, got '/"):
         load_tb_events(runs[0])
 
 
-def test_a_folder_of_runs_is_no_run(runs):
+def test_a_folder_of_runs_is_not_a_run(runs):
     with pytest.raises(
         FileNotFoundError, match=r"^Got 1 input directories but no TensorBoard event"
     ):
@@ -103,15 +103,15 @@ def test_a_folder_of_runs_is_no_run(runs):
 
 
 @pytest.mark.parametrize("operation", ["meen", "shape", "head", "cumsum", "to_csv", "value", "agg"])
-def test_an_unknown_operation_is_refused_with_the_near_ones(runs, operation):
+def test_an_unknown_operation_lists_close_matches(runs, operation):
     events = load_tb_events(runs)
-    hint = "Did you mean 'mean'" if operation == "meen" else "(There are|Did you mean)"
+    hint = "Did you mean 'mean'" if operation == "meen" else "(Available: |Did you mean)"
     with pytest.raises(AttributeError, match=f"no reduction '{operation}'. {hint}"):
         reduce_events(events, operation)
 
 
 @pytest.mark.fault(57)
-def test_a_foreign_folder_is_never_replaced(reduced, tmp_path):
+def test_a_foreign_folder_is_never_overwritten(reduced, tmp_path):
     out = tmp_path / "out"
     write_tb_events(reduced, str(out))
     kept = tmp_path / "out-mean" / "events.out.tfevents.7.mine"
@@ -127,7 +127,7 @@ def test_a_foreign_folder_is_never_replaced(reduced, tmp_path):
 
 
 @pytest.mark.fault(57)
-def test_a_path_is_never_read_by_a_shell(reduced, tmp_path, monkeypatch):
+def test_a_path_is_never_passed_to_a_shell(reduced, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "precious").touch()
     odd = "out; rm -rf precious #"
@@ -141,7 +141,7 @@ def test_a_path_is_never_read_by_a_shell(reduced, tmp_path, monkeypatch):
 
 
 @pytest.mark.fault(57)
-def test_a_folder_with_the_name_of_a_data_file_stays(reduced, tmp_path):
+def test_a_folder_named_like_a_data_file_is_kept(reduced, tmp_path):
     folder = tmp_path / "old.csv"
     folder.mkdir()
     (folder / "precious").touch()
@@ -152,7 +152,7 @@ def test_a_folder_with_the_name_of_a_data_file_stays(reduced, tmp_path):
     assert list(folder.iterdir()) == [folder / "precious"]
 
 
-def test_an_unknown_extension_leaves_what_is_there(reduced, tmp_path):
+def test_an_unknown_extension_keeps_the_existing_file(reduced, tmp_path):
     path = tmp_path / "out.csv.old"
     path.write_text("precious")
     with pytest.raises(ValueError, match="has unknown extension, should be one of"):
@@ -169,7 +169,7 @@ def test_small_numbers_keep_their_digits_in_json(reduced, tmp_path):
     }
 
 
-def test_the_member_of_a_zip_archive_has_the_name_of_the_table(reduced, tmp_path):
+def test_the_member_of_a_zip_archive_is_named_after_the_table(reduced, tmp_path):
     path = write_data_file(reduced, str(tmp_path / "out.csv.zip"))
     assert zipfile.ZipFile(path).namelist() == ["out.csv"]
     assert len(pd.read_csv(path, header=[0, 1], index_col=0)) == 2
@@ -181,13 +181,13 @@ def test_the_command_writes_every_data_file(runs, tmp_path, name):
     assert [path.name for path in tmp_path.iterdir() if path.name != "runs"] == [name]
 
 
-def test_the_command_says_that_the_output_is_missing(runs, capsys):
+def test_the_command_requires_an_output(runs, capsys):
     with pytest.raises(SystemExit, match="2"):
         main(runs)
     assert "required: -o/--outpath" in capsys.readouterr().err
 
 
-def test_the_module_runs_as_a_command_and_a_mistake_is_one_line(runs, tmp_path):
+def test_the_module_runs_as_a_command_and_reports_an_error_in_one_line(runs, tmp_path):
     command = [*MODULE, *runs, "-o", str(tmp_path / "out")]
     done, again = (subprocess.run(command, capture_output=True, text=True) for _ in range(2))
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
@@ -198,7 +198,7 @@ def test_the_module_runs_as_a_command_and_a_mistake_is_one_line(runs, tmp_path):
     assert again.stderr.count("\n") == 1
 
 
-def test_neither_torch_nor_tensorflow_nor_tensorboard_is_needed(runs, tmp_path):
+def test_torch_tensorflow_and_tensorboard_are_not_needed(runs, tmp_path):
     code = (
         "import sys; from runfold.compat.tensorboard_reducer import main; main(sys.argv[1:]);"
         "print({'tensorboard', 'tensorflow', 'torch'} & set(sys.modules))"

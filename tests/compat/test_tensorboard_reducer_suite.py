@@ -1,7 +1,7 @@
-"""tensorboard-reducer's own tests pass when its name stands for our module.
+"""tensorboard-reducer's own tests pass with our module under its name.
 
-`make test` fetches them into build/peers. Their fixtures and logs, which are not
-published with them, are made here as the tests describe them.
+`make test` downloads them to build/peers. Their fixtures and logs are not published,
+so they are created here as the tests describe them.
 """
 
 import os
@@ -21,7 +21,7 @@ SUITE = ROOT / "build/peers/tensorboard_reducer-0.4.0/tests"
 
 SHIM = "from runfold.compat.tensorboard_reducer import *\n"
 
-# Warnings are off as in the suite's own settings: its tests call pandas in an old way.
+# Warnings are off, as in the suite's own settings: its tests use deprecated pandas calls.
 PYTEST = ["-m", "pytest", "-q", "-p", "no:warnings", "-p", "no:cacheprovider", "tests"]
 
 CONFTEST = """
@@ -45,7 +45,7 @@ def reduced_events(events_dict):
     return tbr.reduce_events(events_dict, REDUCE_OPS)
 """
 
-# The mean of each strict run, to three digits, is in the tests.
+# The tests contain the mean of each strict run, to three digits.
 MEANS = {1: 1.488, 2: 2.459, 3: 3.481}
 
 
@@ -62,7 +62,7 @@ def write_run(folder: Path, mean: float, tags: list[str], steps: list[int]) -> N
 
 
 @pytest.mark.skipif(not SUITE.is_dir(), reason="`make test` fetches the tests of the peer")
-def test_the_tests_of_tensorboard_reducer_pass(tmp_path):
+def test_tensorboard_reducer_suite_passes(tmp_path):
     tests, shim = tmp_path / "tests", tmp_path / "tensorboard_reducer"
     shutil.copytree(SUITE, tests)
     (tests / "__init__.py").touch()

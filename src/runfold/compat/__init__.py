@@ -1,9 +1,9 @@
-"""The interfaces of other packages: switch by changing an import.
+"""Drop-in replacements for other packages: change only the import.
 
 Modules:
 
     tensorboard          EventAccumulator and EventMultiplexer
     tbparse              SummaryReader
-    tensorboard_reducer  its functions and its command
-    tensorboardX         its SummaryWriter
+    tensorboard_reducer  functions and command
+    tensorboardX         SummaryWriter
 """

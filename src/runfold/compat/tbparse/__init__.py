@@ -1,4 +1,4 @@
-"""What tbparse 0.0.9 offers, on Runfold's reader: change the import and nothing else.
+"""Drop-in replacement for tbparse 0.0.9, based on Runfold's reader.
 
     from runfold.compat.tbparse import SummaryReader
 
@@ -6,18 +6,18 @@
     reader.scalars                      # step, tag, value, dir_name
     reader.hparams, reader.images       # ...
 
-The tables have the columns, types and order of tbparse's. Other than there, images and
-audio need no TensorFlow, and a damaged file costs no more than its bad records:
-docs/guides/switch.md tells all. `rf.open` has more tables, and scalars whatever wrote them.
+The tables have the same columns, types and order as tbparse's. Unlike in tbparse, images
+and audio do not need TensorFlow, and only damaged records are lost; docs/guides/switch.md
+lists all differences. `rf.open` has more tables, and scalars from every writer.
 
 Modules:
 
     summary_reader   SummaryReader
-    event_leaf       one event file and its rows
-    event_frames     the rows of many files as one table
-    value_columns    stored values as tbparse's columns
-    histogram_views  histograms as distributions and in equal buckets
-    media_arrays     images and clips as arrays
+    event_leaf       the rows of one event file
+    event_frames     joins the rows of many files into one table
+    value_columns    converts stored values to tbparse's columns
+    histogram_views  converts histograms to distributions and to equal bins
+    media_arrays     decodes images and audio clips to arrays
 """
 
 from runfold.compat.tbparse import summary_reader
@@ -25,5 +25,5 @@ from runfold.compat.tbparse.summary_reader import SummaryReader
 
 __all__ = ["SummaryReader", "__version__", "summary_reader"]
 
-# The version whose interface this is: scripts compare it.
+# The version of tbparse that is replaced; scripts check it.
 __version__ = "0.0.9"

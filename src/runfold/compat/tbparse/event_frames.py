@@ -1,4 +1,4 @@
-"""The rows of many event files as one table, long or wide, in tbparse's order."""
+"""Joins the rows of many event files into one long or wide table, in tbparse's order."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from runfold.compat.tbparse.event_leaf import Piece
 
     Values = NDArray[Any] | list[Any]
-    # The first row of a group, and which of its rows comes where, for those not in order.
+    # For each unsorted group: its first row, and the sorted order of its rows.
     Order = list[tuple[int, NDArray[np.intp]]]
 
-# Columns that a wide table has beside its tags: a tag of such a name gives way.
+# Other columns of a wide table: a tag with one of these names gets a suffix.
 _RESERVED = ("step", "wall_time", "dir_name", "file_name")
 
-# How many rows the chunks of a column have on average at least: each costs a little
-# whenever something is done with the column.
+# The minimum average number of rows per chunk of a column, because every operation on
+# the column has a small cost per chunk.
 _CHUNK = 512
 
 
@@ -48,7 +48,7 @@ class _Part:
 def make_frame(
     event_type: str, pieces: Sequence[Piece], extra_columns: set[str], pivot: bool
 ) -> pd.DataFrame:
-    """The table of an event type; one without rows has no columns either."""
+    """Return the table of an event type; without rows, it has no columns either."""
     import pandas as pd
 
     parts = [part for piece in pieces for part in _split(piece)]
@@ -69,17 +69,17 @@ def _names_of(event_type: str, extra_columns: set[str]) -> list[str]:
     return [name for name in COLUMNS[event_type] if name not in EXTRAS or name in extra_columns]
 
 
-def _place_of(part: _Part, extra_columns: set[str]) -> tuple[str, ...]:
-    """What rows are sorted by before all else."""
+def _source_of(part: _Part, extra_columns: set[str]) -> tuple[str, ...]:
+    """Return the folder and file if requested: rows are sorted by these first."""
     folder = (part.folder,) if "dir_name" in extra_columns else ()
     return (*folder, part.file) if "file_name" in extra_columns else folder
 
 
 def _make_long(event_type: str, parts: Sequence[_Part], extra_columns: set[str]) -> dict[str, Any]:
-    """The columns of the long table: rows by folder and file if asked for, tag, and step."""
+    """Return the columns of the long table, sorted by folder and file if requested, tag, step."""
     groups: dict[tuple[str, ...], list[_Part]] = {}
     for part in parts:
-        groups.setdefault((*_place_of(part, extra_columns), part.tag), []).append(part)
+        groups.setdefault((*_source_of(part, extra_columns), part.tag), []).append(part)
     keys = sorted(groups)
     ordered = [part for key in keys for part in groups[key]]
     lengths = [sum(part.rows.stop - part.rows.start for part in groups[key]) for key in keys]
@@ -95,17 +95,17 @@ def _make_long(event_type: str, parts: Sequence[_Part], extra_columns: set[str])
     if "wall_time" in extra_columns and event_type != "hparams":
         times = _join([part.column("wall_time") for part in ordered])
         columns["wall_time"] = _arrange(times, order)
-    for name, place in zip(_place_names(extra_columns), zip(*keys, strict=True), strict=False):
-        columns[name] = _repeat(place, lengths)
+    for name, values in zip(_source_names(extra_columns), zip(*keys, strict=True), strict=False):
+        columns[name] = _repeat(values, lengths)
     return columns
 
 
-def _place_names(extra_columns: set[str]) -> list[str]:
+def _source_names(extra_columns: set[str]) -> list[str]:
     return [name for name in ("dir_name", "file_name") if name in extra_columns]
 
 
 def _order_within(steps: NDArray[np.int64], lengths: Sequence[int]) -> Order:
-    """How to bring the rows of each group in the order of steps, equal ones as they come."""
+    """Return the order that sorts the rows of each group by step; the sort is stable."""
     order: Order = []
     start = 0
     for length in lengths:
@@ -117,28 +117,28 @@ def _order_within(steps: NDArray[np.int64], lengths: Sequence[int]) -> Order:
 
 
 def _arrange(values: Values, order: Order) -> Values:
-    """Bring the rows of a column that is nobody else's in order."""
-    for start, places in order:
-        rows = slice(start, start + len(places))
-        values[rows] = _take(values[rows], places)
+    """Sort the rows of a column in place."""
+    for start, positions in order:
+        rows = slice(start, start + len(positions))
+        values[rows] = _take(values[rows], positions)
     return values
 
 
 def _argsort(steps: NDArray[np.int64]) -> NDArray[np.intp]:
     low, high = int(steps.min()), int(steps.max())
-    # NumPy sorts numbers of 16 bits many times faster.
+    # NumPy sorts 16-bit integers many times faster.
     keys = (steps - low).astype(np.uint16) if high - low < 1 << 16 else steps
     return np.argsort(keys, kind="stable")
 
 
 def _make_wide(event_type: str, parts: Sequence[_Part], extra_columns: set[str]) -> dict[str, Any]:
-    """The columns of the wide table: a row for each step, or for all hparams, of a place."""
+    """Return the columns of the wide table: one row per source and step; no steps for hparams."""
     has_steps = event_type != "hparams"
     lengths = [part.rows.stop - part.rows.start for part in parts]
-    places = [_place_of(part, extra_columns) for part in parts]
-    distinct = sorted(set(places))
-    number_of = {place: number for number, place in enumerate(distinct)}
-    numbers = np.repeat([number_of[place] for place in places], lengths)
+    sources = [_source_of(part, extra_columns) for part in parts]
+    distinct = sorted(set(sources))
+    number_of = {source: number for number, source in enumerate(distinct)}
+    numbers = np.repeat([number_of[source] for source in sources], lengths)
     steps = _join([part.column("step") for part in parts]) if has_steps else np.zeros_like(numbers)
     rows, row_numbers, row_steps = _number_rows(numbers, np.asarray(steps))
     ends = np.cumsum(lengths).tolist()
@@ -148,25 +148,25 @@ def _make_wide(event_type: str, parts: Sequence[_Part], extra_columns: set[str])
         for name in _names_of(event_type, extra_columns):
             values = part.column(name)
             if has_gaps and isinstance(values, list):
-                values = _as_beside_gaps(values)
+                values = _prepare_for_gaps(values)
             cells.setdefault((part.tag, name), []).append((rows[start:end], values))
     columns: dict[str, Any] = {"step": row_steps} if has_steps else {}
     titles = _make_titles(cells)
     for title in sorted(titles):
-        places_of, values_of = zip(*cells[titles[title]], strict=True)
-        columns[title] = _fill(np.concatenate(places_of), _join(values_of), len(row_steps))
+        rows_of, values_of = zip(*cells[titles[title]], strict=True)
+        columns[title] = _fill(np.concatenate(rows_of), _join(values_of), len(row_steps))
     if has_steps and "wall_time" in extra_columns:
         times = _join([part.column("wall_time") for part in parts])
         columns["wall_time"] = _fill(rows, times, len(row_steps))
-    for depth, name in enumerate(_place_names(extra_columns)):
-        columns[name] = _as_text([place[depth] for place in distinct]).take(row_numbers)
+    for depth, name in enumerate(_source_names(extra_columns)):
+        columns[name] = _as_text([source[depth] for source in distinct]).take(row_numbers)
     return columns
 
 
 def _number_rows(
     numbers: NDArray[np.intp], steps: NDArray[np.int64]
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.int64]]:
-    """The row of each point in a table by place and step, and both of each row."""
+    """Return the row of each point in a table by source and step, and both for each row."""
     low, span = int(steps.min()), int(steps.max()) - int(steps.min()) + 1
     if span <= 4 * len(steps):
         codes = steps - low
@@ -187,7 +187,7 @@ def _number_rows(
 
 
 def _make_titles(keys: Iterable[tuple[str, str]]) -> dict[str, tuple[str, str]]:
-    """The columns of tags by the name each has in a wide table."""
+    """Return the tag and column for each title of a wide table."""
     titles: dict[str, tuple[str, str]] = {}
     for tag, name in sorted(keys, key=lambda key: key[1] != "value"):
         title = tag if name == "value" else f"{tag}/{name}"
@@ -197,22 +197,22 @@ def _make_titles(keys: Iterable[tuple[str, str]]) -> dict[str, tuple[str, str]]:
     return titles
 
 
-def _as_beside_gaps(values: list[Any]) -> list[Any]:
-    """The values as a column has them where other rows are NaN: integers become floats."""
+def _prepare_for_gaps(values: list[Any]) -> list[Any]:
+    """Return the values for a column with NaN in other rows: integers become floats."""
     if all(type(value) in (int, float) for value in values):
         return [float(value) for value in values]
     return values
 
 
 def _fill(rows: NDArray[np.intp], values: Values, count: int) -> Any:
-    """A column whose cells hold the values of each row: NaN for none, a list for several."""
+    """Return a column with the values of each row: NaN for no value, a list for several."""
     if isinstance(values, np.ndarray):
         is_number = ~np.isnan(values)
         if not is_number.all():
             rows, values = rows[is_number], values[is_number]
     else:
-        kept = [place for place, value in enumerate(values) if not _is_null(value)]
-        rows, values = rows[kept], [values[place] for place in kept]
+        kept = [position for position, value in enumerate(values) if not _is_null(value)]
+        rows, values = rows[kept], [values[position] for position in kept]
     lengths = np.bincount(rows, minlength=count)
     if isinstance(values, np.ndarray) and lengths.max() <= 1:
         column = np.full(count, np.nan)
@@ -220,7 +220,7 @@ def _fill(rows: NDArray[np.intp], values: Values, count: int) -> Any:
         return column
     flat = _take(values, _argsort(rows)) if len(rows) else []
     if isinstance(flat, np.ndarray):
-        if lengths.min() == lengths.max():  # as runs that logged the same steps have them
+        if lengths.min() == lengths.max():  # the runs logged the same steps
             return objects(flat.reshape(count, -1).tolist())
         flat = flat.tolist()
     ends = np.cumsum(lengths).tolist()
@@ -244,33 +244,36 @@ def _join(pieces: Sequence[Values]) -> Values:
 def _take(values: Values, order: NDArray[np.intp]) -> Values:
     if isinstance(values, np.ndarray):
         return values[order]
-    return [values[place] for place in order.tolist()]
+    return [values[position] for position in order.tolist()]
 
 
 def _infer(values: Values) -> Values:
-    """The values as pandas takes them for a column: what is no number or text one by one."""
+    """Return the values as a pandas column; arrays and lists become single objects."""
     if isinstance(values, list) and any(isinstance(v, np.ndarray | list) for v in values):
         return objects(values)
     return values
 
 
 def _repeat(names: Sequence[str], lengths: Sequence[int]) -> Any:
-    """A column of text that has each name so many times in a row.
+    """Return a text column that repeats each name `lengths` times.
 
-    Long stretches become chunks of the column, as they are in tbparse's. One that
-    comes again, as that of a tag does in every run, takes no memory of its own.
+    Long repetitions become chunks of the column, as in tbparse. Repetitions that occur
+    again, such as those of a tag in every run, share their memory.
     """
     words = _as_text(names)
     if sum(lengths) < _CHUNK * len(lengths):
         return words.take(np.repeat(np.arange(len(names), dtype=np.int32), lengths))
     stretches = list(zip(names, lengths, strict=True))
-    places = {one: place for place, one in enumerate(stretches)}
-    chunks = {one: words.take(np.full(one[1], place)) for one, place in places.items()}
-    return words._concat_same_type([chunks[one] for one in stretches])
+    positions = {stretch: position for position, stretch in enumerate(stretches)}
+    chunks = {
+        stretch: words.take(np.full(stretch[1], position))
+        for stretch, position in positions.items()
+    }
+    return words._concat_same_type([chunks[stretch] for stretch in stretches])
 
 
 def _as_text(names: Sequence[str]) -> Any:
-    """Text of the type that pandas gives to it."""
+    """Return text in pandas' default type for text."""
     import pandas as pd
 
     return pd.Series(names).array

@@ -1,4 +1,4 @@
-"""One event file: its tags, and the rows that it has for each table."""
+"""One event file: its tags, and its rows for each table."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class Piece:
     """The rows of one event type in one file, tag after tag.
 
     Attributes:
-        folder: below that of the reader, '' for its own.
+        folder: the path below the reader's folder, '' for that folder itself.
         file: the file's name.
-        tags: of the rows; one may come twice.
-        lengths: how many rows each tag has.
-        columns: `step` and `wall_time`, but for hparams, and those of the type.
+        tags: the tags of the rows; a tag can occur twice.
+        lengths: the number of rows of each tag.
+        columns: `step` and `wall_time`, except for hparams, and those of the type.
     """
 
     folder: str
@@ -44,35 +44,35 @@ class Piece:
 
 
 class Leaf:
-    """One event file, indexed when first asked for; values are read when they are needed.
+    """One event file, indexed on first use; values are read when they are needed.
 
-    With `has_times`, what is read has a column `wall_time`.
+    With `has_times`, tables have a column `wall_time`.
     """
 
     def __init__(self, path: str, has_times: bool) -> None:
         self.path = path
         self.has_times = has_times
-        self._found: Index | None = None
-        # All that a file has which holds nothing but scalars: its index is let go then,
-        # which takes twice as much memory.
+        self._loaded: Index | None = None
+        # The contents of a file with only scalars. Its index, which needs twice as much
+        # memory, is then released.
         self._scalars: Piece | None = None
 
     def load(self, reader: Reader) -> None:
-        """Index the file with a reader that many may share, unless it was done before."""
-        if self._found is None and self._scalars is None:
+        """Index the file, unless it is already indexed. Many files can share the reader."""
+        if self._loaded is None and self._scalars is None:
             journal = Journal(self.path)
             journal.read(reader)
-            self._found = Index(journal, has_purges=True)
+            self._loaded = Index(journal, has_purges=True)
 
     @property
     def _index(self) -> Index:
-        if self._found is None:
-            raise AssertionError("`load` comes first")
-        return self._found
+        if self._loaded is None:
+            raise AssertionError("call `load` first")
+        return self._loaded
 
     @cached_property
     def _has_purges(self) -> bool:
-        """Whether restarts may have made anything wrong: a quick look that mostly says no."""
+        """Whether restarts may have made values obsolete; a fast check that is usually False."""
         steps = self._index.items["step"]
         return bool(self._index.journal.restarts) or bool((steps[1:] < steps[:-1]).any())
 
@@ -80,12 +80,12 @@ class Leaf:
     def _plugin_tags(self) -> dict[str, list[str]]:
         tags = self._index.journal.tags
         plugins = tags.plugins()
-        found: dict[str, list[str]] = {"hparams": [], "text": []}
+        names: dict[str, list[str]] = {"hparams": [], "text": []}
         for number, name in enumerate(self._index.names):
             plugin = plugins[tags.plugin(number)]
-            if plugin in found:
-                found[plugin].append(name)
-        return found
+            if plugin in names:
+                names[plugin].append(name)
+        return names
 
     @cached_property
     def _hparams(self) -> dict[str, Any]:
@@ -96,11 +96,11 @@ class Leaf:
         try:
             return parse_hparams(stored_value.plugin_content(metadata))
         except ValueError as error:
-            logger.warning("%s: %s; they are left out.", self.path, error)
+            logger.warning("%s: the hparams were skipped: %s", self.path, error)
             return {}
 
     def list_tags(self, event_type: str) -> list[str]:
-        """The tags of a type, by first appearance; hparams by name."""
+        """Return the tags of a type in order of first appearance; hparams sorted by name."""
         if self._scalars is not None:
             return self._scalars.tags.copy() if event_type == "scalars" else []
         return list(self._hparams if event_type == "hparams" else self._rows(event_type))
@@ -115,22 +115,22 @@ class Leaf:
         return {tag: rows for tag, rows in tensors.items() if tag not in owned}
 
     def read(self, event_type: str, folder: str, file: str) -> Piece | None:
-        """The rows of a type, or None; what does not decode is logged and left out."""
+        """Return the rows of a type, or None; values that do not decode are logged and skipped."""
         if self._scalars is not None:
             return replace(self._scalars, folder=folder) if event_type == "scalars" else None
         if event_type == "hparams":
             tags, values = list(self._hparams), list(self._hparams.values())
             return Piece(folder, file, tags, [1] * len(tags), {"value": values}) if tags else None
-        found = {
+        rows_of = {
             tag: self._shown(event_type, tag, rows) for tag, rows in self._rows(event_type).items()
         }
-        lengths = [len(rows) for rows in found.values()]
+        lengths = [len(rows) for rows in rows_of.values()]
         if not sum(lengths):
             return None
-        tags = list(found)
+        tags = list(rows_of)
         if event_type == "text":  # torch and tensorboardX write the suffix
             tags = [tag.removesuffix(_TEXT_SUFFIX) for tag in tags]
-        rows = np.concatenate(list(found.values()))
+        rows = np.concatenate(list(rows_of.values()))
         columns, lost = READERS[event_type](self._index, rows)
         if lost:
             self._note(event_type, rows[lost])
@@ -144,7 +144,7 @@ class Leaf:
             columns["wall_time"] = self._index.items["wall_time"][rows]
         piece = Piece(folder, file, tags, lengths, columns) if len(rows) else None
         if event_type == "scalars" and not self._has_more_than_scalars():
-            self._scalars, self._found = piece, None
+            self._scalars, self._loaded = piece, None
         return piece
 
     def _has_more_than_scalars(self) -> bool:
@@ -152,7 +152,7 @@ class Leaf:
         return any(self._index.rows(kind) for kind in kinds) or any(self._plugin_tags.values())
 
     def _shown(self, event_type: str, tag: str, rows: NDArray[np.intp]) -> NDArray[np.intp]:
-        """The rows without those that a restart made wrong; tensors are never dropped."""
+        """Return the rows that no restart made obsolete; tensors are never dropped."""
         if event_type in ("tensors", "text") or not self._has_purges:
             return rows
         steps = self._index.items["step"][rows]
@@ -162,6 +162,6 @@ class Leaf:
     def _note(self, event_type: str, lost: NDArray[np.intp]) -> None:
         names = {self._index.names[tag] for tag in self._index.items["tag"][lost].tolist()}
         logger.warning(
-            "%s: %d values of %s could not be decoded and are left out of the %s.",
+            "%s: %d values of %s could not be decoded and are missing from the %s.",
             *(self.path, len(lost), sorted(names), event_type),
         )

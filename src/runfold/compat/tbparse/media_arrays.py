@@ -1,4 +1,4 @@
-"""Encoded images and clips as the arrays that TensorFlow's decoders give, without TensorFlow."""
+"""Decodes images and audio clips to the same arrays as TensorFlow, without TensorFlow."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ if TYPE_CHECKING:
     import PIL.Image
     from numpy.typing import NDArray
 
-# The modes of PIL whose arrays are as `tf.image.decode_image` has them, but for the last axis.
+# PIL modes with the same arrays as `tf.image.decode_image`, except for the last axis.
 _MODES = {"L", "LA", "RGB", "RGBA"}
 
 
 def decode_image(data: bytes) -> NDArray[np.uint8]:
-    """Pixels as (height, width, channels); of a GIF as (frames, height, width, 3).
+    """Return pixels as (height, width, channels), or (frames, height, width, 3) for a GIF.
 
-    Channels are those of the file: 1 for grey, 2 with alpha, 3 or 4; of 16 bits the
-    upper 8 are kept. Raises ValueError for what is no image, or a very large one.
+    The number of channels is that of the file: 1 for grey, 2 for grey with alpha, 3 or
+    4. For 16 bits, the upper 8 are kept. Raises ValueError if it is not an image, or is
+    very large.
     """
     image, problem = open_image(data)
     if problem is not None:
@@ -39,11 +40,11 @@ def _frames(image: PIL.Image.Image) -> list[NDArray[np.uint8]]:
     try:
         return [np.asarray(frame.convert("RGB")) for frame in ImageSequence.Iterator(image)]
     except (OSError, SyntaxError, EOFError) as error:
-        raise ValueError(f"the film cannot be decoded: {error}") from None
+        raise ValueError(f"the animation cannot be decoded: {error}") from None
 
 
 def _pixels(image: PIL.Image.Image) -> NDArray[np.uint8]:
-    if image.mode.startswith("I"):  # grey of 16 bits
+    if image.mode.startswith("I"):  # 16-bit grey
         return (np.asarray(image) >> 8).astype(np.uint8)[..., None]
     if image.mode == "P":
         image = image.convert("RGBA" if "transparency" in image.info else "RGB")
@@ -56,13 +57,13 @@ def _pixels(image: PIL.Image.Image) -> NDArray[np.uint8]:
 
 
 def decode_audio(data: bytes) -> tuple[int, NDArray[np.float32]]:
-    """Sample rate and samples of a PCM WAV clip as (frames, channels), from -1 to below 1.
+    """Return the sample rate and the samples of a PCM WAV clip, as (frames, channels).
 
-    Raises ValueError for anything else.
+    Samples are at least -1 and below 1. Raises ValueError for other formats.
     """
     rate, samples = decode_wave(data)
     if samples.dtype == np.uint8:
         return rate, (samples / 128 - 1).astype(np.float32)
-    with wave.open(io.BytesIO(data)) as reader:  # samples of 3 bytes come as int32
+    with wave.open(io.BytesIO(data)) as reader:  # 3-byte samples are decoded as int32
         scale = 2.0 ** (8 * reader.getsampwidth() - 1)
     return rate, (samples / scale).astype(np.float32)

@@ -1,4 +1,4 @@
-"""tbparse's `SummaryReader`: a folder of event files, or one of them, as tables."""
+"""tbparse's `SummaryReader`: reads a folder of event files, or one file, into tables."""
 
 from __future__ import annotations
 
@@ -38,22 +38,22 @@ class SummaryReader:
     """The events below a folder, or in one event file, as pandas DataFrames.
 
         SummaryReader("runs").scalars                                   # step, tag, value
-        SummaryReader("runs", pivot=True, extra_columns={"dir_name"}).scalars  # a column a tag
+        SummaryReader("runs", pivot=True, extra_columns={"dir_name"}).scalars  # wide table
 
-    Folders are listed at once. A file is read when its tags or events are first
-    asked for, and what is wrong in it is left out and told to the logger
-    `tensorboard`. Raises ValueError for a path that is not there, and KeyError for
-    an unknown column or event type.
+    Folders are listed immediately. A file is read when its tags or events are first
+    used; problems in it are logged to the logger `tensorboard`, and the affected data
+    is skipped. Raises ValueError for a missing path, and KeyError for an unknown column
+    or event type.
 
     Args:
-        log_path: of a folder or an event file.
-        pivot: a row for each step and a column for each tag, in place of a row for
-            each event. Several values of a tag at one step become a list.
+        log_path: a folder or an event file.
+        pivot: one row per step and one column per tag, instead of one row per event.
+            Several values of a tag at the same step become a list.
         extra_columns: a set of `dir_name` and `file_name` (below the path), `wall_time`,
-            `min`, `max`, `num`, `sum` and `sum_squares` (of histograms), `width` and
-            `height` (of images), `content_type`, `length_frames` and `sample_rate`
-            (of audio). Default: none.
-        event_types: a set of those that may be asked for. Default: all.
+            `min`, `max`, `num`, `sum` and `sum_squares` (for histograms), `width` and
+            `height` (for images), `content_type`, `length_frames` and `sample_rate`
+            (for audio). Default: none.
+        event_types: a set of the event types to read. Default: all.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class SummaryReader:
         if os.path.isdir(self._log_path):
             for name in sorted(os.listdir(self._log_path)):
                 path = os.path.join(self._log_path, name)
-                if os.path.exists(path):  # a link may lead nowhere
+                if os.path.exists(path):  # it may be a broken link
                     self._children[name] = SummaryReader(
                         path,
                         pivot=pivot,
@@ -96,11 +96,11 @@ class SummaryReader:
 
     @property
     def children(self) -> dict[str, SummaryReader]:
-        """A reader for each entry of the folder, by name; none for an event file."""
+        """A reader for each entry of the folder, by name; empty for an event file."""
         return dict(self._children)
 
     def __getitem__(self, child_idx: str) -> SummaryReader:
-        """The reader of an entry of the folder, by its name; raises KeyError."""
+        """Return the reader of an entry of the folder, by name; raises KeyError."""
         if child_idx not in self._children:
             raise KeyError(not_one_of("entry", child_idx, list(self._children)))
         return self._children[child_idx]
@@ -110,12 +110,12 @@ class SummaryReader:
 
     @property
     def tags(self) -> dict[str, list[str]]:
-        """The tags of each event type, by first appearance."""
+        """The tags of each event type, in order of first appearance."""
         reader = Reader()
         return {event_type: self._list_tags(event_type, reader) for event_type in _EVENT_TYPES}
 
     def get_tags(self, event_type: str | None = None) -> list[str] | dict[str, list[str]]:
-        """The tags of an event type, or by default of each; raises ValueError for no such type."""
+        """Return the tags of an event type, or of all types; raises ValueError if it is unknown."""
         if event_type is None:
             return self.tags
         self._check_type(event_type, _EVENT_TYPES)
@@ -131,20 +131,20 @@ class SummaryReader:
         return list(dict.fromkeys(chain.from_iterable(below)))
 
     def get_events(self, event_type: str) -> pd.DataFrame:
-        """The table of an event type, made anew for each call.
+        """Return a new table with the events of a type.
 
-        Raises ValueError for an unknown type, and for one that `event_types` left out.
+        Raises ValueError if the type is unknown or not in `event_types`.
         """
         self._check_type(event_type, _EVENT_TYPES)
         if event_type not in self._event_types:
             raise ValueError(
-                f"event_type is ignored by user: {event_type}. Name it in event_types to read it."
+                f"event_type is ignored by user: {event_type}. Add it to event_types to read it."
             )
         pieces = list(self._read(event_type, "", Reader()))
         return make_frame(event_type, pieces, self._extra_columns, self._pivot)
 
     def _read(self, event_type: str, folder: str, reader: Reader) -> Iterator[Piece]:
-        """What the event files here and below have of a type."""
+        """Yield the events of a type in this folder and its subfolders."""
         if self._leaf is not None:
             self._leaf.load(reader)
             piece = self._leaf.read(event_type, folder, os.path.basename(self._log_path))
@@ -161,22 +161,22 @@ class SummaryReader:
 
     @property
     def tensors(self) -> pd.DataFrame:
-        """Every tensor but hparams and text: step, tag, value (a number or an array)."""
+        """Every tensor except hparams and text: step, tag, value (a number or an array)."""
         return self.get_events("tensors")
 
     @property
     def histograms(self) -> pd.DataFrame:
-        """Every histogram: step, tag, counts, limits (arrays as stored, right edges)."""
+        """Every histogram: step, tag, counts, limits (stored arrays; limits are right edges)."""
         return self.get_events("histograms")
 
     @property
     def images(self) -> pd.DataFrame:
-        """Every image: step, tag, value (height x width x channels of uint8)."""
+        """Every image: step, tag, value (height x width x channels, uint8)."""
         return self.get_events("images")
 
     @property
     def audio(self) -> pd.DataFrame:
-        """Every clip: step, tag, value (frames x channels of float32)."""
+        """Every audio clip: step, tag, value (frames x channels, float32)."""
         return self.get_events("audio")
 
     @property
@@ -191,37 +191,37 @@ class SummaryReader:
 
     @property
     def raw_tags(self) -> dict[str, list[str]]:
-        """The tags of an event file as TensorBoard's EventAccumulator and its plugins have them."""
+        """The tags of an event file as in TensorBoard's EventAccumulator and its plugins."""
         return self._list_raw_tags(self._accumulate())
 
     def get_raw_tags(self, event_type: str | None = None, event_acc: Any = None) -> Any:
-        """The raw tags of a type, or by default of each, from an accumulator if one is given.
+        """Return the raw tags of a type, or of all types, from `event_acc` or from the file.
 
-        Raises ValueError for a folder and for an unknown type.
+        Raises ValueError for a folder or an unknown type.
         """
         if event_type is not None:
             self._check_type(event_type, _RAW_TYPES)
-        found = self._list_raw_tags(self._accumulate() if event_acc is None else event_acc)
-        return found if event_type is None else found[event_type]
+        tags = self._list_raw_tags(self._accumulate() if event_acc is None else event_acc)
+        return tags if event_type is None else tags[event_type]
 
     @property
     def raw_events(self) -> dict[str, dict[str, Any]]:
-        """TensorBoard's own events of an event file by type and tag; of hparams the content."""
-        found: dict[str, dict[str, Any]] = self.get_raw_events()
-        return found
+        """TensorBoard's own events of an event file, by type and tag; for hparams, the content."""
+        events: dict[str, dict[str, Any]] = self.get_raw_events()
+        return events
 
     def get_raw_events(
         self, event_type: str | None = None, tag: str | None = None, event_acc: Any = None
     ) -> Any:
-        """The raw events of a type and tag, or by default of each.
+        """Return the raw events of a type and tag, or of all types and tags.
 
-        Raises ValueError for a folder, KeyError for an unknown type or tag.
+        Raises ValueError for a folder, and KeyError for an unknown type or tag.
         """
         if event_type is None and tag is not None:
             raise ValueError("tag shouldn't be set if event_type is None")
         source = self._accumulate() if event_acc is None else event_acc
         if event_type is None:
-            return {one: self.get_raw_events(one, None, source) for one in _EVENT_TYPES}
+            return {each: self.get_raw_events(each, None, source) for each in _EVENT_TYPES}
         if event_type not in ALL_EVENT_TYPES:
             raise KeyError(not_one_of("event_type", event_type, _EVENT_TYPES))
         if event_type == "hparams":
@@ -230,25 +230,25 @@ class SummaryReader:
         methods = {
             "text": source.Tensors,
             **{
-                one: getattr(source, one.title())
-                for one in ("scalars", "tensors", "histograms", "images", "audio")
+                name: getattr(source, name.title())
+                for name in ("scalars", "tensors", "histograms", "images", "audio")
             },
         }
         read = methods[event_type]
         if tag is not None:
             return read(tag)
-        return {one: read(one) for one in self._list_raw_tags(source)[event_type]}
+        return {name: read(name) for name in self._list_raw_tags(source)[event_type]}
 
     def _list_raw_tags(self, source: Any) -> dict[str, list[str]]:
         plugins = {name: list(_plugin_content(source, name)) for name in ("hparams", "text")}
-        found: dict[str, list[str]] = source.Tags() | plugins
-        return found
+        tags: dict[str, list[str]] = source.Tags() | plugins
+        return tags
 
     def _accumulate(self) -> EventAccumulator:
         if self._leaf is None:
             raise ValueError(
-                f"Not an event file: {escape(self._log_path)}. Raw events are those of one file: "
-                "take one of the `children`."
+                f"Not an event file: {escape(self._log_path)}. Raw events are available only for "
+                "a single file: use one of the `children`."
             )
         return EventAccumulator(self._log_path).Reload()
 
@@ -258,22 +258,22 @@ class SummaryReader:
 
     @staticmethod
     def tensor_to_histogram(tensor: ArrayLike) -> dict[str, Any]:
-        """The histogram that rows of left edge, right edge and count describe."""
+        """Return the histogram described by rows of left edge, right edge and count."""
         return histogram_views.tensor_to_histogram(tensor)
 
     @staticmethod
     def buckets_to_histogram_dict(lst: ArrayLike) -> dict[str, Any]:
-        """The same as `tensor_to_histogram`, by its older name."""
+        """Older name of `tensor_to_histogram`."""
         return histogram_views.tensor_to_histogram(lst)
 
     @staticmethod
     def tensor_to_image(tensor: NDArray[Any]) -> dict[str, Any]:
-        """The images of a tensor of width, height, image, image, ...: all in one array.
+        """Return the images of a tensor (width, height, image, image, ...) in one array.
 
-        Raises ValueError where they are no images.
+        Raises ValueError if they are not images.
         """
         width, height, *encoded = tensor
-        images = np.stack([decode_image(one) for one in encoded])
+        images = np.stack([decode_image(data) for data in encoded])
         return {
             "image": images[0] if len(images) == 1 else images,
             "width": int(width),
@@ -282,11 +282,11 @@ class SummaryReader:
 
     @staticmethod
     def tensor_to_audio(tensor: NDArray[Any]) -> dict[str, Any]:
-        """The clips of a tensor of rows clip, label: all in one array.
+        """Return the audio clips of a tensor with rows (clip, label) in one array.
 
-        Raises ValueError where they are no clips.
+        Raises ValueError if they are not audio clips.
         """
-        rates, clips = zip(*(decode_audio(one) for one in tensor[:, 0]), strict=True)
+        rates, clips = zip(*(decode_audio(data) for data in tensor[:, 0]), strict=True)
         audio, rate = np.stack(clips), np.array(rates, np.int32)
         return {
             "audio": audio[0] if len(audio) == 1 else audio,
@@ -309,9 +309,9 @@ def _check_names(argument: str, names: set[str], known: set[str]) -> set[str]:
 
 
 def _plugin_content(source: Any, plugin: str) -> dict[str, bytes]:
-    """What a plugin keeps for each of its tags."""
+    """Return a plugin's content for each of its tags."""
     try:
-        found: dict[str, bytes] = source.PluginTagToContent(plugin)
+        contents: dict[str, bytes] = source.PluginTagToContent(plugin)
     except KeyError:
         return {}
-    return found
+    return contents

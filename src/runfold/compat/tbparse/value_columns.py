@@ -1,4 +1,4 @@
-"""Stored values of each event type as the columns of tbparse's tables."""
+"""Converts the stored values of each event type to the columns of tbparse's tables."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from runfold.compat.tensorboard.event_index import Index
 
     Columns = dict[str, NDArray[Any] | list[Any]]
-    # Columns, and the places of the values that did not decode and are not in them.
+    # Columns, and the positions of the values that did not decode and are missing.
     Read = tuple[Columns, list[int]]
 
-# The columns of a type, in order; those that must be asked for are EXTRAS as well.
+# The columns of a type, in order; optional columns are also in EXTRAS.
 COLUMNS: dict[str, tuple[str, ...]] = {
     "scalars": ("value",),
     "tensors": ("value",),
@@ -41,15 +41,15 @@ def _read_scalars(index: Index, rows: NDArray[np.intp]) -> Read:
 
 def _read_histograms(index: Index, rows: NDArray[np.intp]) -> Read:
     bodies = [stored_value.parse(data).body for data in index.journal.fetch(rows)]
-    found = decode_histograms(bodies)
-    kept = np.flatnonzero(found.valid).tolist()
-    buckets = [slice(*found.offsets[row : row + 2]) for row in kept]
+    decoded = decode_histograms(bodies)
+    kept = np.flatnonzero(decoded.valid).tolist()
+    buckets = [slice(*decoded.offsets[row : row + 2]) for row in kept]
     columns: Columns = {
-        "counts": [found.counts[one].copy() for one in buckets],
-        "limits": [found.right_edges[one].copy() for one in buckets],
+        "counts": [decoded.counts[part].copy() for part in buckets],
+        "limits": [decoded.right_edges[part].copy() for part in buckets],
     }
-    columns |= {name: getattr(found, name)[kept] for name in COLUMNS["histograms"][2:]}
-    return columns, np.flatnonzero(~found.valid).tolist()
+    columns |= {name: getattr(decoded, name)[kept] for name in COLUMNS["histograms"][2:]}
+    return columns, np.flatnonzero(~decoded.valid).tolist()
 
 
 def _read_each(
@@ -58,16 +58,16 @@ def _read_each(
     index: Index,
     rows: NDArray[np.intp],
 ) -> Read:
-    """Decode value by value, each into one row of the type's columns."""
-    found: list[tuple[Any, ...]] = []
+    """Decode each value into one row of the type's columns."""
+    decoded: list[tuple[Any, ...]] = []
     lost: list[int] = []
-    for place, data in enumerate(index.journal.fetch(rows)):
+    for position, data in enumerate(index.journal.fetch(rows)):
         try:
-            found.append(decode(data))
+            decoded.append(decode(data))
         except ValueError:
-            lost.append(place)
+            lost.append(position)
     names = COLUMNS[event_type]
-    columns: Columns = {name: [row[number] for row in found] for number, name in enumerate(names)}
+    columns: Columns = {name: [row[number] for row in decoded] for number, name in enumerate(names)}
     return columns, lost
 
 
@@ -79,16 +79,16 @@ def _tensor_row(data: bytes) -> tuple[Any]:
 def _image_row(data: bytes) -> tuple[Any, ...]:
     from tensorboard.compat.proto.summary_pb2 import Summary
 
-    found = _parse(Summary.Image, stored_value.parse(data).body)
-    return decode_image(found.encoded_image_string), found.height, found.width
+    image = _parse(Summary.Image, stored_value.parse(data).body)
+    return decode_image(image.encoded_image_string), image.height, image.width
 
 
 def _audio_row(data: bytes) -> tuple[Any, ...]:
     from tensorboard.compat.proto.summary_pb2 import Summary
 
-    found = _parse(Summary.Audio, stored_value.parse(data).body)
-    _, samples = decode_audio(found.encoded_audio_string)
-    return samples, found.content_type, found.length_frames, found.sample_rate
+    audio = _parse(Summary.Audio, stored_value.parse(data).body)
+    _, samples = decode_audio(audio.encoded_audio_string)
+    return samples, audio.content_type, audio.length_frames, audio.sample_rate
 
 
 READERS: dict[str, Callable[[Index, NDArray[np.intp]], Read]] = {
@@ -102,11 +102,11 @@ READERS: dict[str, Callable[[Index, NDArray[np.intp]], Read]] = {
 
 
 def parse_hparams(content: bytes) -> dict[str, Any]:
-    """The hparams by name that the start of a session carries; None for one without a value."""
+    """Return the hparams of a session start, sorted by name; None for a missing value."""
     from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
 
     start = _parse(HParamsPluginData, content).session_start_info
-    # Protobuf maps come in an order that differs from one process to the next.
+    # The order of a protobuf map differs between processes.
     return {name: _plain(start.hparams[name]) for name in sorted(start.hparams)}
 
 
@@ -121,4 +121,4 @@ def _parse(message: Any, data: bytes) -> Any:
     try:
         return message.FromString(data)
     except DecodeError as error:
-        raise ValueError(f"it is no {message.DESCRIPTOR.name} message: {error}") from None
+        raise ValueError(f"not a valid {message.DESCRIPTOR.name} message: {error}") from None

@@ -1,21 +1,21 @@
-"""TensorBoard's readers of event files, on Runfold's: change the import and nothing else.
+"""Drop-in replacement for TensorBoard's event file readers, based on Runfold's reader.
 
     from runfold.compat.tensorboard import EventAccumulator, EventMultiplexer
     from runfold.compat.tensorboard import event_accumulator, event_multiplexer
 
     events = EventAccumulator("runs/seed-1").Reload().Scalars("train/loss")
 
-They answer with TensorBoard's own events and messages. Other than there, every point
-is kept unless `size_guidance` says otherwise, and a damaged record costs no more than
-itself: docs/guides/switch.md tells all. `rf.open` gives arrays and tables at once.
+They return TensorBoard's own events and messages. Unlike in TensorBoard, every point is
+kept unless `size_guidance` says otherwise, and only damaged records are lost;
+docs/guides/switch.md lists all differences. `rf.open` returns arrays and tables directly.
 
 Modules:
 
     event_accumulator  EventAccumulator
     event_multiplexer  EventMultiplexer
-    journal            everything in the files of one run, in order
-    event_index        what a run holds at one moment
-    purges             what a restart makes TensorBoard drop
+    journal            the items of one run's event files, in order
+    event_index        an index of a run's items by kind and tag
+    purges             values that TensorBoard drops after a restart
     reservoir          all events of a tag, or TensorBoard's sample
     event_objects      TensorBoard's own event objects
 """

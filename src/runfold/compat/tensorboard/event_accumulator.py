@@ -68,7 +68,7 @@ RUN_METADATA = "run_metadata"
 
 NORMAL_HISTOGRAM_BPS = (0, 668, 1587, 3085, 5000, 6915, 8413, 9332, 10000)
 
-# The sample that TensorBoard keeps where nothing is said. Here everything is kept then.
+# TensorBoard's default sample sizes. By default, Runfold keeps everything.
 DEFAULT_SIZE_GUIDANCE = {
     COMPRESSED_HISTOGRAMS: 500,
     IMAGES: 4,
@@ -81,7 +81,7 @@ STORE_EVERYTHING_SIZE_GUIDANCE = dict.fromkeys(DEFAULT_SIZE_GUIDANCE, 0)
 
 
 def __getattr__(name: str) -> Any:
-    """TensorBoard's own classes of events, imported when one is asked for."""
+    """Import TensorBoard's own event classes on first use."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from tensorboard.backend.event_processing import event_accumulator
@@ -90,23 +90,22 @@ def __getattr__(name: str) -> Any:
 
 
 class EventAccumulator:
-    """The values of one run by kind and tag, as TensorBoard's `EventAccumulator` gives them.
+    """The values of one run by kind and tag, with the interface of TensorBoard's class.
 
         accumulator = EventAccumulator("runs/seed-1").Reload()
         accumulator.Tags()["scalars"]       # ["train/loss", ...]
         accumulator.Scalars("train/loss")   # [ScalarEvent(wall_time, step, value), ...]
 
-    Scalars are held in memory. All else is read from the files when it is asked
-    for, which raises FileChanged if they have been replaced since `Reload`.
-    What is wrong in a file is left out and told to the logger `tensorboard`.
+    Scalars are kept in memory. Other data is read from the files on request, which
+    raises FileChanged if they have been replaced since `Reload`. Problems in a file are
+    logged to the logger `tensorboard`, and the affected data is skipped.
 
     Args:
-        path: of one event file, or of a folder with event files right in it.
-        size_guidance: how many events of a tag to keep, by kind; 0 keeps all, as
-            does a kind that is not named. Others are sampled just as TensorBoard does.
-        compression_bps: at which shares, in hundredths of a percent, compressed
-            histograms tell their value.
-        purge_orphaned_data: leave out what a restarted job wrote again.
+        path: an event file, or a folder that directly contains event files.
+        size_guidance: number of events per tag to keep, by kind; 0, or leaving out a
+            kind, keeps all. Sampling is the same as TensorBoard's.
+        compression_bps: percentiles of compressed histograms, in basis points.
+        purge_orphaned_data: drop values that a restarted job wrote again.
     """
 
     def __init__(
@@ -147,9 +146,9 @@ class EventAccumulator:
         self._show(Index(self._journal, purge_orphaned_data))
 
     def Reload(self) -> EventAccumulator:
-        """Take in all that was written since the last call; gives the accumulator itself.
+        """Read all data written since the last call, and return the accumulator itself.
 
-        Raises DirectoryDeletedError where the folder is gone.
+        Raises DirectoryDeletedError if the folder has been deleted.
         """
         with self._lock:
             self._journal.read()
@@ -159,12 +158,12 @@ class EventAccumulator:
         return self
 
     def _log_purged(self) -> None:
-        """Tell how many values a restart made wrong, when there are more than before."""
+        """Log the number of values that restarts made obsolete, if it has increased."""
         purged = self._index.count_purged()
         if purged > self._purged:
             logger.warning(
-                "%s: a restarted job wrote again what it had written before. %s left out; "
-                "purge_orphaned_data=False keeps all.",
+                "%s: a restarted job wrote the same steps again. %s dropped; "
+                "pass purge_orphaned_data=False to keep all.",
                 escape(str(self.path)),
                 human_count(purged, "older value"),
             )
@@ -173,7 +172,7 @@ class EventAccumulator:
     def _show(self, index: Index) -> None:
         self._index = index
         self._metadata: dict[str, SummaryMetadata] | None = None
-        for each in (
+        for reservoir in (
             self.scalars,
             self.histograms,
             self.compressed_histograms,
@@ -181,10 +180,10 @@ class EventAccumulator:
             self.audios,
             self.tensors,
         ):
-            each.show(index)
+            reservoir.show(index)
 
     def Tags(self) -> dict[str, Any]:
-        """The tags of each kind; whether there is a graph, and a meta graph."""
+        """Return the tags of each kind, and whether there is a graph and a meta graph."""
         index = self._index
         has_meta_graph = index.last(Form.META_GRAPH) is not None
         return {
@@ -200,37 +199,37 @@ class EventAccumulator:
         }
 
     def Scalars(self, tag: str) -> list[ScalarEvent]:
-        """The scalars of a tag that were stored as simple values; raises KeyError."""
+        """Return a tag's scalars that were stored as simple values; raises KeyError."""
         with self._lock:
             return self.scalars.Items(tag)
 
     def Histograms(self, tag: str) -> list[HistogramEvent]:
-        """The histograms of a tag; raises KeyError."""
+        """Return a tag's histograms; raises KeyError."""
         with self._lock:
             return self.histograms.Items(tag)
 
     def CompressedHistograms(self, tag: str) -> list[CompressedHistogramEvent]:
-        """The histograms of a tag as a few percentiles each; raises KeyError."""
+        """Return a tag's histograms, each as a few percentiles; raises KeyError."""
         with self._lock:
             return self.compressed_histograms.Items(tag)
 
     def Images(self, tag: str) -> list[ImageEvent]:
-        """The images of a tag, encoded; raises KeyError."""
+        """Return a tag's encoded images; raises KeyError."""
         with self._lock:
             return self.images.Items(tag)
 
     def Audio(self, tag: str) -> list[AudioEvent]:
-        """The clips of a tag, encoded; raises KeyError."""
+        """Return a tag's encoded audio clips; raises KeyError."""
         with self._lock:
             return self.audios.Items(tag)
 
     def Tensors(self, tag: str) -> list[TensorEvent]:
-        """The tensors of a tag, which all values of TensorFlow 2 are; raises KeyError."""
+        """Return a tag's tensors, including all TensorFlow 2 values; raises KeyError."""
         with self._lock:
             return self.tensors.Items(tag)
 
     def Graph(self) -> GraphDef:
-        """The last graph, or else that of the last meta graph. Raises ValueError without one."""
+        """Return the last graph, or that of the last meta graph. Raises ValueError without one."""
         from tensorboard.compat.proto.graph_pb2 import GraphDef
 
         row = self._index.last(Form.GRAPH)
@@ -242,12 +241,12 @@ class EventAccumulator:
         return graph
 
     def SerializedGraph(self) -> bytes:
-        """The graph that `Graph` gives, as bytes. Raises ValueError without one."""
+        """Return the graph as bytes. Raises ValueError without a graph."""
         data: bytes = self.Graph().SerializeToString()
         return data
 
     def MetaGraph(self) -> MetaGraphDef:
-        """The last meta graph. Raises ValueError without one."""
+        """Return the last meta graph. Raises ValueError without a meta graph."""
         from tensorboard.compat.proto.meta_graph_pb2 import MetaGraphDef
 
         row = self._index.last(Form.META_GRAPH)
@@ -256,7 +255,7 @@ class EventAccumulator:
         return MetaGraphDef.FromString(self._fetch(row))
 
     def RunMetadata(self, tag: str) -> RunMetadata:
-        """The last run metadata of a tag. Raises ValueError without one."""
+        """Return a tag's last run metadata. Raises ValueError if there is none."""
         from tensorboard.compat.proto.config_pb2 import RunMetadata
         from tensorboard.compat.proto.event_pb2 import TaggedRunMetadata
 
@@ -271,7 +270,10 @@ class EventAccumulator:
         return data
 
     def FirstEventTimestamp(self) -> float:
-        """The wall time of the first event, read if need be. Raises ValueError without one."""
+        """Return the wall time of the first event, reading it if necessary.
+
+        Raises ValueError if there are no events.
+        """
         with self._lock:
             if not len(self._journal.items):
                 self._journal.read()
@@ -280,7 +282,7 @@ class EventAccumulator:
             return float(self._journal.items["wall_time"][0])
 
     def GetSourceWriter(self) -> str | None:
-        """What the files say wrote them, or None."""
+        """Return the name of the writer stored in the files, or None."""
         with self._lock:
             if not len(self._journal.items):
                 self._journal.read()
@@ -288,13 +290,13 @@ class EventAccumulator:
 
     @property
     def file_version(self) -> float | None:
-        """The version that the files name last, or None."""
+        """The last file version in the files, or None."""
         versions = self._index.versions
         return versions[-1][1] if versions else None
 
     @property
     def most_recent_step(self) -> int:
-        """The highest step so far by which files of old versions are judged, else -1."""
+        """The step that detects restarts in files of old versions, else -1."""
         return self._index.purges.most_recent_step
 
     @property
@@ -304,26 +306,26 @@ class EventAccumulator:
 
     @property
     def summary_metadata(self) -> dict[str, SummaryMetadata]:
-        """The first metadata of each tag that has some."""
+        """The first metadata of each tag that has metadata."""
         if self._metadata is None:
             self._metadata = event_objects.make_metadata(self._index)
         return self._metadata
 
     def AllSummaryMetadata(self) -> dict[str, SummaryMetadata]:
-        """The first metadata of every tag that has some."""
+        """Return the first metadata of each tag that has metadata."""
         return dict(self.summary_metadata)
 
     def SummaryMetadata(self, tag: str) -> SummaryMetadata:
-        """The first metadata of a tag; raises KeyError."""
+        """Return a tag's first metadata; raises KeyError."""
         return self.summary_metadata[tag]
 
     def ActivePlugins(self) -> frozenset[str]:
-        """The plugins that some tag belongs to."""
-        names = {one.plugin_data.plugin_name for one in self.summary_metadata.values()}
+        """Return the plugins that have tags."""
+        names = {metadata.plugin_data.plugin_name for metadata in self.summary_metadata.values()}
         return frozenset(names - {""})
 
     def PluginTagToContent(self, plugin_name: str) -> dict[str, bytes]:
-        """What a plugin keeps in the metadata of each of its tags; raises KeyError."""
+        """Return a plugin's content in the metadata of its tags; raises KeyError."""
         content = {
             tag: metadata.plugin_data.content
             for tag, metadata in self.summary_metadata.items()
@@ -334,14 +336,14 @@ class EventAccumulator:
         return content
 
     def PluginAssets(self, plugin_name: str) -> list[str]:
-        """The names of the files that a plugin keeps beside the run."""
+        """Return the names of a plugin's files in the run's folder."""
         from tensorboard.backend.event_processing import plugin_asset_util
 
         assets: list[str] = plugin_asset_util.ListAssets(self.path, plugin_name)
         return assets
 
     def RetrievePluginAsset(self, plugin_name: str, asset_name: str) -> str:
-        """The content of such a file; raises KeyError."""
+        """Return the content of a plugin's file; raises KeyError."""
         from tensorboard.backend.event_processing import plugin_asset_util
 
         content: str = plugin_asset_util.RetrieveAsset(self.path, plugin_name, asset_name)

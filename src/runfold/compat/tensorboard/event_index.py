@@ -1,4 +1,4 @@
-"""What a run holds at one moment: the rows of each kind and tag, and what restarts purge."""
+"""An index of a run's items at one moment: rows by kind and tag, and purges after restarts."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _MAX_WRITER_NAME = 128
 
 
 class Index:
-    """The first items of a journal, by kind and tag; more is worked out when asked for."""
+    """A snapshot of a journal's items by kind and tag, computed on request."""
 
     def __init__(self, journal: Journal, has_purges: bool) -> None:
         self.journal = journal
@@ -43,23 +43,23 @@ class Index:
         self._has_purges = has_purges
 
     def rows(self, kind: str) -> dict[str, NDArray[np.intp]]:
-        """The rows of each tag of a kind, by first appearance."""
+        """Return the rows of each tag of a kind, in order of first appearance."""
         return self._rows.get(KINDS[kind], {})
 
     def last(self, form: Form) -> int | None:
-        """The last row of a form, or None."""
+        """Return the last row of a form, or None."""
         rows = self._rows.get(form, {}).get("")
         return None if rows is None else int(rows[-1])
 
     @cached_property
     def purges(self) -> Purges:
-        """What restarts make TensorBoard drop."""
+        """The purges that TensorBoard does after restarts."""
         if not self._has_purges:
             return Purges()
         return find_purges(self.items, self.names, self._restarts, self.versions, self._stretches)
 
     def count_purged(self) -> int:
-        """How many values restarts make TensorBoard drop, where it keeps all others."""
+        """Return the number of values that TensorBoard would drop after restarts."""
         if not self.purges.found:
             return 0
         masks = (
@@ -71,13 +71,13 @@ class Index:
 
     @cached_property
     def versions(self) -> list[tuple[int, float]]:
-        """Where a file tells its version, and the number; -1 for what is none."""
+        """The row and number of each file version; -1 for an invalid version."""
         texts = self.journal.texts(Form.FILE_VERSION, len(self.items))
         return [(row, _parse_version(text)) for row, text in texts]
 
     @cached_property
     def _rows(self) -> dict[int, dict[str, NDArray[np.intp]]]:
-        found: dict[int, dict[str, list[NDArray[np.intp]]]] = {}
+        parts_of: dict[int, dict[str, list[NDArray[np.intp]]]] = {}
         for rows in group_items(self.items, len(self.names)):
             first = self.items[rows[0]]
             form, tag = int(first["form"]), int(first["tag"])
@@ -85,28 +85,28 @@ class Index:
             named = {name: rows}
             if form == Form.TENSOR and not name:
                 named = self._by_node(rows)
-            for one, part in named.items():
-                found.setdefault(form, {}).setdefault(one, []).append(part)
+            for tag_name, part in named.items():
+                parts_of.setdefault(form, {}).setdefault(tag_name, []).append(part)
         return {
             form: {
                 name: parts[0] if len(parts) == 1 else np.sort(np.concatenate(parts))
                 for name, parts in tags.items()
             }
-            for form, tags in found.items()
+            for form, tags in parts_of.items()
         }
 
     def _by_node(self, rows: NDArray[np.intp]) -> dict[str, NDArray[np.intp]]:
-        """Tensors without a tag by the name of their node, as very old plugins wrote them."""
+        """Group tensors without a tag by node name, as very old plugins wrote them."""
         from tensorboard.compat.proto.summary_pb2 import Summary
 
         nodes: dict[str, list[int]] = {}
         for row, value in zip(rows.tolist(), self.journal.fetch(rows), strict=True):
             nodes.setdefault(Summary.Value.FromString(value).node_name, []).append(row)
-        return {node: np.array(some, np.intp) for node, some in nodes.items()}
+        return {node: np.array(group, np.intp) for node, group in nodes.items()}
 
 
 def read_source(journal: Journal) -> str | None:
-    """The name of the writer that a run's files name last, if it is one."""
+    """Return the last writer name in a run's files, or None if it is empty or too long."""
     from tensorboard.compat.proto.event_pb2 import SourceMetadata
 
     texts = journal.texts(Form.SOURCE, len(journal.items))
@@ -118,5 +118,5 @@ def _parse_version(text: bytes) -> float:
     try:
         return float(text.decode().split("brain.Event:")[-1])
     except ValueError:
-        logger.warning("No file version: %r. Steps that go back count as restarts.", text[:80])
+        logger.warning("Invalid file version: %r. Decreasing steps count as restarts.", text[:80])
         return -1

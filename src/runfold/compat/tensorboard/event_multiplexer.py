@@ -33,17 +33,17 @@ __all__ = ["EventMultiplexer"]
 
 
 class EventMultiplexer:
-    """Many runs, each with its `EventAccumulator`, as TensorBoard's class of that name.
+    """Many runs, each with an `EventAccumulator`, with the interface of TensorBoard's class.
 
         runs = EventMultiplexer().AddRunsFromDirectory("runs").Reload()
         runs.Runs()                             # {"seed-1": {"scalars": [...], ...}, ...}
         runs.Scalars("seed-1", "train/loss")    # [ScalarEvent(wall_time, step, value), ...]
 
-    Every question about a run raises KeyError for one that is not there, and else
-    does what the accumulator's method of that name does.
+    Every method that has a `run` argument raises KeyError for an unknown run, and
+    otherwise calls the accumulator's method of the same name.
 
     Args:
-        run_path_map: the folder of each run by the run's name.
+        run_path_map: the folder of each run, by run name.
         size_guidance, purge_orphaned_data: as for `EventAccumulator`.
     """
 
@@ -63,9 +63,9 @@ class EventMultiplexer:
             self.AddRun(path, run)
 
     def AddRun(self, path: str, name: str | None = None) -> EventMultiplexer:
-        """Add a run, in place of one of that name with another path; gives the multiplexer.
+        """Add a run, or replace the run with this name, and return the multiplexer.
 
-        The run is loaded at once if `Reload` was called before.
+        If `Reload` was called before, the run is loaded immediately.
         """
         name = name or path
         with self._lock:
@@ -73,7 +73,7 @@ class EventMultiplexer:
             if name in self._accumulators and before == path:
                 return self
             if before not in (None, path):
-                logger.warning("Run %s is taken from %s now, not from %s", name, path, before)
+                logger.warning("Run %s is now read from %s instead of %s", name, path, before)
             accumulator = event_accumulator.EventAccumulator(
                 path,
                 size_guidance=self._size_guidance,
@@ -86,13 +86,13 @@ class EventMultiplexer:
         return self
 
     def AddRunsFromDirectory(self, path: str, name: str | None = None) -> EventMultiplexer:
-        """Add a run for each folder with event files, named by its path below `path`.
+        """Add a run for each folder with event files, named after its path below `path`.
 
-        Raises ValueError for a path that is no folder; one that is not there adds none.
+        Raises ValueError if the path is not a folder; a missing path adds no runs.
 
         Args:
-            path: the folder to look through.
-            name: what to put before the names.
+            path: the folder to search.
+            name: a prefix for the names.
         """
         from tensorboard.backend.event_processing import io_wrapper
 
@@ -102,7 +102,7 @@ class EventMultiplexer:
         return self
 
     def Reload(self) -> EventMultiplexer:
-        """Load what is new in every run, and forget runs whose folder is gone."""
+        """Load new data of every run, and remove runs whose folder has been deleted."""
         from tensorboard.backend.event_processing.directory_watcher import DirectoryDeletedError
 
         self._is_loaded = True
@@ -112,7 +112,7 @@ class EventMultiplexer:
             except OSError as error:
                 logger.error("Run %s could not be loaded: %s", name, error)
             except DirectoryDeletedError:
-                logger.warning("The folder of run %s is gone, and so is the run.", name)
+                logger.warning("The folder of run %s was deleted; the run is removed.", name)
                 with self._lock:
                     self._accumulators.pop(name, None)
         return self
@@ -122,92 +122,92 @@ class EventMultiplexer:
             return list(self._accumulators.items())
 
     def Runs(self) -> dict[str, dict[str, Any]]:
-        """The tags of each run, by kind."""
+        """Return the tags of each run, by kind."""
         return {run: accumulator.Tags() for run, accumulator in self._items()}
 
     def RunPaths(self) -> dict[str, str]:
-        """The path of each run."""
+        """Return the path of each run."""
         return self._paths
 
     def GetAccumulator(self, run: str) -> EventAccumulator:
-        """The accumulator of a run; raises KeyError."""
+        """Return a run's accumulator; raises KeyError."""
         with self._lock:
             return self._accumulators[run]
 
     def PluginAssets(self, plugin_name: str) -> dict[str, list[str]]:
-        """The names of the files that a plugin keeps beside each run."""
-        return {run: each.PluginAssets(plugin_name) for run, each in self._items()}
+        """Return the names of a plugin's files in each run's folder."""
+        return {run: accumulator.PluginAssets(plugin_name) for run, accumulator in self._items()}
 
     def PluginRunToTagToContent(self, plugin_name: str) -> dict[str, dict[str, bytes]]:
-        """What a plugin keeps in the metadata of its tags, for each run that has some."""
-        found = {}
+        """Return a plugin's content in the metadata of its tags, for each run that has any."""
+        contents = {}
         for run, accumulator in self._items():
             try:
-                found[run] = accumulator.PluginTagToContent(plugin_name)
+                contents[run] = accumulator.PluginTagToContent(plugin_name)
             except KeyError:
                 continue
-        return found
+        return contents
 
     def RetrievePluginAsset(self, run: str, plugin_name: str, asset_name: str) -> str:
-        """The content of a file that a plugin keeps beside a run."""
+        """Return the content of a plugin's file in a run's folder."""
         return self.GetAccumulator(run).RetrievePluginAsset(plugin_name, asset_name)
 
     def FirstEventTimestamp(self, run: str) -> float:
-        """The wall time of a run's first event."""
+        """Return the wall time of a run's first event."""
         return self.GetAccumulator(run).FirstEventTimestamp()
 
     def GetSourceWriter(self, run: str) -> str | None:
-        """What the files of a run say wrote them."""
+        """Return the name of the writer stored in a run's files."""
         return self.GetAccumulator(run).GetSourceWriter()
 
     def Scalars(self, run: str, tag: str) -> list[ScalarEvent]:
-        """The scalars of a tag that were stored as simple values."""
+        """Return a tag's scalars that were stored as simple values."""
         return self.GetAccumulator(run).Scalars(tag)
 
     def Histograms(self, run: str, tag: str) -> list[HistogramEvent]:
-        """The histograms of a tag."""
+        """Return a tag's histograms."""
         return self.GetAccumulator(run).Histograms(tag)
 
     def CompressedHistograms(self, run: str, tag: str) -> list[CompressedHistogramEvent]:
-        """The histograms of a tag as a few percentiles each."""
+        """Return a tag's histograms, each as a few percentiles."""
         return self.GetAccumulator(run).CompressedHistograms(tag)
 
     def Images(self, run: str, tag: str) -> list[ImageEvent]:
-        """The images of a tag, encoded."""
+        """Return a tag's encoded images."""
         return self.GetAccumulator(run).Images(tag)
 
     def Audio(self, run: str, tag: str) -> list[AudioEvent]:
-        """The clips of a tag, encoded."""
+        """Return a tag's encoded audio clips."""
         return self.GetAccumulator(run).Audio(tag)
 
     def Tensors(self, run: str, tag: str) -> list[TensorEvent]:
-        """The tensors of a tag."""
+        """Return a tag's tensors."""
         return self.GetAccumulator(run).Tensors(tag)
 
     def Graph(self, run: str) -> GraphDef:
-        """The graph of a run."""
+        """Return a run's graph."""
         return self.GetAccumulator(run).Graph()
 
     def SerializedGraph(self, run: str) -> bytes:
-        """The graph of a run as bytes."""
+        """Return a run's graph as bytes."""
         return self.GetAccumulator(run).SerializedGraph()
 
     def MetaGraph(self, run: str) -> MetaGraphDef:
-        """The meta graph of a run."""
+        """Return a run's meta graph."""
         return self.GetAccumulator(run).MetaGraph()
 
     def RunMetadata(self, run: str, tag: str) -> RunMetadata:
-        """The run metadata of a tag."""
+        """Return a tag's run metadata."""
         return self.GetAccumulator(run).RunMetadata(tag)
 
     def AllSummaryMetadata(self) -> dict[str, dict[str, SummaryMetadata]]:
-        """The first metadata of every tag that has some, by run."""
-        return {run: each.AllSummaryMetadata() for run, each in self._items()}
+        """Return the first metadata of each tag that has metadata, by run."""
+        return {run: accumulator.AllSummaryMetadata() for run, accumulator in self._items()}
 
     def SummaryMetadata(self, run: str, tag: str) -> SummaryMetadata:
-        """The first metadata of a tag."""
+        """Return a tag's first metadata."""
         return self.GetAccumulator(run).SummaryMetadata(tag)
 
     def ActivePlugins(self) -> frozenset[str]:
-        """The plugins that some tag of some run belongs to."""
-        return frozenset().union(*(each.ActivePlugins() for _, each in self._items()))
+        """Return the plugins that have tags in any run."""
+        return frozenset().union(*(accumulator.ActivePlugins() for _, accumulator in self._items()))

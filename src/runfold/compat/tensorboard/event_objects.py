@@ -1,4 +1,4 @@
-"""Stored values as TensorBoard's own event objects and messages."""
+"""Converts stored values to TensorBoard's own event objects and messages."""
 
 from __future__ import annotations
 
@@ -19,108 +19,108 @@ if TYPE_CHECKING:
 
 
 def make_scalars(index: Index, rows: NDArray[np.intp]) -> list[Any]:
-    """The scalars at some rows."""
+    """Return the scalars at some rows."""
     items = index.items.take(rows)
     values = items["start"].copy().view(np.float64).tolist()
     return _make("ScalarEvent", items, {"value": values}, is_atomic=True)
 
 
 def make_tensors(index: Index, rows: NDArray[np.intp]) -> list[Any]:
-    """The tensors at some rows, as messages."""
+    """Return the tensors at some rows, as messages."""
     items, messages = _messages(index, rows, "tensor")
     return _make("TensorEvent", items, {"tensor_proto": messages})
 
 
 def make_images(index: Index, rows: NDArray[np.intp]) -> list[Any]:
-    """The images at some rows, encoded as they are."""
+    """Return the images at some rows, still encoded."""
     items, messages = _messages(index, rows, "image")
     return _make_of("ImageEvent", items, messages, ("encoded_image_string", "width", "height"))
 
 
 def make_audio(index: Index, rows: NDArray[np.intp]) -> list[Any]:
-    """The clips at some rows, encoded as they are."""
+    """Return the audio clips at some rows, still encoded."""
     items, messages = _messages(index, rows, "audio")
     names = ("encoded_audio_string", "content_type", "sample_rate", "length_frames")
     return _make_of("AudioEvent", items, messages, names)
 
 
 def make_histograms(index: Index, rows: NDArray[np.intp]) -> list[Any]:
-    """The histograms at some rows, in the buckets in which they are stored."""
+    """Return the histograms at some rows, with their stored buckets."""
     from tensorboard.backend.event_processing.event_accumulator import HistogramValue
 
     items, messages = _messages(index, rows, "histo")
-    found = [
+    histograms = [
         HistogramValue(
-            min=one.min,
-            max=one.max,
-            num=one.num,
-            sum=one.sum,
-            sum_squares=one.sum_squares,
-            bucket_limit=list(one.bucket_limit),
-            bucket=list(one.bucket),
+            min=message.min,
+            max=message.max,
+            num=message.num,
+            sum=message.sum,
+            sum_squares=message.sum_squares,
+            bucket_limit=list(message.bucket_limit),
+            bucket=list(message.bucket),
         )
-        for one in messages
+        for message in messages
     ]
-    return _make("HistogramEvent", items, {"histogram_value": found})
+    return _make("HistogramEvent", items, {"histogram_value": histograms})
 
 
 def make_compressed_histograms(
     index: Index, rows: NDArray[np.intp], compression_bps: Sequence[int]
 ) -> list[Any]:
-    """The values of the histograms at some rows below which a share of all lie."""
+    """Return percentiles of the histograms at some rows."""
     from tensorboard.plugins.distribution.compressor import compress_histogram_proto
 
     items, messages = _messages(index, rows, "histo")
-    found = [compress_histogram_proto(one, compression_bps) for one in messages]
-    return _make("CompressedHistogramEvent", items, {"compressed_histogram_values": found})
+    values = [compress_histogram_proto(message, compression_bps) for message in messages]
+    return _make("CompressedHistogramEvent", items, {"compressed_histogram_values": values})
 
 
 def _make_of(
     name: str, items: NDArray[np.void], messages: Sequence[Any], fields: Sequence[str]
 ) -> list[Any]:
-    columns = {field: [getattr(one, field) for one in messages] for field in fields}
+    columns = {field: [getattr(message, field) for message in messages] for field in fields}
     return _make(name, items, columns)
 
 
 def _make(
     name: str, items: NDArray[np.void], columns: dict[str, list[Any]], is_atomic: bool = False
 ) -> list[Any]:
-    """Events of one class, with their place and what the columns hold."""
+    """Return events of one class, with wall time, step and the given columns."""
     from tensorboard.backend.event_processing import event_accumulator
 
-    places = {"wall_time": items["wall_time"].tolist(), "step": items["step"].tolist()}
-    return make_objects(getattr(event_accumulator, name), places | columns, is_atomic)
+    common = {"wall_time": items["wall_time"].tolist(), "step": items["step"].tolist()}
+    return make_objects(getattr(event_accumulator, name), common | columns, is_atomic)
 
 
 def _messages(
     index: Index, rows: NDArray[np.intp], field: str
 ) -> tuple[NDArray[np.void], list[Any]]:
-    """The items at some rows and the messages they hold, without those that are none."""
+    """Return the items at some rows and their messages, without those that do not decode."""
     from google.protobuf.message import DecodeError
     from tensorboard.compat.proto.summary_pb2 import Summary
 
     parse = Summary.Value.FromString
     messages: list[Any] = []
     lost: list[int] = []
-    for place, data in enumerate(index.journal.fetch(rows)):
+    for position, data in enumerate(index.journal.fetch(rows)):
         try:
             messages.append(getattr(parse(data), field))
         except DecodeError:
             message = _parse_alone(data, field)
             if message is None:
-                lost.append(place)
+                lost.append(position)
             else:
                 messages.append(message)
     items = index.items.take(rows)
     if lost:
         names = {index.names[tag] for tag in items["tag"][lost].tolist()}
-        logger.warning("%d values of %s could not be decoded and are left out.", len(lost), names)
+        logger.warning("%d values of %s could not be decoded and were skipped.", len(lost), names)
         items = np.delete(items, lost)
     return items, messages
 
 
 def _parse_alone(data: bytes, field: str) -> Any:
-    """The message of a value whose tag is no UTF-8, or None where that is not what is wrong."""
+    """Return the message of a value whose tag is not UTF-8, or None if it has another fault."""
     from google.protobuf.message import DecodeError
     from tensorboard.compat.proto.summary_pb2 import Summary
 
@@ -132,16 +132,16 @@ def _parse_alone(data: bytes, field: str) -> Any:
 
 
 def make_metadata(index: Index) -> dict[str, Any]:
-    """The first metadata of each tag that has some, without what is no such message."""
+    """Return the first metadata of each tag that has metadata, without invalid messages."""
     from google.protobuf.message import DecodeError
     from tensorboard.compat.proto.summary_pb2 import SummaryMetadata
 
-    found: dict[str, Any] = {}
+    metadata: dict[str, Any] = {}
     for number, name in enumerate(index.names):
         data = index.journal.tags.metadata(number)
         try:
             if data is not None:
-                found[name] = SummaryMetadata.FromString(data)
+                metadata[name] = SummaryMetadata.FromString(data)
         except DecodeError:
-            logger.warning("The metadata of %r could not be decoded and is left out.", name)
-    return found
+            logger.warning("The metadata of %r could not be decoded and was skipped.", name)
+    return metadata

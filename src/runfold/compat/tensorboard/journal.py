@@ -1,4 +1,4 @@
-"""Everything in the event files of one run, in the order in which it was read."""
+"""The items of one run's event files, in the order in which they were read."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
     from runfold._events.problems import Problem
 
-# The logger of TensorBoard itself: who silences or records its notes means these as well.
+# TensorBoard's own logger, so that settings for its messages also apply to these.
 logger = logging.getLogger("tensorboard")
 
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """What one reading of a file brought: the items from number `start` on."""
+    """The items from one read of a file, starting at number `start`."""
 
     file: EventFile
     rereads: int
@@ -41,24 +41,23 @@ class Stretch:
 
 
 class Journal:
-    """The items of a run's event files, which only get more, and where they lie.
+    """The items of a run's event files, and their positions. Items are only ever added.
 
-    What is wrong in a file is logged once and left out. A file that was replaced
-    by another of its name is read anew, and `generation` tells of it: then the
-    items are other ones than before.
+    Problems in a file are logged once, and the affected data is skipped. If a file has
+    been replaced, it is read again, all items are renumbered, and `generation` increases.
     """
 
     def __init__(self, path: str) -> None:
         self.tags = Tags()
         self.generation = 0
         self.items: NDArray[np.void] = NO_ITEMS
-        # (how many items came before it, step)
+        # (number of earlier items, step)
         self.restarts: list[tuple[int, int]] = []
         self._path = path
         self._is_file = is_event_file(path) and not os.path.isdir(path)
         self._files: dict[str, EventFile] = {}
         self._stretches: list[Stretch] = []
-        self._noted: set[Problem] = set()
+        self._reported: set[Problem] = set()
         if self._is_file and not os.path.exists(path):
             from tensorboard.compat import tf
 
@@ -66,9 +65,9 @@ class Journal:
             raise tf.errors.NotFoundError(None, None, text)
 
     def read(self, reader: Reader | None = None) -> None:
-        """Read what is new on disk. Raises DirectoryDeletedError where the folder is gone.
+        """Read new data. Raises DirectoryDeletedError if the folder has been deleted.
 
-        Who reads many journals in a row gives the same reader to all of them.
+        To read many journals in a row, pass the same reader to all of them.
         """
         for path in self._list_files():
             if path not in self._files:
@@ -87,17 +86,17 @@ class Journal:
 
     @property
     def starts(self) -> list[int]:
-        """The number of the first item of each stretch that was read of a file."""
+        """The number of the first item of each stretch."""
         return [stretch.start for stretch in self._stretches]
 
     def fetch(self, rows: Sequence[int] | NDArray[np.intp]) -> Iterator[bytes]:
-        """Yield the stored bytes of items. Raises FileChanged if they are there no more."""
+        """Yield the stored bytes of items. Raises FileChanged if the file has changed."""
         numbers = np.asarray(rows, np.intp)
-        places = np.searchsorted(self.starts, numbers, side="right") - 1
-        ends = np.flatnonzero(np.diff(places, append=-1)) + 1
+        owners = np.searchsorted(self.starts, numbers, side="right") - 1
+        ends = np.flatnonzero(np.diff(owners, append=-1)) + 1
         begin = 0
         for end in ends.tolist():
-            stretch = self._stretches[places[begin]]
+            stretch = self._stretches[owners[begin]]
             if stretch.file.rereads != stretch.rereads:
                 raise FileChanged(stretch.file.path)
             yield from stretch.file.fetch(self.items.take(numbers[begin:end]))
@@ -123,32 +122,32 @@ class Journal:
         return Stretch(file, file.rereads, 0, columns.items, restarts)
 
     def _forget_replaced(self) -> None:
-        kept = [one for one in self._stretches if one.file.rereads == one.rereads]
+        kept = [each for each in self._stretches if each.file.rereads == each.rereads]
         if len(kept) < len(self._stretches):
             self.generation += 1
             self._lay_out(kept)
 
     def _lay_out(self, stretches: list[Stretch]) -> None:
-        """Put the items of all stretches into one array, in which each has its part."""
+        """Put the items of all stretches into one array."""
         parts = [stretch.items for stretch in stretches]
         self.items = parts[0] if len(parts) == 1 else np.concatenate([NO_ITEMS, *parts])
         self.restarts = []
         self._stretches = []
         start = 0
-        for one in stretches:
-            part = self.items[start : start + len(one.items)]
-            self._stretches.append(Stretch(one.file, one.rereads, start, part, one.restarts))
-            self.restarts += [(start + before, step) for before, step in one.restarts]
+        for old in stretches:
+            part = self.items[start : start + len(old.items)]
+            self._stretches.append(Stretch(old.file, old.rereads, start, part, old.restarts))
+            self.restarts += [(start + before, step) for before, step in old.restarts]
             start += len(part)
 
     def _log_problems(self, file: EventFile) -> None:
         for problem in file.problems(self.tags.names()):
-            if problem not in self._noted:
-                self._noted.add(problem)
+            if problem not in self._reported:
+                self._reported.add(problem)
                 logger.warning("%s", problem)
 
     def texts(self, form: Form, end: int) -> list[tuple[int, bytes]]:
-        """Where the items of a form lie among the first `end`, and their bytes."""
+        """Return the rows of a form among the first `end` items, and their bytes."""
         rows = np.flatnonzero(self.items["form"][:end] == form)
         try:
             return list(zip(rows.tolist(), self.fetch(rows), strict=True))

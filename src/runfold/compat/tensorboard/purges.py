@@ -1,9 +1,9 @@
-"""What a restarted job wrote twice: which older values TensorBoard's EventAccumulator drops.
+"""Values that TensorBoard's EventAccumulator drops because a restarted job wrote them again.
 
-A file of version 2, which all of today are, says so itself: a restart marker at step
-s drops every value before it from step s on. In older files an event whose step lies
-below the highest so far drops what its own tags held from its step on. Tensors are
-never dropped, graphs and metadata neither.
+Files of version 2, the current version, contain restart markers: a marker at step s
+drops every earlier value at step s or later. In older files, an event whose step is
+below the highest step so far drops the earlier values of its tags at or after its step.
+Tensors, graphs and metadata are never dropped.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _IN_SUMMARY = {*range(Form.NOTHING, Form.TENSOR + 1), int(Form.SUMMARY)}
 
 @dataclass(frozen=True, slots=True)
 class Purge:
-    """Drop what came before item `before`, from `step` on, of some tags or of all (None)."""
+    """Drops items before number `before`, at `step` or later, of some tags or of all (None)."""
 
     before: int
     step: int
@@ -34,32 +34,32 @@ class Purge:
 
 @dataclass(slots=True)
 class Purges:
-    """The purges of a run, and the highest step and its time that old files are judged by."""
+    """The purges of a run, and the step and time that detect restarts in old files."""
 
     found: list[Purge] = field(default_factory=list)
     most_recent_step: int = -1
     most_recent_wall_time: float = -1
 
     def of(self, tag: str, rows: NDArray[np.intp]) -> list[tuple[int, int]]:
-        """(how many of a tag's items came before it, step) of each purge that concerns it."""
-        ours = [one for one in self.found if one.tags is None or tag in one.tags]
-        befores = np.searchsorted(rows, [one.before for one in ours]).tolist()
-        return list(zip(befores, (one.step for one in ours), strict=True))
+        """Return (number of the tag's earlier items, step) of each purge that affects a tag."""
+        ours = [purge for purge in self.found if purge.tags is None or tag in purge.tags]
+        befores = np.searchsorted(rows, [purge.before for purge in ours]).tolist()
+        return list(zip(befores, (purge.step for purge in ours), strict=True))
 
     def judge_steps(
         self, items: NDArray[np.void], names: Sequence[str], events: Sequence[int]
     ) -> None:
-        """Take the events between the given items as those of an old file, one after the other."""
+        """Find purges in the events of an old file; `events` has the first item of each event."""
         firsts = items[events[:-1]]
         columns = (firsts[name].tolist() for name in ("form", "step", "wall_time"))
-        for event, behind, form, step, wall_time in zip(
+        for event, following, form, step, wall_time in zip(
             events[:-1], events[1:], *columns, strict=True
         ):
             if step < self.most_recent_step and form in _IN_SUMMARY:
                 tags = frozenset(
-                    names[tag] for tag in items["tag"][event:behind].tolist() if tag >= 0
+                    names[tag] for tag in items["tag"][event:following].tolist() if tag >= 0
                 )
-                # An empty name stands for every tag there.
+                # In TensorBoard, an empty name stands for every tag.
                 self.found.append(Purge(event, step, None if "" in tags else tags))
             else:
                 self.most_recent_step = step
@@ -73,25 +73,25 @@ def find_purges(
     versions: Sequence[tuple[int, float]],
     stretches: Sequence[int],
 ) -> Purges:
-    """The purges in a run's items.
+    """Return the purges in a run's items.
 
     Args:
-        items: in the order in which they were read.
+        items: the items in the order in which they were read.
         names: the tags by number.
-        restarts: (items before it, step) of each restart marker.
-        versions: (item, number) where a file tells its version.
+        restarts: (number of earlier items, step) of each restart marker.
+        versions: (item, version) of each file version.
         stretches: the first item of each stretch of a file.
     """
     purges = Purges()
-    # The values of one event lie in one record.
+    # The values of one event are in one record.
     is_first = np.diff(items["record"], prepend=-1) != 0
     is_first[list(stretches)] = True
     events = np.flatnonzero(is_first)
-    told = events[np.searchsorted(events, [row for row, _ in versions], "right") - 1].tolist()
+    marks = events[np.searchsorted(events, [row for row, _ in versions], "right") - 1].tolist()
     numbers = [None, *(number for _, number in versions)]
-    for start, end, version in zip([0, *told], [*told, len(items)], numbers, strict=True):
+    for start, end, version in zip([0, *marks], [*marks, len(items)], numbers, strict=True):
         if version and version >= 2:
-            purges.found += [Purge(*mark) for mark in restarts if start <= mark[0] < end]
+            purges.found += [Purge(*restart) for restart in restarts if start <= restart[0] < end]
         else:
             within = events[(events >= start) & (events < end)].tolist()
             purges.judge_steps(items, names, [*within, end])

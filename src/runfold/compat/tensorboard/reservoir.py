@@ -1,4 +1,4 @@
-"""The events of one kind by tag: all of them, or the sample that TensorBoard would keep."""
+"""The events of one kind by tag: all events, or the sample that TensorBoard would keep."""
 
 # ruff: noqa: N802 - the names are TensorBoard's.
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 
 class Reservoir:
-    """The events of one kind. They are made when a tag is first asked for, and kept.
+    """The events of one kind, created and cached on first access to a tag.
 
     Args:
         kind: the name of the kind in the index.
-        size: how many events of a tag are kept; 0 keeps all.
-        make: gives the events at some rows of the index.
+        size: number of events per tag to keep; 0 keeps all.
+        make: returns the events at some rows of the index.
         always_keep_last: whether the last event is always in the sample.
-        is_purged: whether what a restart made wrong is left out.
+        is_purged: whether values that a restart made obsolete are dropped.
     """
 
     def __init__(
@@ -51,18 +51,18 @@ class Reservoir:
         self._made: dict[str, tuple[NDArray[np.intp], list[Any]]] = {}
 
     def show(self, index: Index) -> None:
-        """Answer from an index from now on; events made before are used again if they can be."""
+        """Use an index from now on; cached events are reused if possible."""
         if self._index is not None and self._index.generation != index.generation:
             self._made = {}
         self._kept = {}
         self._index = index
 
     def Keys(self) -> list[str]:
-        """The tags, in the order in which they first appear."""
+        """Return the tags in order of first appearance."""
         return list(self._rows())
 
     def Items(self, key: str) -> list[Any]:
-        """The events of a tag. Raises KeyError for a tag that is not there."""
+        """Return a tag's events. Raises KeyError for an unknown tag."""
         if self._index is None or key not in self._rows():
             hint = did_you_mean(key, self._rows())
             raise KeyError(f"Key {key} was not found in Reservoir" + (f". {hint}" if hint else ""))
@@ -86,7 +86,7 @@ class Reservoir:
         return rows[_sample(steps.tolist(), markers, self.size, self.always_keep_last)]
 
     def _extend(self, index: Index, tag: str) -> None:
-        """Make the events of a tag, those that are not made yet."""
+        """Create the events of a tag that are not cached yet."""
         kept = self._kept[tag]
         old, events = self._made.get(tag, (kept[:0], []))
         if not np.array_equal(kept[: len(old)], old):
@@ -97,29 +97,29 @@ class Reservoir:
 def _sample(
     steps: Sequence[int], markers: Sequence[tuple[int, int]], size: int, keeps_last: bool
 ) -> list[int]:
-    """Which of a tag's values TensorBoard's reservoir holds in the end.
+    """Return the numbers of the values that TensorBoard's reservoir would keep for a tag.
 
-    It is fed one value after the other, and its random numbers start anew with
-    each tag: the same values always give the same sample.
+    The reservoir gets one value after the other, and its random seed is reset for each
+    tag, so the same values always give the same sample.
     """
     kept: list[int] = []
-    seen = at = 0
+    seen = start = 0
     randint = random.Random(0).randint
     for before, step in [*markers, (len(steps), None)]:
-        for number in range(at, before):
+        for number in range(start, before):
             if len(kept) < size:
                 kept.append(number)
             else:
-                place = randint(0, seen)
-                if place < size:
-                    del kept[place]
+                slot = randint(0, seen)
+                if slot < size:
+                    del kept[slot]
                     kept.append(number)
                 elif keeps_last:
                     kept[-1] = number
             seen += 1
         if step is not None:
-            left = [number for number in kept if steps[number] < step]
-            seen = round(seen * (len(left) / len(kept) if kept else 0))
-            kept = left
-        at = before
+            remaining = [number for number in kept if steps[number] < step]
+            seen = round(seen * (len(remaining) / len(kept) if kept else 0))
+            kept = remaining
+        start = before
     return kept

@@ -1,11 +1,11 @@
-"""tensorboardX's writers, on Runfold's: change the import and nothing else.
+"""Drop-in replacement for tensorboardX's writers, based on Runfold's writer.
 
     from runfold.compat.tensorboardX import SummaryWriter
 
     writer = SummaryWriter("runs/seed-1")
 
 Tags are cleaned and arguments are ordered as in tensorboardX 2.6, so that new runs
-have the tags of old ones. `runfold.SummaryWriter` keeps tags as they are, as torch does.
+have the same tags as old runs. `runfold.SummaryWriter` keeps tags unchanged, like torch.
 
 Modules:
 

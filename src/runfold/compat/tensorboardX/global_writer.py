@@ -1,4 +1,4 @@
-"""GlobalSummaryWriter: one writer for several processes, which counts the steps itself."""
+"""GlobalSummaryWriter: a writer that is shared by several processes and counts the steps."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from runfold.compat.tensorboardX.writer import SummaryWriter
 
 
 class GlobalSummaryWriter:
-    """Logs scalars, pictures and texts from several processes into one run.
+    """Logs scalars, images and texts from several processes into one run.
 
-    The first value of a tag has step 0, and each further one the next step, whichever
-    process logs it. Make the writer before the processes are forked. Each process
-    writes its own event file in the run's folder.
+    The first value of a tag has step 0, and each further value has the next step,
+    whichever process logs it. Create the writer before forking. Each process writes
+    its own event file in the run's folder.
 
-    Takes the arguments of `SummaryWriter`. `coalesce_process` is ignored, as in
+    Accepts the arguments of `SummaryWriter`. `coalesce_process` is ignored, as in
     tensorboardX.
     """
 
     _shared: ClassVar[GlobalSummaryWriter | None] = None
 
     def __init__(self, *args: Any, coalesce_process: bool = True, **kwargs: Any) -> None:
-        # First, as it forks: no thread of the writer is running yet.
+        # The manager forks, so it must start before the writer's threads.
         self._manager = multiprocessing.Manager()
         self._steps = self._manager.dict()
         self._lock = multiprocessing.Lock()
@@ -35,7 +35,7 @@ class GlobalSummaryWriter:
     def add_image(
         self, tag: str, img_tensor: Any, walltime: float | None = None, dataformats: str = "CHW"
     ) -> None:
-        """Log a picture at the tag's next step."""
+        """Log an image at the tag's next step."""
         self.smw.add_image(tag, img_tensor, self._next("image", tag), walltime, dataformats)
 
     def add_text(self, tag: str, text_string: str, walltime: float | None = None) -> None:
@@ -44,7 +44,7 @@ class GlobalSummaryWriter:
 
     @staticmethod
     def getSummaryWriter() -> GlobalSummaryWriter:  # noqa: N802 - tensorboardX's name
-        """Return the writer that all modules of a program share, in the default folder."""
+        """Return the program's shared writer, which logs to the default folder."""
         if GlobalSummaryWriter._shared is None:
             GlobalSummaryWriter._shared = GlobalSummaryWriter()
         return GlobalSummaryWriter._shared
@@ -60,7 +60,7 @@ class GlobalSummaryWriter:
         self.smw.close()
 
     def _next(self, kind: str, tag: str) -> int:
-        """Return the next step of a tag, in any process."""
+        """Return the tag's next step, counted over all processes."""
         with self._lock:
             step: int = self._steps.get((kind, tag), -1) + 1
             self._steps[kind, tag] = step

@@ -1,4 +1,4 @@
-"""SummaryWriter with the tags, names and order of arguments of tensorboardX."""
+"""SummaryWriter with tensorboardX's tags, argument names and argument order."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 class SummaryWriter(summary_writer.SummaryWriter):
     """Logs like `runfold.SummaryWriter`, called like `tensorboardX.SummaryWriter`.
 
-    The tags of scalars, histograms, pictures and videos are cleaned: characters other
-    than letters, digits and `-_./` become `_`. Options of `runfold.SummaryWriter` may
-    be given by name.
+    The tags of scalars, histograms, images and videos are cleaned: characters other
+    than letters, digits and `-_./` become `_`. Options of `runfold.SummaryWriter` can
+    be passed by name.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class SummaryWriter(summary_writer.SummaryWriter):
         labels: str | Sequence[Any] | None = None,
         **options: Any,
     ) -> None:
-        """Log a picture with boxes; see `runfold.SummaryWriter.add_image_with_boxes`."""
+        """Log an image with boxes; see `runfold.SummaryWriter.add_image_with_boxes`."""
         super().add_image_with_boxes(
             tag,
             img_tensor,

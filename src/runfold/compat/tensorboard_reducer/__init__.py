@@ -1,4 +1,4 @@
-"""What tensorboard-reducer 0.4 offers, on Runfold's reader: change the import and nothing else.
+"""Drop-in replacement for tensorboard-reducer 0.4, based on Runfold's reader.
 
     from runfold.compat.tensorboard_reducer import load_tb_events, reduce_events, write_tb_events
 
@@ -6,10 +6,10 @@
     reduced = reduce_events(events, ["mean", "std"])    # {"mean": {"val/loss": Series, ...}, ...}
     write_tb_events(reduced, "runs/folded")             # ["runs/folded-mean+std", ...]
 
-Other than there, every point of a series is read, also of those that TensorFlow 2
-wrote; strict steps are the same steps, not only as many; the command writes every
-kind of data file; and nothing is replaced but what Runfold wrote. `runs.reduce` and
-`runfold reduce` do more: they align steps, group runs and give confidence intervals.
+Differences: every point of a series is read, including series from TensorFlow 2; strict
+steps means identical steps, not only equally many; the command writes every kind of
+data file; and only output written by Runfold is overwritten. `runs.reduce` and
+`runfold reduce` also align steps, group runs and compute confidence intervals.
 
 Modules:
 

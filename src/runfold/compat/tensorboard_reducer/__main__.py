@@ -7,7 +7,7 @@ from runfold.compat.tensorboard_reducer import main as reduce_runs
 
 
 def main() -> int:
-    """Run the command and return its exit status: 1, as there, where runs cannot be reduced."""
+    """Run the command and return its exit status: 1 if runs cannot be reduced, as in tb-reducer."""
     return run_process(_reduce)
 
 

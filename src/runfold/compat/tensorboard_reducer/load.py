@@ -1,7 +1,7 @@
-"""The scalars of several runs as one table for each tag.
+"""Loads the scalars of several runs into one table per tag.
 
-Heavy packages are imported where they are used, so that the command reacts to Ctrl-C
-from its start.
+Heavy packages are imported where they are used, so that the command can be interrupted
+with Ctrl-C from the start.
 """
 
 from __future__ import annotations
@@ -36,25 +36,24 @@ def load_tb_events(
     min_runs_per_step: int | None = None,
     verbose: bool = False,
 ) -> dict[str, pd.DataFrame]:
-    """A table for each tag, in it a row for each step and a column for each run.
+    """Return one table per tag, with one row per step and one column per run.
 
-    Raises ValueError for what is refused, FileNotFoundError for a folder that is
-    not there and where no folder holds scalars. What is wrong in a file is left
-    out with a warning.
+    Raises ValueError for refused input, and FileNotFoundError if a folder does not
+    exist or no folder contains scalars. Damaged data is skipped with a warning.
 
     Args:
-        input_dirs: one folder for each run. Folders below it are other runs.
+        input_dirs: one folder per run. Subfolders are separate runs.
         strict_tags: refuse runs with different tags. Otherwise a table has
             columns for the runs that have the tag.
-        strict_steps: refuse runs with different steps. Otherwise the steps that
+        strict_steps: refuse runs with different steps. Otherwise only the steps that
             all runs have are kept.
-        handle_dup_steps: what to make of several values of a run at one step:
+        handle_dup_steps: how to handle several values of a run at the same step:
             "keep-first", "keep-last", "mean", or None to refuse them.
-        min_runs_per_step: keep the steps that at least so many runs have; the
+        min_runs_per_step: keep the steps that at least this many runs have; the
             other runs have NaN there.
         verbose: show progress on stderr and the shapes on stdout.
     """
-    if not input_dirs or isinstance(input_dirs, str):  # each letter would be a folder
+    if not input_dirs or isinstance(input_dirs, str):  # each character would be a folder
         raise ValueError(f"Expected non-empty list of input directories, got '{input_dirs}'")
     choices = get_args(HandleDupSteps)
     if handle_dup_steps not in choices:
@@ -79,7 +78,7 @@ def load_tb_events(
     if not columns:
         raise FileNotFoundError(
             f"Got {len(input_dirs)} input directories but no TensorBoard event files found "
-            "inside them that hold scalars. Folders below them are runs of their own: name those."
+            "inside them that contain scalars. Subfolders are separate runs: pass those instead."
         )
     if strict_steps:
         for tag, parts in columns.items():
@@ -91,10 +90,10 @@ def load_tb_events(
 
 
 def _read_scalars(folder: str) -> Mapping[str, Series]:
-    """The series of a run by tag; none where the folder itself holds no event file."""
+    """Return a run's series by tag; empty if the folder itself contains no event file."""
     from runfold._logdir.loader import Logdir
 
-    # Every point on disk: what a restarted job logged again counts as duplicate steps.
+    # Keep every point on disk: data logged again by a restarted job counts as duplicate steps.
     logdir = Logdir(folder, restarts="keep", progress=False, join=False)
     log = logdir.logs.get(os.curdir)
     problems = logdir.problems + (log.list_problems() if log else [])
@@ -110,11 +109,11 @@ def _read_scalars(folder: str) -> Mapping[str, Series]:
 def _make_column(
     series: Series, folder: str, handle_dup_steps: HandleDupSteps, before: pd.Index[int] | None
 ) -> pd.Series[float]:
-    """The values of a run by step; `before` is the index of the run before it, if any."""
+    """Return a run's values by step; `before` is the index of the previous run, if any."""
     import numpy as np
     import pandas as pd
 
-    # Most runs log the same steps, and pandas compares and joins one index in no time.
+    # Most runs log the same steps, and pandas compares and joins a shared index very fast.
     has_same_steps = before is not None and np.array_equal(before, series.steps)
     index = before if has_same_steps else pd.Index(series.steps, name="step")
     column = pd.Series(series.values, index, name="value")
@@ -179,13 +178,13 @@ def _refuse_unequal_steps(tag: str, columns: Sequence[Column]) -> None:
     for folder, column in others:
         if column.index.equals(reference.index):
             continue
-        # The same steps may have been logged in another order.
+        # The same steps may have been logged in a different order.
         extra = column.index.difference(reference.index)
         if len(extra):
             raise ValueError(
-                f"Unequal steps, though as many, for the same tag '{escape(tag)}': "
+                f"Unequal steps, though equally many, for the same tag '{escape(tag)}': "
                 f"'{escape(folder)}' has {human_count(len(extra), 'step')} that '{escape(first)}' "
-                f"has not, such as {extra[0]}. {advice}"
+                f"does not have, such as {extra[0]}. {advice}"
             )
 
 

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Reduce runs and write the result, as the arguments say; gives the exit status 0.
+    """Reduce runs as the arguments say, write the result and return exit status 0.
 
-    Raises what the functions that it calls raise; a wrong option exits with
-    status 2. On a command line, `runfold reduce` takes the same arguments.
+    Raises the exceptions of the functions it calls; a wrong option exits with status 2.
+    On the command line, `runfold reduce` accepts the same arguments.
     """
     options = _parser().parse_args(argv)
     events = load_tb_events(
@@ -38,31 +38,31 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         "TensorBoard Reducer",
-        description="Fold the scalars of several TensorBoard runs into statistics for each step.",
+        description="Reduce the scalars of several TensorBoard runs to statistics per step.",
     )
     add = parser.add_argument
-    add("input_dirs", nargs="+", help="The folders of the runs, one for each run.")
+    add("input_dirs", nargs="+", help="Folders of the runs, one per run.")
     add(
         *("-o", "--outpath"),
         required=True,
-        help="Where to write: a data file (.csv, .json, .xlsx, or compressed as in .csv.gz), or "
-        "the beginning of the names of event folders, OUTPATH-mean and so on.",
+        help="Output: a data file (.csv, .json, .xlsx, or compressed, such as .csv.gz), or a "
+        "prefix for the names of event folders (OUTPATH-mean and so on). Required.",
     )
     add(
         *("-r", "--reduce-ops"),
         type=lambda names: names.split(","),
         default=["mean"],
-        help="Reductions of pandas by name, with commas: mean,std,min. Default: mean.",
+        help="Names of pandas reductions, separated by commas: mean,std,min. Default: mean.",
     )
     add(
         *("-f", "--overwrite"),
         action="store_true",
-        help="Replace what an earlier call wrote. Default: off.",
+        help="Overwrite the output of an earlier call. Default: off.",
     )
     add(
         "--lax-tags",
         action="store_true",
-        help="Take each tag from the runs that have it. Default: all runs must have all tags.",
+        help="Reduce each tag over the runs that have it. Default: all runs must have all tags.",
     )
     add(
         "--lax-steps",
@@ -72,15 +72,19 @@ def _parser() -> argparse.ArgumentParser:
     add(
         "--handle-dup-steps",
         choices=("keep-first", "keep-last", "mean"),
-        help="What becomes of several values of a run at one step. Default: refuse them.",
+        help="How to handle several values of a run at the same step. Default: refuse them.",
     )
     add(
         "--min-runs-per-step",
         type=int,
         metavar="N",
-        help="With --lax-steps, keep the steps that N runs have, so that a curve may be of fewer "
-        "runs where some of them have ended. Default: the steps that all have.",
+        help="With --lax-steps, keep the steps that at least N runs have, so that curves continue "
+        "after some runs have ended. Default: the steps that all runs have.",
     )
-    add("--verbose", action="store_true", help="Show progress and what was read. Default: off.")
+    add(
+        "--verbose",
+        action="store_true",
+        help="Show progress and the data shapes. Default: off.",
+    )
     add("-v", "--version", action="version", version=f"%(prog)s v{__version__}")
     return parser

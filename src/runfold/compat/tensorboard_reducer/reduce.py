@@ -1,4 +1,4 @@
-"""Tables of steps and runs reduced to one value for each step."""
+"""Reduces tables of steps and runs to one value per step."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-# What an unknown name may have been meant to be.
+# Suggestions for an unknown name.
 _OPERATIONS = (
     *("count", "kurt", "max", "mean", "median", "min", "nunique", "prod"),
     *("quantile", "sem", "skew", "std", "sum", "var"),
@@ -20,7 +20,7 @@ _OPERATIONS = (
 
 
 class UnknownOperation(UnknownStatistic, AttributeError):
-    """No reduction of pandas has that name; an AttributeError, as tensorboard-reducer gives."""
+    """No pandas reduction has this name; an AttributeError, as in tensorboard-reducer."""
 
 
 def reduce_events(
@@ -29,10 +29,10 @@ def reduce_events(
     *,
     verbose: bool = False,
 ) -> dict[str, dict[str, pd.Series[Any]]]:
-    """For each operation and each tag the values over all runs, one a step.
+    """Return one value per step over all runs, for each operation and tag.
 
-    Operations are those of pandas, by name, so `std` is that of a sample (ddof 1)
-    and NaN is skipped. Raises UnknownOperation with the near ones.
+    Operations are the names of pandas reductions, so `std` is the sample standard
+    deviation (ddof 1), and NaN is skipped. Raises UnknownOperation with close matches.
     """
     operations = [reduce_ops] if isinstance(reduce_ops, str) else reduce_ops
     reduced = {
@@ -53,9 +53,9 @@ def _reduce(frame: pd.DataFrame, operation: str) -> pd.Series[Any]:
     method = getattr(frame, operation, None)
     try:
         reduced = method(axis=1) if callable(method) else None
-    except TypeError:  # `head`, for example, takes no axis
+    except TypeError:  # `head`, for example, accepts no axis
         reduced = None
-    if isinstance(reduced, pd.Series):  # `cumsum`, for example, gives a table again
+    if isinstance(reduced, pd.Series):  # `cumsum`, for example, returns a table
         return reduced
-    hint = did_you_mean(operation, _OPERATIONS) or f"There are {', '.join(_OPERATIONS)}."
+    hint = did_you_mean(operation, _OPERATIONS) or f"Available: {', '.join(_OPERATIONS)}."
     raise UnknownOperation(f"pandas has no reduction '{escape(operation)}'. {hint}")

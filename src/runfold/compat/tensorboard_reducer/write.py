@@ -1,4 +1,4 @@
-"""Reduced values out to event files, or as one table to a data file."""
+"""Writes reduced values to event files, or as one table to a data file."""
 
 from __future__ import annotations
 
@@ -31,34 +31,34 @@ _DATA_FILE = re.compile(
 
 
 def is_data_file(path: str) -> bool:
-    """Whether a path ends as that of a data file does."""
+    """Whether a path has the extension of a data file."""
     return _DATA_FILE.search(path) is not None
 
 
 def write_tb_events(
     data_to_write: Reductions, out_dir: str, *, overwrite: bool = False, verbose: bool = False
 ) -> list[str]:
-    """Write a folder with an event file for each operation; gives their paths.
+    """Write one folder with an event file per operation, and return their paths.
 
-    They are `out_dir`, a dash (none after a trailing slash) and the operation's
-    name. Where there are both "mean" and "std", the latter becomes two curves on
-    either side of the mean, in `-mean+std` and `-mean-std`.
+    A path is `out_dir`, a dash (unless `out_dir` ends with a slash) and the operation's
+    name. If there are both "mean" and "std", the latter becomes two curves above and
+    below the mean, in `-mean+std` and `-mean-std`.
 
-    Raises FileExistsError if one of them exists; with `overwrite`, ValueError if
-    one holds anything that Runfold did not write. All are written, or none.
+    Raises FileExistsError if a folder exists; with `overwrite`, ValueError if a folder
+    contains anything that Runfold did not write. Either all folders are written or none.
     """
     from tqdm import tqdm
 
     from runfold._atomic import check_folders, replace_folders
 
-    beginning = out_dir if out_dir.endswith(("/", "\\")) else f"{out_dir}-"
+    prefix = out_dir if out_dir.endswith(("/", "\\")) else f"{out_dir}-"
     operations = dict(data_to_write)
     bands: dict[str, Curves] = {}
     if "mean" in operations and "std" in operations:
         means, stds = operations["mean"], operations.pop("std")
         bands["mean+std"] = {tag: means[tag] + stds[tag] for tag in means}
         bands["mean-std"] = {tag: means[tag] - stds[tag] for tag in means}
-    out_dirs = [beginning + name for name in (*bands, *operations)]
+    out_dirs = [prefix + name for name in (*bands, *operations)]
     for path in out_dirs:
         with _refusing(path, overwrite):
             check_folders([path], overwrite)
@@ -100,14 +100,15 @@ def _write_events(curves: Curves, folder: str) -> None:
 def write_data_file(
     data_to_write: Reductions, out_path: str, *, overwrite: bool = False, verbose: bool = False
 ) -> str:
-    """Write one table, a row for each step, a column for each tag and operation; gives its path.
+    """Write one table with rows per step and columns per tag and operation; return its path.
 
-    The header has two rows, so `pandas.read_csv(path, header=[0, 1], index_col=0)`
-    reads it back. `.csv` and `.json` may be followed by `.gz`, `.bz2`, `.xz`,
-    `.zip` or `.zst`. Raises ValueError for another extension, FileExistsError for
-    a file that exists; with `overwrite` only a regular file is replaced.
+    The header has two rows: read it back with
+    `pandas.read_csv(path, header=[0, 1], index_col=0)`. `.csv` and `.json` can be
+    followed by `.gz`, `.bz2`, `.xz`, `.zip` or `.zst`. Raises ValueError for other
+    extensions, and FileExistsError for an existing file; with `overwrite`, only a
+    regular file is replaced.
     """
-    path = os.fspath(out_path)  # tensorboard-reducer takes a Path here too
+    path = os.fspath(out_path)  # tensorboard-reducer also accepts a Path here
     match = _DATA_FILE.search(path)
     if match is None:
         raise ValueError(
@@ -139,7 +140,7 @@ def write_data_file(
 
 
 def _to_json(table: pd.DataFrame) -> str:
-    """The table as `DataFrame.to_json` lays it out, which would keep 5 digits of 1e-5 / 3."""
+    """Return the table in the format of `DataFrame.to_json`, which rounds 1e-5 / 3 to 5 digits."""
     columns = {
         str(name): {str(step): _plain(value) for step, value in column.items()}
         for name, column in table.items()
@@ -160,14 +161,14 @@ def _write_compressed(file: BinaryIO, content: bytes, suffix: str, member: str) 
     else:
         from runfold._export.compression import compress
 
-        # `.gzip` stays plain text, as pandas writes it and expects to read it.
+        # `.gzip` files are plain text, as in pandas.
         with compress(file, suffix) as out:
             out.write(content)
 
 
 @contextmanager
 def _refusing(path: str, overwrite: bool) -> Iterator[None]:
-    """Refuse what stands at a path in the words that scripts may look for."""
+    """Refuse an existing path with the messages that scripts may look for."""
     try:
         yield
     except (OutputExists, IsADirectoryError) as error:
