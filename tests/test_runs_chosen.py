@@ -1,4 +1,4 @@
-"""Some runs of a logdir are runs like all of them."""
+"""A selection of runs supports everything that all runs of a logdir do."""
 
 import pickle
 from pathlib import Path
@@ -26,7 +26,7 @@ def runs(logdir: Path) -> rf.Runs:
     return rf.open(logdir)
 
 
-def test_all_that_runs_give_is_of_the_chosen_ones(runs: rf.Runs):
+def test_tables_contain_only_selected_runs(runs: rf.Runs):
     some = runs.where("lr == 0.1")
     assert isinstance(some, rf.Runs)
     assert list(some) == ["a", "c"]
@@ -47,14 +47,14 @@ def test_all_that_runs_give_is_of_the_chosen_ones(runs: rf.Runs):
     assert list(some.where("steps > 6")) == ["a"]
 
 
-def test_comparison_is_of_the_chosen_ones(runs: rf.Runs):
+def test_comparison_contains_only_selected_runs(runs: rf.Runs):
     comparison = runs.where("has('loss') and lr < 9").compare("loss", by="lr")
     assert {score.run for score in comparison.scores} == {"a", "b", "c"}
     comparison = (runs - runs.where("run == 'a'")).compare("loss", by="lr")
     assert {score.run for score in comparison.scores} == {"b", "c"}
 
 
-def test_problems_are_those_of_the_chosen_ones(logdir: Path):
+def test_problems_contain_only_selected_runs(logdir: Path):
     broken = write(logdir / "d", hparams(lr=9.0), POINTS)
     broken.write_bytes(broken.read_bytes()[:-1] + b"x")
     runs = rf.open(logdir)
@@ -64,15 +64,15 @@ def test_problems_are_those_of_the_chosen_ones(logdir: Path):
         assert chosen.sql(query).arrow()["n"].to_pylist() == [count]
 
 
-def test_a_run_that_was_not_chosen_is_named_as_such(runs: rf.Runs):
+def test_run_outside_the_selection_is_explained(runs: rf.Runs):
     some = runs.where("lr == 0.1")
-    with pytest.raises(UnknownRun, match="Run 'b' is not among those that were chosen"):
+    with pytest.raises(UnknownRun, match="Run 'b' is not in this selection of runs"):
         some["b"]
     with pytest.raises(UnknownRun, match="No run 'bb'"):
         some["bb"]
 
 
-def test_runs_that_were_chosen_stay_the_same_ones(logdir: Path, runs: rf.Runs):
+def test_selection_does_not_change_after_a_refresh(logdir: Path, runs: rf.Runs):
     some = runs.where("lr == 0.1")
     write(logdir / "d", hparams(lr=0.1), POINTS)
     write(logdir / "a", scalars("loss", (20, 0.5)), number=2)
@@ -84,22 +84,22 @@ def test_runs_that_were_chosen_stay_the_same_ones(logdir: Path, runs: rf.Runs):
     assert list(runs.where("lr == 0.1")) == ["a", "c", "d"]
 
 
-def test_they_travel_to_another_process(runs: rf.Runs):
+def test_selection_can_be_pickled(runs: rf.Runs):
     some = pickle.loads(pickle.dumps(runs.where("lr == 0.1")))
     assert list(some) == ["a", "c"]
     assert list(pickle.loads(pickle.dumps(runs))) == ["a", "b", "c"]
 
 
-def test_a_function_of_a_run_chooses_too(runs: rf.Runs):
+def test_function_of_a_run_selects_too(runs: rf.Runs):
     assert list(runs.where(lambda run: "acc" in run)) == ["c"]
 
 
-def test_choices_are_put_together(logdir: Path, runs: rf.Runs):
+def test_selections_can_be_combined(logdir: Path, runs: rf.Runs):
     low, failed = runs.where("lr < 0.2"), runs.failed()
     assert list(runs - failed) == ["a", "c"]
     assert list(low | failed) == ["a", "b", "c"]
     assert list(low & runs.lacking("acc")) == ["a"]
-    with pytest.raises(RunfoldError, match="come from one"):
+    with pytest.raises(RunfoldError, match=r"from the same rf\.open\(\) call"):
         runs - rf.open(logdir)
     with pytest.raises(TypeError):
         runs - {"a"}
@@ -143,7 +143,7 @@ def test_runs_that_repeat_an_earlier_one(logdir: Path, runs: rf.Runs):
         runs.duplicates("contents")
 
 
-def test_a_mistake_is_seen_before_anything_is_read(runs: rf.Runs):
+def test_invalid_condition_raises_before_anything_is_read(runs: rf.Runs):
     with pytest.raises(BadExpression):
         runs.where("lr <")
     assert not runs["a"]._unread.is_loaded

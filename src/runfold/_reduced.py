@@ -1,4 +1,4 @@
-"""What `runs.reduce` gives: the curves of every group, and the ways to draw and to save them."""
+"""`Reduced`, the result of `runs.reduce`: the curves of each group, to plot and save."""
 
 from __future__ import annotations
 
@@ -24,13 +24,19 @@ Path = str | os.PathLike[str]
 
 
 class Reduced(Folded):
-    """Runs folded into statistics; see `Folded` for its attributes.
+    """Statistics of groups of runs, the result of `runs.reduce`.
+
+    `reduced[tag]`, or `reduced[group, tag]` if there are several groups, is a curve;
+    `curve["mean"]` is an array. See `Folded` for the attributes.
 
     Example:
         >>> reduced = runs.reduce(["mean", "std"], by="lr")
         >>> reduced["lr=0.1", "val/loss"]["mean"]
         array([0.72, 0.61, ...])
         >>> reduced.frame()
+             lr       tag  step     wall_time  runs   mean    std
+        0  0.01  val/loss     0  1.795011e+09     3  0.994  0.009
+        1  0.01  val/loss    10  1.795011e+09     3  0.990  0.014
         >>> reduced.plot("val/*")
         >>> reduced.to_tensorboard("reduced/")
         >>> reduced.save("reduced.parquet")
@@ -40,20 +46,27 @@ class Reduced(Folded):
 
     @classmethod
     def of(cls, folded: Folded) -> Reduced:
-        """The same, with the doors."""
+        """Return the same curves as a `Reduced`."""
         return cls(*(getattr(folded, field.name) for field in fields(Folded)))
 
     def __getitem__(self, key: str | tuple[str, str]) -> Curve:
-        """The curve of a tag, or of a group and a tag where there are several groups."""
+        """Return the curve of a tag, or of a group and a tag if there are several groups.
+
+        Raises:
+            CannotFold: no group has this name, or the group is missing although there are
+                several.
+            UnknownTag: the tag was not reduced; the message lists similar tags.
+        """
         name, tag = key if isinstance(key, tuple) else (None, key)
         if name is None:
             if len(self.groups) > 1:
                 if tag in self.groups:
                     first = next(iter(self.groups[tag].curves))
-                    raise UnknownTag(f"Name a tag behind the group: reduced[{tag!r}, {first!r}].")
+                    raise UnknownTag(f"Add a tag after the group: reduced[{tag!r}, {first!r}].")
                 first = next(iter(self.groups))
                 raise CannotFold(
-                    f"There are {len(self.groups)} groups; name one: reduced[{first!r}, {tag!r}]."
+                    f"There are {len(self.groups)} groups; select one of them:"
+                    f" reduced[{first!r}, {tag!r}]."
                 )
             name = next(iter(self.groups))
         if name not in self.groups:
@@ -62,11 +75,15 @@ class Reduced(Folded):
         curves = self.groups[name].curves
         if tag not in curves:
             hint = did_you_mean(str(tag), curves)
-            raise UnknownTag(f"No tag '{escape(str(tag))}' was folded. {hint}".rstrip())
+            raise UnknownTag(f"Tag '{escape(str(tag))}' was not reduced. {hint}".rstrip())
         return curves[tag]
 
     def frame(self) -> Table:
-        """One row a group, tag and step: their names, how many runs, and every statistic."""
+        """Return a table with one row per group, tag and step.
+
+        The columns are the group's key, tag, step, wall_time, the number of runs, and one
+        column per statistic.
+        """
         from runfold._export.fold_rows import rows_of
         from runfold._tables.frames.frame import Table
 
@@ -89,23 +106,34 @@ class Reduced(Folded):
         fewer_runs: Literal["dash", "hide", "plain"] = "dash",
         max_groups: int = 100,
     ) -> Figure:
-        """A figure with a line and a band for each group; several tags make a grid.
+        """Plot one line and band per group; several tags make a grid of plots.
 
         Args:
-            tags: names and globs; by default all.
-            band: the statistic of the band, such as "std" or "ci95"; by default
-                the first that can be one; "none" for no band.
-            smooth: TensorBoard's smoothing, 0 to 1; line and band alike.
-            log_x: a logarithmic x-axis.
-            log_y: a logarithmic y-axis.
-            ax: draw one tag here instead of in a figure of its own.
-            title: above all.
-            legend: whether to name the groups.
-            size: of the figure, in inches.
+            tags: names and globs. Default: all.
+            band: the statistic that the band shows, such as "std" or "ci95", or "none".
+                Default: the first statistic that can be shown as a band.
+            smooth: TensorBoard's smoothing, from 0 to 1, for both line and band.
+            log_x: use a logarithmic x-axis.
+            log_y: use a logarithmic y-axis.
+            ax: draw a single tag on these axes instead of in a new figure.
+            title: title of the figure.
+            legend: show a legend of the groups.
+            size: size of the figure in inches.
             fewer_runs: how to draw the parts where only some runs of a group have a
-                value, because others ended early: "dash", "hide", or "plain" as
-                elsewhere.
-            max_groups: refuse to draw more groups than this.
+                value because others ended early: "dash", "hide", or "plain" (no
+                difference).
+            max_groups: maximum number of groups.
+
+        Returns:
+            The Matplotlib figure.
+
+        Raises:
+            RunfoldError: there is nothing to plot, or there are too many groups.
+            UnknownTag: the tag was not reduced.
+            UnknownStatistic: `band` was not computed.
+
+        Example:
+            >>> reduced.plot("val/loss", band="ci95", smooth=0.6).savefig("loss.pdf")
         """
         from runfold._plot.figure import plot_folded
 
@@ -128,15 +156,28 @@ class Reduced(Folded):
     def to_tensorboard(
         self, path: Path, *, overwrite: bool = False, float64: bool = False
     ) -> list[str]:
-        """Write event files, a folder for each statistic, and give the folders.
+        """Write event files for TensorBoard, in one folder per statistic.
 
-        They are called `path-mean`, `path-std`, ..., or `path/mean` where the
-        path ends with a slash; groups are runs below them. `path-band` has a
-        chart for TensorBoard's CUSTOM SCALARS page. Values are stored as
-        float32, as TensorBoard's own writers do, or as float64.
+        The folders are `path-mean`, `path-std`, ..., or `path/mean`, ... if the path
+        ends with a slash. Each group is a run below them. `path-band` contains a chart
+        for TensorBoard's CUSTOM SCALARS page.
 
-        What exists already raises OutputExists. With `overwrite` it is
-        replaced, provided that Runfold wrote everything in it.
+        Args:
+            path: prefix of the folders, or their parent folder with a slash at the end.
+            overwrite: replace existing folders, provided that Runfold wrote everything
+                in them.
+            float64: store values as float64 instead of float32, which TensorBoard's own
+                writers use.
+
+        Returns:
+            The paths of the folders.
+
+        Raises:
+            OutputExists: a folder exists and cannot be replaced.
+
+        Example:
+            >>> reduced.to_tensorboard("reduced/")
+            ['reduced/mean', 'reduced/std', 'reduced/band']
         """
         from runfold._export.fold_events import write_event_files
 
@@ -150,40 +191,51 @@ class Reduced(Folded):
         escape_formulas: bool = False,
         digits: int | None = None,
     ) -> str:
-        """Write the table of `frame()` in the format that the suffix names, and give the path.
+        """Write the table that `frame()` returns to a file, in the format of its suffix.
 
-        Such as .csv, .csv.gz, .xlsx or .parquet; `runfold reduce --help` lists all.
-        Numbers are exact, NaN and infinity included; `digits` rounds them in formats
-        for people, such as .tex. `escape_formulas` puts a quote before text that a
-        spreadsheet would take for a formula, in formats that spreadsheets open.
+        Numbers are exact, including NaN and infinity. The file appears only when it is
+        complete.
 
-        The file appears only when it is whole. One that exists raises
-        OutputExists, unless `overwrite` is set.
+        Args:
+            path: a file name that ends in .csv, .csv.gz, .xlsx, .parquet, ...;
+                `runfold reduce --help` lists all formats.
+            overwrite: replace an existing file.
+            escape_formulas: put a quote before text that a spreadsheet would interpret
+                as a formula, in formats that spreadsheets open.
+            digits: round numbers to this many significant digits, in formats for people
+                such as .tex.
+
+        Returns:
+            The path of the file.
+
+        Raises:
+            OutputExists: the file exists and `overwrite` is not set.
+            UnknownFormat: the suffix is not a known format.
         """
         return self._write(path, overwrite, escape_formulas=escape_formulas, digits=digits)
 
     def to_csv(self, path: Path, *, overwrite: bool = False) -> str:
-        """Write CSV, whatever the suffix; see `save`."""
+        """Write CSV, whatever the suffix, and return the path; see `save`."""
         return self._write(path, overwrite, suffix=".csv")
 
     def to_json(self, path: Path, *, overwrite: bool = False) -> str:
-        """Write JSON, one object a row, whatever the suffix; see `save`."""
+        """Write JSON with one object per row, whatever the suffix, and return the path."""
         return self._write(path, overwrite, suffix=".json")
 
     def to_excel(self, path: Path, *, overwrite: bool = False) -> str:
-        """Write an Excel file, whatever the suffix; see `save`."""
+        """Write an Excel file, whatever the suffix, and return the path; see `save`."""
         return self._write(path, overwrite, suffix=".xlsx")
 
     def to_parquet(self, path: Path, *, overwrite: bool = False) -> str:
-        """Write Parquet, whatever the suffix; see `save`."""
+        """Write Parquet, whatever the suffix, and return the path; see `save`."""
         return self._write(path, overwrite, suffix=".parquet")
 
     def to_latex(self, path: Path, *, overwrite: bool = False, digits: int | None = None) -> str:
-        """Write a LaTeX table, whatever the suffix; see `save`."""
+        """Write a LaTeX table, whatever the suffix, and return the path; see `save`."""
         return self._write(path, overwrite, suffix=".tex", digits=digits)
 
     def to_markdown(self, path: Path, *, overwrite: bool = False, digits: int | None = None) -> str:
-        """Write a Markdown table, whatever the suffix; see `save`."""
+        """Write a Markdown table, whatever the suffix, and return the path; see `save`."""
         return self._write(path, overwrite, suffix=".md", digits=digits)
 
     def _write(self, path: Path, overwrite: bool, **options: Any) -> str:

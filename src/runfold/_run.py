@@ -1,4 +1,4 @@
-"""One run, as a user holds it. Nothing is read before it is asked for."""
+"""`Run`, the public interface to one run. Files are read on first use."""
 
 from __future__ import annotations
 
@@ -25,12 +25,26 @@ if TYPE_CHECKING:
     from runfold._tables.by_run.difference import Difference
     from runfold._tables.frames.frame import Table
 
-    # What opens a logdir again: paths, restarts, strict, progress.
+    # The arguments that open a logdir again: paths, restarts, strict, progress.
     Opening = tuple[list[str], str, bool, bool | None]
 
 
 class Run(Frames):
-    """One run: `run["train/loss"]` is a Series, and every kind has its table."""
+    """One run: its scalar series by tag, one table per kind of data, and its metadata.
+
+    `run[tag]` is a scalar series, and iterating over a run yields its scalar tags. Other
+    kinds of data are in tables, such as `run.images()`. Metadata, such as `run.code` and
+    `run.packages`, is available for runs recorded with `rf.track`.
+
+    Example:
+        >>> run = rf.open("runs/")["seed-1"]
+        >>> run["train/loss"]
+        Series('seed-1', 'train/loss', 10 points, steps 0..90, last value 0.393915)
+        >>> run.status.state
+        'finished'
+        >>> run.config
+        {'lr': 0.1, 'seed': 1}
+    """
 
     def __init__(self, logdir: Logdir, log: RunLog) -> None:
         self._logdir = logdir
@@ -38,15 +52,15 @@ class Run(Frames):
 
     @property
     def _log(self) -> RunLog:
-        """The run's log, read. Raises BadLog in strict mode."""
-        # Every access to a series comes through here: once read, it must cost nothing.
+        """The run's log, loaded. Raises BadLog in strict mode."""
+        # Every access to a series goes through here, so a loaded log must cost nothing.
         if self._logdir.strict or not self._unread.is_loaded:
             self._logdir.load([self._unread])
         return self._unread
 
     @property
     def name(self) -> str:
-        """The run's path below the logdir, as TensorBoard shows it."""
+        """The run's path relative to the logdir, as in TensorBoard."""
         return self._unread.name
 
     @property
@@ -56,107 +70,137 @@ class Run(Frames):
 
     @property
     def tags(self) -> dict[str, list[str]]:
-        """The tags of each kind."""
+        """The run's tags, by kind.
+
+        Example:
+            >>> run.tags
+            {'scalar': ['train/loss', 'val/loss'], 'image': ['samples']}
+        """
         return tags_of([self._log])
 
     @property
     def points(self) -> int:
-        """How many values of any kind the run shows."""
+        """The number of values of all kinds, without hidden ones."""
         return self._log.points
 
     @property
     def hidden(self) -> int:
-        """How many values the restart policy hid."""
+        """The number of values hidden by the restart policy."""
         return self._log.hidden
 
     def __getitem__(self, tag: str) -> Series:
-        """The scalar series of a tag. Raises UnknownTag with the near ones."""
+        """Return the scalar series of a tag.
+
+        Raises:
+            UnknownTag: the run has no such scalar tag; the message lists similar tags.
+        """
         if not isinstance(tag, str):
-            raise UnknownTag(f"A tag is named by a str, not {escape(repr(tag))}.")
+            raise UnknownTag(f"Expected a tag (str), got {escape(repr(tag))}.")
         return self._log.series(tag)
 
     def __contains__(self, tag: object) -> bool:
-        """Whether the tag holds scalars, so that `run[tag]` gives a series."""
+        """Return whether the run has a scalar series with this tag."""
         return tag in self._log.scalars
 
     def __iter__(self) -> Iterator[str]:
-        """The tags that hold scalars."""
+        """Yield the scalar tags."""
         return iter(self._log.scalars)
 
     def __len__(self) -> int:
-        """How many tags hold scalars."""
+        """Return the number of scalar tags."""
         return len(self._log.scalars)
 
     @property
     def status(self) -> RunStatus:
-        """Whether the run is running, finished, failed ..., and since when."""
+        """The run's state ("running", "finished", "failed", ...), with start and end times.
+
+        Example:
+            >>> run.status.state
+            'failed'
+            >>> print(run.status.traceback)
+        """
         from runfold._tables.by_run.run_story import read_status
 
         return read_status(self._log)
 
     @property
     def config(self) -> dict[str, Any]:
-        """The configuration as it was tracked, nested; otherwise the hparams."""
+        """The tracked configuration, nested; the hparams if no configuration was tracked."""
         from runfold._tables.by_run.run_story import read_config
 
         return read_config(self._log)
 
     @property
     def code(self) -> Code | None:
-        """The commit that ran, the uncommitted diff and the files git did not know."""
+        """The commit, the uncommitted diff and the untracked files; None if not recorded.
+
+        Example:
+            >>> run.code.commit
+            'fbb668478fcb3ff774e06e142b4baee72b338747'
+            >>> print(run.code.diff)
+        """
         from runfold._tables.by_run.run_story import read_code
 
         return read_code(self._log)
 
     @property
     def command(self) -> Any:
-        """The command line."""
+        """The command line: `argv`, `orig_argv` and `executable`; None if not recorded."""
         return self._part("command")
 
     @property
     def host(self) -> dict[str, Any]:
-        """The machine: its name, system, processors and GPUs."""
+        """The machine: name, operating system, processors and GPUs; empty if not recorded."""
         return self._part("host") or {}
 
     @property
     def packages(self) -> dict[str, Any]:
-        """The version of each package that was there."""
+        """The versions of the installed packages, by name; empty if not recorded."""
         return self._part("packages") or {}
 
     @property
     def environment(self) -> dict[str, Any]:
-        """The environment variables that matter, secrets masked."""
+        """The relevant environment variables, with secrets masked; empty if not recorded."""
         return self._part("environment") or {}
 
     @property
     def output(self) -> str:
-        """What the run wrote on the console."""
+        """The run's console output; empty if not recorded."""
         from runfold._tables.by_run.run_story import read_output
 
         return read_output(self._log)
 
     @property
     def artifacts(self) -> list[Artifact]:
-        """The files that were saved with the run: name, path, size and sha256."""
+        """The files saved with the run: name, path, size and sha256."""
         from runfold._tables.by_run.run_story import read_artifacts
 
         return read_artifacts(self._log)
 
     @property
     def marks(self) -> list[Mark]:
-        """The events that the run marked: step, wall_time and text."""
+        """The events marked during the run: step, wall_time and text."""
         from runfold._tables.by_run.run_story import read_marks
 
         return read_marks(self._log)
 
     def system(self) -> Table:
-        """The load of the machine over time: the scalars under `system/`, one column a tag."""
+        """Return the machine's load over time: one column per tag under `system/`.
+
+        The table is indexed by step and also has a `wall_time` column.
+        """
         from runfold._tables.by_run.system_frame import system_frame
 
         return system_frame(self._log)
 
     def diff(self, other: Run) -> Difference:
-        """What this run and another say, side by side; `.without_same()` has what differs."""
+        """Return this run and another side by side: settings, code, machine, final metrics.
+
+        Example:
+            >>> difference = run.diff(runs["seed-2"]).without_same()
+            >>> difference.sections["configuration"]
+            [Entry(name='lr', a=0.1, b=0.01)]
+        """
         from runfold._tables.by_run.difference import compare_runs
 
         return compare_runs(self._log, other._log, (self.name, other.name))
@@ -167,7 +211,7 @@ class Run(Frames):
         return read_part(self._log, part)
 
     def problems(self) -> Table:
-        """Everything wrong in the run's files: file, offset, code, message."""
+        """Return the problems found in the run's files: run, file, offset, code, message."""
         from runfold._tables.frames.problem_frame import problem_frame
 
         return problem_frame(self._log.list_problems())
@@ -176,7 +220,7 @@ class Run(Frames):
         return [self._log] if select([self.name], runs, noun="run") else []
 
     def __reduce__(self) -> tuple[Callable[..., Run], tuple[object, ...]]:
-        """Travel to another process as paths and a name, to be opened again there."""
+        """Pickle the paths, options and name, so that another process opens the run again."""
         return _reopen, (*describe_logdir(self._logdir), self.name)
 
     def __repr__(self) -> str:
@@ -196,7 +240,7 @@ def _reopen(paths: list[str], restarts: str, strict: bool, progress: bool | None
 
 
 def describe_logdir(logdir: Logdir) -> Opening:
-    """What opens a logdir again, in a process with another working directory."""
+    """Return the arguments that open a logdir again, with absolute paths."""
     paths = [
         os.fsdecode(path)
         if is_url(path)
@@ -207,9 +251,9 @@ def describe_logdir(logdir: Logdir) -> Opening:
 
 
 def tags_of(logs: Iterable[RunLog]) -> dict[str, list[str]]:
-    """The tags of each kind, each once; embeddings by the names that their table shows.
+    """Return the distinct tags of each kind; embeddings have the names shown in their table.
 
-    Under "unknown" are those whose values only their plugin can read.
+    "unknown" lists the tags whose values only their plugin can read.
     """
     from runfold._tables.frames.decoded_values import embeddings_of
 
@@ -219,8 +263,8 @@ def tags_of(logs: Iterable[RunLog]) -> dict[str, list[str]]:
             tags.setdefault(SCALAR, {}).update(dict.fromkeys(log.scalars))
         for kind, tag in log.payloads:
             tags.setdefault(kind, {})[tag] = None
-        for one in embeddings_of(log):
-            tags.setdefault("embedding", {})[one.name] = None
+        for embedding in embeddings_of(log):
+            tags.setdefault("embedding", {})[embedding.name] = None
         for _, tag in log.unknown:
             tags.setdefault(UNKNOWN, {})[tag] = None
     return {kind: list(names) for kind, names in tags.items()}

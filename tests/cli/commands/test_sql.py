@@ -132,7 +132,7 @@ def test_tables_are_listed_without_a_logdir(capsys: pytest.CaptureFixture[str]):
         (["{}", "--logdir", "{}", "select 1"], "as an argument or with --logdir, not both"),
         (["{}/nowhere", "select 1"], "nowhere"),
         (["{}", "select x from runs"], "Line 1 of the query: There is no column 'x'"),
-        (["{}", "delete from runs"], "DELETE is not answered"),
+        (["{}", "delete from runs"], "DELETE is not allowed"),
         (["{}", "select 1", "--csv", "--json"], "Choose one"),
         (["{}", "select 1", "-o", "a.doc"], "unknown format"),
         (["{}", "select 1", "--limit-memory", "5 apples"], "no size, such as 500MB"),
@@ -140,7 +140,7 @@ def test_tables_are_listed_without_a_logdir(capsys: pytest.CaptureFixture[str]):
         (["{}", "select to_timestamp(1.79e12) as late"], "Cast it in the query, as `late::var"),
         (["{}", "select date '9999-12-31' + 1 as late", "--csv"], "Column 'late' holds a time out"),
         (["{}", "select [timestamp 'infinity'] as late", "--json"], "the years 1 to 9999"),
-        (["{}", ENDLESS, "--limit-seconds", "0.1"], "stopped after"),
+        (["{}", ENDLESS, "--limit-seconds", "0.1"], "exceeded its time limit of"),
         (["{}", "select list(a) from range(999999999) t(a)", "--limit-memory", "20MB"], "stopped"),
     ],
 )

@@ -112,7 +112,7 @@ def test_a_column_of_several_types_is_told_of_without_a_warning(
     write(tmp_path / "b", trial(True))
     out = tmp_path / "new folder" / "out.parquet"
     assert main(["table", str(tmp_path), "-o", str(out)]) == 0
-    assert capsys.readouterr().err == "lr: values of several types (bool, float) became text.\n"
+    assert capsys.readouterr().err == "lr: values of several types (bool, float) were converted to text.\n"
 
 
 def test_programs_read_every_value(logdir: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -197,7 +197,7 @@ def test_a_file_is_written_by_its_suffix(logdir: Path, capsys: pytest.CaptureFix
             "val/loss": [1.0, 4.0, 9.0],
         }
         assert main(["table", str(logdir), "-o", str(out)]) == 2
-        assert "exists already" in capsys.readouterr().err
+        assert "already exists" in capsys.readouterr().err
         assert main(["table", str(logdir), "-o", str(out), "-f"]) == 0
         capsys.readouterr()
     write_kinds(logdir / "d")
@@ -216,7 +216,7 @@ def test_a_file_is_written_by_its_suffix(logdir: Path, capsys: pytest.CaptureFix
         (["--columns", "val/los"], "No column 'val/los'. Did you mean 'val/loss'?\n"),
         (["--sort", "rl"], "No column 'rl'."),
         (["--best", "val/lss"], "No tag 'val/lss' of kind scalar. Did you mean 'val/loss'?\n"),
-        (["--where", "lr <"], "Something is missing at the end.\n  lr <\n      ^\n"),
+        (["--where", "lr <"], "The condition is incomplete.\n  lr <\n      ^\n"),
         (["--lacking", "acc"], "No tag 'acc'."),
         (["--csv", "--json"], "Choose one of --csv, --json and --markdown.\n"),
         (["-o", "x.cvs"], "x.cvs: unknown format. Did you mean '.csv'?"),

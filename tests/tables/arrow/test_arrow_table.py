@@ -1,4 +1,4 @@
-"""Tables handed to Arrow, Polars and DuckDB: numbers without copies, objects in known forms."""
+"""Tables converted to Arrow, Polars and DuckDB: numbers without copies, objects by type."""
 
 import subprocess
 import sys
@@ -34,7 +34,7 @@ def test_numbers_are_not_copied(runs):
         assert chunk.buffers()[1].address == table[name].to_numpy().ctypes.data
 
 
-def test_categories_are_dictionaries_and_what_is_missing_is_null():
+def test_categories_become_dictionaries_and_missing_values_become_null():
     made = Table({"run": ["a", "b", None, "a"]}, dtype="category").arrow()["run"]
     assert pa.types.is_dictionary(made.type)
     assert made.to_pylist() == ["a", "b", None, "a"]
@@ -49,7 +49,7 @@ def test_nan_infinity_and_large_steps_survive(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["scalars", "histograms", "text", "problems", "sessions", "table"])
-def test_others_take_the_table_as_it_is(runs, kind):
+def test_other_libraries_accept_a_table_directly(runs, kind):
     made = getattr(runs, kind)()
     assert duckdb.connect().sql("select count(*) from made").fetchall() == [(len(made),)]
     assert pl.DataFrame(made).height == len(made)
@@ -58,7 +58,7 @@ def test_others_take_the_table_as_it_is(runs, kind):
 
 
 @pytest.mark.parametrize("kind", ["images", "audio", "graphs", "layouts"])
-def test_others_take_the_objects_of_a_table_in_the_forms_of_arrow(runs, kind):
+def test_other_libraries_receive_objects_in_their_arrow_form(runs, kind):
     table = getattr(runs, kind)()
     made = table.arrow()
     assert pa.table(table).select(made.column_names).to_pylist() == made.to_pylist()
@@ -67,24 +67,26 @@ def test_others_take_the_objects_of_a_table_in_the_forms_of_arrow(runs, kind):
 
 
 @pytest.mark.parametrize("take", [pa.table, pl.DataFrame])
-def test_values_of_several_types_are_taken_as_text_with_a_warning(tmp_path, take):
+def test_values_of_several_types_become_text_with_a_warning(tmp_path, take):
     write(tmp_path / "a", hparams(lr=0.5, wide=True))
     write(tmp_path / "b", hparams(lr="auto"))
     runs = rf.open(tmp_path)
     with pytest.warns(UserWarning, match=r"^value: values of several types"):
         taken = take(runs.hparams())
-    assert [str(one) for one in taken["value"]] == ["0.5", "true", "auto"]
+    assert [str(value) for value in taken["value"]] == ["0.5", "true", "auto"]
     with pytest.warns(UserWarning, match=r"^lr: values of several types"):
         taken = take(runs.table())
-    assert [str(one) for one in taken["lr"]] == ["0.5", "auto"]
+    assert [str(value) for value in taken["lr"]] == ["0.5", "auto"]
 
 
-def test_column_that_becomes_several_says_whom_to_ask(runs):
-    with pytest.raises(TypeError, match=r"^embedding becomes several columns: take table\.arrow"):
+def test_column_that_becomes_several_names_table_arrow(runs):
+    with pytest.raises(
+        TypeError, match=r"^embedding is converted to several columns: use table\.arrow"
+    ):
         pa.table(runs.embeddings())
 
 
-def test_polars_and_duckdb_see_pictures_as_bytes(runs):
+def test_polars_and_duckdb_receive_images_as_bytes(runs):
     table = runs.images()
     data = table["image"][0].data
     assert table.polars()["image"][0] == {"bytes": data, "path": None}
@@ -95,13 +97,13 @@ def test_polars_and_duckdb_see_pictures_as_bytes(runs):
 
 
 @pytest.mark.parametrize("kind", ["audio", "embeddings", "graphs", "layouts", "meshes", "tensors"])
-def test_every_kind_goes_to_polars_and_duckdb(runs, kind):
+def test_every_kind_converts_to_polars_and_duckdb(runs, kind):
     arrow = getattr(runs, kind)().arrow()
     assert pl.from_arrow(arrow).height == arrow.num_rows > 0
     assert len(duckdb.connect().sql("select * from arrow").fetchall()) == arrow.num_rows
 
 
-def test_arrays_are_flat_lists_with_their_shape_and_type_beside(tmp_path):
+def test_arrays_are_flat_lists_followed_by_shape_and_type(tmp_path):
     matrix = np.arange(6, dtype=np.int16).reshape(2, 3)
     write(tmp_path, values(tensor("a", matrix, "mine"), tensor("b", np.float32(0.5), "mine")))
     made = rf.open(tmp_path).tensors().arrow()
@@ -117,19 +119,21 @@ def test_text_of_several_strings_is_a_list(tmp_path):
     assert made["text_shape"].to_pylist() == [[], [2, 2]]
 
 
-def test_index_comes_first_and_no_name_stands_twice(tmp_path):
+def test_index_comes_first_and_names_are_distinct(tmp_path):
     write(tmp_path / "a", scalars("step", (3, 0.5)), scalars("run", (3, 0.25)))
     made = rf.open(tmp_path).scalars(wide=True).arrow()
     assert made.to_pylist() == [{"run": "a", "step": 3, "step_2": 0.5, "run_2": 0.25}]
 
 
-def test_index_that_only_numbers_rows_is_left_out(runs):
+def test_index_of_row_numbers_is_left_out(runs):
     table = runs.scalars()
     assert table[table["step"] > 0].arrow().column_names == list(table.columns)
 
 
-def test_what_has_no_form_is_told_and_becomes_text():
-    with pytest.warns(UserWarning, match=r"^a: object has no form in a table and became text$"):
+def test_object_without_an_arrow_form_becomes_text_with_a_warning():
+    with pytest.warns(
+        UserWarning, match=r"^a: object cannot be stored in a table and was converted to text$"
+    ):
         made = Table({"a": [object(), None]}).arrow()
     assert made["a"][0].as_py().startswith("<object")
     with pytest.warns(UserWarning, match=r"^b: values of several types \(bool, float, str\)"):
@@ -137,12 +141,12 @@ def test_what_has_no_form_is_told_and_becomes_text():
     assert mixed["b"].to_pylist() == ["true", "0.5", "x"]
 
 
-def test_text_that_is_no_unicode_is_escaped():
+def test_text_that_is_not_unicode_is_escaped():
     made = Table({"file": pd.Series(["a\udcff", None], dtype=object)}).arrow()
     assert made["file"].to_pylist() == ["a\\udcff", None]
 
 
-def test_pictures_of_pil_are_pictures():
+def test_pil_images_are_stored_as_images():
     import PIL.Image
 
     made = Table({"image": [PIL.Image.fromarray(PIXELS), None]}).arrow()
@@ -163,4 +167,4 @@ def test_without_polars_the_message_says_what_to_do(tmp_path):
             print(error)
     """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert done.stdout.startswith("Table.polars() needs the package polars"), done.stderr
+    assert done.stdout.startswith("Table.polars() requires polars"), done.stderr

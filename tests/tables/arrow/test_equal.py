@@ -1,4 +1,4 @@
-"""A table that was saved as Parquet and read again is equal: types, index, names and cells."""
+"""A table saved as Parquet and read back is equal: types, index, names and cells."""
 
 import io
 import math
@@ -47,7 +47,7 @@ def assert_equal_again(table):
     assert again.attrs == table.attrs
     pd.testing.assert_frame_equal(again, table, check_exact=True, check_index_type="equiv")
     for (_, column), (_, original) in zip(again.items(), table.items(), strict=True):
-        assert [_type(one) for one in column] == [_type(one) for one in original]
+        assert [_type(cell) for cell in column] == [_type(cell) for cell in original]
 
 
 def _type(cell):
@@ -60,25 +60,25 @@ def _type(cell):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_comes_back_equal(runs, kind):
+def test_every_kind_is_restored_equal(runs, kind):
     table = getattr(runs, kind)()
     assert len(table)
     assert_equal_again(table)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_part_of_a_table_comes_back_equal(runs, kind):
+def test_part_of_a_table_is_restored_equal(runs, kind):
     table = getattr(runs, kind)()
     for rows in (slice(0), slice(1, None), slice(None, None, -1)):
         assert_equal_again(table.iloc[rows])
     assert_equal_again(table[np.arange(len(table)) % 3 != 1])
 
 
-def test_wide_table_comes_back_equal(runs):
+def test_wide_table_is_restored_equal(runs):
     assert_equal_again(runs.scalars(wide=True))
 
 
-def test_embeddings_come_back_equal_without_their_files(tmp_path):
+def test_embeddings_are_restored_equal_without_their_files(tmp_path):
     folder = tmp_path / "run"
     write(folder, scalars("loss", (0, 1.0)))
     (folder / "projector_config.pbtxt").write_text(
@@ -97,7 +97,7 @@ def test_embeddings_come_back_equal_without_their_files(tmp_path):
     shutil.rmtree(folder)
     words, none = again["embedding"]
     np.testing.assert_array_equal(words.tensor(), np.float32([[1, math.nan], [3, 4]]))
-    assert {name: one.tolist() for name, one in words.metadata().items()} == {
+    assert {name: cell.tolist() for name, cell in words.metadata().items()} == {
         "word": ["one", "two"],
         "count": ["1", "2"],
     }
@@ -108,7 +108,7 @@ def test_embeddings_come_back_equal_without_their_files(tmp_path):
         none.metadata()
 
 
-def test_embeddings_differ_by_what_their_files_hold(tmp_path):
+def test_embeddings_differ_by_the_content_of_their_files(tmp_path):
     for run, numbers, labels in (("a", "1\t2", "x"), ("b", "1\t3", "x"), ("c", "1\t2", "y")):
         folder = tmp_path / run
         write(folder, scalars("loss", (0, 1.0)))
@@ -118,11 +118,11 @@ def test_embeddings_differ_by_what_their_files_hold(tmp_path):
         (folder / "w.tsv").write_text(numbers)
         (folder / "l.tsv").write_text(labels)
     first, *others = rf.open(tmp_path).embeddings()["embedding"]
-    assert [first == one for one in others] == [False, False]
+    assert [first == cell for cell in others] == [False, False]
     assert first == rf.open(tmp_path).embeddings()["embedding"][0]
 
 
-def test_byte_strings_without_dimensions_come_back_as_arrays(tmp_path):
+def test_byte_strings_without_dimensions_are_restored_as_arrays(tmp_path):
     single, several = np.array(b"a", object), np.array([b"b", b"c"], object)
     write(tmp_path, values(tensor("one", single, "mine"), tensor("two", several, "mine")))
     assert_equal_again(rf.open(tmp_path).tensors())
@@ -156,7 +156,7 @@ COLUMNS = {
 
 
 @pytest.mark.parametrize("name", COLUMNS)
-def test_column_of_every_type_comes_back_equal(name):
+def test_column_of_every_type_is_restored_equal(name):
     table = Table({name: COLUMNS[name]})
     assert_equal_again(table)
     assert_equal_again(table.iloc[:0])
@@ -176,7 +176,7 @@ def test_column_of_every_type_comes_back_equal(name):
         lambda table: table.assign(index=1.5).set_axis([3, 1, 2], axis=0),
     ],
 )
-def test_axes_come_back_equal(change):
+def test_axes_are_restored_equal(change):
     table = Table({"a": [1, 2, 3], "b": ["x", "y", "z"]})
     table.attrs["unit"] = "m"
     assert_equal_again(change(table))
@@ -193,12 +193,12 @@ cells_of_any_type = st.one_of(
 
 
 @given(st.lists(cells_of_any_type, max_size=6))
-def test_objects_of_any_types_come_back_equal(cells):
+def test_objects_of_any_type_are_restored_equal(cells):
     table = Table({"value": pd.Series(cells, dtype=object)})
     assert_equal_again(table)
 
 
-def test_index_is_left_out_when_asked():
+def test_index_is_left_out_on_request():
     table = Table({"a": [1, 2]}, index=[7, 3])
     again = rf.read_table(io.BytesIO(table.to_parquet(index=False)))
     pd.testing.assert_frame_equal(again, table.reset_index(drop=True))

@@ -1,4 +1,4 @@
-"""Tables saved as Parquet and read again: pictures, clips and arrays are what they were."""
+"""Tables saved as Parquet and read back, with images, clips and arrays."""
 
 import io
 import json
@@ -32,7 +32,7 @@ def saved(table, folder):
     return rf.read_table(folder / "table.parquet")
 
 
-def test_pictures_come_back_as_pictures(runs, tmp_path):
+def test_images_are_restored(runs, tmp_path):
     table = runs.images()
     again = saved(table, tmp_path)
     assert type(again) is Table
@@ -43,22 +43,22 @@ def test_pictures_come_back_as_pictures(runs, tmp_path):
         np.testing.assert_array_equal(picture.numpy(), PIXELS)
 
 
-def test_cell_without_a_picture_is_missing(runs, tmp_path):
+def test_cell_without_an_image_is_missing(runs, tmp_path):
     picture = runs.images()["image"][0]
     again = saved(Table({"image": [np.nan, picture, None]}), tmp_path)["image"]
     assert np.isnan(again[0])
     assert [again[1].data, again[2]] == [picture.data, None]
 
 
-def test_more_than_one_array_of_arrow_can_hold_is_several(runs, tmp_path, monkeypatch):
+def test_images_larger_than_an_arrow_array_are_split(runs, tmp_path, monkeypatch):
     monkeypatch.setattr(forms, "_CHUNK", 200)
     table = Table({"image": [*runs.images()["image"]] * 4})
     assert table.arrow()["image"].num_chunks > 1
     again = saved(table, tmp_path)["image"]
-    assert [one.data for one in again] == [one.data for one in table["image"]]
+    assert [array.data for array in again] == [array.data for array in table["image"]]
 
 
-def test_clips_come_back_as_clips(runs, tmp_path):
+def test_clips_are_restored(runs, tmp_path):
     for clip in saved(runs.audio(), tmp_path)["audio"]:
         rate, samples = clip.wave()
         np.testing.assert_array_equal(samples[:, 0], SAMPLES)
@@ -66,26 +66,26 @@ def test_clips_come_back_as_clips(runs, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["histograms", "meshes", "pr_curves", "tensors"])
-def test_arrays_come_back_with_shape_and_type(runs, tmp_path, kind):
+def test_arrays_are_restored_with_shape_and_type(runs, tmp_path, kind):
     table = getattr(runs, kind)()
     again = saved(table, tmp_path)
     assert list(again.columns) == list(table.columns)
     arrays = [name for name in table if isinstance(table[name][0], np.ndarray)]
     assert arrays
     for name in arrays:
-        for one, original in zip(again[name], table[name], strict=True):
-            np.testing.assert_array_equal(one, original)
-            assert one.dtype == original.dtype
+        for array, original in zip(again[name], table[name], strict=True):
+            np.testing.assert_array_equal(array, original)
+            assert array.dtype == original.dtype
 
 
-def test_tensors_of_all_types_in_one_column_come_back(tmp_path):
+def test_tensors_of_all_types_in_one_column_are_restored(tmp_path):
     tensors: dict[str, np.ndarray] = {
         "empty": np.zeros((0, 3), np.float32),
         "half": np.array([[0.5]], np.float16),
         "flags": np.array([True, False]),
         "bytes": np.arange(3, dtype=np.uint8),
     }
-    write(tmp_path, values(*(tensor(tag, one, "mine") for tag, one in tensors.items())))
+    write(tmp_path, values(*(tensor(tag, array, "mine") for tag, array in tensors.items())))
     again = saved(rf.open(tmp_path).tensors(), tmp_path)
     for row in again.itertuples():
         np.testing.assert_array_equal(row.value, tensors[row.tag])
@@ -95,23 +95,23 @@ def test_tensors_of_all_types_in_one_column_come_back(tmp_path):
         )
 
 
-def test_complex_numbers_come_back():
+def test_complex_numbers_are_restored():
     table = Table({"a": [np.array([[1 + 2j]], np.complex64), np.array([3j])]})
     again = rf.read_table(io.BytesIO(table.to_parquet()))["a"]
-    assert [(one.tolist(), one.dtype) for one in again] == [
+    assert [(array.tolist(), array.dtype) for array in again] == [
         ([[1 + 2j]], np.complex64),
         ([3j], np.complex128),
     ]
 
 
-def test_integers_that_no_float_holds_become_json():
+def test_integers_beyond_float64_become_json():
     table = Table({"a": [np.array([2**60 + 1]), np.array([0.5, np.nan])]})
     made = table.arrow()
     assert made["a"].to_pylist() == [f"[{2**60 + 1}]", '[0.5,"NaN"]']
     assert made["a_dtype"].to_pylist() == ["int64", "float64"]
 
 
-def test_index_names_and_missing_integers_come_back(tmp_path):
+def test_index_names_and_missing_integers_are_restored(tmp_path):
     write(tmp_path / "a", scalars("step", (3, 0.5)))
     wide = rf.open(tmp_path).scalars(wide=True)
     again = saved(wide, tmp_path)
@@ -121,7 +121,7 @@ def test_index_names_and_missing_integers_come_back(tmp_path):
     assert saved(whole, tmp_path)["n"].tolist()[0] == 2**53 + 1
 
 
-def test_pictures_that_hugging_face_stored_are_pictures(runs):
+def test_images_stored_by_hugging_face_are_images(runs):
     data = runs.images()["image"][0].data
     features = {"info": {"features": {"image": {"_type": "Image"}}}}
     table = pa.table({"image": [{"bytes": data, "path": "a.png"}]})
@@ -131,7 +131,7 @@ def test_pictures_that_hugging_face_stored_are_pictures(runs):
 
 
 @pytest.mark.parametrize(
-    "said",
+    "metadata",
     [
         "[]",
         "{",
@@ -154,20 +154,20 @@ def test_pictures_that_hugging_face_stored_are_pictures(runs):
         '{"pandas": {"columns": {"a": {"dtype": "object", "cells": "i", "heads": [[]]}}}}',
     ],
 )
-def test_file_that_says_nonsense_of_its_columns_is_read_all_the_same(said):
+def test_file_with_invalid_metadata_is_read_anyway(metadata):
     out = io.BytesIO()
     table = pa.table({"a": [[1, 2]], "b": [[3, 4]]})
-    pq.write_table(table.replace_schema_metadata({"runfold": said}), out)
+    pq.write_table(table.replace_schema_metadata({"runfold": metadata}), out)
     assert rf.read_table(out)["a"][0].tolist() == [1, 2]
 
 
-def test_what_is_no_parquet_is_said(tmp_path):
+def test_file_that_is_not_parquet_raises(tmp_path):
     (tmp_path / "a.parquet").write_bytes(b"run,step\n")
-    with pytest.raises(RunfoldError, match=r"a\.parquet is no Parquet file"):
+    with pytest.raises(RunfoldError, match=r"a\.parquet is not a Parquet file"):
         rf.read_table(tmp_path / "a.parquet")
 
 
-def test_pictures_that_are_no_bytes_stay_what_they_are():
+def test_image_columns_without_bytes_stay_unchanged():
     out = io.BytesIO()
     features = json.dumps({"info": {"features": {"a": {"_type": "Image"}}}})
     table = pa.table({"a": [{"bytes": 5}]}).replace_schema_metadata({"huggingface": features})
@@ -176,18 +176,20 @@ def test_pictures_that_are_no_bytes_stay_what_they_are():
 
 
 @pytest.mark.parametrize("is_exported", [False, True])
-def test_damage_is_said_and_never_read_as_data(runs, tmp_path, is_exported):
+def test_damaged_file_raises_and_is_never_read_as_data(runs, tmp_path, is_exported):
     path = tmp_path / "images.parquet"
     if is_exported:
         runs.export(path, "image")
     else:
         runs.images().to_parquet(path)
     path.write_bytes(path.read_bytes().replace(b"IDAT", b"idat"))
-    with pytest.raises(RunfoldError, match=r"images\.parquet is no Parquet file, or damaged: "):
+    with pytest.raises(
+        RunfoldError, match=r"images\.parquet is not a Parquet file, or is damaged: "
+    ):
         rf.read_table(path)
 
 
-def test_failure_leaves_the_old_file_and_nothing_else(runs, tmp_path):
+def test_failed_write_leaves_only_the_old_file(runs, tmp_path):
     (tmp_path / "a.parquet").write_bytes(b"old")
     with pytest.raises(TypeError):
         runs.images().to_parquet(tmp_path / "a.parquet", no_such_option=1)

@@ -1,4 +1,4 @@
-"""Which runs a condition holds for."""
+"""The runs that match a condition."""
 
 from pathlib import Path
 
@@ -101,35 +101,35 @@ def test_condition(runs: rf.Runs, condition: str, expected: str):
     ("condition", "message"),
     [
         ("lrr < 1", "No run has an hparam 'lrr'. Did you mean 'lr'?\n  lrr < 1\n  ^"),
-        ("1 < loss", "No run has an hparam 'loss'. There is such a tag: last['loss'] is its last"
-         " value.\n  1 < loss\n      ^"),
-        ("`run` == 1", "No run has an hparam 'run'. There are bias, lr, model, odd name,"
+        ("1 < loss", "No run has an hparam 'loss'. For the last value of the tag, write"
+         " last['loss'].\n  1 < loss\n      ^"),
+        ("`run` == 1", "No run has an hparam 'run'. Available: bias, lr, model, odd name,"
          " optim.beta and 1 more.\n  `run` == 1\n  ^"),
-        ("lr == null", "No run has an hparam 'null'. Say None.\n  lr == null\n        ^"),
-        ("last['los'] < 1", "No run has a tag 'los' with scalars. Did you mean 'loss'?"
+        ("lr == null", "No run has an hparam 'null'. Write None.\n  lr == null\n        ^"),
+        ("last['los'] < 1", "No run has a scalar tag 'los'. Did you mean 'loss'?"
          "\n  last['los'] < 1\n       ^"),
         ("has('lozz*')", "No run has a tag 'lozz*'.\n  has('lozz*')\n      ^"),
         ("hparam['LR'] > 0", "No run has an hparam 'LR'. Did you mean 'lr'?\n  hparam['LR'] > 0\n"
          "         ^"),
-        ("start > 'soon'", "'soon' is no time. Say for example '2026-01-31' or '2026-01-31 12:00'."
-         "\n  start > 'soon'\n          ^"),
+        ("start > 'soon'", "'soon' is not a time. Write for example '2026-01-31' or"
+         " '2026-01-31 12:00'.\n  start > 'soon'\n          ^"),
     ],
 )  # fmt: skip
-def test_a_name_that_no_run_has_is_refused_at_its_place(
-    runs: rf.Runs, condition: str, message: str
-):
+def test_unknown_name_is_marked_in_the_message(runs: rf.Runs, condition: str, message: str):
     with pytest.raises(BadExpression) as caught:
         runs.where(condition)
     assert str(caught.value) == message
 
 
 def test_best_needs_a_direction(runs: rf.Runs):
-    with pytest.raises(BadExpression, match="Is a higher or a lower 'x' better"):
+    with pytest.raises(
+        BadExpression, match="Cannot tell from the name of 'x' whether higher or lower is better"
+    ):
         runs.where("best['x'] > 0")
     assert list(runs.where("best['x'] > 0", better="higher")) == ["d"]
 
 
-def test_of_chosen_runs_a_name_may_be_asked_that_only_others_have(runs: rf.Runs):
+def test_selected_runs_accept_names_that_only_other_runs_have(runs: rf.Runs):
     for some in (runs.where("run == 'd'"), runs.where("lr > 1")):
         assert list(some.where("lr > 9 or last['loss'] > 99 or not has('x')")) == []
         assert list(some.where("`odd name` == 'none of them'")) == []
@@ -138,14 +138,14 @@ def test_of_chosen_runs_a_name_may_be_asked_that_only_others_have(runs: rf.Runs)
                 some.where(wrong)
 
 
-def test_where_there_are_no_runs_any_name_may_be_asked(tmp_path: Path):
+def test_empty_logdir_accepts_any_name(tmp_path: Path):
     none = rf.open(tmp_path)
     assert list(none.where("anything > 1 and last['at all'] > 1 and has('x')")) == []
     with pytest.raises(BadExpression):
         none.where("anything >")
 
 
-def test_folders_of_add_hparams_stay_with_their_run(tmp_path: Path):
+def test_folders_of_add_hparams_belong_to_their_run(tmp_path: Path):
     for rate in (0.1, 0.5):
         with SummaryWriter(str(tmp_path / f"lr-{rate}")) as writer:
             writer.add_scalar("loss", rate, 1)
@@ -165,7 +165,7 @@ SIGNS = ["<", "==", "!=", "in", "not in", "like", "+", "*", "/", "//", "%", "**"
 @given(
     st.sampled_from(WORDS), st.lists(st.tuples(*map(st.sampled_from, (SIGNS, WORDS))), max_size=6)
 )
-def test_whatever_is_compared_nothing_else_is_raised(runs: rf.Runs, first, rest):
+def test_no_condition_raises_anything_but_bad_expression(runs: rf.Runs, first, rest):
     condition = " ".join([first, *(part for pair in rest for part in pair)])
     try:
         chosen = set(runs.where(condition))

@@ -1,4 +1,4 @@
-"""Conditions are read into a tree, and whatever is none is refused with its place."""
+"""Conditions are parsed into a tree; errors show their location."""
 
 import pytest
 from hypothesis import given
@@ -17,11 +17,11 @@ from runfold._tables.by_run.expression import (
 from runfold.errors import BadExpression
 
 LOOKUPS = ("last", "at", "has")
-QUOTE = "A name with such letters needs backquotes: `2-odd name`"
+QUOTE = "Put names with special characters in backquotes: `2-odd name`"
 
 
 def tree(text):
-    """A tree as nested tuples, without places."""
+    """Return a tree as nested tuples, without positions."""
     return _plain(parse(text, LOOKUPS))
 
 
@@ -73,40 +73,40 @@ def test_tree(text, expected):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("lr = 0.1", "Cannot read '='. Say == for equal.\n  lr = 0.1\n     ^"),
-        ("a & b", "Cannot read '&'. Say `and`.\n  a & b\n    ^"),
-        ("a == 'x", "Cannot read '''. The quote is never closed.\n  a == 'x\n       ^"),
-        ("'损失' = 1", "Cannot read '='. Say == for equal.\n  '损失' = 1\n         ^"),
-        ("lr <", "Something is missing at the end.\n  lr <\n      ^"),
-        ("(a or b", "Expected ')' here.\n  (a or b\n         ^"),
-        ("a b", "Did not expect 'b' here. A word such as `and` is missing.\n  a b\n    ^"),
-        ("a adn b", "Did not expect 'adn' here. Did you mean 'and'?\n  a adn b\n    ^"),
-        ("a is None", "Did not expect 'is' here. Say == None, or != None.\n  a is None\n    ^"),
-        ("a AND b", "Did not expect 'AND' here. Say `and`.\n  a AND b\n    ^"),
-        ("and b", "Did not expect 'and' here.\n  and b\n  ^"),
+        ("lr = 0.1", "Cannot parse '='. Use == for equality.\n  lr = 0.1\n     ^"),
+        ("a & b", "Cannot parse '&'. Use `and`.\n  a & b\n    ^"),
+        ("a == 'x", "Cannot parse '''. The quote is never closed.\n  a == 'x\n       ^"),
+        ("'损失' = 1", "Cannot parse '='. Use == for equality.\n  '损失' = 1\n         ^"),
+        ("lr <", "The condition is incomplete.\n  lr <\n      ^"),
+        ("(a or b", "Expected ')'.\n  (a or b\n         ^"),
+        ("a b", "Unexpected 'b'. An operator such as `and` is missing.\n  a b\n    ^"),
+        ("a adn b", "Unexpected 'adn'. Did you mean 'and'?\n  a adn b\n    ^"),
+        ("a is None", "Unexpected 'is'. Use == None or != None.\n  a is None\n    ^"),
+        ("a AND b", "Unexpected 'AND'. Use `and`.\n  a AND b\n    ^"),
+        ("and b", "Unexpected 'and'.\n  and b\n  ^"),
         (
             "lst['x'] < 1",
-            "No 'lst' can be asked of a tag. Did you mean 'last'?\n  lst['x'] < 1\n  ^",
+            "'lst' is not a value of a tag. Did you mean 'last'?\n  lst['x'] < 1\n  ^",
         ),
-        ("last[x]", "Expected a name in quotes, as in last['val/loss'].\n  last[x]\n       ^"),
+        ("last[x]", "Expected a quoted name, as in last['val/loss'].\n  last[x]\n       ^"),
         ("at['x'] > 1", "Expected a step, as in at['val/loss', 100].\n  at['x'] > 1\n        ^"),
-        ("at['x', .5] > 1", "A step is a whole number.\n  at['x', .5] > 1\n          ^"),
+        ("at['x', .5] > 1", "A step must be a whole number.\n  at['x', .5] > 1\n          ^"),
         (
             "x < 10k",
-            f"Cannot read a number. {QUOTE}\n  x < 10k\n      ^",
+            f"Cannot parse a number. {QUOTE}\n  x < 10k\n      ^",
         ),
-        ("a\x1b[2J", f"Cannot read '\\x1b'. {QUOTE}\n  a\\x1b[2J\n   ^"),
-        ("", "The condition is empty. Say for example: lr < 0.1"),
-        (" \n", "The condition is empty. Say for example: lr < 0.1"),
+        ("a\x1b[2J", f"Cannot parse '\\x1b'. {QUOTE}\n  a\\x1b[2J\n   ^"),
+        ("", "The condition is empty. Write for example: lr < 0.1"),
+        (" \n", "The condition is empty. Write for example: lr < 0.1"),
     ],
 )
-def test_mistakes_are_shown_at_their_place(text, message):
+def test_errors_are_marked_in_the_message(text, message):
     with pytest.raises(BadExpression) as caught:
         parse(text, LOOKUPS)
     assert str(caught.value) == message
 
 
-def test_of_a_long_condition_the_part_around_the_mistake_is_shown():
+def test_long_condition_is_shown_around_the_error():
     text = " and ".join(f"name_{number} > 1" for number in range(99)) + " and ?" + " " * 99
     with pytest.raises(BadExpression) as caught:
         parse(text, LOOKUPS)
@@ -118,21 +118,21 @@ def test_of_a_long_condition_the_part_around_the_mistake_is_shown():
 @pytest.mark.parametrize(
     "text", ["(" * 5000, "[" * 5000, "2**" * 5000 + "2", "(1+" * 40 + "1" + ")" * 40]
 )
-def test_what_nobody_nests_by_hand_is_refused(text):
+def test_deeply_nested_condition_is_rejected(text):
     with pytest.raises(BadExpression, match="nested too deep"):
         parse(text, LOOKUPS)
 
 
-def test_what_is_too_long_is_refused():
+def test_overlong_condition_is_rejected():
     with pytest.raises(BadExpression, match="characters"):
         parse("1 " * LONGEST, LOOKUPS)
     with pytest.raises(BadExpression, match="digits"):
         parse("x < " + "9" * 5000, LOOKUPS)
-    with pytest.raises(TypeError, match="is a str"):
+    with pytest.raises(TypeError, match=r"Expected a condition \(str\), got"):
         parse(1, LOOKUPS)
 
 
-def test_long_but_flat_conditions_are_fine():
+def test_long_flat_conditions_are_accepted():
     parse("+".join("1" * 5000), LOOKUPS)
     parse("not " * 4000 + "x", LOOKUPS)
     parse("-" * 9000 + "x", LOOKUPS)
@@ -144,7 +144,7 @@ PIECES = st.sampled_from(WORDS.split())
 
 
 @given(st.lists(PIECES | st.text(max_size=3), max_size=30).map(" ".join) | st.text())
-def test_no_text_raises_anything_else(text):
+def test_no_text_raises_anything_but_bad_expression(text):
     try:
         parse(text, LOOKUPS)
     except BadExpression as error:

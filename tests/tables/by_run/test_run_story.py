@@ -21,7 +21,7 @@ from runfold.errors import BadLog
 
 
 def track(folder: Path, *parts: tuple[str, object]) -> rf.Run:
-    """A run in whose event file the parts stand, in their order."""
+    """Return a run whose event file contains these parts, in order."""
     with EventWriter(str(folder)) as writer:
         for number, (name, value) in enumerate(parts):
             writer.add_value(f"runfold/{name}", part(name, value), number)
@@ -29,14 +29,14 @@ def track(folder: Path, *parts: tuple[str, object]) -> rf.Run:
 
 
 def beat(folder: Path, age: float) -> None:
-    """A heartbeat of another machine, so many seconds old."""
+    """Write a heartbeat of another machine that is this many seconds old."""
     (folder / ".runfold").mkdir()
     file = folder / ".runfold" / "heartbeat"
     file.write_text('{"pid": 1, "host": "elsewhere", "state": "running"}')
     os.utime(file, (time.time() - age,) * 2)
 
 
-def test_what_was_not_tracked_is_empty(tmp_path: Path) -> None:
+def test_story_of_an_untracked_run_is_empty(tmp_path: Path) -> None:
     run = track(tmp_path)
     assert (run.config, run.host, run.packages, run.environment) == ({}, {}, {}, {})
     assert (run.command, run.code) == (None, None)
@@ -45,44 +45,44 @@ def test_what_was_not_tracked_is_empty(tmp_path: Path) -> None:
     assert run.system().shape == (0, 1)
 
 
-def test_latest_value_of_a_part_counts(tmp_path: Path) -> None:
+def test_latest_value_of_a_part_is_returned(tmp_path: Path) -> None:
     run = track(tmp_path, (HOST, {"name": "old"}), (HOST, {"name": "new"}))
     assert run.host == {"name": "new"}
 
 
-def test_config_is_nested_as_it_was_tracked(tmp_path: Path) -> None:
+def test_config_keeps_its_nesting(tmp_path: Path) -> None:
     config = {"optim": {"lr": 0.1, "betas": [0.9, 0.99]}, "name": None}
     assert track(tmp_path / "a", (CONFIG, config)).config == config
     assert track(tmp_path / "b", (CONFIG, [1, 2])).config == {"config": [1, 2]}
 
 
-def test_config_of_a_run_with_hparams_only_is_its_hparams(tmp_path: Path) -> None:
+def test_config_falls_back_to_hparams(tmp_path: Path) -> None:
     write(tmp_path, values(hparams_pb({"lr": 0.5, "bias": True}).value[0].SerializeToString()))
     assert rf.open(tmp_path)["."].config == {"lr": 0.5, "bias": True}
 
 
-def test_config_has_the_hparams_that_torch_puts_into_a_folder_of_their_own(tmp_path: Path) -> None:
+def test_config_includes_hparams_that_torch_writes_to_a_separate_folder(tmp_path: Path) -> None:
     with TorchWriter(str(tmp_path / "a")) as writer:
         writer.add_hparams({"lr": 0.5}, {"acc": 1.0})
     assert rf.open(tmp_path)["a"].config == {"lr": 0.5}
 
 
-def test_code_is_put_together_from_its_parts(tmp_path: Path) -> None:
-    said = {"commit": "abc1234", "branch": "main", "is_dirty": True, "script": "train.py"}
-    run = track(tmp_path, (CODE, said), (DIFF, "-a\n+b\n"), (FILES, {"new.py": "1\n"}))
+def test_code_is_assembled_from_its_parts(tmp_path: Path) -> None:
+    part = {"commit": "abc1234", "branch": "main", "is_dirty": True, "script": "train.py"}
+    run = track(tmp_path, (CODE, part), (DIFF, "-a\n+b\n"), (FILES, {"new.py": "1\n"}))
     code = run.code
     assert code is not None
-    assert {name: getattr(code, name) for name in said} == said
+    assert {name: getattr(code, name) for name in part} == part
     assert (code.remote, code.diff, code.files) == (None, "-a\n+b\n", {"new.py": "1\n"})
 
 
-def test_what_a_log_cannot_mean_by_its_code_is_let_be(tmp_path: Path) -> None:
-    said = {"commit": 7, "masked": ["a", []], "left_out": {"b": 3, "c": "big"}, "more": 1}
-    code = track(tmp_path, (CODE, said)).code
+def test_invalid_fields_of_the_code_are_ignored(tmp_path: Path) -> None:
+    part = {"commit": 7, "masked": ["a", []], "left_out": {"b": 3, "c": "big"}, "more": 1}
+    code = track(tmp_path, (CODE, part)).code
     assert code == Code(masked=["a"], left_out={"c": "big"})
 
 
-def test_output_is_joined_in_the_order_in_which_it_was_written(tmp_path: Path) -> None:
+def test_output_is_joined_in_file_order(tmp_path: Path) -> None:
     track(tmp_path, (OUTPUT, "hel"), (OUTPUT, "lo\n"), (OUTPUT, "```\n"))
     run = track(tmp_path, (OUTPUT, "resumed\n"))
     assert run.output == "hello\n```\nresumed\n"
@@ -104,14 +104,14 @@ def test_a_restart_hides_nothing_of_the_story(tmp_path: Path, restarts: str) -> 
     [
         (text("runfold/host", "no block"), "no code block"),
         (text("runfold/host", "```json\n{]\n```"), "Expecting property name"),
-        (text("runfold/host", "```json\n[1]\n```"), "the host is of the type list"),
+        (text("runfold/host", "```json\n[1]\n```"), "the host has the wrong type: list"),
         (text("runfold/host", f"```json\n{'[' * 99_999}\n```"), "nested too deep"),
         (text("runfold/host", '```json\n{"a": "\\ud800"}\n```'), "surrogates not allowed"),
         (text("runfold/host", f'```json\n{{"a": {"[" * 200}{"]" * 200}}}\n```'), "too deep"),
     ],
     ids=["no block", "no JSON", "a list", "no end", "no text", "deep"],
 )
-def test_a_broken_part_is_noted_and_the_one_before_it_counts(
+def test_malformed_part_is_a_problem_and_the_previous_one_is_used(
     tmp_path: Path, bad: bytes, reason: str
 ) -> None:
     write(tmp_path, values(part(HOST, {"name": "sound"}), bad))
@@ -125,7 +125,7 @@ def test_a_broken_part_is_noted_and_the_one_before_it_counts(
         _ = rf.open(tmp_path, strict=True)["."].host
 
 
-def test_status_of_a_run_that_ended_is_its_last_word(tmp_path: Path) -> None:
+def test_last_status_of_an_ended_run_is_returned(tmp_path: Path) -> None:
     last = {"state": "failed", "ended": 20.0, "exit": 1, "traceback": "ValueError: x"}
     status = track(tmp_path, (STATUS, {"state": "running", "started": 10.0}), (STATUS, last)).status
     assert (status.state, status.started, status.ended) == ("failed", 10.0, 20.0)
@@ -133,7 +133,7 @@ def test_status_of_a_run_that_ended_is_its_last_word(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("age", "state"), [(5.0, "running"), (3600.0, "crashed")])
-def test_a_run_without_a_last_word_lives_as_long_as_its_heart_beats(
+def test_run_without_an_end_status_is_running_while_its_heartbeat_is_fresh(
     tmp_path: Path, age: float, state: str
 ) -> None:
     run = track(tmp_path, (STATUS, {"state": "running", "started": 10.0}))
@@ -145,7 +145,7 @@ def test_a_run_without_a_last_word_lives_as_long_as_its_heart_beats(
 @pytest.mark.parametrize(
     ("number", "state"), [(0, "unknown"), (1, "finished"), (2, "failed"), (3, "running")]
 )
-def test_status_of_a_run_that_was_not_tracked_is_that_of_its_hparams(
+def test_status_of_an_untracked_run_comes_from_its_hparams(
     tmp_path: Path, number: int, state: str
 ) -> None:
     data = plugin_data_pb2.HParamsPluginData()
@@ -157,27 +157,27 @@ def test_status_of_a_run_that_was_not_tracked_is_that_of_its_hparams(
     assert (status.state, status.started, status.ended) == (state, 1.0, 99.0)
 
 
-def test_artifacts_are_found_in_the_folder_where_the_run_is_now(tmp_path: Path) -> None:
-    said = {"name": "model.pt", "path": "artifacts/model.pt", "size": 3, "sha256": "ab"}
-    track(tmp_path / "a", (ARTIFACT, said), (ARTIFACT, {**said, "name": "sub/x", "size": 4}))
+def test_artifact_paths_follow_a_moved_run(tmp_path: Path) -> None:
+    part = {"name": "model.pt", "path": "artifacts/model.pt", "size": 3, "sha256": "ab"}
+    track(tmp_path / "a", (ARTIFACT, part), (ARTIFACT, {**part, "name": "sub/x", "size": 4}))
     (tmp_path / "a").rename(tmp_path / "b")
-    found = rf.open(tmp_path)["b"].artifacts
-    assert found == [
+    artifacts = rf.open(tmp_path)["b"].artifacts
+    assert artifacts == [
         Artifact("model.pt", str(tmp_path / "b/artifacts/model.pt"), 3, "ab"),
         Artifact("sub/x", str(tmp_path / "b/artifacts/sub/x"), 4, "ab"),
     ]
 
 
 @pytest.mark.parametrize("name", ["../../secret", "/etc/passwd", 3, None])
-def test_an_artifact_cannot_lead_out_of_its_run(tmp_path: Path, name: object) -> None:
+def test_artifact_cannot_be_outside_its_run(tmp_path: Path, name: object) -> None:
     run = track(tmp_path, (ARTIFACT, {"name": name, "size": 3, "sha256": "ab"}))
     assert run.artifacts == []
     assert run.problems()["code"].tolist() == ["bad-value"]
 
 
-def test_system_is_a_wide_table_in_the_order_of_time(tmp_path: Path) -> None:
+def test_system_is_a_wide_table_sorted_by_time(tmp_path: Path) -> None:
     events = EventBuffer()
-    for start in (100.0, 200.0):  # the second time the run was resumed
+    for start in (100.0, 200.0):  # after the second resume
         for step in range(2):
             events.scalar("system/cpu", start + step, step, start + step)
             events.scalar("loss", 1.0, step, start + step)

@@ -1,4 +1,4 @@
-"""One row a run: what the columns hold."""
+"""The table with one row per run: the values of its columns."""
 
 import datetime
 import math
@@ -22,7 +22,7 @@ def picture(shift: int = 0) -> bytes:
     return image("sample", HEIGHT, WIDTH, 3, png(PIXELS + shift))
 
 
-def test_a_run_is_a_row_with_its_settings_and_last_values(tmp_path: Path):
+def test_row_has_the_hparams_and_last_values_of_a_run(tmp_path: Path):
     write(tmp_path / "a", hparams(lr=0.5, bias=True), scalars("val/loss", (0, 3.0), (7, 2.0)))
     write(tmp_path / "b", hparams(lr=0.1, model="mlp"), scalars("val/acc", (3, 0.5)))
     table = rf.open(tmp_path).table()
@@ -63,7 +63,7 @@ def test_every_statistic_has_its_column(tmp_path: Path):
     }
 
 
-def test_at_takes_several_steps_and_steps_by_tag(tmp_path: Path):
+def test_at_accepts_several_steps_and_steps_by_tag(tmp_path: Path):
     write(tmp_path, scalars("a", (0, 1.0), (9, 2.0)), scalars("b", (0, 3.0), (9, 4.0)))
     runs = rf.open(tmp_path)
     both = runs.table(last=False, at=[0, 9])
@@ -71,18 +71,20 @@ def test_at_takes_several_steps_and_steps_by_tag(tmp_path: Path):
     assert runs.table(last=False, at={"b": [5, 9]}).iloc[0, 5:].tolist() == [3.0, 4.0]
 
 
-def test_best_goes_the_way_that_is_asked_for(tmp_path: Path):
+def test_best_uses_the_given_direction(tmp_path: Path):
     write(tmp_path, scalars("x", (0, 1.0), (1, 2.0)), scalars("loss", (0, 1.0), (1, 2.0)))
     runs = rf.open(tmp_path)
     assert list(runs.table(last=False, best="*"))[5:] == ["best loss", "best_step loss"]
     table = runs.table(last=False, best=True, better={"x": "higher"})
     assert table[["best x", "best loss"]].iloc[0].tolist() == [2.0, 1.0]
     assert runs.table(best="*", better="higher")["best loss"].tolist() == [2.0]
-    with pytest.raises(CannotFold, match="Is a higher or a lower 'x' better"):
+    with pytest.raises(
+        CannotFold, match="Cannot tell from the name of 'x' whether higher or lower is better"
+    ):
         runs.table(best="x")
 
 
-def test_nested_settings_go_by_dotted_names_and_integers_stay(tmp_path: Path):
+def test_nested_hparams_have_dotted_names_and_integers_stay_integers(tmp_path: Path):
     for seed in (0, 1):
         settings = {"seed": seed, "optim": {"lr": 0.5, "betas": {"first": 1}}}
         with rf.track(tmp_path / str(seed), hparams=settings, system=False) as run:
@@ -96,7 +98,7 @@ def test_nested_settings_go_by_dotted_names_and_integers_stay(tmp_path: Path):
     assert (table["duration"] > 0).all()
 
 
-def test_what_a_tracked_run_tells_of_itself_is_there_when_asked_for(tmp_path: Path):
+def test_tags_that_tracked_runs_add_are_shown_on_request(tmp_path: Path):
     write(tmp_path, scalars("loss", (0, 1.0)), scalars("system/cpu", (99, 50.0)))
     write(tmp_path, values(text("runfold/output", "```\nhello\n```")), number=2)
     runs = rf.open(tmp_path)
@@ -106,7 +108,7 @@ def test_what_a_tracked_run_tells_of_itself_is_there_when_asked_for(tmp_path: Pa
     assert table.iloc[0, 5:].to_dict() == {"system/cpu": 50.0, "runfold/output": "```\nhello\n```"}
 
 
-def test_hparams_of_torch_are_joined_to_their_run(tmp_path: Path):
+def test_hparams_written_by_torch_belong_to_their_run(tmp_path: Path):
     with SummaryWriter(str(tmp_path / "run")) as writer:
         writer.add_scalar("loss", 0.5, 1)
         writer.add_hparams({"lr": 0.1, "model": "mlp"}, {"hparam/acc": 0.75})
@@ -123,7 +125,7 @@ def test_hparams_of_torch_are_joined_to_their_run(tmp_path: Path):
         assert table["status"].tolist() == ["finished"]
 
 
-def test_a_run_begins_with_its_own_events_not_when_its_hparams_were_added(tmp_path: Path):
+def test_run_starts_with_its_own_events_not_with_its_hparams(tmp_path: Path):
     write(tmp_path / "run", scalars("loss", (0, 0.5), (1, 0.4)))
     with SummaryWriter(str(tmp_path / "run")) as writer:
         writer.add_hparams({"lr": 0.1}, {"hparam/acc": 0.75})
@@ -133,7 +135,7 @@ def test_a_run_begins_with_its_own_events_not_when_its_hparams_were_added(tmp_pa
     assert (table["duration"] > 0).all()
 
 
-def test_several_trials_of_torch_in_one_folder_are_a_row_each(tmp_path: Path):
+def test_trials_of_torch_in_one_folder_have_separate_rows(tmp_path: Path):
     with SummaryWriter(str(tmp_path / "run")) as writer:
         for number in range(3):
             name = f"{10**9}.{number}"
@@ -144,7 +146,7 @@ def test_several_trials_of_torch_in_one_folder_are_a_row_each(tmp_path: Path):
     np.testing.assert_array_equal(table["hparam/acc"], [np.nan, 0.0, 1.0, 2.0])
 
 
-def test_texts_and_images_are_the_last_ones(tmp_path: Path):
+def test_last_texts_and_images_are_shown(tmp_path: Path):
     write(
         tmp_path / "a",
         values(text("note/text_summary", "old"), picture(), step=1),
@@ -168,7 +170,7 @@ def test_other_kinds_are_counted(tmp_path: Path):
     assert rf.open(tmp_path).table()["histograms"].tolist() == [2, 0]
 
 
-def test_status_of_an_hparams_session_counts(tmp_path: Path):
+def test_status_of_an_hparams_session_is_used(tmp_path: Path):
     write(tmp_path / "a", hparams(lr=1.0), values(hparams_end("failure", 61.0)))
     table = rf.open(tmp_path).table()
     assert table["status"].tolist() == ["failed"]
@@ -180,7 +182,7 @@ def test_no_runs_make_an_empty_table(tmp_path: Path):
     assert table.shape == (0, 5)
 
 
-def test_times_that_are_none_are_missing(tmp_path: Path):
+def test_invalid_times_are_missing(tmp_path: Path):
     write(tmp_path, lambda buffer: buffer.scalar("loss", 1.0, 0, -1e300))
     table = rf.open(tmp_path).table()
     assert table["start"].isna().tolist() == [True]

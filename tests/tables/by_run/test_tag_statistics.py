@@ -1,4 +1,4 @@
-"""One number a run, for all runs at once, as computed one by one."""
+"""One number per run, computed for all runs at once, equals that of each run alone."""
 
 import math
 
@@ -27,13 +27,13 @@ def _columns(points):
 
 
 def one_by_one(many, number):
-    """What a function of a series' points in order gives for each; rows with None left out."""
-    found = [number(sorted(points, key=lambda point: point[0])) for points in many]
-    return {2 * row: value for row, value in enumerate(found) if value is not None}
+    """Return a function's result for the sorted points of each series, without None."""
+    values = [number(sorted(points, key=lambda point: point[0])) for points in many]
+    return {2 * row: value for row, value in enumerate(values) if value is not None}
 
 
-def same(found, expected):
-    rows, values = found
+def same(result, expected):
+    rows, values = result
     assert rows.tolist() == list(expected)
     np.testing.assert_array_equal(values, list(expected.values()))
 
@@ -53,7 +53,7 @@ def test_ends_and_extremes(many):
 
 
 @given(MANY)
-def test_mean_passes_over_nan(many):
+def test_mean_ignores_nan(many):
     rows, means = join(many).mean()
     expected = [np.mean(values_of(points)) if values_of(points) else math.nan for points in many]
     assert rows.tolist() == [2 * row for row in range(len(many))]
@@ -61,7 +61,7 @@ def test_mean_passes_over_nan(many):
 
 
 @given(MANY)
-def test_area_is_that_of_numpy(many):
+def test_area_equals_that_of_numpy(many):
     def area(points):
         steps, values = zip(*points, strict=True)
         with np.errstate(invalid="ignore"):
@@ -74,7 +74,7 @@ def test_area_is_that_of_numpy(many):
 
 
 @given(MANY, st.booleans())
-def test_step_of_the_best_is_the_first_that_has_it(many, is_lowest):
+def test_best_step_is_the_first_with_the_best_value(many, is_lowest):
     def step(points):
         numbers = values_of(points)
         best = (min if is_lowest else max)(numbers, default=None)

@@ -1,4 +1,4 @@
-"""Audio clips as a table: what is said of them, and their samples when asked for."""
+"""Audio clips as a table: their properties, and samples read on use."""
 
 import numpy as np
 from helpers.logs import values, write
@@ -25,7 +25,7 @@ def test_old_and_new_form_give_the_same_columns(tmp_path):
         np.testing.assert_array_equal(samples[:, 0], SAMPLES)
 
 
-def test_numbers_are_numbers_and_what_is_not_known_is_missing(tmp_path):
+def test_unknown_properties_are_missing(tmp_path):
     write(tmp_path, values(audio_tensor("sound", [b"OggS and more", wav(SAMPLES)])))
     table = rf.open(tmp_path).audio()
     assert table["sample_rate"].dtype == np.float64
@@ -35,7 +35,7 @@ def test_numbers_are_numbers_and_what_is_not_known_is_missing(tmp_path):
     assert table.loc[1, ["sample_rate", "channels", "length_frames"]].tolist() == [RATE, 1, 5]
 
 
-def test_log_without_audio_gives_an_empty_table_with_its_columns(tmp_path):
+def test_log_without_audio_has_an_empty_table_with_all_columns(tmp_path):
     write(tmp_path)
     table = rf.open(tmp_path).audio()
     assert table.empty

@@ -1,4 +1,4 @@
-"""Tables as CSV: arrays in full, and a word on what CSV cannot hold."""
+"""Tables as CSV: arrays in full, descriptions of objects that CSV cannot store."""
 
 import io
 import json
@@ -32,14 +32,14 @@ def runs(tmp_path_factory):
         ("embeddings", "embedding", "<Embedding "),
     ],
 )
-def test_what_csv_cannot_hold_is_described_and_named_once(runs, kind, column, cell, tmp_path):
+def test_objects_are_described_with_one_warning(runs, kind, column, cell, tmp_path):
     table = getattr(runs, kind)()
-    with pytest.warns(UserWarning, match="CSV holds no pictures") as caught:
+    with pytest.warns(UserWarning, match="CSV cannot store images") as caught:
         table.to_csv(tmp_path / "a.csv", index=False)
     (warning,) = caught
     assert str(warning.message) == (
-        "CSV holds no pictures, clips or graphs, so it has a short description instead in "
-        f"{column}. Use to_parquet or runs.export to keep them."
+        "CSV cannot store images, clips or graphs, so these columns contain short descriptions "
+        f"instead: {column}. Use to_parquet or runs.export to keep the content."
     )
     assert warning.filename == __file__
     again = pd.read_csv(tmp_path / "a.csv")
@@ -47,11 +47,11 @@ def test_what_csv_cannot_hold_is_described_and_named_once(runs, kind, column, ce
     assert all(again[column].str.startswith(cell))
 
 
-def test_column_by_itself_warns_too(runs):
-    with pytest.warns(UserWarning, match="instead in image"):
+def test_single_column_warns_too(runs):
+    with pytest.warns(UserWarning, match="instead: image"):
         text = runs.images()["image"].to_csv()
     assert text.startswith(",image\n0,<Image 6x4>\n")
-    with pytest.warns(UserWarning, match="instead in a"):
+    with pytest.warns(UserWarning, match="instead: a"):
         text = Table({"a": [PIL.Image.fromarray(PIXELS)]}).to_csv(index=False)
     assert text == "a\n<Image 6x4>\n"
 

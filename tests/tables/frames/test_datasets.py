@@ -1,4 +1,4 @@
-"""Hugging Face datasets shows the pictures and hears the clips of a saved table."""
+"""Hugging Face datasets decodes the images and clips of a saved table."""
 
 import numpy as np
 import pytest
@@ -16,10 +16,10 @@ def runs(tmp_path_factory):
     return rf.open(folder)
 
 
-@pytest.mark.parametrize("way", ["to_parquet", "export"])
-def test_pictures_decode_to_the_same_pixels(runs, tmp_path, way):
+@pytest.mark.parametrize("method", ["to_parquet", "export"])
+def test_pictures_decode_to_the_same_pixels(runs, tmp_path, method):
     table = runs.images()
-    if way == "to_parquet":
+    if method == "to_parquet":
         table.to_parquet(tmp_path / "images.parquet")
     else:
         runs.export(tmp_path / "images.parquet", "image")

@@ -1,4 +1,4 @@
-"""Embeddings as a table: what a run's projector configuration names."""
+"""Embeddings of projector configurations as a table."""
 
 import numpy as np
 import pytest
@@ -28,7 +28,7 @@ def test_embeddings_are_among_the_tags(run_folder):
     assert runs["seed-1"].tags == runs.tags
 
 
-def test_table_has_a_row_for_each_embedding(run_folder):
+def test_table_has_one_row_per_embedding(run_folder):
     table = rf.open(run_folder.parent).embeddings()
     assert table["run"].tolist() == ["seed-1", "seed-1"]
     assert table["tag"].tolist() == ["words", "images"]
@@ -38,7 +38,7 @@ def test_table_has_a_row_for_each_embedding(run_folder):
     assert words.metadata()["label"].tolist() == ["one", "two"]
 
 
-def test_embeddings_are_chosen_by_name(run_folder):
+def test_embeddings_are_selected_by_name(run_folder):
     runs = rf.open(run_folder.parent)
     assert runs.embeddings("w*")["tag"].tolist() == ["words"]
     assert runs.embeddings(runs="seed-1", tags=["images"])["tag"].tolist() == ["images"]
@@ -50,7 +50,7 @@ def test_file_outside_the_runs_folder_is_never_read(run_folder):
         table["embedding"][0].tensor()
 
 
-def test_configuration_that_does_not_parse_is_noted(run_folder):
+def test_invalid_configuration_is_a_problem(run_folder):
     (run_folder / "projector_config.pbtxt").write_text("embeddings { what: ")
     runs = rf.open(run_folder.parent)
     assert runs.embeddings().empty

@@ -22,7 +22,7 @@ def string(tag, content, plugin):
     return tensor(tag, objects([content]).reshape(()), plugin)
 
 
-def test_graph_of_an_event_and_of_a_keras_model_are_both_graphs(tmp_path):
+def test_graphs_of_events_and_keras_models_are_graphs(tmp_path):
     def add(buffer):
         buffer.graph(GRAPH.SerializeToString(), 10.0)
 
@@ -37,7 +37,7 @@ def test_graph_of_an_event_and_of_a_keras_model_are_both_graphs(tmp_path):
     assert rf.open(tmp_path).graphs("keras")["nodes"].tolist() == [1]
 
 
-def test_graph_that_does_not_decode_is_noted_and_the_others_are_kept(tmp_path):
+def test_undecodable_graph_is_a_problem_and_the_others_are_kept(tmp_path):
     keras = string("broken", b"not JSON", "graph_keras_model")
     good = string("good", json.dumps(KERAS).encode(), "graph_keras_model")
     write(tmp_path, values(keras, good))
@@ -47,7 +47,7 @@ def test_graph_that_does_not_decode_is_noted_and_the_others_are_kept(tmp_path):
 
 
 @pytest.mark.parametrize("plugin", ["graph_run_metadata", "graph_run_metadata_graph"])
-def test_traced_functions_have_their_graphs_in_the_run_metadata(tmp_path, plugin):
+def test_graphs_of_traced_functions_are_in_the_run_metadata(tmp_path, plugin):
     metadata = RunMetadata()
     metadata.function_graphs.add().pre_optimization_graph.CopyFrom(GRAPH)
     metadata.function_graphs.add()

@@ -1,4 +1,4 @@
-"""Hparams as tables: settings, sessions and metrics of each run."""
+"""Hparams as tables: hparams, sessions and metrics of each run."""
 
 import math
 
@@ -40,7 +40,7 @@ def experiment(hparams, metrics):
     return hparams_config_pb(hparams, metrics).value[0].SerializeToString()
 
 
-def test_long_table_has_a_row_for_each_setting_in_its_own_type(tmp_path):
+def test_long_table_has_one_row_per_hparam_with_its_type(tmp_path):
     write(tmp_path / "a", values(start({"lr": 0.5, "bias": True, "name": "x"})))
     table = rf.open(tmp_path).hparams()
     assert list(table.columns) == ["run", "hparam", "value"]
@@ -68,12 +68,12 @@ def test_wide_table_keeps_the_type_of_each_value(tmp_path):
     assert table.loc["c", ["flag", "name"]].isna().all()
 
 
-def test_setting_logged_twice_has_its_later_value(tmp_path):
+def test_hparam_logged_twice_has_its_later_value(tmp_path):
     write(tmp_path, values(start({"lr": 0.5, "layers": 2})), values(start({"lr": 0.1})))
     assert rf.open(tmp_path).hparams(wide=True).loc["."].to_dict() == {"layers": 2.0, "lr": 0.1}
 
 
-def test_folder_that_only_names_the_experiment_is_no_row_of_the_wide_table(tmp_path):
+def test_folder_that_only_declares_the_experiment_has_no_row_in_the_wide_table(tmp_path):
     config = experiment([HParam("lr")], [Metric("acc", display_name="Accuracy")])
     write(tmp_path, values(config))
     write(tmp_path / "trial", values(start({"lr": 0.5})))
@@ -91,7 +91,7 @@ def test_folder_that_only_names_the_experiment_is_no_row_of_the_wide_table(tmp_p
     ]
 
 
-def test_experiment_announces_hparams_with_their_domains(tmp_path):
+def test_experiment_declares_hparams_with_their_domains(tmp_path):
     config = experiment(
         [
             HParam("lr", RealInterval(0.1, 0.5), description="learning rate"),
@@ -123,7 +123,7 @@ def test_session_has_group_status_and_times(tmp_path):
     }
 
 
-def test_times_that_a_writer_did_not_set_are_missing(tmp_path):
+def test_unset_times_are_missing(tmp_path):
     write(tmp_path / "ended", values(start_without_time({"lr": 0.5}), end(2)))
     write(tmp_path / "running", values(start_without_time({"lr": 0.5})))
     sessions = rf.open(tmp_path).sessions()
@@ -132,7 +132,7 @@ def test_times_that_a_writer_did_not_set_are_missing(tmp_path):
     assert all(map(math.isnan, sessions["end_time"]))
 
 
-def test_value_that_is_no_hparams_is_noted_and_the_others_are_kept(tmp_path):
+def test_malformed_hparams_are_a_problem_and_the_others_are_kept(tmp_path):
     broken = metadata_only("_hparams_/experiment", "hparams", b"\xff\xff")
     write(tmp_path, values(broken, start({"lr": 0.5})))
     runs = rf.open(tmp_path)
@@ -140,7 +140,7 @@ def test_value_that_is_no_hparams_is_noted_and_the_others_are_kept(tmp_path):
     assert runs.problems()["code"].tolist() == ["bad-value"]
 
 
-def test_log_without_hparams_gives_empty_tables_with_their_columns(tmp_path):
+def test_log_without_hparams_has_empty_tables_with_all_columns(tmp_path):
     write(tmp_path)
     runs = rf.open(tmp_path)
     assert runs.hparams().empty
@@ -149,7 +149,7 @@ def test_log_without_hparams_gives_empty_tables_with_their_columns(tmp_path):
     assert runs.metrics().empty
 
 
-def test_a_time_stamped_folder_that_contradicts_its_run_is_a_trial(tmp_path):
+def test_timestamped_folder_that_contradicts_its_run_is_a_trial(tmp_path):
     write(tmp_path / "a", values(start({"lr": 0.1, "depth": 2})))
     write(tmp_path / "a" / "1700000000.5", values(start({"lr": 0.2})))
     write(tmp_path / "b", values(start({"lr": 0.1, "depth": 2})))

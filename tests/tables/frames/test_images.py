@@ -1,4 +1,4 @@
-"""Images as a table: sizes at once, bytes and pixels when asked for."""
+"""Images as a table: sizes are known at once, bytes and pixels are read on use."""
 
 import os
 
@@ -14,12 +14,12 @@ from runfold.errors import BadLog, FileChanged
 HEIGHT, WIDTH, _ = PIXELS.shape
 
 
-def one(pixels=PIXELS, tag="sample"):
+def make_image(pixels=PIXELS, tag="sample"):
     return image(tag, HEIGHT, WIDTH, 3, png(pixels))
 
 
-def test_table_tells_index_and_size(tmp_path):
-    write(tmp_path / "old", values(one()))
+def test_table_has_index_and_size(tmp_path):
+    write(tmp_path / "old", values(make_image()))
     write(tmp_path / "new", values(image_tensor("sample", WIDTH, HEIGHT, [png(PIXELS)] * 2)))
     table = rf.open(tmp_path).images()
     assert table["run"].tolist() == ["new", "new", "old"]
@@ -31,7 +31,7 @@ def test_table_tells_index_and_size(tmp_path):
         assert picture.pil().size == (WIDTH, HEIGHT)
 
 
-def test_bytes_are_not_read_before_they_are_asked_for(tmp_path, monkeypatch):
+def test_bytes_are_read_on_use(tmp_path, monkeypatch):
     large = b"\x89PNG\r\n\x1a\n" + bytes(1_000_000)
     write(tmp_path, values(*[image("large", 9, 9, 3, large)] * 3))
     runs = rf.open(tmp_path).load()
@@ -52,7 +52,7 @@ def test_bytes_are_not_read_before_they_are_asked_for(tmp_path, monkeypatch):
 
 
 def test_file_is_opened_once_for_all_images_of_a_tag(tmp_path, monkeypatch):
-    small, large = one(), image_tensor("sample", WIDTH, HEIGHT, [b"x" * 500, png(PIXELS)])
+    small, large = make_image(), image_tensor("sample", WIDTH, HEIGHT, [b"x" * 500, png(PIXELS)])
     write(tmp_path, values(*[small] * 30, large), number=1)
     write(tmp_path, values(*[small] * 30), number=2)
     runs = rf.open(tmp_path).load()
@@ -65,21 +65,21 @@ def test_file_is_opened_once_for_all_images_of_a_tag(tmp_path, monkeypatch):
 
     monkeypatch.setattr(os, "open", counting)
     table = runs.images()
-    # Where the second of two images starts, the first look did not show.
+    # The first read does not include the start of the second image.
     assert [path[-1] for path in opened] == ["1", "1", "2"]
     assert table["index"].tolist() == [0] * 31 + [1] + [0] * 30
     for picture in table["image"][[0, 31, 61]]:
         np.testing.assert_array_equal(picture.numpy(), PIXELS)
 
 
-def test_image_that_does_not_decode_is_a_placeholder_that_says_why(tmp_path):
+def test_undecodable_image_is_a_placeholder_with_the_reason(tmp_path):
     write(tmp_path, values(image("broken", 4, 4, 3, b"\x89PNG\r\n\x1a\nrubbish")))
     (picture,) = rf.open(tmp_path).images()["image"]
     assert "cannot be decoded" in picture.problem
     assert picture.pil().size == (64, 64)
 
 
-def test_value_that_holds_no_image_is_noted(tmp_path):
+def test_value_without_an_image_is_a_problem(tmp_path):
     write(tmp_path, values(image_tensor("bad", 1, 1, [b""]).replace(b"\x01\x31", b"\x01x")))
     runs = rf.open(tmp_path)
     assert runs.images().empty
@@ -88,22 +88,22 @@ def test_value_that_holds_no_image_is_noted(tmp_path):
         rf.open(tmp_path, strict=True).images()
 
 
-def test_image_handed_out_before_a_refresh_stays_the_same(tmp_path):
-    # Both files have their image at the same place, so a mix-up would go unnoticed.
-    write(tmp_path, values(one(PIXELS)), number=2)
+def test_image_returned_before_a_refresh_does_not_change(tmp_path):
+    # Both files have their image at the same offset, so a mix-up would go unnoticed.
+    write(tmp_path, values(make_image(PIXELS)), number=2)
     runs = rf.open(tmp_path)
     (picture,) = runs.images()["image"]
-    write(tmp_path, values(one(PIXELS.max() - PIXELS)), number=1)
+    write(tmp_path, values(make_image(PIXELS.max() - PIXELS)), number=1)
     runs.refresh()
     assert len(runs.images()) == 2
     np.testing.assert_array_equal(picture.numpy(), PIXELS)
 
 
-def test_image_of_a_file_that_was_replaced_is_not_taken_from_the_new_one(tmp_path):
-    write(tmp_path, values(one(PIXELS)))
+def test_image_of_a_replaced_file_is_not_read_from_the_new_file(tmp_path):
+    write(tmp_path, values(make_image(PIXELS)))
     runs = rf.open(tmp_path)
     (picture,) = runs.images()["image"]
-    write(tmp_path / "elsewhere", values(one(PIXELS.max() - PIXELS))).replace(
+    write(tmp_path / "elsewhere", values(make_image(PIXELS.max() - PIXELS))).replace(
         tmp_path / "events.out.tfevents.1"
     )
     with pytest.raises(FileChanged, match="refresh"):

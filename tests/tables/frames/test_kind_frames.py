@@ -13,7 +13,7 @@ from runfold._events.value_encoding import histogram, histogram_tensor, tensor, 
 from runfold.errors import BadLog, UnknownTag
 
 
-def test_histograms_have_arrays_of_edges_and_counts_and_numbers_as_totals(tmp_path):
+def test_histograms_have_arrays_of_edges_and_counts_and_scalar_totals(tmp_path):
     old = histogram("old", -1.0, 2.0, 8.0, 3.5, 12.25, [-0.5, 0.25, 1e308], [3, 0, 5])
     write(tmp_path, values(old, histogram_tensor("new", [[0, 1, 2], [1, 3, 4]]), step=5))
     table = rf.open(tmp_path).histograms()
@@ -27,10 +27,10 @@ def test_histograms_have_arrays_of_edges_and_counts_and_numbers_as_totals(tmp_pa
     assert table["min"].dtype == np.float64
 
 
-def test_text_is_one_string_or_an_array_of_them(tmp_path):
+def test_text_is_a_string_or_an_array_of_strings(tmp_path):
     write(tmp_path, values(text("one", "a"), text("many", [["a", "b"], ["c", "ü"]])))
-    one, many = rf.open(tmp_path).text()["text"]
-    assert one == "a"
+    single, many = rf.open(tmp_path).text()["text"]
+    assert single == "a"
     assert many.tolist() == [["a", "b"], ["c", "ü"]]
 
 
@@ -48,7 +48,7 @@ def test_tensors_keep_dtype_and_shape(tmp_path):
         assert row.value.shape == arrays[row.tag].shape
 
 
-def test_curve_has_an_array_for_each_line(tmp_path):
+def test_pr_curve_has_one_array_per_column(tmp_path):
     write(tmp_path, values(tensor("pr", np.arange(12.0).reshape(6, 2), "pr_curves")))
     (curve,) = rf.open(tmp_path).pr_curves().itertuples()
     assert curve.true_positives.tolist() == [0, 1]
@@ -63,8 +63,8 @@ def test_layout_has_its_categories(tmp_path):
     )
     message = tensor("layout", np.array(layout.SerializeToString(), object), "custom_scalars")
     write(tmp_path, values(message))
-    (found,) = rf.open(tmp_path).layouts()["layout"]
-    (category,) = found.categories
+    (layout,) = rf.open(tmp_path).layouts()["layout"]
+    (category,) = layout.categories
     assert (category.title, category.closed, category.charts[0].tags) == ("Losses", True, ("loss",))
 
 
@@ -80,7 +80,7 @@ def test_layout_has_its_categories(tmp_path):
         ("images", tensor("x", np.arange(3.0), "images")),
     ],
 )
-def test_value_that_is_not_of_its_kind_is_noted_once_or_raised(method, message, tmp_path):
+def test_value_of_the_wrong_kind_is_one_problem_or_raises(method, message, tmp_path):
     write(tmp_path, values(message))
     runs = rf.open(tmp_path)
     for _ in range(2):
@@ -94,7 +94,7 @@ def test_value_that_is_not_of_its_kind_is_noted_once_or_raised(method, message, 
         getattr(rf.open(tmp_path, strict=True), method)()
 
 
-def test_every_table_has_categories_for_runs_and_tags_and_int64_steps(tmp_path):
+def test_every_table_has_categorical_runs_and_tags_and_int64_steps(tmp_path):
     write(tmp_path, values(text("note", "a"), step=2**53 + 1))
     table = rf.open(tmp_path).text()
     assert isinstance(table["run"].dtype, pd.CategoricalDtype)
@@ -102,7 +102,7 @@ def test_every_table_has_categories_for_runs_and_tags_and_int64_steps(tmp_path):
     assert table["step"].tolist() == [2**53 + 1]
 
 
-def test_tags_are_chosen_among_those_of_the_kind(tmp_path):
+def test_tags_are_selected_within_the_kind(tmp_path):
     write(tmp_path, values(text("note/a", "a"), text("note/b", "b"), tensor("t", np.arange(3.0))))
     runs = rf.open(tmp_path)
     assert runs.text("*/b")["text"].tolist() == ["b"]

@@ -1,4 +1,4 @@
-"""Meshes as a table: one row a mesh, though each of its parts has a tag of its own."""
+"""Meshes as a table: one row per mesh, although each part has its own tag."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def part(name, content_type, array):
 
 
 def log_meshes(folder, *parts):
-    """Log (name, content type, array, step) each."""
+    """Log parts, each a tuple of name, content type, array and step."""
 
     def add(buffer):
         for name, content_type, array, step in parts:
@@ -42,7 +42,7 @@ def test_parts_of_one_step_make_one_row(tmp_path):
     assert table["colors"].tolist() == [None, None]
 
 
-def test_filter_goes_by_the_names_that_the_table_shows(tmp_path):
+def test_filter_uses_the_names_in_the_table(tmp_path):
     runs = log_meshes(
         tmp_path,
         ("ball", 1, writers.VERTICES, 0),
@@ -57,7 +57,7 @@ def test_filter_goes_by_the_names_that_the_table_shows(tmp_path):
         runs.meshes("bal")
 
 
-def test_mesh_without_vertices_is_noted_and_the_others_are_kept(tmp_path):
+def test_mesh_without_vertices_is_a_problem_and_the_others_are_kept(tmp_path):
     runs = log_meshes(tmp_path, ("ball", 2, writers.FACES, 0), ("cube", 1, writers.VERTICES, 0))
     assert runs.meshes()["tag"].tolist() == ["cube"]
     (message,) = runs.problems()["message"]

@@ -21,7 +21,7 @@ def runs(tmp_path):
     return rf.open(tmp_path)
 
 
-def test_long_table_has_a_row_for_each_point_in_the_order_of_the_files(runs):
+def test_long_table_has_one_row_per_point_in_file_order(runs):
     table = runs.scalars()
     assert list(table.columns) == ["run", "tag", "step", "wall_time", "value"]
     assert table["run"].tolist() == ["a"] * 4 + ["b"] * 4
@@ -34,7 +34,7 @@ def test_long_table_has_a_row_for_each_point_in_the_order_of_the_files(runs):
 
 
 @pytest.mark.parametrize(
-    ("wanted", "found"),
+    ("selection", "expected"),
     [
         ("train/loss", ["train/loss"]),
         ("*/loss", ["train/loss", "val/loss"]),
@@ -44,20 +44,20 @@ def test_long_table_has_a_row_for_each_point_in_the_order_of_the_files(runs):
         ([], []),
     ],
 )
-def test_tags_are_chosen_by_name_glob_or_list(runs, wanted, found):
-    assert list(runs.scalars(tags=wanted)["tag"].unique()) == found
-    assert list(runs.scalars(wanted, wide=True).columns) == found
-    assert list(runs["a"].scalars(wanted)["tag"].unique()) == found
+def test_tags_are_selected_by_name_glob_or_list(runs, selection, expected):
+    assert list(runs.scalars(tags=selection)["tag"].unique()) == expected
+    assert list(runs.scalars(selection, wide=True).columns) == expected
+    assert list(runs["a"].scalars(selection)["tag"].unique()) == expected
 
 
-def test_runs_are_chosen_by_name_glob_or_list(runs):
+def test_runs_are_selected_by_name_glob_or_list(runs):
     assert runs.scalars(runs="b")["run"].unique().tolist() == ["b"]
     assert runs.scalars(runs=["[ab]"])["run"].unique().tolist() == ["a", "b"]
-    # What was left out is no category either.
+    # Runs that were left out are not categories either.
     assert runs.scalars(runs="b")["run"].cat.categories.tolist() == ["b"]
 
 
-def test_filter_that_matches_nothing_tells_the_near_names(runs):
+def test_filter_that_matches_nothing_lists_similar_names(runs):
     with pytest.raises(UnknownTag, match=r"'train/los' of kind scalar. Did you mean 'train/loss'"):
         runs.scalars(tags="train/los")
     with pytest.raises(UnknownTag, match=r"No tag matches 'test/\*'"):
@@ -66,7 +66,7 @@ def test_filter_that_matches_nothing_tells_the_near_names(runs):
         runs.scalars(runs="c")
 
 
-def test_wide_table_has_a_column_for_each_tag_and_nan_where_there_is_no_point(runs):
+def test_wide_table_has_one_column_per_tag_and_nan_for_missing_points(runs):
     table = runs.scalars(wide=True)
     assert list(table.columns) == ["train/loss", "val/loss", "lr[0]"]
     assert table.index.names == ["run", "step"]
@@ -76,7 +76,7 @@ def test_wide_table_has_a_column_for_each_tag_and_nan_where_there_is_no_point(ru
     assert table.loc[("b", 1), "val/loss"] == 0.75
 
 
-def test_tags_named_like_the_tables_own_columns_do_no_harm(tmp_path):
+def test_tags_can_have_the_names_of_columns(tmp_path):
     names = ["run", "step", "value", "wall_time", "tag", "index"]
     write(tmp_path, *(scalars(name, (3, float(i))) for i, name in enumerate(names)))
     runs = rf.open(tmp_path)
@@ -86,20 +86,20 @@ def test_tags_named_like_the_tables_own_columns_do_no_harm(tmp_path):
     assert runs.scalars()["tag"].tolist() == names
 
 
-def test_step_that_comes_twice_takes_two_rows(tmp_path):
+def test_repeated_step_takes_two_rows(tmp_path):
     write(tmp_path, scalars("a", (0, 1.0), (1, 2.0), (1, 3.0)), scalars("b", (1, 4.0), (0, 5.0)))
     table = rf.open(tmp_path).scalars(wide=True)
     assert table.index.get_level_values("step").tolist() == [0, 1, 1]
     np.testing.assert_array_equal(table.to_numpy(), [[1.0, 5.0], [2.0, 4.0], [3.0, np.nan]])
 
 
-def test_steps_beyond_float64_stay_apart_in_the_wide_table(tmp_path):
+def test_steps_beyond_float64_stay_distinct_in_the_wide_table(tmp_path):
     write(tmp_path, scalars("a", (2**53, 1.0)), scalars("b", (2**53 + 1, 2.0)))
     table = rf.open(tmp_path).scalars(wide=True)
     assert table.index.get_level_values("step").tolist() == [2**53, 2**53 + 1]
 
 
-def test_changing_a_table_changes_no_other(runs):
+def test_changing_a_table_does_not_change_others(runs):
     first = runs["a"].scalars(tags="lr*")
     first.loc[0, "value"] = 7.0
     assert runs["a"]["lr[0]"].values.tolist() == [0.1]

@@ -1,4 +1,4 @@
-"""Tables in a notebook: pictures are drawn small, few, and nothing logged becomes HTML."""
+"""Tables in a notebook: a limited number of thumbnails, and no logged text as HTML."""
 
 import base64
 import io
@@ -21,17 +21,17 @@ def pictures(table):
     ]
 
 
-def test_picture_is_drawn_as_it_is():
-    (found,) = pictures(Table({"image": [of_bytes(png(PIXELS)), None]}))
-    np.testing.assert_array_equal(np.asarray(found), PIXELS)
+def test_small_image_is_drawn_unchanged():
+    (shown,) = pictures(Table({"image": [of_bytes(png(PIXELS)), None]}))
+    np.testing.assert_array_equal(np.asarray(shown), PIXELS)
 
 
-def test_large_picture_is_made_small():
+def test_large_image_is_scaled_down():
     large = PIL.Image.fromarray(np.zeros((500, 1000, 3), np.uint8))
-    assert [one.size for one in pictures(Table({"image": [large]}))] == [(96, 48)]
+    assert [picture.size for picture in pictures(Table({"image": [large]}))] == [(96, 48)]
 
 
-def test_only_so_many_are_drawn_and_only_those_of_rows_that_are_shown():
+def test_number_of_thumbnails_is_limited_to_shown_rows():
     data, read = png(PIXELS), []
 
     def load():
@@ -44,19 +44,19 @@ def test_only_so_many_are_drawn_and_only_those_of_rows_that_are_shown():
     assert html.count("&lt;Image 6x4&gt;</td>") == 8 * 10 - 60
 
 
-def test_text_of_a_log_stays_text():
+def test_text_of_a_log_is_escaped():
     odd = "<Image 6x4> <img src=x onerror=alert(1)>"
     html = Table({odd: [odd], "image": [of_bytes(png(PIXELS))]})._repr_html_()
     assert html.count("<img") == 1
     assert "&lt;img src=x" in html
 
 
-def test_picture_that_cannot_be_had_is_told_in_its_cell():
+def test_unreadable_image_shows_the_reason_in_its_cell():
     def load():
         raise ValueError("no <picture>")
 
     assert "no &lt;picture&gt;" in Table({"image": [Image(6, 4, load)]})._repr_html_()
 
 
-def test_broken_picture_is_a_placeholder():
+def test_broken_image_is_a_placeholder():
     assert len(pictures(Table({"image": [of_bytes(b"\x89PNG\r\n\x1a\nbroken")]}))) == 1

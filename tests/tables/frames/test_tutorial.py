@@ -1,4 +1,4 @@
-"""The task of the README in five lines: all runs in one table, saved and loaded with its images."""
+"""The README's example: all runs in one table, saved and loaded with its images."""
 
 import re
 
@@ -21,7 +21,7 @@ def track(folder, seed):
             raise RuntimeError("diverged")
 
 
-def test_five_lines_give_every_finished_run_with_its_images(tmp_path, monkeypatch):
+def test_example_returns_every_finished_run_with_its_images(tmp_path, monkeypatch):
     for seed in (0, 2):
         track(tmp_path / "demo-runs" / f"seed-{seed}", seed)
     with pytest.raises(RuntimeError, match="diverged"):

@@ -16,12 +16,14 @@ import runfold as rf
 from runfold._cli import main
 from runfold._events.value_encoding import metadata_only, tensor
 
-SENTENCE = "Not decoded: 3 values, {} B, of plugins that Runfold does not know: beholder, debugger."
+SENTENCE = (
+    "Not decoded: 3 values, {} B, from plugins that Runfold does not support: beholder, debugger."
+)
 
 
 @pytest.fixture
 def logdir(tmp_path: Path) -> Path:
-    """Values of two plugins, all in their metadata, and one that says what a tag is."""
+    """Return a logdir with values of two plugins in their metadata, and one tag declaration."""
     strange = [metadata_only("frames", "beholder", bytes(100))] * 2
     write(
         tmp_path / "logs" / "a",
@@ -50,7 +52,7 @@ def test_tags_of_unknown_plugins_are_listed(logdir: Path, is_packed: bool):
     assert 201 < size_of(logdir) < 400
 
 
-def test_ls_and_check_say_how_much_was_not_decoded(logdir: Path, capsys):
+def test_ls_and_check_report_values_that_were_not_decoded(logdir: Path, capsys):
     sentence = SENTENCE.format(size_of(logdir))
     assert main(["ls", str(logdir)]) == 0
     out, err = capsys.readouterr()
@@ -63,7 +65,7 @@ def test_ls_and_check_say_how_much_was_not_decoded(logdir: Path, capsys):
     assert shown["frames"][3:] == ["B)", "2", "-"]
     assert main(["ls", "--json", str(logdir)]) == 0
     first, second = json.loads(capsys.readouterr().out)["runs"]
-    assert [(one["plugin"], one["tag"], one["values"]) for one in first["unknown"]] == [
+    assert [(line["plugin"], line["tag"], line["values"]) for line in first["unknown"]] == [
         ("beholder", "frames", 2),
         ("debugger", "state", 1),
     ]
@@ -74,29 +76,29 @@ def test_ls_and_check_say_how_much_was_not_decoded(logdir: Path, capsys):
     assert len(json.loads(capsys.readouterr().out)["unknown"]) == 2
 
 
-def test_show_says_why_it_cannot_show_them(logdir: Path, capsys):
+def test_show_explains_why_it_cannot_show_them(logdir: Path, capsys):
     assert main(["show", str(logdir), "a", "state"]) == 2
     assert (
         "Tag 'state' in run 'a' cannot be shown. Not decoded: 1 value," in capsys.readouterr().err
     )
 
 
-def test_the_page_hears_of_them(logdir: Path):
+def test_page_lists_them(logdir: Path):
     found = Client(logdir).get("/api/status")
     assert found["kinds"] == {"scalar": 1, "unknown": 2}
-    totals = [(one["plugin"], one["tags"], one["values"]) for one in found["plugins"]]
+    totals = [(line["plugin"], line["tags"], line["values"]) for line in found["plugins"]]
     assert totals == [("beholder", 1, 2), ("debugger", 1, 1)]
-    assert sum(one["size"] for one in found["plugins"]) == size_of(logdir)
+    assert sum(line["size"] for line in found["plugins"]) == size_of(logdir)
 
 
-def test_exports_say_that_they_lack_them(logdir: Path, tmp_path: Path):
+def test_export_reports_that_they_are_left_out(logdir: Path, tmp_path: Path):
     done = rf.open(logdir).export(f"{tmp_path}/out/")
     assert "Values of plugins that Runfold does not know are not written." in done.notes
 
 
 @pytest.fixture
 def tensors(tmp_path: Path) -> Path:
-    """Five tensors of a kilobyte each, which belong to a plugin that only their log names."""
+    """Return a logdir with five tensors of 1 kB each, from an unknown plugin."""
     array = np.array([bytes(1000)], object)
     named = tensor("state", array, "my_plugin")
     write(tmp_path / "logs" / "a", *(values(named, step=step) for step in range(5)))
@@ -110,7 +112,9 @@ def variant(tag: str) -> bytes:
     return value.SerializeToString()
 
 
-TENSORS = "Listed as tensors: 5 values, 5.2 kB, of plugins that Runfold does not know: my_plugin."
+TENSORS = (
+    "Listed as tensors: 5 values, 5.2 kB, from plugins that Runfold does not support: my_plugin."
+)
 
 
 @pytest.mark.parametrize("is_packed", [False, True])
@@ -137,10 +141,12 @@ def test_tensors_of_unknown_plugins_are_listed_with_plugin_and_size(
     assert len(rf.open(logdir).tensors()) == 5
 
 
-def test_tensors_that_no_array_can_hold_are_not_a_problem(tmp_path: Path, capsys):
+def test_tensors_without_an_array_form_are_not_a_problem(tmp_path: Path, capsys):
     write(tmp_path / "a", values(variant("state")), values(variant("state")))
     size = 2 * len(variant("state"))
-    sentence = f"Not decoded: 2 values, {size} B, of plugins that Runfold does not know: my_plugin."
+    sentence = (
+        f"Not decoded: 2 values, {size} B, from plugins that Runfold does not support: my_plugin."
+    )
     assert main(["check", str(tmp_path)]) == 0
     err = capsys.readouterr().err.splitlines()
     assert err[0].startswith("No problems in 1 event file")

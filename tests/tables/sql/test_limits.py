@@ -1,4 +1,4 @@
-"""A query lasts no longer and takes no more than it may; a wrong one says where it is wrong."""
+"""Time and memory limits of queries, and error messages that show the location."""
 
 import os
 import threading
@@ -30,9 +30,9 @@ def runs(tmp_path: Path) -> rf.Runs:
         " where a.value + b.value + c.range + d.range < 0",
     ],
 )
-def test_an_endless_query_ends_at_the_time_limit(query: str, runs: rf.Runs):
+def test_endless_query_is_stopped_at_the_time_limit(query: str, runs: rf.Runs):
     before = threading.active_count()
-    with pytest.raises(QueryStopped, match=r"stopped after 0\.2 s.*limit_seconds"):
+    with pytest.raises(QueryStopped, match=r"exceeded its time limit of 0\.2 s.*limit_seconds"):
         runs.sql(query, limit_seconds=0.2)
     assert threading.active_count() == before
 
@@ -50,7 +50,7 @@ def test_an_endless_query_ends_at_the_time_limit(query: str, runs: rf.Runs):
         "select length(repeat('x', range + 1000000000)) from range(3)",
     ],
 )
-def test_a_greedy_query_ends_at_the_memory_limit(
+def test_large_query_is_stopped_at_the_memory_limit(
     query: str, runs: rf.Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.chdir(tmp_path)
@@ -73,17 +73,17 @@ def test_a_greedy_query_ends_at_the_memory_limit(
         ("select 1 as a, 2 as a", None),
     ],
 )
-def test_limits_change_no_answer(query: str, parameters: Parameters, runs: rf.Runs):
+def test_limits_do_not_change_results(query: str, parameters: Parameters, runs: rf.Runs):
     limited = runs.sql(query, parameters, limit_seconds=60, limit_memory=100_000_000)
     pd.testing.assert_frame_equal(limited, runs.sql(query, parameters))
 
 
-def test_limits_read_no_more_than_the_query_needs(runs: rf.Runs):
+def test_limited_query_reads_only_what_it_needs(runs: rf.Runs):
     runs.sql("select max(value) from scalars where run = 'seed-1'", limit_seconds=60)
     assert [name for name in runs if runs[name]._unread.is_loaded] == ["seed-1"]
 
 
-def test_a_bad_log_is_told_of_with_limits_too(tmp_path: Path):
+def test_bad_log_is_reported_with_limits_too(tmp_path: Path):
     file = write(tmp_path / "a", scalars("loss", (0, 1.0), (1, 2.0)))
     file.write_bytes(file.read_bytes()[:-3] + b"xyz")
     with pytest.raises(BadLog):
@@ -110,7 +110,7 @@ def test_a_bad_log_is_told_of_with_limits_too(tmp_path: Path):
         ),
         (
             "from zzz",
-            "Line 1 of the query: There is no table 'zzz'. There are runs, scalars, hparams,"
+            "Line 1 of the query: There is no table 'zzz'. Available: runs, scalars, hparams,"
             " text, images, histograms, problems.\n  from zzz\n       ^^^",
         ),
         (
@@ -118,8 +118,8 @@ def test_a_bad_log_is_told_of_with_limits_too(tmp_path: Path):
             'Line 1 of the query: syntax error at or near "scalars".\n'
             "  select'[31m' frm scalars x y\n                   ^^^^^^^",
         ),
-        ("", "One statement is answered at a time, and this is none."),
-        ("select 1; select 2", "One statement is answered at a time, and this is 2."),
+        ("", "Expected one statement, got none."),
+        ("select 1; select 2", "Expected one statement, got 2."),
         ("select ?", "Values were not provided for the following parameters: 1."),
         (
             "select 'a'::int",
@@ -129,7 +129,7 @@ def test_a_bad_log_is_told_of_with_limits_too(tmp_path: Path):
     ],
 )
 @pytest.mark.parametrize("limit", [None, 60.0])
-def test_a_wrong_query_says_what_and_where(
+def test_invalid_query_is_explained_with_its_location(
     query: str, message: str, limit: float | None, runs: rf.Runs
 ):
     with pytest.raises(RunfoldError) as raised:
@@ -138,12 +138,12 @@ def test_a_wrong_query_says_what_and_where(
     assert isinstance(raised.value, BadQuery)
 
 
-def test_arguments_of_a_wrong_kind_are_refused(runs: rf.Runs):
-    with pytest.raises(TypeError, match="A query is a str, not int"):
+def test_invalid_arguments_are_rejected(runs: rf.Runs):
+    with pytest.raises(TypeError, match=r"Expected a query \(str\), got int"):
         runs.sql(3)
-    with pytest.raises(TypeError, match="The parameters are a list or, by their names, a dict"):
+    with pytest.raises(TypeError, match="Expected a list of parameters, or a dict by name"):
         runs.sql("select ?", "seed-0")
-    with pytest.raises(BadQuery, match="The parameters cannot be handed to another process"):
+    with pytest.raises(BadQuery, match="The parameters cannot be sent to another process"):
         runs.sql("select ?", [lambda: 1], limit_seconds=60)
-    with pytest.raises(ValueError, match="limit_memory is a number above 0, not 0"):
+    with pytest.raises(ValueError, match="limit_memory must be positive, got 0"):
         runs.sql("select 1", limit_memory=0)

@@ -1,4 +1,4 @@
-"""The points of a large log reach the database part by part, and are all there."""
+"""The points of a large log reach the database in parts, without loss."""
 
 from pathlib import Path
 
@@ -23,7 +23,7 @@ QUERIES = (
 def runs(tmp_path: Path) -> rf.Runs:
     for number in range(4):
         points = [(step, number + step / 8) for step in range(5)]
-        # Every run has a name and a tag that no other part of the table has.
+        # Each run has a name and a tag that occur in no other part of the table.
         folder = tmp_path / f"seed-{number}"
         write(folder, scalars("loss", *points), scalars(f"only-{number}", *points[:2]))
     return rf.open(tmp_path, progress=False)
@@ -31,7 +31,7 @@ def runs(tmp_path: Path) -> rf.Runs:
 
 @pytest.mark.parametrize("limit_seconds", [None, 60])
 @pytest.mark.parametrize("query", QUERIES)
-def test_a_table_in_parts_is_the_same_table(
+def test_table_in_parts_equals_the_whole_table(
     query: str, limit_seconds: float | None, runs: rf.Runs, monkeypatch: pytest.MonkeyPatch
 ):
     whole = runs.sql(query)

@@ -1,4 +1,4 @@
-"""A query reads and decodes what it needs, and gives the same rows as if it had read all."""
+"""A query reads and decodes only what it needs, with the same rows as if it had read all."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -65,7 +65,7 @@ def test_filters_restrict_tags(
     assert [tag for tag in ("a/b", "a/c", "b", "x") if need.keeps("tag", tag)] == kept
 
 
-def test_a_table_named_twice_is_read_for_both(connection: duckdb.DuckDBPyConnection):
+def test_table_named_twice_is_read_for_both_scans(connection: duckdb.DuckDBPyConnection):
     query = """
         select a.value - b.value from scalars a join scalars b using (run, step)
         where a.tag = 'x' and b.tag = 'y'
@@ -75,9 +75,7 @@ def test_a_table_named_twice_is_read_for_both(connection: duckdb.DuckDBPyConnect
 
 
 @pytest.mark.parametrize("query", ["selec", "summarize scalars", "pivot scalars on tag"])
-def test_what_cannot_be_planned_restricts_nothing(
-    connection: duckdb.DuckDBPyConnection, query: str
-):
+def test_query_without_a_plan_restricts_nothing(connection: duckdb.DuckDBPyConnection, query: str):
     need = find_needs(*make_plans(connection, query)).get("scalars", Need())
     assert need.keeps("tag", "anything")
     assert all(map(need.has, TABLES["scalars"]))
@@ -101,7 +99,7 @@ def test_other_runs_are_not_read(query: str, read: list[str], tmp_path: Path):
     assert sorted(name for name in runs if runs[name]._unread.is_loaded) == read
 
 
-def test_pictures_are_read_only_where_they_are_asked_for(tmp_path: Path):
+def test_images_are_read_only_if_needed(tmp_path: Path):
     runs = open_logdir(tmp_path).load()
     runs.sql("select sum(width) from images")
     for name in ("seed-0", "seed-1"):
@@ -146,7 +144,7 @@ QUERIES = [
 
 
 @pytest.mark.parametrize("query", QUERIES)
-def test_rows_are_those_of_a_database_that_has_everything(query: str, tmp_path: Path):
+def test_rows_equal_those_of_a_database_with_all_data(query: str, tmp_path: Path):
     runs = open_logdir(tmp_path)
     source = Source(list(runs), runs._logs, runs._logdir.list_problems)
     found = map(tuple, map(dict.values, run_query(source, query).to_pylist()))
@@ -159,23 +157,23 @@ def test_rows_are_those_of_a_database_that_has_everything(query: str, tmp_path: 
 
 
 def _to_arrow(table: pd.DataFrame) -> pa.Table:
-    """The table with NaN where it has NaN: DuckDB would take a DataFrame's for missing values."""
+    """Return the table as Arrow, because DuckDB treats NaN in a DataFrame as missing."""
     columns = {name: column.astype(object).tolist() for name, column in table.items()}
     return pa.table({name: pa.array(column) for name, column in columns.items()})
 
 
-def test_names_are_compared_as_duckdb_does(tmp_path: Path):
+def test_names_are_compared_as_in_duckdb(tmp_path: Path):
     names = ["é", "e\u0301", "e", "ee", "😀", "a\nb", "A", "", "*", "[a]", "a" * 60]
     write(tmp_path / "r", *(scalars(name, (0, 1.0)) for name in names))
     runs = rf.open(tmp_path, progress=False)
-    # Of the last, every way to share the letters out would be tried by one that goes back.
+    # The last pattern would block with a regular expression that backtracks.
     for pattern in ("_", "__", "e%", "a_b", "%", "*", "?", "[a]", "[%", "%a" * 20 + "b"):
         got = runs.sql("select tag from scalars where tag like ?", [pattern])["tag"].tolist()
         query = "select t from (select unnest(?) t) where t like ?"
         assert got == [row[0] for row in duckdb.execute(query, [names, pattern]).fetchall()]
 
 
-def test_the_columns_are_those_of_the_schema(tmp_path: Path):
+def test_columns_match_the_schema(tmp_path: Path):
     runs = rf.open(tmp_path, progress=False)
     for table, columns in TABLES.items():
         found = runs.sql(f"describe {table}")

@@ -1,4 +1,4 @@
-"""Processes for queries are kept for the next one, as long as nothing went wrong in them."""
+"""Query processes are reused unless an error occurred in them."""
 
 import subprocess
 import sys
@@ -25,7 +25,7 @@ def workers():
 
 @pytest.fixture
 def ask(tmp_path, workers):
-    """A function that answers a query within limits."""
+    """Return a function that runs a query with limits."""
     runs = rf.open(write_logdir(tmp_path))
     source = Source(list(runs), runs._logs, runs._list_problems)
 
@@ -39,28 +39,28 @@ def ask(tmp_path, workers):
 
 
 @pytest.fixture
-def waiting(workers):
-    """A function that gives the processes that wait."""
-    return lambda: {process.pid for _, process in workers._waiting}
+def idle(workers):
+    """Return a function that returns the idle processes."""
+    return lambda: {process.pid for _, process in workers._idle}
 
 
-def test_process_answers_one_query_after_another(ask, waiting):
+def test_process_is_reused_for_the_next_query(ask, idle):
     assert ask("select count(*) as n from scalars")["n"][0] > 0
-    first = waiting()
+    first = idle()
     assert len(first) == 1
     assert ask("select 2 as n") == {"n": [2]}
-    assert waiting() == first
+    assert idle() == first
 
 
-def test_nothing_of_a_query_is_there_for_the_next(ask):
+def test_query_leaves_nothing_for_the_next(ask):
     ask("select * from scalars limit 1")
-    with pytest.raises(BadQuery, match="not answered"):
+    with pytest.raises(BadQuery, match="not allowed"):
         ask("create table kept as select 1")
     with pytest.raises(BadQuery, match="kept"):
         ask("select * from kept")
 
 
-def test_nothing_in_the_folder_that_one_is_in_is_run(ask, tmp_path, monkeypatch):
+def test_code_in_the_working_directory_is_not_run(ask, tmp_path, monkeypatch):
     (tmp_path / "duckdb.py").write_text("open('was-run', 'w')")
     monkeypatch.chdir(tmp_path)
     assert ask("select 2 as n") == {"n": [2]}
@@ -74,49 +74,49 @@ def test_nothing_in_the_folder_that_one_is_in_is_run(ask, tmp_path, monkeypatch)
         ("select sum(a.range) from range(9e9::bigint) a", {"limit_seconds": 0.1}, QueryStopped),
     ],
 )
-def test_process_in_which_something_went_wrong_is_gone(ask, waiting, query, limits, error):
+def test_process_is_killed_after_an_error(ask, idle, query, limits, error):
     ask("select 1 as n")
-    before = waiting()
+    before = idle()
     with pytest.raises(error):
         ask(query, **limits)
-    assert waiting() == set()
+    assert idle() == set()
     assert ask("select 1 as n") == {"n": [1]}
-    assert not waiting() & before
+    assert not idle() & before
 
 
-def test_process_that_has_grown_or_waited_for_long_is_not_used_again(ask, waiting, monkeypatch):
+def test_large_or_long_idle_process_is_not_reused(ask, idle, monkeypatch):
     ask("select 1 as n")
-    before = waiting()
+    before = idle()
     monkeypatch.setattr(crews, "FRESH_SECONDS", 0)
     ask("select 1 as n")
-    assert waiting() != before
+    assert idle() != before
     monkeypatch.setattr(crews, "_LARGEST", 1)
     ask("select 1 as n")
-    assert waiting() == set()
+    assert idle() == set()
 
 
-def test_process_that_was_killed_is_replaced(ask, waiting):
+def test_killed_process_is_replaced(ask, idle):
     ask("select 1 as n")
-    (pid,) = waiting()
+    (pid,) = idle()
     killed = psutil.Process(pid)
     killed.kill()
     psutil.wait_procs([killed], timeout=30)
     assert ask("select 1 as n") == {"n": [1]}
 
 
-def test_pool_that_is_closed_or_forgotten_ends_its_processes(ask, waiting, workers):
+def test_closed_or_deleted_pool_kills_its_processes(ask, idle, workers):
     ask("select 1 as n")
-    (pid,) = waiting()
+    (pid,) = idle()
     workers.close()
     assert not psutil.pid_exists(pid)
     other = QueryWorkers(1)
-    with other.hire() as process:
+    with other.borrow() as process:
         pass
     del other
     assert process.returncode is not None
 
 
-def test_rule_26_process_ends_with_the_one_that_asked_also_when_that_is_killed(tmp_path):
+def test_rule_26_process_exits_with_its_parent_even_if_killed(tmp_path):
     code = """
 import sys
 import runfold as rf
@@ -129,9 +129,9 @@ runs.sql(endless, limit_seconds=600)
         asking = psutil.Process(process.pid)
         at_work: list[psutil.Process] = []
         while not at_work:
-            at_work = [one for one in asking.children() if sum(one.cpu_times()[:2]) > 1]
+            at_work = [child for child in asking.children() if sum(child.cpu_times()[:2]) > 1]
         process.kill()
     gone, alive = psutil.wait_procs(at_work, timeout=60)
-    for one in alive:
-        one.kill()
+    for child in alive:
+        child.kill()
     assert (gone, alive) == (at_work, [])

@@ -1,4 +1,4 @@
-"""`runs.sql`: what stands in each table, exactly."""
+"""The exact contents of each table of `runs.sql`."""
 
 import math
 from pathlib import Path
@@ -28,13 +28,13 @@ def rows(table: pd.DataFrame) -> list[tuple[Any, ...]]:
     return list(table.itertuples(index=False, name=None))
 
 
-def test_the_example_of_the_design(runs: rf.Runs):
+def test_example_query(runs: rf.Runs):
     found = runs.sql("select run, min(value) from scalars where tag = 'val/loss' group by run")
     assert type(found) is Table
     assert sorted(rows(found)) == [("seed-0", 2.0), ("seed-1", 3.0)]
 
 
-def test_every_scalar_is_there_as_in_the_long_table(runs: rf.Runs):
+def test_scalars_equal_the_long_table(runs: rf.Runs):
     expected = runs.scalars().astype({"run": str, "tag": str})
     pd.testing.assert_frame_equal(runs.sql("from scalars"), expected)
 
@@ -46,7 +46,7 @@ def test_nan_infinity_and_large_steps_are_exact(runs: rf.Runs):
     assert found["value"][1:].tolist() == [math.inf, -math.inf]
 
 
-def test_integers_stay_exact_beside_missing_ones_and_in_sums(runs: rf.Runs):
+def test_integers_stay_exact_with_missing_values_and_in_sums(runs: rf.Runs):
     query = "select max(step) from scalars where step > 10 union all select null"
     assert sorted(runs.sql(query).iloc[:, 0].dropna()) == [HUGE]
     assert runs.sql("select sum(step) s from scalars where step > 10").dtypes["s"] == np.int64
@@ -74,13 +74,13 @@ def test_runs_have_their_hparams_by_name(runs: rf.Runs):
     }
 
 
-def test_a_run_tells_how_much_it_holds(runs: rf.Runs, tmp_path: Path):
+def test_runs_have_their_sizes_and_counts(runs: rf.Runs, tmp_path: Path):
     found = runs.sql("select * exclude (hparams, start, duration, size) from runs where points = 7")
     path = str(tmp_path / "seed-0")
     assert rows(found)[0] == ("seed-0", path, "unknown", 1, 7, 0, 1, 0)
 
 
-def test_hparams_that_torch_put_below_a_run_are_the_runs(tmp_path: Path):
+def test_hparams_that_torch_wrote_below_a_run_belong_to_it(tmp_path: Path):
     write(tmp_path / "a", scalars("loss", (0, 1.0)))
     write(tmp_path / "a" / "1750000000.25", values(encode.hparams_start({"lr": 0.5, "none": None})))
     runs = rf.open(tmp_path, progress=False)
@@ -92,12 +92,12 @@ def test_hparams_that_torch_put_below_a_run_are_the_runs(tmp_path: Path):
 def write_trials(folder: Path, *rates: float) -> None:
     write(folder, scalars("loss", (0, 1.0), (5, 0.5)))
     for number, rate in enumerate(rates):
-        said = values(encode.hparams_start({"lr": rate}), encode.hparams_end("success"))
+        events = values(encode.hparams_start({"lr": rate}), encode.hparams_end("success"))
         own = [scalars("acc", (0, rate)), scalars("loss", (0, 9.0))]
-        write(folder / f"175000000{number}.25", said, *own)
+        write(folder / f"175000000{number}.25", events, *own)
 
 
-def test_runs_are_those_of_the_table_and_joins_find_the_metrics_of_their_parts(tmp_path: Path):
+def test_runs_equal_the_table_and_joins_include_metrics_of_parts(tmp_path: Path):
     write_trials(tmp_path / "joined", 0.5)
     write_trials(tmp_path / "apart", 0.5, 0.25)
     runs = rf.open(tmp_path, progress=False)
@@ -114,18 +114,18 @@ def test_runs_are_those_of_the_table_and_joins_find_the_metrics_of_their_parts(t
     assert losses["value"].tolist() == [1.0, 0.5]
 
 
-def test_texts_of_one_value_have_a_row_each(runs: rf.Runs):
+def test_texts_of_one_value_have_separate_rows(runs: rf.Runs):
     found = runs.sql("select run, tag, \"index\", text from text where run > 'o' and index < 5")
     assert (ODD, "two", 1, "b") in rows(found)
     assert ("seed-0", "note", 0, "hello") in rows(found)
 
 
-def test_images_come_as_they_are_stored(runs: rf.Runs):
+def test_images_are_returned_as_stored(runs: rf.Runs):
     found = runs.sql("select * exclude wall_time from images where run = 'seed-0'")
     assert rows(found) == [("seed-0", "picture", 0, 0, 4, 2, PICTURE)]
 
 
-def test_histograms_come_as_lists(runs: rf.Runs):
+def test_histograms_are_returned_as_lists(runs: rf.Runs):
     query = "select left_edges, right_edges, counts, num from histograms where run = 'seed-0'"
     left, right, counts, num = rows(runs.sql(query))[0]
     expected = runs["seed-0"].histograms().iloc[0]
@@ -154,7 +154,7 @@ def test_an_empty_logdir_has_all_tables_without_rows(tmp_path: Path):
         rf.open(tmp_path / "nowhere")
 
 
-def test_a_refresh_between_queries_shows(tmp_path: Path):
+def test_refresh_between_queries_takes_effect(tmp_path: Path):
     write(tmp_path / "a", scalars("loss", (0, 1.0)))
     runs = rf.open(tmp_path, progress=False)
     count = "select count(*) n, count(distinct run) r from scalars"
@@ -166,7 +166,7 @@ def test_a_refresh_between_queries_shows(tmp_path: Path):
     assert rows(runs.sql(count)) == [(3, 2)]
 
 
-def test_columns_of_one_name_are_told_apart(runs: rf.Runs):
+def test_duplicate_column_names_are_made_distinct(runs: rf.Runs):
     query = "select a.run, b.run, 1 as run_1 from runs a join runs b on a.run = b.run"
     assert runs.sql(query).columns.tolist() == ["run", "run_2", "run_1"]
 
@@ -179,6 +179,6 @@ def test_pivot_and_summarize_work(runs: rf.Runs):
     assert runs.sql("show tables")["name"].tolist() == sorted(TABLES)
 
 
-def test_a_day_behind_the_year_9999_is_a_day(runs: rf.Runs):
+def test_date_after_the_year_9999_is_returned(runs: rf.Runs):
     (late,) = runs.sql("select date '9999-12-31' + 1 as late")["late"].to_numpy()
     assert late == np.datetime64("10000-01-01")

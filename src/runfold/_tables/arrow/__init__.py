@@ -2,10 +2,10 @@
 
 Modules:
 
-    arrow_table      a table handed to Arrow
+    arrow_table      a table converted to Arrow
     arrow_reader     a Parquet file read back into a table
-    cell_forms       cells of any object as columns that Arrow has
+    cell_forms       cells of any type as Arrow columns
     arrow_arrays     plain columns as Arrow arrays, without pandas
     arrow_lists      arrays as Arrow lists
-    pandas_metadata  what pandas knows of a table and Arrow does not
+    pandas_metadata  pandas features that Arrow lacks, stored as metadata
 """

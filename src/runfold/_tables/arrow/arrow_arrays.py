@@ -1,6 +1,6 @@
-"""Columns of plain values as Arrow arrays, without copying numbers, and without pandas.
+"""Columns of plain values as Arrow arrays, without copying numbers and without pandas.
 
-`pa.array` would do most of it, but imports pandas, for half a second.
+`pa.array` could do most of this, but it imports pandas, which takes half a second.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def number_array(values: Sequence[Any] | NDArray[Any], dtype: type) -> pa.Array:
-    """Integers, floats or booleans; None is a missing one."""
+    """Return an array of integers, floats or booleans; None becomes null."""
     import pyarrow as pa
 
     validity = None
@@ -36,7 +36,7 @@ def number_array(values: Sequence[Any] | NDArray[Any], dtype: type) -> pa.Array:
 
 
 def text_array(values: Sequence[str | None]) -> pa.Array:
-    """Text, UTF-8; half a character, as of a file name, becomes an escape."""
+    """Return an array of UTF-8 text; unpaired surrogates (from file names) are escaped."""
     import pyarrow as pa
 
     encoded = [None if value is None else utf8(value).encode() for value in values]
@@ -44,7 +44,7 @@ def text_array(values: Sequence[str | None]) -> pa.Array:
 
 
 def blob_array(values: Sequence[bytes | None], kind: pa.DataType | None = None) -> pa.Array:
-    """Bytes as they are; None is a missing one."""
+    """Return an array of bytes; None becomes null."""
     import pyarrow as pa
 
     missing = np.array([value is None for value in values], np.bool_)
@@ -55,7 +55,7 @@ def blob_array(values: Sequence[bytes | None], kind: pa.DataType | None = None) 
 
 
 def name_array(names: Sequence[str], lengths: Sequence[int] | None = None) -> pa.Array:
-    """Each name as often as its length says (by default once), as codes into the distinct ones."""
+    """Return a dictionary array that repeats each name `length` times (default: once)."""
     import pyarrow as pa
 
     distinct = {name: number for number, name in enumerate(dict.fromkeys(names))}
@@ -66,7 +66,7 @@ def name_array(names: Sequence[str], lengths: Sequence[int] | None = None) -> pa
 
 
 def list_array(values: Sequence[NDArray[np.float64]]) -> pa.Array:
-    """A list of floats in each row."""
+    """Return an array with a list of floats per row."""
     import pyarrow as pa
 
     joined = np.concatenate([np.empty(0), *values])
@@ -75,12 +75,12 @@ def list_array(values: Sequence[NDArray[np.float64]]) -> pa.Array:
 
 
 def map_array(values: Sequence[dict[str, str | None]]) -> pa.Array:
-    """Texts by name in each row."""
+    """Return an array with a map from names to texts per row."""
     import pyarrow as pa
 
     offsets = number_array(_offsets(values, np.int32), np.int32)
     keys = text_array(list(chain.from_iterable(values)))
-    items = text_array([item for one in values for item in one.values()])
+    items = text_array([item for texts in values for item in texts.values()])
     return pa.MapArray.from_arrays(offsets, keys, items)
 
 

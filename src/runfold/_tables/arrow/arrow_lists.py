@@ -1,4 +1,4 @@
-"""Arrays as Arrow's lists, all elements one after the other, and arrays of such lists."""
+"""NumPy arrays as flat Arrow lists, and back."""
 
 from __future__ import annotations
 
@@ -15,52 +15,52 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-# An empty list, which says nothing of the type of its elements.
+# An empty list, whose elements have no type.
 NOTHING: NDArray[Any] = np.empty(0, object)
-# Beyond it float64 has no room for every integer.
+# Up to this number, float64 represents every integer.
 EXACT = 2**53
 _LONGEST = 2**31 - 1
-# In the place of a dtype: the cell is a text, not an array.
+# Stored instead of a dtype if the cell is text, not an array.
 _TEXT = "str"
 _DTYPE = re.compile("bool|u?int(8|16|32|64)|float(16|32|64)|complex(64|128)")
 
 
 def to_lists(cells: Sequence[NDArray[Any] | str | None]) -> dict[str, pa.Array] | None:
-    """A column of lists, named by an empty text, and what stands beside it.
+    """Return a column of lists under the name "", and the columns that describe it by suffix.
 
-    That is `_shape` where any array has not one dimension, and `_dtype` where
-    types differ or Arrow has none such. Complex numbers are two floats each. A text
-    among arrays has no dimensions; where an array of text has none either, `_dtype`
-    tells them apart. None where no type of Arrow holds all elements exactly.
+    `_shape` is added if any array is not one-dimensional, and `_dtype` if the types differ or
+    Arrow lacks them. A complex number is stored as two floats. Text among arrays has no
+    dimensions; if there is also an array of text without dimensions, `_dtype` distinguishes
+    them. Returns None if no Arrow type represents all elements exactly.
     """
     import pyarrow as pa
 
-    arrays = [np.array(one, object) if isinstance(one, str) else one for one in cells]
-    found = [one for one in arrays if one is not None and one is not NOTHING]
-    flat = _flatten(found)
+    arrays = [np.array(cell, object) if isinstance(cell, str) else cell for cell in cells]
+    present = [array for array in arrays if array is not None and array is not NOTHING]
+    flat = _flatten(present)
     if flat is None:
         return None
-    per = 2 if found and found[0].dtype.kind == "c" else 1
-    sizes = [0 if one is None else one.size * per for one in arrays]
+    per_element = 2 if present and present[0].dtype.kind == "c" else 1
+    sizes = [0 if array is None else array.size * per_element for array in arrays]
     offsets = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
     is_large = offsets[-1] > _LONGEST
     kind = pa.LargeListArray if is_large else pa.ListArray
-    places = pa.array(offsets if is_large else offsets.astype(np.int32))
-    missing = [one is None for one in arrays]
+    list_offsets = pa.array(offsets if is_large else offsets.astype(np.int32))
+    missing = [array is None for array in arrays]
     mask = pa.array(missing) if any(missing) else None
-    made = {"": kind.from_arrays(places, flat, mask=mask)}
-    if any(one.ndim != 1 for one in found):
-        shapes = [None if one is None else list(one.shape) for one in arrays]
-        made["_shape"] = pa.array(shapes, pa.list_(pa.int64()))
-    names = {_dtype_name(one) for one in found}
-    is_unclear = any(isinstance(one, np.ndarray) and _is_one_text(one) for one in cells)
-    if is_unclear or len(names) > 1 or not all(_is_kept(one.dtype) for one in found):
-        told = [
-            None if one is None else _TEXT if isinstance(one, str) else _dtype_name(one)
-            for one in cells
+    columns = {"": kind.from_arrays(list_offsets, flat, mask=mask)}
+    if any(array.ndim != 1 for array in present):
+        shapes = [None if array is None else list(array.shape) for array in arrays]
+        columns["_shape"] = pa.array(shapes, pa.list_(pa.int64()))
+    names = {_dtype_name(array) for array in present}
+    is_ambiguous = any(isinstance(cell, np.ndarray) and _is_one_text(cell) for cell in cells)
+    if is_ambiguous or len(names) > 1 or not all(_is_kept(array.dtype) for array in present):
+        dtypes = [
+            None if cell is None else _TEXT if isinstance(cell, str) else _dtype_name(cell)
+            for cell in cells
         ]
-        made["_dtype"] = pa.array(told, pa.string())
-    return made
+        columns["_dtype"] = pa.array(dtypes, pa.string())
+    return columns
 
 
 def _is_one_text(array: NDArray[Any]) -> bool:
@@ -76,22 +76,22 @@ def _is_kept(dtype: np.dtype[Any]) -> bool:
 
 
 def _flatten(arrays: list[NDArray[Any]]) -> pa.Array | None:
-    """All elements one after the other, or None where no type of Arrow holds them exactly."""
+    """Return all elements in one array, or None if no Arrow type represents them exactly."""
     import pyarrow as pa
 
     if not arrays:
         return pa.nulls(0)
-    kinds = {one.dtype.kind for one in arrays}
+    kinds = {array.dtype.kind for array in arrays}
     if kinds <= {"O", "U", "S"}:
-        cells = [cell for one in arrays for cell in one.ravel().tolist()]
+        cells = [cell for array in arrays for cell in array.ravel().tolist()]
         types = set(map(type, cells))
         if types <= {str}:
             return text_array(cells)
         return typed_array(cells, "binary") if types <= {bytes} else None
-    dtypes = {one.dtype for one in arrays}
+    dtypes = {array.dtype for array in arrays}
     if kinds == {"c"}:
         target = np.result_type(*dtypes)
-        parts = [one.ravel().astype(target).view(target.type(0).real.dtype) for one in arrays]
+        parts = [array.ravel().astype(target).view(target.type(0).real.dtype) for array in arrays]
         return pa.array(np.concatenate(parts))
     if not kinds <= set("biuf"):
         return None
@@ -99,16 +99,17 @@ def _flatten(arrays: list[NDArray[Any]]) -> pa.Array | None:
     target = np.dtype(np.float32) if common == np.float16 else common.newbyteorder("=")
     if target not in map(np.dtype, "?bBhHiIlLqQfd"):
         return None
-    joined = np.concatenate([one.ravel().astype(target, copy=False) for one in arrays])
-    if target.kind == "f" and any(one.dtype.kind in "iu" for one in arrays):
+    joined = np.concatenate([array.ravel().astype(target, copy=False) for array in arrays])
+    integers = [array for array in arrays if array.dtype.kind in "iu"]
+    if target.kind == "f" and integers:
         limit = EXACT if target.itemsize == 8 else 2**24
-        if any(np.any((one > limit) | (one < -limit)) for one in arrays if one.dtype.kind in "iu"):
+        if any(np.any((array > limit) | (array < -limit)) for array in integers):
             return None
     return pa.array(joined)
 
 
 def from_list(scalar: pa.Scalar, shape: list[int] | None, dtype: str | None) -> Any:
-    """The array of one list; flat where shape and type do not fit it."""
+    """Return the array of one list; flat if shape and type do not match it."""
     array = scalar.values.to_numpy(zero_copy_only=False)
     try:
         if dtype is not None and _DTYPE.fullmatch(dtype):
@@ -117,23 +118,23 @@ def from_list(scalar: pa.Scalar, shape: list[int] | None, dtype: str | None) -> 
             array = array.astype(dtype, copy=False)
         if shape is None:
             return array
-        # A str among arrays of several; a byte string without dimensions was an array.
+        # A str was a cell by itself; bytes without dimensions were an array.
         is_text = not shape and dtype in (None, _TEXT) and isinstance(array[0], str)
         return array[0] if is_text else array.reshape(shape)
-    except (ValueError, TypeError, IndexError):  # a file that others have changed
+    except (ValueError, TypeError, IndexError):  # the file was modified by another program
         return array
 
 
 def typed_array(cells: Sequence[Any], kind: str) -> pa.Array:
-    """Values of one type, by the name that pyarrow has for it."""
+    """Return an array of one type, given by its pyarrow name."""
     import pyarrow as pa
 
     return pa.array(cells, getattr(pa, kind)(), from_pandas=False)
 
 
 def text_array(cells: Sequence[str | None]) -> pa.Array:
-    """Text; a byte of a file name that is no UTF-8 becomes a visible escape."""
+    """Return an array of text; bytes of file names that are not UTF-8 become visible escapes."""
     try:
         return typed_array(cells, "string")
-    except UnicodeEncodeError:  # of a file name that is no UTF-8
-        return typed_array([None if one is None else utf8(one) for one in cells], "string")
+    except UnicodeEncodeError:
+        return typed_array([None if cell is None else utf8(cell) for cell in cells], "string")

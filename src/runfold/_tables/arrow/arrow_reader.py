@@ -1,4 +1,4 @@
-"""Tables of log data from Arrow and Parquet, as `arrow_table` stored them."""
+"""Tables read back from Arrow and Parquet, as written by `arrow_table`."""
 
 from __future__ import annotations
 
@@ -25,12 +25,17 @@ if TYPE_CHECKING:
 
 
 def read_table(path: str | os.PathLike[str]) -> Table:
-    """The table that `to_parquet` or `export` wrote to a Parquet file, pictures and all.
+    """Read a table from a Parquet file that `to_parquet` or `export` wrote.
 
-    Images, clips and arrays are again what they were, run and tag categorical,
-    and the index is set. Of any other Parquet file, what pandas makes of it,
-    with the pictures that Hugging Face datasets stored in it. Raises
-    RunfoldError for a file that is no Parquet, or damaged.
+    Images, clips, arrays, categories and the index are restored. Other Parquet files are
+    read as pandas reads them, including images stored by Hugging Face datasets.
+
+    Raises:
+        RunfoldError: the file is not a Parquet file, or damaged.
+
+    Example:
+        >>> runs.table().to_parquet("runs.parquet")
+        >>> rf.read_table("runs.parquet")
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -42,13 +47,13 @@ def read_table(path: str | os.PathLike[str]) -> Table:
             raise
         reason = str(error).partition("\n")[0].rstrip(".")
         raise RunfoldError(
-            f"{escape(str(path))} is no Parquet file, or damaged: {escape(reason)}."
+            f"{escape(str(path))} is not a Parquet file, or is damaged: {escape(reason)}."
         ) from None
     return from_arrow(stored)
 
 
 def from_arrow(stored: pa.Table) -> Table:
-    """The table that `to_arrow` was given; of a table of others, what pandas makes of it."""
+    """Return the table that was passed to `to_arrow`; convert other tables as pandas does."""
     import pandas as pd
 
     from runfold._tables.frames.frame import Table
@@ -56,59 +61,59 @@ def from_arrow(stored: pa.Table) -> Table:
     metadata = stored.schema.metadata or {}
     if OURS not in metadata and HUGGING_FACE not in metadata:
         return Table(stored.to_pandas())
-    told, index = read_metadata(metadata)
+    fields, index = read_metadata(metadata)
     axes, described = _described(metadata)
     index = [name for name in index if name in stored.column_names]
-    is_beside = {
+    companions = {
         name
-        for name, said in told.items()
-        if "of" in said
-        and (said.get("form") == "plain" or told.get(said["of"], {}).get("form") == "embedding")
+        for name, field in fields.items()
+        if "of" in field
+        and (field.get("form") == "plain" or fields.get(field["of"], {}).get("form") == "embedding")
     }
     columns = {
-        name: _restore(stored, name, told.get(name, {}))
+        name: _restore(stored, name, fields.get(name, {}))
         for name in stored.column_names
-        if name not in is_beside
+        if name not in companions
     }
     for name in columns.keys() & described.keys():
         columns[name] = restore(pd.Series(columns[name]), described[name])
     table = Table(columns, copy=False)
     if index:
         table = table.set_index(index)
-        table.index.names = [told.get(name, {}).get("name", name) for name in index]
-    table.columns = [told.get(name, {}).get("name", name) for name in table.columns]
+        table.index.names = [fields.get(name, {}).get("name", name) for name in index]
+    table.columns = [fields.get(name, {}).get("name", name) for name in table.columns]
     restore_axes(table, axes, bool(index))
     return table
 
 
 def _described(metadata: Mapping[bytes, bytes]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What the file says about a table's axes and columns; `pandas_metadata` checks it."""
+    """Return the stored description of the axes and columns; `pandas_metadata` checks it."""
     try:
-        said = json.loads(metadata.get(OURS, b"{}")).get("pandas", {})
-        return dict(said.get("axes", {})), dict(said.get("columns", {}))
+        described = json.loads(metadata.get(OURS, b"{}")).get("pandas", {})
+        return dict(described.get("axes", {})), dict(described.get("columns", {}))
     except (ValueError, AttributeError, TypeError, RecursionError):
         return {}, {}
 
 
-def _restore(stored: pa.Table, name: str, said: Mapping[str, Any]) -> Any:
+def _restore(stored: pa.Table, name: str, field: Mapping[str, Any]) -> Any:
     import pandas as pd
     import pyarrow as pa
 
     column = stored.column(name)
-    form = said.get("form")
+    form = field.get("form")
     if form in MEDIA and _is_media(column.type):
         make = image.of_bytes if form == "image" else audio.of_bytes
-        cells = [None if one is None else one.get("bytes") for one in column.to_pylist()]
-        return objects([None if one is None else make(one) for one in cells])
+        blobs = [None if cell is None else cell.get("bytes") for cell in column.to_pylist()]
+        return objects([None if data is None else make(data) for data in blobs])
     is_list = pa.types.is_list(column.type) or pa.types.is_large_list(column.type)
     if form in ("array", "embedding") and is_list:
-        arrays = _arrays(stored, column, said)
-        return objects(arrays if form == "array" else _embeddings(stored, arrays, said))
+        arrays = _arrays(stored, column, field)
+        return objects(arrays if form == "array" else _embeddings(stored, arrays, field))
     if form == "json" and pa.types.is_string(column.type):
         with suppress(ValueError, RecursionError):
             cells = column.to_pylist()
-            return objects([None if one is None else json.loads(one) for one in cells])
-    # pandas would make floats of integers where some are missing.
+            return objects([None if cell is None else json.loads(cell) for cell in cells])
+    # pandas would convert integers with missing values to floats.
     whole = pd.Int64Dtype() if column.type == pa.int64() and column.null_count else None
     return column.to_pandas(types_mapper=lambda kind: whole)
 
@@ -120,22 +125,22 @@ def _is_media(kind: pa.DataType) -> bool:
     return number >= 0 and kind.field(number).type in (pa.binary(), pa.large_binary())
 
 
-def _arrays(stored: pa.Table, column: pa.ChunkedArray, said: Mapping[str, Any]) -> list[Any]:
-    shapes, dtypes = (_beside(stored, said, part) for part in ("shape", "dtype"))
+def _arrays(stored: pa.Table, column: pa.ChunkedArray, field: Mapping[str, Any]) -> list[Any]:
+    shapes, dtypes = (_companion(stored, field, part) for part in ("shape", "dtype"))
     cells = []
     for scalar, shape, dtype in zip(column, shapes, dtypes, strict=True):
         cells.append(from_list(scalar, shape, dtype) if scalar.is_valid else None)
     return cells
 
 
-def _beside(stored: pa.Table, said: Mapping[str, Any], part: str) -> list[Any]:
-    known = said.get(part) in stored.column_names
-    return stored.column(said[part]).to_pylist() if known else [None] * len(stored)
+def _companion(stored: pa.Table, field: Mapping[str, Any], part: str) -> list[Any]:
+    known = field.get(part) in stored.column_names
+    return stored.column(field[part]).to_pylist() if known else [None] * len(stored)
 
 
-def _embeddings(stored: pa.Table, arrays: list[Any], said: Mapping[str, Any]) -> list[Any]:
-    """The embeddings; their points alone where a file that others have changed lacks the rest."""
-    parts = (_beside(stored, said, part) for part in ("metadata", "sprite", "config"))
+def _embeddings(stored: pa.Table, arrays: list[Any], field: Mapping[str, Any]) -> list[Any]:
+    """Return the embeddings, or only their points if another program removed the rest."""
+    parts = (_companion(stored, field, part) for part in ("metadata", "sprite", "config"))
     cells = []
     try:
         for array, metadata, sprite, config in zip(arrays, *parts, strict=True):

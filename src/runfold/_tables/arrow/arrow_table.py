@@ -1,4 +1,4 @@
-"""A table handed to Arrow, and a Parquet file that came of one read back into a table."""
+"""Tables converted to Arrow, and written as Parquet files."""
 
 from __future__ import annotations
 
@@ -25,24 +25,23 @@ if TYPE_CHECKING:
 
 
 OURS = b"runfold"
-# What datasets looks for, to know a struct of bytes as a picture or a clip.
+# The key under which Hugging Face datasets looks up which columns are images or clips.
 HUGGING_FACE = b"huggingface"
 
 
 def to_arrow(table: pd.DataFrame, keep_index: bool = False) -> tuple[pa.Table, list[str]]:
-    """The table for Arrow, and notes on what has no form there.
+    """Return the table as an Arrow table, and notes on content that Arrow cannot represent.
 
-    Numbers are not copied where pandas holds them as Arrow does; categories
-    become dictionaries; `forms` says what becomes of objects. An index comes
-    first, unless it only numbers the rows; with `keep_index` also then, if the numbers
-    are not a range. The metadata has what `from_arrow` needs to give an equal table
-    back. A name that stands already gets
-    `_2` behind it, because most readers refuse a name twice.
+    Numbers are not copied if pandas stores them like Arrow; categories become dictionaries;
+    `cell_forms` converts objects. The index comes first, unless it only numbers the rows;
+    with `keep_index`, it is left out only if it is a range. The metadata contains what
+    `from_arrow` needs to restore an equal table. A name that is already taken gets the
+    suffix `_2`, because most readers reject duplicate names.
     """
     import pyarrow as pa
 
     arrays: dict[str, pa.Array] = {}
-    told: dict[str, dict[str, Any]] = {}
+    fields: dict[str, dict[str, Any]] = {}
     notes: list[str] = []
     index = []
     described: dict[str, Any] = {}
@@ -55,36 +54,36 @@ def to_arrow(table: pd.DataFrame, keep_index: bool = False) -> tuple[pa.Table, l
             index.append(key)
         if form.note:
             notes.append(f"{escape(name)}: {form.note}")
-        said: dict[str, Any] = {} if form.name == "plain" else {"form": form.name}
+        field: dict[str, Any] = {} if form.name == "plain" else {"form": form.name}
         if key != name:
-            said["name"] = name
-        for ending, beside in form.beside.items():
-            other = free_name(name + ending, arrays.__contains__, "{}_{}")
-            arrays[other] = beside.array
-            said[ending.strip("_")] = other
-            told.setdefault(other, {"form": beside.name, "of": key})
-        if said:
-            told[key] = said
+            field["name"] = name
+        for suffix, companion in form.companions.items():
+            other = free_name(name + suffix, arrays.__contains__, "{}_{}")
+            arrays[other] = companion.array
+            field[suffix.strip("_")] = other
+            fields.setdefault(other, {"form": companion.name, "of": key})
+        if field:
+            fields[key] = field
     pandas = {"axes": describe_axes(table), "columns": described}
-    ours = {"columns": told, "index": index, "pandas": pandas}
+    ours = {"columns": fields, "index": index, "pandas": pandas}
     schema = pa.schema(
         [(name, array.type) for name, array in arrays.items()],
-        {OURS: json.dumps(ours), **_features(told)},
+        {OURS: json.dumps(ours), **_features(fields)},
     )
     return pa.Table.from_arrays(list(arrays.values()), schema=schema), notes
 
 
-def _features(told: Mapping[str, Mapping[str, Any]]) -> dict[bytes, str]:
+def _features(fields: Mapping[str, Mapping[str, Any]]) -> dict[bytes, str]:
     features = {
-        name: {"_type": said["form"].capitalize()}
-        for name, said in told.items()
-        if said.get("form") in MEDIA
+        name: {"_type": field["form"].capitalize()}
+        for name, field in fields.items()
+        if field.get("form") in MEDIA
     }
     return {HUGGING_FACE: json.dumps({"info": {"features": features}})} if features else {}
 
 
 def _columns(table: pd.DataFrame, keep_index: bool) -> Iterator[tuple[str, pd.Series, bool]]:
-    """Name and values of the index, if it says anything, and of every column."""
+    """Yield name and values of the index, unless it only numbers the rows, and of each column."""
     import pandas as pd
 
     index = table.index
@@ -99,7 +98,7 @@ def _columns(table: pd.DataFrame, keep_index: bool) -> Iterator[tuple[str, pd.Se
 
 def _shown(name: object, default: str) -> str:
     if isinstance(name, tuple):
-        return " ".join(_shown(one, "") for one in name).strip() or default
+        return " ".join(_shown(part, "") for part in name).strip() or default
     return default if name is None else utf8(str(name))
 
 
@@ -109,12 +108,12 @@ def _form(column: pd.Series) -> Form:
 
     values = column.array
     if isinstance(values, pd.Categorical):
-        names = form_of(values.categories.tolist() or [""])  # so that none are still text
+        names = form_of(values.categories.tolist() or [""])  # no categories are text as well
         codes = pa.array(np.asarray(values.codes), mask=_absent(values.codes))
         return Form(pa.DictionaryArray.from_arrays(codes, names.array), note=names.note)
     if column.dtype == object:
         return form_of(column.tolist())
-    if column.dtype == np.float16:  # DuckDB and others know no halves
+    if column.dtype == np.float16:  # not supported by DuckDB and others
         column = column.astype(np.float32)
     try:
         if isinstance(column.dtype, np.dtype) and column.dtype.kind in "biuf":
@@ -125,22 +124,24 @@ def _form(column: pd.Series) -> Form:
 
 
 def is_ours(column: pd.Series) -> bool:
-    """Whether only Runfold can read a column: its objects, PIL's pictures, values of several types.
+    """Return whether only Runfold can convert a column: its objects, PIL images, mixed types.
 
-    Hparams are the last: pyarrow takes a column for numbers by its first, and fails at a text.
+    Hparams have mixed types: pyarrow infers numbers from the first value, and fails at text.
     """
     if column.dtype != object:
         return False
     types = set(map(type, column)) - {type(None)}
     is_mixed = len(types) > 1 and types <= {bool, int, float, str, bytes}
-    return is_mixed or any(one.__module__.startswith("runfold.") or is_pil(one) for one in types)
+    return is_mixed or any(kind.__module__.startswith("runfold.") or is_pil(kind) for kind in types)
 
 
 def hand_over(column: pd.Series, type: pa.DataType | None = None) -> pa.Array:
-    """A column by itself for Arrow. Raises TypeError for one that needs others beside it."""
+    """Return a single column as an Arrow array. Raises TypeError if it needs several columns."""
     form = _form(column)
-    if form.beside:
-        raise TypeError(f"{escape(str(column.name))} becomes several columns: take table.arrow().")
+    if form.companions:
+        raise TypeError(
+            f"{escape(str(column.name))} is converted to several columns: use table.arrow()."
+        )
     if form.note:
         warnings.warn(f"{escape(str(column.name))}: {form.note}", stacklevel=3)
     return form.array if type is None else form.array.cast(type)
@@ -154,7 +155,7 @@ def _absent(codes: np.ndarray) -> np.ndarray | None:
 def write_parquet(
     table: pa.Table, path: str | os.PathLike[str] | BinaryIO | None, **options: Any
 ) -> bytes | None:
-    """Write a Parquet file that appears when it is whole; without a path, give its bytes."""
+    """Write a Parquet file that appears only when complete; without a path, return its bytes."""
     import pyarrow.parquet as pq
 
     options = {"write_page_checksum": True, **options}
@@ -171,23 +172,23 @@ def write_parquet(
 
 
 def forms_in(table: pa.Table) -> dict[str, str]:
-    """What the cells of each column were, where `to_arrow` says more than what they are."""
-    told, _ = read_metadata(table.schema.metadata or {})
-    return {name: str(said.get("form", "")) for name, said in told.items()}
+    """Return the original form of the cells of each column that `to_arrow` converted."""
+    fields, _ = read_metadata(table.schema.metadata or {})
+    return {name: str(field.get("form", "")) for name, field in fields.items()}
 
 
 def read_metadata(metadata: Mapping[bytes, bytes]) -> tuple[dict[str, dict[str, str]], list[str]]:
-    """What the file says of its columns; a file may come from anyone, and say nothing of use."""
+    """Return the stored description of the columns; empty if it is invalid, as in foreign files."""
     try:
         ours = json.loads(metadata.get(OURS, b"{}"))
         theirs = json.loads(metadata.get(HUGGING_FACE, b"{}")).get("info", {}).get("features", {})
-        told = {
+        fields = {
             name: {"form": str(feature.get("_type", "")).lower()}
             for name, feature in theirs.items()
             if isinstance(feature, dict)
         }
-        for name, said in ours.get("columns", {}).items():
-            told[name] = {str(key): str(one) for key, one in said.items()}
-        return told, list(map(str, ours.get("index", [])))
+        for name, field in ours.get("columns", {}).items():
+            fields[name] = {str(key): str(value) for key, value in field.items()}
+        return fields, list(map(str, ours.get("index", [])))
     except (ValueError, AttributeError, TypeError, RecursionError):
         return {}, []

@@ -1,11 +1,10 @@
-"""Cells of any kind of object as columns that Arrow has, and back.
+"""Columns of arbitrary objects as Arrow columns, and back.
 
-Numbers, text and bytes are themselves. Pictures and clips become
-struct<bytes, path>, which Hugging Face datasets shows as what they are. An array
-becomes a flat list; beside a column `value` stands `value_shape` where any of
-its arrays has not one dimension, and `value_dtype` where their types differ or
-Arrow has none such. Complex numbers are two floats each. What has a structure
-but no type, such as a mesh's configuration, becomes JSON.
+Numbers, text and bytes do not change. Images and clips become struct<bytes, path>, which
+Hugging Face datasets displays. Arrays become flat lists; a column `value` is followed by
+`value_shape` if any array is not one-dimensional, and by `value_dtype` if the types differ
+or Arrow lacks them. A complex number becomes two floats. Structures without an Arrow type,
+such as a mesh's configuration, become JSON.
 """
 
 from __future__ import annotations
@@ -36,37 +35,37 @@ MEDIA = {"image": image.Image, "audio": audio.Audio}
 
 @dataclass(slots=True)
 class Form:
-    """A column as Arrow has it, and those that belong to it by what their names end in.
+    """A column as an Arrow array, and its companion columns by the suffix of their names.
 
-    `name` says what its cells were: plain, image, audio, array, embedding or json; `note`
-    what was lost.
+    `name` is the original form of the cells: plain, image, audio, array, embedding or json.
+    `note` describes lost content.
     """
 
     array: pa.Array
     name: str = "plain"
-    beside: dict[str, Form] = field(default_factory=dict)
+    companions: dict[str, Form] = field(default_factory=dict)
     note: str = ""
 
 
 def form_of(values: Sequence[Any]) -> Form:
-    """The form of a column of objects; None and NaN among other things than numbers are missing."""
+    """Return the form of a column of objects; None, and NaN among non-numbers, become null."""
     cells = [_scalar(value) for value in values]
     types = set(map(type, cells)) - {type(None)}
     if types - {float} and not types <= {bool, int, float}:
-        cells = [None if isinstance(one, float) and math.isnan(one) else one for one in cells]
+        cells = [None if isinstance(cell, float) and math.isnan(cell) else cell for cell in cells]
         types = set(map(type, cells)) - {type(None)}
     if types <= {bool, int, float, str, bytes}:
         return _plain(cells, types)
-    if all(issubclass(one, image.Image) or is_pil(one) for one in types):
+    if all(issubclass(kind, image.Image) or is_pil(kind) for kind in types):
         return _media(cells, "image")
     if types == {audio.Audio}:
         return _media(cells, "audio")
     if types <= {Graph, RunMetadata}:
-        return Form(typed_array([None if one is None else one.data for one in cells], "binary"))
+        return Form(typed_array([None if cell is None else cell.data for cell in cells], "binary"))
     if types == {StoredEmbedding}:
         return _embeddings(cells)
-    arrays = [_as_array(one) for one in cells]
-    if all(one is None or isinstance(one, np.ndarray | str) for one in arrays):
+    arrays = [_as_array(cell) for cell in cells]
+    if all(array is None or isinstance(array, np.ndarray | str) for array in arrays):
         return _arrays(arrays)
     return _structures(cells, types)
 
@@ -74,7 +73,7 @@ def form_of(values: Sequence[Any]) -> Form:
 def _scalar(value: Any) -> Any:
     if isinstance(value, np.generic):
         return value.item()
-    # pandas' own words for what is missing.
+    # pandas' types for missing values.
     return None if type(value).__name__ in ("NAType", "NaTType") else value
 
 
@@ -89,40 +88,42 @@ def _plain(cells: list[Any], types: set[type]) -> Form:
         return Form(text_array(cells))
     if types == {bytes}:
         return Form(typed_array(cells, "binary"))
-    if types == {int} and all(one is None or -(2**63) <= one < 2**63 for one in cells):
+    if types == {int} and all(cell is None or -(2**63) <= cell < 2**63 for cell in cells):
         return Form(typed_array(cells, "int64"))
-    whole = [one for one in cells if type(one) is int]
-    if types <= {int, float} and all(-EXACT <= one <= EXACT for one in whole):
-        return Form(typed_array([None if one is None else float(one) for one in cells], "float64"))
+    integers = [cell for cell in cells if type(cell) is int]
+    if types <= {int, float} and all(-EXACT <= number <= EXACT for number in integers):
+        floats = [None if cell is None else float(cell) for cell in cells]
+        return Form(typed_array(floats, "float64"))
     return _structures(cells, types)
 
 
 def _structures(cells: list[Any], types: set[type]) -> Form:
-    """JSON, or text as it stands; what has no form at all is noted."""
-    strange: set[str] = set()
-    spelled = [None if one is None else spell(one, strange) for one in cells]
+    """Return cells as JSON or text, with a note on types that have no other form."""
+    unsupported: set[str] = set()
+    spelled = [None if cell is None else spell(cell, unsupported) for cell in cells]
     note = ""
-    if strange:
-        note = f"{', '.join(sorted(strange))} has no form in a table and became text"
+    if unsupported:
+        names = ", ".join(sorted(unsupported))
+        note = f"{names} cannot be stored in a table and was converted to text"
     elif len(types) > 1 and types & {bool, int, float, str, bytes}:
-        kinds = ", ".join(sorted(one.__name__ for one in types))
-        note = f"values of several types ({kinds}) became text"
-    is_json = not strange and not types & {str, bytes}
+        kinds = ", ".join(sorted(kind.__name__ for kind in types))
+        note = f"values of several types ({kinds}) were converted to text"
+    is_json = not unsupported and not types & {str, bytes}
     return Form(text_array(spelled), "json" if is_json else "plain", note=note)
 
 
-def spell(value: Any, strange: set[str] | None = None) -> str:
-    """The text that stands for a value: itself, or JSON."""
-    said = plain(value, strange)
-    if isinstance(said, str):
-        return said
-    return json.dumps(said, ensure_ascii=False, separators=(",", ":"))
+def spell(value: Any, unsupported: set[str] | None = None) -> str:
+    """Return a value as text: text unchanged, other values as JSON."""
+    converted = plain(value, unsupported)
+    if isinstance(converted, str):
+        return converted
+    return json.dumps(converted, ensure_ascii=False, separators=(",", ":"))
 
 
-def plain(value: Any, strange: set[str] | None = None) -> Any:
-    """What JSON can hold of a value: NaN and the infinities as words, bytes in base64.
+def plain(value: Any, unsupported: set[str] | None = None) -> Any:
+    """Convert a value to JSON types: NaN and infinities as strings, bytes as base64.
 
-    The types of objects that have no such form are added to `strange`.
+    Names of types that JSON cannot represent are added to `unsupported`.
     """
     if value is None or isinstance(value, bool | int | str):
         return value
@@ -131,25 +132,25 @@ def plain(value: Any, strange: set[str] | None = None) -> Any:
             return value
         return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     if isinstance(value, np.generic):
-        return plain(value.item(), strange)
+        return plain(value.item(), unsupported)
     if isinstance(value, complex):
         return [plain(value.real), plain(value.imag)]
     if isinstance(value, bytes):
         return b64encode(value).decode("ascii")
     if isinstance(value, Mapping):
-        return {str(key): plain(one, strange) for key, one in value.items()}
+        return {str(key): plain(item, unsupported) for key, item in value.items()}
     if isinstance(value, np.ndarray):
-        return plain(value.tolist(), strange)
+        return plain(value.tolist(), unsupported)
     if isinstance(value, list | tuple | set | frozenset):
-        return [plain(one, strange) for one in value]
+        return [plain(item, unsupported) for item in value]
     if is_dataclass(value) and not isinstance(value, type):
-        return {one.name: plain(getattr(value, one.name), strange) for one in fields(value)}
-    if strange is not None:
-        strange.add(type(value).__name__)
+        return {part.name: plain(getattr(value, part.name), unsupported) for part in fields(value)}
+    if unsupported is not None:
+        unsupported.add(type(value).__name__)
     return str(value)
 
 
-# Pictures and clips.
+# Images and clips.
 
 
 def _media(cells: list[Any], name: str) -> Form:
@@ -163,7 +164,7 @@ def _media(cells: list[Any], name: str) -> Form:
         data = None if cell is None else _bytes(cell, lost)
         stored.append(None if data is None else {"bytes": data, "path": None})
         size += len(data or b"")
-        if size > _CHUNK:  # one array holds no more than 2 GB
+        if size > _CHUNK:  # an array is limited to 2 GB
             chunks.append(pa.array(stored, _media_type()))
             stored, size = [], 0
     chunks.append(pa.array(stored, _media_type()))
@@ -190,12 +191,12 @@ def _bytes(cell: Any, lost: dict[str, None]) -> bytes | None:
 
 
 def _as_array(cell: Any) -> Any:
-    """An array of what lists and tuples of numbers or texts hold; all else stays."""
+    """Convert lists and tuples of numbers or texts to arrays; return other cells unchanged."""
     if not isinstance(cell, list | tuple):
         return cell
     if not cell:
         return NOTHING
-    kinds = {type(_scalar(one)) for one in cell}
+    kinds = {type(_scalar(item)) for item in cell}
     if kinds <= {str} or kinds <= {bytes}:
         return _objects(cell)
     return np.array(cell) if kinds in ({int}, {float}, {bool}) else cell
@@ -208,12 +209,12 @@ def _objects(values: Sequence[Any]) -> NDArray[Any]:
 
 
 def _arrays(arrays: Sequence[NDArray[Any] | str | None]) -> Form:
-    made = to_lists(arrays)
-    if made is not None:
-        beside = {ending: Form(array) for ending, array in made.items() if ending}
-        return Form(made[""], "array", beside)
-    spelled = [None if one is None else spell(one) for one in arrays]
-    types = [None if one is None else str(getattr(one, "dtype", "object")) for one in arrays]
+    lists = to_lists(arrays)
+    if lists is not None:
+        companions = {suffix: Form(array) for suffix, array in lists.items() if suffix}
+        return Form(lists[""], "array", companions)
+    spelled = [None if array is None else spell(array) for array in arrays]
+    types = [None if array is None else str(getattr(array, "dtype", "object")) for array in arrays]
     return Form(text_array(spelled), "json", {"_dtype": Form(text_array(types))})
 
 
@@ -221,22 +222,22 @@ def _arrays(arrays: Sequence[NDArray[Any] | str | None]) -> Form:
 
 
 def _embeddings(cells: list[StoredEmbedding | None]) -> Form:
-    """Their points; their configurations and labels as JSON, and the pictures of all points."""
+    """Return embeddings as points, with configurations and labels as JSON, and sprite images."""
     import pyarrow as pa
 
     lost: dict[str, None] = {}
-    contents = [None if one is None else one.content(lost) for one in cells]
-    form = _arrays([None if one is None else one.tensor for one in contents])
+    contents = [None if cell is None else cell.content(lost) for cell in cells]
+    form = _arrays([None if content is None else content.tensor for content in contents])
     form.name = "embedding"
-    labels = [one and one.metadata for one in contents]
-    configs = [one and one.config for one in cells]
-    for ending, parts in (("_metadata", labels), ("_config", configs)):
-        texts = text_array([None if one is None else spell(one) for one in parts])
-        form.beside[ending] = Form(texts, "json")
-    sprites = [one and one.sprite for one in contents]
-    if any(one is not None for one in sprites):
-        stored = [None if one is None else {"bytes": one, "path": None} for one in sprites]
-        form.beside["_sprite"] = Form(pa.array(stored, _media_type()), "image")
+    labels = [content and content.metadata for content in contents]
+    configs = [cell and cell.config for cell in cells]
+    for suffix, parts in (("_metadata", labels), ("_config", configs)):
+        texts = text_array([None if part is None else spell(part) for part in parts])
+        form.companions[suffix] = Form(texts, "json")
+    sprites = [content and content.sprite for content in contents]
+    if any(sprite is not None for sprite in sprites):
+        stored = [None if data is None else {"bytes": data, "path": None} for data in sprites]
+        form.companions["_sprite"] = Form(pa.array(stored, _media_type()), "image")
     form.note = "; ".join(f"left out: {reason}" for reason in lost)
     return form
 
@@ -244,10 +245,10 @@ def _embeddings(cells: list[StoredEmbedding | None]) -> Form:
 def make_embedding(
     tensor: NDArray[Any] | None, metadata: Any, sprite: Any, config: Any
 ) -> StoredEmbedding:
-    """Return the embedding that was saved as these parts, each as JSON or Arrow gives it back.
+    """Return an embedding made of its stored parts, as read from JSON and Arrow.
 
-    Raises TypeError, KeyError, AttributeError or ValueError for parts that do not fit: a file
-    may come from anyone.
+    Raises TypeError, KeyError, AttributeError or ValueError for invalid parts, because the
+    file is not trusted.
     """
     texts = ("name", "tensor_path", "metadata_path", "bookmarks_path", "sprite_path")
     sizes = ("tensor_shape", "sprite_size")
@@ -255,7 +256,7 @@ def make_embedding(
     named |= {name: tuple(map(int, config[name])) for name in sizes}
     labels = None
     if metadata is not None:
-        labels = {str(name): _objects(list(map(str, one))) for name, one in metadata.items()}
+        labels = {str(name): _objects(list(map(str, cells))) for name, cells in metadata.items()}
     data = None if sprite is None else sprite["bytes"]
     if not isinstance(data, bytes | None):
         raise TypeError("a sprite is not bytes")

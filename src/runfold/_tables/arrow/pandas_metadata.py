@@ -1,8 +1,8 @@
-"""What pandas knows of a table and Arrow does not, so that a saved table comes back equal.
+"""Properties of a pandas table that Arrow lacks, stored so that a saved table is restored equal.
 
-It is kept in the metadata of a Parquet file: the dtype of every column, the categories
-in their order, which Python type each cell of an object column had, and the index. A
-file may come from anyone: what does not fit its columns is ignored.
+The metadata of a Parquet file contains the dtype of each column, the ordered categories,
+the Python type of each cell in an object column, and the index. The file is not trusted:
+metadata that does not match its columns is ignored.
 """
 
 from __future__ import annotations
@@ -37,76 +37,86 @@ _MISSING = "nxat"  # None, NaN, pandas' NA and NaT
 
 
 def describe(column: pd.Series) -> dict[str, Any]:
-    """What `restore` needs to give the column back, as JSON can hold it."""
+    """Return what `restore` needs to restore the column, in JSON types."""
     import pandas as pd
 
     if isinstance(column.dtype, pd.CategoricalDtype):
         names = column.dtype.categories
-        known = names.tolist() if all(isinstance(one, str | int | float) for one in names) else None
-        said = {"dtype": "category", "ordered": bool(column.dtype.ordered)}
-        return said | {"of": str(names.dtype), "categories": known}
+        is_plain = all(isinstance(name, str | int | float) for name in names)
+        described = {"dtype": "category", "ordered": bool(column.dtype.ordered)}
+        known = names.tolist() if is_plain else None
+        return described | {"of": str(names.dtype), "categories": known}
     if column.dtype.kind != "O" or str(column.dtype) != "object":
         return {"dtype": str(column.dtype)}
     cells = column.tolist()
-    if {*map(type, cells)} == {str}:  # most often, and quicker
+    if {*map(type, cells)} == {str}:  # a shortcut for the most common case
         return {"dtype": "object", "cells": "s", "missing": ""}
     kinds = "".join(map(_kind, cells))
     missing = {*kinds} & {*_MISSING}
     present = {*kinds} - missing
-    said = {"dtype": "object", "cells": kinds}
+    described = {"dtype": "object", "cells": kinds}
     if len(missing) <= 1 and len(present) <= 1:
-        said |= {"cells": "".join(present), "missing": "".join(missing)}
+        described |= {"cells": "".join(present), "missing": "".join(missing)}
     heads = [_head(cell) for cell in cells]
-    return said | {"heads": heads} if any(one is not None for one in heads) else said
+    has_heads = any(head is not None for head in heads)
+    return described | {"heads": heads} if has_heads else described
 
 
-def restore(column: pd.Series, said: Any) -> Any:
-    """The column as it was described; unchanged where the description does not fit."""
+def restore(column: pd.Series, described: Any) -> Any:
+    """Return the described column; unchanged if the description does not match."""
     with suppress(*_ERRORS):
-        if said["dtype"] == "category":
-            return _restore_categories(column, said)
-        if said["dtype"] == "object":
-            return _restore_objects(column, said)
-        if str(column.dtype) != said["dtype"] and _DTYPE.fullmatch(said["dtype"]):
-            return column.astype(said["dtype"])
+        if described["dtype"] == "category":
+            return _restore_categories(column, described)
+        if described["dtype"] == "object":
+            return _restore_objects(column, described)
+        if str(column.dtype) != described["dtype"] and _DTYPE.fullmatch(described["dtype"]):
+            return column.astype(described["dtype"])
     return column
 
 
-def _restore_categories(column: pd.Series, said: dict[str, Any]) -> Any:
+def _restore_categories(column: pd.Series, described: dict[str, Any]) -> Any:
     import pandas as pd
 
-    if said["categories"] is None or said["of"] not in ("object", "str", "int64", "float64"):
+    if described["categories"] is None or described["of"] not in (
+        "object",
+        "str",
+        "int64",
+        "float64",
+    ):
         return column
-    names = pd.Index(said["categories"], dtype=said["of"])
-    if not isinstance(column.dtype, pd.CategoricalDtype):  # Parquet has dictionaries of text only
-        return pd.Series(pd.Categorical(column, names, ordered=said["ordered"] is True))
-    places = {utf8(one) if isinstance(one, str) else one: at for at, one in enumerate(names)}
+    names = pd.Index(described["categories"], dtype=described["of"])
+    if not isinstance(column.dtype, pd.CategoricalDtype):  # Parquet dictionaries contain only text
+        return pd.Series(pd.Categorical(column, names, ordered=described["ordered"] is True))
+    positions = {
+        utf8(name) if isinstance(name, str) else name: position
+        for position, name in enumerate(names)
+    }
     codes = column.cat.codes.to_numpy()
-    numbers = [places.get(one, -1) for one in column.cat.categories.tolist()]
-    found = np.where(codes < 0, -1, np.array([*numbers, -1], np.int64)[codes])
-    if np.any((found < 0) & (codes >= 0)):
+    numbers = [positions.get(name, -1) for name in column.cat.categories.tolist()]
+    new_codes = np.where(codes < 0, -1, np.array([*numbers, -1], np.int64)[codes])
+    if np.any((new_codes < 0) & (codes >= 0)):
         return column
-    categories = pd.Categorical.from_codes(found, names, ordered=said["ordered"] is True)
+    categories = pd.Categorical.from_codes(new_codes, names, ordered=described["ordered"] is True)
     return pd.Series(categories, index=column.index)
 
 
-def _restore_objects(column: pd.Series, said: dict[str, Any]) -> Any:
+def _restore_objects(column: pd.Series, described: dict[str, Any]) -> Any:
     import pandas as pd
 
     from runfold._tables.frames.column_values import objects
 
     cells = column.tolist()
-    kinds = said["cells"]
-    if "missing" in said:
-        is_missing = [_kind(cell) in _MISSING for cell in cells]
-        kinds = [said["missing"] if one else kinds for one in is_missing]
-    heads = said.get("heads", [None] * len(cells))
-    made = [_make(*one) for one in zip(cells, kinds, heads, strict=True)]
+    kinds = described["cells"]
+    if "missing" in described:
+        are_missing = [_kind(cell) in _MISSING for cell in cells]
+        kinds = [described["missing"] if is_missing else kinds for is_missing in are_missing]
+    heads = described.get("heads", [None] * len(cells))
+    made = [_make(*parts) for parts in zip(cells, kinds, heads, strict=True)]
     return pd.Series(objects(made), index=column.index, dtype=object)
 
 
 def _kind(cell: Any) -> str:
-    """A letter for the type of a cell."""
+    """Return a letter for the type of a cell."""
     if cell is None:
         return "n"
     if isinstance(cell, float | np.floating) and math.isnan(cell):
@@ -136,7 +146,7 @@ _KINDS: dict[str, Any] = {
 
 
 def _head(cell: Any) -> Any:
-    """What an object says of itself besides its bytes."""
+    """Return the properties of an object that are not in its bytes."""
     if isinstance(cell, Image):
         return [cell.width, cell.height]
     if isinstance(cell, Audio):
@@ -151,7 +161,7 @@ def _head(cell: Any) -> Any:
 
 
 def _make(cell: Any, kind: str, head: Any) -> Any:
-    """A cell of a kind, of what Arrow made of it."""
+    """Convert a cell from its Arrow form back to its original type."""
     import pandas as pd
 
     if kind in ("n", "x", "a", "t"):
@@ -172,18 +182,18 @@ def _make(cell: Any, kind: str, head: Any) -> Any:
         return RunMetadata(str(head), cell)
     if kind == "o":
         return _layout(cell)
-    return {"i": int, "f": float}.get(kind, lambda one: one)(cell)
+    return {"i": int, "f": float}.get(kind, lambda value: value)(cell)
 
 
-def _layout(said: dict[str, Any]) -> Layout:
-    def chart(one: dict[str, Any]) -> Chart:
-        margins = tuple(Margin(**margin) for margin in one["margins"])
-        return Chart(one["title"], tuple(one["tags"]), margins)
+def _layout(layout: dict[str, Any]) -> Layout:
+    def make_chart(chart: dict[str, Any]) -> Chart:
+        margins = tuple(Margin(**margin) for margin in chart["margins"])
+        return Chart(chart["title"], tuple(chart["tags"]), margins)
 
     return Layout(
         tuple(
-            Category(one["title"], one["closed"], tuple(map(chart, one["charts"])))
-            for one in said["categories"]
+            Category(part["title"], part["closed"], tuple(map(make_chart, part["charts"])))
+            for part in layout["categories"]
         )
     )
 
@@ -192,45 +202,45 @@ def _layout(said: dict[str, Any]) -> Layout:
 
 
 def describe_axes(table: pd.DataFrame) -> dict[str, Any]:
-    """What `restore_axes` needs: names, the numbers of a range, and labels that are no text."""
+    """Return what `restore_axes` needs: names, the range of the index, and non-text labels."""
     import pandas as pd
 
     index, columns = table.index, table.columns
-    said: dict[str, Any] = {"names": _plain(index.names)}
+    described: dict[str, Any] = {"names": _plain(index.names)}
     with suppress(ValueError, TypeError, RecursionError):
-        said["attrs"] = json.loads(json.dumps(table.attrs))
+        described["attrs"] = json.loads(json.dumps(table.attrs))
     if isinstance(index, pd.RangeIndex):
-        said["range"] = [index.start, index.stop, index.step]
-    said["columns"] = {"names": _plain(columns.names), "dtype": str(columns.dtype)}
-    if columns.nlevels > 1 or not all(isinstance(one, str) for one in columns):
-        labels = [list(one) if isinstance(one, tuple) else one for one in columns]
-        said["columns"]["labels"] = _plain(labels)
-    return said
+        described["range"] = [index.start, index.stop, index.step]
+    described["columns"] = {"names": _plain(columns.names), "dtype": str(columns.dtype)}
+    if columns.nlevels > 1 or not all(isinstance(label, str) for label in columns):
+        labels = [list(label) if isinstance(label, tuple) else label for label in columns]
+        described["columns"]["labels"] = _plain(labels)
+    return described
 
 
 def _plain(values: Sequence[Any]) -> list[Any] | None:
-    """The values, if JSON holds them as they are."""
-    flat = [part for one in values for part in (one if isinstance(one, list) else [one])]
-    is_plain = all(one is None or isinstance(one, str | int | float) for one in flat)
+    """Return the values if JSON represents them unchanged, otherwise None."""
+    flat = [part for value in values for part in (value if isinstance(value, list) else [value])]
+    is_plain = all(part is None or isinstance(part, str | int | float) for part in flat)
     return list(values) if is_plain else None
 
 
-def restore_axes(table: pd.DataFrame, said: dict[str, Any], has_index: bool) -> None:
-    """Set the names, labels and numbers of the axes, as far as they fit."""
+def restore_axes(table: pd.DataFrame, described: dict[str, Any], has_index: bool) -> None:
+    """Set the names, labels and index range of the axes, where they match."""
     import pandas as pd
 
     with suppress(*_ERRORS):
-        if not has_index and len(range(*said["range"])) == len(table):
-            table.index = pd.RangeIndex(*said["range"])
+        if not has_index and len(range(*described["range"])) == len(table):
+            table.index = pd.RangeIndex(*described["range"])
     with suppress(*_ERRORS):
-        if len(said["names"]) == table.index.nlevels:
-            table.index.names = said["names"]
+        if len(described["names"]) == table.index.nlevels:
+            table.index.names = described["names"]
     with suppress(*_ERRORS):
-        names, labels = said["columns"]["names"], said["columns"].get("labels")
+        names, labels = described["columns"]["names"], described["columns"].get("labels")
         if len(names) > 1:
             table.columns = pd.MultiIndex.from_tuples(map(tuple, labels), names=names)
-        elif said["columns"]["dtype"] in ("object", "str", "int64", "float64", "bool"):
+        elif described["columns"]["dtype"] in ("object", "str", "int64", "float64", "bool"):
             shown = list(table.columns) if labels is None else labels
-            table.columns = pd.Index(shown, dtype=said["columns"]["dtype"], name=names[0])
+            table.columns = pd.Index(shown, dtype=described["columns"]["dtype"], name=names[0])
     with suppress(*_ERRORS):
-        table.attrs = dict(said["attrs"])
+        table.attrs = dict(described["attrs"])

@@ -1,4 +1,4 @@
-"""What many runs tell together: a table with one row a run, and which of them to keep."""
+"""The methods of `Runs` that tabulate and select runs."""
 
 from __future__ import annotations
 
@@ -18,29 +18,28 @@ if TYPE_CHECKING:
 
 
 class Collection:
-    """The table of many runs, and the ways to some of them.
+    """Methods that summarize many runs in one table, or select some of them.
 
-    What is chosen are runs again, of which all can be asked: `runs.newest(10).table()`.
-    With `-`, `&` and `|` choices of one logdir are put together:
-    `runs - runs.failed()`.
+    A selection supports everything that the original does: `runs.newest(10).table()`.
+    Combine selections from the same logdir with `-`, `&` and `|`: `runs - runs.failed()`.
     """
 
     def __iter__(self) -> Iterator[str]:
-        raise AssertionError("a subclass says which runs there are")
+        raise AssertionError("not implemented by this subclass")
 
     def _logs(self, runs: Names) -> list[RunLog]:
-        raise AssertionError("a subclass says which")
+        raise AssertionError("not implemented by this subclass")
 
     def _only(self, names: Iterable[str]) -> Self:
-        raise AssertionError("a subclass says how")
+        raise AssertionError("not implemented by this subclass")
 
     def _whole(self) -> Overview:
-        raise AssertionError("a subclass says of what these are some")
+        raise AssertionError("not implemented by this subclass")
 
     def _overview(
         self, runs: Names = None, better: Better | Mapping[str, Better] | None = None
     ) -> Overview:
-        """The rows of some runs."""
+        """Return an overview of the selected runs."""
         from runfold._logdir.gc_pause import pause_collector
         from runfold._tables.by_run.overview import Overview
 
@@ -67,41 +66,47 @@ class Collection:
         better: Better | Mapping[str, Better] | None = None,
         runs: Names = None,
     ) -> Table:
-        """One row a run: status, start, duration, steps, hparams, and what it reached.
+        """Return one row per run: status, start, duration, steps, hparams and results.
 
-        A tag's last value, an hparam, text and image go by their names: `val/loss`,
-        `lr`. Other columns say what they hold first: `best val/loss`, `best_step
-        val/loss`, `min val/loss`, `at 100 val/loss`; and so does one whose name an
-        earlier column has: `last lr` beside an hparam `lr`. Other kinds are counted.
-        A folder that torch's `add_hparams` made inside a run's folder is part of that run.
+        Hparams and the last scalars, texts and images are named after the hparam or tag:
+        `lr`, `val/loss`. Other columns have a prefix: `best val/loss`, `best_step
+        val/loss`, `min val/loss`, `at 100 val/loss`. A column also has its prefix if an
+        earlier column has the same name: `last lr` next to an hparam `lr`. For other
+        kinds of data, the table has the number of values. A folder that torch's
+        `add_hparams` created inside a run's folder is part of that run.
 
         Args:
-            last: names and globs of scalar tags; True takes all but those that a
-                tracked run adds of itself. The same holds for the next six.
-            best: and the step of the best beside it; True and globs pass over tags
-                of which nobody knows which way is better.
-            min: of the values that are numbers.
-            max: of the values that are numbers.
-            mean: of the values that are numbers.
-            auc: the area under the curve, by trapezoids.
-            first: the value at the lowest step.
-            at: a step or several, for the last value up to it of all tags, or of
-                those by name or glob: `{"val/*": 100}`. Missing where a series
-                ends before it.
-            text: tags of which to take the last text; True for all.
-            images: tags of which to take the last image; True for all.
-            columns: only these, by name or glob, in this order after `run`; a full
-                name such as `max val/acc` need not be asked for elsewhere.
-            sort: by which columns, shown or not; what is missing comes last.
-            reverse: the largest first.
-            better: "higher" or "lower", for all or by name or glob; by default
+            last: last value of these scalar tags (names and globs). True selects all
+                tags except those that tracked runs add themselves. The same applies to
+                the next six arguments.
+            best: best value, and its step in the next column. True and globs skip tags
+                for which it is unknown whether higher or lower is better.
+            min: smallest value; NaN is ignored.
+            max: largest value; NaN is ignored.
+            mean: mean of the values; NaN is ignored.
+            auc: area under the curve, by the trapezoidal rule.
+            first: value at the lowest step.
+            at: last value up to a step or several steps, of all tags, or of tags by name
+                or glob: `{"val/*": 100}`. Missing if the series ends before the step.
+            text: last text of these tags; True for all.
+            images: last image of these tags; True for all.
+            columns: show only these columns (names and globs), in this order after
+                `run`. A prefixed name such as `max val/acc` works without `max=`.
+            sort: sort by these columns, shown or not. Missing values come last.
+            reverse: sort in descending order.
+            better: "higher" or "lower", for all tags or by name or glob. Default:
                 guessed from each tag's name.
-            runs: names and globs; by default all.
+            runs: names and globs. Default: all.
 
-        Raises UnknownTag and UnknownColumn with the near ones.
+        Raises:
+            UnknownTag: no run has this tag; the message lists similar tags.
+            UnknownColumn: there is no such column; the message lists similar names.
 
         Example:
-            >>> runs.table(best="val/*", sort="best val/loss")
+            >>> runs.table(best="val/*", columns=["lr", "best*"], sort="best val/loss")
+                  run    lr  best val/loss  best_step val/loss
+            0  seed-2  0.10           0.39                  90
+            1  seed-1  0.01           0.91                  80
         """
         from runfold._logdir.gc_pause import pause_collector
         from runfold._tables.by_run.run_table import run_frame, tabulate
@@ -135,22 +140,30 @@ class Collection:
         *,
         better: Better | Mapping[str, Better] | None = None,
     ) -> Self:
-        """The runs for which a condition holds.
+        """Return the runs that match a condition.
 
-        Names are those of hparams (nested ones by dots, odd ones in backquotes), or
-        run, status, failed, start, duration (seconds), steps (the last one) and
-        points. Of a tag there are `last['val/loss']`, first, best, best_step, min,
-        max, mean, auc, `at['val/loss', 100]`, text and `has('val/loss')`. Say and,
-        or, not, < <= > >= == !=, in, `run like 'lr-*'` for globs, and + - * / // % **.
+        A condition can contain hparams (`optimizer.lr` if nested, in backquotes if the
+        name is not an identifier), and run, status, failed, start, duration (seconds),
+        steps (the last step) and points. The values of a tag are `last['val/loss']`,
+        first, best, best_step, min, max, mean, auc, `at['val/loss', 100]`, text and
+        `has('val/loss')`. The operators are and, or, not, < <= > >= == !=, in,
+        `run like 'lr-*'` for globs, and + - * / // % **.
 
-        What a run does not have makes a comparison false. A function of a Run is
-        taken as well. After `refresh` these are the same runs still.
+        A comparison with a missing value is false. The selection does not change after
+        `refresh`.
 
-        Raises BadExpression, with the place, for what is no condition, and for a
-        name that no run has.
+        Args:
+            condition: an expression, or a function that takes a Run.
+            better: "higher" or "lower", for all tags or by name or glob. Default:
+                guessed from each tag's name.
+
+        Raises:
+            BadExpression: the condition is invalid, or contains a name that no run has;
+                the message underlines the error.
 
         Example:
             >>> runs.where("lr < 0.1 and status == 'finished' and last['val/loss'] < 0.3")
+            >>> runs.where(lambda run: run.host.get("hostname") == "gpu-7")
         """
         if callable(condition):
             return self._only([name for name in self if condition(self[name])])  # type: ignore[index]
@@ -161,38 +174,49 @@ class Collection:
         return self._take(overview, choose_rows(overview, condition, tree))
 
     def failed(self) -> Self:
-        """The runs that ended in an error, or were killed without a word."""
+        """Return the runs that ended with an error, or crashed without one."""
         from runfold._tables.by_run.run_filters import failed_runs
 
         overview = self._overview()
         return self._take(overview, failed_runs(overview))
 
     def lacking(self, tags: str | Iterable[str]) -> Self:
-        """The runs that lack any of the tags. Raises UnknownTag for one that no run has."""
+        """Return the runs that lack at least one of the tags (names and globs).
+
+        Raises:
+            UnknownTag: no run has this tag.
+
+        Example:
+            >>> runs - runs.lacking(["val/loss", "val/acc"])  # runs with both
+        """
         from runfold._tables.by_run.run_filters import lacking_runs
 
         overview = self._overview()
         return self._take(overview, lacking_runs(overview, tags))
 
     def shorter(self, steps: int) -> Self:
-        """The runs whose last step is below `steps`, or that have none."""
+        """Return the runs whose last step is below `steps`, and runs without steps."""
         from runfold._tables.by_run.run_filters import shorter_runs
 
         overview = self._overview()
         return self._take(overview, shorter_runs(overview, steps))
 
     def newest(self, count: int = 1) -> Self:
-        """The runs that began last."""
+        """Return the `count` runs that started last."""
         from runfold._tables.by_run.run_filters import newest_runs
 
         overview = self._overview()
         return self._take(overview, newest_runs(overview, count))
 
     def duplicates(self, by: Literal["hparams", "content"] = "hparams") -> Self:
-        """The runs that repeat one that began earlier: `runs - runs.duplicates()` are distinct.
+        """Return the runs that repeat a run that started earlier.
 
-        By "hparams", those that have any and the same ones; by "content", those that
-        hold the very same values, as of a folder that was copied.
+        Args:
+            by: "hparams" compares hparams and ignores runs without any; "content"
+                compares all logged values, and so finds copied folders.
+
+        Example:
+            >>> distinct = runs - runs.duplicates()
         """
         from runfold._tables.by_run.run_filters import duplicate_runs
 

@@ -1,8 +1,8 @@
-"""Which of many runs a condition holds for.
+"""The runs that match a condition.
 
-What a run does not have makes a comparison false, `!=` too, but for one with None.
-So does a comparison of two types, but for `!=`: a text is no number, and True is
-not 1. Arithmetic with anything but numbers, or without a result, has none.
+A comparison with a missing value is false, including `!=`, unless the other operand is
+None. A comparison of different types is false, except `!=`: text is not a number, and True
+is not 1. Arithmetic on anything but numbers, or without a result, is a missing value.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from runfold._tables.by_run.expression import Node
 
-    # A value of each row.
+    # A function from a row to its value.
     Values = Callable[[int], Any]
 
 LOOKUPS = (*STATISTICS, "at", "has", "hparam", "text")
@@ -55,18 +55,18 @@ _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def parse_condition(text: str) -> Node:
-    """The tree of a condition, before anything is read. Raises BadExpression."""
+    """Parse a condition into a tree without reading any run. Raises BadExpression."""
     return expression.parse(text, LOOKUPS)
 
 
 def choose_rows(overview: Overview, text: str, tree: Node) -> list[int]:
-    """The rows for which a condition holds. Raises BadExpression for a name that none has."""
-    holds = _Condition(text, overview).compile(tree)
-    return [row for row in range(len(overview)) if holds(row)]
+    """Return the rows that match a condition. Raises BadExpression for an unknown name."""
+    matches = _Condition(text, overview).compile(tree)
+    return [row for row in range(len(overview)) if matches(row)]
 
 
 class _Condition:
-    """A tree made into a function of a row."""
+    """A compiler from trees to functions of a row."""
 
     def __init__(self, text: str, overview: Overview) -> None:
         self._text = text
@@ -95,16 +95,16 @@ class _Condition:
         return Column("hparam", node.name)
 
     def _refuse_unknown_hparam(self, node: Name) -> None:
-        """Raise BadExpression, unless other runs of the logdir have it, or there are none."""
+        """Raise BadExpression, unless another run of the logdir has it, or the logdir is empty."""
         whole = self._overview.whole
         known = whole.known
         if node.name not in known.hparams and len(whole):
             names = [*known.hparams, *(() if node.is_quoted else NAMES)]
-            hint = did_you_mean(node.name, names) or f"There are {human_list(names)}."
+            hint = did_you_mean(node.name, names) or f"Available: {human_list(names)}."
             if constant := expression.CONSTANT_HINTS.get(node.name.lower()):
-                hint = f"Say {constant}."
+                hint = f"Write {constant}."
             if node.name in known.scalars:
-                hint = f"There is such a tag: last['{escape(node.name)}'] is its last value."
+                hint = f"For the last value of the tag, write last['{escape(node.name)}']."
             refuse(self._text, node.at, f"No run has an hparam '{escape(node.name)}'. {hint}")
 
     def _lookup(self, node: Lookup) -> Values:
@@ -116,13 +116,13 @@ class _Condition:
         return self._column(Column(node.word, node.name, node.step), node.at)
 
     def _refuse_unknown_tag(self, node: Lookup) -> None:
-        """Raise BadExpression, unless other runs of the logdir have it, or there are none."""
+        """Raise BadExpression, unless another run of the logdir has it, or the logdir is empty."""
         whole = self._overview.whole
         if not _has_name(whole, node) and len(whole):
-            noun = "an hparam" if node.word == "hparam" else "a tag"
-            kind = "" if node.word in ("has", "hparam", "text") else " with scalars"
+            nouns = {"has": "a tag", "hparam": "an hparam", "text": "a tag"}
+            noun = nouns.get(node.word, "a scalar tag")
             hint = did_you_mean(node.name, _names_for(whole, node))
-            fact = f"No run has {noun} '{escape(node.name)}'{kind}."
+            fact = f"No run has {noun} '{escape(node.name)}'."
             refuse(self._text, node.at, f"{fact} {hint}".rstrip())
 
     def _column(self, column: Column, at: int) -> Values:
@@ -168,7 +168,7 @@ class _Condition:
         return calculate
 
     def _comparison(self, node: Chain) -> Values:
-        operands = [self.compile(self._as_time(node, one)) for one in node.operands]
+        operands = [self.compile(self._as_time(node, operand)) for operand in node.operands]
         pairs = [
             (operands[number], sign, operands[number + 1], _is_none(node.operands, number))
             for number, sign in enumerate(node.operators)
@@ -178,10 +178,10 @@ class _Condition:
         )
 
     def _as_time(self, node: Chain, operand: Node) -> Node:
-        """A text beside `start` as the seconds that it means, in the time of this place."""
+        """Convert text that is compared with `start` from local time to seconds."""
         has_start = any(
-            isinstance(one, Name) and one.name == "start" and not one.is_quoted
-            for one in node.operands
+            isinstance(other, Name) and other.name == "start" and not other.is_quoted
+            for other in node.operands
         )
         if not (has_start and isinstance(operand, expression.Literal)):
             return operand
@@ -190,13 +190,13 @@ class _Condition:
         try:
             seconds = datetime.fromisoformat(operand.value).timestamp()
         except (ValueError, OverflowError, OSError):
-            hint = "Say for example '2026-01-31' or '2026-01-31 12:00'."
-            refuse(self._text, operand.at, f"'{escape(operand.value)}' is no time. {hint}")
+            hint = "Write for example '2026-01-31' or '2026-01-31 12:00'."
+            refuse(self._text, operand.at, f"'{escape(operand.value)}' is not a time. {hint}")
         return expression.Literal(operand.at, seconds)
 
 
 def _names_for(overview: Overview, node: Lookup) -> Sequence[str]:
-    """The names that a lookup may ask for."""
+    """Return the names that are valid in a lookup."""
     if node.word == "has":
         return overview.tags
     known = {"hparam": overview.known.hparams, "text": overview.known.texts}
@@ -210,8 +210,8 @@ def _has_name(overview: Overview, node: Lookup) -> bool:
 
 def _is_none(operands: Sequence[Node], number: int) -> bool:
     return any(
-        isinstance(one, expression.Literal) and one.value is None
-        for one in operands[number : number + 2]
+        isinstance(operand, expression.Literal) and operand.value is None
+        for operand in operands[number : number + 2]
     )
 
 
@@ -235,7 +235,7 @@ def _compare(left: Any, sign: str, right: Any, is_none: bool = False) -> bool:
 
 def _is_in(left: Any, right: Any) -> bool:
     if isinstance(right, list):
-        return any(_compare(left, "==", one, is_none=one is None) for one in right)
+        return any(_compare(left, "==", item, is_none=item is None) for item in right)
     return isinstance(left, str) and isinstance(right, str) and left in right
 
 
@@ -247,8 +247,8 @@ def _calculate(sign: str, left: Any, right: Any) -> Any:
     if _kind(left) is not float or _kind(right) is not float:
         return None
     try:
-        # Not with integers, of which a power may fill the memory.
-        found = _ARITHMETIC[sign](float(left), float(right))
+        # Not with integers, because a power of integers can fill the memory.
+        result = _ARITHMETIC[sign](float(left), float(right))
     except (ArithmeticError, ValueError):
         return None
-    return None if isinstance(found, complex) else found
+    return None if isinstance(result, complex) else result

@@ -1,4 +1,4 @@
-"""In what two runs differ: settings, surroundings, code and final metrics, without pandas."""
+"""How two runs differ: settings, machine, code and final metrics, without pandas."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ MISSING = object()
 UNCOMMITTED = "uncommitted changes"
 
 _COMMITTED = ("commit", "branch", "remote", "is_dirty", "script")
-# What names one process or one job, and differs though the same is done.
-_PASSING = {
+# Names that identify a process or job, and so differ between otherwise identical runs.
+_PER_PROCESS = {
     "host": re.compile("pid"),
     "environment": re.compile(
         "(?:.*_)?(?:PID|PORT|JOB_?ID|RUN_ID|START_TIME|END_TIME|COOKIE)|RUNFOLD_LOGDIR"
     ),
 }
-# Beyond so many lines comparing them takes minutes.
+# Comparing more lines than this takes minutes.
 _MOST_LINES = 20_000
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One thing that two runs were asked for, and what each said: MISSING for nothing."""
+    """The values of one setting in two runs; MISSING if a run does not have it."""
 
     name: str
     a: Any
@@ -46,7 +46,7 @@ class Entry:
 
     @property
     def is_same(self) -> bool:
-        """Whether both say the same. NaN is NaN, and 2 is 2.0, but True is not 1."""
+        """Whether both values are equal: NaN equals NaN and 2 equals 2.0, but True is not 1."""
         a, b = self.a, self.b
         if a is MISSING or b is MISSING:
             return a is b
@@ -57,7 +57,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Final:
-    """The last point of one tag in two runs, as (step, value); None where a run has none."""
+    """The last point of one tag in two runs, as (step, value); None if a run has no points."""
 
     tag: str
     a: tuple[int, float] | None
@@ -71,12 +71,14 @@ class Final:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What two runs say, side by side.
+    """Two runs side by side.
 
     Attributes:
-        sections: what each part of their stories says, entry by entry.
-        only_a, only_b: parts that only one of the runs tells of; they are compared with nothing.
-        changes: a unified diff of what was not committed, and of each file git did not know.
+        sections: the values of both runs, entry by entry, for each part that both recorded,
+            such as "configuration" or "packages".
+        only_a: the parts that only the first run recorded; they are not compared.
+        only_b: the parts that only the second run recorded.
+        changes: unified diffs of uncommitted changes, the script and untracked files.
         finals: the last point of each scalar tag.
     """
 
@@ -87,15 +89,18 @@ class Difference:
     finals: list[Final]
 
     def without_same(self) -> Difference:
-        """Only what differs; without the load of the machine, and without what always does.
+        """Return only the differences.
 
-        Of the latter are the process id and a job's number: no two runs share them.
+        The machine's load is left out, and so are values that differ between any two
+        runs, such as process ids and job numbers.
         """
         sections = {
-            name: [entry for entry in entries if not (entry.is_same or _is_passing(name, entry))]
+            name: [
+                entry for entry in entries if not (entry.is_same or _is_per_process(name, entry))
+            ]
             for name, entries in self.sections.items()
         }
-        finals = [one for one in self.finals if not (one.is_same or is_system_tag(one.tag))]
+        finals = [final for final in self.finals if not (final.is_same or is_system_tag(final.tag))]
         return Difference(
             {name: entries for name, entries in sections.items() if entries},
             self.only_a,
@@ -108,32 +113,32 @@ class Difference:
 def compare_runs(a: RunLog, b: RunLog, labels: tuple[str, str] = ("a", "b")) -> Difference:
     """Compare two runs; `labels` name them in unified diffs."""
     code_a, code_b = read_code(a), read_code(b)
-    told_a, told_b = _tell(a, code_a), _tell(b, code_b)
-    if (told_a["configuration"] is None) != (told_b["configuration"] is None):
-        for told in (told_a, told_b):
-            if told["configuration"] is None:
-                told["configuration"] = told["hparams"]
-    for told in (told_a, told_b):
-        _drop_repeated(told)
-    both = [name for name in told_a if told_a[name] is not None and told_b[name] is not None]
+    parts_a, parts_b = _read_parts(a, code_a), _read_parts(b, code_b)
+    if (parts_a["configuration"] is None) != (parts_b["configuration"] is None):
+        for parts in (parts_a, parts_b):
+            if parts["configuration"] is None:
+                parts["configuration"] = parts["hparams"]
+    for parts in (parts_a, parts_b):
+        _drop_repeated(parts)
+    both = [name for name in parts_a if parts_a[name] is not None and parts_b[name] is not None]
     return Difference(
-        {name: compare_entries(told_a[name] or {}, told_b[name] or {}) for name in both},
-        only_a=[name for name in told_a if told_a[name] is not None and name not in both],
-        only_b=[name for name in told_b if told_b[name] is not None and name not in both],
+        {name: compare_entries(parts_a[name] or {}, parts_b[name] or {}) for name in both},
+        only_a=[name for name in parts_a if parts_a[name] is not None and name not in both],
+        only_b=[name for name in parts_b if parts_b[name] is not None and name not in both],
         changes={} if code_a is None or code_b is None else compare_code(code_a, code_b, labels),
         finals=_compare_finals(a, b),
     )
 
 
 def compare_entries(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[Entry]:
-    """What two mappings say of each name, in the order of the first."""
+    """Return the values of two mappings for each name, in the order of the first mapping."""
     return [Entry(name, a.get(name, MISSING), b.get(name, MISSING)) for name in {**a, **b}]
 
 
 def compare_code(a: Code, b: Code, labels: tuple[str, str]) -> dict[str, list[str]]:
-    """A unified diff of what was not committed, of the script, and of each file git did not know.
+    """Return unified diffs of uncommitted changes, the script and each untracked file.
 
-    The script stands in the commit too, but the commits of a project may not be at hand.
+    The script is compared even if committed, because the repository may not be available.
     """
     texts_a, texts_b = _texts(a), _texts(b)
     return {
@@ -148,10 +153,10 @@ def _texts(code: Code) -> dict[str, str]:
     return {UNCOMMITTED: code.diff, **script, **code.files}
 
 
-def _tell(log: RunLog, code: Code | None) -> dict[str, dict[str, Any] | None]:
-    """What a run says, part by part; None for a part that it says nothing of."""
+def _read_parts(log: RunLog, code: Code | None) -> dict[str, dict[str, Any] | None]:
+    """Return the parts of a run's story by name; None for a part that was not recorded."""
     status = read_status(log)
-    parts = {
+    names = {
         "command": story_parts.COMMAND,
         "configuration": story_parts.CONFIG,
         "hparams": None,
@@ -159,36 +164,36 @@ def _tell(log: RunLog, code: Code | None) -> dict[str, dict[str, Any] | None]:
         "packages": story_parts.PACKAGES,
         "host": story_parts.HOST,
     }
-    told: dict[str, dict[str, Any] | None] = {
+    parts: dict[str, dict[str, Any] | None] = {
         "status": {"state": status.state, "exit": status.exit},
     }
-    for name, part in parts.items():
-        said = read_hparams(log) or None if part is None else read_part(log, part)
-        if said is not None and not isinstance(said, dict):
-            said = {name: said}
-        told[name] = None if said is None else dict(name_leaves(said))
-    told["command"] = told["command"] and {
-        name: _as_typed(value) for name, value in told["command"].items()
+    for name, part in names.items():
+        value = read_hparams(log) or None if part is None else read_part(log, part)
+        if value is not None and not isinstance(value, dict):
+            value = {name: value}
+        parts[name] = None if value is None else dict(name_leaves(value))
+    parts["command"] = parts["command"] and {
+        name: _as_typed(value) for name, value in parts["command"].items()
     }
-    told["code"] = None if code is None else {name: getattr(code, name) for name in _COMMITTED}
-    return told
+    parts["code"] = None if code is None else {name: getattr(code, name) for name in _COMMITTED}
+    return parts
 
 
 def _as_typed(words: Any) -> Any:
-    """A list of arguments as one would type them in a shell; anything else as it is."""
+    """Return a list of arguments as a shell command; anything else unchanged."""
     is_command = isinstance(words, list) and all(isinstance(word, str) for word in words)
     return shlex.join(words) if is_command else words
 
 
-def _drop_repeated(told: dict[str, dict[str, Any] | None]) -> None:
-    """Leave out hparams that the configuration tells already, as it was flattened into them."""
-    config, hparams = told["configuration"], told["hparams"]
+def _drop_repeated(parts: dict[str, dict[str, Any] | None]) -> None:
+    """Remove hparams that are also in the configuration, which is flattened into hparams."""
+    config, hparams = parts["configuration"], parts["hparams"]
     if config is not None and hparams is not None:
-        told["hparams"] = {name: hparams[name] for name in hparams if name not in config} or None
+        parts["hparams"] = {name: hparams[name] for name in hparams if name not in config} or None
 
 
-def _is_passing(section: str, entry: Entry) -> bool:
-    names = _PASSING.get(section)
+def _is_per_process(section: str, entry: Entry) -> bool:
+    names = _PER_PROCESS.get(section)
     return names is not None and names.fullmatch(entry.name) is not None
 
 
@@ -207,11 +212,11 @@ def _compare_texts(a: str, b: str, labels: tuple[str, str]) -> list[str]:
     lines_a, lines_b = _lines(a), _lines(b)
     if len(lines_a) + len(lines_b) > _MOST_LINES:
         counts = [human_count(len(lines), "line") for lines in (lines_a, lines_b)]
-        return [f"{counts[0]} and {counts[1]} differ; they are too many to be compared."]
+        return [f"{counts[0]} and {counts[1]} differ; there are too many to compare."]
     return list(difflib.unified_diff(lines_a, lines_b, *labels, lineterm=""))
 
 
 def _lines(text: str) -> list[str]:
-    """The lines as git counts them: one that lacks its end has a remark behind it."""
+    """Split a text into lines as git does, with a remark if the last line has no newline."""
     *lines, rest = text.split("\n")
     return [*lines, rest, "\\ No newline at end of file"] if rest else lines

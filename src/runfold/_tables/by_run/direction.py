@@ -1,4 +1,4 @@
-"""Which way a tag is better: said by the caller, or guessed from the tag's name."""
+"""Whether higher or lower is better for a tag: set by the caller, or guessed from its name."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _HIGHER_WORDS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Direction:
-    """Which way a tag is better: "higher", "lower", or None where nobody knows."""
+    """Whether "higher" or "lower" is better for a tag; None if unknown."""
 
     tag: str
     better: Better | None
@@ -32,15 +32,15 @@ class Direction:
 
     @property
     def sign(self) -> int:
-        """What makes more of a score better when multiplied with it; 1 where nobody knows."""
+        """The factor that turns a score into one where higher is better; 1 if unknown."""
         return -1 if self.better == LOWER else 1
 
 
 def find_direction(tag: str, better: Better | None = None) -> Direction:
-    """The direction that was asked for, or the one that a word of the tag's name suggests.
+    """Return the given direction, or guess it from the words of the tag's name.
 
-    The last such word decides, as in `reward_loss` or `rewardLoss`: lower.
-    Raises CannotFold for a direction that is none.
+    The last known word decides: lower is better for `reward_loss` and `rewardLoss`.
+    Raises CannotFold if `better` is invalid.
     """
     if better is not None:
         if better not in (HIGHER, LOWER):

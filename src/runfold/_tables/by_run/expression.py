@@ -1,4 +1,4 @@
-"""A condition on runs, read into a tree: `lr < 0.1 and last['val/loss'] < 0.3`.
+"""The parser for conditions on runs, such as `lr < 0.1 and last['val/loss'] < 0.3`.
 
     or_expression   and_expression ("or" and_expression)*
     and_expression  not_expression ("and" not_expression)*
@@ -10,9 +10,9 @@
     atom            number | string | None | True | False | name | `any name`
                     | lookup "[" string ["," step] "]" | "(" or_expression ")" | list
 
-where a word is `in`, `like`, `not in` or `not like`, and a lookup one such as `last`.
+A word is `in`, `like`, `not in` or `not like`; a lookup is a word such as `last`.
 
-Nothing is ever evaluated by Python: the tree holds these nodes and no others.
+The tree contains only these nodes, and Python never evaluates the text.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from runfold.errors import BadExpression
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# More than this nobody typed, nor nested by hand.
+# No person types or nests more than this.
 LONGEST = 20_000
 _DEEPEST = 30
 _LONGEST_NUMBER = 300
@@ -45,18 +45,18 @@ _ESCAPES = {"n": "\n", "t": "\t", "\\": "\\", "'": "'", '"': '"'}
 _CONSTANTS = {"None": None, "True": True, "False": False}
 _WORDS = ("and", "or", "not", "in", "like")
 _HINTS = {
-    "=": "Say == for equal.",
-    "!": "Say `not`, or != for unequal.",
-    "&": "Say `and`.",
-    "|": "Say `or`.",
+    "=": "Use == for equality.",
+    "!": "Use `not`, or != for inequality.",
+    "&": "Use `and`.",
+    "|": "Use `or`.",
     "'": "The quote is never closed.",
     '"': "The quote is never closed.",
     "`": "The backquote is never closed.",
-    "is": "Say == None, or != None.",
-    "and": "Say `and`.",
-    "or": "Say `or`.",
+    "is": "Use == None or != None.",
+    "and": "Use `and`.",
+    "or": "Use `or`.",
 }
-# Words of SQL and JSON for what is called otherwise here.
+# Constants as SQL and JSON spell them.
 CONSTANT_HINTS = {"true": "True", "false": "False", "none": "None", "null": "None"}
 
 
@@ -78,7 +78,7 @@ class Several:
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A name; one in backquotes is that of an hparam, whatever else is called so."""
+    """A name; in backquotes it is always an hparam."""
 
     at: int
     name: str
@@ -87,7 +87,7 @@ class Name:
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """Something of a tag: `last['val/loss']`, `at['val/loss', 100]`."""
+    """A value of a tag: `last['val/loss']`, `at['val/loss', 100]`."""
 
     at: int
     word: str
@@ -97,7 +97,7 @@ class Lookup:
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """Operands with operators between them, all of one rank: `a < b <= c`, `a - b + c`."""
+    """Operands joined by operators of the same precedence: `a < b <= c`, `a - b + c`."""
 
     at: int
     rank: str
@@ -125,18 +125,18 @@ class _Token:
 
 
 def parse(text: str, lookups: tuple[str, ...]) -> Node:
-    """The tree of a condition; `lookups` are the words that may stand before a bracket.
+    """Parse a condition into a tree; `lookups` are the words allowed before a bracket.
 
-    Raises BadExpression with the place for whatever is no condition.
+    Raises BadExpression if it is invalid; the message marks the error.
     """
     if not isinstance(text, str):
-        raise TypeError(f"A condition is a str, not {escape(repr(text))}.")
+        raise TypeError(f"Expected a condition (str), got {escape(repr(text))}.")
     return _Parser(text, lookups).parse()
 
 
 def refuse(text: str, at: int, message: str) -> NoReturn:
-    """Raise BadExpression with the place of the mistake marked below the condition."""
-    # As much around the place as fits in a line.
+    """Raise BadExpression with the error marked below the condition."""
+    # As much context as fits on a line.
     before, after = escape(text[max(0, at - 40) : at], 1000), escape(text[at : at + 30], 1000)
     before = "…" + before if at > 40 else before
     after = after + "…" if len(text) > at + 30 else after
@@ -149,7 +149,9 @@ class _Parser:
         self._lookups = lookups
         self._depth = 0
         if len(text) > LONGEST:
-            raise BadExpression(f"The condition has {len(text):,} characters; at most {LONGEST:,}.")
+            raise BadExpression(
+                f"The condition has {len(text):,} characters; the limit is {LONGEST:,}."
+            )
         self._tokens = [*self._split(), _Token("end", "", len(text))]
         self._next = 0
 
@@ -167,20 +169,22 @@ class _Parser:
     def _refuse_character(self, at: int) -> NoReturn:
         character = self._text[at]
         what = "a number" if character.isdigit() else f"'{escape(character)}'"
-        hint = _HINTS.get(character, "A name with such letters needs backquotes: `2-odd name`")
-        refuse(self._text, at, f"Cannot read {what}. {hint}")
+        hint = _HINTS.get(
+            character, "Put names with special characters in backquotes: `2-odd name`"
+        )
+        refuse(self._text, at, f"Cannot parse {what}. {hint}")
 
     def parse(self) -> Node:
         if self._peek().kind == "end":
-            raise BadExpression("The condition is empty. Say for example: lr < 0.1")
+            raise BadExpression("The condition is empty. Write for example: lr < 0.1")
         node = self._or()
         token = self._peek()
         if token.kind != "end":
             hint = ""
             if token.kind == "name":
                 hint = _HINTS.get(token.text.lower()) or did_you_mean(token.text, _WORDS)
-                hint = hint or "A word such as `and` is missing."
-            self._refuse(f"Did not expect '{escape(token.text)}' here. {hint}".rstrip())
+                hint = hint or "An operator such as `and` is missing."
+            self._refuse(f"Unexpected '{escape(token.text)}'. {hint}".rstrip())
         return node
 
     def _peek(self) -> _Token:
@@ -192,7 +196,7 @@ class _Parser:
         return token
 
     def _accept(self, *texts: str) -> str | None:
-        """The next token if it is one of these words or signs."""
+        """Consume the next token and return it if it is one of these words or signs."""
         token = self._peek()
         if token.kind in ("name", "sign") and token.text in texts:
             self._next += 1
@@ -201,7 +205,7 @@ class _Parser:
 
     def _expect(self, text: str) -> None:
         if not self._accept(text):
-            self._refuse(f"Expected '{text}' here.")
+            self._refuse(f"Expected '{text}'.")
 
     def _refuse(self, message: str) -> NoReturn:
         refuse(self._text, self._peek().at, message)
@@ -209,7 +213,7 @@ class _Parser:
     def _or(self) -> Node:
         self._depth += 1
         if self._depth > _DEEPEST:
-            self._refuse("The condition is nested too deep.")
+            self._refuse("The condition is nested too deeply.")
         node = self._chain("or", self._and, "or")
         self._depth -= 1
         return node
@@ -223,7 +227,7 @@ class _Parser:
         while self._accept("not"):
             count += 1
         node = self._comparison()
-        # Of many in a row, two undo each other, but make a truth of what is none.
+        # Pairs of `not` cancel out, but one pair must stay to convert the value to a bool.
         for _ in range(count if count < 2 else 2 + count % 2):
             node = Prefix(at, "not", node)
         return node
@@ -266,7 +270,7 @@ class _Parser:
         if self._accept("**"):
             self._depth += 1
             if self._depth > _DEEPEST:
-                self._refuse("The condition is nested too deep.")
+                self._refuse("The condition is nested too deeply.")
             node = Chain(at, "number", (node, self._signed()), ("**",))
             self._depth -= 1
         return Prefix(at, "-" if is_negative else "+", node) if has_sign else node
@@ -291,13 +295,13 @@ class _Parser:
             empty = self._accept("]")
             return Several(token.at, ()) if empty else self._several(token.at, [self._or()], "]")
         if token.kind == "end":
-            self._refuse("Something is missing at the end.")
-        self._refuse(f"Did not expect '{escape(token.text)}' here.")
+            self._refuse("The condition is incomplete.")
+        self._refuse(f"Unexpected '{escape(token.text)}'.")
 
     def _number(self, text: str) -> float:
         if len(text) > _LONGEST_NUMBER:
             self._next -= 1
-            self._refuse(f"A number may have {_LONGEST_NUMBER} digits at most.")
+            self._refuse(f"A number can have at most {_LONGEST_NUMBER} digits.")
         return int(text) if text.isdecimal() else float(text)
 
     def _several(self, at: int, items: list[Node], end: str) -> Node:
@@ -318,12 +322,12 @@ class _Parser:
         if token.text not in self._lookups:
             self._next -= 1
             known = ", ".join(self._lookups)
-            hint = did_you_mean(token.text, self._lookups) or f"There are {known}."
-            self._refuse(f"No '{escape(token.text)}' can be asked of a tag. {hint}")
+            hint = did_you_mean(token.text, self._lookups) or f"Available: {known}."
+            self._refuse(f"'{escape(token.text)}' is not a value of a tag. {hint}")
         self._take()
         name = self._peek()
         if name.kind not in ("string", "quoted"):
-            self._refuse(f"Expected a name in quotes, as in {token.text}['val/loss'].")
+            self._refuse(f"Expected a quoted name, as in {token.text}['val/loss'].")
         self._take()
         text = _unquote(name.text) if name.kind == "string" else name.text[1:-1].replace("``", "`")
         step = self._step(token.text) if token.text == "at" else None
@@ -340,8 +344,8 @@ class _Parser:
             if abs(number) < 2**63 and int(number) == number:
                 return sign * int(number)
             self._next -= 1
-        self._refuse("A step is a whole number.")
+        self._refuse("A step must be a whole number.")
 
 
 def _unquote(text: str) -> str:
-    return re.sub(r"\\(.)", lambda found: _ESCAPES.get(found[1], found[0]), text[1:-1], flags=re.S)
+    return re.sub(r"\\(.)", lambda match: _ESCAPES.get(match[1], match[0]), text[1:-1], flags=re.S)

@@ -1,4 +1,4 @@
-"""One line for each run: what it holds, at a glance."""
+"""One line per run for `runfold ls` and for the `repr` of runs."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ class TagLine:
 
 @dataclass(frozen=True, slots=True)
 class RunLine:
-    """One run: how much it holds, over which steps and how long, and what is wrong.
+    """One run: its size, steps, duration, tags and number of problems.
 
-    `kinds` counts the tags of each kind; `tags` may be the first of them only.
+    `kinds` counts all tags of each kind, while `tags` can be limited to the first ones.
     """
 
     run: str
@@ -74,12 +74,12 @@ class RunLine:
 
     @property
     def left_out(self) -> int:
-        """How many tags there are besides those in `tags` and `unknown`."""
+        """The number of tags that are neither in `tags` nor in `unknown`."""
         return sum(self.kinds.values()) - len(self.tags) - len(self.unknown)
 
 
 def list_run(log: RunLog, most: int | None = MOST_TAGS) -> RunLine:
-    """The line of one run, which is read for it, with at most this many of its tags."""
+    """Load a run and return its line, with at most `most` of its tags."""
     tags: list[TagLine] = []
     kinds = dict.fromkeys(KINDS, 0)
     points = hidden = 0
@@ -118,8 +118,8 @@ def list_run(log: RunLog, most: int | None = MOST_TAGS) -> RunLine:
 
 
 def _step_range(steps: NDArray[np.int64]) -> tuple[int, int]:
-    """The lowest and the highest step; 0 where there is none."""
-    if len(steps) < 2:  # at once: a million tags may have one point each
+    """Return the lowest and highest step; 0 if there are no steps."""
+    if len(steps) < 2:  # a shortcut, because a million tags can have one point each
         only = int(steps[0]) if len(steps) else 0
         return only, only
     return int(steps.min()), int(steps.max())
@@ -134,7 +134,7 @@ def _entries(log: RunLog) -> Iterator[tuple[str, str, Series | Payloads]]:
 
 
 def describe_runs(logdir: Logdir, names: Sequence[str]) -> str:
-    """A table of the first of some runs for the terminal. Only those that are shown are read."""
+    """Return a table of the first runs for the terminal; only those shown are read."""
     count = len(names)
     paths = ", ".join(show_url(str(path)) for path in logdir.paths)
     head = f"{_count_runs(logdir, names)} in {paths}"
@@ -146,20 +146,20 @@ def describe_runs(logdir: Logdir, names: Sequence[str]) -> str:
 
 
 def runs_html(logdir: Logdir, names: Sequence[str]) -> str:
-    """The same table for a notebook."""
+    """Return the table of `describe_runs` as HTML for a notebook."""
     more = f" (the first {_SHOWN} are shown)" if len(names) > _SHOWN else ""
     caption = f"<caption>{_count_runs(logdir, names)}{more}</caption>"
     return html_table(caption, _run_rows(logdir, names))
 
 
 def _count_runs(logdir: Logdir, names: Sequence[str]) -> str:
-    count, every = len(names), len(logdir.logs)
-    chosen = human_count(count, "run")
-    return chosen if count == every else f"{chosen} of {human_count(every)}"
+    count, total = len(names), len(logdir.logs)
+    runs = human_count(count, "run")
+    return runs if count == total else f"{runs} of {human_count(total)}"
 
 
 def describe_run(log: RunLog) -> str:
-    """One run and its tags for the terminal."""
+    """Return a table of a run's tags for the terminal."""
     line = list_run(log)
     head = f"Run {escape(line.run)}: {human_count(line.points, 'point')}"
     last = "".join(f"\n{sentence}" for sentence in describe_plugins(line.plugins))
@@ -172,7 +172,7 @@ def describe_run(log: RunLog) -> str:
 
 
 def tags_html(log: RunLog) -> str:
-    """The tags of one run as a table for a notebook."""
+    """Return a table of a run's tags as HTML for a notebook."""
     line = list_run(log)
     count = sum(line.kinds.values())
     more = f" (the first {_SHOWN} of {count:,} tags are shown)" if count > _SHOWN else ""
@@ -185,7 +185,7 @@ _WIDEST_NAME = 60
 
 
 def _run_rows(logdir: Logdir, names: Sequence[str]) -> list[list[str]]:
-    """Headings and the first runs, which are read for it."""
+    """Load the first runs and return their rows, after the headings."""
     logs = [logdir.logs[name] for name in names[:_SHOWN]]
     logdir.load(logs)
     lines = [list_run(log) for log in logs]
@@ -209,7 +209,7 @@ def _run_rows(logdir: Logdir, names: Sequence[str]) -> list[list[str]]:
 
 
 def _tag_rows(tags: list[TagLine]) -> list[list[str]]:
-    """Headings and the first tags."""
+    """Return the rows of the first tags, after the headings."""
     lines = tags[:_SHOWN]
     hidden = _hidden_cells(lines)
     labels = label_names((line.tag for line in lines), _WIDEST_NAME, drop_folder=False).shown
@@ -228,14 +228,14 @@ def _tag_rows(tags: list[TagLine]) -> list[list[str]]:
 
 
 def _hidden_cells(lines: Sequence[RunLine | TagLine]) -> list[list[str]]:
-    """A heading and a cell a line with what restarts hid; nothing where they hid nothing."""
+    """Return a column of hidden points, heading first; empty cells if no points are hidden."""
     if not any(line.hidden for line in lines):
         return [[] for _ in range(1 + len(lines))]
     return [["hidden"], *([human_count(line.hidden)] for line in lines)]
 
 
 def align_rows(rows: list[list[str]]) -> str:
-    """Columns of text: names to the left, numbers to the right."""
+    """Return rows as aligned text: the first column to the left, the others to the right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(
         "  ".join(
@@ -247,7 +247,7 @@ def align_rows(rows: list[list[str]]) -> str:
 
 
 def html_table(caption: str, rows: list[list[str]]) -> str:
-    """The same for a notebook, nothing in it taken for HTML but the caption."""
+    """Return rows as an HTML table; everything but the caption is escaped."""
     head, *others = rows
     body = "".join(_html_row(row, "td") for row in others)
     return f"<table>{caption}{_html_row(head, 'th')}{body}</table>"

@@ -1,7 +1,7 @@
-"""What is known of each of many runs, column by column, without pandas.
+"""The data of many runs, column by column, without pandas.
 
-Nothing is computed before its column is asked for, and what decodes more than
-scalars is imported by the first run that holds more.
+Each column is computed on request. Decoders are imported only if a run contains more than
+scalars.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from runfold._tables.by_run.direction import Better
     from runfold._tables.by_run.tag_statistics import Found
 
-    # None where a run has nothing; an array where all have a float.
+    # A list with None for missing values, or an array if all runs have a float.
     Cells = list[Any] | NDArray[np.float64]
 
 _TEXT_SUMMARY = "/text_summary"
@@ -43,10 +43,11 @@ _NONE: dict[str, Any] = {}
 
 
 class Overview:
-    """Many runs that were read, a row each.
+    """Many loaded runs, one row per run.
 
-    `better` says which way a tag is better, for all or by name or glob; by default
-    the tag's name tells. `whole` gives all runs of the logdir where these are some.
+    `better` is "higher" or "lower", for all tags or by name or glob; by default it is
+    guessed from the tag's name. For a selection of runs, `whole` returns the overview of
+    the whole logdir.
     """
 
     def __init__(
@@ -66,12 +67,12 @@ class Overview:
 
     @cached_property
     def runs(self) -> list[str]:
-        """The names of the rows."""
+        """The names of the runs, row by row."""
         return [log.name for log in self.logs]
 
     @cached_property
     def whole(self) -> Overview:
-        """All runs of the logdir: a name that none of these has may be one of theirs."""
+        """All runs of the logdir, to look up names that the selected runs do not have."""
         return self._whole() if self._whole else self
 
     @cached_property
@@ -87,7 +88,7 @@ class Overview:
 
     @cached_property
     def settings(self) -> list[dict[str, Any]]:
-        """The hparams of each run, nested ones by dotted names."""
+        """The hparams of each run, with dotted names if nested."""
         if not self._own:
             return [_NONE] * len(self)
         from runfold._story.story_records import name_leaves
@@ -100,17 +101,17 @@ class Overview:
 
     @cached_property
     def statuses(self) -> list[RunStatus]:
-        """How each run fares."""
+        """The status of each run."""
         return [_read_status(log) for log in self.logs]
 
     @cached_property
     def _has_many_tags(self) -> bool:
-        """Whether a run has so many tags that their series are not all held at once."""
+        """Whether any run has too many tags to keep all series in memory."""
         return any(len(log.scalars) > MOST_TAGS for log in self.logs)
 
     @cached_property
     def _series(self) -> dict[str, tuple[list[int], list[Series]]]:
-        """The rows that have points of a tag, and the points."""
+        """The rows that have points of each tag, and their series."""
         found: dict[str, tuple[list[int], list[Series]]] = {}
         for row, log in enumerate(self.logs):
             for tag, series in log.scalars.items():
@@ -124,25 +125,25 @@ class Overview:
 
     @cached_property
     def _rich(self) -> list[tuple[int, RunLog]]:
-        """The rows that hold more than scalars, which in a large sweep are often none."""
+        """The runs with more than scalars; in a large sweep there are often none."""
         return [(row, log) for row, log in enumerate(self.logs) if log.payloads or log.config]
 
     @cached_property
     def _stored(self) -> dict[str, dict[str, list[tuple[int, RunLog, Payloads]]]]:
-        """Where the texts and images of each tag lie, row by row."""
+        """The stored texts and images of each tag, row by row."""
         found: dict[str, dict[str, list[tuple[int, RunLog, Payloads]]]] = {"text": {}, "image": {}}
         for row, log in self._rich:
             for (kind, tag), payloads in log.payloads.items():
                 if kind in found and len(payloads):
                     found[kind].setdefault(tag, []).append((row, log, payloads))
         texts = found["text"]
-        # torch and tensorboardX add it to the tag that the user gave.
-        found["text"] = {_bare(tag, texts): places for tag, places in texts.items()}
+        # torch and tensorboardX add a suffix to the user's tag.
+        found["text"] = {_bare(tag, texts): rows for tag, rows in texts.items()}
         return found
 
     @cached_property
     def _counts(self) -> dict[str, list[int]]:
-        """How many values of each other kind each run has; no kind that none has."""
+        """The number of values of each other kind that occurs, run by run."""
         found: dict[str, list[int]] = {}
         for row, log in self._rich:
             for kind, count in _count_values(log).items():
@@ -151,7 +152,7 @@ class Overview:
         return found
 
     def cells(self, column: Column) -> Cells:
-        """What a column holds, row by row. Raises CannotFold for a `best` nobody can tell."""
+        """Return a column's cells. Raises CannotFold for `best` if the direction is unknown."""
         what = column.what
         if what == "run":
             return self.runs
@@ -178,7 +179,7 @@ class Overview:
         return self._spread(zip(rows.tolist(), values.tolist(), strict=True))
 
     def find_values(self, column: Column) -> Found:
-        """The rows that have a value of a statistic of a tag, and the values."""
+        """Return the rows that have a value of a tag's statistic, and the values."""
         curves = self._curves_of(column.name)
         if curves is None:
             return np.empty(0, np.intp), np.empty(0)
@@ -193,13 +194,13 @@ class Overview:
         return found
 
     def rows_with(self, tag: str) -> set[int]:
-        """The rows that have the tag, or one that a glob matches, of any kind."""
+        """Return the rows that have a tag of any kind that equals or matches `tag`."""
         names = set(match_glob(self.tags, tag)) | {tag}
         return {row for row, own in enumerate(self._tags) if not names.isdisjoint(own)}
 
     @cached_property
     def tags(self) -> list[str]:
-        """The tags of any kind that any run has; texts also by their short names."""
+        """The tags of all kinds in all runs; for texts also without their suffix."""
         return list(dict.fromkeys(tag for own in self._tags for tag in own))
 
     @cached_property
@@ -213,24 +214,25 @@ class Overview:
         return found
 
     def knows_best(self, tag: str) -> bool:
-        """Whether anybody can tell which way a tag is better."""
-        return find_direction(tag, self._asked(tag)).better is not None
+        """Return whether it is known if higher or lower is better for a tag."""
+        return find_direction(tag, self._given_direction(tag)).better is not None
 
     def _is_lower_better(self, tag: str) -> bool:
-        direction = find_direction(tag, self._asked(tag))
+        direction = find_direction(tag, self._given_direction(tag))
         if direction.better is None:
             raise CannotFold(
-                f"Is a higher or a lower '{escape(tag)}' better? Its name does not tell: say"
-                " better='higher' or 'lower' (--better), or ask for 'min' or 'max'."
+                f"Cannot tell from the name of '{escape(tag)}' whether higher or lower is better."
+                " Set better='higher' or 'lower' (--better), or use 'min' or 'max'."
             )
         return direction.better == LOWER
 
-    def _asked(self, tag: str) -> Better | None:
+    def _given_direction(self, tag: str) -> Better | None:
         if self._better is None or isinstance(self._better, str):
             return self._better
         if tag in self._better:
             return self._better[tag]
-        return next((way for glob, way in self._better.items() if match_glob([tag], glob)), None)
+        matches = (better for glob, better in self._better.items() if match_glob([tag], glob))
+        return next(matches, None)
 
     def _curves_of(self, tag: str) -> Curves | None:
         if self._has_many_tags:
@@ -248,7 +250,7 @@ class Overview:
 
     @cached_property
     def _times(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """When each run began, and how long it took, in seconds."""
+        """The start time and the duration of each run, in seconds."""
         starts, ends = np.full((2, len(self)), np.nan)
         for row, (log, status) in enumerate(zip(self.logs, self.statuses, strict=True)):
             first, last = log.wall_time_range
@@ -258,7 +260,7 @@ class Overview:
 
     @cached_property
     def _last_steps(self) -> list[int | None]:
-        """The last step of each run; the seconds that the machine's load counts are none."""
+        """The last step of each run, without system metrics, whose steps count seconds."""
         found = np.full(len(self), np.iinfo(np.int64).min)
         has_any = np.zeros(len(self), np.bool_)
         if self._has_many_tags:
@@ -285,7 +287,7 @@ class Overview:
         return [step if has else None for step, has in zip(found.tolist(), has_any, strict=True)]
 
     def _last(self, column: Column) -> Iterable[tuple[int, Any]]:
-        """The last text or image of a tag in each row that has one."""
+        """Yield the row and the last text or image of a tag, for each run that has one."""
         from runfold._tables.frames.decoded_values import ROWS
 
         for row, log, payloads in self._stored[column.what].get(column.name, ()):
@@ -294,8 +296,8 @@ class Overview:
                 number = len(payloads) - 1 - int(payloads.steps[::-1].argmax())
                 only = payloads.only(slice(number, number + 1))
                 with noting_changes(log):
-                    for found in ROWS[column.what]([(log, only)]):
-                        yield row, found.value
+                    for decoded in ROWS[column.what]([(log, only)]):
+                        yield row, decoded.value
                         break
 
     def _spread(self, found: Iterable[tuple[int, Any]]) -> list[Any]:
@@ -306,7 +308,7 @@ class Overview:
 
 
 def _read_status(log: RunLog) -> RunStatus:
-    # Of scalars alone nobody can tell; the runs of a large sweep often hold no more.
+    # Scalars say nothing about the status, and large sweeps often contain nothing else.
     if not log.payloads:
         return RunStatus("unknown")
     from runfold._tables.by_run.run_story import read_status
@@ -317,17 +319,17 @@ def _read_status(log: RunLog) -> RunStatus:
 
 
 def _restore_integers(log: RunLog, own: dict[str, Any]) -> dict[str, Any]:
-    """Settings with the integers that the tracked configuration tells; hparams are all floats."""
+    """Convert floats to the integers of the tracked configuration; stored hparams are floats."""
     if ("text", STORY_PREFIX + story_parts.CONFIG) not in log.payloads:
         return own
     from runfold._story.story_records import name_leaves
     from runfold._tables.by_run.run_story import read_part
 
-    told: dict[str, Any] = {}
+    config: dict[str, Any] = {}
     with noting_changes(log):
-        told = dict(name_leaves(read_part(log, story_parts.CONFIG) or {}))
+        config = dict(name_leaves(read_part(log, story_parts.CONFIG) or {}))
     return {
-        name: told[name] if type(told.get(name)) is int and told[name] == value else value
+        name: config[name] if type(config.get(name)) is int and config[name] == value else value
         for name, value in own.items()
     }
 
@@ -335,7 +337,7 @@ def _restore_integers(log: RunLog, own: dict[str, Any]) -> dict[str, Any]:
 def _count_values(log: RunLog) -> dict[str, int]:
     from runfold._tables.frames.decoded_values import embeddings_of, name_of
 
-    # A mesh is made of several tags, such as vertices and faces.
+    # A mesh consists of several tags, such as vertices and faces.
     named: dict[tuple[str, str], int] = {}
     for (kind, _), payloads in log.payloads.items():
         key = kind, name_of(log, payloads)

@@ -1,9 +1,9 @@
-"""The columns of a table with one row a run: what each holds, and what it is called.
+"""The columns of the table with one row per run, and their names.
 
-A column's full name is what it holds and of what: `last val/loss`, `hparam lr`,
-`at 100 val/loss`. Hparams, last values, texts and images go by the second part
-alone, in this order, unless an earlier column, or one of those that every run
-has, is called so already, or the name itself begins like a full one.
+A full name is a statistic or kind followed by a tag or hparam: `last val/loss`,
+`hparam lr`, `at 100 val/loss`. Hparams, last values, texts and images, in this order, are
+shortened to the second part, unless an earlier column or a fixed column already has that
+name, or the name itself starts like a full name.
 """
 
 from __future__ import annotations
@@ -23,10 +23,9 @@ if TYPE_CHECKING:
 
     from runfold._select import Names
 
-# What is known of every run; the last is there when asked for.
+# The columns of every run; the last is shown only on request.
 FIXED = ("run", "status", "start", "duration", "steps", "points")
-# How many values there are of each kind that has no column of its own. Last are the
-# kinds that are in files of their own.
+# Kinds for which the table has only the number of values. Kinds outside event files are last.
 COUNTED = {
     kind.name: kind.plural
     for kind in sorted(KINDS.values(), key=lambda kind: not kind.is_in_event_files)
@@ -34,7 +33,7 @@ COUNTED = {
 }
 AT = "at"
 SHORT = ("hparam", "last", "text", "image")
-# A log may have a million tags: a table that people look at shows the first ones.
+# A log can have a million tags; a table for people shows only the first.
 MOST_TAGS = 1000
 
 _RESERVED = {*FIXED, *COUNTED.values()}
@@ -44,7 +43,7 @@ _FULL = tuple(f"{what} " for what in (*STATISTICS, *SHORT, AT))
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """What a column holds: `what` is one of the names above, `name` a tag or an hparam."""
+    """A column: `what` is one of the names above, `name` a tag or an hparam."""
 
     what: str
     name: str = ""
@@ -52,7 +51,7 @@ class Column:
 
     @property
     def full(self) -> str:
-        """A name that no other column has."""
+        """The unique name of the column."""
         if self.what in _RESERVED:
             return self.what
         step = "" if self.step is None else f"{self.step} "
@@ -61,7 +60,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """The names that there are: of hparams, and of tags that hold each kind."""
+    """The names of all hparams, and of the tags of each kind."""
 
     hparams: Sequence[str]
     scalars: Sequence[str]
@@ -70,7 +69,7 @@ class Known:
     counted: Sequence[str]
 
     def every(self, most: int | None = None) -> list[Column]:
-        """Everything that has a short name, and all that every run has; of tags the first."""
+        """Return the fixed columns and those with short names; up to `most` tags of each kind."""
         return [
             *map(Column, FIXED),
             *(Column("hparam", name) for name in self.hparams),
@@ -82,11 +81,11 @@ class Known:
 
 
 class Naming:
-    """What the columns are called; stable, whichever of them are shown.
+    """The names of the columns, whether or not they are shown.
 
-    `whole` gives the names of the whole logdir where the runs are some of it: of a
-    column that only others have there is one without values, rather than an error.
-    Tags after the first `most` of their kind go by their full names.
+    For a selection of runs, `whole` returns the names in the whole logdir: a column that
+    only other runs have is empty instead of an error. Tags after the first `most` of their
+    kind have full names.
     """
 
     def __init__(
@@ -108,53 +107,53 @@ class Naming:
             self._names[column] = name
 
     def name(self, column: Column) -> str:
-        """What a column is called."""
+        """Return the name of a column."""
         return self._names.get(column) or column.full
 
-    def find(self, wanted: Names, shown: Iterable[Column]) -> list[Column]:
-        """The columns that are wanted, in that order, each once.
+    def find(self, names: Names, shown: Iterable[Column]) -> list[Column]:
+        """Return the distinct columns that match names or globs, in that order.
 
-        A name, short or full, may be that of any column; a glob looks at those that
-        are shown, or, behind a word such as `best`, at tags. Raises UnknownColumn.
+        A short or full name matches any column. A glob matches shown columns, or tags
+        after a word such as `best`. Raises UnknownColumn.
         """
         by_name = {self.name(column): column for column in shown}
         found: dict[Column, None] = {}
-        for want in [wanted] if isinstance(wanted, str) else wanted or ():
-            if not isinstance(want, str):
-                raise TypeError(f"A column is named by a str, not {escape(repr(want))}.")
-            found |= dict.fromkeys(self._find(want, by_name))
+        for name in [names] if isinstance(names, str) else names or ():
+            if not isinstance(name, str):
+                raise TypeError(f"Expected a column name (str), got {escape(repr(name))}.")
+            found |= dict.fromkeys(self._find(name, by_name))
         return list(found)
 
-    def _find(self, want: str, shown: Mapping[str, Column]) -> list[Column]:
-        column = shown.get(want) or self._columns.get(want)
+    def _find(self, name: str, shown: Mapping[str, Column]) -> list[Column]:
+        column = shown.get(name) or self._columns.get(name)
         if column is not None:
             return [column]
-        if columns := self._find_full(want):
+        if columns := self._find_full(name):
             return columns
-        if want in self._known.scalars:  # one after the first
-            return [Column("last", want)]
-        columns = [shown[name] for name in match_glob(list(shown), want)]
+        if name in self._known.scalars:  # a tag after the first `most`
+            return [Column("last", name)]
+        columns = [shown[match] for match in match_glob(list(shown), name)]
         if not columns and self._whole is not None:
-            return self._find_elsewhere(want, self._whole())
+            return self._find_elsewhere(name, self._whole())
         if not columns:
             hint = (
-                did_you_mean(want, {**shown, **self._columns}) or f"There are {human_list(shown)}."
+                did_you_mean(name, {**shown, **self._columns}) or f"Available: {human_list(shown)}."
             )
-            raise UnknownColumn(f"No column '{escape(want)}'. {hint}")
+            raise UnknownColumn(f"No column '{escape(name)}'. {hint}")
         return columns
 
-    def _find_elsewhere(self, want: str, known: Known) -> list[Column]:
+    def _find_elsewhere(self, text: str, known: Known) -> list[Column]:
         whole = Naming(known)
-        columns = whole._find(want, whole._columns)
+        columns = whole._find(text, whole._columns)
         for column in columns:
             name = whole.name(column)
             self._names[column] = column.full if name in self._columns else name
         return columns
 
-    def _find_full(self, want: str) -> list[Column]:
-        what, _, name = want.partition(" ")
+    def _find_full(self, text: str) -> list[Column]:
+        what, _, name = text.partition(" ")
         step = None
-        if at := _AT.fullmatch(want):
+        if at := _AT.fullmatch(text):
             step, name = int(at[1]), at[2]
         elif what == AT:
             return []
@@ -164,4 +163,4 @@ class Naming:
         names = known.get(what, ())
         if name in names:
             return [Column(what, name, step)]
-        return [Column(what, one, step) for one in match_glob(names, name)]
+        return [Column(what, match, step) for match in match_glob(names, name)]

@@ -1,6 +1,6 @@
-"""The runs that people look for most: failed, cut short, newest, without a tag, repeated.
+"""Common filters: failed, short, newest, incomplete and repeated runs.
 
-Each function gives rows of an overview.
+Each function returns rows of an overview.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ DUPLICATES = ("hparams", "content")
 
 
 def name_rows(overview: Overview, rows: Iterable[int]) -> list[str]:
-    """The runs of some rows."""
+    """Return the names of the runs in these rows."""
     return [overview.runs[row] for row in rows]
 
 
 def failed_runs(overview: Overview) -> list[int]:
-    """The rows of runs that ended in an error, or without a word."""
+    """Return the rows of runs that ended with an error, or crashed."""
     return [row for row, status in enumerate(overview.statuses) if status.state in FAILED]
 
 
 def lacking_runs(overview: Overview, tags: Names) -> list[int]:
-    """The rows of runs that lack any of the tags, of whatever kind; of a glob, all that match it.
+    """Return the rows of runs that lack at least one of the tags, of any kind.
 
-    Raises UnknownTag for a tag that no run has.
+    A run lacks a glob if none of its tags match. Raises UnknownTag for a tag that no run has.
     """
     tags = [tags] if isinstance(tags, str) else list(tags or ())
     try:
@@ -54,22 +54,22 @@ def lacking_runs(overview: Overview, tags: Names) -> list[int]:
 
 
 def shorter_runs(overview: Overview, steps: int) -> list[int]:
-    """The rows of runs whose last step is below `steps`, or that have none."""
+    """Return the rows of runs whose last step is below `steps`, and of runs without steps."""
     last = overview.cells(Column("steps"))
     return [row for row, step in enumerate(last) if step is None or step < steps]
 
 
 def newest_runs(overview: Overview, count: int) -> list[int]:
-    """The rows of the runs that began last, in the order of the table."""
+    """Return the rows of the runs that started last, in table order."""
     starts = overview.cells(Column("start"))
     return sorted(sort_rows(starts, range(len(overview)), reverse=True)[: max(count, 0)])
 
 
 def duplicate_runs(overview: Overview, by: str = "hparams") -> list[int]:
-    """The rows of runs that repeat an earlier one: the first that began is none.
+    """Return the rows of runs that repeat a run that started earlier.
 
-    By "hparams", those that have any, all of the same values; by "content", those
-    with the same points and values at the same times, as of a folder that was copied.
+    "hparams" compares hparams and ignores runs without any. "content" compares all points
+    including their times, which finds copied folders.
     """
     if by not in DUPLICATES:
         raise RunfoldError(not_one_of("by", by, DUPLICATES))
@@ -89,7 +89,7 @@ def duplicate_runs(overview: Overview, by: str = "hparams") -> list[int]:
 
 
 def _digest(log: RunLog) -> str:
-    """A number of all that a run logged; empty for one that logged nothing."""
+    """Return a hash of everything that a run logged; empty for an empty run."""
     digest = hashlib.blake2b()
     for tag in sorted(log.scalars):
         series = log.scalars[tag]

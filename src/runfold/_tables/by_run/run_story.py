@@ -1,7 +1,7 @@
-"""The story of a run, read back from its log: status, configuration, code and where it ran.
+"""The story of a run, read back from its log: status, configuration, code and machine.
 
-A part that cannot be decoded is noted in the run's problems, and the one before
-it counts; what no part tells is None, or empty.
+A part that cannot be decoded is recorded in the run's problems, and the previous one is
+used instead. Missing parts are None or empty.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from runfold._logdir.assemble import assemble_payloads, assemble_series
 from runfold._logdir.series import Series
 from runfold._story import story_parts
 from runfold._story.status import RunStatus
-from runfold._story.status import read_status as tell_status
+from runfold._story.status import read_status as derive_status
 from runfold._story.story_records import Artifact, Code, Mark
 from runfold._tables.frames import hparam_values
 from runfold._tables.frames.value_rows import Stored, decode_rows, fetched
@@ -29,36 +29,36 @@ if TYPE_CHECKING:
     from runfold._logdir.payloads import Payloads
     from runfold._logdir.run_log import RunLog
 
-# What a part is made of, but for objects by name, which is what most are.
+# The types of parts that are not JSON objects.
 _SHAPES: dict[str, type] = {
     **dict.fromkeys((story_parts.DIFF, story_parts.OUTPUT, story_parts.MARK), str),
     story_parts.COMMAND: object,
 }
-# What is taken of the part on code; anything else that a log says there is let be.
+# The known fields of the code part; others are ignored.
 _CODE: dict[str, type] = {
     **dict.fromkeys(("root", "commit", "branch", "remote", "script", "script_text"), str),
     **dict.fromkeys(("executables", "masked", "notes"), list),
     "is_dirty": bool,
     "left_out": dict,
 }
-# No program nests its settings so; what does ends in a RecursionError sooner or later.
+# No real configuration is nested deeper; a crafted one would cause a RecursionError.
 _DEEPEST = 100
-# How the end of an hparams session says what a status says.
+# The run states that correspond to the status of an hparams session.
 _STATES = {"success": "finished", "failure": "failed", "running": "running"}
 
 
 def read_part(log: RunLog, part: str) -> Any:
-    """What a run last said of one part of its story; None where it said nothing."""
+    """Return the latest value of one part of a run's story, or None."""
     payloads = find_part(log, part)
     if payloads is None:
         return None
-    places = (Stored(log, payloads, row) for row in reversed(range(len(payloads))))
-    rows = decode_rows(((place, place.read()) for place in places), partial(_decode, part))
+    stored = (Stored(log, payloads, row) for row in reversed(range(len(payloads))))
+    rows = decode_rows(((value, value.read()) for value in stored), partial(_decode, part))
     return next((row.value for row in rows), None)
 
 
 def read_all(log: RunLog, part: str, among: slice = slice(None)) -> list[Any]:
-    """All that a run said of one part, or some of it, in the order of its files."""
+    """Return all values of one part, or a slice of them, in file order."""
     payloads = find_part(log, part)
     if payloads is None:
         return []
@@ -68,24 +68,24 @@ def read_all(log: RunLog, part: str, among: slice = slice(None)) -> list[Any]:
 
 
 def read_output(log: RunLog) -> str:
-    """The console text."""
-    # Not by step: a resumed run counts its chunks from 0 again.
+    """Return the console output."""
+    # Not sorted by step, because a resumed run numbers its chunks from 0 again.
     return "".join(read_all(log, story_parts.OUTPUT))
 
 
 def read_artifacts(log: RunLog) -> list[Artifact]:
-    """The files that were saved with the run; their paths are in the folder where it is now."""
-    found = {one["name"]: one for one in read_all(log, story_parts.ARTIFACT)}
+    """Return the files saved with the run; their paths are in the run's current folder."""
+    latest = {part["name"]: part for part in read_all(log, story_parts.ARTIFACT)}
     return [
-        Artifact(name, os.path.join(log.path, ARTIFACTS, name), one["size"], one["sha256"])
-        for name, one in found.items()
+        Artifact(name, os.path.join(log.path, ARTIFACTS, name), part["size"], part["sha256"])
+        for name, part in latest.items()
     ]
 
 
 def read_marks(log: RunLog) -> list[Mark]:
-    """The events that the run marked, in the order of its files.
+    """Return the events marked during the run, in file order.
 
-    A mark stands at a step of the training, and is hidden with what a restart hides.
+    A mark belongs to a training step, so a restart hides it together with that step.
     """
     payloads = log.payloads.get(("text", MARK_TAG))
     if payloads is None:
@@ -95,45 +95,45 @@ def read_marks(log: RunLog) -> list[Mark]:
 
 
 def read_code(log: RunLog) -> Code | None:
-    """The code that ran, with what was not committed."""
+    """Return the code that ran, including uncommitted changes, or None."""
     code = read_part(log, story_parts.CODE)
     if code is None:
         return None
     diff, files = read_part(log, story_parts.DIFF), read_part(log, story_parts.FILES)
-    said = {name: code[name] for name in _CODE if isinstance(code.get(name), _CODE[name])}
-    for name, value in said.items():
+    fields = {name: code[name] for name in _CODE if isinstance(code.get(name), _CODE[name])}
+    for name, value in fields.items():
         if isinstance(value, list):
-            said[name] = [one for one in value if isinstance(one, str)]
+            fields[name] = [item for item in value if isinstance(item, str)]
         elif isinstance(value, dict):
-            said[name] = {key: one for key, one in value.items() if isinstance(one, str)}
-    return Code(**said, diff=diff or "", files=files or {})
+            fields[name] = {key: item for key, item in value.items() if isinstance(item, str)}
+    return Code(**fields, diff=diff or "", files=files or {})
 
 
 def read_config(log: RunLog) -> dict[str, Any]:
-    """The configuration as it was tracked; of a run without one, what `read_hparams` gives."""
+    """Return the tracked configuration, or the hparams if there is none."""
     config: dict[str, Any] | None = read_part(log, story_parts.CONFIG)
     return read_hparams(log) if config is None else config
 
 
 def read_hparams(log: RunLog) -> dict[str, Any]:
-    """The hparams of a run."""
+    """Return the hparams of a run."""
     return hparam_values.read_settings([log]).get(log.name, {})
 
 
 def read_status(log: RunLog) -> RunStatus:
-    """How the run fares. Of one that was not tracked the end of its hparams session tells."""
-    words = read_all(log, story_parts.STATUS)
-    if words:
-        return tell_status(words, log.path, time.time(), log.last_sign)
+    """Return the run's status; if it was not tracked, from the end of its hparams session."""
+    parts = read_all(log, story_parts.STATUS)
+    if parts:
+        return derive_status(parts, log.path, time.time(), log.last_sign)
     state, ended = "unknown", None
-    # `add_hparams` of torch calls every session a success: the run's own folder comes first.
+    # torch's `add_hparams` records every session as a success, so the run's folder comes first.
     for folder in (log, *log.parts):
-        for one in hparam_values.by_run(hparam_values.stored_in(folder, is_own=True)).get(
+        for entry in hparam_values.by_run(hparam_values.stored_in(folder, is_own=True)).get(
             log.name, []
         ):
-            if isinstance(one, SessionEnd):
-                # 0 is what protobuf gives for a time that torch did not set.
-                state, ended = _STATES.get(one.status, "unknown"), one.end_time or None
+            if isinstance(entry, SessionEnd):
+                # torch does not set the time, and protobuf's default is 0.
+                state, ended = _STATES.get(entry.status, "unknown"), entry.end_time or None
         if state != "unknown":
             break
     first, _ = log.wall_time_range
@@ -141,55 +141,55 @@ def read_status(log: RunLog) -> RunStatus:
 
 
 def read_system(log: RunLog) -> list[Series]:
-    """The load of the machine over time: the scalars under `system/`, whatever was restarted."""
-    # Their steps count seconds: a marker that voids training steps says nothing of them.
+    """Return the machine's load over time: the scalars under `system/`, ignoring restarts."""
+    # Their steps count seconds, so a marker that hides training steps does not apply.
     log.load()
     scalars = assemble_series(log.name, log.files, log.names, "keep")
-    return [one for tag, one in scalars.items() if is_system_tag(tag)]
+    return [series for tag, series in scalars.items() if is_system_tag(tag)]
 
 
 def find_part(log: RunLog, part: str) -> Payloads | None:
-    """Where a part lies, whatever the restart policy."""
+    """Return the stored values of a part, ignoring the restart policy, or None."""
     key = ("text", STORY_PREFIX + part)
     payloads = log.payloads.get(key)
     if payloads is not None and payloads.hidden:
-        # What a run says of itself stays true when it goes back to an earlier step.
+        # The story stays valid when a run goes back to an earlier step.
         payloads = assemble_payloads(log.files, log.names, log.tags, "keep")[key]
     return None if payloads is None else payloads.readable()
 
 
 def _decode(part: str, stored: bytes) -> Any:
-    """What a stored text says. Raises ValueError for one that is no such part."""
-    found = text.decode(stored)
-    if not isinstance(found, str):
-        raise ValueError("one text was expected, not several")
+    """Return the value of a stored part. Raises ValueError if it is malformed."""
+    content = text.decode(stored)
+    if not isinstance(content, str):
+        raise ValueError("expected one text, got several")
     try:
-        value = story_parts.decode_story(found)
+        value = story_parts.decode_story(content)
     except RecursionError:
-        raise ValueError("the JSON is nested too deep") from None
+        raise ValueError("the JSON is nested too deeply") from None
     if part == story_parts.CONFIG and not isinstance(value, dict):
         value = {part: value}
     if not issubclass(type(value), _SHAPES.get(part, dict)):
-        raise ValueError(f"the {part} is of the type {type(value).__name__}")
+        raise ValueError(f"the {part} has the wrong type: {type(value).__name__}")
     if part == story_parts.ARTIFACT:
         _check_artifact(value)
-    if part == story_parts.FILES and not all(isinstance(one, str) for one in value.values()):
-        raise ValueError("the text of a file is no text")
+    if part == story_parts.FILES and not all(isinstance(item, str) for item in value.values()):
+        raise ValueError("the content of a file is not text")
     if _is_deep(value):
-        raise ValueError("the JSON is nested too deep")
-    if "\\ud" in found.lower():
-        json.dumps(value, ensure_ascii=False).encode()  # half a character is no text
+        raise ValueError("the JSON is nested too deeply")
+    if "\\ud" in content.lower():
+        json.dumps(value, ensure_ascii=False).encode()  # raises for an unpaired surrogate
     return value
 
 
 def _check_artifact(value: dict[str, Any]) -> None:
     types = {"name": str, "size": int, "sha256": str}
-    for key, wanted in types.items():
-        if not isinstance(value.get(key), wanted):
+    for key, expected in types.items():
+        if not isinstance(value.get(key), expected):
             raise ValueError(f"the artifact's {key} is missing")
-    # A log from elsewhere must not make a reader open files outside of the run.
+    # A log from an untrusted source must not make a reader open files outside the run.
     if any(part in ("", ".", "..") for part in value["name"].split("/")):
-        raise ValueError("the artifact's name leads out of the run")
+        raise ValueError("the artifact's path is outside the run's folder")
 
 
 def _is_deep(value: Any) -> bool:
@@ -197,9 +197,9 @@ def _is_deep(value: Any) -> bool:
     for _ in range(_DEEPEST):
         level = [
             inner
-            for one in level
-            if isinstance(one, dict | list)
-            for inner in (one.values() if isinstance(one, dict) else one)
+            for outer in level
+            if isinstance(outer, dict | list)
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
         ]
         if not level:
             return False

@@ -1,4 +1,4 @@
-"""One row a run: which columns, in which order, and the DataFrame of them."""
+"""The table with one row per run: its columns, their order, and the DataFrame."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from runfold._tables.by_run.overview import Cells, Overview
     from runfold._tables.frames.frame import Table
 
-    Wanted = bool | Names
+    Selection = bool | Names
     Steps = int | Iterable[int]
     Kind = Literal["scalars", "texts", "images"]
 
@@ -31,28 +31,29 @@ _STORY = (STORY_PREFIX, SYSTEM_PREFIX)
 
 def tabulate(
     overview: Overview,
-    statistics: Mapping[str, Wanted],
+    statistics: Mapping[str, Selection],
     *,
     at: Steps | Mapping[str, Steps] | None = None,
-    text: Wanted = True,
-    images: Wanted = True,
+    text: Selection = True,
+    images: Selection = True,
     columns: Names = None,
     sort: Names = None,
     reverse: bool = False,
     most: int | None = None,
 ) -> dict[str, Cells]:
-    """The columns of a table by their names, the rows sorted as asked.
+    """Return the columns of a table by name, with sorted rows.
 
-    `statistics` says for each which tags are wanted: True for all but what a tracked
-    run tells of itself, or for the first `most` of them. Raises UnknownTag and
-    UnknownColumn with the near ones.
+    `statistics` maps each statistic to the selected tags. True selects all tags except
+    those that tracked runs add themselves, or the first `most` of them. Raises UnknownTag
+    and UnknownColumn, with similar names in the message.
     """
     naming = Naming(overview.known, lambda: overview.whole.known, most)
     shown = _arrange(overview, statistics, at, text, images, most)
     if columns is not None:
         columns = [columns] if isinstance(columns, str) else list(columns)
         found = naming.find(columns, shown)
-        shown = [Column("run"), *(one for one in found if _is_told(overview, one, columns))]
+        known = (column for column in found if _is_computable(overview, column, columns))
+        shown = [Column("run"), *known]
     shown = list(dict.fromkeys(shown))
     made = {column: overview.cells(column) for column in shown}
     order = None
@@ -67,63 +68,63 @@ def tabulate(
 
 def _arrange(
     overview: Overview,
-    statistics: Mapping[str, Wanted],
+    statistics: Mapping[str, Selection],
     at: Steps | Mapping[str, Steps] | None,
-    text: Wanted,
-    images: Wanted,
+    text: Selection,
+    images: Selection,
     most: int | None,
 ) -> list[Column]:
-    """Every column that is asked for, but by its name."""
+    """Return the columns selected by everything but their names."""
     shown = [Column(name) for name in FIXED[:-1]]
     shown += [Column("hparam", name) for name in overview.known.hparams]
-    for what, wanted in statistics.items():
-        tags = _choose(overview, "scalars", wanted, most)
+    for what, selection in statistics.items():
+        tags = _choose(overview, "scalars", selection, most)
         if what == "best":
-            tags = _with_direction(overview, tags, wanted)
+            tags = _with_direction(overview, tags, selection)
         for tag in tags:
             shown.append(Column(what, tag))
             if what == "best":
                 shown.append(Column("best_step", tag))
     if at is not None:
         by_tag = at.items() if isinstance(at, Mapping) else [(True, at)]
-        for wanted, steps in by_tag:
-            tags = _choose(overview, "scalars", wanted, most)
-            every = steps if isinstance(steps, Iterable) else [steps]
-            shown += [Column(AT, tag, operator.index(step)) for step in every for tag in tags]
+        for selection, steps in by_tag:
+            tags = _choose(overview, "scalars", selection, most)
+            all_steps = steps if isinstance(steps, Iterable) else [steps]
+            shown += [Column(AT, tag, operator.index(step)) for step in all_steps for tag in tags]
     shown += [Column("text", tag) for tag in _choose(overview, "texts", text, most)]
     shown += [Column("image", tag) for tag in _choose(overview, "images", images, most)]
     return shown + [Column(COUNTED[kind]) for kind in overview.known.counted]
 
 
-def _choose(overview: Overview, kind: Kind, wanted: Wanted, most: int | None) -> list[str]:
-    """The tags of a kind that are wanted; by name or glob also those that only other runs have."""
-    if wanted is None or wanted is False:
+def _choose(overview: Overview, kind: Kind, selection: Selection, most: int | None) -> list[str]:
+    """Return the selected tags of a kind; names and globs also match tags of other runs."""
+    if selection is None or selection is False:
         return []
     names = getattr(overview.known, kind)
-    if wanted is True:
+    if selection is True:
         return [name for name in names if not name.startswith(_STORY)][:most]
-    wanted = [wanted] if isinstance(wanted, str) else list(wanted)
+    selection = [selection] if isinstance(selection, str) else list(selection)
     try:
-        return select(names, wanted)
+        return select(names, selection)
     except UnknownTag:
         names = list(dict.fromkeys([*names, *getattr(overview.whole.known, kind)]))
-        return select(names, wanted, where=f"of kind {kind.removesuffix('s')}")
+        return select(names, selection, where=f"of kind {kind.removesuffix('s')}")
 
 
-def _with_direction(overview: Overview, tags: list[str], wanted: Wanted) -> list[str]:
-    """The tags whose best can be told; those that were named stay, for an error that says so."""
-    named = [wanted] if isinstance(wanted, str | bool | None) else list(wanted)
+def _with_direction(overview: Overview, tags: list[str], selection: Selection) -> list[str]:
+    """Return the tags with a known direction, and all named tags, which raise an error later."""
+    named = [selection] if isinstance(selection, str | bool | None) else list(selection)
     return [tag for tag in tags if tag in named or overview.knows_best(tag)] or tags
 
 
-def _is_told(overview: Overview, column: Column, wanted: Sequence[str]) -> bool:
-    """Whether a column can be made; as with `best=`, a glob passes over tags of no direction."""
+def _is_computable(overview: Overview, column: Column, names: Sequence[str]) -> bool:
+    """Return False for a `best` column that matches only by glob and has no known direction."""
     is_best = column.what in ("best", "best_step")
-    return not is_best or column.full in wanted or overview.knows_best(column.name)
+    return not is_best or column.full in names or overview.knows_best(column.name)
 
 
 def sort_rows(cells: Cells, rows: Iterable[int], reverse: bool = False) -> list[int]:
-    """The rows by a column: numbers, then text as people count, and always last what is missing."""
+    """Return the rows sorted by a column: numbers, text in natural order, missing values last."""
     values = cells if isinstance(cells, list) else cells.tolist()
     missing: list[int] = []
     known: list[int] = []
@@ -144,7 +145,7 @@ def _take(cells: Cells, order: list[int]) -> Cells:
 
 
 def run_frame(columns: Mapping[str, Cells]) -> Table:
-    """The DataFrame of such columns; `start` is a time in UTC, `duration` seconds."""
+    """Return a DataFrame of these columns, with `start` as a UTC time."""
     import pandas as pd
 
     from runfold._tables.frames.frame import Table
@@ -156,7 +157,7 @@ def run_frame(columns: Mapping[str, Cells]) -> Table:
 
 
 def _typed(cells: Cells) -> Any:
-    """A column of the narrowest type that holds its values: bool, int, float or objects."""
+    """Return a column in the narrowest type for its values: bool, int, float or object."""
     import pandas as pd
 
     from runfold._tables.frames.column_values import objects
@@ -173,7 +174,7 @@ def _typed(cells: Cells) -> Any:
             return pd.Series(objects(cells), dtype=object)
     if types and types <= {int, float, type(None)}:
         return np.array(cells, np.float64)
-    # Not of pandas' own text, which cannot hold the name of a folder that is no UTF-8.
+    # Not pandas' string type, which cannot store folder names that are not UTF-8.
     return pd.Series(objects(cells), dtype=object)
 
 
@@ -188,5 +189,5 @@ def _as_times(seconds: Cells) -> pd.Series:
     return pd.Series(times).dt.tz_localize("UTC")
 
 
-# The year 9999: a log may hold any number, and Python knows no time behind it.
+# The end of year 9999, Python's last time; a log can contain any number.
 _LAST_TIME = 253_402_300_799.0

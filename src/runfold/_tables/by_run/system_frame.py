@@ -14,10 +14,13 @@ if TYPE_CHECKING:
 
 
 def system_frame(log: RunLog) -> Table:
-    """The scalars under `system/`, one column a tag, by step; sorted by `wall_time`."""
+    """Return the scalars under `system/`, one column per tag, sorted by `wall_time`."""
     series = read_system(log)
-    times = [Series(one.run, one.tag, one.steps, one.wall_times, one.wall_times) for one in series]
+    times = [
+        Series(curve.run, curve.tag, curve.steps, curve.wall_times, curve.wall_times)
+        for curve in series
+    ]
     frame = wide_frame(series)
     frame.insert(0, "wall_time", wide_frame(times).min(axis=1))
-    # A run that was resumed has counted from 0 again.
+    # Not by step, because a resumed run counts from 0 again.
     return frame.droplevel("run").sort_values("wall_time", kind="stable")

@@ -7,13 +7,13 @@ Modules:
     scalar_frame     scalars, long or wide
     kind_frames      every other kind
     hparam_frames    settings, sessions and metrics of each run
-    hparam_values    what runs say about their hparams, decoded
+    hparam_values    hparams decoded from the log
     problem_frame    problems of the logs
     value_rows       stored values of one kind decoded into rows
     value_frame      these rows as a DataFrame
     decoded_values   stored values decoded one by one, without pandas
-    column_values    values of a column as pandas holds them
-    unknown_plugins  values of plugins that Runfold does not know
+    column_values    column values in pandas types
+    unknown_plugins  values of plugins that Runfold does not support
     csv_cells        cells as text for CSV
-    thumbnails       a table in a notebook, with small pictures
+    thumbnails       a table in a notebook, with thumbnails of its images
 """

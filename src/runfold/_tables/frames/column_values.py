@@ -1,4 +1,4 @@
-"""Values of a column as pandas holds them: categories, objects, pictures."""
+"""Column values in pandas types: categories, objects, images."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def categories(names: Sequence[str], lengths: Sequence[int]) -> pd.Categorical:
-    """Each name as often as its length says, as codes into the distinct names."""
+    """Return a categorical that repeats each name `length` times."""
     import pandas as pd
 
     distinct = {name: number for number, name in enumerate(dict.fromkeys(names))}
@@ -26,7 +26,7 @@ def categories(names: Sequence[str], lengths: Sequence[int]) -> pd.Categorical:
 
 
 def objects(values: Sequence[Any]) -> np.ndarray:
-    """An object array with one value an element, arrays included."""
+    """Return an object array with one value per element, even if the values are arrays."""
     column = np.empty(len(values), object)
     for number, value in enumerate(values):
         column[number] = value
@@ -34,5 +34,5 @@ def objects(values: Sequence[Any]) -> np.ndarray:
 
 
 def is_pil(kind: type) -> bool:
-    """Whether a class is one of PIL's images, told without importing PIL."""
+    """Return whether a class is a PIL image, without importing PIL."""
     return kind.__module__.startswith("PIL.") and hasattr(kind, "getbands")

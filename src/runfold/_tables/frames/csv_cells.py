@@ -1,4 +1,4 @@
-"""The cells of a table as text for CSV: arrays in full, pictures by a short description."""
+"""Table cells as text for CSV: arrays in full, images as a short description."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _OPAQUE = (Image, Audio, Graph, RunMetadata, StoredEmbedding)
 
 
 def describe_objects(table: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
-    """The table with plain cells, and the names of the columns whose content is left out."""
+    """Return the table with plain cells, and the names of the columns that lost content."""
     described = []
     copy = table
     for number, name in enumerate(table.columns):
@@ -42,7 +42,7 @@ def describe_objects(table: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
 
 
 def _plain(cell: Any) -> Any:
-    if is_pil(type(cell)):  # its own description is an address in memory
+    if is_pil(type(cell)):  # its repr contains a memory address
         return "<Image {}x{}>".format(*cell.size)
     if _is_opaque(cell):
         return repr(cell)
@@ -51,5 +51,5 @@ def _plain(cell: Any) -> Any:
 
 
 def _is_opaque(cell: Any) -> bool:
-    """Whether a cell is a picture, a clip, a graph or an embedding."""
+    """Return whether a cell is an image, a clip, a graph or an embedding."""
     return isinstance(cell, _OPAQUE) or is_pil(type(cell))

@@ -1,6 +1,6 @@
-"""Stored values of every kind but scalars, decoded one after the other, without pandas.
+"""Stored values of all kinds except scalars, decoded one by one, without pandas.
 
-A value that does not decode is noted in its run's problems and left out.
+A value that cannot be decoded is recorded in its run's problems and left out.
 """
 
 from __future__ import annotations
@@ -45,54 +45,54 @@ if TYPE_CHECKING:
 
     Selected = Iterable[tuple[RunLog, Payloads]]
 
-# So many histograms are decoded in one call, which keeps memory small.
+# Histograms decoded per call; limits memory.
 _BATCH = 512
 
 
 def histogram_rows(selected: Selected) -> Iterator[Row[histogram.Histogram]]:
-    """Every histogram."""
-    stored = fetched(selected)
-    while batch := list(islice(stored, _BATCH)):
+    """Yield all histograms."""
+    values = fetched(selected)
+    while batch := list(islice(values, _BATCH)):
         histograms, errors = histogram.decode_many([data for _, data in batch])
         bad = dict(errors)
-        for number, (place, _) in enumerate(batch):
+        for number, (stored, _) in enumerate(batch):
             if number in bad:
-                place.note(bad[number])
+                stored.note(bad[number])
             else:
-                yield row_of(place, histograms[number])
+                yield row_of(stored, histograms[number])
 
 
 def image_rows(selected: Selected) -> Iterator[Row[tuple[int, image.Image]]]:
-    """Every image and its number within its value; pixels are read when asked for."""
-    for place, number, one in find_images(selected):
-        yield row_of(place, (number, one))
+    """Yield all images with their index within the stored value; pixels are read on use."""
+    for stored, number, picture in find_images(selected):
+        yield row_of(stored, (number, picture))
 
 
 def audio_rows(selected: Selected) -> Iterator[Row[tuple[int, audio.Audio]]]:
-    """Every clip and its number within its value; samples are read when asked for."""
-    for place, number, one in find_clips(selected):
-        yield row_of(place, (number, one))
+    """Yield all clips with their index within the stored value; samples are read on use."""
+    for stored, number, clip in find_clips(selected):
+        yield row_of(stored, (number, clip))
 
 
 def mesh_rows(selected: Selected) -> Iterator[Row[mesh.Mesh]]:
-    """Every mesh, put together from the tags that hold its parts; `tag` is the mesh's name."""
+    """Yield all meshes, assembled from the tags of their parts; `tag` is the mesh's name."""
     parts: dict[tuple[str, str, int], list[tuple[Stored, Row[mesh.MeshPart]]]] = {}
-    for place, data in fetched(selected):
-        content = plugin_content(place.log.metadata(place.payloads.tag) or b"")
-        for row in decode_rows([(place, data)], partial(mesh.decode, content=content)):
-            parts.setdefault((row.run, row.value.name, row.step), []).append((place, row))
-    for found in parts.values():
-        place, row = found[0]
+    for stored, data in fetched(selected):
+        content = plugin_content(stored.log.metadata(stored.payloads.tag) or b"")
+        for row in decode_rows([(stored, data)], partial(mesh.decode, content=content)):
+            parts.setdefault((row.run, row.value.name, row.step), []).append((stored, row))
+    for pairs in parts.values():
+        stored, row = pairs[0]
         try:
-            whole = mesh.combine(part.value for _, part in found)
+            whole = mesh.combine(part.value for _, part in pairs)
         except ValueError as error:
-            place.note(str(error))
+            stored.note(str(error))
             continue
         yield Row(row.run, whole.name, row.step, row.wall_time, whole)
 
 
 def mesh_name(log: RunLog, payloads: Payloads) -> str:
-    """The name of the mesh that a tag holds a part of."""
+    """Return the name of the mesh that a tag contains a part of."""
     return mesh.name_of(payloads.tag, plugin_content(log.metadata(payloads.tag) or b""))
 
 
@@ -104,80 +104,80 @@ _NAMES = {"mesh": mesh_name, "boxes": _picture_tag}
 
 
 def name_of(log: RunLog, payloads: Payloads) -> str:
-    """The name of a tag's values in their table: the tag, unless the kind says otherwise."""
+    """Return the name of a tag's values in their table: the tag, for most kinds."""
     find_name = _NAMES.get(payloads.kind)
     return payloads.tag if find_name is None else find_name(log, payloads)
 
 
 def graph_rows(selected: Selected) -> Iterator[Row[graph.Graph]]:
-    """Every graph."""
-    for place, data in fetched(selected):
-        form = int(place.item["form"])
+    """Yield all graphs."""
+    for stored, data in fetched(selected):
+        form = int(stored.item["form"])
         if form == Form.GRAPH:
             decode: Callable[[bytes], graph.Graph] = graph.decode
         elif form == Form.META_GRAPH:
             decode = graph.decode_meta
         else:
-            plugin = plugin_of(place.log.metadata(place.payloads.tag) or b"")
+            plugin = plugin_of(stored.log.metadata(stored.payloads.tag) or b"")
             decode = partial(graph.decode_value, plugin=plugin)
-        yield from decode_rows([(place, data)], decode)
+        yield from decode_rows([(stored, data)], decode)
 
 
 def boxes_rows(
     selected: Selected,
 ) -> Iterator[Row[tuple[boxes.Boxes, image.Image | None]]]:
-    """All boxes of a picture, and the picture without them; `tag` is the picture's."""
+    """Yield the boxes of each image, and the image without them; `tag` is the image's tag."""
     for log, payloads in selected:
         tag = boxes.tag_of(payloads.tag)
-        found = log.payloads.get(("image", tag))
-        pictures = [] if found is None else [(log, found.readable())]
-        drawn = {place.record: one for place, _, one in find_images(pictures)}
-        for place, data in fetched([(log, payloads)]):
-            for row in decode_rows([(place, data)], boxes.decode):
-                over = drawn.get(place.record)
-                bare = None if over is None else _restore(place, over)
+        images = log.payloads.get(("image", tag))
+        pictures = [] if images is None else [(log, images.readable())]
+        drawn = {stored.record: picture for stored, _, picture in find_images(pictures)}
+        for stored, data in fetched([(log, payloads)]):
+            for row in decode_rows([(stored, data)], boxes.decode):
+                over = drawn.get(stored.record)
+                bare = None if over is None else _restore(stored, over)
                 yield Row(row.run, tag, row.step, row.wall_time, (row.value, bare))
 
 
-def _restore(place: Stored, drawn: image.Image) -> image.Image:
+def _restore(stored: Stored, drawn: image.Image) -> image.Image:
     def load() -> bytes:
-        return boxes.restore(place.read(), drawn.data)
+        return boxes.restore(stored.read(), drawn.data)
 
     return image.Image(drawn.width, drawn.height, load)
 
 
 def run_metadata_rows(selected: Selected) -> Iterator[Row[run_metadata.RunMetadata]]:
-    """Every RunMetadata."""
-    for place, data in fetched(selected):
-        is_event = int(place.item["form"]) == Form.RUN_METADATA
+    """Yield all RunMetadata messages."""
+    for stored, data in fetched(selected):
+        is_event = int(stored.item["form"]) == Form.RUN_METADATA
         decode = run_metadata.decode if is_event else run_metadata.decode_value
-        yield from decode_rows([(place, data)], decode)
+        yield from decode_rows([(stored, data)], decode)
 
 
 def tensor_rows(selected: Selected) -> Iterator[Row[np.ndarray]]:
-    """Every tensor. One that only its plugin can read is counted as unknown and left out."""
-    for place, data in fetched(selected):
+    """Yield all tensors; one that only its plugin can read is counted as unknown instead."""
+    for stored, data in fetched(selected):
         try:
             value = tensor.decode(data)
         except tensor.NoArray as error:
-            if plugin := place.log.foreign_plugin(place.payloads.tag):
-                at = place.file.path, int(place.item["start"])
-                late = plugin, place.payloads.tag, int(place.item["length"])
-                place.log.late_unknown[at] = late
+            if plugin := stored.log.foreign_plugin(stored.payloads.tag):
+                at = stored.file.path, int(stored.item["start"])
+                late = plugin, stored.payloads.tag, int(stored.item["length"])
+                stored.log.late_unknown[at] = late
             else:
-                place.note(str(error))
+                stored.note(str(error))
         except ValueError as error:
-            place.note(str(error))
+            stored.note(str(error))
         else:
-            yield row_of(place, value)
+            yield row_of(stored, value)
 
 
 def _decode_each(kind: str, selected: Selected) -> Iterator[Row[Any]]:
-    """Every value of a kind that one value is enough to decode."""
+    """Yield all values of a kind that needs only the value itself to decode."""
     return decode_rows(fetched(selected), KINDS[kind].module.decode)
 
 
-# Kinds that take more than the `decode` of their module.
+# Kinds that need more than their module's `decode`.
 _SPECIAL_ROWS: dict[str, Callable[[Selected], Iterator[Row[Any]]]] = {
     "histogram": histogram_rows,
     "image": image_rows,
@@ -188,7 +188,7 @@ _SPECIAL_ROWS: dict[str, Callable[[Selected], Iterator[Row[Any]]]] = {
     "run_metadata": run_metadata_rows,
     "boxes": boxes_rows,
 }
-# How to decode each kind of stored value: all that is in event files but scalars.
+# The decoders of all kinds in event files except scalars.
 ROWS: dict[str, Callable[[Selected], Iterator[Row[Any]]]] = {
     kind.name: _SPECIAL_ROWS.get(kind.name) or partial(_decode_each, kind.name)
     for kind in KINDS.values()
@@ -197,7 +197,7 @@ ROWS: dict[str, Callable[[Selected], Iterator[Row[Any]]]] = {
 
 
 def embeddings_of(log: RunLog) -> list[embedding.StoredEmbedding]:
-    """The embeddings of one run; a configuration that does not parse is noted."""
+    """Return the embeddings of a run; an invalid configuration is recorded as a problem."""
     try:
         return log.read_config()
     except ValueError as error:
@@ -206,9 +206,9 @@ def embeddings_of(log: RunLog) -> list[embedding.StoredEmbedding]:
 
 
 def check_values(log: RunLog) -> None:
-    """Decode every value of a run once, so that its problems tell of those that do not decode.
+    """Decode every value of a run, to record a problem for each that cannot be decoded.
 
-    Raises BadLog at the first one in strict mode.
+    In strict mode, raises BadLog at the first.
     """
     by_kind: dict[str, list[tuple[RunLog, Payloads]]] = {}
     for (kind, _), payloads in log.payloads.items():
@@ -224,47 +224,47 @@ def check_values(log: RunLog) -> None:
 
 
 def _check_images(selected: Selected) -> None:
-    for place, _, one in find_images(selected):
-        problem = one.problem
+    for stored, _, picture in find_images(selected):
+        problem = picture.problem
         if problem is not None:
-            place.note(problem)
+            stored.note(problem)
 
 
 def find_images(selected: Selected) -> Iterator[tuple[Stored, int, image.Image]]:
-    """Every image with the value that holds it, and its number there."""
-    for place, head in _heads(selected, image.locate):
+    """Yield each image with its stored value, and its index there."""
+    for stored, head in _heads(selected, image.locate):
         for number, (start, length) in enumerate(head.blobs):
-            load = partial(_read_blob, place, start, length)
-            yield place, number, image.Image(head.width, head.height, load)
+            load = partial(_read_blob, stored, start, length)
+            yield stored, number, image.Image(head.width, head.height, load)
 
 
 def find_clips(selected: Selected) -> Iterator[tuple[Stored, int, audio.Audio]]:
-    """Every clip with the value that holds it, and its number there."""
-    for place, clips in _heads(selected, audio.locate):
+    """Yield each clip with its stored value, and its index there."""
+    for stored, clips in _heads(selected, audio.locate):
         for number, clip in enumerate(clips):
-            load = partial(_read_blob, place, clip.start, clip.length)
-            yield place, number, audio.Audio(clip, load)
+            load = partial(_read_blob, stored, clip.start, clip.length)
+            yield stored, number, audio.Audio(clip, load)
 
 
 def _heads(selected: Selected, locate: Callable[[Any, int], Any]) -> Iterator[tuple[Stored, Any]]:
-    """Read as little of large values as tells where their content lies."""
+    """Locate the content of large values, reading only their beginning."""
     for log, payloads in selected:
         for row, prefix in enumerate(_prefixes(payloads)):
-            place = Stored(log, payloads, row)
+            stored = Stored(log, payloads, row)
 
-            def read(size: int, place: Stored = place, prefix: bytes = prefix) -> bytes:
+            def read(size: int, stored: Stored = stored, prefix: bytes = prefix) -> bytes:
                 if size <= len(prefix):
                     return prefix[:size]
-                return next(place.file.fetch_head([place.item], size))
+                return next(stored.file.fetch_head([stored.item], size))
 
             try:
-                yield place, grow(locate, read, int(place.item["length"]))
+                yield stored, grow(locate, read, int(stored.item["length"]))
             except ValueError as error:
-                place.note(str(error))
+                stored.note(str(error))
 
 
 def _prefixes(payloads: Payloads) -> Iterator[bytes]:
-    """As much of each value as `grow` asks for first; a file is opened once for all of them."""
+    """Yield the beginning of each value, as `grow` needs it; each file is opened once."""
     starts = [0, *(np.flatnonzero(np.diff(payloads.files)) + 1).tolist(), len(payloads)]
     for start, stop in pairwise(starts):
         if start < stop:
@@ -272,5 +272,5 @@ def _prefixes(payloads: Payloads) -> Iterator[bytes]:
             yield from file.fetch_head(payloads.items[start:stop], FIRST_LOOK)
 
 
-def _read_blob(place: Stored, start: int, length: int) -> bytes:
-    return place.read()[start : start + length]
+def _read_blob(stored: Stored, start: int, length: int) -> bytes:
+    return stored.read()[start : start + length]

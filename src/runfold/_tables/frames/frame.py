@@ -1,6 +1,6 @@
-"""The DataFrame that every table is, and its columns: both hand themselves to Arrow and Polars."""
+"""`Table`, the DataFrame class of all tables, and its columns; both convert to Arrow and Polars."""
 
-# The one module that needs pandas to be defined: functions import it where they make a table.
+# The only module that imports pandas at the top: import it inside functions that make a table.
 from __future__ import annotations
 
 import warnings
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 
 class Column(pd.Series):
-    """A column of a table. One of pictures, clips, graphs or several types hands itself to Arrow.
+    """A column of a table, which converts images, clips, graphs and mixed types to Arrow.
 
-    pyarrow and Polars know a table for pandas' and ask its columns one by one.
+    pyarrow and Polars treat a table as a plain DataFrame and convert each column separately.
     """
 
     @property
@@ -36,7 +36,7 @@ class Column(pd.Series):
 
     @property
     def __arrow_array__(self) -> Callable[..., pa.Array]:
-        # A property, so that all other columns seem to have none and take their usual way.
+        # A property, so that other columns appear to lack it and are converted as usual.
         from runfold._tables.arrow.arrow_table import hand_over, is_ours
 
         if not is_ours(self):
@@ -44,18 +44,20 @@ class Column(pd.Series):
         return partial(hand_over, self)
 
     def to_csv(self, *args: Any, **options: Any) -> str | None:  # type: ignore[override]
-        """Write CSV as a table does."""
+        """Write CSV; see `Table.to_csv`."""
         return _write_csv(self.to_frame(), *args, **options)
 
 
 class Table(pd.DataFrame):
-    """A pandas DataFrame of log data; what is taken from it or made of it is one as well.
+    """A pandas DataFrame of log data that also converts to Arrow, Polars and Parquet.
+
+    Selecting from a Table or transforming it returns a Table again.
 
     Example:
         >>> table = runs.images()
         >>> table.polars()
         >>> table.to_parquet("images.parquet")
-        >>> rf.read_table("images.parquet")["image"][0]  # a picture again
+        >>> rf.read_table("images.parquet")["image"][0].pil()
     """
 
     @property
@@ -67,21 +69,20 @@ class Table(pd.DataFrame):
         return Column
 
     def arrow(self) -> pa.Table:
-        """The table for Arrow; numbers are not copied where pandas holds them as Arrow does.
+        """Return the table as an Arrow table, without copying numbers if possible.
 
-        Categories are dictionaries; pictures and clips are stored as Hugging
-        Face datasets shows them; arrays are lists, with their shapes and types
-        in columns beside them where needed. An index that says more than the
-        number of a row comes first. What has no form becomes text, and a
-        warning says so.
+        Categories become dictionaries. Images and clips have the form that Hugging Face
+        datasets displays. Arrays become lists, with their shapes and types in adjacent
+        columns if needed. An index other than row numbers becomes the first columns.
+        Objects without an Arrow form become text, with a warning.
 
-        Polars and pyarrow take a table as it is as well, but for arrays of several
-        dimensions; DuckDB takes objects for text. With such in it, hand them this.
+        Polars and pyarrow also accept a Table directly, except for arrays of several
+        dimensions, and DuckDB reads objects as text. In these cases pass `table.arrow()`.
         """
         return self._hand_over()
 
     def _hand_over(self, stacklevel: int = 3, keep_index: bool = False) -> pa.Table:
-        """The table for Arrow, after a warning of the caller for all that is lost."""
+        """Return the table as an Arrow table, and warn the caller about lost content."""
         from runfold._tables.arrow.arrow_table import to_arrow
 
         table, notes = to_arrow(self, keep_index)
@@ -90,20 +91,24 @@ class Table(pd.DataFrame):
         return table
 
     def polars(self) -> pl.DataFrame:
-        """The table for Polars, by way of `arrow`. Raises ImportError where there is no Polars."""
+        """Return the table as a Polars DataFrame, converted by `arrow`.
+
+        Raises:
+            ImportError: polars is not installed.
+        """
         try:
             import polars as pl
         except ImportError:
             raise ImportError(
-                "Table.polars() needs the package polars, which is not installed. Install it with "
-                "`pip install polars`, or take .arrow() instead."
+                "Table.polars() requires polars, which is not installed. Install it with "
+                "`pip install polars`, or use .arrow() instead."
             ) from None
         frame = pl.from_arrow(self._hand_over())
         assert isinstance(frame, pl.DataFrame)
         return frame
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """The table for whatever takes Arrow's streams."""
+        """Return the table as an Arrow C stream."""
         return self._hand_over().__arrow_c_stream__(requested_schema)
 
     def to_parquet(  # type: ignore[override]
@@ -115,13 +120,21 @@ class Table(pd.DataFrame):
         index: bool | None = None,
         **options: Any,
     ) -> bytes | None:
-        """Write a Parquet file, pictures, clips and arrays included.
+        """Write a Parquet file, including images, clips and arrays.
 
-        `rf.read_table` gives an equal table back; only embeddings become arrays. An
-        existing file is replaced, as by every DataFrame, when the new one is whole.
-        Without a path, return the bytes. With `index=False` the index is left out; a
-        range of numbers takes no column. The `engine` is always pyarrow, and further
-        options are those of its write_table.
+        `rf.read_table` returns an equal table, except that embeddings become arrays. As
+        with any DataFrame, an existing file is replaced, once the new file is complete.
+
+        Args:
+            path: the file to write. Default: return the bytes instead.
+            engine: ignored; always pyarrow.
+            compression: the compression codec.
+            index: False leaves out the index. A plain range of numbers never takes a
+                column.
+            options: further options of `pyarrow.parquet.write_table`.
+
+        Returns:
+            The bytes if there is no path, otherwise None.
         """
         from runfold._tables.arrow.arrow_table import write_parquet
 
@@ -131,10 +144,10 @@ class Table(pd.DataFrame):
         )
 
     def to_csv(self, *args: Any, **options: Any) -> str | None:  # type: ignore[override]
-        """Write CSV, with the arguments of pandas. Arrays are written in full, as JSON.
+        """Write CSV with the arguments of pandas; arrays are written in full, as JSON.
 
-        A cell with a picture, a clip or a graph has a short description instead. A
-        warning names such columns: `to_parquet` and `runs.export` keep their content.
+        Images, clips and graphs are replaced by a short description, and a warning names
+        their columns. `to_parquet` and `runs.export` keep the content.
         """
         return _write_csv(self, *args, **options)
 
@@ -150,8 +163,8 @@ def _write_csv(table: pd.DataFrame, *args: Any, **options: Any) -> str | None:
     plain, described = describe_objects(table)
     if described:
         warnings.warn(
-            f"CSV holds no pictures, clips or graphs, so it has a short description instead in "
-            f"{human_list(described)}. Use to_parquet or runs.export to keep them.",
+            "CSV cannot store images, clips or graphs, so these columns contain short descriptions "
+            f"instead: {human_list(described)}. Use to_parquet or runs.export to keep the content.",
             stacklevel=3,
         )
     text: str | None = pd.DataFrame(plain).to_csv(*args, **options)

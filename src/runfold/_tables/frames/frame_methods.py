@@ -1,4 +1,4 @@
-"""The tables that a run and many runs give, each kind by its method."""
+"""The methods of `Run` and `Runs` that return tables, one per kind of data."""
 
 from __future__ import annotations
 
@@ -13,102 +13,157 @@ if TYPE_CHECKING:
 
 
 class Frames:
-    """The tables that both one run and many can give, as pandas DataFrames of the class Table.
+    """Methods that return one table per kind of data.
 
-    Each method takes filters: a name, a glob, or a list of them. All tables
-    have `run` and `tag` (categorical), `step` and `wall_time` columns, and
-    those of the kind.
+    Each table is a pandas DataFrame (of the subclass `Table`) with one row per value.
+    Unless a method says otherwise, its columns are `run` and `tag` (categorical), `step`,
+    `wall_time` (seconds since 1970) and those listed in its first line. The arguments
+    `tags` and `runs` select by name, glob or a list of them.
     """
 
     def _logs(self, runs: Names) -> list[RunLog]:
-        """The logs that a filter selects, read."""
-        raise AssertionError("a subclass says which")
+        """Return the selected logs, loaded."""
+        raise AssertionError("not implemented by this subclass")
 
     def scalars(self, tags: Names = None, *, runs: Names = None, wide: bool = False) -> Table:
-        """Every scalar point: run, tag, step, wall_time, value.
+        """Return all scalar points: run, tag, step, wall_time, value.
 
-        With `wide`, one column a tag and one row a step, indexed by run and step.
+        Args:
+            tags: names and globs. Default: all.
+            runs: names and globs. Default: all.
+            wide: return one column per tag, indexed by run and step.
+
+        Raises:
+            UnknownTag: no run has this tag; the message lists similar tags.
+
+        Example:
+            >>> runs.scalars("val/*")
+                  run       tag  step     wall_time  value
+            0  seed-1  val/loss     0  1.795011e+09   0.99
+            1  seed-1  val/loss    10  1.795011e+09   0.95
+            >>> runs.scalars("val/*", wide=True)
+            tag          val/acc  val/loss
+            run    step
+            seed-1 0        0.10      0.99
+                   10       0.31      0.95
         """
         from runfold._tables.frames import scalar_frame
 
         logs = self._logs(runs)
         names = list(dict.fromkeys(tag for log in logs for tag in log.scalars))
-        wanted = set(select(names, tags, where="of kind scalar"))
-        # Not items(): a packed log decodes a series when it is asked for.
-        series = [log.scalars[tag] for log in logs for tag in log.scalars if tag in wanted]
+        selected = set(select(names, tags, where="of kind scalar"))
+        # Not items(): a packed log decodes each series on access.
+        series = [log.scalars[tag] for log in logs for tag in log.scalars if tag in selected]
         return scalar_frame.wide_frame(series) if wide else scalar_frame.long_frame(series)
 
     def histograms(self, tags: Names = None, *, runs: Names = None) -> Table:
-        """Every histogram: left, right, counts (arrays), min, max, num, sum, sum_squares."""
+        """Return all histograms: left, right, counts, min, max, num, sum, sum_squares.
+
+        `left`, `right` and `counts` are arrays with one element per bucket.
+
+        Example:
+            >>> row = runs.histograms("weights").iloc[-1]
+            >>> plt.stairs(row["counts"], [*row["left"], row["right"][-1]])
+        """
         return self._frame("histogram", tags, runs)
 
     def images(self, tags: Names = None, *, runs: Names = None) -> Table:
-        """Every image: index, width, height, image (`.pil()`, `.numpy()`, `.data`)."""
+        """Return all images: index, width, height, image.
+
+        `index` counts the images that were logged together. `image.pil()`,
+        `image.numpy()` and `image.data` (the encoded bytes) read the image from its file.
+
+        Example:
+            >>> runs.images("samples")["image"].iloc[-1].pil().save("last.png")
+        """
         return self._frame("image", tags, runs)
 
     def boxes(self, tags: Names = None, *, runs: Names = None) -> Table:
-        """Every picture with boxes: arrays of boxes and scores, labels, masks, the bare `image`."""
+        """Return all images with bounding boxes: boxes, labels, scores, colors, masks, image.
+
+        `boxes` and `scores` are arrays. `image` is the image without the drawn boxes.
+        """
         return self._frame("boxes", tags, runs)
 
     def audio(self, tags: Names = None, *, runs: Names = None) -> Table:
-        """Every audio clip, with its sample rate and more, and `.wave()` and `.data`."""
+        """Return all audio clips, with their sample rate, channels, length and type.
+
+        The columns are index, sample_rate, channels, length_frames, content_type, label
+        and audio. `audio.wave()` decodes a clip; `audio.data` is its encoded bytes.
+        """
         return self._frame("audio", tags, runs)
 
     def text(self, tags: Names = None, *, runs: Names = None) -> Table:
-        """Every text: a str, or an array of str."""
+        """Return all texts: each is a str, or an array of str."""
         return self._frame("text", tags, runs)
 
     def tensors(self, tags: Names = None, *, runs: Names = None) -> Table:
-        """Every tensor that is no other kind of data."""
+        """Return all tensors that are not of a more specific kind, as arrays."""
         return self._frame("tensor", tags, runs)
 
     def pr_curves(self, tags: Names = None, *, runs: Names = None) -> Table:
-        """Every precision-recall curve, with an array for each of its lines."""
+        """Return all precision-recall curves: thresholds, precision, recall and counts.
+
+        The counts are true_positives, false_positives, true_negatives and
+        false_negatives. Each cell is an array with one element per threshold.
+        """
         return self._frame("pr_curve", tags, runs)
 
     def meshes(self, tags: Names = None, *, runs: Names = None) -> Table:
-        """Every mesh: vertices, faces, colors (arrays or None), config."""
+        """Return all meshes: vertices, faces, colors (arrays or None), config."""
         return self._frame("mesh", tags, runs)
 
     def graphs(self, tags: Names = None, *, runs: Names = None) -> Table:
-        """Every graph: how many nodes, and the graph."""
+        """Return all graphs: nodes (their number), graph."""
         return self._frame("graph", tags, runs)
 
     def run_metadata(self, tags: Names = None, *, runs: Names = None) -> Table:
-        """Every RunMetadata of TensorFlow's profiler."""
+        """Return all RunMetadata messages of TensorFlow's profiler."""
         return self._frame("run_metadata", tags, runs)
 
     def layouts(self, tags: Names = None, *, runs: Names = None) -> Table:
-        """Every custom scalars layout: its categories of charts."""
+        """Return all custom scalar layouts, each with its categories of charts."""
         return self._frame("layout", tags, runs)
 
     def embeddings(self, tags: Names = None, *, runs: Names = None) -> Table:
-        """Every embedding that a projector configuration names; files are read when asked for."""
+        """Return all embeddings of projector configurations; their files are read on use."""
         from runfold._tables.frames.kind_frames import embedding_frame
 
         return embedding_frame(self._logs(runs), tags)
 
     def hparams(self, *, runs: Names = None, wide: bool = False) -> Table:
-        """Every hparam: run, hparam, value. With `wide`, one row a run and one column an hparam."""
+        """Return all hparams: run, hparam, value.
+
+        Args:
+            runs: names and globs. Default: all.
+            wide: return one row per run and one column per hparam.
+
+        Example:
+            >>> runs.hparams(wide=True)
+            hparam    lr  seed
+            run
+            seed-1  0.01   1.0
+            seed-2  0.01   2.0
+        """
         from runfold._tables.frames import hparam_frames
 
         stored = self._stored("hparams", None, runs)
         return hparam_frames.wide_frame(stored) if wide else hparam_frames.long_frame(stored)
 
     def sessions(self, *, runs: Names = None) -> Table:
-        """Every session that hparams were logged for: group, status, start and end time."""
+        """Return the hparams session of each run: group, status, start_time, end_time."""
         from runfold._tables.frames import hparam_frames
 
         return hparam_frames.session_frame(self._stored("hparams", None, runs))
 
     def hparam_domains(self, *, runs: Names = None) -> Table:
-        """Every hparam that an experiment announces: type, domain and description."""
+        """Return the hparams that experiments declare: type, domain, display_name, description."""
         from runfold._tables.frames import hparam_frames
 
         return hparam_frames.experiment_frame(self._stored("hparams", None, runs))
 
     def metrics(self, *, runs: Names = None) -> Table:
-        """Every metric that an hparams experiment names."""
+        """Return the metrics that experiments declare: tag, group, display_name, ..."""
         from runfold._tables.frames import hparam_frames
 
         return hparam_frames.metric_frame(self._stored("hparams", None, runs))
@@ -124,9 +179,9 @@ class Frames:
         stored = [
             (name_of(log, payloads), log, payloads.readable())
             for log in self._logs(runs)
-            for (found, _), payloads in log.payloads.items()
-            if found == kind
+            for (other_kind, _), payloads in log.payloads.items()
+            if other_kind == kind
         ]
         names = list(dict.fromkeys(name for name, _, _ in stored))
-        wanted = set(select(names, tags, where=f"of kind {kind}"))
-        return [(log, payloads) for name, log, payloads in stored if name in wanted]
+        selected = set(select(names, tags, where=f"of kind {kind}"))
+        return [(log, payloads) for name, log, payloads in stored if name in selected]

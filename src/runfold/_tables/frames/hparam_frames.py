@@ -1,4 +1,4 @@
-"""Hparams as DataFrames: the settings of each run, its session, and its metrics."""
+"""Hparams as DataFrames: the hparams of each run, its session, and its metrics."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ if TYPE_CHECKING:
 
 
 def long_frame(selected: Selected) -> Table:
-    """One row a setting: run, hparam, value (bool, float or str, as stored)."""
+    """Return one row per hparam of a run: run, hparam, value (bool, float or str, as stored)."""
     rows = [
         (run, name, value)
-        for run, said in by_run(selected).items()
-        for name, value in settings(said).items()
+        for run, messages in by_run(selected).items()
+        for name, value in settings(messages).items()
     ]
     return _frame(rows, ("run", "hparam"), ("value",))
 
 
 def wide_frame(selected: Selected) -> Table:
-    """One row a run that has hparams, one column an hparam; missing where it has no such one."""
+    """Return one row per run that has hparams, and one column per hparam."""
     import pandas as pd
 
     from runfold._tables.frames.frame import Table
 
     found = {
-        run: settings(said)
-        for run, said in by_run(selected).items()
-        # A folder that only names the experiment, as Keras tuners write it, is no trial of it.
-        if any(isinstance(one, SessionStart) for one in said)
+        run: settings(messages)
+        for run, messages in by_run(selected).items()
+        # Keras tuners write a folder that only declares the experiment and is not a trial.
+        if any(isinstance(message, SessionStart) for message in messages)
     }
     names = list(dict.fromkeys(name for values in found.values() for name in values))
     return Table(
@@ -50,27 +50,27 @@ def wide_frame(selected: Selected) -> Table:
 
 
 def session_frame(selected: Selected) -> Table:
-    """One row a run: group, status, start and end time of its last session (NaN if not logged).
+    """Return one row per run: group, status, start and end time of its last session.
 
-    A run that is resumed begins a session again, and TensorBoard's page has one row
-    for it too. It shows the first; what that says of its end is no longer true.
+    Times are NaN if not logged. A resumed run starts another session. TensorBoard shows
+    the first session, whose end is no longer correct.
     """
     rows = []
-    for run, said in by_run(selected).items():
+    for run, messages in by_run(selected).items():
         start: SessionStart | None = None
         end: SessionEnd | None = None
-        for one in said:
-            if isinstance(one, SessionStart):
-                start, end = one, None
-            elif isinstance(one, SessionEnd):
-                end = one
+        for message in messages:
+            if isinstance(message, SessionStart):
+                start, end = message, None
+            elif isinstance(message, SessionEnd):
+                end = message
         if start or end:
             rows.append(
                 (
                     run,
                     start.group_name if start else "",
                     end.status if end else "",
-                    # 0 is what protobuf gives for a time that torch did not set.
+                    # torch does not set the time, and protobuf's default is 0.
                     (start.start_time if start else 0) or math.nan,
                     (end.end_time if end else 0) or math.nan,
                 )
@@ -79,25 +79,25 @@ def session_frame(selected: Selected) -> Table:
 
 
 def experiment_frame(selected: Selected) -> Table:
-    """One row an hparam that an experiment announces, with what it may be."""
+    """Return one row per hparam that an experiment declares, with its type and domain."""
     names = ("name", "type", "domain", "display_name", "description")
-    return _frame(_list_announced(selected, "hparams", names), ("run", "hparam"), names[1:])
+    return _frame(_list_declared(selected, "hparams", names), ("run", "hparam"), names[1:])
 
 
 def metric_frame(selected: Selected) -> Table:
-    """One row a metric that a run's experiment names."""
+    """Return one row per metric that a run's experiment declares."""
     names = ("tag", "group", "display_name", "description", "dataset")
-    return _frame(_list_announced(selected, "metrics", names), ("run",), names)
+    return _frame(_list_declared(selected, "metrics", names), ("run",), names)
 
 
-def _list_announced(selected: Selected, what: str, names: Sequence[str]) -> list[tuple[Any, ...]]:
-    """The run and some attributes of each hparam or metric that an experiment announces."""
+def _list_declared(selected: Selected, what: str, names: Sequence[str]) -> list[tuple[Any, ...]]:
+    """Return the run and some attributes of each hparam or metric that experiments declare."""
     return [
         (run, *(getattr(entry, name) for name in names))
-        for run, said in by_run(selected).items()
-        for one in said
-        if isinstance(one, Experiment)
-        for entry in getattr(one, what)
+        for run, messages in by_run(selected).items()
+        for message in messages
+        if isinstance(message, Experiment)
+        for entry in getattr(message, what)
     ]
 
 
@@ -107,11 +107,12 @@ def _frame(rows: Sequence[tuple[Any, ...]], named: Sequence[str], others: Sequen
     from runfold._tables.frames.frame import Table
 
     columns = list(zip(*rows, strict=True)) if rows else [()] * (len(named) + len(others))
-    ones = [1] * len(rows)
+    lengths = [1] * len(rows)
     return Table(
         {
             **{
-                name: categories(column, ones) for name, column in zip(named, columns, strict=False)
+                name: categories(column, lengths)
+                for name, column in zip(named, columns, strict=False)
             },
             **{
                 name: pd.Series(objects(column)).infer_objects()

@@ -1,4 +1,4 @@
-"""What runs say of their hparams, decoded."""
+"""Hparams decoded from the log."""
 
 from __future__ import annotations
 
@@ -19,52 +19,52 @@ if TYPE_CHECKING:
 
 
 def by_run(selected: Selected) -> dict[str, list[HParams]]:
-    """What each run says of its hparams, in the order in which it says it."""
-    found: dict[str, list[tuple[Stored, bytes]]] = {}
-    for place, data in fetched(selected):
-        found.setdefault(place.log.name, []).append((place, data))
+    """Return the hparams messages of each run, in the order in which they were written."""
+    stored_by_run: dict[str, list[tuple[Stored, bytes]]] = {}
+    for stored, data in fetched(selected):
+        stored_by_run.setdefault(stored.log.name, []).append((stored, data))
     return {
-        run: [row.value for row in decode_rows(sorted(stored, key=_order), decode_hparams)]
-        for run, stored in found.items()
+        run: [row.value for row in decode_rows(sorted(pairs, key=_order), decode_hparams)]
+        for run, pairs in stored_by_run.items()
     }
 
 
-def _order(stored: tuple[Stored, bytes]) -> tuple[int, int]:
-    place, _ = stored
-    return int(place.payloads.files[place.row]), int(place.item["record"])
+def _order(pair: tuple[Stored, bytes]) -> tuple[int, int]:
+    stored, _ = pair
+    return int(stored.payloads.files[stored.row]), int(stored.item["record"])
 
 
-def settings(said: Iterable[HParams]) -> dict[str, Any]:
-    """The hparams of one run; where they were logged twice, the later value."""
+def settings(messages: Iterable[HParams]) -> dict[str, Any]:
+    """Return the hparams of one run; a later value replaces an earlier one."""
     merged: dict[str, Any] = {}
-    for one in said:
-        if isinstance(one, SessionStart):
-            merged.update(one.hparams)
+    for message in messages:
+        if isinstance(message, SessionStart):
+            merged.update(message.hparams)
     return merged
 
 
 def stored_in(log: RunLog, is_own: bool = False) -> Iterator[tuple[RunLog, Payloads]]:
-    """The stored hparams of a run that can be read, or only those in its own folder."""
+    """Yield the readable stored hparams of a run, or only those in its own folder."""
     for (kind, _), payloads in (log.own_payloads if is_own else log.payloads).items():
         if kind == "hparams":
             yield log, payloads.readable()
 
 
 def read_settings(logs: Iterable[RunLog]) -> dict[str, dict[str, Any]]:
-    """The hparams of each run that has any, and whose files can be read."""
-    found = {}
+    """Return the hparams of each run that has any; runs with unreadable files are left out."""
+    hparams = {}
     for log in logs:
         with noting_changes(log):
-            for run, said in by_run(stored_in(log)).items():
-                found[run] = settings(said)
-    return found
+            for run, messages in by_run(stored_in(log)).items():
+                hparams[run] = settings(messages)
+    return hparams
 
 
 def announced_metrics(log: RunLog) -> set[str]:
-    """The tags that the run's own experiment names as metrics."""
+    """Return the tags that the run's experiment declares as metrics."""
     return {
         metric.tag
-        for one in by_run(stored_in(log)).get(log.name, ())
-        if isinstance(one, Experiment)
-        for metric in one.metrics
+        for message in by_run(stored_in(log)).get(log.name, ())
+        if isinstance(message, Experiment)
+        for metric in message.metrics
     }

@@ -1,4 +1,4 @@
-"""One table for each kind of data but scalars and hparams."""
+"""One table per kind of data, except scalars and hparams."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def kind_frame(name: str, selected: Selected) -> Table:
-    """One row per value of a kind, with the columns that the kind declares."""
+    """Return one row per value of a kind, with the columns that the kind declares."""
     kind = KINDS[name]
     rows = list(ROWS[name](selected))
     if make_columns := _SPECIAL_COLUMNS.get(name):
@@ -37,7 +37,7 @@ def kind_frame(name: str, selected: Selected) -> Table:
 
 
 def _histogram_columns(rows: Sequence[Row[Any]]) -> Columns:
-    """Arrays of left and right edges and counts, and the totals."""
+    """Return arrays of left and right edges and counts, and the totals."""
     arrays = ("left", "right", "counts")
     return {
         **{name: [getattr(row.value, name) for row in rows] for name in arrays},
@@ -46,7 +46,7 @@ def _histogram_columns(rows: Sequence[Row[Any]]) -> Columns:
 
 
 def _image_columns(rows: Sequence[Row[Any]]) -> Columns:
-    """The bytes are read when `image.data` or `image.pil()` is called."""
+    """Return the columns of images, which are read by `image.data` and `image.pil()`."""
     return {
         "index": np.array([row.value[0] for row in rows], np.int64),
         "width": np.array([row.value[1].width for row in rows], np.int64),
@@ -56,9 +56,9 @@ def _image_columns(rows: Sequence[Row[Any]]) -> Columns:
 
 
 def _audio_columns(rows: Sequence[Row[Any]]) -> Columns:
-    """The bytes are read when `audio.data` or `audio.wave()` is called.
+    """Return the columns of clips, which are read by `audio.data` and `audio.wave()`.
 
-    What neither the value nor the clip's header says is missing.
+    Properties that are neither in the value nor in the clip's header are missing.
     """
     import pandas as pd
 
@@ -75,7 +75,7 @@ def _audio_columns(rows: Sequence[Row[Any]]) -> Columns:
 
 
 def _boxes_columns(rows: Sequence[Row[Any]]) -> Columns:
-    """`image` is the picture without drawings, read on use; None if the drawn one is missing."""
+    """Return the columns of boxes; `image` is None if the image with boxes is missing."""
     columns = ("boxes", "labels", "scores", "colors", "masks")
     return {
         **{name: [getattr(row.value[0], name) for row in rows] for name in columns},
@@ -100,20 +100,21 @@ _SPECIAL_COLUMNS: dict[str, Callable[[Sequence[Row[Any]]], Columns]] = {
 }
 
 
-def embedding_frame(logs: Sequence[RunLog], wanted: str | Iterable[str] | None = None) -> Table:
-    """One row an embedding that a run's projector configuration names."""
+def embedding_frame(logs: Sequence[RunLog], tags: str | Iterable[str] | None = None) -> Table:
+    """Return one row per embedding in the runs' projector configurations."""
     from runfold._tables.frames.frame import Table
 
-    every = [(log.name, one) for log in logs for one in embeddings_of(log)]
-    known = list(dict.fromkeys(one.name for _, one in every))
-    chosen = set(select(known, wanted, where="of kind embedding"))
-    found = [(run, one) for run, one in every if one.name in chosen]
+    pairs = [(log.name, embedding) for log in logs for embedding in embeddings_of(log)]
+    known = list(dict.fromkeys(embedding.name for _, embedding in pairs))
+    selected = set(select(known, tags, where="of kind embedding"))
+    runs = [run for run, embedding in pairs if embedding.name in selected]
+    embeddings = [embedding for _, embedding in pairs if embedding.name in selected]
     names = ("tensor_path", "tensor_shape", "metadata_path", "sprite_path")
     return Table(
         {
-            "run": categories([run for run, _ in found], [1] * len(found)),
-            "tag": categories([one.name for _, one in found], [1] * len(found)),
-            **{name: objects([getattr(one, name) for _, one in found]) for name in names},
-            "embedding": objects([one for _, one in found]),
+            "run": categories(runs, [1] * len(runs)),
+            "tag": categories([embedding.name for embedding in embeddings], [1] * len(runs)),
+            **{name: objects([getattr(item, name) for item in embeddings]) for name in names},
+            "embedding": objects(embeddings),
         }
     )

@@ -12,17 +12,17 @@ if TYPE_CHECKING:
 
 
 def problem_frame(problems: Sequence[Problem]) -> Table:
-    """One row a problem: run, file, offset (missing where it has no place), code, message."""
+    """Return one row per problem: run, file, offset (missing if unknown), code, message."""
     import pandas as pd
 
     from runfold._tables.frames.frame import Table
 
     return Table(
         {
-            "run": pd.Series([one.run for one in problems], dtype=object),
-            "file": pd.Series([one.file for one in problems], dtype=object),
-            "offset": pd.array([one.offset for one in problems], dtype="Int64"),
-            "code": pd.Series([str(one.code) for one in problems], dtype=object),
-            "message": pd.Series([one.message for one in problems], dtype=object),
+            "run": pd.Series([problem.run for problem in problems], dtype=object),
+            "file": pd.Series([problem.file for problem in problems], dtype=object),
+            "offset": pd.array([problem.offset for problem in problems], dtype="Int64"),
+            "code": pd.Series([str(problem.code) for problem in problems], dtype=object),
+            "message": pd.Series([problem.message for problem in problems], dtype=object),
         }
     )

@@ -1,4 +1,4 @@
-"""Scalars as a DataFrame: long, one row a point, or wide, one column a tag."""
+"""Scalars as a DataFrame: long, with one row per point, or wide, with one column per tag."""
 
 from __future__ import annotations
 
@@ -18,51 +18,51 @@ if TYPE_CHECKING:
 
 
 def long_frame(series: Sequence[Series]) -> Table:
-    """One row a point: run, tag (categorical), step, wall_time, value."""
+    """Return one row per point: run, tag (categorical), step, wall_time, value."""
     from runfold._tables.frames.frame import Table
 
-    lengths = [len(one) for one in series]
+    lengths = [len(curve) for curve in series]
     return Table(
         {
-            "run": categories([one.run for one in series], lengths),
-            "tag": categories([one.tag for one in series], lengths),
-            "step": _join([one.steps for one in series], np.int64),
-            "wall_time": _join([one.wall_times for one in series], np.float64),
-            "value": _join([one.values for one in series], np.float64),
+            "run": categories([curve.run for curve in series], lengths),
+            "tag": categories([curve.tag for curve in series], lengths),
+            "step": _join([curve.steps for curve in series], np.int64),
+            "wall_time": _join([curve.wall_times for curve in series], np.float64),
+            "value": _join([curve.values for curve in series], np.float64),
         },
         copy=False,
     )
 
 
 def wide_frame(series: Sequence[Series]) -> Table:
-    """One column a tag, indexed by run and step; NaN where a tag has no point.
+    """Return one column per tag, indexed by run and step; NaN if a tag has no point.
 
-    A tag that has a step twice in a run takes two rows for it. Wall times are
-    left out: each tag has its own.
+    A step that occurs twice in a series takes two rows. Wall times are left out, because
+    they differ between tags.
     """
     import pandas as pd
 
     from runfold._tables.frames.frame import Table
 
-    tags = list(dict.fromkeys(one.tag for one in series))
+    tags = list(dict.fromkeys(curve.tag for curve in series))
     column_of = {tag: number for number, tag in enumerate(tags)}
     by_run: dict[str, list[Series]] = {}
-    for one in series:
-        by_run.setdefault(one.run, []).append(one)
+    for curve in series:
+        by_run.setdefault(curve.run, []).append(curve)
     blocks, steps = [], []
-    for group in by_run.values():
-        rows, places = _line_up([one.steps for one in group])
+    for curves in by_run.values():
+        rows, indices = _line_up([curve.steps for curve in curves])
         block = np.full((len(tags), len(rows)), np.nan)
-        for one, place in zip(group, places, strict=True):
-            block[column_of[one.tag], place] = one.values
+        for curve, index in zip(curves, indices, strict=True):
+            block[column_of[curve.tag], index] = curve.values
         blocks.append(block)
         steps.append(rows)
-    index = pd.MultiIndex.from_arrays(
+    labels = pd.MultiIndex.from_arrays(
         [categories(list(by_run), [len(rows) for rows in steps]), _join(steps, np.int64)],
         names=["run", "step"],
     )
     values = np.concatenate(blocks, axis=1) if blocks else np.empty((0, 0))
-    return Table(values.T, index=index, columns=pd.Index(tags, name="tag"), copy=False)
+    return Table(values.T, index=labels, columns=pd.Index(tags, name="tag"), copy=False)
 
 
 def _join(pieces: Sequence[NDArray[np.generic]], dtype: type) -> NDArray[np.generic]:
@@ -74,9 +74,10 @@ def _join(pieces: Sequence[NDArray[np.generic]], dtype: type) -> NDArray[np.gene
 def _line_up(
     columns: Sequence[NDArray[np.int64]],
 ) -> tuple[NDArray[np.int64], list[NDArray[np.intp] | slice]]:
-    """The steps that any column has, in order, and the row of each point of each column."""
+    """Return the sorted union of the steps, and the rows of each column's points."""
     first = columns[0]
-    if (first[1:] > first[:-1]).all() and all(np.array_equal(first, one) for one in columns[1:]):
+    is_increasing = (first[1:] > first[:-1]).all()
+    if is_increasing and all(np.array_equal(first, column) for column in columns[1:]):
         return first, [slice(None)] * len(columns)
     keys = [_numbered(steps) for steps in columns]
     rows = np.unique(np.concatenate(keys))
@@ -84,7 +85,7 @@ def _line_up(
 
 
 def _numbered(steps: NDArray[np.int64]) -> NDArray[np.void]:
-    """Steps with a counter that tells equal ones apart: the first is 0."""
+    """Return steps with a counter that distinguishes equal steps, starting at 0."""
     key = np.zeros(len(steps), [("step", np.int64), ("nth", np.int64)])
     key["step"] = steps
     order = np.argsort(steps, kind="stable")

@@ -1,4 +1,4 @@
-"""A table for a notebook, with the pictures in it drawn small."""
+"""A table for a notebook, with thumbnails of its images."""
 
 from __future__ import annotations
 
@@ -17,37 +17,37 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _PIXELS = 96
-# A notebook keeps all that it shows.
+# Limits, because a notebook file stores all its output.
 _PICTURES = 60
 _BYTES = 2_000_000
 
 
 class _Cell:
-    """A picture that is drawn only if pandas shows its row; until then a word that nobody logs."""
+    """An image that is drawn only if pandas shows its row; a placeholder until then."""
 
-    def __init__(self, picture: Any, shown: list[Any], word: str) -> None:
+    def __init__(self, picture: Any, shown: list[Any], placeholder: str) -> None:
         self._picture = picture
         self._shown = shown
-        self._word = word
+        self._placeholder = placeholder
 
     def __str__(self) -> str:
         self._shown.append(self._picture)
-        return f"{self._word}{len(self._shown) - 1}."
+        return f"{self._placeholder}{len(self._shown) - 1}."
 
     __repr__ = __str__
 
 
 def show_html(table: pd.DataFrame, render: Callable[[pd.DataFrame], str | None]) -> str | None:
-    """What pandas shows of a table, with the first pictures in it as thumbnails."""
+    """Return a table's HTML as rendered by pandas, with thumbnails of the first images."""
     shown: list[Any] = []
-    # Short, because pandas cuts what is long; and nothing that a log could hold.
-    word = f"~{os.urandom(4).hex()}."
+    # Short, because pandas truncates long cells; random, so that no log can contain it.
+    placeholder = f"~{os.urandom(4).hex()}."
     drawn = {}
     for number, dtype in enumerate(table.dtypes):
         cells = table.iloc[:, number].tolist() if dtype.kind == "O" else []
         if any(_is_picture(cell) for cell in cells):
             drawn[number] = [
-                _Cell(cell, shown, word) if _is_picture(cell) else cell for cell in cells
+                _Cell(cell, shown, placeholder) if _is_picture(cell) else cell for cell in cells
             ]
     if not drawn:
         return render(table)
@@ -55,16 +55,16 @@ def show_html(table: pd.DataFrame, render: Callable[[pd.DataFrame], str | None])
     for number, cells in drawn.items():
         copy.isetitem(number, cells)
     html = render(copy)
-    return html and _draw(html, word, shown)
+    return html and _draw(html, placeholder, shown)
 
 
-def _draw(html: str, word: str, shown: list[Any]) -> str:
-    """Put pictures in the place of words, as long as there is room."""
+def _draw(html: str, placeholder: str, shown: list[Any]) -> str:
+    """Replace placeholders by images, up to the limits."""
     count = spent = 0
 
-    def draw(found: re.Match[str]) -> str:
+    def draw(match: re.Match[str]) -> str:
         nonlocal count, spent
-        picture = shown[int(found[1])]
+        picture = shown[int(match[1])]
         if count >= _PICTURES or spent >= _BYTES:
             return escape(repr(picture))
         cell = _thumbnail(picture)
@@ -72,7 +72,7 @@ def _draw(html: str, word: str, shown: list[Any]) -> str:
         spent += len(cell)
         return cell
 
-    return re.sub(re.escape(word) + r"(\d+)\.", draw, html)
+    return re.sub(re.escape(placeholder) + r"(\d+)\.", draw, html)
 
 
 def _is_picture(cell: object) -> bool:
@@ -86,7 +86,7 @@ def _thumbnail(picture: Any) -> str:
         if small.mode not in ("1", "L", "RGB", "RGBA"):
             small = small.convert("RGBA" if "transparency" in small.info else "RGB")
         small.thumbnail((_PIXELS, _PIXELS))
-    except (ValueError, OSError) as error:  # such as boxes whose picture is another one
+    except (ValueError, OSError) as error:  # such as boxes that do not match their image
         return f"{title}: {escape(str(error))}"
     source = b64encode(as_png(small)).decode("ascii")
     return f'<img src="data:image/png;base64,{source}" alt="{title}" title="{title}">'

@@ -1,6 +1,6 @@
-"""Values of plugins that Runfold does not know: how many there are, and how large they are.
+"""The number and size of values of plugins that Runfold does not support.
 
-Most are tensors, which anyone can read as arrays. Others only their plugin can read.
+Most are tensors, which can be read as arrays. The others only their plugin can read.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _SENTENCES = {UNKNOWN: "Not decoded", TENSOR: "Listed as tensors"}
 
 @dataclass(frozen=True, slots=True)
 class PluginLine:
-    """The values of one tag of a plugin, and how many bytes they take.
+    """The number of values of one tag of a plugin, and their size in bytes.
 
     The kind is "tensor", or "unknown" for values that only the plugin can read.
     """
@@ -35,7 +35,7 @@ class PluginLine:
 
 @dataclass(frozen=True, slots=True)
 class PluginTotal:
-    """The values of one kind that a plugin has in some runs."""
+    """The number of values of one kind of a plugin, and their size, over several runs."""
 
     plugin: str
     kind: str
@@ -45,7 +45,7 @@ class PluginTotal:
 
 
 def list_plugins(log: RunLog) -> list[PluginLine]:
-    """Return the tags of a run that belong to plugins that Runfold does not know."""
+    """Return the tags of a run that belong to plugins that Runfold does not support."""
     unknown = log.unknown
     lines = [
         PluginLine(tag, plugin, UNKNOWN, values, size)
@@ -53,7 +53,7 @@ def list_plugins(log: RunLog) -> list[PluginLine]:
     ]
     for (kind, tag), payloads in log.payloads.items():
         if kind == TENSOR and (plugin := log.foreign_plugin(tag)):
-            # Decoding may have shown that only the plugin can read some of them.
+            # Decoding can reveal that only the plugin can read some of them.
             values, size = unknown.get((plugin, tag), (0, 0))
             values, size = len(payloads) - values, int(payloads.items["length"].sum()) - size
             if values > 0:
@@ -79,7 +79,7 @@ def total_plugins(lines: Iterable[PluginLine]) -> list[PluginTotal]:
 
 
 def describe_plugins(lines: Iterable[PluginLine]) -> list[str]:
-    """Return a sentence on the values that were not decoded, and one on tensors; none for none."""
+    """Return up to two sentences: on values that were not decoded, and on tensors."""
     totals = total_plugins(lines)
     sentences = []
     for kind, beginning in _SENTENCES.items():
@@ -88,7 +88,8 @@ def describe_plugins(lines: Iterable[PluginLine]) -> list[str]:
             size = human_bytes(sum(total.size for total in found))
             plugins = human_list([total.plugin for total in found])
             sentences.append(
-                f"{beginning}: {count}, {size}, of plugins that Runfold does not know: {plugins}."
+                f"{beginning}: {count}, {size}, from plugins that Runfold does not support:"
+                f" {plugins}."
             )
     return sentences
 

@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 def frame(
     rows: Sequence[Row[Any]], columns: Mapping[str, list[Any] | np.ndarray | ExtensionArray]
 ) -> Table:
-    """A DataFrame of run, tag, step, wall_time and the columns of the kind.
+    """Return a DataFrame of run, tag, step, wall_time and the columns of the kind.
 
     A list becomes a column of objects; an array keeps its dtype.
     """
     from runfold._tables.frames.frame import Table
 
-    ones = [1] * len(rows)
+    lengths = [1] * len(rows)
     return Table(
         {
-            "run": categories([row.run for row in rows], ones),
-            "tag": categories([row.tag for row in rows], ones),
+            "run": categories([row.run for row in rows], lengths),
+            "tag": categories([row.tag for row in rows], lengths),
             "step": np.array([row.step for row in rows], np.int64),
             "wall_time": np.array([row.wall_time for row in rows], np.float64),
             **{

@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class Stored:
-    """One stored value: where it lies, and what is known of it without reading it."""
+    """One stored value: its location, and its index entry, which needs no reading."""
 
     log: RunLog
     payloads: Payloads
@@ -31,26 +31,26 @@ class Stored:
 
     @property
     def file(self) -> EventFile:
-        """The file that holds the value."""
+        """The file that contains the value."""
         return self.log.file_of(self.payloads, self.row)
 
     @property
     def item(self) -> np.void:
-        """Its entry in the index of the file."""
+        """The value's entry in the index of its file."""
         item: np.void = self.payloads.items[self.row]
         return item
 
     @property
     def record(self) -> tuple[str, int]:
-        """The event that holds the value, by file and offset: boxes are in one with their image."""
+        """The file and offset of the event; boxes share an event with their image."""
         return self.file.path, int(self.item["record"])
 
     def read(self) -> bytes:
-        """The stored bytes."""
+        """Return the stored bytes."""
         return next(self.file.fetch([self.item]))
 
     def note(self, message: str) -> None:
-        """Note that the value cannot be decoded; it is left out."""
+        """Record a problem: the value cannot be decoded and is left out."""
         record = int(self.item["record"])
         detail = f"tag '{self.payloads.tag}': {message}"
         self.log.note(Problem.of(Code.BAD_VALUE, self.file.path, record, detail=detail))
@@ -58,7 +58,7 @@ class Stored:
 
 @dataclass(slots=True)
 class Row(Generic[T]):
-    """A decoded value and where it comes from."""
+    """A decoded value with its run, tag, step and wall time."""
 
     run: str
     tag: str
@@ -70,22 +70,22 @@ class Row(Generic[T]):
 def decode_rows(
     stored: Iterable[tuple[Stored, bytes]], decode: Callable[[bytes], T]
 ) -> Iterator[Row[T]]:
-    """Decode values one by one; one that does not decode is noted and left out."""
-    for place, data in stored:
+    """Yield decoded values; a value that cannot be decoded is recorded as a problem."""
+    for source, data in stored:
         try:
             value = decode(data)
         except ValueError as error:
-            place.note(str(error))
+            source.note(str(error))
             continue
-        yield row_of(place, value)
+        yield row_of(source, value)
 
 
-def row_of(place: Stored, value: T) -> Row[T]:
-    """A row for a value that was decoded from a place."""
-    item = place.item
+def row_of(stored: Stored, value: T) -> Row[T]:
+    """Return the row of a decoded value."""
+    item = stored.item
     return Row(
-        place.log.name,
-        place.payloads.tag,
+        stored.log.name,
+        stored.payloads.tag,
         int(item["step"]),
         float(item["wall_time"]),
         value,
@@ -93,7 +93,7 @@ def row_of(place: Stored, value: T) -> Row[T]:
 
 
 def fetched(selected: Iterable[tuple[RunLog, Payloads]]) -> Iterator[tuple[Stored, bytes]]:
-    """Every stored value of the selected tags with its bytes."""
+    """Yield every stored value of the selected tags with its bytes."""
     for log, payloads in selected:
         for row, data in enumerate(log.fetch(payloads)):
             yield Stored(log, payloads, row), data
@@ -101,9 +101,9 @@ def fetched(selected: Iterable[tuple[RunLog, Payloads]]) -> Iterator[tuple[Store
 
 @contextmanager
 def noting_changes(log: RunLog) -> Iterator[None]:
-    """Note a file of the run that changed while it was read, instead of raising FileChanged.
+    """Record a problem if a file changes while it is read, instead of raising FileChanged.
 
-    For what reads many runs at once: one that is being rewritten must not cost the others.
+    For reading many runs: a run that is being rewritten must not affect the others.
     """
     try:
         yield
@@ -115,10 +115,10 @@ def read_each_run(
     selected: Iterable[tuple[RunLog, Payloads]],
     read: Callable[[list[tuple[RunLog, Payloads]]], Iterable[T]],
 ) -> list[T]:
-    """Return what `read` gives for the values of each run, in the order of the runs.
+    """Call `read` with the values of each run and return the concatenated results.
 
-    A run with a file that changed while it was read is noted and left out. Raises
-    FileChanged if that leaves no run.
+    A run whose file changes while it is read is recorded as a problem and left out. Raises
+    FileChanged if no run could be read.
     """
     by_run: dict[str, list[tuple[RunLog, Payloads]]] = {}
     for log, payloads in selected:
@@ -137,5 +137,5 @@ def read_each_run(
 
 
 def _note_change(log: RunLog, error: FileChanged) -> None:
-    detail = "it changed while it was read"
+    detail = "it changed while being read"
     log.note(Problem.of(Code.READ_ERROR, error.file, detail=detail))

@@ -1,4 +1,4 @@
-"""SQL over the tables of a logdir, as much of them as a query needs."""
+"""SQL queries over the tables of a logdir. Only the data that a query needs is read."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from runfold._tables.sql.pushdown import Parameters
     from runfold._tables.sql.query_workers import QueryWorkers
 
-# By the names of Arrow's types; a float has no room for every integer of 64 bits.
+# pandas types for nullable Arrow types; a float cannot represent every 64-bit integer.
 _NULLABLE = {
     "bool": "boolean",
     **{f"int{size}": f"Int{size}" for size in (8, 16, 32, 64)},
@@ -37,23 +37,22 @@ def run_query(
     limit_seconds: float | None = None,
     limit_memory: int | None = None,
 ) -> pa.Table:
-    """The rows that a query asks for, as an Arrow table whose columns have different names.
+    """Return the result of a query as an Arrow table with distinct column names.
 
-    With a limit the query is run in a process of its own, which is killed at it.
-    Raises BadQuery, with the place, for one that is wrong or wants more than to
-    read, and QueryStopped at a limit. A log that cannot be read raises as it does
-    elsewhere.
+    With a limit, the query runs in a separate process, which is killed at the limit. Raises
+    BadQuery, with the location, for a query that is invalid or does more than read, and
+    QueryStopped at a limit. A log that cannot be read raises the usual exceptions.
     """
     import pyarrow as pa
 
     if not isinstance(query, str):
-        raise TypeError(f"A query is a str, not {type(query).__name__}.")
+        raise TypeError(f"Expected a query (str), got {type(query).__name__}.")
     if not isinstance(parameters, Mapping | Sequence | None) or isinstance(parameters, str | bytes):
         shown = escape(repr(parameters))
-        raise TypeError(f"The parameters are a list or, by their names, a dict, not {shown}.")
+        raise TypeError(f"Expected a list of parameters, or a dict by name, got {shown}.")
     for name, limit in (("limit_seconds", limit_seconds), ("limit_memory", limit_memory)):
         if limit is not None and not limit > 0:
-            raise ValueError(f"{name} is a number above 0, not {limit}.")
+            raise ValueError(f"{name} must be positive, got {limit}.")
     host = _host(source, parameters, nullcontext)
     if limit_seconds is None and limit_memory is None:
         with answer_query(query, parameters, host) as reader:
@@ -76,10 +75,10 @@ def run_limited(
     workers: QueryWorkers,
     hold: Callable[[], AbstractContextManager[object]],
 ) -> tuple[pa.Table, int]:
-    """Return the first rows of the answer to a query, and how many there are in all.
+    """Return the first rows of a query's result, and the total number of rows.
 
-    The query runs in a process of the workers. Each table is made while `hold` lasts.
-    Raises as `run_query`, and QueryStopped where the rows take more than `most_bytes`.
+    The query runs in a process of the pool. Each table is built inside a `hold()` block.
+    Raises the same as `run_query`, and QueryStopped if the rows exceed `most_bytes`.
     """
     from runfold._tables.sql.query_process import run_confined
 
@@ -98,25 +97,25 @@ def _host(
 ) -> Host:
     needs: dict[str, Need] = {}
 
-    def tell_plans(bound: Any, optimised: Any) -> None:
+    def receive_plans(bound: Any, optimised: Any) -> None:
         needs.update(find_needs(bound, optimised, parameters))
 
     def fetch(name: str) -> Iterator[pa.Table]:
         with hold():
             yield from build_table(name, source, needs.get(name, Need()))
 
-    return Host(tell_plans, fetch)
+    return Host(receive_plans, fetch)
 
 
 def to_table(rows: pa.Table) -> Table:
-    """The same rows as a DataFrame; integers stay integers beside missing ones."""
+    """Return the rows as a DataFrame; columns of integers with missing values stay integers."""
     import pandas as pd
 
     from runfold._tables.frames.frame import Table
 
     try:
         frame = rows.to_pandas(maps_as_pydicts="lossy")
-    except (OverflowError, ValueError):  # days outside of Python's years 1 to 9999
+    except (OverflowError, ValueError):  # dates outside the years 1 to 9999
         frame = rows.to_pandas(maps_as_pydicts="lossy", date_as_object=False)
     for number, column in enumerate(rows.columns):
         dtype = _NULLABLE.get(str(column.type))
@@ -127,22 +126,22 @@ def to_table(rows: pa.Table) -> Table:
 
 
 def _distinct(names: list[str]) -> list[str]:
-    """Names with a number behind those that came before: `run`, `run_1`."""
+    """Return distinct names, with a number added to repeated ones: `run`, `run_1`."""
     taken = set(names)
     seen: set[str] = set()
-    made = []
+    distinct = []
     for name in names:
         new, number = name, 0
         while new in seen or (number and new in taken):
             number += 1
             new = f"{name}_{number}"
         seen.add(new)
-        made.append(new)
-    return made
+        distinct.append(new)
+    return distinct
 
 
 def _narrow(rows: pa.Table) -> pa.Table:
-    """Sums of integers are as wide as can be: here they are int64 again, where they fit."""
+    """Convert sums of integers, which DuckDB returns as decimals, to int64 if they fit."""
     import pyarrow as pa
 
     for number, field in enumerate(rows.schema):

@@ -1,8 +1,8 @@
-"""DuckDB shut off from everything but the tables that it is handed.
+"""DuckDB without access to anything but the tables passed to it.
 
-A query is answered in a database of its own, in memory, that can reach no file,
-no network, no extension and no variable of the program, and whose settings
-cannot be changed. It may read, nothing more.
+Each query runs in a separate in-memory database without access to files, the network,
+extensions or Python variables. Its settings are locked, and only statements that read are
+allowed.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ if TYPE_CHECKING:
 
     from runfold._tables.sql.pushdown import Parameters
 
-_SHUT = {
+_LOCKED = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
     "allow_community_extensions": "false",
     "python_enable_replacements": "false",
-    # What does not fit into memory ends; it is not written to the disk.
+    # A query that does not fit into memory fails instead of spilling to disk.
     "temp_directory": "",
     "max_temp_directory_size": "0KiB",
-    # A query can ask for settings. These would show where the user's home is.
+    # A query can read settings, and these would reveal the user's home folder.
     "home_directory": "nowhere",
     "secret_directory": "nowhere",
     "extension_directory": "nowhere",
-    # Tables are planned without rows. With it, DuckDB would plan for nothing to come.
+    # Plans are made over empty tables, and DuckDB would optimise for no rows.
     "disabled_optimizers": "statistics_propagation",
 }
-# What a query is planned over.
+# The tables that a query is planned over.
 EMPTY_TABLES = "".join(
     f"CREATE TABLE {name} ({', '.join(map(' '.join, columns.items()))});"
     for name, columns in TABLES.items()
@@ -50,9 +50,9 @@ _BATCH = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """Who hands the tables over, in parts: first it is told the plans, then asked for some."""
+    """The provider of the tables: it receives the plans first, then requests for tables."""
 
-    tell_plans: Callable[[Any, Any], None]
+    receive_plans: Callable[[Any, Any], None]
     fetch: Callable[[str], Iterator[pa.Table]]
 
 
@@ -60,17 +60,16 @@ class Host:
 def answer_query(
     query: str, parameters: Parameters, host: Host, limit_memory: int | None = None
 ) -> Iterator[pa.RecordBatchReader]:
-    """The rows that a query asks for, batch by batch, as long as the block lasts.
+    """Yield a reader for the result of a query, which is valid inside the block.
 
-    Raises BadQuery, with the place, for one that is wrong or wants more than to
-    read, QueryStopped where DuckDB needs more memory than it may, and what the
-    host raises.
+    Raises BadQuery, with the location, for a query that is invalid or does more than read,
+    QueryStopped if DuckDB exceeds its memory limit, and exceptions of the host.
     """
     with _connect(limit_memory) as connection:
         tables: dict[str, LazyTable] = {}
         try:
             _check_statement(connection, query)
-            host.tell_plans(*_plan(connection, query))
+            host.receive_plans(*_plan(connection, query))
             tables = {name: LazyTable(name, host.fetch) for name in TABLES}
             for name, table in tables.items():
                 connection.register(name, table)
@@ -81,14 +80,14 @@ def answer_query(
             for table in tables.values():
                 if table.error is not None:
                     raise table.error from None
-            complaint = explain(error)
-            if complaint is None:
+            explained = explain(error)
+            if explained is None:
                 raise
-            raise complaint from None
+            raise explained from None
 
 
 class LazyTable:
-    """A table that DuckDB knows by its columns, and whose rows are fetched when it scans them."""
+    """A table with known columns whose rows are fetched when DuckDB scans it."""
 
     def __init__(self, name: str, fetch: Callable[[str], Iterator[pa.Table]]) -> None:
         self._name = name
@@ -103,22 +102,22 @@ class LazyTable:
         import pyarrow as pa
 
         try:
-            # A table that is joined with itself is scanned twice.
+            # Keep the rows: a table joined with itself is scanned twice.
             if self._rows is None:
                 self._rows = pa.concat_tables(self._fetch(self._name))
             return self._rows.__arrow_c_stream__(requested_schema)
         except Exception as error:
-            self.error = error  # DuckDB would hand on no more than its text
+            self.error = error  # DuckDB would pass on only its text
             raise
 
 
 @contextmanager
 def _connect(limit_memory: int | None) -> Iterator[DuckDBPyConnection]:
-    """A database of one's own that nothing leads out of."""
+    """Yield a connection to a new, isolated database."""
     with hold_signals():
         import duckdb
 
-    config: dict[str, Any] = dict(_SHUT)
+    config: dict[str, Any] = dict(_LOCKED)
     if limit_memory is not None:
         config["memory_limit"] = f"{limit_memory}B"
     connection = duckdb.connect(":memory:", config=config)
@@ -132,19 +131,18 @@ def _connect(limit_memory: int | None) -> Iterator[DuckDBPyConnection]:
 
 
 def _check_statement(connection: DuckDBPyConnection, query: str) -> None:
-    """Refuse all but one statement that reads."""
+    """Raise BadQuery unless the query is a single statement that reads."""
     import duckdb
 
     statements = connection.extract_statements(query)
     if len(statements) != 1:
-        count = "none" if not statements else f"{len(statements)}"
-        raise BadQuery(f"One statement is answered at a time, and this is {count}.")
+        raise BadQuery(f"Expected one statement, got {len(statements) or 'none'}.")
     kind = statements[0].type
-    # MULTI is what a PIVOT comes to: it looks for the columns first.
+    # PIVOT has the type MULTI, because it looks up the columns first.
     if kind not in (duckdb.StatementType.SELECT, duckdb.StatementType.MULTI):
         raise BadQuery(
-            f"{escape(kind.name)} is not answered: a query only reads, as SELECT, FROM, WITH,"
-            " VALUES, PIVOT, DESCRIBE, SUMMARIZE and SHOW TABLES do."
+            f"{escape(kind.name)} is not allowed: a query can only read. Use SELECT, FROM, WITH,"
+            " VALUES, PIVOT, DESCRIBE, SUMMARIZE or SHOW TABLES."
         )
 
 
@@ -154,7 +152,7 @@ def _plan(connection: DuckDBPyConnection, query: str) -> tuple[Any, Any]:
         connection.execute(EMPTY_TABLES)
         return make_plans(connection, query)
     finally:
-        connection.rollback()  # the tables were there for the plans alone
+        connection.rollback()  # removes the empty tables
 
 
 def _read(
@@ -163,10 +161,10 @@ def _read(
     import duckdb
 
     try:
-        answer = connection.sql(query, params=parameters)
+        result = connection.sql(query, params=parameters)
     except duckdb.Error:
-        connection.execute(query, parameters)  # complains of the same, and says where
+        connection.execute(query, parameters)  # raises the same error with its location
         raise
-    if answer is None:
-        raise BadQuery("The statement gives no rows.")
-    return answer.to_arrow_reader(_BATCH)
+    if result is None:
+        raise BadQuery("The statement returns no rows.")
+    return result.to_arrow_reader(_BATCH)

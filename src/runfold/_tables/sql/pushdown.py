@@ -1,10 +1,9 @@
-"""What a query needs: the columns of each table, and the runs and tags that its filters let by.
+"""The data that a query needs: columns of each table, and runs and tags that pass its filters.
 
-DuckDB says it itself. The query is planned over tables without rows; the plan
-before optimisation names every column that it speaks of, and in the plan after
-it each filter stands at the table that it concerns. A filter that is not
-understood here lets everything by: DuckDB applies all of them again to the rows
-that it is given, so a needless row costs time and a missing one would be wrong.
+They come from DuckDB's plans of the query over empty tables. The plan before optimisation
+names all columns of the query. In the optimised plan, each filter is part of the scan of its
+table. Filters that are not understood here pass everything: DuckDB applies all filters
+again, so an unnecessary row only costs time, but a missing row would be an error.
 """
 
 from __future__ import annotations
@@ -44,60 +43,60 @@ class Need:
     """The part of a table that a query needs; `columns` is None for all of them."""
 
     columns: set[str] | None = None
-    # For each place where the query scans the table: what a column's text must be like.
+    # One entry per scan of the table: the tests for the text in each column.
     scans: list[dict[str, Test]] = field(default_factory=list)
 
     def has(self, column: str) -> bool:
-        """Whether the column is needed."""
+        """Return whether the column is needed."""
         return self.columns is None or column in self.columns
 
     def keeps(self, column: str, text: str) -> bool:
-        """Whether a row with that text in the column may be needed."""
+        """Return whether a row with this text in the column can be needed."""
         return not self.scans or any(
             column not in scan or scan[column](text) for scan in self.scans
         )
 
 
 def make_plans(connection: DuckDBPyConnection, query: str) -> tuple[Any, Any]:
-    """DuckDB's plans of a query, before and after optimisation; empty where it has none.
+    """Return DuckDB's plans of a query before and after optimisation; empty if it has none.
 
-    The tables must be there, without rows, in the connection's main schema. There
-    is no plan for a query that is wrong, nor for PIVOT, nor where DuckDB spells
-    it as what is no JSON: with a NaN or a bit string among its constants.
+    The connection's main schema must contain the tables, without rows. There is no plan for
+    an invalid query and for PIVOT, nor if DuckDB's plan is invalid JSON because its
+    constants include NaN or a bit string.
     """
     call = "select json_serialize_plan($q), json_serialize_plan($q, optimize := true)"
-    answer = connection.execute(call, {"q": query}).fetchone() or ("{}", "{}")
+    plans = connection.execute(call, {"q": query}).fetchone() or ("{}", "{}")
     try:
-        bound, optimised = (json.loads(said).get("plans", []) for said in answer)
+        bound, optimised = (json.loads(plan).get("plans", []) for plan in plans)
     except ValueError:
         return [], []
     return bound, optimised
 
 
 def find_needs(bound: Any, optimised: Any, parameters: Parameters = None) -> dict[str, Need]:
-    """What a query needs, by its plans, of each table that it names; of others, anything."""
+    """Return what a query needs of each table in its plans."""
     scans = list(_scans(bound))
-    found: dict[str, Need] = {}
+    needs: dict[str, Need] = {}
     for table, scan in scans:
-        names = {scan["names"][one] for one in _columns(scan) if one < len(scan["names"])}
-        need = found.setdefault(table, Need(set()))
+        names = {scan["names"][index] for index in _columns(scan) if index < len(scan["names"])}
+        need = needs.setdefault(table, Need(set()))
         need.columns = (need.columns or set()) | names
     values = _by_identifier(parameters)
     for table, scan in _scans(optimised):
-        if table in found:
-            found[table].scans.append(dict(_tests(scan, values)))
-    for table, need in found.items():
-        # A scan that is gone may stand in another place of the plan, with its own filter.
-        if len(need.scans) < sum(one == table for one, _ in scans):
+        if table in needs:
+            needs[table].scans.append(dict(_tests(scan, values)))
+    for table, need in needs.items():
+        # A missing scan can have moved to another part of the plan, with its own filter.
+        if len(need.scans) < sum(name == table for name, _ in scans):
             need.scans = []
-    return found
+    return needs
 
 
 def _scans(plan: Any) -> Iterator[tuple[str, Any]]:
-    """Every place in a plan, and in what is nested in it, where a table is scanned."""
+    """Yield the table and node of each scan in a plan."""
     if isinstance(plan, list):
-        for one in plan:
-            yield from _scans(one)
+        for part in plan:
+            yield from _scans(part)
     elif isinstance(plan, dict):
         if plan.get("type") == "LOGICAL_GET" and "table" in (plan.get("function_data") or ()):
             yield plan["function_data"]["table"], plan
@@ -107,11 +106,11 @@ def _scans(plan: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _columns(scan: Any) -> list[int]:
-    return [one["index"] for one in scan["column_indexes"]]
+    return [column["index"] for column in scan["column_indexes"]]
 
 
 def _tests(scan: Any, values: Mapping[str, object]) -> Iterator[tuple[str, Test]]:
-    # Another version of DuckDB may count the columns of filters otherwise.
+    # Other versions of DuckDB can number the columns of filters differently.
     if not scan.get("table_filters_by_projection"):
         return
     columns = _columns(scan)
@@ -122,7 +121,7 @@ def _tests(scan: Any, values: Mapping[str, object]) -> Iterator[tuple[str, Test]
 
 
 def _test(node: Any, values: Mapping[str, object]) -> Test | None:
-    """What a filter of one column lets by, or more than that; None where it is not understood."""
+    """Return a test that passes at least what a column's filter passes; None if not understood."""
     kind = node.get("filter_type", "").removeprefix("LEGACY_")
     if kind == "OPTIONAL_FILTER":
         return _test(node["child_filter"], values)
@@ -131,18 +130,18 @@ def _test(node: Any, values: Mapping[str, object]) -> Test | None:
     if kind == "CONSTANT_COMPARISON":
         return _compare(node["comparison_type"], _text(node["constant"]))
     if kind == "IN_FILTER":
-        return _is_in([_text(one) for one in node["values"]])
+        return _is_in([_text(value) for value in node["values"]])
     kind = kind or node.get("type", "")
     children = node.get("child_filters", node.get("children", []))
     if kind == "CONJUNCTION_AND":
-        known = [test for test in (_test(one, values) for one in children) if test is not None]
+        known = [test for test in (_test(child, values) for child in children) if test is not None]
         return lambda text: all(test(text) for test in known)
     if kind == "CONJUNCTION_OR":
-        tests = [_test(one, values) for one in children]
-        return None if None in tests else lambda text: any(one(text) for one in tests if one)
+        tests = [_test(child, values) for child in children]
+        return None if None in tests else lambda text: any(test(text) for test in tests if test)
     if not children or children[0].get("type") != "BOUND_REF":
         return None
-    operands = [_operand(one, values) for one in children[1:]]
+    operands = [_operand(child, values) for child in children[1:]]
     if kind == "COMPARE_IN":
         return _is_in(operands)
     if len(operands) != 1:
@@ -167,7 +166,7 @@ def _is_in(texts: Sequence[str | None]) -> Test | None:
 
 
 def _operand(node: Any, values: Mapping[str, object]) -> str | None:
-    """The text of a constant or a parameter; None for all else."""
+    """Return the text of a constant or a parameter; None for anything else."""
     if node.get("type") == "VALUE_CONSTANT":
         return _text(node["value"])
     if node.get("type") == "VALUE_PARAMETER":
@@ -182,10 +181,11 @@ def _text(constant: Any) -> str | None:
 
 
 def _like(pattern: str) -> Test:
-    # By a glob, whose regular expression never goes back: that of '%a%a%a%a%a%b' as it
-    # stands would keep Python, and all its threads, for ever.
+    # As a glob, whose regular expression never backtracks. A direct translation of
+    # '%a%a%a%a%a%b' would block Python and all its threads.
     parts = {"%": "*", "_": "?", "*": "[*]", "?": "[?]", "[": "[[]"}
-    matches = re.compile(fnmatch.translate("".join(parts.get(one, one) for one in pattern))).match
+    glob = "".join(parts.get(character, character) for character in pattern)
+    matches = re.compile(fnmatch.translate(glob)).match
     return lambda text: matches(text) is not None
 
 

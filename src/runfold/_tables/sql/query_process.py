@@ -1,11 +1,11 @@
-"""A query in a process of its own, which is killed when it takes too long or too much.
+"""A query in a separate process, which is killed if it exceeds its time or memory limit.
 
-DuckDB has limits too, but no single step of it can be interrupted, and what a
-step allocates is not counted: `list_sum(range(1, 500000000))` takes sixteen
-gigabytes and minutes, whatever it was told. The process has the database only;
-this one reads the logs and hands over the tables that it is asked for.
+DuckDB's own limits are not enough: it cannot interrupt a single step and does not count the
+memory of a step. `list_sum(range(1, 500000000))` takes minutes and sixteen gigabytes
+whatever the limits are. The child process contains only the database. The parent reads the
+logs and sends the requested tables.
 
-Messages are a letter, a length, and so many bytes.
+A message is a letter, a length, and that many bytes.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
 
 _HEAD = struct.Struct(">cQ")
 _READY, _QUERY, _PLANS, _TABLE, _ROWS, _ERROR, _END = b"r", b"q", b"p", b"t", b"b", b"e", b"."
-# How often the process is looked at.
+# Seconds between checks of the child's time and memory.
 _PERIOD = 0.02
-# How often the process looks whether there is still somebody to answer.
+# Seconds between the child's checks that its parent is alive.
 _PARENT_PERIOD = 0.5
-# Beside what a query may take, Python and DuckDB need some for themselves.
+# Extra memory for Python and DuckDB themselves.
 _ROOM = 100_000_000
 
 
@@ -54,35 +54,35 @@ def run_confined(
     most_rows: int | None = None,
     most_bytes: int | None = None,
 ) -> tuple[pa.Table, int]:
-    """Return the first `most_rows` rows of the answer to a query, and how many there are in all.
+    """Return the first `most_rows` rows of a query's result, and the total number of rows.
 
-    Raises as `answer_query`, and QueryStopped at a limit, or where the returned rows take
-    more than `most_bytes`.
+    Raises the same as `answer_query`, and QueryStopped at a limit or if the returned rows
+    exceed `most_bytes`.
     """
     try:
         message = pickle.dumps((query, parameters, limit_memory, most_rows))
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         raise BadQuery(
-            f"The parameters cannot be handed to another process: {escape(str(error))}. Give"
+            f"The parameters cannot be sent to another process: {escape(str(error))}. Use"
             " numbers, text, bytes and times, or set no limit."
         ) from None
     with (
-        (workers or QueryWorkers()).hire() as process,
+        (workers or QueryWorkers()).borrow() as process,
         _Watch(process, limit_seconds, limit_memory) as watch,
     ):
         assert process.stdin is not None
         assert process.stdout is not None
         try:
-            return _converse(process.stdin, process.stdout, message, host, watch, most_bytes)
+            return _exchange(process.stdin, process.stdout, message, host, watch, most_bytes)
         except (BrokenPipeError, EOFError):
             raise watch.reason or BadQuery(
-                "The query brought the database down. Another way to say it may work."
+                "The query crashed the database. Try to write it in another way."
             ) from None
 
 
-def _converse(
-    ask: IO[bytes],
-    hear: IO[bytes],
+def _exchange(
+    output: IO[bytes],
+    input: IO[bytes],
     query: bytes,
     host: Host,
     watch: _Watch,
@@ -92,44 +92,44 @@ def _converse(
 
     batches, schema, size = [], None, 0
     while True:
-        kind, length = _HEAD.unpack(_read(hear, _HEAD.size))
+        kind, length = _HEAD.unpack(_read(input, _HEAD.size))
         if kind == _ROWS:
-            # Before it is read: one batch can be as large as the memory of the process.
+            # Checked before reading, because one batch can be as large as the child's memory.
             size += length
             if most_bytes is not None and size > most_bytes:
                 raise QueryStopped(
-                    f"The query was stopped: its answer is larger than {human_bytes(most_bytes)},"
-                    " which is the limit here. Ask for fewer rows or columns, or use `runfold"
-                    " sql` or `runs.sql()`, which have no such limit."
+                    "The query was stopped because its result exceeded the limit of"
+                    f" {human_bytes(most_bytes)}. Select fewer rows or columns, or use `runfold"
+                    " sql` or `runs.sql()`, which do not have this limit."
                 )
             if watch.limit_memory is not None and size > watch.limit_memory:
                 raise watch.out_of_memory()
-        content = _read(hear, length)
+        content = _read(input, length)
         if kind == _READY:
             watch.start()
-            _send(ask, _QUERY, query)
+            _send(output, _QUERY, query)
         elif kind == _PLANS:
-            host.tell_plans(*json.loads(content))
+            host.receive_plans(*json.loads(content))
         elif kind == _TABLE:
-            # Part by part, that this process, which has the logs, never holds them twice.
+            # In parts, so that this process never has the data in memory twice.
             for part in map(_pack, host.fetch(json.loads(content))):
                 watch.allow(2 * len(part))
-                _send(ask, _TABLE, part)
-            _send(ask, _END)
+                _send(output, _TABLE, part)
+            _send(output, _END)
         elif kind == _ROWS:
             rows = _unpack(content)
             schema = rows.schema
             batches += rows.to_batches()
         elif kind == _ERROR:
             name, text = json.loads(content)
-            found = getattr(errors, name, RunfoldError)
-            raise (found if name in errors.__all__ else RunfoldError)(text)
+            kind_of_error = getattr(errors, name, RunfoldError)
+            raise (kind_of_error if name in errors.__all__ else RunfoldError)(text)
         else:
             return pa.Table.from_batches(batches, schema), int(content)
 
 
 class _Watch:
-    """Kills the process when its time is over or it has grown too large, and says why."""
+    """A watchdog that kills the process at its time or memory limit; `reason` says why."""
 
     def __init__(
         self, process: subprocess.Popen[bytes], seconds: float | None, limit_memory: int | None
@@ -152,7 +152,7 @@ class _Watch:
             self._thread.join()
 
     def start(self) -> None:
-        """Count from now."""
+        """Start to measure time and memory."""
         if self._seconds is not None:
             self._end = time.monotonic() + self._seconds
         if self.limit_memory is not None:
@@ -160,16 +160,16 @@ class _Watch:
         self._thread.start()
 
     def allow(self, size: int) -> None:
-        """Let the process grow by a table that it is handed."""
+        """Raise the memory limit by the size of a table that is sent to the process."""
         self._room += size
 
     def out_of_memory(self) -> QueryStopped:
-        """What to raise for a query that takes too much."""
+        """Return the exception for a query that exceeds its memory limit."""
         assert self.limit_memory is not None
         return QueryStopped(
-            f"The query was stopped: it takes more memory than {human_bytes(self.limit_memory)},"
-            " which is its limit. Ask for less, or allow more: limit_memory in Python,"
-            " --limit-memory of `runfold sql`."
+            "The query was stopped because it exceeded its memory limit of"
+            f" {human_bytes(self.limit_memory)}. Select less data, or raise the limit"
+            " (limit_memory in Python, --limit-memory in `runfold sql`)."
         )
 
     def _watch(self) -> None:
@@ -177,9 +177,9 @@ class _Watch:
             if self._end is not None and time.monotonic() > self._end:
                 assert self._seconds is not None
                 self.reason = QueryStopped(
-                    f"The query was stopped after {human_duration(self._seconds)}, which is its"
-                    " limit. Ask for less, or allow more: limit_seconds in"
-                    " Python, --limit-seconds of `runfold sql`."
+                    "The query was stopped because it exceeded its time limit of"
+                    f" {human_duration(self._seconds)}. Select less data, or raise the limit"
+                    " (limit_seconds in Python, --limit-seconds in `runfold sql`)."
                 )
             elif self.limit_memory is not None and size_of(self._process) > self._room:
                 self.reason = self.out_of_memory()
@@ -190,60 +190,60 @@ class _Watch:
 
 
 def serve() -> None:
-    """Answer queries until nobody has one any more: the life of the process."""
-    ask, hear = os.fdopen(os.dup(1), "wb"), sys.stdin.buffer
-    os.dup2(2, 1)  # whatever prints does not print into the conversation
+    """Run queries until stdin is closed; the main function of the child process."""
+    output, input = os.fdopen(os.dup(1), "wb"), sys.stdin.buffer
+    os.dup2(2, 1)  # so that stray prints do not corrupt the messages
 
-    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+    threading.Thread(target=_exit_with, args=(os.getppid(),), daemon=True).start()
 
     import duckdb  # noqa: F401
     import pyarrow  # noqa: F401
 
     while True:
-        _send(ask, _READY)
+        _send(output, _READY)
         idle = threading.Timer(IDLE_SECONDS, os._exit, (0,))
         idle.daemon = True
         idle.start()
         try:
-            _, message = _receive(hear)
+            _, message = _receive(input)
         except EOFError:
             return
         idle.cancel()
-        _answer(ask, hear, message)
+        _answer(output, input, message)
 
 
-def _end_with(parent: int) -> None:
-    """End this process when another does: killed, it can neither stop a query nor close a pipe."""
+def _exit_with(parent: int) -> None:
+    """Exit when the parent does; a killed parent cannot stop a query or close a pipe."""
     while os.getppid() == parent:
         time.sleep(_PARENT_PERIOD)
     os._exit(1)
 
 
-def _answer(ask: IO[bytes], hear: IO[bytes], message: bytes) -> None:
+def _answer(output: IO[bytes], input: IO[bytes], message: bytes) -> None:
     import pyarrow as pa
 
-    def tell_plans(bound: Any, optimised: Any) -> None:
-        _send(ask, _PLANS, json.dumps([bound, optimised]).encode())
+    def send_plans(bound: Any, optimised: Any) -> None:
+        _send(output, _PLANS, json.dumps([bound, optimised]).encode())
 
     def fetch(name: str) -> Iterator[pa.Table]:
-        _send(ask, _TABLE, json.dumps(name).encode())
-        while (message := _receive(hear))[0] == _TABLE:
+        _send(output, _TABLE, json.dumps(name).encode())
+        while (message := _receive(input))[0] == _TABLE:
             yield _unpack(message[1])
 
     query, parameters, limit_memory, most_rows = pickle.loads(message)
     try:
-        with answer_query(query, parameters, Host(tell_plans, fetch), limit_memory) as reader:
-            _send(ask, _ROWS, _pack(reader.schema.empty_table()))
+        with answer_query(query, parameters, Host(send_plans, fetch), limit_memory) as reader:
+            _send(output, _ROWS, _pack(reader.schema.empty_table()))
             count = 0
             for batch in reader:
-                # The others are only counted.
+                # Rows after the first `most_rows` are only counted.
                 shown = batch if most_rows is None else batch.slice(0, max(0, most_rows - count))
                 if shown.num_rows:
-                    _send(ask, _ROWS, _pack(pa.Table.from_batches([shown])))
+                    _send(output, _ROWS, _pack(pa.Table.from_batches([shown])))
                 count += batch.num_rows
-        _send(ask, _END, b"%d" % count)
+        _send(output, _END, b"%d" % count)
     except RunfoldError as error:
-        _send(ask, _ERROR, json.dumps([type(error).__name__, str(error)]).encode())
+        _send(output, _ERROR, json.dumps([type(error).__name__, str(error)]).encode())
 
 
 def _pack(table: pa.Table) -> bytes:
@@ -268,7 +268,7 @@ def _send(pipe: IO[bytes], kind: bytes, content: Any = b"") -> None:
 
 
 def _receive(pipe: IO[bytes]) -> tuple[bytes, bytes]:
-    """The next message. Raises EOFError where the other side is gone."""
+    """Return the kind and content of the next message. Raises EOFError if the pipe is closed."""
     kind, length = _HEAD.unpack(_read(pipe, _HEAD.size))
     return kind, _read(pipe, length)
 

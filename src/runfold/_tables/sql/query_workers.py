@@ -1,6 +1,7 @@
-"""Processes in which queries are answered, one at a time each, and kept for the next if they may.
+"""A pool of processes that run one query at a time.
 
-To start one takes longer than most queries do: Python, Arrow and DuckDB are loaded.
+Processes are reused because starting one (Python, Arrow and DuckDB) takes longer than most
+queries.
 """
 
 from __future__ import annotations
@@ -20,58 +21,58 @@ if TYPE_CHECKING:
     Process = subprocess.Popen[bytes]
 
 _CODE = "from runfold._tables.sql.query_process import serve; serve()"
-# One that waited longer than this is not used any more, and ...
+# A process that has been idle for longer is not used again ...
 FRESH_SECONDS = 30.0
-# ... ends by itself after this: later, so that none ends while it is asked.
+# ... and exits after this long; later, so that it cannot exit while it gets a query.
 IDLE_SECONDS = 60.0
-# One that has grown beyond this holds on to what an earlier query took.
+# A process larger than this has kept memory of an earlier query.
 _LARGEST = 200_000_000
 
 
 class QueryWorkers:
-    """At most so many processes that wait for a query; 0 for a new one each time."""
+    """Pool of up to `most` idle query processes; 0 starts a new one for each query."""
 
     def __init__(self, most: int = 0) -> None:
-        # The one that waited least is at the end. A deque can be shared by threads.
-        self._waiting: deque[tuple[float, Process]] = deque()
+        # The most recently used process is last. A deque is thread-safe.
+        self._idle: deque[tuple[float, Process]] = deque()
         self._most = most
-        # Also where nobody closes it, at the latest when Python ends.
-        weakref.finalize(self, _end_all, self._waiting)
+        # In case the pool is never closed.
+        weakref.finalize(self, _kill_all, self._idle)
 
     @contextmanager
-    def hire(self) -> Iterator[Process]:
-        """A process for one query; gone, or waiting for the next, when the block ends.
+    def borrow(self) -> Iterator[Process]:
+        """Yield a process for one query, which then returns to the pool or is killed.
 
-        It is kept only where the block ends well: whatever went wrong ends with it.
+        It returns to the pool only if the block raises nothing.
         """
         process = self._take() or _start()
         try:
             yield process
         except BaseException:
-            _end(process)
+            _kill(process)
             raise
-        if len(self._waiting) < self._most and 0 < size_of(process) < _LARGEST:
-            self._waiting.append((time.monotonic(), process))
+        if len(self._idle) < self._most and 0 < size_of(process) < _LARGEST:
+            self._idle.append((time.monotonic(), process))
         else:
-            _end(process)
+            _kill(process)
 
     def close(self) -> None:
-        """End those that wait, and keep no more."""
+        """Kill the idle processes, and keep no more."""
         self._most = 0
-        _end_all(self._waiting)
+        _kill_all(self._idle)
 
     def _take(self) -> Process | None:
         with suppress(IndexError):
             while True:
-                since, process = self._waiting.pop()
+                since, process = self._idle.pop()
                 if time.monotonic() - since < FRESH_SECONDS and process.poll() is None:
                     return process
-                _end(process)
+                _kill(process)
         return None
 
 
 def size_of(process: Process) -> int:
-    """The bytes of memory that a process takes; 0 for one that is gone."""
+    """Return a process's memory in bytes; 0 if it has exited."""
     import psutil
 
     with suppress(psutil.Error):
@@ -81,7 +82,7 @@ def size_of(process: Process) -> int:
 
 def _start() -> Process:
     return subprocess.Popen(
-        # -P: the folder that one is in may be a log of a stranger, with a duckdb.py.
+        # -P: the working directory can be an untrusted log that contains a duckdb.py.
         [sys.executable, "-P", "-c", _CODE],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -90,13 +91,13 @@ def _start() -> Process:
     )
 
 
-def _end_all(waiting: deque[tuple[float, Process]]) -> None:
-    while waiting:
-        _end(waiting.pop()[1])
+def _kill_all(idle: deque[tuple[float, Process]]) -> None:
+    while idle:
+        _kill(idle.pop()[1])
 
 
-def _end(process: Process) -> None:
+def _kill(process: Process) -> None:
     process.kill()
-    # What it did not take any more would be written when the pipe is closed.
+    # Closing the pipe flushes data that the process has not read.
     with suppress(BrokenPipeError):
         process.communicate()

@@ -1,8 +1,7 @@
-"""The rows of the tables that a query sees, from the logs.
+"""The rows of the SQL tables, read from the logs.
 
-Only what a query needs is read: the runs that its filters let by, their values
-of the kind, with the tags that its filters let by, and the columns that it
-names. A column that is not needed is there and holds nothing.
+Only the data that a query needs is read: the runs and tags that pass its filters, and the
+columns that it names. Other columns are null.
 """
 
 from __future__ import annotations
@@ -42,13 +41,13 @@ if TYPE_CHECKING:
 
 Made = tuple[int, dict[str, Callable[[], Any]]]
 
-# The points of a large log are handed over so many at a time, or one series.
+# Points per part of a large log; a longer series is one part.
 _PART = 100_000
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where the rows come from: the names of all runs, and how to have some of them read."""
+    """The source of the rows: the names of all runs, and functions that read them."""
 
     names: Sequence[str]
     read: Callable[[list[str]], list[RunLog]]
@@ -56,7 +55,7 @@ class Source:
 
     @classmethod
     def of(cls, logdir: Logdir) -> Source:
-        """All runs of a logdir."""
+        """Return all runs of a logdir as a source."""
 
         def read(names: list[str]) -> list[RunLog]:
             logs = [logdir.logs[name] for name in names]
@@ -67,7 +66,7 @@ class Source:
 
 
 def build_table(table: str, source: Source, need: Need) -> Iterator[pa.Table]:
-    """The rows of a table that a query needs, in one or more parts. Raises BadLog if strict."""
+    """Yield the rows of a table that a query needs, in parts. Raises BadLog in strict mode."""
     import pyarrow as pa
 
     schema = schema_of(table)
@@ -81,12 +80,12 @@ def build_table(table: str, source: Source, need: Need) -> Iterator[pa.Table]:
 
 
 def _logs(source: Source, need: Need) -> list[RunLog]:
-    """The runs that may be needed."""
+    """Return the runs that can be needed, loaded."""
     return source.read([name for name in source.names if need.keeps("run", utf8(name))])
 
 
 def _runs(source: Source, need: Need) -> Made:
-    """One row a run, as in `runs.table()`."""
+    """Return one row per run, as in `runs.table()`."""
     from runfold._tables.by_run.listing import list_run
 
     overview = Overview(_logs(source, need))
@@ -117,31 +116,31 @@ def _runs(source: Source, need: Need) -> Made:
 
 
 def _scalars(source: Source, need: Need) -> Iterator[Made]:
-    """One row a point."""
+    """Yield one row per point, in parts."""
     part: list[Series] = []
     size = 0
     for log in _logs(source, need):
         for tag in log.scalars:
             if need.keeps("tag", utf8(tag)):
-                one = log.scalars[tag]
-                if part and size + len(one) > _PART:
+                series = log.scalars[tag]
+                if part and size + len(series) > _PART:
                     yield _points(part)
                     part, size = [], 0
-                part.append(one)
-                size += len(one)
-    yield _points(part)  # also of none: a table without rows has columns
+                part.append(series)
+                size += len(series)
+    yield _points(part)  # even if empty: a table without rows has columns
 
 
-def _points(series: list[Series]) -> Made:
-    lengths = [len(one) for one in series]
+def _points(part: list[Series]) -> Made:
+    lengths = [len(series) for series in part]
 
     def join(name: str, dtype: type) -> Any:
-        pieces = [np.empty(0, dtype), *(getattr(one, name) for one in series)]
+        pieces = [np.empty(0, dtype), *(getattr(series, name) for series in part)]
         return number_array(np.concatenate(pieces), dtype)
 
     return sum(lengths), {
-        "run": lambda: name_array([one.run for one in series], lengths),
-        "tag": lambda: name_array([one.tag for one in series], lengths),
+        "run": lambda: name_array([series.run for series in part], lengths),
+        "tag": lambda: name_array([series.tag for series in part], lengths),
         "step": lambda: join("steps", np.int64),
         "wall_time": lambda: join("wall_times", np.float64),
         "value": lambda: join("values", np.float64),
@@ -149,7 +148,7 @@ def _points(series: list[Series]) -> Made:
 
 
 def _hparams(source: Source, need: Need) -> Made:
-    """One row a setting."""
+    """Return one row per hparam of a run."""
     overview = Overview(_logs(source, need))
     rows = [
         (run, name, value)
@@ -174,28 +173,28 @@ def _hparams(source: Source, need: Need) -> Made:
 
 
 def _text(source: Source, need: Need) -> Made:
-    """One row a text; of several that were logged as one value, a row each."""
+    """Return one row per text, also for texts that were logged as one value."""
     rows: list[Row[Any]] = []
     indices: list[int] = []
     texts: list[str] = []
     for row in _rows("text", source, need):
-        several = [row.value] if isinstance(row.value, str) else row.value.reshape(-1).tolist()
-        rows += [row] * len(several)
-        indices += range(len(several))
-        texts += several
+        values = [row.value] if isinstance(row.value, str) else row.value.reshape(-1).tolist()
+        rows += [row] * len(values)
+        indices += range(len(values))
+        texts += values
     return len(rows), {
-        **_places(rows),
+        **_positions(rows),
         "index": lambda: number_array(indices, np.int64),
         "text": lambda: text_array(texts),
     }
 
 
 def _images(source: Source, need: Need) -> Made:
-    """One row an image; the bytes are read where they are asked for."""
+    """Return one row per image; the bytes are read only if needed."""
     rows = list(_rows("image", source, need))
     images = [row.value[1] for row in rows]
     return len(rows), {
-        **_places(rows),
+        **_positions(rows),
         "index": lambda: number_array([row.value[0] for row in rows], np.int64),
         "width": partial(_numbers, images, "width", np.int64),
         "height": partial(_numbers, images, "height", np.int64),
@@ -204,25 +203,25 @@ def _images(source: Source, need: Need) -> Made:
 
 
 def _histograms(source: Source, need: Need) -> Made:
-    """One row a histogram."""
+    """Return one row per histogram."""
     rows = list(_rows("histogram", source, need))
     values = [row.value for row in rows]
     return len(rows), {
-        **_places(rows),
+        **_positions(rows),
         **{column: partial(_lists, values, name) for column, name in EDGES.items()},
         **{name: partial(_numbers, values, name, np.float64) for name in TOTALS},
     }
 
 
 def _problems(source: Source, need: Need) -> Made:
-    """One row a problem."""
-    found = source.list_problems()
-    return len(found), {
-        "run": lambda: name_array([one.run for one in found]),
-        "file": lambda: text_array([one.file for one in found]),
-        "position": partial(_numbers, found, "offset", np.int64),
-        "code": lambda: text_array([str(one.code) for one in found]),
-        "message": lambda: text_array([one.message for one in found]),
+    """Return one row per problem."""
+    problems = source.list_problems()
+    return len(problems), {
+        "run": lambda: name_array([problem.run for problem in problems]),
+        "file": lambda: text_array([problem.file for problem in problems]),
+        "position": partial(_numbers, problems, "offset", np.int64),
+        "code": lambda: text_array([str(problem.code) for problem in problems]),
+        "message": lambda: text_array([problem.message for problem in problems]),
     }
 
 
@@ -237,17 +236,17 @@ _BUILDERS: dict[str, Callable[[Source, Need], Made]] = {
 
 
 def _rows(kind: str, source: Source, need: Need) -> Iterator[Row[Any]]:
-    """The stored values of a kind, decoded."""
+    """Yield the decoded values of a kind."""
     return ROWS[kind](
         (log, payloads.readable())
         for log in _logs(source, need)
-        for (found, tag), payloads in log.payloads.items()
-        if found == kind and need.keeps("tag", utf8(tag))
+        for (other_kind, tag), payloads in log.payloads.items()
+        if other_kind == kind and need.keeps("tag", utf8(tag))
     )
 
 
-def _places(rows: Sequence[Row[Any]]) -> dict[str, Callable[[], Any]]:
-    """Run, tag, step and wall time of stored values."""
+def _positions(rows: Sequence[Row[Any]]) -> dict[str, Callable[[], Any]]:
+    """Return run, tag, step and wall time of stored values."""
     return {
         "run": lambda: name_array([row.run for row in rows]),
         "tag": lambda: name_array([row.tag for row in rows]),
@@ -256,12 +255,12 @@ def _places(rows: Sequence[Row[Any]]) -> dict[str, Callable[[], Any]]:
     }
 
 
-def _numbers(things: Sequence[object], name: str, dtype: type) -> pa.Array:
-    return number_array([getattr(one, name) for one in things], dtype)
+def _numbers(values: Sequence[object], name: str, dtype: type) -> pa.Array:
+    return number_array([getattr(value, name) for value in values], dtype)
 
 
-def _lists(things: Sequence[object], name: str) -> pa.Array:
-    return list_array([getattr(one, name) for one in things])
+def _lists(values: Sequence[object], name: str) -> pa.Array:
+    return list_array([getattr(value, name) for value in values])
 
 
 def _seconds(values: Sequence[float]) -> Any:

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _POINT = {"run": "VARCHAR", "tag": "VARCHAR", "step": "BIGINT", "wall_time": "DOUBLE"}
-# `left` and `right` are words of SQL, and so is `offset`: they would need quotes.
+# `left`, `right` and `offset` are SQL keywords and would need quotes.
 EDGES = {"left_edges": "left", "right_edges": "right", "counts": "counts"}
 TOTALS = ("min", "max", "num", "sum", "sum_squares")
 
@@ -58,12 +58,12 @@ TABLES: dict[str, dict[str, str]] = {
         "message": "VARCHAR",
     },
 }
-# Few names in many rows: Arrow keeps these as codes.
+# Columns with few distinct names, dictionary-encoded in Arrow.
 _NAMES = ("run", "tag", "hparam")
 
 
 def schema_of(table: str) -> pa.Schema:
-    """The columns of a table in the words of Arrow."""
+    """Return the Arrow schema of a table."""
     import pyarrow as pa
 
     text = pa.large_utf8()
