@@ -1,1 +1,1 @@
-"""Runfold beside its peers: the same logs, in one run, with all values compared."""
+"""Benchmarks of Runfold and its peers: the same logs in one run, with all values compared."""

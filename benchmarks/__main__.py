@@ -33,13 +33,13 @@ def main(
     logs: Sequence[Log] = LOGS,
     calls: int = writers.CALLS,
 ) -> int:
-    """Print a table for each part and one of the targets; 1 if contenders disagree."""
+    """Print a table per part and one of the targets; return 1 if contenders disagree."""
     parts = list_parts(logs, calls)
     options = _parse(arguments, [*parts, PAGE])
     results = {}
     waits = None
     start = time.perf_counter()
-    print("CPU time is the median. It starts when all is imported; files are in the page cache.")
+    print("CPU time is the median, without imports; files are in the page cache.")
     try:
         for name in parts:
             if name in options.only:
@@ -64,17 +64,18 @@ def main(
         imports_of,
     )
     print(f"\n{report.target_table(targets)}")
-    print(f"\nAll values agree. {time.perf_counter() - start:.0f} s in all.")
+    print(f"\nAll values agree. {time.perf_counter() - start:.0f} s in total.")
     if options.json:
         options.json.write_text(json.dumps(report.as_json(results, targets), indent=1))
     return 0
 
 
 def list_parts(logs: Sequence[Log], calls: int) -> dict[str, Callable[[Path, bool], Contest]]:
-    """What makes each contest, given the folder of the logs and whether to write them anew.
+    """Return the factory of each contest, given the log folder and whether to rewrite it.
 
-    Every log is read, B also event by event. B is reduced and served, and arrays of its
-    size are folded. Writers are called so many times, or in proportion.
+    Every log is read, and log B also event by event. B is reduced and served, and
+    arrays of its size are folded. Writers are called `calls` times, or in
+    proportion.
     """
     folded = _find(logs, "B")
     return {log.name: partial(peers.make_contest, log) for log in logs} | {
@@ -96,7 +97,7 @@ def _find(logs: Sequence[Log], name: str) -> Log:
 
 
 def _measure_page(logs: Sequence[Log], options: argparse.Namespace) -> browser.Waits | None:
-    """What the page of B makes people wait for; None, with a note, where it cannot be opened."""
+    """Return the waiting times for the page of log B; None, with a note, if it cannot be opened."""
     both = _find(logs, "B"), browser.SCROLLED
     try:
         return browser.measure_page(*both, options.logs, options.repeat, options.fresh)
@@ -112,28 +113,30 @@ def _parse(arguments: Sequence[str] | None, names: Sequence[str]) -> argparse.Na
         default=names,
         type=lambda text: text.split(","),
         metavar="A,B",
-        help=f"the parts to measure (default: {','.join(names)})",
+        help=f"parts to measure (default: {','.join(names)})",
     )
     parser.add_argument(
         "--repeat",
         default=7,
         type=int,
         metavar="N",
-        help="measurements of each contender, fewer where they are slow (default: 7)",
+        help="measurements per contender, fewer for slow ones (default: 7)",
     )
-    parser.add_argument("--fresh", action="store_true", help="write the logs anew")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="also write all figures here")
+    parser.add_argument("--fresh", action="store_true", help="rewrite the logs")
+    parser.add_argument(
+        "--json", type=Path, metavar="FILE", help="also write all figures to this file"
+    )
     parser.add_argument(
         "--logs",
         default=ROOT / "bench-logs",
         type=Path,
         metavar="DIR",
-        help="where the logs are (default: bench-logs)",
+        help="folder of the logs (default: bench-logs)",
     )
     options = parser.parse_args(arguments)
     for name in options.only:
         if name not in names:
-            parser.error(f"no part {name!r}; there are {', '.join(names)}")
+            parser.error(f"unknown part {name!r}; choose from {', '.join(names)}")
     return options
 
 

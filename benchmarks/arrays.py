@@ -1,4 +1,4 @@
-"""The contests over arrays in memory: mean and std, and the bootstrap."""
+"""Contests over arrays in memory: mean and std, and the bootstrap."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
@@ -22,21 +22,21 @@ FOLDERS: Mapping[str, Mapping[str, Callable[[list[Array]], folds.Fold]]] = {
     },
     "bootstrap": {RUNFOLD: folds.resample_with_runfold, "scipy": folds.resample_with_scipy},
 }
-# The values are 1, give or take this.
+# The values are 1 plus or minus about this much.
 SPREAD = 0.1
 
 
 def make_fold_contest(log: Log) -> Contest:
-    """Mean and std of arrays of a log's size, which agree but for rounding."""
+    """Return the contest for mean and std of arrays of a log's size, equal except for rounding."""
     title = f"fold: mean and std of {log.tags} arrays in memory, {_shape(log)}"
     return _make_contest("fold", title, log, partial(np.isclose, rtol=1e-12, atol=0))
 
 
 def make_bootstrap_contest(log: Log) -> Contest:
-    """The bootstrap interval of the mean of one array of a log's size.
+    """Return the contest for the bootstrap interval of the mean of one array of a log's size.
 
-    The draws of two contenders are not the same. The ends of their intervals then
-    differ by about a twentieth of the mean's standard error, and by half of it never.
+    Two contenders draw different samples. The ends of their intervals then differ
+    by about a twentieth of the mean's standard error, and never by half of it.
     """
     title = f"bootstrap: ci95 by {RESAMPLES:,} resamples of an array in memory, {_shape(log)}"
     bound = SPREAD / np.sqrt(log.runs) / 2
@@ -51,14 +51,14 @@ def _make_contest(
         once = partial(measure, prepare, [work, name, asdict(log)])
         return Contender(name, once, log.runs * log.tags * log.steps)
 
-    def compare(one: Contender, ours: Series, theirs: Series) -> str | None:
+    def compare(peer: Contender, ours: Series, theirs: Series) -> str | None:
         return find_disagreement(ours, theirs, differ=lambda *both: ~is_close(*both))
 
     return Contest(title, ("by", "values"), [contender(name) for name in FOLDERS[work]], compare)
 
 
 def prepare(work: str, name: str, size: dict[str, Any]) -> Callable[[], Reading]:
-    """The call by which a contender folds arrays of a log's size."""
+    """Return the call with which a contender folds arrays of a log's size."""
     log = Log(**size)
     fold = FOLDERS[work][name](make_arrays(log))
 
@@ -76,7 +76,7 @@ def prepare(work: str, name: str, size: dict[str, Any]) -> Callable[[], Reading]
 
 
 def make_arrays(log: Log) -> list[Array]:
-    """An array for each tag of a log, the same every time."""
+    """Return one array per tag of a log, always the same."""
     rng = np.random.default_rng(0)
     return [1.0 + SPREAD * rng.standard_normal((log.runs, log.steps)) for _ in range(log.tags)]
 

@@ -1,7 +1,8 @@
-"""How long somebody waits for the page in Chromium: for charts, a hover, a zoom, a scroll.
+"""Waiting times for the page in Chromium: for charts, a hover, a zoom, a scroll.
 
-All times are taken inside the page: from the browser's own stamp of the input to the
-frame behind the one that shows what came of it. What is shown then is compared with the log.
+All times are taken inside the page: from the browser's timestamp of the input to
+the frame after the one that shows the result. The displayed data is compared with
+the log.
 """
 
 from __future__ import annotations
@@ -28,21 +29,22 @@ if TYPE_CHECKING:
 # Sixty charts of twenty lines: ten screens of them.
 SCROLLED = Log("page", runs=20, tags=60, steps=1_000)
 ARGUMENTS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run")
-# All of it is done so often at most, each time with a new server and a new profile.
+# The maximum number of repetitions, each with a new server and a new profile.
 TIMES = 3
 MOVES = 30
 ZOOMS = 3
 NOTCH = 100
-# A notch of the wheel in each frame, and in every third as by one who looks at what passes.
+# A notch of the wheel in each frame, and in every third frame like a person who is looking.
 FRAMES_A_NOTCH = (1, 3)
 
 
 @dataclass(slots=True)
 class Waits:
-    """Milliseconds that somebody waited, one for each time.
+    """Waiting times in milliseconds, one per repetition.
 
-    Until the charts on the screen are drawn, until the mark follows the pointer, until a
-    zoom is drawn, and then with all its points; and the longest frame of each scroll.
+    Until the charts on screen are drawn, until the marker follows the pointer,
+    until a zoom is drawn, and then with all its points; and the longest frame of
+    each scroll.
     """
 
     opened: list[float] = field(default_factory=list)
@@ -53,14 +55,14 @@ class Waits:
 
 
 def measure_page(log: Log, scrolled: Log, root: Path, repeat: int, fresh: bool = False) -> Waits:
-    """What the page of a log makes people wait for, and that of another to be scrolled.
+    """Return the waiting times for the page of a log, and for scrolling the page of another.
 
-    Raises Undone where there is no Chromium, and Disagreement when the page
-    does not show what is in the log.
+    Raises Undone if there is no Chromium, and Disagreement if the page does not
+    show the data of the log.
     """
     path = shutil.which("chromium")
     if path is None:
-        raise Undone("there is no chromium to open the page in")
+        raise Undone("Chromium is not installed")
     from playwright.sync_api import sync_playwright
 
     waits = Waits()
@@ -79,7 +81,7 @@ def measure_page(log: Log, scrolled: Log, root: Path, repeat: int, fresh: bool =
 
 @contextmanager
 def opening(browser: Browser, url: str) -> Iterator[Page]:
-    """The page in a new profile, once all charts that are on the screen are drawn."""
+    """Open the page in a new profile, and wait until all charts on screen are drawn."""
     context = browser.new_context(viewport={"width": 1280, "height": 900})
     page = context.new_page()
     page.add_init_script(_WATCH)
@@ -91,10 +93,10 @@ def opening(browser: Browser, url: str) -> Iterator[Page]:
 
 
 def check_drawn(page: Page) -> None:
-    """Raise Disagreement where a chart on the screen has no line on its canvas."""
+    """Raise Disagreement if a chart on screen has no line on its canvas."""
     blank = page.evaluate("() => seen().filter((chart) => !inked(chart)).length")
     if blank:
-        raise Disagreement(f"{blank} of the charts on the screen are blank")
+        raise Disagreement(f"{blank} charts on screen are blank")
 
 
 def use_chart(page: Page, folder: Path, waits: Waits) -> None:
@@ -117,7 +119,7 @@ def use_chart(page: Page, folder: Path, waits: Waits) -> None:
 
 
 def hover(page: Page, over: Locator) -> list[float]:
-    """How long after each move of the mouse the chart shows what is there."""
+    """Return the time from each mouse move until the chart shows the value there."""
     box = over.bounding_box()
     assert box
     page.evaluate("() => { waits.hovered = []; }")
@@ -128,13 +130,13 @@ def hover(page: Page, over: Locator) -> list[float]:
         )
         page.wait_for_function(f"() => waits.hovered.length > {move}")
         if not page.evaluate("document.querySelector('.hover-table')?.innerText"):
-            raise Disagreement("the pointer is over a chart, and no value is shown")
+            raise Disagreement("the pointer is over a chart, but no value is shown")
     hovered: list[float] = page.evaluate("waits.hovered")
     return hovered
 
 
 def zoom(page: Page, chart: Locator) -> tuple[float, float]:
-    """How long after a drag the chart shows its range, and how long until with every point."""
+    """Return the time from a drag until the chart shows its range, and until all points."""
     box = chart.locator(".u-over").bounding_box()
     assert box
     height = box["y"] + box["height"] / 2
@@ -149,7 +151,7 @@ def zoom(page: Page, chart: Locator) -> tuple[float, float]:
 
 
 def compare(page: Page, chart: Locator, folder: Path) -> None:
-    """Raise Disagreement unless a zoomed chart has just the points of the log in its range."""
+    """Raise Disagreement unless a zoomed chart shows exactly the log's points in its range."""
     import runfold as rf
 
     low, high = json.loads(parse_qs(urlsplit(page.url).query)["range"][0])
@@ -173,7 +175,7 @@ def compare(page: Page, chart: Locator, folder: Path) -> None:
 
 
 def scroll(page: Page, frames: int) -> float:
-    """The longest frame while the wheel turns to the end of the page and back."""
+    """Return the longest frame while the wheel turns to the end of the page and back."""
     page.mouse.move(900, 500)
     height = page.evaluate("() => main().scrollHeight - main().clientHeight")
     longest = 0.0
@@ -189,7 +191,7 @@ def scroll(page: Page, frames: int) -> float:
     return longest
 
 
-# In the page. A frame is on its way to the screen when the next one begins.
+# Runs in the page. A frame is being displayed when the next one begins.
 _WATCH = """
 const waits = { opened: 0, hovered: [], zoomed: 0, refined: 0, frames: null };
 const main = () => document.querySelector("main");

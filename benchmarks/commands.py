@@ -1,4 +1,4 @@
-"""How long a user waits for `import runfold` and for `runfold ls`, and what they import."""
+"""The time for `import runfold` and `runfold ls`, and the packages that they import."""
 
 import importlib.util
 import statistics
@@ -11,13 +11,13 @@ from pathlib import Path
 
 from benchmarks.measure import COMPILED, ENVIRONMENT, ROOT, Undone
 
-# Folding and logging can do without them; pandas alone takes half a second to import.
+# Folding and logging do not need these; pandas alone takes half a second to import.
 HEAVY = ("PIL", "jax", "matplotlib", "pandas", "scipy", "tensorboard", "tensorflow", "torch")
 _IMPORT = "import time; start = time.perf_counter(); {}; print(time.perf_counter() - start)"
 
 
 def import_seconds(statement: str, repeat: int) -> float:
-    """The median time of an import in a new process, without the interpreter's own start."""
+    """Return the median time of an import in a new process, without the interpreter's start."""
     command = [sys.executable, "-c", _IMPORT.format(statement)]
 
     def once() -> float:
@@ -30,7 +30,7 @@ def import_seconds(statement: str, repeat: int) -> float:
 
 
 def ls_seconds(logdir: Path, repeat: int) -> float | None:
-    """The median time of `runfold ls`, from start to end; None where there is no such command."""
+    """Return the median time of `runfold ls`, from start to end; None if it does not exist."""
     if importlib.util.find_spec("runfold._cli") is None:
         return None
     code = "from runfold._cli import main; main()"
@@ -45,12 +45,12 @@ def ls_seconds(logdir: Path, repeat: int) -> float | None:
 
 
 def heavy_imports(*arguments: str) -> list[str]:
-    """The heavy packages that a command imports. Raises Undone when it fails."""
+    """Return the heavy packages that a command imports. Raises Undone if it fails."""
     return _heavy_imports("-m", "runfold", *arguments)
 
 
 def imports_of(statement: str) -> list[str]:
-    """The heavy packages that a statement imports. Raises Undone when it fails."""
+    """Return the heavy packages that a statement imports. Raises Undone if it fails."""
     return _heavy_imports("-c", statement)
 
 
@@ -60,13 +60,13 @@ def _heavy_imports(*arguments: str) -> list[str]:
     lines = done.stderr.splitlines()
     if done.returncode:
         raise Undone(next((line for line in lines[::-1] if not line.startswith("import ")), ""))
-    # Such as "import time:       100 |        200 |   pandas.core".
+    # For example "import time:       100 |        200 |   pandas.core".
     imported = {line.rpartition("|")[2].strip().partition(".")[0] for line in lines}
     return [name for name in HEAVY if name in imported]
 
 
 def imports_of_reduce(logdir: Path) -> dict[str, list[str]]:
-    """The heavy packages that `runfold reduce` imports, by what it writes."""
+    """Return the heavy packages that `runfold reduce` imports, by output format."""
     runs = sorted(str(run) for run in logdir.iterdir())
     with tempfile.TemporaryDirectory() as folder:
         return {
@@ -76,5 +76,5 @@ def imports_of_reduce(logdir: Path) -> dict[str, list[str]]:
 
 
 def _median(once: Callable[[], float], repeat: int) -> float:
-    once()  # Python compiles what is new, and the files come into memory.
+    once()  # compiles new modules and loads the files into memory
     return statistics.median(once() for _ in range(repeat))

@@ -1,4 +1,4 @@
-"""The same work done by Runfold and its peers, in turns, with what they gave compared."""
+"""The same work done by Runfold and its peers in turns, with their results compared."""
 
 import statistics
 import tempfile
@@ -10,21 +10,21 @@ from benchmarks.measure import Cost, Undone, load
 from benchmarks.readings import Series
 
 RUNFOLD = "runfold"
-# Slow contenders are measured twice, and then again as long as it takes no longer than this.
+# Slow contenders are measured twice, and again as long as the total stays below this.
 SECONDS_EACH = 20.0
 AT_LEAST = 2
 
 
 class Disagreement(Exception):
-    """Two contenders gave different values for the same input."""
+    """Two contenders returned different values for the same input."""
 
 
 @dataclass(slots=True, eq=False)
 class Contender:
-    """One who does the work, and what it cost so far, scaled to the whole work.
+    """A contender and its costs so far, scaled to the whole work.
 
-    `once` does it in a process of its own, and keeps what it gave under a path
-    if there is one. A slow contender does a part, of `size` runs or steps.
+    `once` does the work in a separate process, and stores the result at a path if
+    given. A slow contender does part of it, with `size` runs or steps.
     """
 
     name: str
@@ -37,36 +37,36 @@ class Contender:
 
     @property
     def cpu(self) -> float:
-        """The median of the CPU seconds."""
+        """The median CPU time in seconds."""
         return statistics.median(cost.cpu for cost in self.costs) * self.scale
 
     @property
     def cpu_range(self) -> tuple[float, float]:
-        """The least and the most CPU seconds."""
+        """The minimum and maximum CPU time in seconds."""
         seconds = [cost.cpu * self.scale for cost in self.costs]
         return min(seconds), max(seconds)
 
     @property
     def wall(self) -> float:
-        """The median of the seconds by the clock."""
+        """The median elapsed time in seconds."""
         return statistics.median(cost.wall for cost in self.costs) * self.scale
 
     @property
     def peak(self) -> int:
-        """The highest peak memory, of the part that was done."""
+        """The highest peak memory, for the part that was done."""
         return max(cost.peak for cost in self.costs)
 
     @property
     def growth(self) -> int:
-        """The highest growth of the memory, of the part that was done."""
+        """The highest memory growth, for the part that was done."""
         return max(cost.growth for cost in self.costs)
 
     def part(self, heading: str) -> float:
-        """The median of the seconds of a part of the work."""
+        """Return the median time of a part of the work in seconds."""
         return statistics.median(cost.parts[heading] for cost in self.costs) * self.scale
 
     def measure(self, keep: Path | None) -> None:
-        """Do the work once more, unless it failed before; Runfold may not fail."""
+        """Do the work once more, unless it failed before; Runfold must not fail."""
         if self.trouble:
             return
         try:
@@ -77,17 +77,17 @@ class Contender:
             self.trouble = str(error)
 
     def has_time(self) -> bool:
-        """Whether doing it again stays within the time that each has."""
+        """Return whether another repetition stays within the time limit."""
         spent = sum(cost.wall for cost in self.costs)
         return spent * (1 + 1 / max(1, len(self.costs))) <= SECONDS_EACH
 
 
 @dataclass(frozen=True, slots=True)
 class Contest:
-    """One part of the benchmark: the work in words, who does it, and how to compare.
+    """One part of the benchmark: a description of the work, its contenders, and the comparison.
 
-    `headings` name the contenders and their sizes. `compare` gives the first
-    difference of a contender's series from those of the reference.
+    `headings` name the contenders and their sizes. `compare` returns the first
+    difference between a contender's series and those of the reference.
     """
 
     title: str
@@ -98,24 +98,26 @@ class Contest:
     load: Callable[[Path], Series] = load
 
     def run(self, repeat: int) -> dict[str, Contender]:
-        """Measure all contenders in turns, by name. Raises Disagreement."""
+        """Measure all contenders in turns, and return them by name. Raises Disagreement."""
         with tempfile.TemporaryDirectory() as kept:
             for turn in range(repeat):
-                for number, one in enumerate(self.contenders):
-                    if turn < AT_LEAST or one.has_time():
-                        one.measure(Path(kept, str(number)) if turn == 0 else None)
+                for number, contender in enumerate(self.contenders):
+                    if turn < AT_LEAST or contender.has_time():
+                        contender.measure(Path(kept, str(number)) if turn == 0 else None)
                 if turn == 0:
                     self._compare_all(Path(kept))
-        return {one.name: one for one in self.contenders}
+        return {contender.name: contender for contender in self.contenders}
 
     def _compare_all(self, kept: Path) -> None:
-        given = {
-            one.name: kept / str(number) for number, one in enumerate(self.contenders) if one.costs
+        paths = {
+            contender.name: kept / str(number)
+            for number, contender in enumerate(self.contenders)
+            if contender.costs
         }
-        ours = self.load(given[self.reference])
-        for one in self.contenders:
-            if one.name in given:
-                difference = self.compare(one, ours, self.load(given[one.name]))
+        ours = self.load(paths[self.reference])
+        for contender in self.contenders:
+            if contender.name in paths:
+                difference = self.compare(contender, ours, self.load(paths[contender.name]))
                 if difference is not None:
-                    who = f"{self.reference} and {one.name}"
-                    raise Disagreement(f"{self.title}\n{who} disagree. {difference}")
+                    names = f"{self.reference} and {contender.name}"
+                    raise Disagreement(f"{self.title}\n{names} disagree. {difference}")

@@ -1,7 +1,7 @@
-"""Arrays in memory, of runs x steps, folded by Runfold and its peers: one function for each.
+"""Folds of arrays in memory, of runs x steps: one function for each package.
 
-A function imports its package and takes the arrays as it wants them, none of
-which is measured, and returns the call that is.
+Each function imports its package, converts the arrays and returns the call to
+measure. Only that call is measured.
 """
 
 from collections.abc import Callable
@@ -13,17 +13,17 @@ from numpy.typing import NDArray
 RESAMPLES = 10_000
 
 Array: TypeAlias = NDArray[np.float64]
-# Gives the statistics of each array, by name.
+# Returns the statistics of each array, by name.
 Fold: TypeAlias = Callable[[], list[dict[str, Array]]]
 
 
 def fold_with_runfold(arrays: list[Array]) -> Fold:
-    """Mean and std by `runfold._reduce`."""
+    """Mean and std with `runfold._reduce`."""
     return _fold_with_runfold(arrays, "mean,std")
 
 
 def fold_with_numpy(arrays: list[Array]) -> Fold:
-    """NumPy's functions that skip NaN, as Runfold and pandas do."""
+    """Mean and std with NumPy's functions that skip NaN, like Runfold and pandas."""
 
     def fold(array: Array) -> dict[str, Array]:
         return {"mean": np.nanmean(array, axis=0), "std": np.nanstd(array, axis=0, ddof=1)}
@@ -32,7 +32,7 @@ def fold_with_numpy(arrays: list[Array]) -> Fold:
 
 
 def fold_with_pandas(arrays: list[Array]) -> Fold:
-    """A DataFrame for each tag with a column for each run, as tensorboard-reducer has it."""
+    """One DataFrame per tag with one column per run, like tensorboard-reducer."""
     import pandas as pd
 
     def fold(frame: pd.DataFrame) -> dict[str, Array]:
@@ -43,16 +43,16 @@ def fold_with_pandas(arrays: list[Array]) -> Fold:
 
 
 def resample_with_runfold(arrays: list[Array]) -> Fold:
-    """The interval `ci95` by `runfold._reduce`."""
+    """The interval `ci95` with `runfold._reduce`."""
     return _fold_with_runfold(arrays, "ci95")
 
 
 def resample_with_scipy(arrays: list[Array]) -> Fold:
-    """The percentile bootstrap of scipy, a hundred resamples at a time, which suits it best."""
+    """The percentile bootstrap of scipy in batches of 100 resamples, its fastest setting."""
     from scipy.stats import bootstrap
 
     def resample(array: Array) -> dict[str, Array]:
-        found = bootstrap(
+        result = bootstrap(
             (array,),
             np.mean,
             n_resamples=RESAMPLES,
@@ -61,7 +61,7 @@ def resample_with_scipy(arrays: list[Array]) -> Fold:
             vectorized=True,
             method="percentile",
         )
-        low, high = found.confidence_interval
+        low, high = result.confidence_interval
         return {"ci95-low": low, "ci95-high": high}
 
     return lambda: [resample(array) for array in arrays]

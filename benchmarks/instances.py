@@ -1,4 +1,4 @@
-"""The contest of a TensorBoard behind the proxy and plain `tensorboard`, on the same run."""
+"""The contest between a TensorBoard behind the proxy and plain `tensorboard`, on the same run."""
 
 import json
 import pickle
@@ -25,7 +25,7 @@ from benchmarks.memory import peak_of
 from benchmarks.readings import Series
 from benchmarks.serving import TENSORBOARD
 
-# Parts of the work, by the clock: medians over some requests to a server that is warm.
+# Parts of the work, as elapsed time: medians over some requests to a warm server.
 REQUEST = "request s"
 LARGE = "50 MB s"
 _REQUESTS = 100
@@ -34,14 +34,14 @@ _LARGE_BYTES = 50_000_000
 
 _SECONDS = 60.0
 _SMALL_PATH = "data/environment"
-# A picture is sent as it was logged, whatever it holds.
+# An image is sent as logged, whatever its content.
 _PICTURES = "data/plugin/images/images?run=run&tag=large&sample=0"
 _PICTURE = "data/plugin/images/individualImage"
 
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """A TensorBoard that shows its page: where it is, and the processes that make it up."""
+    """A running TensorBoard: its URL and its processes."""
 
     port: int
     prefix: str
@@ -49,7 +49,7 @@ class Board:
     headers: dict[str, str] = field(default_factory=dict)
 
     def fetch(self, path: str = "") -> bytes | None:
-        """What is there; None where nothing is yet."""
+        """Return the response, or None if there is none yet."""
         connection = HTTPConnection("127.0.0.1", self.port, timeout=_SECONDS)
         try:
             connection.request("GET", self.prefix + path, headers=self.headers)
@@ -62,21 +62,21 @@ class Board:
         return body if answer.status == 200 else None
 
     def wait(self) -> None:
-        """Wait for the first page. Raises Undone if it does not come."""
+        """Wait for the first page. Raises Undone if it does not arrive."""
         _until(lambda: self.fetch(), "its page")
 
 
 def make_contest(root: Path, fresh: bool = False, size: int = _LARGE_BYTES) -> Contest:
-    """From the start of the command until the first page; then small and large answers.
+    """Return the contest: the time until the first page, then small and large responses.
 
-    Runfold's service, which hands all requests on, is started along with it.
+    Runfold's service, which forwards all requests, is started with it.
     """
     folder = _write(root / f"board-{size}", size, fresh)
     contenders = [
         Contender(RUNFOLD, partial(_measure, partial(_start_with_runfold, folder)), size),
         Contender(TENSORBOARD, partial(_measure, partial(_start_plainly, folder)), size),
     ]
-    title = "tensorboard: from the start of the command until the first page, then its answers"
+    title = "tensorboard: from the start of the command to the first page, then responses"
     return Contest(title, ("server", "bytes"), contenders, _compare)
 
 
@@ -99,36 +99,36 @@ def _measure(start: Callable[[], AbstractContextManager[Board]], keep: Path | No
     with start() as board:
         wall = time.perf_counter() - began
         processes = [psutil.Process(pid) for pid in board.pids]
-        processes += [child for one in processes for child in one.children(recursive=True)]
-        cpu = sum(sum(one.cpu_times()[:4]) for one in set(processes))
+        processes += [child for process in processes for child in process.children(recursive=True)]
+        cpu = sum(sum(process.cpu_times()[:4]) for process in set(processes))
         (picture,) = json.loads(_until(lambda: _list_pictures(board), "the picture"))
         large = f"{_PICTURE}?{picture['query']}"
         parts = {
             REQUEST: _seconds(board, _SMALL_PATH, _REQUESTS),
             LARGE: _seconds(board, large, _LARGE_REQUESTS),
         }
-        peak = sum(peak_of(one.pid) for one in set(processes))
+        peak = sum(peak_of(process.pid) for process in set(processes))
         if keep:
             body = board.fetch(large) or b""
-            told = np.array([len(body)]), None, np.array([zlib.crc32(body)])
-            keep.write_bytes(pickle.dumps({("run", "large"): told}))
+            columns = np.array([len(body)]), None, np.array([zlib.crc32(body)])
+            keep.write_bytes(pickle.dumps({("run", "large"): columns}))
     return Cost(cpu, wall, peak, peak, parts)
 
 
 def _list_pictures(board: Board) -> str:
-    """What is listed once it was read; TensorBoard reads after its page can be had."""
+    """Return the image list once it is loaded; TensorBoard reads the log after serving its page."""
     listed = (board.fetch(_PICTURES) or b"").decode()
     return "" if listed == "[]" else listed
 
 
 def _seconds(board: Board, path: str, count: int) -> float:
-    found = []
+    seconds = []
     for _ in range(count):
-        began = time.perf_counter()
+        start = time.perf_counter()
         if board.fetch(path) is None:
-            raise Undone(f"it does not answer {path}")
-        found.append(time.perf_counter() - began)
-    return statistics.median(found)
+            raise Undone(f"no response to {path}")
+        seconds.append(time.perf_counter() - start)
+    return statistics.median(seconds)
 
 
 @contextmanager
@@ -153,7 +153,7 @@ def _start_plainly(folder: Path) -> Iterator[Board]:
 
 @contextmanager
 def _start_with_runfold(folder: Path) -> Iterator[Board]:
-    """`runfold tensorboard start`, and the service that it starts, of a user who has none yet."""
+    """Run `runfold tensorboard start` and its service, as a user who has no service yet."""
     with tempfile.TemporaryDirectory() as state:
         env = {**COMPILED, "XDG_STATE_HOME": state}
         command = ("runfold", "tensorboard", "start", "-d", f"--logdir={folder}")
@@ -175,7 +175,9 @@ def _start_with_runfold(folder: Path) -> Iterator[Board]:
         finally:
             psutil.Process(service["pid"]).terminate()
             _until(lambda: not (kept / "service.json").exists(), "its end")
-            psutil.wait_procs([one for one in psutil.process_iter() if one.pid == service["pid"]])
+            psutil.wait_procs(
+                [process for process in psutil.process_iter() if process.pid == service["pid"]]
+            )
 
 
 def _read(path: Path) -> str:
@@ -186,17 +188,17 @@ def _read(path: Path) -> str:
 
 
 def _until(condition: Callable[[], object], what: str) -> str:
-    """What a condition gives as soon as it gives something. Raises Undone."""
+    """Return the first true result of a condition. Raises Undone after a timeout."""
     deadline = time.monotonic() + _SECONDS
     while time.monotonic() < deadline:
-        found = condition()
-        if found:
-            return found if isinstance(found, str) else ""
+        result = condition()
+        if result:
+            return result if isinstance(result, str) else ""
         time.sleep(0.01)
-    raise Undone(f"{what} did not come within {_SECONDS:g} s")
+    raise Undone(f"{what} did not arrive within {_SECONDS:g} s")
 
 
-def _compare(one: Contender, ours: Series, theirs: Series) -> str | None:
+def _compare(contender: Contender, ours: Series, theirs: Series) -> str | None:
     (mine,), (other,) = ours.values(), theirs.values()
     is_same = mine[0] == other[0] and mine[2] == other[2]
-    return None if is_same else "The large answers differ."
+    return None if is_same else "The large responses differ."

@@ -1,7 +1,7 @@
-"""Start a command and print what it cost: `python -m benchmarks.launch COMMAND ...`.
+"""Start a command and print its cost: `python -m benchmarks.launch COMMAND ...`.
 
-It imports next to nothing, because Linux counts in the peak memory of a process
-what the one that started it held at that moment.
+This module imports next to nothing, because Linux includes the memory of the parent
+process at the time of the start in the peak memory of a process.
 """
 
 import json
@@ -11,7 +11,7 @@ import time
 
 
 def main(command: list[str]) -> int:
-    """The exit status of the command, whose own output is dropped; its errors pass through."""
+    """Return the exit status of the command; its output is discarded, its errors pass through."""
     quiet = [(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)]
     start = time.perf_counter()
     child = os.posix_spawn(command[0], command, os.environ, file_actions=quiet)

@@ -1,7 +1,8 @@
-"""What a log of images and histograms holds, by reader, as the functions of `readers` do it.
+"""Listings of a log with images and histograms, by reader, in the style of `readers`.
 
-The tags are those of images and histograms. A listing gives the step and wall time of
-every value; only `decode_with_runfold` and the EventAccumulator have the values at hand.
+The tags are those of images and histograms. A listing has the step and wall time of
+every value; only `decode_with_runfold` and the EventAccumulator also read the
+values.
 """
 
 from collections.abc import Iterable
@@ -16,19 +17,19 @@ from benchmarks.server import data_server
 
 
 def list_with_runfold() -> Read:
-    """What `runfold ls` shows: every value indexed, with both its checksums verified."""
+    """The data of `runfold ls`: every value indexed, with both checksums verified."""
     from runfold._logdir.loader import Logdir
     from runfold._tables.by_run.listing import list_run
 
     def read(logdir: Path) -> Reading:
-        found = Logdir(logdir, progress=False)
-        found.load()
-        for log in found.logs.values():
+        logdir_runs = Logdir(logdir, progress=False)
+        logdir_runs.load()
+        for log in logdir_runs.logs.values():
             list_run(log)
         return Reading(
             {
                 (log.name, tag): (payloads.steps, payloads.wall_times, None)
-                for log in found.logs.values()
+                for log in logdir_runs.logs.values()
                 for (_, tag), payloads in log.payloads.items()
             }
         )
@@ -59,13 +60,15 @@ def decode_with_runfold() -> Read:
 
     def read(logdir: Path) -> Reading:
         runs = open_runs(logdir, progress=False)
-        images, found = runs.images(), runs.histograms()
+        images, histograms = runs.images(), runs.histograms()
         encoded = [image.data for image in images["image"]]
 
         def complete() -> Series:
-            totals = found[["min", "max", "num", "sum", "sum_squares"]].to_numpy()
-            buckets = zip(totals, found["counts"], found["right"], strict=True)
-            return columns(images, encoded) | columns(found, (_histogram(*row) for row in buckets))
+            totals = histograms[["min", "max", "num", "sum", "sum_squares"]].to_numpy()
+            buckets = zip(totals, histograms["counts"], histograms["right"], strict=True)
+            return columns(images, encoded) | columns(
+                histograms, (_histogram(*row) for row in buckets)
+            )
 
         return Reading({}, complete=complete)
 
@@ -73,7 +76,7 @@ def decode_with_runfold() -> Read:
 
 
 def list_with_event_accumulator() -> Read:
-    """TensorBoard's EventAccumulator with nothing discarded; it always reads the values too."""
+    """TensorBoard's EventAccumulator with nothing discarded; it always reads the values."""
     from tensorboard.backend.event_processing import event_accumulator
 
     def histogram(event: Any) -> bytes:
@@ -96,11 +99,11 @@ def list_with_event_accumulator() -> Read:
 
         def complete() -> Series:
             encoded = {
-                key: (*_places(events), _objects(event.encoded_image_string for event in events))
+                key: (*_positions(events), _objects(event.encoded_image_string for event in events))
                 for key, events in images.items()
             }
             return encoded | {
-                key: (*_places(events), _objects(map(histogram, events)))
+                key: (*_positions(events), _objects(map(histogram, events)))
                 for key, events in histograms.items()
             }
 
@@ -112,7 +115,7 @@ def list_with_event_accumulator() -> Read:
 def list_with_data_server() -> Read:
     """TensorBoard's Rust data server and its data provider, with sampling off.
 
-    Its listing gives the last step and wall time of each tag.
+    Its listing has the last step and wall time of each tag.
     """
     from tensorboard import context
 
@@ -122,20 +125,20 @@ def list_with_data_server() -> Read:
         with start(logdir, "images=all,histograms=all") as server:
             ask = {"ctx": context.RequestContext(), "experiment_id": ""}
             series: Series = {}
-            for found in (
+            for listing in (
                 server.provider.list_blob_sequences(**ask, plugin_name="images"),
                 server.provider.list_tensors(**ask, plugin_name="histograms"),
             ):
-                for run, tags in found.items():
+                for run, tags in listing.items():
                     for tag, last in tags.items():
-                        places = np.array([last.max_step]), np.array([last.max_wall_time])
-                        series[run, tag] = (*places, None)
+                        position = np.array([last.max_step]), np.array([last.max_wall_time])
+                        series[run, tag] = (*position, None)
             return Reading(series, server.peak())
 
     return read
 
 
-def _places(events: Any) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def _positions(events: Any) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     steps = np.array([event.step for event in events], np.int64)
     return steps, np.array([event.wall_time for event in events], np.float64)
 
@@ -145,9 +148,10 @@ def _objects(values: Iterable[Any]) -> NDArray[Any]:
 
 
 def _histogram(totals: Iterable[float], counts: Any, right_edges: Any) -> bytes:
-    """The numbers of a histogram that every reader gives alike.
+    """Return the numbers of a histogram that are the same for every reader.
 
-    The last right edge is not among them: Runfold gives the largest number seen.
+    The last right edge is not included, because Runfold returns the largest value
+    seen.
     """
     numbers = np.concatenate([list(totals), counts, right_edges[:-1]])
     return numbers.astype(np.float64).tobytes()

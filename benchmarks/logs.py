@@ -1,4 +1,4 @@
-"""The logs that are read: generated once, the same bytes every time."""
+"""The logs for the benchmarks: generated once, always with the same bytes."""
 
 import io
 import shutil
@@ -15,14 +15,14 @@ from runfold._events import value_encoding
 
 NAMES = ("train/loss", "train/accuracy", "val/loss", "val/accuracy", "optimizer/lr")
 START = 1_750_000_000.0
-# A small picture. The larger it is, the better Runfold looks, which does not copy it.
+# A small image. The larger it is, the better Runfold looks, which does not copy it.
 IMAGE_SIZE = 128
 HISTOGRAM_VALUES = 4096
 
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """The parameters of one log, and how many of its runs the slow peers read.
+    """The parameters of a log, and the number of its runs for slow peers.
 
     The form "media" has images and histograms, each under `tags` tags.
     """
@@ -36,12 +36,12 @@ class Log:
 
     @property
     def folder(self) -> str:
-        """A name that tells logs with other parameters apart."""
+        """A name that is unique to these parameters."""
         size = f"-{IMAGE_SIZE}px" if self.form == "media" else ""
         return f"{self.name}-{self.runs}x{self.tags}x{self.steps}-{self.form}{size}"
 
     def sampled(self) -> "Log":
-        """The log of the first `sample` runs, which are the same as in the whole log."""
+        """Return the log with only the first `sample` runs, identical to those of the whole log."""
         return replace(self, runs=min(self.runs, self.sample or self.runs))
 
     def __str__(self) -> str:
@@ -49,7 +49,7 @@ class Log:
         if self.form == "media":
             count = self.tags * self.steps
             return f"{self.name}: {runs}, {count} images and {count} histograms each"
-        form = ", TensorFlow 2 form" if self.form == "tensor" else ""
+        form = ", TensorFlow 2 format" if self.form == "tensor" else ""
         return f"{self.name}: {runs}, {self.tags} tags x {self.steps:,} steps{form}"
 
 
@@ -64,9 +64,9 @@ SMALL = Log("small", runs=5, tags=5, steps=100)
 
 
 def generate(log: Log, root: Path, fresh: bool = False) -> Path:
-    """The folder of a log below `root`, written if it is not there yet, in the page cache.
+    """Return the folder of a log below `root`, written if missing, and load it into the page cache.
 
-    A folder appears under its name only when it is whole.
+    A folder appears under its name only when it is complete.
     """
     folder = root / log.folder
     if folder.exists() and not fresh:
@@ -119,12 +119,12 @@ def _add_tensors(
 
 
 def tag_names(count: int) -> list[str]:
-    """As many tags, named as people name them."""
+    """Return this many typical tag names."""
     return [f"{NAMES[tag % len(NAMES)]}_{tag // len(NAMES)}" for tag in range(count)]
 
 
 def _image(tag: str, rng: np.random.Generator) -> bytes:
-    """A PNG of a coloured gradient with noise, which compresses about as a photo does."""
+    """Return a PNG of a coloured gradient with noise, which compresses about as well as a photo."""
     ramp = np.linspace(0, 160, IMAGE_SIZE)
     pixels = (ramp[:, None, None] + ramp[None, :, None] * rng.uniform(0, 0.5, 3)).astype(np.uint8)
     pixels += rng.integers(0, 16, pixels.shape, dtype=np.uint8)
@@ -134,7 +134,7 @@ def _image(tag: str, rng: np.random.Generator) -> bytes:
 
 
 def _histogram(tag: str, rng: np.random.Generator) -> bytes:
-    """A histogram of normal weights in the buckets that torch and TensorFlow 1 use."""
+    """Return a histogram of normal weights in the buckets of torch and TensorFlow 1."""
     weights = rng.normal(0.0, 0.05, HISTOGRAM_VALUES)
     counts, _ = np.histogram(weights, np.concatenate([[-np.inf], _LIMITS]))
     filled = np.flatnonzero(counts)
@@ -152,7 +152,7 @@ def _histogram(tag: str, rng: np.random.Generator) -> bytes:
 
 
 def _limits() -> NDArray[np.float64]:
-    """Right edges that grow by a tenth from one to the next, on both sides of zero."""
+    """Return right edges that grow by a tenth from one to the next, on both sides of zero."""
     positive = 1e-12 * 1.1 ** np.arange(400)
     return np.concatenate([-positive[::-1], [0.0], positive])
 

@@ -1,6 +1,6 @@
-"""One piece of work in a process of its own: what it cost, and what it gave.
+"""Measures one piece of work in a separate process: its cost and its result.
 
-`python -m benchmarks.measure` is that process. What it imports is not measured.
+`python -m benchmarks.measure` is that process. Imports are not measured.
 """
 
 import json
@@ -20,23 +20,23 @@ from benchmarks.memory import peak_of
 from benchmarks.readings import Reading, Series
 
 ROOT = Path(__file__).resolve().parent.parent
-# pip compiles the peers as it installs them; Runfold, installed in place, is compiled when
-# it is first imported, and must be allowed to keep that.
+# pip compiles the peers during installation; Runfold, installed in place, is compiled
+# on first import and must be allowed to cache the result.
 COMPILED = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
-# NumPy's BLAS threads spin for a while after the import, and would be counted.
+# NumPy's BLAS threads spin for a while after the import, which would be counted.
 ENVIRONMENT = {**COMPILED, "OPENBLAS_NUM_THREADS": "1"}
 
 
 class Undone(Exception):
-    """A peer that is not installed or cannot do the work; the message says why."""
+    """A peer is not installed or cannot do the work; the message gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What a piece of work took: seconds and bytes. Helper processes are counted in.
+    """The cost of a piece of work in seconds and bytes, including helper processes.
 
-    `growth` is the peak less the memory that was in use before. `parts` are the
-    seconds of parts of the work that it took itself, by heading.
+    `growth` is the peak minus the memory in use before. `parts` are times that the
+    work measured itself, in seconds by heading.
     """
 
     cpu: float
@@ -49,26 +49,26 @@ class Cost:
 def measure(
     task: Callable[..., Callable[[], Reading]], arguments: Sequence[Any], keep: Path | None = None
 ) -> Cost:
-    """What the call costs that a task prepares; `keep` is a file for what it gave.
+    """Return the cost of the call that a task prepares; `keep` is a file for its result.
 
-    The task's arguments travel as JSON. Raises Undone when it fails.
+    The task's arguments are passed as JSON. Raises Undone if it fails.
     """
     name = f"{task.__module__}:{task.__qualname__}"
-    return _ask("benchmarks.measure", name, json.dumps(arguments), str(keep or ""))
+    return _run("benchmarks.measure", name, json.dumps(arguments), str(keep or ""))
 
 
 def launch(*command: str) -> Cost:
-    """What a whole command costs, its start-up included. Raises Undone when it fails."""
-    return _ask("benchmarks.launch", *command)
+    """Return the cost of a whole command, including its start-up. Raises Undone if it fails."""
+    return _run("benchmarks.launch", *command)
 
 
 def load(kept: Path) -> Series:
-    """What a piece of work kept."""
+    """Return the stored result of a piece of work."""
     with kept.open("rb") as file:
         return cast(Series, pickle.load(file))
 
 
-def _ask(module: str, *arguments: str) -> Cost:
+def _run(module: str, *arguments: str) -> Cost:
     done = subprocess.run(
         [sys.executable, "-m", module, *arguments],
         capture_output=True,
@@ -83,7 +83,7 @@ def _ask(module: str, *arguments: str) -> Cost:
 
 
 def main(task: str, arguments: str, keep: str) -> None:
-    """Do the work once, print the cost, and keep what it gave if asked to."""
+    """Do the work once, print the cost, and store the result if requested."""
     work = pkgutil.resolve_name(task)(*json.loads(arguments))
     before, peak_before = _seconds(), peak_of()
     reading = work()
@@ -100,12 +100,12 @@ def main(task: str, arguments: str, keep: str) -> None:
         with open(keep, "wb") as file:
             pickle.dump(series, file, protocol=5)
     print(json.dumps(asdict(cost)), flush=True)
-    # Nothing is left to do, and taking down millions of objects takes seconds.
+    # Nothing else to do, and destroying millions of objects would take seconds.
     os._exit(0)
 
 
 def _seconds() -> tuple[float, float]:
-    """CPU seconds so far, with those of children that have ended, and the clock."""
+    """Return CPU seconds so far, including finished children, and the elapsed time."""
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = time.process_time() + children.ru_utime + children.ru_stime
     return cpu, time.perf_counter()

@@ -1,4 +1,4 @@
-"""The readers that are measured, by name, and the contest of those that read a log."""
+"""The readers to measure, by name, and the contest that reads a log."""
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -18,10 +18,10 @@ SERVER = "Rust data server"
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """A reader: `prepare` imports what it needs and returns the call that is measured.
+    """A reader: `prepare` imports what it needs and returns the call to measure.
 
-    A slow one reads the sample of a log. `is_sampler` tells that it keeps or
-    gives only some points of a series.
+    A slow reader reads the sample of a log. `is_sampler` means that it returns only
+    some points of a series.
     """
 
     name: str
@@ -39,12 +39,14 @@ SCALARS = (
         "tensorboard-reducer",
         readers.read_with_tensorboard_reducer,
         is_sampler=True,
-        note="keeps 10,000 points of a series, no wall times, no TensorFlow 2 scalars",
+        note="keeps 10,000 points per series, no wall times, no TensorFlow 2 scalars",
     ),
     Reader(SERVER, readers.read_with_data_server, is_slow=False, note="checksums not verified"),
 )
 MEDIA = (
-    Reader(RUNFOLD, listers.list_with_runfold, is_slow=False, note="lists, every value indexed"),
+    Reader(
+        RUNFOLD, listers.list_with_runfold, is_slow=False, note="list only, every value indexed"
+    ),
     Reader("runfold decoded", listers.decode_with_runfold, is_slow=False, note="reads all values"),
     Reader(ACCUMULATOR, listers.list_with_event_accumulator, note="reads all values"),
     Reader(
@@ -52,28 +54,28 @@ MEDIA = (
         listers.list_with_data_server,
         is_slow=False,
         is_sampler=True,
-        note="lists; checksums not verified",
+        note="list only; checksums not verified",
     ),
 )
 
 
 def readers_of(log: Log) -> tuple[Reader, ...]:
-    """The readers of a log. The first is Runfold."""
+    """Return the readers of a log. The first is Runfold."""
     return MEDIA if log.form == "media" else SCALARS
 
 
 def reference_of(log: Log) -> str:
-    """The reader whose values all others are compared with."""
+    """Return the reader whose values all others are compared with."""
     return "runfold decoded" if log.form == "media" else RUNFOLD
 
 
 def find_reader(log: Log, name: str) -> Reader:
-    """The reader of a log with a name."""
+    """Return the reader of a log with this name."""
     return next(reader for reader in readers_of(log) if reader.name == name)
 
 
 def make_contest(log: Log, root: Path, fresh: bool = False) -> Contest:
-    """Every reader of a log; the slow ones read its sample."""
+    """Return the contest of all readers of a log; slow readers read its sample."""
     folders = {part: generate(part, root, fresh) for part in {log, log.sampled()}}
 
     def contender(reader: Reader) -> Contender:
@@ -81,11 +83,11 @@ def make_contest(log: Log, root: Path, fresh: bool = False) -> Contest:
         once = partial(measure, prepare, [reader.name, asdict(part), str(folders[part])])
         return Contender(reader.name, once, part.runs, log.runs / part.runs, reader.note)
 
-    def compare(one: Contender, ours: Series, theirs: Series) -> str | None:
-        difference = find_disagreement(ours, theirs, find_reader(log, one.name).is_sampler)
+    def compare(peer: Contender, ours: Series, theirs: Series) -> str | None:
+        difference = find_disagreement(ours, theirs, find_reader(log, peer.name).is_sampler)
         runs = len({run for run, _ in theirs})
-        if difference is None and runs != one.size:
-            return f"{runs} of {one.size} runs were read"
+        if difference is None and runs != peer.size:
+            return f"{runs} of {peer.size} runs were read"
         return difference
 
     contenders = [contender(reader) for reader in readers_of(log)]
@@ -93,6 +95,6 @@ def make_contest(log: Log, root: Path, fresh: bool = False) -> Contest:
 
 
 def prepare(name: str, log: dict[str, Any], logdir: str) -> Callable[[], Reading]:
-    """The call by which a reader reads a log, with all imported that it needs."""
+    """Return the call with which a reader reads a log; all imports are done."""
     read = find_reader(Log(**log), name).prepare()
     return lambda: read(Path(logdir))

@@ -1,7 +1,7 @@
-"""What people ask of a log, and who answers: a row a run, events, frames, SQL, one tag.
+"""Queries of a log and the packages that answer them: one row per run, events, frames, SQL.
 
-A function imports its package, so that imports are not part of what is measured,
-and returns the call that is. Every answer comes as series, to be compared.
+Each function imports its package, so that imports are not measured, and returns the
+call to measure. Every result is converted to series for comparison.
 """
 
 from collections.abc import Callable, Iterable
@@ -28,10 +28,10 @@ QUERY = "select run, tag, max(step) as step, avg(value) as value from scalars gr
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question in words, which log it is asked of, and who answers it in which way.
+    """A query: its description, the log it uses, and the functions that answer it.
 
-    The first to answer is Runfold; all others but `EVENT_FILES` are slow, and are
-    asked of the log's sample.
+    Runfold comes first; all others except `EVENT_FILES` are slow and use the log's
+    sample.
     """
 
     title: str
@@ -40,40 +40,40 @@ class Question:
 
 
 def make_contest(name: str, logs: Iterable[Log], root: Path, fresh: bool = False) -> Contest:
-    """All who answer a question."""
+    """Return the contest of all packages that answer a question."""
     question = QUESTIONS[name]
-    log = next(one for one in logs if one.name == question.log)
+    log = next(log for log in logs if log.name == question.log)
 
-    def contender(who: str) -> Contender:
-        part = log if who in (RUNFOLD, EVENT_FILES) else log.sampled()
-        paths = [generate(one, root, fresh) for one in (part, SMALL)]
-        if name == "pack" and who == RUNFOLD:
+    def contender(peer: str) -> Contender:
+        part = log if peer in (RUNFOLD, EVENT_FILES) else log.sampled()
+        paths = [generate(log, root, fresh) for log in (part, SMALL)]
+        if name == "pack" and peer == RUNFOLD:
             paths = [_pack(path, fresh) for path in paths]
-        once = partial(measure, prepare, [name, who, *map(str, paths)])
-        return Contender(who, once, part.runs, log.runs / part.runs)
+        once = partial(measure, prepare, [name, peer, *map(str, paths)])
+        return Contender(peer, once, part.runs, log.runs / part.runs)
 
-    def compare(one: Contender, ours: Series, theirs: Series) -> str | None:
+    def compare(contestant: Contender, ours: Series, theirs: Series) -> str | None:
         return find_disagreement(ours, theirs, differ=_differ)
 
-    contenders = [contender(who) for who in question.answers]
+    contenders = [contender(peer) for peer in question.answers]
     return Contest(f"{question.title}: {log}", ("who", "runs"), contenders, compare)
 
 
-def prepare(name: str, who: str, path: str, small: str) -> Callable[[], Reading]:
-    """The call that answers a question, in a process that has answered it of a small log.
+def prepare(name: str, peer: str, path: str, small: str) -> Callable[[], Reading]:
+    """Return the call that answers a question, after answering it for a small log.
 
-    So all is imported that is imported only when it is needed.
+    This way, lazy imports are done before measuring.
     """
-    read = QUESTIONS[name].answers[who]()
+    read = QUESTIONS[name].answers[peer]()
     read(Path(small))
     return lambda: read(Path(path))
 
 
 def measure_sizes(logs: Iterable[Log], root: Path) -> tuple[int, int, int]:
-    """How many bytes the event files, the pack and the long DataFrame of a log have."""
+    """Return the sizes in bytes of a log's event files, its pack and its long DataFrame."""
     import runfold as rf
 
-    log = next(one for one in logs if one.name == QUESTIONS["pack"].log)
+    log = next(log for log in logs if log.name == QUESTIONS["pack"].log)
     folder = generate(log, root)
     event_files = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
     frame = rf.open(folder, progress=False).scalars()
@@ -86,12 +86,12 @@ def _pack(folder: Path, fresh: bool = False) -> Path:
     path = folder.with_suffix(SUFFIX)
     if fresh or not path.exists():
         rf.open(folder, progress=False).pack(path, overwrite=True)
-    path.read_bytes()  # into the page cache, as the event files are
+    path.read_bytes()  # into the page cache, like the event files
     return path
 
 
 def tabulate_with_runfold() -> Read:
-    """`runs.table()`: the last value of every tag, beside all else that it tells of a run."""
+    """`runs.table()`: the last value of every tag, with all other columns."""
     import runfold as rf
 
     def read(logdir: Path) -> Reading:
@@ -102,7 +102,7 @@ def tabulate_with_runfold() -> Read:
 
 
 def tabulate_with_event_accumulator() -> Read:
-    """The loop that people write: an accumulator a run, and the last of each tag's events."""
+    """The usual loop: one accumulator per run, and the last event of each tag."""
     import pandas as pd
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
@@ -119,7 +119,7 @@ def tabulate_with_event_accumulator() -> Read:
 
 
 def accumulate_with(package: str) -> Read:
-    """The EventAccumulator of a package for each run, and every scalar of it as an event."""
+    """The EventAccumulator of a package for each run, and every scalar as an event."""
     module = import_module(f"{package}.event_accumulator")
     # Runfold imports TensorBoard with the first event.
     import_module("tensorboard.backend.event_processing.event_accumulator")
@@ -132,7 +132,9 @@ def accumulate_with(package: str) -> Read:
             ).Reload()
             for tag in accumulator.Tags()["scalars"]:
                 events[run.name, tag] = accumulator.Scalars(tag)
-        return Reading({}, complete=lambda: {key: _columns(found) for key, found in events.items()})
+        return Reading(
+            {}, complete=lambda: {key: _columns(points) for key, points in events.items()}
+        )
 
     return read
 
@@ -149,7 +151,7 @@ def summarise_with(package: str, pivot: bool) -> Read:
 
 
 def query_with_runfold() -> Read:
-    """An aggregate in SQL over all points of a log that nobody has read yet."""
+    """An SQL aggregate over all points of a log that has not been read yet."""
     import runfold as rf
 
     def read(logdir: Path) -> Reading:
@@ -160,7 +162,7 @@ def query_with_runfold() -> Read:
 
 
 def query_with_tbparse() -> Read:
-    """The same question to the DataFrame of tbparse."""
+    """The same query on the DataFrame of tbparse."""
     from tbparse import SummaryReader
 
     def read(logdir: Path) -> Reading:
@@ -177,8 +179,13 @@ def read_one_tag() -> Read:
     import runfold as rf
 
     def read(path: Path) -> Reading:
-        found = {(name, TAG): run[TAG] for name, run in rf.open(path, progress=False).items()}
-        return Reading({key: (one.steps, one.wall_times, one.values) for key, one in found.items()})
+        series = {(name, TAG): run[TAG] for name, run in rf.open(path, progress=False).items()}
+        return Reading(
+            {
+                key: (points.steps, points.wall_times, points.values)
+                for key, points in series.items()
+            }
+        )
 
     return read
 
@@ -223,9 +230,9 @@ def _answers(answer: Any) -> Series:
     }
 
 
-def _differ(one: Any, other: Any) -> Any:
-    # A mean depends on the order in which it was summed.
-    return ~np.isclose(one, other, rtol=1e-12, atol=0)
+def _differ(first: Any, second: Any) -> Any:
+    # A mean depends on the order of summation.
+    return ~np.isclose(first, second, rtol=1e-12, atol=0)
 
 
 _TENSORBOARD = "tensorboard.backend.event_processing"
@@ -233,12 +240,12 @@ _OURS = "runfold.compat.tbparse"
 
 QUESTIONS = {
     "table": Question(
-        "one row a run",
+        "one row per run",
         "C",
         {RUNFOLD: tabulate_with_runfold, ACCUMULATOR: tabulate_with_event_accumulator},
     ),
     "events": Question(
-        "every event by an EventAccumulator",
+        "every event with an EventAccumulator",
         "B",
         {
             RUNFOLD: partial(accumulate_with, "runfold.compat.tensorboard"),
@@ -262,7 +269,7 @@ QUESTIONS = {
         },
     ),
     "sql": Question(
-        "an aggregate in SQL, beside pandas on tbparse",
+        "an SQL aggregate, compared with pandas on tbparse",
         "B",
         {RUNFOLD: query_with_runfold, TBPARSE: query_with_tbparse},
     ),

@@ -1,7 +1,7 @@
-"""Every scalar of a log as NumPy arrays: one function for each reader.
+"""Every scalar of a log as NumPy arrays: one function per reader.
 
-A function imports its package, so that imports are not part of what is measured,
-and returns the call that is.
+Each function imports its package, so that imports are not measured, and returns the
+call to measure.
 """
 
 from pathlib import Path
@@ -16,7 +16,7 @@ EVERYTHING = 1 << 40
 
 
 def read_with_runfold() -> Read:
-    """`rf.open`, and each series' arrays. Both checksums of every record are verified."""
+    """`rf.open` and the arrays of each series. Both checksums of every record are verified."""
     import runfold as rf
 
     open_runs = rf.open
@@ -26,15 +26,15 @@ def read_with_runfold() -> Read:
         series: Series = {}
         for name, run in runs.items():
             for tag in run:
-                one = run[tag]
-                series[name, tag] = (one.steps, one.wall_times, one.values)
+                points = run[tag]
+                series[name, tag] = (points.steps, points.wall_times, points.values)
         return Reading(series)
 
     return read
 
 
 def read_with_event_accumulator() -> Read:
-    """TensorBoard's EventAccumulator, a run at a time, with nothing discarded."""
+    """TensorBoard's EventAccumulator, one run at a time, with nothing discarded."""
     from tensorboard.backend.event_processing import event_accumulator
     from tensorboard.util import tensor_util
 
@@ -62,11 +62,11 @@ def read_with_event_accumulator() -> Read:
 
 
 def read_with_tbparse() -> Read:
-    """The SummaryReader of tbparse, told to leave all but scalars alone."""
+    """The SummaryReader of tbparse, restricted to scalars."""
     from tbparse import SummaryReader
 
     def read(logdir: Path) -> Reading:
-        # Scalars of TensorFlow 2 are tensors to tbparse.
+        # tbparse treats scalars of TensorFlow 2 as tensors.
         reader = SummaryReader(
             str(logdir),
             extra_columns={"dir_name", "wall_time"},
@@ -106,7 +106,7 @@ def read_with_tensorboard_reducer() -> Read:
 def read_with_data_server() -> Read:
     """TensorBoard's Rust data server and its data provider, with sampling off.
 
-    The server does not verify the checksums of records that parse, which is its default.
+    By default, the server does not verify the checksums of records that parse.
     """
     from tensorboard import context
 
@@ -114,7 +114,7 @@ def read_with_data_server() -> Read:
 
     def read(logdir: Path) -> Reading:
         with start(logdir, "scalars=all") as server:
-            found = server.provider.read_scalars(
+            scalars = server.provider.read_scalars(
                 context.RequestContext(),
                 experiment_id="",
                 plugin_name="scalars",
@@ -122,7 +122,7 @@ def read_with_data_server() -> Read:
             )
             series = {
                 (run, tag): _columns(points)
-                for run, tags in found.items()
+                for run, tags in scalars.items()
                 for tag, points in tags.items()
             }
             return Reading(series, server.peak())

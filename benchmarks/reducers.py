@@ -18,12 +18,12 @@ from benchmarks.readings import Series, find_disagreement
 
 TB_REDUCER = "tb-reducer"
 STATISTICS = "mean,std,min,max"
-# What tb-reducer writes in place of std.
+# tb-reducer writes these in place of std.
 EDGES = ("mean-std", "mean+std")
 
 
 def make_contest(log: Log, root: Path, fresh: bool = False) -> Contest:
-    """Both commands on a log's runs, from their start to their end."""
+    """Return the contest of both commands on a log's runs, from start to end."""
     runs = sorted(str(run) for run in generate(log, root, fresh).iterdir())
     ours = Contender(RUNFOLD, _caller("runfold", "reduce", *runs), log.runs)
     theirs = Contender(TB_REDUCER, _caller("tb-reducer", *runs), log.runs)
@@ -39,14 +39,14 @@ def _caller(name: str, *arguments: str) -> Callable[[Path | None], Cost]:
             raise Undone("not installed")
         with tempfile.TemporaryDirectory() as folder:
             out = keep or Path(folder, "out")
-            # With a slash at its end there is a folder below it for each statistic.
+            # With a trailing slash, there is one folder per statistic below it.
             return launch(command, *arguments, "-o", f"{out}/", "-r", STATISTICS)
 
     return once
 
 
 def read_folders(out: Path) -> Series:
-    """The series by statistic and tag, without wall times: tb-reducer writes its own."""
+    """Return the series by statistic and tag, without wall times: tb-reducer changes them."""
     runs = rf.open(out, progress=False)
     return {
         (name, tag): (run[tag].steps, None, run[tag].values)
@@ -55,12 +55,12 @@ def read_folders(out: Path) -> Series:
     }
 
 
-def compare(one: Contender, ours: Series, theirs: Series) -> str | None:
-    """The first difference of more than the last bit of a float32, which both write.
+def compare(contender: Contender, ours: Series, theirs: Series) -> str | None:
+    """Return the first difference of more than the last bit of a float32, which both write.
 
-    That bit may differ, because the runs are not summed in the same order.
+    That bit can differ, because the runs are not summed in the same order.
     """
-    if one.name == RUNFOLD:
+    if contender.name == RUNFOLD:
         return None
     written = {key: columns for key, columns in theirs.items() if key[0] not in EDGES}
     if {name for name, _ in written} != {"mean", "min", "max"}:
@@ -69,11 +69,11 @@ def compare(one: Contender, ours: Series, theirs: Series) -> str | None:
 
 
 def _find_wrong_std(ours: Series, theirs: Series) -> str | None:
-    """The first tag whose std is not half the distance of the edges that tb-reducer writes."""
+    """Return the first tag whose std is not half the distance between tb-reducer's edges."""
     for tag in (tag for name, tag in theirs if name == "mean"):
         std = _values(ours, "std", tag)
         lower, upper = (_values(theirs, edge, tag) for edge in EDGES)
-        # The edges are rounded, not the std, so that a small one has fewer digits.
+        # The edges are rounded, not the std, so a small std has fewer digits.
         if not (np.abs((upper - lower) / 2 - std) <= _last_bit(lower, upper)).all():
             return f"std: values of tag {tag!r} differ"
     return None
@@ -83,10 +83,10 @@ def _values(series: Series, name: str, tag: str) -> NDArray[np.float64]:
     return np.asarray(series[name, tag][2])
 
 
-def _differ(one: NDArray[Any], other: NDArray[Any]) -> NDArray[np.bool_]:
-    return np.asarray(np.abs(one - other) > _last_bit(one, other))
+def _differ(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.bool_]:
+    return np.asarray(np.abs(first - second) > _last_bit(first, second))
 
 
-def _last_bit(one: NDArray[Any], other: NDArray[Any]) -> NDArray[np.float32]:
-    """What the last bit of a float32 is worth, for the larger of two values."""
-    return np.asarray(np.spacing(np.maximum(np.abs(one), np.abs(other)).astype(np.float32)))
+def _last_bit(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.float32]:
+    """Return the value of the last bit of a float32, for the larger of two values."""
+    return np.asarray(np.spacing(np.maximum(np.abs(first), np.abs(second)).astype(np.float32)))

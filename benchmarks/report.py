@@ -13,46 +13,60 @@ HEADINGS = ("CPU s", "least-most", "ratio", "wall s", "peak MB", "growth MB")
 
 
 def table(contest: Contest) -> str:
-    """One line for each contender."""
+    """Return a table with one line per contender."""
     contenders = contest.contenders
-    own = next((one.cpu for one in contenders if one.name == RUNFOLD and one.costs), None)
-    who, size = contest.headings
-    parts = next((list(one.costs[0].parts) for one in contenders if one.costs), [])
-    headings = (who, *HEADINGS, *parts, size, "n")
-    rows = [_cells(one, own, parts) for one in contenders]
+    own = next(
+        (
+            contender.cpu
+            for contender in contenders
+            if contender.name == RUNFOLD and contender.costs
+        ),
+        None,
+    )
+    heading, size = contest.headings
+    parts = next(
+        (list(contender.costs[0].parts) for contender in contenders if contender.costs), []
+    )
+    headings = (heading, *HEADINGS, *parts, size, "n")
+    rows = [_cells(contender, own, parts) for contender in contenders]
     lines = [contest.title, align([headings, *rows])]
-    for one in contenders:
-        lines += [f"  {one.name}: {note}" for note in (one.note, one.trouble) if note]
+    for contender in contenders:
+        lines += [
+            f"  {contender.name}: {note}" for note in (contender.note, contender.trouble) if note
+        ]
     return "\n".join(lines)
 
 
-def _cells(one: Contender, own: float | None, parts: Sequence[str]) -> Sequence[str]:
-    if not one.costs:
-        return (one.name, *["-"] * (len(HEADINGS) + len(parts) + 2))
-    least, most = one.cpu_range
+def _cells(contender: Contender, own: float | None, parts: Sequence[str]) -> Sequence[str]:
+    if not contender.costs:
+        return (contender.name, *["-"] * (len(HEADINGS) + len(parts) + 2))
+    least, most = contender.cpu_range
     return (
-        one.name,
-        f"{one.cpu:.3f}",
+        contender.name,
+        f"{contender.cpu:.3f}",
         f"{least:.3f}-{most:.3f}",
-        "-" if own is None else f"{one.cpu / own:.1f}x",
-        f"{one.wall:.3f}",
-        f"{one.peak / 1e6:.0f}",
-        f"{one.growth / 1e6:.0f}",
-        *(f"{one.part(heading):.4f}" for heading in parts),
-        f"{one.size:,}" + (f" (x{one.scale:.0f})" if one.scale > 1 else ""),
-        f"{len(one.costs)}",
+        "-" if own is None else f"{contender.cpu / own:.1f}x",
+        f"{contender.wall:.3f}",
+        f"{contender.peak / 1e6:.0f}",
+        f"{contender.growth / 1e6:.0f}",
+        *(f"{contender.part(heading):.4f}" for heading in parts),
+        f"{contender.size:,}" + (f" (x{contender.scale:.0f})" if contender.scale > 1 else ""),
+        f"{len(contender.costs)}",
     )
 
 
 def target_table(targets: Iterable[Target]) -> str:
-    """What was to be reached, and what was."""
+    """Return the table of targets and results."""
     verdicts = {True: "reached", False: "missed", None: ""}
-    rows = [(one.subject, one.bound, one.measured, verdicts[one.is_met]) for one in targets]
+    rows = [
+        (target.subject, target.bound, target.measured, verdicts[target.is_met])
+        for target in targets
+    ]
     return align([("target", "bound", "measured", ""), *rows])
 
 
 def as_json(results: Results, targets: Iterable[Target]) -> Any:
-    """Every single measurement, and the machine they were taken on."""
+    """Return every single measurement, and the machine."""
     return {
         "machine": {
             "python": platform.python_version(),
@@ -62,13 +76,13 @@ def as_json(results: Results, targets: Iterable[Target]) -> Any:
         "parts": {
             part: {
                 name: {
-                    "size": one.size,
-                    "scale": one.scale,
-                    "cpu": one.cpu if one.costs else None,
-                    "costs": [asdict(cost) for cost in one.costs],
-                    "trouble": one.trouble,
+                    "size": contender.size,
+                    "scale": contender.scale,
+                    "cpu": contender.cpu if contender.costs else None,
+                    "costs": [asdict(cost) for cost in contender.costs],
+                    "trouble": contender.trouble,
                 }
-                for name, one in contenders.items()
+                for name, contender in contenders.items()
             }
             for part, contenders in results.items()
         },
@@ -77,7 +91,7 @@ def as_json(results: Results, targets: Iterable[Target]) -> Any:
 
 
 def align(rows: Sequence[Sequence[str]]) -> str:
-    """Columns of text: the first to the left, the others to the right."""
+    """Return aligned columns: the first to the left, the others to the right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(
         "  "

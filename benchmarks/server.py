@@ -1,4 +1,4 @@
-"""TensorBoard's Rust data server as a child process, asked through TensorBoard's own provider."""
+"""TensorBoard's Rust data server as a child process, queried through TensorBoard's provider."""
 
 import subprocess
 from collections.abc import Callable, Iterator
@@ -23,7 +23,7 @@ class Server:
 
 
 def data_server() -> Callable[[Path, str], AbstractContextManager[Server]]:
-    """A function that starts the server on a logdir; the packages are imported here."""
+    """Return a function that starts the server on a logdir; packages are imported here."""
     from tensorboard.data.server_ingester import ExistingServerDataIngester, get_server_binary
     from tensorboard.util.grpc_util import ChannelCredsType
 
@@ -44,15 +44,15 @@ def data_server() -> Callable[[Path, str], AbstractContextManager[Server]]:
             command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
         with process:
-            # The server says where it listens and when it has read everything,
-            # so that nothing has to be polled.
+            # The server prints its address and when it has read everything, so polling
+            # is not necessary.
             address = _wait_for(process, "listening on ").rpartition(" ")[2]
             _wait_for(process, "Finished load cycle")
             ingester = ExistingServerDataIngester(
                 address, channel_creds_type=ChannelCredsType.LOCAL
             )
             yield Server(ingester.data_provider, process.pid)
-            # It ends when its input does, and its time counts once it has ended.
+            # It exits when its input ends, and its time counts only after it has exited.
             process.communicate()
 
     return start
@@ -60,9 +60,9 @@ def data_server() -> Callable[[Path, str], AbstractContextManager[Server]]:
 
 def _wait_for(process: "subprocess.Popen[str]", phrase: str) -> str:
     assert process.stderr is not None
-    said = []
+    lines = []
     for line in process.stderr:
-        said.append(line)
+        lines.append(line)
         if phrase in line:
             return line.strip()
-    raise RuntimeError(f"the data server ended without saying {phrase!r}: {''.join(said)}")
+    raise RuntimeError(f"the data server exited without printing {phrase!r}: {''.join(lines)}")

@@ -1,4 +1,4 @@
-"""The contests of web servers: until all is served, one tag of all runs, and their memory."""
+"""Contests of web servers: time until all data is served, one tag of all runs, and memory."""
 
 import pickle
 import statistics
@@ -23,18 +23,18 @@ from benchmarks.sites import Site, serve_with_runfold, serve_with_tensorboard
 
 TENSORBOARD = "tensorboard"
 EVERY_POINT = "tensorboard, every point"
-# A part of the work, by the clock: the median over some requests to a warm server.
+# A part of the work, as elapsed time: the median over some requests to a warm server.
 ONE_TAG = "one tag s"
 _REQUESTS = 5
-# More points than any series has. Of 0, its word for all, its server sends none.
+# More points than any series has. For 0, which should mean all, the server sends none.
 _ALL = 1_000_000
-# How often the memory is looked at while a query runs.
+# The interval of memory measurements during a query, in seconds.
 _PERIOD = 0.005
 
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """A server: whether all is fetched before all counts as served, and whether it samples."""
+    """A server: whether "served" includes fetching all data, and whether it samples."""
 
     serve: Callable[[Path], AbstractContextManager[Site]]
     fetches_all: bool
@@ -47,45 +47,45 @@ HOSTS = {
         serve_with_runfold,
         fetches_all=True,
         is_sampler=False,
-        note="served when every point of every tag has come by HTTP; steps and values",
+        note="served: every point of every tag received over HTTP; steps and values",
     ),
     TENSORBOARD: Host(
         serve_with_tensorboard,
         fetches_all=False,
         is_sampler=True,
-        note="served when all is read and listed, nothing fetched; 1,000 points of a series,"
+        note="served: all data read and listed, nothing fetched; 1,000 points per series,"
         " with wall times",
     ),
     EVERY_POINT: Host(
         partial(serve_with_tensorboard, options=(f"--samples_per_plugin=scalars={_ALL}",)),
         fetches_all=True,
         is_sampler=False,
-        note=f"--samples_per_plugin=scalars={_ALL}; served when every point has come by HTTP",
+        note=f"--samples_per_plugin=scalars={_ALL}; served: every point received over HTTP",
     ),
 }
 
 
 def make_contest(log: Log, root: Path, fresh: bool = False) -> Contest:
-    """From the start of the command until all is served, then one tag of all runs.
+    """Return the contest: the time until all data is served, then one tag of all runs.
 
-    The times and the CPU time are until all is served, the memory is the peak of
-    both. What came is compared with the event files.
+    Elapsed and CPU time are until all data is served; the memory is the peak of
+    both. The received data is compared with the event files.
     """
     folder = generate(log, root, fresh)
     contenders = [
         Contender(name, partial(_serve, host, log, folder), log.runs, note=host.note)
         for name, host in HOSTS.items()
     ]
-    title = f"serve {log}; from the start of the command until all is served"
+    title = f"serve {log}; from the start of the command until all data is served"
     return Contest(title, ("server", "runs"), contenders, _comparer(log, folder))
 
 
 def make_query_contest(log: Log, root: Path, fresh: bool = False) -> Contest:
-    """A query in SQL to a server that has sent every point, and the memory meanwhile."""
+    """Return the contest of an SQL query to a server that has sent every point, and its memory."""
     folder = generate(log, root, fresh)
-    one = Contender(RUNFOLD, partial(_query, log, folder), log.runs)
-    title = f"query {log}; an aggregate in SQL asked of the server; memory of all its processes"
-    return Contest(title, ("server", "runs"), [one], _comparer(log, folder))
+    contender = Contender(RUNFOLD, partial(_query, log, folder), log.runs)
+    title = f"query {log}; an SQL aggregate on the server; memory of all its processes"
+    return Contest(title, ("server", "runs"), [contender], _comparer(log, folder))
 
 
 def _serve(host: Host, log: Log, folder: Path, keep: Path | None) -> Cost:
@@ -94,7 +94,8 @@ def _serve(host: Host, log: Log, folder: Path, keep: Path | None) -> Cost:
         tags = site.list_tags(log.runs, log.tags)
         fetched = tags if host.fetches_all else []
         for tag in fetched:
-            site.fetch(tag)  # dropped: memory for all of it would be measured here, not there
+            # discarded, because keeping it would be measured here rather than in the server
+            site.fetch(tag)
         wall, cpu = time.perf_counter() - start, _cpu_of(site.pid)
         one_tag = statistics.median(_seconds(site, TAG) for _ in range(_REQUESTS))
         peak = sum(peak_of(process.pid) for process in _tree(site.pid))
@@ -128,14 +129,14 @@ def _comparer(log: Log, folder: Path) -> Callable[[Contender, Series, Series], s
     def read() -> Series:
         return readers.read_with_runfold()(folder).series
 
-    def compare(one: Contender, ours: Series, theirs: Series) -> str | None:
+    def compare(contender: Contender, ours: Series, theirs: Series) -> str | None:
         tags = {tag for _, tag in theirs}
         stored = {key: columns for key, columns in read().items() if key[1] in tags}
-        is_sampler = HOSTS[one.name].is_sampler
+        is_sampler = HOSTS[contender.name].is_sampler
         if len({run for run, _ in theirs}) != log.runs:
             return "a run was not served"
         if any(steps[-1] != log.steps - 1 for steps, _, _ in theirs.values()):
-            return "a series was not served to its end"
+            return "a series was not served completely"
         return find_disagreement(stored, theirs, is_sampler)
 
     return compare
@@ -153,15 +154,15 @@ def _tree(pid: int) -> list[psutil.Process]:
 
 
 def _cpu_of(pid: int) -> float:
-    """The CPU seconds of a server's processes, and of those that they have waited for."""
+    """Return the CPU seconds of a server's processes, and of their finished children."""
     return sum(sum(process.cpu_times()[:4]) for process in _tree(pid))
 
 
 def _memory_of(pid: int) -> int:
-    """The memory of a server's processes at this moment; what they share counts once."""
+    """Return the current memory of a server's processes; shared memory counts once."""
     total = 0
     for process in _tree(pid):
-        with suppress(psutil.Error):  # gone meanwhile
+        with suppress(psutil.Error):  # the process has exited
             used = process.memory_full_info()
             total += getattr(used, "pss", used.rss)
     return total
@@ -169,15 +170,15 @@ def _memory_of(pid: int) -> int:
 
 @contextmanager
 def _watched(pid: int) -> Iterator[list[int]]:
-    """The memory of a server's processes, again and again, until the end of the block."""
+    """Record the memory of a server's processes repeatedly until the end of the block."""
     seen = [_memory_of(pid)]
     done = threading.Event()
 
-    def look() -> None:
+    def sample() -> None:
         while not done.wait(_PERIOD):
             seen.append(_memory_of(pid))
 
-    thread = threading.Thread(target=look)
+    thread = threading.Thread(target=sample)
     thread.start()
     try:
         yield seen

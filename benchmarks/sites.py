@@ -1,4 +1,4 @@
-"""The web servers of a log, Runfold's and TensorBoard's, started as commands and asked by HTTP."""
+"""Web servers for a log, Runfold's and TensorBoard's, started as commands and queried over HTTP."""
 
 import json
 import subprocess
@@ -18,23 +18,23 @@ from benchmarks.readings import Series
 
 
 class Site(Protocol):
-    """A server that listens. It is asked over one connection."""
+    """A running server, queried over one connection."""
 
     pid: int
 
     def list_tags(self, runs: int, tags: int) -> list[str]:
-        """The tags, when all is read. Raises Undone unless so many runs have so many each."""
+        """Return the tags once all are read. Raises Undone for other counts of runs or tags."""
 
     def fetch(self, tag: str) -> bytes:
-        """One tag of all runs, as the server sends it."""
+        """Return one tag of all runs, as sent by the server."""
 
     def parse(self, tag: str, answer: bytes) -> Series:
-        """What such an answer says."""
+        """Parse such a response."""
 
 
 @contextmanager
 def serve_with_runfold(logdir: Path) -> Iterator["Runfold"]:
-    """`runfold serve`, ended with the block. Raises Undone when it does not start."""
+    """Run `runfold serve` until the end of the block. Raises Undone if it does not start."""
     with tempfile.TemporaryDirectory() as folder:
         token = Path(folder, "token")
         command = ("runfold", "serve", str(logdir), "--port=0", "--no-browser")
@@ -46,7 +46,7 @@ def serve_with_runfold(logdir: Path) -> Iterator["Runfold"]:
 
 @contextmanager
 def serve_without_login(logdir: Path) -> Iterator[str]:
-    """The address of a `runfold serve` that lets anyone in, ended with the block. Raises Undone."""
+    """Run `runfold serve` without login during the block; yield its URL. Raises Undone."""
     command = ("runfold", "serve", str(logdir), "--port=0", "--no-browser", "--no-login")
     with _start(*command) as process:
         yield _wait_for(process, "Serving ").partition(" at ")[2]
@@ -54,19 +54,19 @@ def serve_without_login(logdir: Path) -> Iterator[str]:
 
 @contextmanager
 def serve_with_tensorboard(logdir: Path, options: Sequence[str] = ()) -> Iterator[Site]:
-    """`tensorboard --load_fast=true` that has read all, ended with the block. Raises Undone."""
+    """Run `tensorboard --load_fast=true` and wait until it has read everything. Raises Undone."""
     command = ("tensorboard.main", f"--logdir={logdir}", "--host=127.0.0.1", "--port=0")
     fast = ("--load_fast=true", "--extra_data_server_flags=--verbose")
     with _start(*command, *fast, *options) as process:
-        # Either may come first: what reads is a process of its own.
-        said = [_wait_for(process, "Finished load cycle", "http://") for _ in range(2)]
-        (url,) = (line[line.index("http://") :].split()[0] for line in said if "http://" in line)
+        # Either can come first, because a separate process reads the log.
+        lines = [_wait_for(process, "Finished load cycle", "http://") for _ in range(2)]
+        (url,) = (line[line.index("http://") :].split()[0] for line in lines if "http://" in line)
         with _connect(url) as connection:
             yield _TensorBoard(process.pid, connection)
 
 
 class Runfold:
-    """A server of Runfold."""
+    """Runfold's server."""
 
     def __init__(self, pid: int, connection: HTTPConnection, token: str) -> None:
         self.pid = pid
@@ -74,47 +74,52 @@ class Runfold:
         self._headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
 
     def list_tags(self, runs: int, tags: int) -> list[str]:
-        listed = json.loads(_ask(self._connection, "/api/tags", headers=self._headers))
-        found = listed["kinds"]["scalar"]
-        _check({one["runs"] for one in found} == {runs} and len(found) == tags, listed)
-        return [one["tag"] for one in found]
+        listed = json.loads(_request(self._connection, "/api/tags", headers=self._headers))
+        scalar_tags = listed["kinds"]["scalar"]
+        _check(
+            {entry["runs"] for entry in scalar_tags} == {runs} and len(scalar_tags) == tags, listed
+        )
+        return [entry["tag"] for entry in scalar_tags]
 
     def fetch(self, tag: str) -> bytes:
         return self.post("/api/curves", tags=[tag])
 
-    def post(self, path: str, **asked: object) -> bytes:
-        return _ask(self._connection, path, json.dumps(asked), self._headers)
+    def post(self, path: str, **request: object) -> bytes:
+        return _request(self._connection, path, json.dumps(request), self._headers)
 
     def parse(self, tag: str, answer: bytes) -> Series:
         import pyarrow as pa
 
         curves = pa.ipc.open_stream(answer).read_all()
-        told = json.loads(curves.schema.metadata[b"series"])
-        ends = np.cumsum([one["shown"] for one in told])[:-1]
+        series_info = json.loads(curves.schema.metadata[b"series"])
+        ends = np.cumsum([entry["shown"] for entry in series_info])[:-1]
         x, y = (np.split(curves.column(name).to_numpy(), ends) for name in ("x", "y"))
         return {
-            (one["run"], one["tag"]): (steps, None, values)
-            for one, steps, values in zip(told, x, y, strict=True)
+            (entry["run"], entry["tag"]): (steps, None, values)
+            for entry, steps, values in zip(series_info, x, y, strict=True)
         }
 
 
 class _TensorBoard:
-    """A server of TensorBoard."""
+    """TensorBoard's server."""
 
     def __init__(self, pid: int, connection: HTTPConnection) -> None:
         self.pid = pid
         self._connection = connection
 
     def list_tags(self, runs: int, tags: int) -> list[str]:
-        listed = json.loads(_ask(self._connection, "/data/plugin/scalars/tags"))
-        _check(len(listed) == runs and {len(one) for one in listed.values()} == {tags}, listed)
+        listed = json.loads(_request(self._connection, "/data/plugin/scalars/tags"))
+        _check(
+            len(listed) == runs and {len(run_tags) for run_tags in listed.values()} == {tags},
+            listed,
+        )
         self._runs = sorted(listed)
         return list(listed[self._runs[0]])
 
     def fetch(self, tag: str) -> bytes:
-        asked = urlencode({"tag": tag, "runs": self._runs}, doseq=True)
+        query = urlencode({"tag": tag, "runs": self._runs}, doseq=True)
         form = {"Content-Type": "application/x-www-form-urlencoded"}
-        return _ask(self._connection, "/data/plugin/scalars/scalars_multirun", asked, form)
+        return _request(self._connection, "/data/plugin/scalars/scalars_multirun", query, form)
 
     def parse(self, tag: str, answer: bytes) -> Series:
         columns = {run: zip(*rows, strict=True) for run, rows in json.loads(answer).items()}
@@ -141,21 +146,21 @@ def _start(*command: str) -> Iterator["subprocess.Popen[str]"]:
 
 
 def _wait_for(process: "subprocess.Popen[str]", *phrases: str) -> str:
-    """The next line with one of some phrases."""
+    """Return the next line that contains one of the phrases."""
     assert process.stderr is not None
     line = last = ""
     for line in process.stderr:
         if any(phrase in line for phrase in phrases):
             return line.strip()
         last = line
-    raise Undone(last.strip() or "it ended without a word")
+    raise Undone(last.strip() or "it exited without a message")
 
 
 def _connect(url: str) -> closing[HTTPConnection]:
     return closing(HTTPConnection(urlsplit(url).netloc))
 
 
-def _ask(
+def _request(
     connection: HTTPConnection,
     path: str,
     body: str | None = None,
@@ -170,4 +175,4 @@ def _ask(
 
 def _check(is_right: bool, answer: Any) -> None:
     if not is_right:
-        raise Undone(f"it answered {str(answer)[:200]}")
+        raise Undone(f"unexpected response: {str(answer)[:200]}")

@@ -1,4 +1,4 @@
-"""What Runfold has to reach, and what was measured."""
+"""The performance targets of Runfold, and the measured results."""
 
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,7 +14,7 @@ from benchmarks.reducers import TB_REDUCER
 from benchmarks.serving import EVERY_POINT, ONE_TAG, TENSORBOARD
 from benchmarks.writers import CALLER, CLOSE, TENSORBOARDX, TORCH
 
-# At least so many times less CPU time than the peer.
+# The CPU time must be lower than the peer's by at least this factor.
 RATIOS = (
     ("A", ACCUMULATOR, 300),
     ("A", SERVER, 20),
@@ -32,16 +32,17 @@ RATIOS = (
     ("pack", EVENT_FILES, 5),
     ("reduce", TB_REDUCER, 60),
 )
-# At least so many times less CPU time in the thread that logs, and so many times sooner closed.
+# The CPU time of the logging thread, and the time until close, must be lower by this factor.
 WRITE_RATIO = 100
 LOG_SECONDS = 2e-6
-# 16 MiB may wait in each of two buffers, which double as they grow.
+# 16 MiB can wait in each of two buffers, which double as they grow.
 GROWTH = 70_000_000
-# At least so many times sooner than TensorBoard.
+# Runfold must be faster than TensorBoard by at least this factor.
 SERVE_RATIO = 3
 ONE_TAG_RATIO = 10
 SERVER_BYTES = 250_000_000
-# What an instance may take of plain TensorBoard's time, and the proxy of a request and a stream.
+# Limits for an instance's start-up time relative to plain TensorBoard, and for the
+# proxy's effect on a request and on a stream.
 START_RATIO = 1.3
 ADDED_SECONDS = 0.005
 SHARE_OF_THROUGHPUT = 0.7
@@ -52,7 +53,7 @@ BOOTSTRAP_SECONDS = 1.0
 SQL_SECONDS = 0.5
 SHARE_OF_EVENT_FILES = 1 / 5
 FRAME_BYTES = 120_000_000
-# Milliseconds until charts are there, until they follow the hand, and of a frame.
+# Milliseconds until charts are drawn, until they follow the pointer, and per frame.
 OPEN_WAIT, HAND_WAIT, FRAME_WAIT = 1500, 50, 100
 IMPORT_SECONDS = 0.1
 IMPORT_WRITER_SECONDS = 0.2
@@ -62,9 +63,9 @@ WRITER = "from runfold import SummaryWriter"
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One of the aims: what is measured, the bound in words, and how it came out.
+    """A target: what is measured, the bound as text, and the result.
 
-    Without a bound it is there to be known, and `is_met` is None.
+    Without a bound it is only reported, and `is_met` is None.
     """
 
     subject: str
@@ -77,7 +78,7 @@ Results: TypeAlias = Mapping[str, Mapping[str, Contender]]
 
 
 def contest_targets(results: Results) -> list[Target]:
-    """The ratios of CPU time, then peak memory and speed, as far as they were measured."""
+    """Return the targets for CPU time ratios, peak memory and speed, as far as measured."""
     parts = (_ratios, _peaks, _speeds, _writing, _serving, _proxying)
     return [target for part in parts for target in part(results)]
 
@@ -110,7 +111,7 @@ def _speeds(results: Results) -> Iterator[Target]:
         yield Target("bootstrap: CPU time", "< 1 s", f"{ours.cpu:.2f} s", is_met)
     if ours := _find(results, "sql"):
         measured, is_met = f"{ours.wall:.2f} s", ours.wall < SQL_SECONDS
-        yield Target("sql: by the clock, beyond start-up", "< 0.5 s", measured, is_met)
+        yield Target("sql: elapsed time, without start-up", "< 0.5 s", measured, is_met)
 
 
 def _writing(results: Results) -> Iterator[Target]:
@@ -122,35 +123,35 @@ def _writing(results: Results) -> Iterator[Target]:
             is_met = cheaper >= WRITE_RATIO
             yield Target(f"write: calling thread of {peer}", bound, f"{cheaper:.0f}x", is_met)
             is_met = sooner >= WRITE_RATIO
-            yield Target(f"write: until {peer} is closed", bound, f"{sooner:.0f}x", is_met)
-            # Their calls wait until no more than ten values are left, so that it says little.
-            alone = f"{theirs.part(CLOSE) / ours.part(CLOSE):.1f}x"
-            yield Target(f"write: close() of {peer} alone", "", alone, None)
+            yield Target(f"write: time until {peer} is closed", bound, f"{sooner:.0f}x", is_met)
+            # Calls of the peers wait until at most ten values remain, so this says little.
+            close_ratio = f"{theirs.part(CLOSE) / ours.part(CLOSE):.1f}x"
+            yield Target(f"write: close() of {peer} alone", "", close_ratio, None)
     if ours := _find(results, "log"):
         seconds = ours.part(CALLER) / ours.size
         measured = f"{seconds * 1e6:.2f} us"
         yield Target("log: ten values in a call", "<= 2 us", measured, seconds <= LOG_SECONDS)
     if ours := _find(results, "memory"):
         measured, is_met = f"{ours.growth / 1e6:.1f} MB", ours.growth < GROWTH
-        yield Target("memory: growth with a hundred times the values", "< 70 MB", measured, is_met)
+        yield Target("memory: growth with 100 times the values", "< 70 MB", measured, is_met)
 
 
 def _serving(results: Results) -> Iterator[Target]:
     ours = _find(results, "serve")
     if ours and (theirs := _find(results, "serve", TENSORBOARD)):
         sooner, one_tag = theirs.wall / ours.wall, theirs.part(ONE_TAG) / ours.part(ONE_TAG)
-        subject = f"serve: until {TENSORBOARD} has read all, and ours sent it"
+        subject = f"serve: time until {TENSORBOARD} has read all data, and ours has sent it"
         yield Target(subject, f">= {SERVE_RATIO}x", f"{sooner:.1f}x", sooner >= SERVE_RATIO)
-        subject = f"serve: one tag, every point; {TENSORBOARD} 1,000 a run"
+        subject = f"serve: one tag, every point; {TENSORBOARD} 1,000 per run"
         is_met = one_tag >= ONE_TAG_RATIO
         yield Target(subject, f">= {ONE_TAG_RATIO}x", f"{one_tag:.0f}x", is_met)
     if ours and (theirs := _find(results, "serve", EVERY_POINT)):
         sooner, one_tag = theirs.wall / ours.wall, theirs.part(ONE_TAG) / ours.part(ONE_TAG)
-        yield Target("serve: until both sent every point", "", f"{sooner:.0f}x", None)
+        yield Target("serve: time until both have sent every point", "", f"{sooner:.0f}x", None)
         yield Target("serve: one tag, every point of both", "", f"{one_tag:.0f}x", None)
-    for part, moment in (("serve", "after both"), ("query", "during a query in SQL")):
-        if one := _find(results, part):
-            measured, is_met = f"{one.peak / 1e6:.0f} MB", one.peak < SERVER_BYTES
+    for part, moment in (("serve", "after both"), ("query", "during an SQL query")):
+        if contender := _find(results, part):
+            measured, is_met = f"{contender.peak / 1e6:.0f} MB", contender.peak < SERVER_BYTES
             yield Target(f"{part}: server memory {moment}", "< 250 MB", measured, is_met)
 
 
@@ -158,34 +159,36 @@ def _proxying(results: Results) -> Iterator[Target]:
     ours, theirs = _find(results, "tensorboard"), _find(results, "tensorboard", TENSORBOARD)
     if ours and theirs:
         ratio = ours.wall / theirs.wall
-        subject = f"tensorboard: until the first page, of plain {TENSORBOARD}"
+        subject = f"tensorboard: time until the first page, relative to plain {TENSORBOARD}"
         yield Target(subject, f"<= {START_RATIO}x", f"{ratio:.2f}x", ratio <= START_RATIO)
         added = ours.part(REQUEST) - theirs.part(REQUEST)
         measured = f"{added * 1e3:.1f} ms"
-        yield Target("tensorboard: added to a request", "< 5 ms", measured, added < ADDED_SECONDS)
+        yield Target(
+            "tensorboard: time added to a request", "< 5 ms", measured, added < ADDED_SECONDS
+        )
         share = theirs.part(LARGE) / ours.part(LARGE)
         is_met = share >= SHARE_OF_THROUGHPUT
         yield Target("tensorboard: throughput of 50 MB", ">= 70 %", f"{share:.0%}", is_met)
 
 
 def size_targets(event_files: int, pack: int, frame: int) -> list[Target]:
-    """How much a pack takes of what its event files take, and a long DataFrame of memory."""
+    """Return the targets for the size of a pack and the memory of a long DataFrame."""
     share = f"1/{event_files / pack:.1f}"
     is_small = pack <= SHARE_OF_EVENT_FILES * event_files
     measured = f"{frame / 1e6:.0f} MB"
     return [
-        Target("pack: size beside the event files", "<= 1/5", share, is_small),
+        Target("pack: size relative to the event files", "<= 1/5", share, is_small),
         Target("B: memory of the long DataFrame", "< 120 MB", measured, frame < FRAME_BYTES),
     ]
 
 
 def page_targets(waits: Waits) -> list[Target]:
-    """How long somebody waits for the page: the median decides, the worst is told."""
+    """Return the targets for the page's waiting times: the median counts, the worst is shown."""
     return [
-        _wait("page: until the charts are drawn", waits.opened, OPEN_WAIT),
+        _wait("page: time until the charts are drawn", waits.opened, OPEN_WAIT),
         _wait("page: hover over 100 lines", waits.hovered, HAND_WAIT),
         _wait("page: zoom of 100 lines", waits.zoomed, HAND_WAIT),
-        _wait("page: zoom, with every point", waits.refined),
+        _wait("page: zoom with every point", waits.refined),
         _wait("page: longest frame in a scroll", waits.frames, FRAME_WAIT),
     ]
 
@@ -199,9 +202,9 @@ def _wait(subject: str, times: Sequence[float], bound: int | None = None) -> Tar
 
 
 def _find(results: Results, part: str, name: str = RUNFOLD) -> Contender | None:
-    """A contender of a part, if it was measured."""
-    one = results.get(part, {}).get(name)
-    return one if one and one.costs else None
+    """Return a contender of a part, if it was measured."""
+    contender = results.get(part, {}).get(name)
+    return contender if contender and contender.costs else None
 
 
 def command_targets(
@@ -210,7 +213,7 @@ def command_targets(
     imports_of_reduce: Callable[[], Mapping[str, list[str]]],
     imports_of: Callable[[str], list[str]],
 ) -> list[Target]:
-    """How long a user waits for the package and the command, and what they import."""
+    """Return the targets for import times, the command's start-up, and their imports."""
     package, reader = import_seconds("import runfold"), import_seconds("from runfold import open")
     writer = import_seconds(WRITER)
     targets = [

@@ -1,4 +1,4 @@
-"""The contests of those who write: scalars one by one, ten at a time, and very many."""
+"""Contests of writers: scalars one by one, ten at a time, and very many."""
 
 import tempfile
 import time
@@ -16,15 +16,15 @@ from benchmarks.readings import Reading, Series, find_disagreement
 
 TORCH = "torch"
 TENSORBOARDX = "tensorboardX"
-# Parts of the work: CPU time of the thread that logs, and the clock for close().
+# Parts of the work: CPU time of the logging thread, and elapsed time of close().
 CALLER, CLOSE = "caller s", "close s"
 
 CALLS = 200_000
 TAG = "train/loss"
 VALUES_A_CALL = 10
-# There are so many times fewer steps than calls: each takes the peers ten calls.
+# There are this many times fewer steps than calls, because the peers need ten calls per step.
 CALLS_A_STEP = 20
-# By how much fewer and more points the memory is compared.
+# The factor between the small and the large number of points for measuring memory.
 TIMES = 10
 
 
@@ -36,7 +36,7 @@ def open_with_runfold(folder: str) -> Any:
 
 
 def open_with_torch(folder: str) -> Any:
-    """The writer of torch, which has TensorBoard's own write the file."""
+    """The writer of torch, which writes the file with TensorBoard's own writer."""
     from torch.utils.tensorboard import SummaryWriter
 
     return SummaryWriter(folder)
@@ -57,14 +57,14 @@ WRITERS: Mapping[str, Callable[[str], Any]] = {
 
 
 def make_write_contest(calls: int = CALLS) -> Contest:
-    """One value in each call, from the first call until the writer is closed."""
+    """Return the contest with one value per call, from the first call to the end of close()."""
     contenders = [_contender(write_one_by_one, name, calls) for name in WRITERS]
     title = f"write: {calls:,} calls of add_scalar with a Python float, then close"
     return Contest(title, ("writer", "calls"), contenders, _compare)
 
 
 def make_log_contest(calls: int = CALLS) -> Contest:
-    """Ten values at each step: in one call by Runfold, in ten by its peers."""
+    """Return the contest with ten values per step: one call for Runfold, ten for its peers."""
     steps = calls // CALLS_A_STEP
     contenders = [_contender(write_by_step, name, steps) for name in WRITERS]
     title = f"log: {VALUES_A_CALL} values at each of {steps:,} steps, then close"
@@ -72,14 +72,14 @@ def make_log_contest(calls: int = CALLS) -> Contest:
 
 
 def make_memory_contest(calls: int = CALLS) -> Contest:
-    """Very many values by Runfold, when it has logged some already: its memory stays."""
+    """Return the contest with very many values after some others: memory must stay constant."""
     many = calls * TIMES
     title = f"memory: add_scalar by one writer, from {calls // TIMES:,} to {many:,} values"
     return Contest(title, ("writer", "calls"), [_contender(write_many, RUNFOLD, many)], _compare)
 
 
 def write_one_by_one(name: str, calls: int, folder: str) -> Callable[[], Reading]:
-    """The call that logs so many values of one tag, and closes the writer."""
+    """Return the call that logs this many values of one tag and closes the writer."""
     writer = WRITERS[name](folder)
     values = _values(calls)
 
@@ -92,7 +92,7 @@ def write_one_by_one(name: str, calls: int, folder: str) -> Callable[[], Reading
 
 
 def write_by_step(name: str, steps: int, folder: str) -> Callable[[], Reading]:
-    """The call that logs ten values at each step, and closes the writer."""
+    """Return the call that logs ten values at each step and closes the writer."""
     writer = WRITERS[name](folder)
     tags, values = tag_names(VALUES_A_CALL), _values(steps * VALUES_A_CALL)
     rows = [
@@ -115,7 +115,7 @@ def write_by_step(name: str, steps: int, folder: str) -> Callable[[], Reading]:
 
 
 def write_many(name: str, calls: int, folder: str) -> Callable[[], Reading]:
-    """The call that goes on until so many values were logged, and closes the writer."""
+    """Return the call that continues until this many values are logged, and closes the writer."""
     writer = WRITERS[name](folder)
     few = calls // TIMES**2
     for step in range(few):
@@ -138,7 +138,7 @@ def _log_and_close(writer: Any, log_all: Callable[[], None], folder: str) -> Rea
 
 
 def read_back(folder: str) -> Series:
-    """What a writer wrote, as Runfold reads it, without wall times: each has its own."""
+    """Return the values in a folder as Runfold reads them, without wall times, which differ."""
     import runfold as rf
 
     (run,) = rf.open(folder, progress=False).values()
@@ -146,7 +146,7 @@ def read_back(folder: str) -> Series:
 
 
 def _values(count: int) -> list[float]:
-    """Python floats, the same every time."""
+    """Return Python floats, always the same."""
     values: list[float] = np.random.default_rng(0).standard_normal(count).tolist()
     return values
 
@@ -159,7 +159,7 @@ def _contender(task: Callable[..., Callable[[], Reading]], name: str, size: int)
     return Contender(name, once, size)
 
 
-def _compare(one: Contender, ours: Series, theirs: Series) -> str | None:
-    if {len(columns[0]) for columns in theirs.values()} != {one.size}:
-        return f"a tag has not the {one.size:,} values that were logged"
+def _compare(contender: Contender, ours: Series, theirs: Series) -> str | None:
+    if {len(columns[0]) for columns in theirs.values()} != {contender.size}:
+        return f"a tag does not have the {contender.size:,} logged values"
     return find_disagreement(ours, theirs)

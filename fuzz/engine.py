@@ -1,8 +1,8 @@
-"""What all fuzz targets share: imports that tell of their branches, and the loop.
+"""Shared code of all fuzz targets: instrumented imports and the main loop.
 
-The loop is atheris's, which keeps an input when it takes a branch that none took
-before. Where atheris does not run (it needs Linux and a Python it was built for),
-inputs are changed at random instead; that finds less, but runs the same targets.
+The loop is that of atheris, which keeps an input if it takes a new branch. If
+atheris is not available (it needs Linux and a supported Python version), inputs are
+changed at random instead; that finds less, but runs the same targets.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ except ImportError:
 
 
 def instrumented() -> contextlib.AbstractContextManager[object]:
-    """A block in which imports of the package are made to report their branches."""
+    """Return a context manager in which imports of the package report their branches."""
     if atheris is None:
         return contextlib.nullcontext()
     manager: contextlib.AbstractContextManager[object] = atheris.instrument_imports(
@@ -28,11 +28,11 @@ def instrumented() -> contextlib.AbstractContextManager[object]:
 
 
 def run(target: Callable[[bytes], None]) -> None:
-    """Call `target` with input after input, by the options of the command line.
+    """Call `target` with one input after another, with the options of the command line.
 
-    The options are libFuzzer's, such as -max_total_time=60, and a folder of
-    inputs to start from. Returns by an exit status that is not 0 at the first
-    input that raises or crashes.
+    The options are those of libFuzzer, such as -max_total_time=60, and a folder of
+    initial inputs. Exits with a non-zero status at the first input that raises or
+    crashes.
     """
     if atheris is None:
         _change_at_random(target, sys.argv[1:])
@@ -42,7 +42,7 @@ def run(target: Callable[[bytes], None]) -> None:
 
 
 def _change_at_random(target: Callable[[bytes], None], arguments: list[str]) -> None:
-    print("atheris is not installed: inputs are changed at random, with no guidance.")
+    print("atheris is not installed: inputs are changed at random, without guidance.")
     options = dict(argument.split("=") for argument in arguments if argument.startswith("-"))
     folders = [Path(argument) for argument in arguments if not argument.startswith("-")]
     seeds = [path.read_bytes() for folder in folders for path in sorted(folder.iterdir())] or [b""]

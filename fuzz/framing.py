@@ -1,4 +1,4 @@
-"""Any bytes as an event file: read whole or in two stretches, they read the same."""
+"""Any bytes as an event file: reading them at once or in two pieces gives the same result."""
 
 from engine import instrumented, run
 
@@ -16,7 +16,7 @@ HEADER_SIZE, FRAME_SIZE = 12, 16
 
 
 def read(data: bytes, cuts: list[int]) -> tuple[object, ...]:
-    """All that a decoder collects, in a form that can be compared."""
+    """Return everything that a decoder collects, in a form that can be compared."""
     decoder = Decoder(Tags(), limit=LIMIT)
     for cut in [*cuts, len(data)]:
         stretch = data[decoder.offset : cut]
@@ -37,7 +37,7 @@ def read(data: bytes, cuts: list[int]) -> tuple[object, ...]:
 
 
 def check(decoder: Decoder, items: np.ndarray, notes: list[tuple[int, int, int]]) -> None:
-    """See that whatever is said of the file lies in the part of it that was read."""
+    """Check that all reported positions are in the part of the file that was read."""
     for item in items:
         Form(item["form"])
         start, end = item["start"], item["start"] + item["length"]
@@ -50,7 +50,7 @@ def check(decoder: Decoder, items: np.ndarray, notes: list[tuple[int, int, int]]
 
 
 def repair(data: bytes, lengths: bool, payloads: bool) -> bytes:
-    """Make the checksums good: by chance hardly any would be, and little be reached."""
+    """Fix the checksums: random ones are hardly ever valid, and little code would be reached."""
     file = bytearray(data)
     at = 0
     while len(file) - at >= HEADER_SIZE:
@@ -66,12 +66,12 @@ def repair(data: bytes, lengths: bool, payloads: bool) -> bytes:
 
 
 def checksum(data: bytearray) -> bytes:
-    """The four bytes that follow `data` in a sound file."""
+    """Return the four checksum bytes that follow `data` in a valid file."""
     return masked_crc32c(data).to_bytes(4, "little")
 
 
 def test_one_input(data: bytes) -> None:
-    """Two bytes say where the file is cut in two, the third what is repaired in it."""
+    """Two bytes give the position of the cut, the third what to repair."""
     cut, mode = int.from_bytes(data[:2], "little"), data[2] if len(data) > 2 else 0
     file = repair(data[3:], bool(mode & 1), bool(mode & 2))
     assert read(file, []) == read(file, [cut % (len(file) + 1)])

@@ -1,6 +1,6 @@
-"""Any bytes as the payloads of sound records, and every value in them decoded by its kind.
+"""Any bytes as payloads of valid records, with every value in them decoded by its kind.
 
-A kind may refuse a value with ValueError, never with anything else.
+A kind can reject a value with ValueError, but never with any other exception.
 """
 
 from collections.abc import Callable
@@ -20,25 +20,27 @@ with instrumented():
     from runfold._events.kinds.stored_value import plugin_content, plugin_of
     from runfold._events.wire import NeedMore
 
-    STORED_KINDS = [one for one in KINDS.values() if one.is_in_event_files and one.name != SCALAR]
-    MODULES = {one.name: one.module for one in STORED_KINDS}
+    STORED_KINDS = [
+        kind for kind in KINDS.values() if kind.is_in_event_files and kind.name != SCALAR
+    ]
+    MODULES = {kind.name: kind.module for kind in STORED_KINDS}
 
 
 def locate(find: Callable[[bytes, int], object], data: bytes) -> None:
-    """Find a value's content in as short a prefix as can be: as the whole has it."""
+    """Locate a value's content in the shortest prefix, and compare with the whole value."""
     size = min(len(data), 8)
     while True:
         try:
-            found = find(data[:size], len(data))
+            located = find(data[:size], len(data))
             break
         except NeedMore as more:
             assert size < more.size <= len(data)
             size = more.size
-    assert found == find(data, len(data))
+    assert located == find(data, len(data))
 
 
 def value_decoder(kind: Kind) -> Callable[[bytes], object]:
-    """What a kind does with the bytes of a summary value."""
+    """Return the function with which a kind decodes a summary value."""
     module = MODULES[kind.name]
     if hasattr(module, "locate"):
         return partial(locate, module.locate)
@@ -58,7 +60,7 @@ EVENT_KINDS = {
 
 
 def decode_kinds(form: int, data: bytes, metadata: bytes) -> None:
-    """Try every kind on a value, whatever its plugin says: a log may say anything."""
+    """Try every kind on a value, whatever its plugin, because a log can claim anything."""
     kinds = VALUE_KINDS if form not in EVENT_KINDS else (EVENT_KINDS[Form(form)],)
     for kind in kinds:
         try:
@@ -74,7 +76,7 @@ def decode_kinds(form: int, data: bytes, metadata: bytes) -> None:
 
 
 def test_one_input(data: bytes) -> None:
-    """The first byte says how many payloads there are; they share the rest equally."""
+    """The first byte gives the number of payloads; they share the rest equally."""
     count = data[0] % 4 + 1 if data else 1
     size = -(-(len(data) - 1) // count) if len(data) > 1 else 0
     file = b"".join(frame(data[1 + i * size : 1 + (i + 1) * size]) for i in range(count))

@@ -1,10 +1,10 @@
-"""Run every fuzz target for a share of the time; the exit status says if all went well.
+"""Run every fuzz target for a share of the time; the exit status shows whether all passed.
 
     python fuzz/run.py SECONDS [BUILD]
 
 BUILD is the package compiled by clang with -fsanitize=address,fuzzer-no-link; without
-it only the branches of the Python code guide the search. What is found is written to
-fuzz-corpus/, one folder for each target, and the input that failed to its `crashes`.
+it, only the branches of the Python code guide the search. Inputs are written to
+fuzz-corpus/, with one folder per target, and failing inputs to its `crashes`.
 """
 
 import os
@@ -19,12 +19,12 @@ TARGETS = ("framing", "payloads", "tensors")
 HERE = Path(__file__).parent
 CORPUS = HERE.parent / "fuzz-corpus"
 
-# What libFuzzer says of each new input and of words that it found useful.
+# libFuzzer's output for each new input and for useful words.
 NOISE = re.compile(r"#\d+\s+(NEW|REDUCE|RELOAD)|\s*NEW_(FUNC|PC)|INFO: Instrumenting|###|\"")
 
 
 def environment(build: str) -> dict[str, str]:
-    """The variables with which the compiled core is loaded and reports its branches."""
+    """Return the environment in which the compiled core is loaded and reports its branches."""
     if not build:
         print("clang was not found: only the Python code guides the search.")
         return dict(os.environ)
@@ -34,14 +34,14 @@ def environment(build: str) -> dict[str, str]:
         **os.environ,
         "PYTHONPATH": build,
         "LD_PRELOAD": str(Path(atheris.path()) / "asan_with_fuzzer.so"),
-        # Python's own memory is never all freed, and its pools hide mistakes.
+        # Python never frees all its memory, and its pools hide errors.
         "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1",
         "PYTHONMALLOC": "malloc",
     }
 
 
 def fuzz(target: str, seconds: int, variables: dict[str, str]) -> bool:
-    """Run one target; False if it found an input that fails."""
+    """Run one target; return False if an input fails."""
     folder, crashes = CORPUS / target, CORPUS / "crashes"
     seeds.write_seeds(target, folder)
     crashes.mkdir(exist_ok=True)
@@ -68,7 +68,7 @@ def fuzz(target: str, seconds: int, variables: dict[str, str]) -> bool:
 
 
 def main() -> None:
-    """Share the seconds out among the targets."""
+    """Divide the time among the targets."""
     seconds = max(1, int(sys.argv[1]) // len(TARGETS))
     variables = environment(sys.argv[2] if len(sys.argv) > 2 else "")
     failed = [target for target in TARGETS if not fuzz(target, seconds, variables)]

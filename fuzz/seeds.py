@@ -1,4 +1,4 @@
-"""Inputs to start from: what the encoder writes, in the layout of each target."""
+"""Initial inputs: the encoder's output, in the layout of each target."""
 
 import hashlib
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ KERAS = '{"class_name": "Sequential", "config": {"layers": []}}'
 
 
 def value_messages() -> Iterator[bytes]:
-    """A Summary.Value of every kind, old form and new."""
+    """Yield a Summary.Value of every kind, in old and new format."""
     yield value_encoding.histogram("h", 0, 1, 2, 3, 4, [1, 2], [1, 1])
     yield value_encoding.histogram_tensor("h", [[0.0, 1.0, 2.0], [1.0, 2.0, 3.0]])
     yield value_encoding.image("i", 1, 1, 3, PNG)
@@ -47,7 +47,7 @@ def value_messages() -> Iterator[bytes]:
 
 
 def tensor_messages() -> Iterator[bytes]:
-    """A TensorProto of every dtype that the encoder writes, and a HistogramProto."""
+    """Yield a TensorProto of every dtype that the encoder writes, and a HistogramProto."""
     for dtype in value_encoding.DTYPES:
         if dtype != "bfloat16":
             for shape in ((), (2, 2)):
@@ -57,7 +57,7 @@ def tensor_messages() -> Iterator[bytes]:
 
 
 def payloads() -> Iterator[bytes]:
-    """A serialised Event of every sort."""
+    """Yield a serialised Event of every type."""
     buffer = EventBuffer()
     buffer.file_version(1.5)
     buffer.scalar("loss", 0.25, 1, 2.0)
@@ -77,7 +77,7 @@ def payloads() -> Iterator[bytes]:
 
 
 def seeds(target: str) -> Iterator[bytes]:
-    """The inputs that a target starts from."""
+    """Yield the initial inputs of a target."""
     if target == "tensors":
         for message in tensor_messages():
             yield b"\x08" + message
@@ -95,7 +95,7 @@ def seeds(target: str) -> Iterator[bytes]:
 
 
 def write_seeds(target: str, folder: Path) -> None:
-    """Put the seeds of a target into a folder, named by their content as libFuzzer does."""
+    """Write the seeds of a target to a folder, named by their content as in libFuzzer."""
     folder.mkdir(parents=True, exist_ok=True)
     for seed in seeds(target):
         (folder / hashlib.sha1(seed).hexdigest()).write_bytes(seed)

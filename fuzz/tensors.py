@@ -1,4 +1,4 @@
-"""Any bytes as a TensorProto and as histograms: decoded, or refused with a reason."""
+"""Any bytes as a TensorProto and as histograms: decoded, or rejected with a reason."""
 
 from engine import instrumented, run
 
@@ -10,7 +10,7 @@ with instrumented():
 
 
 def check_tensor(data: bytes) -> None:
-    """See that the ways to read a tensor agree on it."""
+    """Check that all functions that read a tensor agree."""
     array = None
     try:
         array = decode_tensor(data)
@@ -27,7 +27,7 @@ def check_tensor(data: bytes) -> None:
 
 
 def check_histograms(messages: list[bytes]) -> None:
-    """See that invalid histograms have no buckets and do not disturb the others."""
+    """Check that invalid histograms have no buckets and do not affect the others."""
     columns = decode_histograms(messages)
     assert columns.valid.tolist() == [is_valid_histogram(message) for message in messages]
     assert columns.offsets[-1] == columns.right_edges.size == columns.counts.size
@@ -35,7 +35,7 @@ def check_histograms(messages: list[bytes]) -> None:
 
 
 def test_one_input(data: bytes) -> None:
-    """The first byte says where the histograms part."""
+    """The first byte gives the position that divides the histograms."""
     at = data[0] if data else 0
     check_tensor(data[1:])
     check_histograms([data[1:], data[1 : 1 + at], data[1 + at :]])

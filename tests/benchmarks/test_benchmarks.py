@@ -1,4 +1,4 @@
-"""The benchmark on logs so small that it takes no time: every reader reads the same."""
+"""The benchmark on tiny logs: every reader reads the same values."""
 
 import json
 import pickle
@@ -37,7 +37,7 @@ def test_peers_agree_with_runfold(log: Log, peer: str, tmp_path: Path):
     assert find_disagreement(ours, theirs, find_reader(log, peer).is_sampler) is None
 
 
-def test_a_sample_of_a_log_holds_the_same_first_runs(tmp_path: Path):
+def test_a_sample_of_a_log_has_the_same_first_runs(tmp_path: Path):
     log = TINY[1]
     whole, part = generate(log, tmp_path), generate(log.sampled(), tmp_path)
     assert sorted(run.name for run in part.iterdir()) == ["run-0000", "run-0001"]
@@ -45,7 +45,7 @@ def test_a_sample_of_a_log_holds_the_same_first_runs(tmp_path: Path):
         assert file.read_bytes() == (whole / file.relative_to(part)).read_bytes()
 
 
-def test_a_log_is_written_once_unless_asked_anew(tmp_path: Path):
+def test_a_log_is_written_once_unless_fresh(tmp_path: Path):
     folder = generate(TINY[0], tmp_path)
     mark = folder / "mark"
     mark.touch()
@@ -55,7 +55,7 @@ def test_a_log_is_written_once_unless_asked_anew(tmp_path: Path):
     assert not mark.exists()
 
 
-def test_a_reading_runs_in_its_own_process_and_keeps_what_it_read(tmp_path: Path):
+def test_a_reading_runs_in_its_own_process_and_stores_its_result(tmp_path: Path):
     log = TINY[0]
     folder = generate(log, tmp_path)
     cost = measure(peers.prepare, [RUNFOLD, asdict(log), str(folder)], tmp_path / "kept")
@@ -64,30 +64,30 @@ def test_a_reading_runs_in_its_own_process_and_keeps_what_it_read(tmp_path: Path
     assert find_disagreement(read(log, RUNFOLD, folder), load(tmp_path / "kept")) is None
 
 
-def test_a_reader_that_fails_says_why(tmp_path: Path):
+def test_a_failing_reader_raises_undone_with_the_reason(tmp_path: Path):
     with pytest.raises(Undone, match="missing"):
         measure(peers.prepare, [RUNFOLD, asdict(TINY[0]), str(tmp_path / "missing")])
 
 
-def test_a_command_costs_what_it_takes_from_start_to_end():
+def test_the_cost_of_a_command_covers_start_to_end():
     held = 100_000_000
     cost = launch(sys.executable, "-c", f"bytearray({held}); print('not shown')")
     assert cost.cpu > 0
     assert held < cost.peak < 2 * held
 
 
-def test_the_memory_of_a_command_is_its_own():
+def test_the_memory_of_a_command_excludes_its_parent():
     ballast = bytes(200_000_000)
     assert launch(sys.executable, "-c", "pass").peak < len(ballast) / 2
 
 
-def test_a_command_that_fails_says_why():
+def test_a_failing_command_raises_undone_with_the_reason():
     with pytest.raises(Undone, match="for this reason"):
         launch(sys.executable, "-c", "raise SystemExit('for this reason')")
 
 
 def contest(ours: Series, theirs: Series) -> Contest:
-    """Two who cost nothing and keep what they are told to."""
+    """Two contenders that cost nothing and store the given series."""
 
     def contender(name: str, series: Series) -> Contender:
         def once(keep: Path | None) -> Cost:
@@ -97,7 +97,7 @@ def contest(ours: Series, theirs: Series) -> Contest:
 
         return Contender(name, once, size=1)
 
-    def compare(one: Contender, ours: Series, theirs: Series) -> str | None:
+    def compare(peer: Contender, ours: Series, theirs: Series) -> str | None:
         return find_disagreement(ours, theirs)
 
     both = [contender(RUNFOLD, ours), contender("peer", theirs)]
@@ -117,7 +117,7 @@ def test_contenders_are_measured_in_turns_while_there_is_time():
     both = contest(series, series)
     both.contenders[1].costs.append(slow)
     measured = both.run(repeat=7)
-    assert [len(one.costs) for one in measured.values()] == [7, 3]
+    assert [len(contender.costs) for contender in measured.values()] == [7, 3]
 
 
 @pytest.mark.parametrize(
@@ -125,10 +125,10 @@ def test_contenders_are_measured_in_turns_while_there_is_time():
     [
         ({}, "nothing was read"),
         ({("a", "loss"): (np.arange(2), None, None)}, "3 and 2 of them"),
-        ({("a", "los"): (np.arange(3), None, None)}, "one of them only"),
+        ({("a", "los"): (np.arange(3), None, None)}, "only one of them"),
     ],
 )
-def test_what_was_not_read_is_a_disagreement(theirs: Series, message: str):
+def test_missing_data_is_a_disagreement(theirs: Series, message: str):
     ours: Series = {("a", "loss"): (np.arange(3), np.arange(3.0), np.arange(3.0))}
     assert message in str(find_disagreement(ours, theirs))
 
@@ -141,12 +141,12 @@ def test_a_sampler_may_lack_points_but_not_change_them():
     assert "steps" in str(find_disagreement(ours, other, is_sample=True))
 
 
-def test_a_peer_that_is_not_there_leaves_a_line_without_figures(tmp_path: Path):
+def test_a_missing_peer_leaves_a_line_without_figures(tmp_path: Path):
     log = TINY[0]
     readers = peers.make_contest(log, tmp_path)
     readers.contenders[1].trouble = "No module named 'tensorboard'"
     assert "EventAccumulator: No module named" in report.table(readers)
-    assert contest_targets({log.name: {one.name: one for one in readers.contenders}}) == []
+    assert contest_targets({log.name: {reader.name: reader for reader in readers.contenders}}) == []
 
 
 def test_the_command_prints_tables_and_writes_the_figures(tmp_path: Path, capsys):
@@ -159,7 +159,7 @@ def test_the_command_prints_tables_and_writes_the_figures(tmp_path: Path, capsys
     assert "bootstrap: ci95 by 10,000 resamples of an array in memory, 2 runs x 7 steps" in out
     assert "All values agree" in out
     parts = json.loads(figures.read_text())["parts"]
-    assert {part: set(found) for part, found in parts.items()} == {
+    assert {part: set(contenders) for part, contenders in parts.items()} == {
         "E": {RUNFOLD, "runfold decoded", ACCUMULATOR, SERVER},
         "events": {RUNFOLD, ACCUMULATOR},
         "fold": {RUNFOLD, "NumPy", "pandas"},
@@ -167,7 +167,7 @@ def test_the_command_prints_tables_and_writes_the_figures(tmp_path: Path, capsys
     }
 
 
-def test_an_unknown_part_is_refused(capsys):
+def test_an_unknown_part_is_rejected(capsys):
     with pytest.raises(SystemExit):
         main(["--only", "A,flod"], TINY)
-    assert "no part 'flod'; there are A, B, C, D, E, reduce, fold" in capsys.readouterr().err
+    assert "unknown part 'flod'; choose from A, B, C, D, E, reduce, fold" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""The benchmark of the page, on logs so small that nobody waits: what is shown is compared."""
+"""The benchmark of the page on tiny logs: the displayed data is compared."""
 
 import shutil
 from dataclasses import asdict
@@ -16,7 +16,7 @@ from benchmarks.targets import page_targets
 FEW = Log("few", runs=2, tags=8, steps=40)
 
 
-def test_everything_that_somebody_waits_for_is_measured(tmp_path: Path):
+def test_all_waiting_times_are_measured(tmp_path: Path):
     waits = browser.measure_page(FEW, FEW, tmp_path, repeat=1)
     assert {name: len(times) for name, times in asdict(waits).items()} == {
         "opened": 1,
@@ -29,7 +29,7 @@ def test_everything_that_somebody_waits_for_is_measured(tmp_path: Path):
     assert all(len(target.measured) > 3 for target in page_targets(waits))
 
 
-def test_a_chart_that_shows_other_points_than_the_log_is_found(tmp_path: Path):
+def test_a_chart_that_shows_other_points_is_a_disagreement(tmp_path: Path):
     from playwright.sync_api import sync_playwright
 
     folder, other = generate(FEW, tmp_path), generate(Log("other", 2, 8, 40), tmp_path)
@@ -47,7 +47,7 @@ def test_a_chart_that_shows_other_points_than_the_log_is_found(tmp_path: Path):
 
 
 @pytest.mark.parametrize(("times", "is_met"), [([40.0, 45.0, 90.0], True), ([50.0], False)])
-def test_the_median_decides_and_the_worst_is_told(times: list[float], is_met: bool):
+def test_the_median_decides_and_the_worst_is_reported(times: list[float], is_met: bool):
     waits = Waits(opened=times, hovered=times, zoomed=times, refined=times, frames=times)
     hover = page_targets(waits)[1]
     assert hover.is_met is is_met

@@ -1,4 +1,4 @@
-"""The benchmark of questions on logs so small that it takes no time: all answer alike."""
+"""The benchmark of queries on tiny logs: all packages give the same result."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -14,18 +14,18 @@ TINY = [replace(log, runs=3, tags=2, steps=7, sample=2) for log in LOGS if log.n
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
-def test_all_answer_a_question_alike(name: str, tmp_path: Path):
+def test_all_packages_give_the_same_answer(name: str, tmp_path: Path):
     contenders = make_contest(name, TINY, tmp_path).run(1)
     assert contenders[RUNFOLD].costs
-    assert all(not one.trouble for one in contenders.values())
+    assert all(not contender.trouble for contender in contenders.values())
 
 
 def test_a_wrong_answer_is_a_difference(tmp_path: Path):
     contest = make_contest("table", TINY, tmp_path)
     ours, theirs = contest.contenders
     kept = [tmp_path / "ours", tmp_path / "theirs"]
-    for one, path in zip((ours, theirs), kept, strict=True):
-        one.once(path)
+    for contender, path in zip((ours, theirs), kept, strict=True):
+        contender.once(path)
     right, answer = map(contest.load, kept)
     assert contest.compare(theirs, right, answer) is None
     (steps, times, values), key = next(iter(answer.values())), next(iter(answer))
@@ -39,5 +39,5 @@ def test_sizes_are_those_on_disk_and_in_memory(tmp_path: Path):
     assert event_files == sum(file.stat().st_size for file in folder.glob("*/*"))
     assert pack == folder.with_suffix(".parquet").stat().st_size
     assert frame >= 3 * 2 * 7 * (8 + 8 + 8)
-    assert [one.is_met for one in size_targets(100, 20, 1)] == [True, True]
-    assert [one.is_met for one in size_targets(100, 21, 200_000_000)] == [False, False]
+    assert [target.is_met for target in size_targets(100, 20, 1)] == [True, True]
+    assert [target.is_met for target in size_targets(100, 21, 200_000_000)] == [False, False]

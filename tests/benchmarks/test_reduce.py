@@ -1,4 +1,4 @@
-"""The benchmark of whole commands: what `runfold reduce` writes, and how it is compared."""
+"""The benchmark of whole commands: the output of `runfold reduce`, and the comparison."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -27,7 +27,7 @@ def fold(runs: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def series(statistics: dict[str, np.ndarray]) -> Series:
-    """As event files give it back: rounded to float32."""
+    """Return the series as read back from event files: rounded to float32."""
     return {
         (name, "loss"): (np.arange(len(values)), None, values.astype(np.float32).astype(float))
         for name, values in statistics.items()
@@ -35,7 +35,7 @@ def series(statistics: dict[str, np.ndarray]) -> Series:
 
 
 def theirs(runs: np.ndarray) -> dict[str, np.ndarray]:
-    """What tb-reducer writes."""
+    """Return what tb-reducer writes."""
     folded = fold(runs)
     std = folded.pop("std")
     return folded | {"mean-std": folded["mean"] - std, "mean+std": folded["mean"] + std}
@@ -46,7 +46,7 @@ def differs(statistics: dict[str, np.ndarray]) -> str | None:
     return compare(peer, series(fold(RUNS)), series(statistics))
 
 
-def test_the_command_folds_as_numpy_does(tmp_path: Path):
+def test_the_command_folds_like_numpy(tmp_path: Path):
     folder = generate(TINY, tmp_path)
     ours = reducers.make_contest(TINY, tmp_path).contenders[0]
     assert ours.name == RUNFOLD
@@ -59,7 +59,7 @@ def test_the_command_folds_as_numpy_does(tmp_path: Path):
             assert np.allclose(written[statistic, tag][2], values, rtol=1e-6, atol=0)
 
 
-def test_a_fold_is_measured_again_without_leaving_anything_behind(tmp_path: Path):
+def test_a_fold_can_be_measured_again_and_leaves_no_files(tmp_path: Path):
     ours = reducers.make_contest(TINY, tmp_path).contenders[0]
     before = sorted(tmp_path.rglob("*"))
     ours.once(None)
@@ -67,27 +67,27 @@ def test_a_fold_is_measured_again_without_leaving_anything_behind(tmp_path: Path
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_the_last_bit_of_a_float32_may_differ():
+def test_the_last_bit_of_a_float32_can_differ():
     assert differs(theirs(RUNS)) is None
     next_mean = np.nextafter(fold(RUNS)["mean"].astype(np.float32), np.float32(9))
     assert differs(theirs(RUNS) | {"mean": next_mean}) is None
 
 
 @pytest.mark.parametrize("statistic", ["mean", "min", "max"])
-def test_more_than_the_last_bit_may_not_differ(statistic: str):
+def test_more_than_the_last_bit_must_not_differ(statistic: str):
     wrong = theirs(RUNS)
     wrong[statistic] = wrong[statistic] * (1 + 1e-6)
     assert f"{statistic}: values of tag 'loss' differ" in str(differs(wrong))
 
 
 @pytest.mark.parametrize("edge", ["mean-std", "mean+std"])
-def test_the_edges_of_the_band_tell_a_wrong_std(edge: str):
+def test_the_edges_of_the_band_reveal_a_wrong_std(edge: str):
     wrong = theirs(RUNS)
     wrong[edge] = wrong[edge] * (1 + 1e-6)
     assert differs(wrong) == "std: values of tag 'loss' differ"
 
 
-def test_a_statistic_that_was_not_written_is_a_difference():
+def test_a_missing_statistic_is_a_difference():
     wrong = theirs(RUNS)
     del wrong["max"]
     assert differs(wrong) == "a statistic is missing"

@@ -1,4 +1,4 @@
-"""The benchmark of writers with so few values that it takes no time: all write the same."""
+"""The benchmark of writers with few values: all write the same data."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -32,7 +32,7 @@ def test_writers_write_the_same(task: Callable[..., Callable[[], Reading]], peer
     assert find_disagreement(ours, theirs) is None
 
 
-def test_one_by_one_is_what_was_meant(tmp_path: Path):
+def test_values_written_one_by_one_are_read_back(tmp_path: Path):
     values = np.random.default_rng(0).standard_normal(30).astype(np.float32)
     ((key, (steps, _, stored)),) = written(writers.write_one_by_one, RUNFOLD, 30, tmp_path).items()
     assert key == ("", "train/loss")
@@ -47,7 +47,7 @@ def test_ten_values_are_logged_at_each_step(tmp_path: Path):
     assert all(steps.tolist() == [0, 1, 2, 3] for steps, _, _ in series.values())
 
 
-def test_memory_is_measured_over_all_values_but_the_first(tmp_path: Path):
+def test_memory_is_measured_after_the_first_values(tmp_path: Path):
     call = writers.write_many(RUNFOLD, 1000, str(tmp_path))
     reading = call()
     assert reading.complete is not None
@@ -55,19 +55,19 @@ def test_memory_is_measured_over_all_values_but_the_first(tmp_path: Path):
     assert steps.tolist() == list(range(1000))
 
 
-def test_the_thread_that_logs_and_the_close_are_timed_apart(tmp_path: Path):
-    found = writers.make_write_contest(calls=50).run(repeat=1)
-    for one in found.values():
-        (cost,) = one.costs
+def test_the_logging_thread_and_close_are_timed_separately(tmp_path: Path):
+    contenders = writers.make_write_contest(calls=50).run(repeat=1)
+    for measured in contenders.values():
+        (cost,) = measured.costs
         assert set(cost.parts) == {CALLER, CLOSE}
         assert 0 < cost.parts[CLOSE] < cost.wall
-    assert set(found) == {RUNFOLD, *PEERS}
+    assert set(contenders) == {RUNFOLD, *PEERS}
 
 
-def test_a_value_that_was_lost_is_a_disagreement():
+def test_a_lost_value_is_a_disagreement():
     contest = writers.make_memory_contest(calls=10)
     contest.contenders[0].size += 1
-    with pytest.raises(Disagreement, match="a tag has not the 101 values that were logged"):
+    with pytest.raises(Disagreement, match="a tag does not have the 101 logged values"):
         contest.run(repeat=1)
 
 
@@ -77,16 +77,16 @@ def contender(name: str, caller: float, wall: float) -> Contender:
 
 
 @pytest.mark.parametrize(("factor", "is_met"), [(100, True), (99, False)])
-def test_a_target_is_met_from_its_bound_on(factor: int, is_met: bool):
+def test_a_target_is_met_at_its_bound(factor: int, is_met: bool):
     write = [contender(RUNFOLD, 0.5, 1.0), *(contender(name, factor / 2, factor) for name in PEERS)]
-    targets = contest_targets({"write": {one.name: one for one in write}})
-    assert [(one.measured, one.is_met) for one in targets if one.bound] == [
+    targets = contest_targets({"write": {writer.name: writer for writer in write}})
+    assert [(target.measured, target.is_met) for target in targets if target.bound] == [
         (f"{factor}x", is_met)
     ] * 4
 
 
 @pytest.mark.parametrize(("microseconds", "is_met"), [(1.5, True), (2.5, False)])
-def test_a_call_of_log_has_two_microseconds(microseconds: float, is_met: bool):
+def test_a_call_of_log_is_limited_to_two_microseconds(microseconds: float, is_met: bool):
     ours = contender(RUNFOLD, microseconds * 1e-6 * 1000, 1.0)
     (target,) = contest_targets({"log": {RUNFOLD: ours}})
     assert (target.measured, target.is_met) == (f"{microseconds:.2f} us", is_met)
@@ -101,7 +101,7 @@ def test_parts_of_the_work_have_columns(capsys, tmp_path: Path):
     assert "from runfold import SummaryWriter: heavy imports" in out
 
 
-def test_a_writer_that_is_not_there_leaves_a_line_without_figures():
+def test_a_missing_writer_leaves_a_line_without_figures():
     contest = writers.make_write_contest(calls=10)
     contest.contenders[0].measure(None)
     contest.contenders[2].trouble = "No module named 'tensorboardX'"
@@ -110,6 +110,6 @@ def test_a_writer_that_is_not_there_leaves_a_line_without_figures():
     assert lines[-1] == "  tensorboardX: No module named 'tensorboardX'"
 
 
-def test_heavy_imports_of_a_statement_are_seen():
+def test_heavy_imports_of_a_statement_are_detected():
     assert imports_of("import scipy") == ["scipy"]
     assert imports_of("from runfold import SummaryWriter") == []
