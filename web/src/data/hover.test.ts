@@ -49,7 +49,7 @@ test("a line that has ended has no point, a sparse line has", () => {
   expect(labels(findPoints(lines, 12, 5))).toEqual(["sparse", "ended"]);
 });
 
-test("the nearest line is the closest, also between its points", () => {
+test("the nearest line is found between its points, too", () => {
   const lines = [line("steep", [0, 100], [0, 100]), line("flat", [0, 100], [10, 10])];
   const points = findPoints(lines, 50, 5);
   const nearest = (top: number) => points[findNearest(points, 50, top, (y) => y)]?.line.label;

@@ -15,7 +15,7 @@ import { useChoice } from "../state/choice";
 import { useOpenRun, useView } from "../state/view";
 import "./hparams.css";
 
-/** Most axes that fit next to each other. */
+/** Maximum number of axes that fit next to each other. */
 const MOST_AXES = 11;
 
 export function HparamsView() {
