@@ -103,7 +103,7 @@ def serving(*args: str | Path, browser: Path | None = None) -> Iterator[Served]:
     ) as process:
         served = Served(process)
         try:
-            while "Ctrl-C ends it.\n" not in served.told:
+            while "Press Ctrl-C to stop.\n" not in served.told:
                 served.told.append(served.read_line())
                 assert served.told[-1], served.told
             yield served

@@ -197,7 +197,7 @@ class Source:
                 return Changed(self.generation, update.runs, changed, has_news, seconds)
 
     def mark_changed(self, name: str) -> Changed:
-        """Return a change of a run to whose log nothing was written."""
+        """Return a new change for a run whose status changed, although its log did not."""
         with self._generation_lock:
             self.generation += 1
             return Changed(self.generation, [], [name])

@@ -140,9 +140,9 @@ def test_rules_1_and_32_both_loopback_addresses_are_taken_and_no_other(logdir):
         assert {one.laddr for one in listening} == {(one, served.port) for one in known}
         # A stranger on the same port of the other address would get the cookie.
         for address in known:
-            with pytest.raises(CannotServe, match="is taken"):
+            with pytest.raises(CannotServe, match="is in use"):
                 listen(address, served.port)
-        with pytest.raises(CannotServe, match="is taken"):
+        with pytest.raises(CannotServe, match="is in use"):
             listen_privately(other.getsockname()[1])
 
 
@@ -159,7 +159,7 @@ def test_page_that_is_not_built_is_said_and_the_rest_works(logdir, tmp_path, mon
     shutil.copytree(package, tmp_path / "runfold", ignore=shutil.ignore_patterns("page"))
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     with serving(logdir) as served, served.browse() as browser:
-        assert served.told[0].startswith("The page is not in this installation of Runfold")
+        assert served.told[0].startswith("This installation of Runfold does not include the page")
         browser.get(served.link)
         page = browser.get("/")
         assert page.status_code == 503
@@ -242,15 +242,15 @@ def test_taken_port_is_one_line(logdir, capsys):
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         assert main(["serve", str(logdir), "--port", str(port)]) == 2
-    message = f"Port {port} is taken. Give another by --port, or --port 0 for any free one.\n"
+    message = f"Port {port} is in use. Pass another with --port, or --port 0 for any free port.\n"
     assert capsys.readouterr() == ("", message)
 
 
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["--host", "no.such.host.invalid"], "No address is known for host 'no.such.host.invalid'"),
-        (["--host", "192.0.2.1"], "'192.0.2.1' is no address of this machine. Leave --host out"),
+        (["--host", "no.such.host.invalid"], "Cannot resolve host 'no.such.host.invalid'"),
+        (["--host", "192.0.2.1"], "'192.0.2.1' is not an address of this machine. Omit --host"),
         (["--port", "70000"], "runfold serve: argument --port: '70000' is no port, from 0 to"),
         (["--poll", "0"], "runfold serve: argument --poll: '0' is no number of seconds"),
         (["--token-file", "nowhere/token"], "nowhere/token: No such file or directory"),

@@ -116,15 +116,15 @@ def test_instance_shows_waits_and_is_the_same_again(folder):
     until_state(id, "RUNNING")
     one = listed()[id]
     assert (one["description"], one["sources"], one["state"]) == ("to come", "empty", "RUNNING")
-    assert "TensorBoard serves." in say("logs", id)[1]
+    assert "TensorBoard is running." in say("logs", id)[1]
     (line,) = say("logs", id, "--tail", "1", "--json")[1].splitlines()
     told = json.loads(line)
     assert (told["id"], told["level"]) == (id, "info")
     assert known(id).created - 1 <= told["time"] <= time.time()
     assert len(say("logs", id, "--head", "2")[1].splitlines()) == 2
-    assert "serves" not in say("logs", id, "--level", "error")[1]
+    assert "TensorBoard is running" not in say("logs", id, "--level", "error")[1]
     assert say("logs", id, "--level", "info", "--tail", "1")[1].count("\n") == 1
-    assert "serves" in say("logs", id, "--timestamp-after", "2020-01-01")[1]
+    assert "TensorBoard is running" in say("logs", id, "--timestamp-after", "2020-01-01")[1]
     assert say("logs", id, "--timestamp-before", "2020-01-02T10:00Z", "--level", "info")[1] == ""
     assert "no time" in say("logs", id, "--timestamp-after", "noon")[2]
     config = json.loads(say("config", one["name"])[1])
@@ -166,7 +166,7 @@ def test_list_is_sorted_and_told_in_several_forms(tmp_path):
             store.update(
                 made[0].id,
                 **{"state": "TERMINATED", "exit_status": 3, "ended": 1.0},
-                message="It ended 5 times and was given up. Its log ends:\nout of cheese",
+                message="It failed 5 times and will not be restarted. Its log ends:\nout of cheese",
             )
         first, second, third = (one.id for one in made)
         rows = list(csv.DictReader(io.StringIO(say("list", "--all", "--csv")[1])))
@@ -184,7 +184,7 @@ def test_list_is_sorted_and_told_in_several_forms(tmp_path):
         assert [line.split()[0] for line in out.splitlines()] == ["id", second, third]
         _, out, err = say("list", "--all")
         assert "TERMINATED (3)" in out
-        assert f"{made[0].name}: It ended 5 times and was given up.\n" in err
+        assert f"{made[0].name}: It failed 5 times and will not be restarted.\n" in err
 
 
 def test_kill_of_an_unknown_one_ends_none_unless_forced(folder):

@@ -111,4 +111,4 @@ def test_unknown_tags_and_directions_are_refused(tmp_path):
     missing = client.refused("/api/importance", tag="thin")
     assert missing == (404, "No scalar tag 'thin'. Did you mean 'thing'?")
     status, message = client.refused("/api/importance", tag="thing", stat="best")
-    assert (status, message[:39]) == (400, "Is a higher or a lower 'thing' better? ")
+    assert (status, message[:39]) == (400, "Cannot tell from the name of 'thing' wh")

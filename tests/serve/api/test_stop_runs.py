@@ -108,7 +108,7 @@ def test_refusals_are_reported_and_recorded(logdir):
         writer.add_scalar("loss", 1.0)
     client = open_client(logdir)
     for name, status, message in [
-        ("a", 400, "it is finished. There is nothing to"),
+        ("a", 400, "its state is finished. There is nothing to"),
         ("plain", 400, "was not tracked"),
         ("aa", 404, "Did you mean 'a'?"),
         ("../a", 404, "No run"),

@@ -82,7 +82,7 @@ def test_query_is_parsed():
         ('{"tags": ["a"], "x": {"tag": 1}}', "'x.tag' must be a string, not 1."),
         (
             '{"tags": ["a"], "x": "stp"}',
-            "x is one of 'step', 'wall_time', not 'stp'. Did you mean 'step'?",
+            "x must be one of 'step', 'wall_time', not 'stp'. Did you mean 'step'?",
         ),
         ("[1]", "The body must be an object, not [1]."),
         ("{", "The body is not valid JSON: Expecting property name enclosed in double quotes"),

@@ -32,7 +32,7 @@ class StopRequest(RequestFields):
 
 
 class StopWatchRequest(RequestFields):
-    """The run whose stop to follow."""
+    """The run to follow while it stops."""
 
     run: Text
 
