@@ -81,6 +81,9 @@ def clean(notebook: Any) -> Any:
         cell.metadata = nbformat.from_dict({})
         if cell.cell_type == "code":
             cell.outputs = join_streams(cell.outputs)
+            for output in cell.outputs:
+                if "image/png" in output.get("data", {}):
+                    output.data.pop("image/jpeg", None)  # PIL returns each picture twice
     return notebook
 
 
