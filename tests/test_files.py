@@ -15,7 +15,7 @@ from runfold._files import (
 )
 
 
-def test_a_small_regular_file_is_read_whole(tmp_path: Path) -> None:
+def test_a_small_regular_file_is_read_completely(tmp_path: Path) -> None:
     path = tmp_path / "heartbeat"
     path.write_bytes(b"x" * 100)
     assert read_small(str(path), 100) == b"x" * 100
@@ -53,7 +53,7 @@ def test_a_folder_and_a_socket_are_refused(tmp_path: Path) -> None:
             read_small(path)
 
 
-def test_a_file_is_replaced_whole_with_its_mode(tmp_path: Path) -> None:
+def test_a_file_is_replaced_with_its_mode(tmp_path: Path) -> None:
     path = tmp_path / "index.json"
     path.write_bytes(b"old")
     replace_small(str(path), b"new", 0o640)
@@ -62,7 +62,7 @@ def test_a_file_is_replaced_whole_with_its_mode(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["index.json"]
 
 
-def test_a_link_is_replaced_and_its_target_is_left_alone(tmp_path: Path) -> None:
+def test_a_link_is_replaced_and_its_target_is_unchanged(tmp_path: Path) -> None:
     (tmp_path / "victim").write_bytes(b"private")
     path = tmp_path / "index.json"
     path.symlink_to("victim")
@@ -71,7 +71,7 @@ def test_a_link_is_replaced_and_its_target_is_left_alone(tmp_path: Path) -> None
     assert (tmp_path / "victim").read_bytes() == b"private"
 
 
-def test_nothing_is_left_of_a_file_that_could_not_be_replaced(tmp_path: Path) -> None:
+def test_a_failed_replacement_leaves_no_files(tmp_path: Path) -> None:
     (tmp_path / "index.json").mkdir()
     with pytest.raises(OSError, match=r"index\.json"):
         replace_small(str(tmp_path / "index.json"), b"new")
@@ -88,7 +88,7 @@ def test_the_name_of_a_draft_cannot_be_guessed(tmp_path: Path) -> None:
     assert len(drafts) == 2
 
 
-def test_a_link_under_the_name_of_a_draft_is_not_written_through(
+def test_a_link_with_the_name_of_a_draft_is_not_followed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("runfold._files.name_temporary", lambda: ".guessed.tmp")
@@ -113,7 +113,7 @@ def test_a_path_is_inside_only_after_its_links_are_resolved(tmp_path: Path) -> N
     assert not is_inside(str(run / ".." / "other"), str(run))
 
 
-def test_a_draft_that_fails_leaves_nothing_and_the_old_file(tmp_path: Path) -> None:
+def test_a_failed_draft_is_deleted_and_the_old_file_is_kept(tmp_path: Path) -> None:
     path = tmp_path / "index.json"
     path.write_bytes(b"old")
 
@@ -129,7 +129,7 @@ def test_a_draft_that_fails_leaves_nothing_and_the_old_file(tmp_path: Path) -> N
     assert os.listdir(tmp_path) == ["index.json"]
 
 
-def test_a_draft_has_the_time_that_it_is_given(tmp_path: Path) -> None:
+def test_a_draft_has_the_given_time(tmp_path: Path) -> None:
     path = tmp_path / "copy"
     with open_draft(str(path), time=17.5, is_synced=True) as file:
         file.write(b"x" * 100_000)
@@ -148,10 +148,10 @@ def test_a_new_file_is_not_created_through_a_link(tmp_path: Path, target: str) -
 
 
 @pytest.mark.parametrize("can_link", [True, False])
-def test_an_existing_file_is_not_replaced_by_a_new_one(
+def test_an_existing_file_is_not_replaced_by_a_new_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, can_link: bool
 ) -> None:
-    if not can_link:  # as on a file system without hard links
+    if not can_link:  # like a file system without hard links
 
         def refuse(*_: object, **__: object) -> None:
             raise PermissionError(errno.EPERM, "Operation not permitted")
@@ -167,7 +167,7 @@ def test_an_existing_file_is_not_replaced_by_a_new_one(
     assert path.read_bytes() == b"new"
 
 
-def test_an_existing_folder_is_not_replaced_by_a_new_one(tmp_path: Path) -> None:
+def test_an_existing_folder_is_not_replaced_by_a_new_folder(tmp_path: Path) -> None:
     draft, path = tmp_path / "draft", tmp_path / "path"
     draft.mkdir()
     path.mkdir()

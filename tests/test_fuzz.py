@@ -1,4 +1,4 @@
-"""Each fuzz target runs a while from its seeds and finds nothing; `make fuzz` runs longer."""
+"""Each fuzz target runs briefly from its seeds without failures; `make fuzz` runs longer."""
 
 import subprocess
 import sys
@@ -20,10 +20,10 @@ def run(*arguments: str) -> str:
 
 
 @pytest.mark.parametrize("target", ["framing", "payloads", "tensors"])
-def test_target_holds_for_what_a_fuzzer_makes_of_its_seeds(target: str, tmp_path: Path) -> None:
+def test_target_passes_for_mutated_seeds(target: str, tmp_path: Path) -> None:
     corpus = tmp_path / "corpus"
     run("-c", SEED % target, str(corpus))
     assert len(list(corpus.iterdir())) > 20
     prefix = f"-artifact_prefix={tmp_path}/"
-    said = run(f"{target}.py", "-atheris_runs=2000", "-seed=1", "-max_len=512", prefix, str(corpus))
-    assert "Done 2000" in said
+    options = ("-atheris_runs=2000", "-seed=1", "-max_len=512", prefix)
+    assert "Done 2000" in run(f"{target}.py", *options, str(corpus))

@@ -1,4 +1,4 @@
-"""Text for people: escapes, order, near matches, quantities."""
+"""Text for people: escapes, order, close matches, quantities."""
 
 import math
 
@@ -34,15 +34,15 @@ from runfold._humanize import (
         ("\U000e0001", "\\U000e0001"),
     ],
 )
-def test_escape_shows_what_cannot_be_seen(raw, shown):
+def test_escape_shows_invisible_characters(raw, shown):
     assert escape(raw) == shown
 
 
-def test_escape_keeps_both_ends_of_a_long_text_and_tells_its_length():
+def test_escape_keeps_both_ends_of_a_long_text_and_shows_its_length():
     assert escape("a" * 2**20 + "z", limit=9) == "aaaaaa…aaz (1,048,577 characters)"
 
 
-def test_escape_limits_what_is_shown_not_what_is_read():
+def test_escape_limits_the_escaped_length():
     shown = escape("\0" * 150, limit=200)
     assert shown.startswith("\\x00\\x00")
     assert shown.endswith(" (150 characters)")
@@ -56,7 +56,7 @@ def test_escaped_text_can_always_be_printed():
         shown.encode("utf-8")
 
 
-def test_names_go_by_the_value_of_their_numbers():
+def test_names_sort_by_the_value_of_their_numbers():
     names = ["seed-10", "seed-2", "lr=1e-3", "lr=1e-4", "lr=0.01", ".", "a+/b", "a/b", "a"]
     assert sorted(names, key=natural_key) == [
         ".",
@@ -75,7 +75,7 @@ def test_numbers_too_large_for_a_float_still_sort():
     assert sorted(["9" * 400 + "b", "9" * 400 + "a"], key=natural_key)[0].endswith("a")
 
 
-def test_near_finds_typos_case_and_a_forgotten_folder():
+def test_near_finds_typos_case_and_a_missing_folder():
     tags = ["train/loss", "val/loss", "Accuracy", "learning_rate"]
     assert near("los", ["loss", "lr"]) == ["loss"]
     assert near("accuracy", tags) == ["Accuracy"]
@@ -89,12 +89,12 @@ def test_near_finds_a_typo_in_the_last_part_of_a_path():
     assert near("los", ["lr", "train/loss", "val/loss"]) == ["train/loss", "val/loss"]
 
 
-def test_near_finds_one_among_a_hundred_thousand():
+def test_near_finds_a_name_among_a_hundred_thousand():
     names = [f"layer{i % 100}/block{i}/weights" for i in range(100_000)]
     assert near("layer17/block5017/wieghts", names)[0] == "layer17/block5017/weights"
 
 
-def test_near_ignores_names_that_nobody_types():
+def test_near_ignores_very_long_names():
     assert near("x" * 2**20, ["x" * 2**20]) == []
     assert near("xx", ["x" * 2**20, "xxx"]) == ["xxx"]
 
@@ -153,19 +153,18 @@ def test_counts_are_exact():
     assert human_count(2000, "run") == "2,000 runs"
 
 
-def test_of_many_names_the_first_are_listed():
+def test_only_the_first_of_many_names_are_listed():
     assert human_list(["a", "b\n"]) == "a, b\\n"
     assert human_list("abcdef") == "a, b, c, d, e and 1 more"
     assert human_list("abcdef", limit=2) == "a, b and 4 more"
 
 
-def test_what_an_option_may_be_is_listed_with_the_near_one():
+def test_valid_values_are_listed_with_a_close_match():
     assert not_one_of("nan", "skp", ("skip", "propagate")) == (
-        "nan is one of 'skip', 'propagate', not 'skp'. Did you mean 'skip'?"
+        "nan must be one of 'skip', 'propagate', not 'skp'. Did you mean 'skip'?"
     )
-    assert (
-        not_one_of("nan", 3, ("skip", "propagate")) == "nan is one of 'skip', 'propagate', not 3."
-    )
+    message = not_one_of("nan", 3, ("skip", "propagate"))
+    assert message == "nan must be one of 'skip', 'propagate', not 3."
 
 
 def test_wrapped_text_breaks_after_separators_and_loses_nothing():

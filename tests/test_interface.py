@@ -1,4 +1,4 @@
-"""What is promised at first sight: one script that opens, asks, folds and logs."""
+"""The public interface in one script: opening, querying, reducing and logging."""
 
 import pkgutil
 from pathlib import Path
@@ -29,7 +29,7 @@ def test_every_point_is_a_row_and_every_tag_a_column(runs: rf.Runs) -> None:
     assert {"train/loss", "val/loss"} <= set(runs.scalars(wide=True))
 
 
-def test_runs_are_rows_that_are_chosen_and_asked(runs: rf.Runs) -> None:
+def test_runs_are_rows_that_can_be_selected_and_queried(runs: rf.Runs) -> None:
     assert list(runs.table()["status"]) == ["finished"] * 4
     assert list(runs.where("lr < 0.1 and status == 'finished'")) == ["seed-1", "seed-2"]
     query = "select run, min(value) from scalars where tag = 'val/loss' group by run"
@@ -38,7 +38,7 @@ def test_runs_are_rows_that_are_chosen_and_asked(runs: rf.Runs) -> None:
     assert len(runs.images()) == len(runs.histograms()) == len(runs.problems()) == 0
 
 
-def test_groups_are_folded_drawn_and_written(runs: rf.Runs) -> None:
+def test_groups_are_reduced_plotted_and_written(runs: rf.Runs) -> None:
     reduced = runs.reduce(["mean", "std"], by="lr")
     assert len(reduced.plot("val/loss").axes[0].lines) == 2
     reduced.to_tensorboard("reduced/")
@@ -47,7 +47,7 @@ def test_groups_are_folded_drawn_and_written(runs: rf.Runs) -> None:
     assert Path("reduced.csv").read_text().startswith("lr,tag,step")
 
 
-def test_every_public_name_is_there_and_has_a_docstring() -> None:
+def test_every_public_name_exists_and_has_a_docstring() -> None:
     assert [name for name in rf.__all__ if not getattr(rf, name).__doc__] == []
     assert set(rf.__all__) <= set(dir(rf))
 
@@ -57,7 +57,7 @@ def test_every_other_module_is_private_by_name() -> None:
     assert {name for name in names if not name.startswith("_")} == {"compat", "errors"}
 
 
-def test_a_call_of_the_library_has_the_name_of_its_command(tmp_path: Path) -> None:
+def test_library_calls_are_named_like_their_commands(tmp_path: Path) -> None:
     with rf.track(tmp_path / "runs" / "seed-1", system=False) as run:
         run.log({"loss": 1.0, "debug/x": 2.0}, step=1)
     report = rf.edit(tmp_path / "runs", tmp_path / "clean", delete_tags="debug/*")
@@ -65,6 +65,7 @@ def test_a_call_of_the_library_has_the_name_of_its_command(tmp_path: Path) -> No
     assert [*rf.open(tmp_path / "clean").scalars()["tag"].unique()] == ["loss"]
     assert rf.repair(tmp_path / "clean", dry_run=True).changed == []
     assert rf.upload(tmp_path / "clean", tmp_path / "copy") == 2  # the log and its heartbeat
-    assert [one.name for one in rf.experiments(tmp_path / "clean")] == ["seed-1"]
+    names = [experiment.name for experiment in rf.experiments(tmp_path / "clean")]
+    assert names == ["seed-1"]
     with pytest.raises(rf.errors.CannotStop):
         rf.stop(tmp_path / "clean" / "seed-1")

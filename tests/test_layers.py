@@ -1,4 +1,4 @@
-"""The imports of the core. Those of Python modules are import-linter's, which reads no Cython."""
+"""Imports of the Cython core; import-linter checks those of Python modules."""
 
 import re
 from pathlib import Path
@@ -16,7 +16,7 @@ def test_only_the_core_is_cython() -> None:
 
 
 @pytest.mark.parametrize("path", CYTHON, ids=lambda path: path.name)
-def test_core_imports_nothing_to_its_right(path: Path) -> None:
+def test_core_imports_no_higher_layer(path: Path) -> None:
     allowed = ("runfold._core", "runfold._select", "runfold.errors", "runfold._humanize")
     imported = IMPORT.findall(path.read_text(encoding="utf-8"))
     assert [name for name in imported if not name.startswith(allowed)] == []

@@ -1,4 +1,4 @@
-"""How runs show themselves: in the terminal, in a notebook, and while they are read."""
+"""How runs are displayed: in the terminal, in a notebook, and while they are read."""
 
 import fcntl
 import os
@@ -18,7 +18,7 @@ from runfold import _progress as progress
 from runfold._events.value_encoding import text
 
 
-def test_repr_shows_a_line_for_each_run(tmp_path):
+def test_repr_shows_one_line_per_run(tmp_path):
     write(tmp_path / "seed-1", scalars("loss", (0, 1.0), (9, 0.5)), values(text("note", "hi")))
     lines = repr(rf.open(tmp_path)).splitlines()
     assert lines[0] == f"1 run in {tmp_path}"
@@ -26,7 +26,7 @@ def test_repr_shows_a_line_for_each_run(tmp_path):
     assert lines[2].split()[:4] == ["seed-1", "2", "3", "0..9"]
 
 
-def test_repr_of_many_runs_shows_the_first_and_reads_no_more(tmp_path):
+def test_repr_of_many_runs_shows_and_reads_only_the_first(tmp_path):
     for number in range(25):
         write(tmp_path / f"run-{number}", scalars("loss", (0, 1.0)))
     runs = rf.open(tmp_path)
@@ -72,7 +72,7 @@ def test_points_that_a_restart_hid_are_counted(tmp_path):
     assert repr(runs["."]["old"]) == "Series('.', 'old', no points, 2 hidden by a restart)"
 
 
-def test_run_of_many_tags_shows_the_first(tmp_path):
+def test_run_with_many_tags_shows_the_first(tmp_path):
     write(tmp_path, *(scalars(f"tag-{number}", (0, 1.0)) for number in range(25)))
     run = rf.open(tmp_path)["."]
     assert repr(run).splitlines()[-1] == "... and 5 more"
@@ -80,7 +80,7 @@ def test_run_of_many_tags_shows_the_first(tmp_path):
     assert "the first 20 of 25 tags" in run._repr_html_()
 
 
-def test_hostile_names_are_text_in_html_and_cannot_move_the_cursor(tmp_path):
+def test_malicious_names_are_text_in_html_and_cannot_move_the_cursor(tmp_path):
     tag = "<script>alert(1)</script>\x1b[2J\u202e&"
     write(tmp_path / "<img src=x onerror=y>", scalars(tag, (0, 1.0)))
     runs = rf.open(tmp_path)
@@ -95,13 +95,13 @@ def test_hostile_names_are_text_in_html_and_cannot_move_the_cursor(tmp_path):
     assert "\x1b" not in repr(run)
 
 
-def test_bar_is_off_where_stderr_is_no_terminal(tmp_path, capsys):
+def test_bar_is_off_if_stderr_is_not_a_terminal(tmp_path, capsys):
     write(tmp_path, scalars("loss", (0, 1.0)))
     rf.open(tmp_path).scalars()
     assert capsys.readouterr() == ("", "")
 
 
-def test_bar_is_shown_on_stderr_when_it_is_asked_for(tmp_path, capsys):
+def test_bar_is_shown_on_stderr_on_request(tmp_path, capsys):
     write(tmp_path, scalars("loss", (0, 1.0)))
     runs = rf.open(tmp_path, progress=True)
     runs.scalars()
@@ -112,14 +112,14 @@ def test_bar_is_shown_on_stderr_when_it_is_asked_for(tmp_path, capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_bar_is_shown_for_one_run_as_for_many(tmp_path, capsys):
+def test_bar_is_also_shown_for_a_single_run(tmp_path, capsys):
     write(tmp_path, scalars("loss", (0, 1.0)))
     rf.open(tmp_path, progress=True)["."]["loss"]
     assert "Reading" in capsys.readouterr().err
 
 
 def in_terminal(code: str, *arguments: str) -> str:
-    """What a Python program shows in a terminal of its own."""
+    """Return the output of a Python program in a new terminal."""
     leader, follower = pty.openpty()
     # A terminal without a size has no room for a bar.
     fcntl.ioctl(leader, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
@@ -131,7 +131,7 @@ def in_terminal(code: str, *arguments: str) -> str:
         while True:
             try:
                 piece = os.read(leader, 65536)
-            except OSError:  # how Linux tells that the other end is closed
+            except OSError:  # Linux raises this when the other end is closed
                 break
             if not piece:
                 break
@@ -152,7 +152,7 @@ def test_bar_appears_in_a_terminal_once_a_load_is_long(tmp_path, delay, is_shown
 
 
 class NotebookBar:
-    """Stands for tqdm.notebook's bar, which needs a running notebook to draw."""
+    """Replaces tqdm.notebook's bar, which needs a running notebook."""
 
     made: ClassVar[list[dict[str, object]]] = []
 
@@ -181,7 +181,7 @@ def test_notebook_gets_the_notebook_bar(tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_notebook_without_widgets_gets_a_bar_of_text(tmp_path, monkeypatch, capsys):
+def test_notebook_without_widgets_gets_a_text_bar(tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "ipykernel", types.ModuleType("ipykernel"))
     monkeypatch.setattr(progress, "find_spec", lambda name: None)
     write(tmp_path, scalars("loss", (0, 1.0)))

@@ -1,4 +1,4 @@
-"""The package as it is installed: its version, its files, and what importing it costs."""
+"""The installed package: its version, its files, and the cost of importing it."""
 
 import importlib
 import importlib.metadata
@@ -16,15 +16,15 @@ HEAVY = {"PIL", "matplotlib", "pandas", "rich", "tensorboard", "torch", "tqdm", 
 KERNELS = [module.name for module in pkgutil.iter_modules(runfold._core.__path__)]
 
 
-def test_installed_version_is_the_one_in_the_source() -> None:
+def test_installed_version_matches_the_source() -> None:
     assert importlib.metadata.version("runfold") == runfold.__version__
 
 
-def test_type_checkers_are_told_of_the_annotations() -> None:
+def test_type_checkers_can_find_the_annotations() -> None:
     assert importlib.resources.files("runfold").joinpath("py.typed").is_file()
 
 
-def test_import_leaves_heavy_packages_for_later() -> None:
+def test_import_does_not_import_heavy_packages() -> None:
     listing = subprocess.run(
         [sys.executable, "-c", "import sys, runfold; print(*sys.modules)"],
         check=True,
@@ -42,7 +42,7 @@ def test_every_kernel_is_compiled(name: str) -> None:
     assert not str(kernel.__file__).endswith(".py")
 
 
-def test_checksum_gives_the_published_check_value() -> None:
+def test_checksum_matches_the_published_check_value() -> None:
     checksum = importlib.import_module("runfold._core.checksum")
     assert checksum.crc32c(b"123456789") == 0xE3069283
     assert checksum.crc32c_by_table(b"123456789") == 0xE3069283

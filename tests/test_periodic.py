@@ -1,4 +1,4 @@
-"""A thread that beats, whatever happens in a beat."""
+"""A thread that calls a function periodically, even if a call fails."""
 
 import subprocess
 import sys
@@ -11,46 +11,46 @@ from runfold._periodic import Periodic
 WAIT = 30
 
 
-def test_a_pulse_beats_on_after_an_error_and_warns_once():
-    beats: list[int] = []
+def test_calls_continue_after_an_error_with_one_warning():
+    calls: list[int] = []
     third = threading.Event()
 
-    def beat():
-        beats.append(None)
-        if len(beats) == 3:
+    def fail():
+        calls.append(None)
+        if len(calls) == 3:
             third.set()
         raise ValueError("x")
 
-    def live():
-        pulse = Periodic(beat, 0.001, "runfold-test")
-        pulse.start()
+    def run_three_calls():
+        thread = Periodic(fail, 0.001, "runfold-test")
+        thread.start()
         assert third.wait(WAIT)
-        pulse.stop()
+        thread.stop()
 
-    with pytest.warns(UserWarning, match="runfold-test: ValueError: x") as told:
-        live()
-    assert len(told) == 1
+    with pytest.warns(UserWarning, match="runfold-test: ValueError: x") as warnings:
+        run_three_calls()
+    assert len(warnings) == 1
 
 
-def test_a_pulse_ends_without_waiting_for_the_next_beat():
+def test_stop_does_not_wait_for_the_next_call():
     began = threading.Event()
-    pulse = Periodic(began.set, 10_000, "runfold-test")
-    pulse.start()
+    thread = Periodic(began.set, 10_000, "runfold-test")
+    thread.start()
     assert began.wait(WAIT)
-    pulse.stop(timeout=WAIT)
-    assert not pulse._thread.is_alive()
+    thread.stop(timeout=WAIT)
+    assert not thread._thread.is_alive()
 
 
-def test_the_child_of_a_fork_has_no_pulse():
+def test_a_forked_child_does_not_have_the_thread():
     script = """
 import os, threading, warnings
 from runfold._periodic import Periodic
-pulse = Periodic(lambda: None, 10_000, "runfold-test")
-pulse.start()
+thread = Periodic(lambda: None, 10_000, "runfold-test")
+thread.start()
 warnings.simplefilter("ignore")
 child = os.fork()
 if not child:
-    pulse.stop()
+    thread.stop()
     os._exit(threading.active_count())
 assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
 """

@@ -1,4 +1,4 @@
-"""The source distribution: it has the page inside, and needs no Node.js to be installed."""
+"""The source distribution includes the page, so installing it does not need Node.js."""
 
 import os
 import runpy
@@ -16,7 +16,7 @@ PAGE = Path("src/runfold/_serve/page/index.html")
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory) -> set[str]:
-    """The files that the source distribution of this tree has."""
+    """The files in the source distribution of this tree."""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(ROOT)
         distribution = Distribution({"script_name": "setup.py"})
@@ -32,29 +32,29 @@ def in_tree(folder: str, pattern: str) -> set[str]:
     return {path.relative_to(ROOT).as_posix() for path in (ROOT / folder).rglob(pattern)}
 
 
-def test_the_whole_page_is_inside(files):
-    page = {one for one in in_tree("src/runfold/_serve/page", "*") if (ROOT / one).is_file()}
+def test_the_whole_page_is_included(files):
+    page = {path for path in in_tree("src/runfold/_serve/page", "*") if (ROOT / path).is_file()}
     assert PAGE.as_posix() in page
     assert page <= files
 
 
-def test_every_source_is_inside(files):
+def test_every_source_is_included(files):
     sources = {
-        one for pattern in ("*.py", "*.pyx", "*.pxd", "*.h") for one in in_tree("src", pattern)
+        path for pattern in ("*.py", "*.pyx", "*.pxd", "*.h") for path in in_tree("src", pattern)
     }
     assert sources
     assert sources <= files
     assert {"web/build.py", "web/package.json", "setup.py", "pyproject.toml", "LICENSE"} <= files
 
 
-def test_nothing_that_was_built_or_installed_is_inside_but_the_page(files):
-    assert [one for one in files if one.endswith((".so", ".c", ".pyc"))] == []
-    assert [one for one in files if "node_modules" in one or one.startswith("build/")] == []
+def test_no_built_or_installed_files_are_included_except_the_page(files):
+    assert [path for path in files if path.endswith((".so", ".c", ".pyc"))] == []
+    assert [path for path in files if "node_modules" in path or path.startswith("build/")] == []
 
 
 @pytest.fixture
 def tree(tmp_path, monkeypatch) -> Path:
-    """A checkout with one source of the page and no page, which is the current folder."""
+    """A checkout, as the current folder, with one source of the page but no page."""
     (tmp_path / "web" / "src").mkdir(parents=True)
     shutil.copy(ROOT / "web" / "build.py", tmp_path / "web")
     (tmp_path / "web" / "src" / "main.ts").touch()
@@ -68,14 +68,14 @@ def needs_page() -> bool:
 
 
 def put_page(tree: Path, later: float) -> None:
-    """Put a page there, so many seconds later than its newest source."""
+    """Create a page that is `later` seconds newer than its newest source."""
     newest = max(path.stat().st_mtime for path in (tree / "web").rglob("*"))
     (tree / PAGE).parent.mkdir(parents=True)
     (tree / PAGE).touch()
     os.utime(tree / PAGE, (newest + later, newest + later))
 
 
-def test_a_checkout_builds_a_page_that_is_missing(tree):
+def test_a_checkout_builds_a_missing_page(tree):
     assert needs_page()
 
 
@@ -85,13 +85,13 @@ def test_a_checkout_builds_a_page_that_is_older_than_its_sources(tree, later, ex
     assert needs_page() == expected
 
 
-def test_a_source_distribution_takes_its_page_as_it_is(tree):
+def test_a_source_distribution_uses_its_own_page(tree):
     (tree / "PKG-INFO").touch()
     assert needs_page()
     put_page(tree, -1)
     assert not needs_page()
 
 
-def test_no_page_is_built_where_none_is_wanted(tree, monkeypatch):
+def test_no_page_is_built_if_it_is_disabled(tree, monkeypatch):
     monkeypatch.setenv("RUNFOLD_NO_PAGE", "1")
     assert not needs_page()

@@ -1,4 +1,4 @@
-"""The layout of the package: rooms of a readable size, names found once, imports one way."""
+"""The layout of the package: folders of a readable size, unique names, no import cycles."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CYTHON_IMPORT = re.compile(
     r"^\s*(?:from\s+(runfold[\w.]*)\s+c?import|c?import\s+(runfold[\w.]*))", re.M
 )
 
-# Modules of the packages that `compat` stands in for: scripts import them by these names.
+# Modules of the packages that `compat` replaces: scripts import them by these names.
 FOREIGN = PACKAGE / "compat"
 
 
@@ -49,7 +49,7 @@ def test_a_package_fits_on_one_screen(folder: Path) -> None:
 @pytest.mark.parametrize("folder", PACKAGES, ids=name_of)
 def test_a_package_has_a_map_of_its_modules(folder: Path) -> None:
     if name_of(folder).startswith("runfold._cli.commands"):
-        return  # the folder itself is the list of commands
+        return  # the folder is already the list of commands
     document = ast.get_docstring(ast.parse((folder / "__init__.py").read_text())) or ""
     listed = set(re.findall(r"^ {4}(\w+) {2,}\S", document, re.MULTILINE))
     inner = {path.name for path in folder.iterdir() if (path / "__init__.py").exists()}
@@ -69,7 +69,7 @@ def test_no_module_name_occurs_twice_except_for_a_command_and_its_library_call()
 
 @cache
 def imports_of(name: str, *, lazy: bool) -> frozenset[str]:
-    """The modules of the package that a module imports; `lazy` counts those in functions."""
+    """Return the modules of the package that a module imports; `lazy` includes functions."""
     text = SOURCES[name].read_text()
     found = set()
     if SOURCES[name].suffix == ".pyx":
@@ -95,7 +95,7 @@ def walk_imports(node: ast.AST, *, lazy: bool):
 
 
 def find_cycle(*, lazy: bool) -> list[str]:
-    """Some modules that import each other in a circle, or none."""
+    """Return modules that form an import cycle, or an empty list."""
     finished: set[str] = set()
 
     def follow(name: str, path: list[str]) -> list[str]:
@@ -103,8 +103,8 @@ def find_cycle(*, lazy: bool) -> list[str]:
             return path[path.index(name) :]
         if name not in finished:
             for other in sorted(imports_of(name, lazy=lazy)):
-                if circle := follow(other, [*path, name]):
-                    return circle
+                if cycle := follow(other, [*path, name]):
+                    return cycle
             finished.add(name)
         return []
 
@@ -112,7 +112,7 @@ def find_cycle(*, lazy: bool) -> list[str]:
 
 
 @pytest.mark.parametrize("lazy", [False, True], ids=["at import", "also in functions"])
-def test_imports_never_run_in_a_circle(lazy: bool) -> None:
+def test_there_are_no_import_cycles(lazy: bool) -> None:
     assert find_cycle(lazy=lazy) == []
 
 

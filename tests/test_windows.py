@@ -1,7 +1,7 @@
-"""Reading, tables, folds, SummaryWriter and commands without what only POSIX systems have.
+"""Reading, tables, reductions, SummaryWriter and commands without POSIX features.
 
-On Windows the programs run as they are. Elsewhere `without_posix.py` removes what Windows
-lacks, and every result must be the one that the whole system gives.
+On Windows the programs run unchanged. Elsewhere `without_posix.py` removes everything
+that Windows lacks, and every result must be the same as with the full system.
 """
 
 import glob
@@ -21,7 +21,7 @@ TESTS = Path(__file__).parent
 WORKFLOW = TESTS.parent / ".github" / "workflows" / "ci.yml"
 BARE = ["-m"] if sys.platform == "win32" else [str(TESTS / "helpers" / "without_posix.py")]
 
-# Each works on the folder `runs`; the files that it writes are in the folder `out`.
+# Each command reads the folder `runs` and writes to the folder `out`.
 WORKING = [
     ["ls", "runs"],
     ["ls", "runs", "--tags"],
@@ -39,7 +39,7 @@ WORKING = [
     ["export", "runs", "-o", "out/all/"],
 ]
 
-# Prints the status and the output of each command that it reads.
+# Reads commands and prints the status and output of each.
 RUN_COMMANDS = """
 import contextlib, io, json, sys
 from runfold._cli import main
@@ -92,7 +92,7 @@ except rf.errors.CannotLog as error:
 def run_program(
     program: str, folder: Path, text: str = "", is_bare: bool = True
 ) -> subprocess.CompletedProcess[str]:
-    """Run Python code in a folder, without POSIX if it is bare; it must succeed."""
+    """Run Python code in a folder, without POSIX features if `is_bare`; it must succeed."""
     (folder / "program.py").write_text(program, encoding="utf-8")
     done = subprocess.run(
         [sys.executable, *(BARE if is_bare else ["-m"]), "program"],
@@ -107,7 +107,7 @@ def run_program(
 
 
 def write_runs(folder: Path) -> Path:
-    """A folder with the same logs each time."""
+    """Write a folder with reproducible logs."""
     for rate in (0.1, 0.01):
         for seed in range(3):
             curve = [(step, rate * step + seed) for step in range(20)]
@@ -119,7 +119,7 @@ def write_runs(folder: Path) -> Path:
 
 
 def read_outputs(folder: Path) -> dict[str, bytes | None]:
-    """The files that commands wrote, with the content of those that hold no time."""
+    """Return the files that commands wrote, with the content of those without times."""
     return {
         path.relative_to(folder).as_posix(): path.read_bytes() if path.suffix == ".csv" else None
         for path in sorted((folder / "out").rglob("*"))
@@ -136,7 +136,7 @@ def test_commands_do_the_same_without_posix(tmp_path):
     assert read_outputs(bare) == read_outputs(whole)
 
 
-def test_a_command_is_a_whole_process_without_posix(tmp_path):
+def test_a_command_runs_as_a_process_without_posix(tmp_path):
     done = run_program(RUN_PROCESS, write_runs(tmp_path))
     assert [line.split()[0] for line in done.stdout.splitlines()[1:]] == [
         "kinds",
@@ -150,7 +150,7 @@ def test_summary_writer_writes_what_is_read_back_without_posix(tmp_path):
     )
 
 
-def test_other_commands_say_that_windows_is_not_supported(tmp_path):
+def test_other_commands_report_that_windows_is_not_supported(tmp_path):
     assert set(POSIX_ONLY) < set(find_commands())
     commands = [[name, "--help"] for name in POSIX_ONLY]
     assert json.loads(run_program(RUN_COMMANDS, tmp_path, json.dumps(commands)).stdout) == [
@@ -163,8 +163,9 @@ def test_other_commands_say_that_windows_is_not_supported(tmp_path):
     ]
 
 
-def test_every_path_that_the_workflow_tests_exists():
+def test_every_path_in_the_workflow_exists():
     workflow = WORKFLOW.read_text(encoding="utf-8")
     patterns = re.findall(r"\btests/[\w*./-]+", workflow)
     assert patterns
-    assert [one for one in patterns if not glob.glob(one, root_dir=WORKFLOW.parents[2])] == []
+    root = WORKFLOW.parents[2]
+    assert [pattern for pattern in patterns if not glob.glob(pattern, root_dir=root)] == []

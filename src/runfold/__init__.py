@@ -6,46 +6,46 @@
     runs["seed-1"]["train/loss"].values
     runs.scalars(tags="train/*")
 
-What users import is below, in `runfold.errors` and in `runfold.compat`. Everything
-else is private and has a name that begins with an underscore. The names are imported
-when they are first used, so that `import runfold` costs next to nothing.
+The public names are here, in `runfold.errors` and in `runfold.compat`. Everything else
+is private and starts with an underscore. Names are imported on first use, so that
+`import runfold` takes almost no time.
 
-Modules, from the left edge of the layers to the right:
+Modules, from the lowest layer to the highest:
 
     _system       system calls that Windows lacks
     _conventions  names of files, folders and tags
-    _humanize     names and quantities as people read them
-    _labels       short labels that stay distinct
+    _humanize     names and quantities formatted for people
+    _labels       short, distinct labels
     _progress     progress bars
-    _files        small files that other users may have touched
-    _undo         unfinished output, removed when the work fails
-    _state        the folders of the user's own files
-    errors        everything that Runfold raises on purpose
+    _files        safe access to files in shared folders
+    _undo         removal of unfinished output
+    _state        folders for the user's own files
+    errors        the exceptions that Runfold raises
     _warnings     warnings at the caller's line, and from threads
     _periodic     threads that call a function every few seconds
-    _atomic       output that appears only when it is whole
+    _atomic       output that appears only when it is complete
     _streams      standard input and output
-    _signals      how a process ends on Ctrl-C and SIGTERM
-    _select       runs and tags chosen by name, glob or list
-    _core         bytes: framing, checksums, the protobuf wire
-    _events       one event file
+    _signals      Ctrl-C and SIGTERM
+    _select       runs and tags selected by name, glob or list
+    _core         bytes: framing, checksums, the protobuf wire format
+    _events       reading one event file
     _storage      logs in object stores and on other machines
-    _logdir       which files make up which run
-    _story        what a run records about itself
+    _logdir       grouping event files into runs
+    _story        information that a run records about itself
     _log          SummaryWriter and the tracker
-    _edit         logs changed and repaired on disk
+    _edit         editing and repairing logs on disk
     _pack         a logdir in one Parquet file
     _tables       DataFrames, one row per run, SQL
-    _reduce       runs folded into curves
-    _compare      groups of runs compared
-    _export       results written to files
+    _reduce       reducing runs to curves
+    _compare      comparing groups of runs
+    _export       writing results to files
     _plot         figures
-    _reduced      the result of a fold
+    _reduced      the result of a reduction
     _run          Run
     _runs         Runs
     _experiments  folders below a logdir, by short ids
     _serve        the web server and TensorBoard instances
-    compat        the interfaces of other packages
+    compat        drop-in replacements for other packages
     _cli          the command line
 """
 
@@ -88,10 +88,10 @@ if TYPE_CHECKING:
 
     track = Tracker
 
-_HOMES = {
+_MODULES = {
     "Run": ("runfold._run", "Run"),
     "Runs": ("runfold._runs", "Runs"),
-    # The module that lets a series draw itself.
+    # Importing it from here adds the plot method.
     "Series": ("runfold._run", "Series"),
     "SummaryWriter": ("runfold._log.summary.summary_writer", "SummaryWriter"),
     "edit": ("runfold._edit.apply_edit", "edit"),
@@ -108,11 +108,11 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> object:
-    if name not in _HOMES:
+    if name not in _MODULES:
         raise AttributeError(f"module 'runfold' has no attribute {name!r}")
     from importlib import import_module
 
-    module, attribute = _HOMES[name]
+    module, attribute = _MODULES[name]
     value: object = import_module(module)
     if attribute is not None:
         value = getattr(value, attribute)
@@ -121,4 +121,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOMES])
+    return sorted([*globals(), *_MODULES])

@@ -1,4 +1,4 @@
-"""Output that appears under its name only when it is whole: files, and sets of folders."""
+"""Files and sets of folders that appear under their names only when they are complete."""
 
 from __future__ import annotations
 
@@ -23,37 +23,37 @@ _REPLACE = "Use --overwrite, or overwrite=True in Python, to replace it."
 
 
 def check_file(path: StrPath, overwrite: bool = False) -> os.stat_result | None:
-    """Return what stands at `path`, None for nothing, if a file may be written there.
+    """Check that a file can be written to `path`; return the status of an existing file.
 
-    For a command that wants to refuse before its work begins. Raises OutputExists
-    for a file that may not be replaced, and OSError for a path that leads nowhere.
+    Lets a command fail before it starts its work. Raises OutputExists for a file that
+    must not be replaced, and OSError for an invalid path.
     """
     try:
-        there = os.stat(path)
+        existing = os.stat(path)
     except FileNotFoundError:
         return None
-    if stat.S_ISDIR(there.st_mode):
-        raise IsADirectoryError(errno.EISDIR, "This is a folder; give a file name", _str(path))
-    if stat.S_ISREG(there.st_mode) and not overwrite:
+    if stat.S_ISDIR(existing.st_mode):
+        raise IsADirectoryError(errno.EISDIR, "This is a folder; use a file name", _str(path))
+    if stat.S_ISREG(existing.st_mode) and not overwrite:
         raise _exists(path)
-    return there
+    return existing
 
 
 @contextmanager
 def replace_file(path: StrPath, overwrite: bool = False) -> Iterator[BinaryIO]:
-    """Give a file to write that appears under its name only when it is whole.
+    """Yield a file to write that appears under its name only when it is complete.
 
-    It is written under a temporary name in the same folder, made if need be, and
-    renamed when the block ends. On any error, Ctrl-C too, nothing is left of it,
-    and what stood at `path` stays as it was. Raises OutputExists without
-    `overwrite` if there is a file, at once or in the end; OSErrors of the system
-    (no permission, disk full) carry `path`.
+    It is written under a temporary name in the same folder, which is created if
+    necessary, and renamed when the block ends. On any error, including Ctrl-C, it is
+    deleted, and an existing file is unchanged. Without `overwrite`, raises OutputExists
+    if there is a file, at the start or at the end. System errors (no permission, disk
+    full) name `path`.
 
-    A symbolic link stays, and the file that it leads to is replaced. A pipe or a
-    device is written directly.
+    A symbolic link is kept, and its target is replaced. A pipe or a device is written
+    directly.
     """
-    there = check_file(path, overwrite)
-    if there and not stat.S_ISREG(there.st_mode):
+    existing = check_file(path, overwrite)
+    if existing and not stat.S_ISREG(existing.st_mode):
         with _named([path], [_str(path)]), open(path, "wb") as file:
             yield file
         return
@@ -62,10 +62,10 @@ def replace_file(path: StrPath, overwrite: bool = False) -> Iterator[BinaryIO]:
     with _named([path], [temporary]), Undo() as undo:
         _make_folder(os.path.dirname(target), undo)
         undo.callback(_remove_file, temporary)
-        # Not tempfile's: those are closed to others, whatever the umask says.
+        # Not with tempfile, which ignores the umask and makes files private.
         with create_file(temporary) as file:
-            if there:
-                os.fchmod(file.fileno(), stat.S_IMODE(there.st_mode))
+            if existing:
+                os.fchmod(file.fileno(), stat.S_IMODE(existing.st_mode))
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -82,15 +82,15 @@ def _publish(temporary: str, target: str, path: StrPath, overwrite: bool) -> Non
 def check_folders(
     paths: Sequence[StrPath], overwrite: bool = False, ours: str | tuple[str, ...] = REDUCED_SUFFIX
 ) -> None:
-    """Refuse folders that may not be written, with OutputExists, before any work.
+    """Raise OutputExists if a folder must not be written, before any work is done.
 
-    One that exists is replaced only with `overwrite`, and only if everything in
-    it is ours: files whose names end as `ours` says, by default event files named
-    as a fold names them, and folders of such.
+    An existing folder is replaced only with `overwrite`, and only if everything in it
+    is ours: files with the suffix `ours`, by default that of reduced event files, and
+    folders of such files.
     """
     _refuse_nested(paths)
     for path in paths:
-        target = _place(path)
+        target = _resolve(path)
         if os.path.lexists(target):
             if not overwrite:
                 raise _exists(path)
@@ -101,15 +101,15 @@ def check_folders(
 def replace_folders(
     paths: Sequence[StrPath], overwrite: bool = False, ours: str | tuple[str, ...] = REDUCED_SUFFIX
 ) -> Iterator[list[str]]:
-    """Give an empty folder to fill for each path; they appear under their names together.
+    """Yield an empty folder to fill for each path; all appear under their names together.
 
-    All are checked as by `check_folders` before anything is written. They are
-    made beside their final place and renamed when the block ends; old ones are
-    moved aside first, checked once more, and deleted last. On any error, Ctrl-C
-    too, the old ones are back in place and nothing is left of the new.
+    All paths are checked with `check_folders` before anything is written. The folders
+    are created next to their final paths and renamed when the block ends. Old folders
+    are moved aside first, checked again, and deleted last. On any error, including
+    Ctrl-C, the old folders are restored and the new ones are deleted.
     """
     check_folders(paths, overwrite, ours)
-    targets = [_place(path) for path in paths]
+    targets = [_resolve(path) for path in paths]
     temporaries = [_temporary(target) for target in targets]
     with _named(paths, temporaries), Undo() as undo:
         for target, temporary in zip(targets, temporaries, strict=True):
@@ -130,7 +130,7 @@ def replace_folders(
 def _swap(
     moves: Sequence[tuple[StrPath, str, str]], overwrite: bool, ours: str | tuple[str, ...]
 ) -> list[str]:
-    """Put each new folder in its place, all or none; what is left of the old, innermost first."""
+    """Rename all new folders or none; return the remains of the old ones, innermost first."""
     old: list[str] = []
     with Undo() as undo:
         for path, target, temporary in moves:
@@ -140,7 +140,7 @@ def _swap(
                 with suppress(FileNotFoundError):
                     os.rename(target, aside)
                 if os.path.lexists(aside):
-                    # Checked where nobody looks for it, so that nothing is added any more.
+                    # Checked after the move, when no other program adds files any more.
                     old += _list_ours(aside, _str(path), ours)
             elif os.path.lexists(target):
                 raise _exists(path)
@@ -161,41 +161,39 @@ def _move_back(source: str, target: str) -> None:
 
 
 def _list_ours(folder: str, shown: str, ours: str | tuple[str, ...]) -> list[str]:
-    """A folder and all that is in it, innermost first, or OutputExists if some is not ours."""
+    """Return a folder and its contents, innermost first; raise OutputExists for foreign files."""
     if os.path.islink(folder) or not os.path.isdir(folder):
         kind = "a symbolic link" if os.path.islink(folder) else "a file"
         raise OutputExists(
-            f"{escape(shown)} is {kind}. Only a folder that Runfold wrote is replaced by one; "
+            f"{escape(shown)} is {kind}. Only folders written by Runfold are replaced; "
             "remove it, or choose another output."
         )
-    found: list[str] = []
+    contents: list[str] = []
     with os.scandir(folder) as entries:
         for entry in entries:
             name = os.path.join(shown, entry.name)
             if entry.is_dir(follow_symlinks=False):
-                found += _list_ours(entry.path, name, ours)
+                contents += _list_ours(entry.path, name, ours)
             elif entry.is_file(follow_symlinks=False) and entry.name.endswith(ours):
-                found.append(entry.path)
+                contents.append(entry.path)
             else:
                 raise OutputExists(
-                    f"{escape(name)} was not written by Runfold. Its folder is left as it is; "
+                    f"{escape(name)} was not written by Runfold. Its folder was not changed; "
                     "move the file away, or choose another output."
                 )
-    return [*found, folder]
+    return [*contents, folder]
 
 
 def _refuse_nested(paths: Sequence[StrPath]) -> None:
-    # With the slash, `out/` comes right before all that is in it.
-    places = sorted((_place(path) + os.sep, _str(path)) for path in paths)
-    for (outer, first), (inner, second) in pairwise(places):
+    # With the slash, `out/` sorts directly before everything in it.
+    targets = sorted((_resolve(path) + os.sep, _str(path)) for path in paths)
+    for (outer, first), (inner, second) in pairwise(targets):
         if inner.startswith(outer):
-            raise RunfoldError(
-                f"{escape(first)} and {escape(second)} would be written one over the other."
-            )
+            raise RunfoldError(f"{escape(first)} and {escape(second)} would overwrite each other.")
 
 
-def _place(path: StrPath) -> str:
-    """Where a folder is to be, with all links resolved but its own."""
+def _resolve(path: StrPath) -> str:
+    """Return a folder's path with all links resolved except its own."""
     bare = _str(path).rstrip(os.sep)
     if os.path.basename(bare) in ("", ".", ".."):
         return os.path.realpath(path)
@@ -208,14 +206,14 @@ def _temporary(target: str) -> str:
 
 @contextmanager
 def _named(paths: Sequence[StrPath], temporaries: Sequence[str]) -> Iterator[None]:
-    """Let an error of the system name what the user asked for, not the temporary name.
+    """Make system errors name the requested path instead of the temporary one.
 
-    A full disk names nothing at all; then it is the first.
+    The error of a full disk names no file; it gets the first path.
     """
     try:
         yield
     except OSError as error:
-        if error.errno is None:  # one of our own, with a message of its own
+        if error.errno is None:  # our own error, with its own message
             raise
         blamed = _str(error.filename or paths[0])
         for path, temporary in zip(paths, temporaries, strict=True):
@@ -225,14 +223,14 @@ def _named(paths: Sequence[StrPath], temporaries: Sequence[str]) -> Iterator[Non
 
 
 def _make_folder(folder: str, undo: ExitStack) -> None:
-    """Make a folder and its parents; those that end empty are removed again."""
+    """Create a folder and its parents; undoing removes those that are empty."""
     missing = []
     while not os.path.isdir(folder):
         missing.append(folder)
         folder = os.path.dirname(folder)
     for folder in reversed(missing):
         undo.callback(_remove_empty, folder)
-        with suppress(FileExistsError):  # made meanwhile by another process
+        with suppress(FileExistsError):  # another process has just created it
             os.mkdir(folder)
 
 
@@ -254,7 +252,7 @@ def _sync(folder: str) -> None:
 
 
 def _exists(path: StrPath) -> OutputExists:
-    return OutputExists(f"{escape(_str(path))} exists already. {_REPLACE}")
+    return OutputExists(f"{escape(_str(path))} already exists. {_REPLACE}")
 
 
 def _str(path: StrPath) -> str:

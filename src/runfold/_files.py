@@ -1,7 +1,7 @@
-"""Files that other users may have touched: read without waiting, replaced without following links.
+"""Safe access to files in shared folders: reads never block, writes never follow links.
 
-Whoever may write to a shared logdir can put a FIFO, a device, a huge file or a link
-where Runfold expects a small file. Every side file is read and written through here.
+Anyone with write access to a shared logdir can put a FIFO, a device, a huge file or a
+link where Runfold expects a small file. All side files are read and written here.
 """
 
 from __future__ import annotations
@@ -25,32 +25,31 @@ _CHUNK = 1 << 20
 
 
 class Untrusted(PermissionError):
-    """A folder or file that is not used, because another user may have put it there."""
+    """A folder or file that is not used because another user may have created it."""
 
 
 def check_owner(path: str, descriptor: int | None = None) -> None:
-    """Raise Untrusted if another user may have put a file or folder there.
+    """Raise Untrusted if another user may have created a file or folder.
 
-    In a folder that everybody may write to, an entry must belong to the current user,
-    to the owner of that folder, or to root. Linux has the same rule for sticky folders
-    (`fs.protected_regular`). With `descriptor` the entry is the open file, otherwise
+    In a world-writable folder, an entry must belong to the current user, to the owner
+    of that folder, or to root. Linux has the same rule for sticky folders
+    (`fs.protected_regular`). With `descriptor`, the entry is the open file, otherwise
     the path itself; a link is not followed.
     """
     status = os.lstat(path) if descriptor is None else os.fstat(descriptor)
     parent = os.stat(os.path.dirname(path) or os.curdir)
     is_open_to_all = bool(parent.st_mode & stat.S_IWOTH)
     if is_open_to_all and status.st_uid not in (os.geteuid(), parent.st_uid, 0):
-        reason = f"Owned by user {status.st_uid}, in a folder that everybody may write to"
+        reason = f"Owned by user {status.st_uid}, in a world-writable folder"
         raise Untrusted(errno.EPERM, reason, path)
 
 
 @contextlib.contextmanager
 def open_folder(path: str, *, is_written: bool = False) -> Iterator[int]:
-    """Yield a descriptor of a folder, for the `dir_fd` of what is done in it.
+    """Yield a descriptor of a folder, to use as `dir_fd`.
 
-    Whoever may rename the folder cannot put another one in its place meanwhile.
-    Raises Untrusted for a link and for a file, and with `is_written` where
-    `check_owner` does; otherwise OSError.
+    Nobody can then swap the folder for another one. Raises Untrusted for a link or a
+    file, and with `is_written` also if `check_owner` does; otherwise OSError.
     """
     descriptor = _open_folder(path, path)
     try:
@@ -63,12 +62,12 @@ def open_folder(path: str, *, is_written: bool = False) -> Iterator[int]:
 
 @contextlib.contextmanager
 def make_folder(path: str, below: str, *, dir_fd: int | None = None) -> Iterator[int]:
-    """Yield a descriptor of the folder `below` another one, created if it is missing.
+    """Yield a descriptor of the folder `below` another folder, created if it is missing.
 
-    `path` may lead through links; `dir_fd` is its descriptor if it is open already. Each
-    folder after it is opened from the one before, without following a link, so that
-    nobody else can direct what is written to another place. Raises Untrusted as
-    `open_folder` with `is_written` does, and OSError.
+    `path` can contain links; `dir_fd` is its descriptor if it is already open. Each
+    further folder is opened relative to its parent, without following links, so that no
+    other user can redirect the output. Raises Untrusted like `open_folder` with
+    `is_written`, and OSError.
     """
     if dir_fd is None:
         os.makedirs(path, exist_ok=True)
@@ -90,7 +89,7 @@ def make_folder(path: str, below: str, *, dir_fd: int | None = None) -> Iterator
 
 
 def _open_folder(name: str, path: str, dir_fd: int | None = None) -> int:
-    """Open a folder, but not through a link; errors show its whole path."""
+    """Open a folder, but not through a link; errors show the full path."""
     if not IS_POSIX:
         raise OSError(errno.EOPNOTSUPP, "Windows cannot open a folder", path)
     flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
@@ -105,9 +104,9 @@ def _open_folder(name: str, path: str, dir_fd: int | None = None) -> int:
 def read_small(path: str, most: int = MOST_BYTES, *, dir_fd: int | None = None) -> bytes:
     """Return the bytes of a small regular file.
 
-    Never waits, and never reads more than `most` bytes. Raises OSError for a file
-    that is larger, and for a FIFO, a device, a folder or a symbolic link. With
-    `dir_fd` the path is relative to that open folder.
+    Never blocks, and never returns more than `most` bytes. Raises OSError for a larger
+    file, and for a FIFO, a device, a folder or a symbolic link. With `dir_fd`, the path
+    is relative to that open folder.
     """
     flags = os.O_RDONLY | O_BINARY | O_NONBLOCK | O_NOFOLLOW
     descriptor = os.open(path, flags, dir_fd=dir_fd)
@@ -115,7 +114,7 @@ def read_small(path: str, most: int = MOST_BYTES, *, dir_fd: int | None = None) 
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise OSError(errno.EINVAL, "Not a regular file", path)
-        # One byte more than allowed reveals a file that is too large, also one that grows.
+        # Reading one byte more than allowed detects a file that is too large or growing.
         while len(data) <= most and (
             chunk := os.read(descriptor, min(_CHUNK, most + 1 - len(data)))
         ):
@@ -130,7 +129,7 @@ def read_small(path: str, most: int = MOST_BYTES, *, dir_fd: int | None = None) 
 def replace_small(
     path: str, data: bytes, mode: int | None = None, *, dir_fd: int | None = None
 ) -> None:
-    """Replace a file with these bytes, whole or not at all, as `open_draft`. Raises OSError."""
+    """Replace a file's content completely or not at all, see `open_draft`. Raises OSError."""
     with open_draft(path, mode, dir_fd=dir_fd) as file:
         file.write(data)
 
@@ -144,13 +143,13 @@ def open_draft(
     is_synced: bool = False,
     dir_fd: int | None = None,
 ) -> Iterator[BinaryIO]:
-    """Yield a file to write, which replaces the one at `path` when the block ends.
+    """Yield a file to write, which replaces the file at `path` when the block ends.
 
-    After any error nothing is left of it. The draft has a random name in the same folder
-    and is never opened through a link that somebody else left. `mode` is set on the open
-    draft, so no other file can receive it; without a mode the umask decides. `time`
-    is its time of modification, by default now. With `is_synced` it is on the disk when
-    the block ends. With `dir_fd` the path is relative to that open folder. Raises OSError.
+    On any error it is deleted. The draft has a random name in the same folder and is
+    never opened through an existing link. `mode` is set on the open draft, so that no
+    other file can receive it; without a mode, the umask applies. `time` is the
+    modification time, by default now. With `is_synced`, the file is on disk when the
+    block ends. With `dir_fd`, the path is relative to that open folder. Raises OSError.
     """
     draft = os.path.join(os.path.dirname(path), name_temporary())
     file = create_file(draft, 0o666 if mode is None else mode, dir_fd=dir_fd)
@@ -173,21 +172,21 @@ def open_draft(
 
 
 def create_file(path: str, mode: int = 0o666, *, dir_fd: int | None = None) -> BinaryIO:
-    """Open a new file for writing: never an existing one, nor through a link. Raises OSError."""
+    """Create a file for writing, never through a link. Raises OSError if the path exists."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
-    for name in ("O_NOFOLLOW", "O_CLOEXEC", "O_BINARY"):  # no system has all of them
+    for name in ("O_NOFOLLOW", "O_CLOEXEC", "O_BINARY"):  # no platform has all of them
         flags |= getattr(os, name, 0)
     return open(os.open(path, flags, mode, dir_fd=dir_fd), "wb")
 
 
 def place_new(draft: str, path: str, *, dir_fd: int | None = None) -> bool:
-    """Give a file or folder its final path; False if something exists there. Raises OSError.
+    """Move a draft to its final path; return False if the path exists. Raises OSError.
 
-    The draft may remain as a second name of the file. With `dir_fd` both paths are
+    The draft may remain as a second name of the file. With `dir_fd`, both paths are
     relative to that open folder.
     """
     try:
-        # Unlike a rename, a hard link never replaces another file.
+        # Unlike a rename, a hard link never replaces an existing file.
         os.link(draft, path, src_dir_fd=dir_fd, dst_dir_fd=dir_fd, follow_symlinks=False)
         return True
     except FileExistsError:
@@ -214,6 +213,6 @@ def list_event_files(folder: str) -> list[str]:
 
 
 def is_inside(path: str, folder: str) -> bool:
-    """Whether a path is below a folder after all links are resolved, or the folder itself."""
+    """Whether a path is the folder or below it, after resolving all links."""
     outer, inner = os.path.realpath(folder), os.path.realpath(path)
     return inner == outer or inner.startswith(os.path.join(outer, ""))

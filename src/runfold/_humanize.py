@@ -1,4 +1,4 @@
-"""Names and quantities as people read them: escaped, ordered, numbered, guessed at, rounded."""
+"""Names and quantities for people: escaping, sorting, suggestions and rounding."""
 
 import heapq
 import math
@@ -11,9 +11,9 @@ _DIGITS = re.compile(r"([0-9]+)")
 _BREAK = re.compile(r"[/_,= -](?=.)")
 _SHORT_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
-# Beyond this nobody typed the name by hand, and comparing letters gets slow.
+# Longer names were not typed by hand, and comparing them is slow.
 _LONGEST_TYPED = 300
-# How many candidates get the slow, careful comparison.
+# The number of candidates that get the slow, careful comparison.
 _SHORTLIST = 200
 
 
@@ -21,8 +21,8 @@ def escape(text: str, limit: int = 200) -> str:
     """Return text that is safe to show on one line, at most about `limit` characters.
 
     Control characters, direction overrides, NUL and lone surrogates become
-    visible escapes, so that a tag can neither move the cursor nor pose as
-    another. What is too long loses its middle and tells its length:
+    visible escapes, so that a tag can neither move the cursor nor imitate
+    another tag. Long text loses its middle and shows its length:
     `aaaa…zzzz (1,048,576 characters)`.
     """
     if len(text) <= limit:
@@ -41,7 +41,7 @@ def _visible(char: str) -> str:
     code = ord(char)
     if char in _SHORT_ESCAPES:
         return _SHORT_ESCAPES[char]
-    if 0xDC80 <= code <= 0xDCFF:  # a byte of a file name that is not UTF-8
+    if 0xDC80 <= code <= 0xDCFF:  # a byte from a file name that is not UTF-8
         return f"\\x{code - 0xDC00:02x}"
     if code <= 0xFF:
         return f"\\x{code:02x}"
@@ -58,7 +58,7 @@ def _fit(chars: str, budget: int) -> Iterator[str]:
 
 
 def cell_width(text: str) -> int:
-    """How many columns of a terminal a text takes: two for a wide character, none for a mark."""
+    """Return the terminal columns of a text: two per wide character, none for combining marks."""
     return len(text) if text.isascii() else sum(map(_char_width, text))
 
 
@@ -71,8 +71,8 @@ def _char_width(char: str) -> int:
 def shorten(text: str, size: int) -> str:
     """Return the text without its middle, at most `size` columns wide.
 
-    The end stays longest, because `sweep-3/lr-0.1/seed-7` and its neighbours differ there.
-    Two texts can become the same; `runfold._labels` keeps names apart.
+    More of the end is kept, because names such as `sweep-3/lr-0.1/seed-7` differ there.
+    Two texts can become the same; `runfold._labels` keeps names distinct.
     """
     if cell_width(text) <= size:
         return text
@@ -99,7 +99,7 @@ def wrap(text: str, size: int) -> list[str]:
     lines: list[str] = []
     indent = ""
     while cell_width(text) > size - len(indent):
-        # At least one character per line, also where a wide one does not fit.
+        # At least one character per line, even if a wide character does not fit.
         line = _take(text, size - len(indent)) or text[0]
         if breaks := list(_BREAK.finditer(line)):
             line = line[: breaks[-1].end()]
@@ -110,7 +110,7 @@ def wrap(text: str, size: int) -> list[str]:
 
 
 def utf8(text: str) -> str:
-    """Return text that can be stored: a lone surrogate, as of a file name, becomes an escape."""
+    """Return text that can be stored: lone surrogates, as in file names, become escapes."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 
@@ -127,10 +127,10 @@ def free_name(name: str, is_taken: Callable[[str], bool], form: str = "{}-{}") -
 
 
 def file_order(path: str) -> tuple[list[str | int], str]:
-    """Return a sort key that orders a run's event files by when they were begun.
+    """Return a sort key that orders a run's event files by start time.
 
-    Their names end in time, host, process and a counter, all without leading
-    zeros: of two files of one second, that with `.9` comes before that with `.10`.
+    Their names end in time, host, process and a counter without leading zeros: within
+    the same second, `.9` comes before `.10`.
     """
     parts: list[str | int] = list(_DIGITS.split(path))
     parts[1::2] = map(int, parts[1::2])
@@ -138,12 +138,12 @@ def file_order(path: str) -> tuple[list[str | int], str]:
 
 
 def natural_key(name: str) -> tuple[list[str | float], str]:
-    """Return a sort key that orders names as TensorBoard's page does.
+    """Return a sort key that orders names like TensorBoard's page.
 
-    Numbers go by value, also `0.01` and `1e-3`, and a path separator or an
-    underscore comes before any letter: `seed-2` < `seed-10`, `a/b` < `a+/b`.
+    Numbers sort by value, including `0.01` and `1e-3`, and a path separator or an
+    underscore sorts before any letter: `seed-2` < `seed-10`, `a/b` < `a+/b`.
     """
-    # The split alternates between text and number, so like meets like.
+    # The split alternates between text and numbers, so equal types are compared.
     breaks_first = name.replace("/", "\0").replace("\\", "\0").replace("_", "\0")
     parts: list[str | float] = list(_NUMBER.split(breaks_first))
     parts[1::2] = map(float, parts[1::2])
@@ -151,11 +151,11 @@ def natural_key(name: str) -> tuple[list[str | float], str]:
 
 
 def near(name: str, candidates: Iterable[str], n: int = 3) -> list[str]:
-    """Return up to `n` candidates that `name` may have been meant to be, best first.
+    """Return up to `n` candidates similar to `name`, best first.
 
-    Different case and a forgotten folder (`loss` for `train/loss`) count as
-    near. Quick enough for an error message over 100,000 candidates: letter
-    pairs pick a shortlist, and only that is compared with care.
+    Different case and a missing folder (`loss` for `train/loss`) count as similar. Fast
+    enough for an error message with 100,000 candidates: letter pairs select a
+    shortlist, and only the shortlist is compared carefully.
     """
     if not name or len(name) > _LONGEST_TYPED:
         return []
@@ -178,7 +178,7 @@ def near(name: str, candidates: Iterable[str], n: int = 3) -> list[str]:
 
 
 def _pairs(text: str) -> set[str]:
-    # The edges make one-letter names and equal beginnings count.
+    # With markers at both ends, one-letter names and common prefixes also count.
     return set(map("".join, zip("^" + text, text + "$", strict=True)))
 
 
@@ -190,13 +190,13 @@ def _likeness(name: str, candidate: str) -> float:
     if candidate.endswith("/" + name) or candidate.startswith(name + "/"):
         return 1.0
     ratio = SequenceMatcher(None, candidate, name, autojunk=False).ratio()
-    # A slip and a forgotten folder at once: `los` for `train/loss`.
+    # A typo and a missing folder together: `los` for `train/loss`.
     last = candidate.rpartition("/")[2]
     return max(ratio, 0.9 * SequenceMatcher(None, last, name, autojunk=False).ratio())
 
 
 def did_you_mean(name: str, candidates: Iterable[str]) -> str:
-    """Return `Did you mean 'loss'?`, or an empty string when nothing is near."""
+    """Return `Did you mean 'loss'?`, or an empty string if nothing is similar."""
     quoted = [f"'{escape(candidate)}'" for candidate in near(name, candidates)]
     if not quoted:
         return ""
@@ -205,10 +205,10 @@ def did_you_mean(name: str, candidates: Iterable[str]) -> str:
 
 
 def not_one_of(option: str, value: object, known: Collection[str]) -> str:
-    """Return `align is one of 'strict', 'union', not 'unoin'. Did you mean 'union'?`."""
+    """Return `align must be one of 'strict', 'union', not 'unoin'. Did you mean 'union'?`."""
     choices = ", ".join(map(repr, known))
     hint = did_you_mean(str(value), known)
-    return f"{option} is one of {choices}, not {escape(repr(value))}. {hint}".rstrip()
+    return f"{option} must be one of {choices}, not {escape(repr(value))}. {hint}".rstrip()
 
 
 def show_value(value: object) -> str:
@@ -235,7 +235,7 @@ def human_bytes(count: int) -> str:
 def human_duration(seconds: float) -> str:
     """Return a duration in its two largest units: `0.3 s`, `2 min 5 s`, `3 d 4 h`.
 
-    `unknown` for NaN and infinity, which a log can hold as wall times.
+    `unknown` for NaN and infinity, which can be wall times in a log.
     """
     if not math.isfinite(seconds):
         return "unknown"
@@ -262,7 +262,7 @@ def human_count(count: int, noun: str = "") -> str:
 
 
 def human_list(names: Iterable[str], limit: int = 5) -> str:
-    """Return names as they are shown, `a, b, c`; of many the first ones: `a, b and 7 more`."""
+    """Return escaped names, `a, b, c`, or the first of many names: `a, b and 7 more`."""
     names = list(names)
     shown = ", ".join(map(escape, names[:limit]))
     left = len(names) - limit
@@ -270,7 +270,7 @@ def human_list(names: Iterable[str], limit: int = 5) -> str:
 
 
 def human_span(steps: tuple[int, int] | None) -> str:
-    """Return the first and last step as `0..1200`, one step as `0`, none as an empty text."""
+    """Return the first and last step as `0..1200`, a single step as `0`, and "" for None."""
     if steps is None:
         return ""
     return f"{steps[0]}..{steps[1]}" if steps[0] < steps[1] else str(steps[0])

@@ -1,4 +1,4 @@
-"""Short labels for many names: never the same label for two names."""
+"""Short, distinct labels for many names."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ _TOKEN = re.compile(
     r"[0-9]+(?:\.[0-9]+)?[eE][+-]?[0-9]+(?![^\W_])|[^\W_]+(?:\.[^\W_]+)*|.", re.DOTALL
 )
 _MARKS = re.compile("…+")
-# The end of a name with more tokens than this counts as one token: comparing is quadratic.
+# Tokens beyond this number are joined into one, because comparing is quadratic.
 _MOST_TOKENS = 100
-# A name is shown whole. This only stops a hostile one from filling the memory.
+# Names are shown in full. This only stops a malicious name from filling the memory.
 _LONGEST = 100_000
 
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """What to show for each of many names.
+    """Labels for many names.
 
     Attributes:
-        folder: the folder that every name is in and no label repeats, such as
-            `sweep/`; empty where the labels have it.
+        folder: the common folder that the labels omit, such as `sweep/`; empty if they
+            do not omit it.
         shown: the label of each name, in the order of the names.
     """
 
@@ -43,14 +43,13 @@ class Labels:
 def label_names(names: Iterable[str], width: int | None, drop_folder: bool = True) -> Labels:
     """Return a label for each name: distinct, and at most `width` columns wide if possible.
 
-    Names that fit are whole. Otherwise the folder that all have in common goes
-    first, unless `drop_folder` is off, and then words that all names have in
-    common: `large_batch_lr_0.1` and `large_batch_lr_0.2` become `…_lr_0.1` and
-    `…_lr_0.2`. The words that differ always stay, so a label can be wider than
-    `width`.
+    Names that fit are unchanged. Otherwise the common folder is dropped first, unless
+    `drop_folder` is off, and then words that all names share: `large_batch_lr_0.1` and
+    `large_batch_lr_0.2` become `…_lr_0.1` and `…_lr_0.2`. Words that differ are always
+    kept, so a label can be wider than `width`.
 
-    Every label is on one line, as `escape` writes it. None as `width` gives
-    whole names. The labels do not depend on the order of the names.
+    Every label is escaped to one line. With None as `width`, names are shown in full.
+    The labels do not depend on the order of the names.
     """
     whole = _escape_all(dict.fromkeys(names))
     labels = Labels("", whole)
@@ -61,10 +60,10 @@ def label_names(names: Iterable[str], width: int | None, drop_folder: bool = Tru
     if labels.width <= width:
         return labels
     short = Labels(labels.folder, _shorten_common(labels.shown, labels.width - width))
-    # Cutting a name that fits helps nobody where others are too long all the same.
+    # Shortening names that fit does not help if others are too long anyway.
     fits = width if short.width > width else 0
     shown = {
-        # `base` next to `base/lr-0.1` has nothing but what is common.
+        # `base` next to `base/lr-0.1` consists only of common words.
         name: label if cell_width(text) > fits and any(map(str.isalnum, label)) else text
         for (name, text), label in zip(labels.shown.items(), short.shown.values(), strict=True)
     }
@@ -82,35 +81,35 @@ def _escape_all(names: Iterable[str]) -> dict[str, str]:
 def _common_folder(names: Sequence[str]) -> str:
     first, last = min(names), max(names)
     size = next(
-        (place for place, (a, b) in enumerate(zip(first, last, strict=False)) if a != b),
+        (index for index, (a, b) in enumerate(zip(first, last, strict=False)) if a != b),
         min(len(first), len(last)),
     )
-    # Of one name alone the last part stays.
+    # A single name keeps its last part.
     return first[: first.rfind("/", 0, min(size, len(first) - 1)) + 1]
 
 
 def _shorten_common(names: dict[str, str], excess: int) -> dict[str, str]:
-    """Return the names with `excess` columns less where all are the same."""
+    """Return the names shortened by `excess` columns, where all of them are the same."""
     split = {name: _split(text) for name, text in names.items()}
     common = _common_tokens(sorted(split.values()))
-    places = {name: _find(common, tokens) for name, tokens in split.items()}
-    parts = [slice(*ends) for ends in pairwise(_boundaries(common, places.values()))]
+    positions = {name: _find(common, tokens) for name, tokens in split.items()}
+    parts = [slice(*ends) for ends in pairwise(_boundaries(common, positions.values()))]
     texts = _shorten_parts([common[part] for part in parts], excess)
     shown = {}
     for name, tokens in split.items():
         for part, text in zip(parts, texts, strict=True):
-            first, *others = places[name][part]
+            first, *others = positions[name][part]
             tokens[first] = text
-            for place in others:
-                tokens[place] = ""
+            for position in others:
+                tokens[position] = ""
         shown[name] = _MARKS.sub("…", "".join(tokens))
     return shown
 
 
 def _shorten_parts(parts: Sequence[list[str]], excess: int) -> list[str]:
-    """Return parts that are `excess` columns shorter in all, the longest cut first.
+    """Return parts that are `excess` columns shorter in total, shortening the longest first.
 
-    A part loses whole tokens from its start. The last word stays as long as cutting
+    A part loses whole tokens from its start. The last word is kept as long as shortening
     other parts is enough: `large_model_lr_` becomes `…_lr_`, and then `…`.
     """
     order = sorted(range(len(parts)), key=lambda number: -cell_width("".join(parts[number])))
@@ -118,9 +117,9 @@ def _shorten_parts(parts: Sequence[list[str]], excess: int) -> list[str]:
     for least in (3, 0):
         for number in order:
             part = parts[number]
-            # The levels of a path stay visible.
-            stays = max(least, part[-1] == "/")
-            for start in range(1, len(part) + 1 - stays):
+            # Keep the levels of a path visible.
+            minimum = max(least, part[-1] == "/")
+            for start in range(1, len(part) + 1 - minimum):
                 end = "…" + "".join(part[start:])
                 if excess > 0 and cell_width(end) < cell_width(texts[number]):
                     excess -= cell_width(texts[number]) - cell_width(end)
@@ -136,7 +135,7 @@ def _split(text: str) -> list[str]:
 
 
 def _common_tokens(names: Sequence[list[str]]) -> list[str]:
-    """Return tokens that all names have in this order, as many letters as possible."""
+    """Return a common subsequence of all names' tokens, with as many letters as possible."""
     common = names[0]
     for tokens in names:
         if len(_find(common, tokens)) < len(common):
@@ -145,16 +144,16 @@ def _common_tokens(names: Sequence[list[str]]) -> list[str]:
 
 
 def _find(common: Sequence[str], tokens: Sequence[str]) -> list[int]:
-    """Return where each of the common tokens is; fewer where the name lacks some."""
-    places: list[int] = []
-    for place, token in enumerate(tokens):
-        if len(places) < len(common) and token == common[len(places)]:
-            places.append(place)
-    return places
+    """Return the positions of the common tokens; fewer if the name lacks some."""
+    positions: list[int] = []
+    for position, token in enumerate(tokens):
+        if len(positions) < len(common) and token == common[len(positions)]:
+            positions.append(position)
+    return positions
 
 
 def _longest_common(a: Sequence[str], b: Sequence[str]) -> list[str]:
-    # The longest common subsequence, where a token counts by its letters.
+    # The longest common subsequence, with tokens weighted by their length.
     best = [[0] * (len(b) + 1) for _ in range(len(a) + 1)]
     for i in reversed(range(len(a))):
         for j in reversed(range(len(b))):
@@ -163,32 +162,32 @@ def _longest_common(a: Sequence[str], b: Sequence[str]) -> list[str]:
                 if a[i] == b[j]
                 else max(best[i + 1][j], best[i][j + 1])
             )
-    found, i, j = [], 0, 0
+    common, i, j = [], 0, 0
     while i < len(a) and j < len(b):
         if a[i] == b[j]:
-            found.append(a[i])
+            common.append(a[i])
             i, j = i + 1, j + 1
         elif best[i + 1][j] >= best[i][j + 1]:
             i += 1
         else:
             j += 1
-    return found
+    return common
 
 
-def _boundaries(common: Sequence[str], places: Iterable[list[int]]) -> list[int]:
-    """Return where the common tokens split into parts that are in one piece in every name.
+def _boundaries(common: Sequence[str], positions: Iterable[list[int]]) -> list[int]:
+    """Return the boundaries of parts of the common tokens that are contiguous in every name.
 
     A part ends after a path separator, so that the levels of the names stay visible.
     """
-    found = {0, len(common)}
-    found.update(at + 1 for at, token in enumerate(common) if token == "/")
-    for one in places:
-        found.update(at + 1 for at, (a, b) in enumerate(pairwise(one)) if b != a + 1)
-    return sorted(found)
+    ends = {0, len(common)}
+    ends.update(index + 1 for index, token in enumerate(common) if token == "/")
+    for name in positions:
+        ends.update(index + 1 for index, (a, b) in enumerate(pairwise(name)) if b != a + 1)
+    return sorted(ends)
 
 
 def _undo_collisions(shown: dict[str, str], whole: dict[str, str]) -> dict[str, str]:
-    """Return the labels, but the whole name for each that shares its label with another."""
+    """Return the labels, with the full name for each label that is not unique."""
     while True:
         counts = Counter(shown.values())
         if len(counts) == len(shown):

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 
 class Periodic:
-    """A daemon thread that calls a function at once, and then at an interval in seconds.
+    """A daemon thread that calls a function immediately, and then every `seconds`.
 
-    The first exception becomes a warning; later ones are ignored, and the calls continue.
-    `stop` ends the thread without waiting for the next call. A forked child has no such
-    thread.
+    The first exception becomes a warning, later exceptions are ignored, and the calls
+    continue. `stop` ends the thread without waiting for the next call. A forked child
+    does not have the thread.
     """
 
     def __init__(self, function: Callable[[], object], seconds: float, name: str) -> None:
@@ -38,7 +38,7 @@ class Periodic:
 
     def stop(self, timeout: float = 5.0) -> None:
         """End the thread. Wait for a call in progress up to `timeout`, unless this is that call."""
-        # In the child of a fork another thread may have held the event's lock for ever.
+        # In a forked child, the event's lock may be locked forever.
         if self._thread is None or self._pid != os.getpid():
             return
         self._ended.set()
@@ -49,7 +49,7 @@ class Periodic:
         while True:
             try:
                 self._function()
-            except Exception as error:  # whatever it is, training continues
+            except Exception as error:  # training continues, whatever the error is
                 if not self._has_warned:
                     self._has_warned = True
                     warn_from_thread(

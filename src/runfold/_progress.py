@@ -1,4 +1,4 @@
-"""Progress bars for long loads: on stderr, and only where a person is watching."""
+"""Progress bars on stderr, shown only in a terminal or a notebook."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-# A load that is over before anyone could read the bar shows none.
+# Operations that finish sooner than this many seconds show no bar.
 _DELAY = 0.5
 
 
@@ -19,16 +19,16 @@ _DELAY = 0.5
 def progress_bar(
     total: Callable[[], int], description: str, wanted: bool | None = None, unit: str = "B"
 ) -> Iterator[Callable[[int], object]]:
-    """Give a function that moves the bar on by some bytes, or whatever the unit is.
+    """Yield a function that advances the bar by a number of bytes, or of another unit.
 
-    `total` is asked only where a bar is shown. `wanted` None means: where
+    `total` is called only if a bar is shown. With None as `wanted`, a bar is shown if
     stderr is a terminal, or in a notebook.
     """
     in_notebook = "ipykernel" in sys.modules
     if wanted is False or (wanted is None and not in_notebook and not _is_terminal()):
         yield lambda _: None
         return
-    # The bar of notebooks draws with ipywidgets, which not every Jupyter has.
+    # The notebook bar needs ipywidgets, which not every Jupyter has.
     has_widgets = in_notebook and find_spec("ipywidgets") is not None
     module = import_module("tqdm.notebook" if has_widgets else "tqdm")
     delay = 0 if wanted else _DELAY
@@ -39,5 +39,5 @@ def progress_bar(
 
 
 def _is_terminal() -> bool:
-    # A program without a console, as pythonw runs it, has no stderr at all.
+    # A program without a console, such as one run by pythonw, has no stderr.
     return sys.stderr is not None and sys.stderr.isatty()

@@ -1,4 +1,4 @@
-"""Name filters: which runs or tags a caller asked for, by name, glob or list."""
+"""Name filters: select runs or tags by name, glob or list."""
 
 import fnmatch
 import re
@@ -20,24 +20,24 @@ def select(
     noun: Literal["run", "tag"] = "tag",
     where: str = "",
 ) -> list[str]:
-    """Return the names that are wanted, each once, in the order of `names`.
+    """Return the selected names, each once, in the order of `names`.
 
-    Each wanted is a name, or else a glob with `*`, `?` and `[...]`, where `*`
-    matches `/` too. A name wins over a glob, so `loss[0]` finds the tag of
-    that name. None wants all. What matches nothing raises UnknownTag or
-    UnknownRun, by `noun`; `where` ends its first sentence (`in run 'seed-1'`).
+    `wanted` is a name or a glob with `*`, `?` and `[...]`, or several of them; None
+    selects all names. `*` also matches `/`. A name takes precedence over a glob, so
+    `loss[0]` selects the tag with that name. Raises UnknownTag or UnknownRun, depending
+    on `noun`, if nothing matches; `where` ends its first sentence (`in run 'seed-1'`).
 
         select(["a/loss", "b/loss", "lr"], "*/loss")  ->  ["a/loss", "b/loss"]
     """
     if wanted is None:
         return list(names)
     if isinstance(wanted, bytes) or not isinstance(wanted, Iterable):
-        raise TypeError(f"A {noun} filter takes names and globs, not {wanted!r}.")
+        raise TypeError(f"expected names or globs as a {noun} filter, got {wanted!r}.")
     known = frozenset(names)
     kept: set[str] = set()
     for want in [wanted] if isinstance(wanted, str) else wanted:
         if not isinstance(want, str):
-            raise TypeError(f"A {noun} filter takes names and globs, not {want!r}.")
+            raise TypeError(f"expected names or globs as a {noun} filter, got {want!r}.")
         if want in known:
             kept.add(want)
             continue
@@ -49,12 +49,12 @@ def select(
 
 
 def is_glob(text: str) -> bool:
-    """Whether the text has any of `*`, `?` and `[`."""
+    """Whether the text contains `*`, `?` or `[`."""
     return _MAGIC.search(text) is not None
 
 
 def match_glob(names: Sequence[str], glob: str) -> list[str]:
-    """The names that a glob matches; none for a text that is no glob."""
+    """Return the names that match a glob; empty if the text is not a glob."""
     if not is_glob(glob):
         return []
     matches = re.compile(fnmatch.translate(glob)).match
@@ -63,6 +63,6 @@ def match_glob(names: Sequence[str], glob: str) -> list[str]:
 
 def _nothing(names: Sequence[str], want: str, noun: str, where: str) -> str:
     fact = f"No {noun} matches" if is_glob(want) else f"No {noun}"
-    place = f" {where}" if where else ""
-    hint = did_you_mean(want, names) if names else f"There are no {noun}s{place} at all."
-    return f"{fact} '{escape(want)}'{place}. {hint}".rstrip()
+    location = f" {where}" if where else ""
+    hint = did_you_mean(want, names) if names else f"There are no {noun}s{location} at all."
+    return f"{fact} '{escape(want)}'{location}. {hint}".rstrip()

@@ -1,10 +1,10 @@
-"""How a process ends on Ctrl-C and SIGTERM: cleanly if it can, and within a second.
+"""Ends a process on Ctrl-C and SIGTERM: cleanly if possible, and within a second.
 
-The handler raises KeyboardInterrupt in the main thread, so that every `with` block
-on the way out cleans up. That can take too long: a library may be computing in one
-long call, a pool may wait for its threads, or an `except` may swallow the exception.
-A second thread therefore watches for the same signals, and ends the process when the
-main thread has not ended it by then.
+The handler raises KeyboardInterrupt in the main thread, so that every open `with` block
+cleans up. That can take too long: a library may be busy in one long call, a pool may
+wait for its threads, or an `except` may swallow the exception. A second thread therefore
+watches for the same signals, and ends the process if the main thread does not do so in
+time.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 INTERRUPTED = 130
 PIPE_CLOSED = 141
 
-# How long the main thread has to clean up.
+# Seconds that the main thread has to clean up.
 _GRACE = 0.5
 _STANDARD = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
 
@@ -36,8 +36,8 @@ _is_over = False
 def run_process(work: Callable[[], int]) -> int:
     """Do the work of this process and return its exit status.
 
-    Ctrl-C gives 130, SIGTERM 143, and output that nobody reads 141, all three without a
-    message and after unfinished output is removed.
+    The status is 130 after Ctrl-C, 143 after SIGTERM, and 141 if the output pipe is
+    closed. In these cases unfinished output is removed and no message is printed.
     """
     _install_handlers()
     try:
@@ -53,16 +53,16 @@ def run_process(work: Callable[[], int]) -> int:
     except KeyboardInterrupt:
         status = INTERRUPTED
     except Exception:
-        # A library may turn the interrupt into its own error, as DuckDB does.
+        # Some libraries, such as DuckDB, turn the interrupt into their own error.
         if _received is None:
             raise
-    # From now on a signal ends the process at once: there is nothing left to clean up.
+    # From now on a signal ends the process immediately: nothing is left to clean up.
     global _is_over
     _is_over = True
     if _received is None:
         return status
-    # An interrupt that passes through `exec` of a string, as while a dataclass is made, makes
-    # `python -m` end by SIGINT, whatever the status is. The next `exec` clears that.
+    # If an interrupt passes through `exec` of a string, as when a dataclass is created,
+    # `python -m` ends with SIGINT, whatever the status is. Another `exec` clears that.
     exec("")
     return 128 + _received
 
@@ -71,12 +71,12 @@ def run_process(work: Callable[[], int]) -> int:
 def hold_signals() -> Iterator[None]:
     """Handle Ctrl-C and SIGTERM only after the block, which must be short.
 
-    For native code that aborts the process if Python code that it calls raises, as
-    DuckDB's does while it is imported.
+    For native code that aborts the process if a Python callback raises, such as DuckDB
+    during its import.
     """
     received: list[int] = []
     handlers = {}
-    # Handlers run in the main thread, and only there can they be changed.
+    # Handlers run in the main thread and can be changed only there.
     if threading.current_thread() is threading.main_thread():
         handlers = {number: signal.getsignal(number) for number in _STANDARD}
     try:
@@ -94,7 +94,7 @@ def hold_signals() -> Iterator[None]:
 
 def _install_handlers() -> None:
     for number, standard in _STANDARD.items():
-        # A signal that is ignored, as by nohup, stays so.
+        # A signal that is ignored, for example by nohup, stays ignored.
         if signal.getsignal(number) == standard:
             signal.signal(number, _end)
 
@@ -105,7 +105,7 @@ def _start_watching() -> None:
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
     signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-    # A forked child shares the pipe, and its signals are not ours.
+    # A forked child shares the pipe, but its signals must not reach this process.
     os.register_at_fork(after_in_child=lambda: signal.set_wakeup_fd(-1))
     threading.Thread(target=_watch, args=(reader,), name="runfold-signals", daemon=True).start()
 
@@ -115,7 +115,7 @@ def _end(number: int, frame: object) -> None:
     if _is_over or _received is not None:
         _exit_now(number)
     _received = number
-    # What a destructor or a thread makes of it is not worth a traceback.
+    # Do not print tracebacks from destructors and threads.
     sys.unraisablehook = threading.excepthook = _ignore
     raise KeyboardInterrupt(number)
 
@@ -125,7 +125,7 @@ def _ignore(details: Any, /) -> None:
 
 
 def _watch(reader: int) -> None:
-    """End the process some time after a signal that `_end` handles."""
+    """End the process after a grace period, once `_end` handles a signal."""
     while True:
         number = os.read(reader, 1)[0]
         # `runfold run` and `runfold serve` have their own handlers while they work.
@@ -136,7 +136,7 @@ def _watch(reader: int) -> None:
 
 
 def _exit_now(number: int) -> None:
-    # The module may be absent, or half imported, when the signal comes early.
+    # If the signal arrives early, the module may not be imported, or only partly.
     undo_all = getattr(sys.modules.get("runfold._undo"), "undo_all", None)
     if undo_all is not None:
         undo_all()

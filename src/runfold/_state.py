@@ -1,4 +1,4 @@
-"""Where Runfold keeps what is the user's and no log's: what lasts, and what can be had again."""
+"""Folders for the user's own files outside of logs: persistent state and cache."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from runfold._files import open_draft
 
 
 def state_folder(*parts: str) -> str:
-    """A place below the folder for state that lasts; it need not be there."""
-    return _place("XDG_STATE_HOME", (".local", "state"), parts)
+    """Return a path below the folder for persistent state; it may not exist."""
+    return _locate("XDG_STATE_HOME", (".local", "state"), parts)
 
 
 def cache_folder(*parts: str) -> str:
-    """A place below the folder for what can be fetched or made again; it need not be there."""
-    return _place("XDG_CACHE_HOME", (".cache",), parts)
+    """Return a path below the cache folder; it may not exist."""
+    return _locate("XDG_CACHE_HOME", (".cache",), parts)
 
 
 def make_private(folder: str) -> str:
-    """Return the folder, made for its owner only where it did not exist.
+    """Create a folder that only its owner can access, unless it exists, and return it.
 
-    Raises OSError, which names the variable that moves the folder elsewhere.
+    Raises OSError with the name of the variable that changes the folder.
     """
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
@@ -33,17 +33,18 @@ def make_private(folder: str) -> str:
 
 
 def write_private(path: str, text: str, *, is_synced: bool = False) -> None:
-    """Put text into a file for its owner only, whole or not at all. Raises OSError.
+    """Write text to a file that only its owner can access. Raises OSError.
 
-    One that is there is replaced, not written into: it may be a link, or open to others.
-    With `is_synced` it is on the disk when this returns.
+    The file is written completely or not at all. An existing file is replaced rather
+    than written to, because it may be a link or readable by others. With `is_synced`,
+    the file is on disk when this returns.
     """
     with open_draft(path, 0o600, is_synced=is_synced) as file:
         file.write(text.encode())
 
 
-def _place(variable: str, standard: tuple[str, ...], parts: tuple[str, ...]) -> str:
+def _locate(variable: str, standard: tuple[str, ...], parts: tuple[str, ...]) -> str:
     home = os.environ.get(variable, "")
-    if not os.path.isabs(home):  # such a one is to be ignored
+    if not os.path.isabs(home):  # the specification says to ignore relative paths
         home = os.path.join(os.path.expanduser("~"), *standard)
     return os.path.join(home, "runfold", *parts)

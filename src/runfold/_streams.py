@@ -1,4 +1,4 @@
-"""Standard input and output of a command, also where they are closed or full."""
+"""Standard input and output of a command, even if they are closed or the disk is full."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 
 
 class OutputLost(RunfoldError):
-    """Output that could not be written, as on a full disk."""
+    """Output that could not be written, for example because the disk is full."""
 
 
 def prepare_streams() -> None:
-    """Give the process all three streams, and escape characters that the terminal lacks.
+    """Open all three standard streams, and escape characters that the terminal lacks.
 
-    A closed stdin is empty, notes to a closed stderr are dropped, and a closed stdout
-    is a pipe that nobody reads. Without that, the next file that is opened would take
-    the number of the closed stream. A write to stdout that fails raises OutputLost, or
-    BrokenPipeError for a closed pipe.
+    A closed stdin becomes empty, notes to a closed stderr are dropped, and a closed
+    stdout becomes a closed pipe. Otherwise the next opened file would get the number of
+    the closed stream. A failed write to stdout raises OutputLost, or BrokenPipeError for
+    a closed pipe.
     """
     if sys.stdin is None:
         _put(os.open(os.devnull, os.O_RDONLY), 0)
@@ -43,7 +43,7 @@ def prepare_streams() -> None:
 
 
 def flush_output() -> None:
-    """Write what was printed so far. Raises OutputLost, or BrokenPipeError for a closed pipe."""
+    """Flush stdout. Raises OutputLost, or BrokenPipeError for a closed pipe."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:
@@ -57,12 +57,12 @@ def flush_output() -> None:
 
 
 def discard_output() -> None:
-    """Drop what is still in the buffer of stdout, which would be written at exit."""
+    """Drop buffered output, which would otherwise be written at exit."""
     _put(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 class _Stdout(io.FileIO):
-    """The file behind stdout. Its own errors name no file."""
+    """The file of stdout, with errors that name it."""
 
     def write(self, data: Buffer, /) -> int:
         try:
@@ -78,12 +78,12 @@ def _lose(error: OSError) -> OutputLost:
 
 
 def _name_failures(stream: IO[str]) -> IO[str]:
-    """Return a stream to the same file that raises OutputLost, buffered in the same way."""
+    """Return a stream to the same file with the same buffering that raises OutputLost."""
     if not isinstance(stream, io.TextIOWrapper):
         return stream
     stream.flush()
     raw = _Stdout(stream.fileno(), "w", closefd=False)
-    # As in Python's own stdout, there is no buffer below a stream that writes through.
+    # Like Python's own stdout, a write-through stream has no buffer.
     return io.TextIOWrapper(
         cast("BinaryIO", raw) if stream.write_through else io.BufferedWriter(raw),
         encoding=stream.encoding,
@@ -97,7 +97,7 @@ def _open(number: int, mode: str) -> IO[str]:
 
 
 def _put(descriptor: int, number: int) -> None:
-    """Give an open file another number."""
+    """Move a descriptor to another number."""
     if descriptor != number:
         os.dup2(descriptor, number)
         os.close(descriptor)

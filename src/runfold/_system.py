@@ -1,4 +1,4 @@
-"""System calls that Windows lacks, under one name for every platform."""
+"""Portable versions of system calls that Windows lacks."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# Flags of `os.open`; 0 where the system has no such flag. Python closes every descriptor
-# on exec, so that O_CLOEXEC is never needed. Without O_BINARY Windows translates line ends.
+# Flags of `os.open`; 0 if the system lacks the flag. Python closes every descriptor on
+# exec, so O_CLOEXEC is never needed. Without O_BINARY, Windows translates line endings.
 O_BINARY: int = getattr(os, "O_BINARY", 0)
 O_NOFOLLOW: int = getattr(os, "O_NOFOLLOW", 0)
 O_NONBLOCK: int = getattr(os, "O_NONBLOCK", 0)
 
-# Whether processes, locks, signals and open folders are those of POSIX. Windows has none.
+# Whether the system has POSIX processes, locks, signals and open folders.
 IS_POSIX = hasattr(os, "fork")
 
 
 def pread(descriptor: int, count: int, offset: int) -> bytes:
-    """Return up to `count` bytes from an offset of a file.
+    """Return up to `count` bytes of a file, starting at an offset.
 
-    On Windows this moves the file's position, so that only one thread may use a descriptor.
+    On Windows this changes the file's position, so only one thread may use a descriptor.
     """
     if hasattr(os, "pread"):
         return os.pread(descriptor, count, offset)
@@ -30,7 +30,7 @@ def pread(descriptor: int, count: int, offset: int) -> bytes:
 
 
 def read_into(descriptor: int, view: memoryview, offset: int) -> int:
-    """Read bytes from an offset of a file into `view`, and return how many there were."""
+    """Read bytes into `view`, starting at an offset of a file, and return their number."""
     if hasattr(os, "preadv"):
         return os.preadv(descriptor, [view], offset)
     data = pread(descriptor, len(view), offset)
@@ -48,7 +48,7 @@ def host_name() -> str:
 
 
 def lock_file(descriptor: int) -> None:
-    """Wait until no other process has locked an open file, and lock it; Windows does not."""
+    """Lock an open file, waiting for other processes. Does nothing on Windows."""
     if IS_POSIX:
         import fcntl
 
@@ -56,6 +56,6 @@ def lock_file(descriptor: int) -> None:
 
 
 def register_at_fork(**calls: Callable[[], Any]) -> None:
-    """Call functions around each fork, as `os.register_at_fork` does; Windows has no fork."""
+    """Call functions around each fork, like `os.register_at_fork`; Windows has no fork."""
     if IS_POSIX:
         os.register_at_fork(**calls)

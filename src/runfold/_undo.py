@@ -1,4 +1,4 @@
-"""Unfinished output, and the steps that remove it when the work fails."""
+"""Removes unfinished output when an operation fails."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 class Undo(contextlib.ExitStack):
     """Steps that remove unfinished output, run in reverse order when the block ends.
 
-    `undo_all` runs the steps of every open block. A command that does not react to
-    Ctrl-C calls it before it ends the process.
+    `undo_all` runs the steps of every open block. It is called before a process that
+    does not react to Ctrl-C is ended.
     """
 
     _open: ClassVar[list[Undo]] = []

@@ -10,7 +10,7 @@ from runfold._humanize import escape
 
 
 def warn_caller(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn at the line of the program that called into the package, however deep the call is."""
+    """Issue a warning that points to the program's line that called into the package."""
     level, frame = 1, sys._getframe().f_back
     while frame is not None and frame.f_globals.get("__name__", "").startswith("runfold."):
         level, frame = level + 1, frame.f_back
@@ -18,6 +18,6 @@ def warn_caller(message: str, category: type[Warning] = UserWarning) -> None:
 
 
 def warn_from_thread(message: str, limit: int = 500) -> None:
-    """Warn from a background thread. A filter that turns warnings into errors has no effect."""
+    """Issue a warning from a background thread; never raises, even if warnings are errors."""
     with contextlib.suppress(Warning):
         warnings.warn(escape(message, limit), stacklevel=3)

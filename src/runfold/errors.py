@@ -1,31 +1,31 @@
-"""Everything Runfold raises on purpose.
+"""The exceptions that Runfold raises.
 
     RunfoldError
-    ├── LogdirNotFound   (also a FileNotFoundError) a path that leads nowhere
-    ├── UnknownRun       (also a KeyError)          no run of that name
-    ├── UnknownTag       (also a KeyError)          no tag of that name
-    ├── UnknownExperiment (also a KeyError)         no experiment of that id or name
-    ├── UnknownTrial     (also a KeyError)          no trial of that id or name
-    ├── AmbiguousTag     (also a LookupError)       the tag holds two kinds of data
-    ├── UnknownStatistic (also a ValueError)        no operation or statistic of that name
-    ├── UnknownColumn    (also a KeyError)          no column of that name
-    ├── BadExpression    (also a ValueError)        a condition that says nothing
-    ├── UnknownFormat    (also a ValueError)        a file name whose suffix says nothing
-    ├── CannotFold       (also a ValueError)        runs that do not fit together as asked
-    ├── BadQuery         (also a ValueError)        SQL that cannot be answered, and where
-    ├── QueryStopped     (also a TimeoutError)      a query that came to a limit
-    ├── CannotEdit       (also a ValueError)        a change that would spoil a log
-    ├── OutputExists     (also a FileExistsError)   what is there already, and stays
-    ├── CannotLog        (also a ValueError)        a value that no event can hold
+    ├── LogdirNotFound   (also a FileNotFoundError) a path that does not exist
+    ├── UnknownRun       (also a KeyError)          no run with this name
+    ├── UnknownTag       (also a KeyError)          no tag with this name
+    ├── UnknownExperiment (also a KeyError)         no experiment with this id or name
+    ├── UnknownTrial     (also a KeyError)          no trial with this id or name
+    ├── AmbiguousTag     (also a LookupError)       a tag with two kinds of data
+    ├── UnknownStatistic (also a ValueError)        no operation or statistic with this name
+    ├── UnknownColumn    (also a KeyError)          no column with this name
+    ├── BadExpression    (also a ValueError)        an invalid condition
+    ├── UnknownFormat    (also a ValueError)        a file name with an unknown suffix
+    ├── CannotFold       (also a ValueError)        runs that cannot be reduced as requested
+    ├── BadQuery         (also a ValueError)        invalid SQL, and the position of the error
+    ├── QueryStopped     (also a TimeoutError)      a query that exceeded a limit
+    ├── CannotEdit       (also a ValueError)        a change that would damage a log
+    ├── OutputExists     (also a FileExistsError)   an existing file that is not overwritten
+    ├── CannotLog        (also a ValueError)        a value that cannot be logged
     │   ├── BadTag       (also a TypeError)         a tag that is missing or not a str
-    │   └── WriterClosed                            a run that has ended and takes no more
-    ├── CannotStore      (also an OSError)          a store that is unknown or out of reach
-    ├── CannotStop       (also a ValueError)        a run that cannot be asked to stop, or ended
-    ├── BadPack          (also a ValueError)        a Parquet file that is no pack, or a broken one
+    │   └── WriterClosed                            a call on a run that has ended
+    ├── CannotStore      (also an OSError)          an unknown or unreachable store
+    ├── CannotStop       (also a ValueError)        a run that cannot be stopped
+    ├── BadPack          (also a ValueError)        a Parquet file that is not a valid pack
     ├── BadLog           the first problem, in strict mode
-    └── FileChanged      a payload asked for is no longer where it was indexed
+    └── FileChanged      a payload that is no longer where it was indexed
 
-`str()` of each is one plain message that may be shown to a user as it is.
+`str()` of each exception is a plain message for the user.
 """
 
 from typing import Protocol
@@ -61,7 +61,7 @@ __all__ = [
 
 
 class Noted(Protocol):
-    """What `BadLog` carries: a `runfold._events.problems.Problem`."""
+    """The interface of `runfold._events.problems.Problem`, which `BadLog` contains."""
 
     @property
     def code(self) -> str: ...
@@ -76,7 +76,7 @@ class Noted(Protocol):
 
 
 class RunfoldError(Exception):
-    """Base of all errors that Runfold raises on purpose."""
+    """Base class of all exceptions that Runfold raises."""
 
     def __str__(self) -> str:
         # KeyError would show the repr of the message, in quotes.
@@ -84,41 +84,42 @@ class RunfoldError(Exception):
 
 
 class LogdirNotFound(RunfoldError, FileNotFoundError):
-    """A path or glob that leads to no file or directory."""
+    """A path or glob that matches no file or folder."""
 
 
 class UnknownRun(RunfoldError, KeyError):
-    """No run has that name, or none matches that glob."""
+    """No run has this name, or no run matches this glob."""
 
 
 class UnknownExperiment(RunfoldError, KeyError):
-    """No experiment has that id or name, or several begin with it."""
+    """No experiment has this id or name, or several start with it."""
 
 
 class UnknownTrial(RunfoldError, KeyError):
-    """No trial has that id or name, or several begin with it."""
+    """No trial has this id or name, or several start with it."""
 
 
 class UnknownTag(RunfoldError, KeyError):
-    """No tag has that name, or none matches that glob."""
+    """No tag has this name, or no tag matches this glob."""
 
 
 class AmbiguousTag(RunfoldError, LookupError):
-    """One tag holds two kinds of data, and the caller did not say which."""
+    """A tag has two kinds of data, and the caller did not choose one."""
 
 
 class UnknownStatistic(RunfoldError, ValueError):
-    """No operation has that name, or it was not asked for."""
+    """No operation has this name, or it was not requested."""
 
 
 class UnknownColumn(RunfoldError, KeyError):
-    """No column of a table has that name, or none matches that glob."""
+    """No column of a table has this name, or no column matches this glob."""
 
 
 class BadExpression(RunfoldError, ValueError):
-    """A condition that cannot be read, or names what no run has; the message shows the place.
+    """A condition that cannot be parsed, or names something that no run has.
 
-    `at` is the place as the number of a character, or None where it is no single one.
+    The message shows the position. `at` is the position as a character index, or None
+    if the error has no single position.
     """
 
     def __init__(self, message: str, at: int | None = None) -> None:
@@ -127,51 +128,51 @@ class BadExpression(RunfoldError, ValueError):
 
 
 class UnknownFormat(RunfoldError, ValueError):
-    """The suffix of an output file names no format or compression."""
+    """The suffix of an output file is not a known format or compression."""
 
 
 class CannotFold(RunfoldError, ValueError):
-    """Runs that do not fit together as asked; the message names the option that allows it."""
+    """Runs that cannot be reduced together; the message names the option that allows it."""
 
 
 class BadQuery(RunfoldError, ValueError):
-    """A query that cannot be answered; the message shows the line and underlines the place."""
+    """An invalid query; the message shows the line and underlines the error."""
 
 
 class QueryStopped(RunfoldError, TimeoutError):
-    """A query that took longer, or more memory, than it was allowed."""
+    """A query that exceeded its limit of time or memory."""
 
 
 class CannotEdit(RunfoldError, ValueError):
-    """A change to a log that has no meaning or would spoil it; nothing was changed."""
+    """A change that is impossible or would damage a log; nothing was changed."""
 
 
 class CannotLog(RunfoldError, ValueError):
-    """A value that cannot be logged; nothing logged before is lost."""
+    """A value that cannot be logged; earlier values are not lost."""
 
 
 class BadTag(CannotLog, TypeError):
-    """A tag that is missing or not a str. It always raises: the call itself is wrong."""
+    """A tag that is missing or not a str. It is always raised, because the call is wrong."""
 
 
 class WriterClosed(CannotLog):
-    """A call on a run that has ended. What was logged before is on the disk."""
+    """A call on a run that has ended. Everything logged before is on disk."""
 
 
 class CannotStore(RunfoldError, OSError):
-    """A URL that no driver knows, or a store that cannot be reached; local files are whole."""
+    """An unsupported URL, or a store that cannot be reached; local files are complete."""
 
 
 class CannotStop(RunfoldError, ValueError):
-    """A run that cannot be asked to stop, or whose process cannot be ended from here."""
+    """A run that cannot be stopped, or whose process cannot be ended from this machine."""
 
 
 class OutputExists(RunfoldError, FileExistsError):
-    """Something is there that may not be replaced, or only when told to."""
+    """An existing file or folder that is not replaced, or only with `overwrite`."""
 
 
 class BadLog(RunfoldError):
-    """The first problem in a log, raised in strict mode; `problem` says all about it."""
+    """The first problem in a log, raised in strict mode; `problem` has the details."""
 
     def __init__(self, problem: Noted) -> None:
         super().__init__(problem)
@@ -179,7 +180,7 @@ class BadLog(RunfoldError):
 
 
 class BadPack(RunfoldError, ValueError):
-    """A Parquet file that `runfold pack` did not write, that is newer, or damaged."""
+    """A Parquet file that is not from `runfold pack`, is from a newer version, or is damaged."""
 
     def __init__(self, path: str, fact: str, step: str = "") -> None:
         super().__init__(f"{escape(path)}: {escape(fact)}. {step}".rstrip())
@@ -187,7 +188,7 @@ class BadPack(RunfoldError, ValueError):
 
 
 class FileChanged(RunfoldError):
-    """A payload asked for later is no longer what was indexed in `file`."""
+    """The payload in `file` is no longer the one that was indexed."""
 
     def __init__(self, file: str) -> None:
         super().__init__(file)
@@ -196,5 +197,5 @@ class FileChanged(RunfoldError):
     def __str__(self) -> str:
         return (
             f"{escape(self.file)}: the file has changed since it was indexed. "
-            "Read the log again (runs.refresh(), or Reload()) and ask again."
+            "Read the log again (runs.refresh(), or Reload()) and retry."
         )

@@ -146,7 +146,7 @@ def test_wall_time_that_is_no_time_is_missing_and_noted(tmp_path):
     assert runs.problems()["code"].tolist() == ["unknown-wall-time"]
 
 
-def test_file_that_grows_beside_a_newer_one_is_still_read(tmp_path):
+def test_file_that_grows_after_a_newer_file_exists_is_still_read(tmp_path):
     first = write(tmp_path, number=1)
     write(tmp_path, number=2)
     oracle = EventAccumulator(str(tmp_path), EVERYTHING).Reload()
@@ -158,7 +158,7 @@ def test_file_that_grows_beside_a_newer_one_is_still_read(tmp_path):
     assert runs["."]["loss"].steps.tolist() == [1]
 
 
-def test_files_of_one_second_are_read_in_the_order_of_their_counters(tmp_path):
+def test_files_of_the_same_second_are_read_in_counter_order(tmp_path):
     for number in range(12):
         buffer = EventBuffer()
         buffer.file_version(10.0)
@@ -182,7 +182,7 @@ def test_every_graph_is_kept_not_only_the_last(tmp_path):
     assert [graph.names for graph in rf.open(tmp_path).graphs()["graph"]] == [["x"], ["y"]]
 
 
-def test_integer_that_float64_cannot_hold_is_rounded_and_noted(tmp_path):
+def test_integer_that_float64_cannot_represent_is_rounded_and_reported(tmp_path):
     write(tmp_path, values(tensor("count", np.array(2**53 + 1), "scalars")))
     (point,) = EventAccumulator(str(tmp_path), EVERYTHING).Reload().Tensors("count")
     assert point.tensor_proto.tensor_content == (2**53 + 1).to_bytes(8, "little")

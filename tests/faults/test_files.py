@@ -1,4 +1,4 @@
-"""Faults 42 to 46: logs that are missing, grow, vanish or become others, made on disk."""
+"""Faults 42 to 46: logs on disk that are missing, growing, deleted or replaced."""
 
 import os
 import subprocess
@@ -31,7 +31,7 @@ from runfold.errors import FileChanged, LogdirNotFound
         ("logs/x*", "Nothing matches 'logs/x*'."),
     ],
 )
-def test_a_missing_logdir_is_one_line_with_the_near_names(tmp_path, monkeypatch, path, message):
+def test_a_missing_logdir_is_one_line_with_close_matches(tmp_path, monkeypatch, path, message):
     write(tmp_path / "logs" / "seed-1" / EVENTS, points(1))
     monkeypatch.chdir(tmp_path)
     with pytest.raises(LogdirNotFound) as caught:
@@ -44,7 +44,7 @@ def test_a_missing_logdir_is_one_line_with_the_near_names(tmp_path, monkeypatch,
 
 
 @pytest.mark.fault(43)
-def test_what_is_appended_after_the_run_was_found_is_read(tmp_path):
+def test_data_appended_after_discovery_is_read(tmp_path):
     path = write(tmp_path / EVENTS, version(), points(1))
     runs = rf.open(tmp_path)
     append(path, points(2))
@@ -52,7 +52,7 @@ def test_what_is_appended_after_the_run_was_found_is_read(tmp_path):
 
 
 @pytest.mark.fault(43)
-def test_a_file_that_grows_as_it_is_opened_gives_a_prefix(tmp_path):
+def test_a_file_that_grows_while_it_is_opened_is_read_as_a_prefix(tmp_path):
     path = write(tmp_path / EVENTS, version(), points(0))
     runs = rf.open(tmp_path)
     held = 1
@@ -76,8 +76,8 @@ with open(sys.argv[1], "ab", buffering=0) as file:
 
 
 @pytest.mark.fault(43)
-def test_every_reading_beside_a_live_writer_is_a_prefix(tmp_path):
-    """The writer cuts records where it likes; readers old and new see whole ones, in order."""
+def test_every_read_during_a_live_write_is_a_prefix(tmp_path):
+    """The writer splits records anywhere; old and new readers see whole records, in order."""
     path = write(tmp_path / EVENTS, version(), points(0))
     records = points(*range(1, 20_000))
     followed = rf.open(tmp_path)
@@ -102,7 +102,7 @@ def test_every_reading_beside_a_live_writer_is_a_prefix(tmp_path):
 
 
 @pytest.mark.fault(44)
-def test_a_file_deleted_before_it_is_read_is_noted_and_hides_no_other(tmp_path):
+def test_a_file_deleted_before_it_is_read_is_reported_and_hides_no_other(tmp_path):
     for name in ("a", "b"):
         write(tmp_path / name / EVENTS, points(1, 2))
     write(tmp_path / "a" / "z.tfevents", points(3))
@@ -129,7 +129,7 @@ def test_a_file_deleted_while_it_is_open_is_read_to_its_end(tmp_path, monkeypatc
 
 
 @pytest.mark.fault(44)
-def test_points_of_a_file_deleted_after_it_was_read_stay(tmp_path):
+def test_points_of_a_file_deleted_after_reading_are_kept(tmp_path):
     path = write(tmp_path / EVENTS, points(1, 2), image(1, b"x"))
     runs = rf.open(tmp_path)
     [picture] = runs.images()["image"]
@@ -146,11 +146,11 @@ def test_points_of_a_file_deleted_after_it_was_read_stay(tmp_path):
     assert list(runs) == ["."]
 
 
-# 45 and 46: files that become others
+# 45 and 46: files that are replaced
 
 
 @pytest.mark.fault(45)
-def test_a_longer_copy_in_a_files_place_is_read_anew_once(tmp_path):
+def test_a_file_replaced_by_a_longer_copy_is_read_again_once(tmp_path):
     path = write(tmp_path / EVENTS, version(), points(1, 2))
     runs = rf.open(tmp_path).load()
     replace(path, version(), points(1, 2, 3))
@@ -178,7 +178,7 @@ OTHERS = {
 @pytest.mark.fault(46)
 @pytest.mark.parametrize("content", OTHERS)
 @pytest.mark.parametrize("how", [write, replace], ids=["in place", "by another file"])
-def test_a_file_that_was_rewritten_is_read_anew(tmp_path, content, how):
+def test_a_rewritten_file_is_read_again(tmp_path, content, how):
     path = write(tmp_path / EVENTS, points(1, 2, 3))
     other = write(tmp_path / "z.tfevents", points(20))
     runs = rf.open(tmp_path).load()
@@ -196,7 +196,7 @@ def test_a_file_that_was_rewritten_is_read_anew(tmp_path, content, how):
 
 
 @pytest.mark.fault(46)
-def test_a_file_cut_within_what_was_read_is_read_anew_and_grows_on(tmp_path):
+def test_a_truncated_file_is_read_again_and_can_grow(tmp_path):
     path = write(tmp_path / EVENTS, version(), points(1, 2, 3))
     runs = rf.open(tmp_path).load()
     os.truncate(path, len(version() + points(1)) + 9)
@@ -210,8 +210,8 @@ def test_a_file_cut_within_what_was_read_is_read_anew_and_grows_on(tmp_path):
 
 
 @pytest.mark.fault(46)
-def test_a_torn_tail_that_is_cut_off_is_no_rewrite(tmp_path):
-    """A writer that goes on in the same file after a crash drops its own torn record."""
+def test_cutting_off_a_torn_tail_is_not_a_rewrite(tmp_path):
+    """A writer that continues the same file after a crash removes its own torn record."""
     path = write(tmp_path / EVENTS, version(), points(1, 2)[:-3])
     runs = rf.open(tmp_path).load()
     os.truncate(path, len(version() + points(1)))
@@ -221,7 +221,7 @@ def test_a_torn_tail_that_is_cut_off_is_no_rewrite(tmp_path):
 
 
 @pytest.mark.fault(45)
-def test_tags_that_the_new_file_does_not_hold_are_gone(tmp_path):
+def test_tags_missing_from_the_new_file_are_removed(tmp_path):
     path = write(tmp_path / EVENTS, points(1, tag="old"), image(1, b"x"))
     runs = rf.open(tmp_path).load()
     replace(path, points(1, tag="new"))

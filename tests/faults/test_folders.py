@@ -1,4 +1,4 @@
-"""Faults 47 to 53 and 55: folders that vanish, files that refuse, odd ones, and a bad disk."""
+"""Faults 47 to 53 and 55: vanished folders, unreadable files, special files, disk errors."""
 
 import errno
 import gc
@@ -32,11 +32,11 @@ import runfold as rf
 from runfold._logdir import bulk_read as read
 from runfold.errors import BadLog, FileChanged
 
-# 47 and 48: directories that vanish, files that refuse
+# 47 and 48: vanished folders, unreadable files
 
 
 def out_of_sight(tmp_path, lost):
-    """A logdir with the runs `a` and `b`, what of it is to vanish, and where that goes."""
+    """A logdir with the runs `a` and `b`, the part that will vanish, and where it is moved."""
     logdir = tmp_path / "logs"
     if lost == "the target of a link":
         (tmp_path / "disk").mkdir()
@@ -48,7 +48,7 @@ def out_of_sight(tmp_path, lost):
 
 @pytest.mark.fault(47)
 @pytest.mark.parametrize("lost", ["the logdir", "the target of a link"])
-def test_a_directory_that_vanishes_and_returns_loses_nothing(tmp_path, lost):
+def test_a_folder_that_vanishes_and_returns_loses_nothing(tmp_path, lost):
     logdir, names, vanishing = out_of_sight(tmp_path, lost)
     for name in names:
         write(logdir / name / EVENTS, points(1, 2))
@@ -72,7 +72,7 @@ def test_a_directory_that_vanishes_and_returns_loses_nothing(tmp_path, lost):
 
 
 @pytest.mark.fault(47)
-def test_a_run_that_vanishes_is_gone_until_it_returns(tmp_path):
+def test_a_run_that_vanishes_is_missing_until_it_returns(tmp_path):
     logdir = tmp_path / "logs"
     for name in ("a", "b"):
         write(logdir / name / EVENTS, points(1, 2))
@@ -90,7 +90,7 @@ def test_a_run_that_vanishes_is_gone_until_it_returns(tmp_path):
 
 
 @pytest.mark.fault(47)
-def test_runs_in_a_folder_that_cannot_be_listed_stay():
+def test_runs_in_a_folder_that_cannot_be_listed_are_kept():
     with powerless(), tempfile.TemporaryDirectory() as name:
         logdir = Path(name)
         write(logdir / "group" / "a" / EVENTS, points(1, 2))
@@ -101,13 +101,13 @@ def test_runs_in_a_folder_that_cannot_be_listed_stay():
         (logdir / "group").chmod(0o700)
 
 
-# 69: a run folder that is deleted and made again
+# 69: a run folder that is deleted and created again
 
 
 @pytest.mark.fault(69)
 @pytest.mark.parametrize("is_seen", [False, True], ids=["between refreshes", "seen in between"])
 @pytest.mark.parametrize("name", [EVENTS, "events.out.tfevents.1800000000.host.2.0"])
-def test_a_run_deleted_and_made_again_has_only_its_new_points(tmp_path, is_seen, name):
+def test_a_recreated_run_has_only_its_new_points(tmp_path, is_seen, name):
     write(tmp_path / "a" / EVENTS, version(1.0), points(1, 2, 3), points(1, tag="old"))
     runs = rf.open(tmp_path).load()
     shutil.rmtree(tmp_path / "a")
@@ -123,12 +123,12 @@ def test_a_run_deleted_and_made_again_has_only_its_new_points(tmp_path, is_seen,
 
 
 @pytest.mark.fault(69)
-def test_a_run_with_several_files_made_again_has_none_of_them(tmp_path):
+def test_a_recreated_run_has_none_of_its_old_files(tmp_path):
     for number in (1, 2):
         write(tmp_path / "a" / f"{number}.tfevents", version(1.0), points(number))
     runs = rf.open(tmp_path).load()
     run = runs["a"]
-    # The old folder stays for now, so that no number of a file is given out again.
+    # Keep the old folder for now, so that no inode number is reused.
     (tmp_path / "a").rename(tmp_path / "old-a")
     write(tmp_path / "a" / "2.tfevents", version(2.0), points(7))
     shutil.rmtree(tmp_path / "old-a")
@@ -139,7 +139,7 @@ def test_a_run_with_several_files_made_again_has_none_of_them(tmp_path):
 
 @pytest.mark.fault(69)
 @pytest.mark.parametrize("is_made_again", [False, True])
-def test_what_a_deleted_run_held_is_freed(tmp_path, is_made_again):
+def test_the_memory_of_a_deleted_run_is_freed(tmp_path, is_made_again):
     write(tmp_path / "a" / EVENTS, points(1, 2, 3), image(1, b"x"))
     write(tmp_path / "a" / "1700000000.25" / EVENTS, settings_of(lr=0.1))
     write(tmp_path / "b" / EVENTS, points(1))
@@ -147,19 +147,19 @@ def test_what_a_deleted_run_held_is_freed(tmp_path, is_made_again):
     assert list(runs) == ["a", "b"]
     runs.table()
     log = runs._logdir.logs["a"]
-    held = [weakref.ref(one) for one in (*log.all_files, log.scalars["loss"].steps)]
+    held = [weakref.ref(item) for item in (*log.all_files, log.scalars["loss"].steps)]
     del log
     shutil.rmtree(tmp_path / "a")
     if is_made_again:
         write(tmp_path / "a" / "new.tfevents", points(9))
     runs.refresh()
     gc.collect()
-    assert [one() for one in held] == [None] * 3
+    assert [reference() for reference in held] == [None] * 3
     assert list(runs) == (["a", "b"] if is_made_again else ["b"])
 
 
 @pytest.mark.fault(47)
-def test_a_folder_whose_place_a_file_took_has_vanished(tmp_path):
+def test_a_folder_replaced_by_a_file_has_vanished(tmp_path):
     write(tmp_path / "a" / EVENTS, points(1))
     runs = rf.open(tmp_path).load()
     (tmp_path / "a" / EVENTS).unlink()
@@ -180,7 +180,7 @@ def test_strict_mode_raises_when_the_logdir_vanishes(tmp_path):
 
 
 @pytest.mark.fault(48)
-def test_a_file_without_permission_is_noted_and_read_once_it_may_be():
+def test_a_file_without_permission_is_reported_and_read_once_permitted():
     with powerless(), tempfile.TemporaryDirectory() as name:
         closed = write(Path(name) / "a" / EVENTS, points(1))
         write(Path(name) / "a" / "z.tfevents", points(2))
@@ -247,7 +247,7 @@ def test_a_symlink_loop_reads_each_run_once(tmp_path):
 
 
 @pytest.mark.fault(51)
-def test_links_that_leave_the_logdir_are_read_and_followed(tmp_path):
+def test_links_outside_the_logdir_are_read_and_followed(tmp_path):
     far = write(tmp_path / "far" / "seed-1" / EVENTS, points(1))
     file = write(tmp_path / "other" / "x.tfevents", points(7))
     logs = tmp_path / "logs"
@@ -265,7 +265,7 @@ def test_links_that_leave_the_logdir_are_read_and_followed(tmp_path):
 
 
 @pytest.mark.fault(52)
-def test_pipes_sockets_and_devices_are_skipped_with_a_note(tmp_path):
+def test_pipes_sockets_and_devices_are_skipped_with_a_problem(tmp_path):
     write(tmp_path / EVENTS, points(1))
     os.mkfifo(tmp_path / "fifo.tfevents")
     (tmp_path / "null.tfevents").symlink_to("/dev/null")
@@ -281,7 +281,7 @@ def test_pipes_sockets_and_devices_are_skipped_with_a_note(tmp_path):
 
 
 @pytest.mark.fault(52)
-def test_a_pipe_in_the_place_of_a_file_is_never_waited_for(tmp_path):
+def test_a_pipe_instead_of_a_file_never_blocks(tmp_path):
     path = write(tmp_path / EVENTS, points(1), image(1, b"x"))
     other = write(tmp_path / "z.tfevents", points(2))
     runs = rf.open(tmp_path)
@@ -315,12 +315,12 @@ def test_names_that_are_not_utf8_or_very_long_are_read_and_shown_escaped(tmp_pat
     assert "caf\\xe9-\\x1b[31m" in repr(runs)
 
 
-# 55: errors of the disk
+# 55: disk errors
 
 
 @pytest.fixture
 def failing(monkeypatch):
-    """Let reads of a file fail some times before they go on, as those of a worn disk do."""
+    """Make the first reads of a file fail, as on a faulty disk."""
     preadv = os.preadv
 
     def fail(path, number, times, after=0):
@@ -344,7 +344,7 @@ TRANSIENT = pytest.mark.parametrize(
 
 @pytest.mark.fault(55)
 @TRANSIENT
-def test_an_error_that_passes_is_tried_again_without_a_note(tmp_path, failing, number):
+def test_a_temporary_error_is_retried_without_a_problem(tmp_path, failing, number):
     path = write(tmp_path / EVENTS, points(1, 2))
     failing(path, number, times=2)
     runs = rf.open(tmp_path)
@@ -354,7 +354,7 @@ def test_an_error_that_passes_is_tried_again_without_a_note(tmp_path, failing, n
 
 @pytest.mark.fault(55)
 @TRANSIENT
-def test_an_error_that_stays_is_noted_and_the_others_are_read(tmp_path, failing, number):
+def test_a_permanent_error_is_reported_and_other_files_are_read(tmp_path, failing, number):
     path = write(tmp_path / "a" / EVENTS, points(1, 2))
     write(tmp_path / "b" / EVENTS, points(3))
     failing(path, number, times=4)
@@ -369,7 +369,7 @@ def test_an_error_that_stays_is_noted_and_the_others_are_read(tmp_path, failing,
 
 
 @pytest.mark.fault(55)
-def test_what_was_read_before_an_error_counts_and_is_not_read_twice(tmp_path, failing, monkeypatch):
+def test_data_read_before_an_error_is_kept_and_not_read_twice(tmp_path, failing, monkeypatch):
     monkeypatch.setattr(read, "BUFFER_SIZE", 1000)
     path = write(tmp_path / EVENTS, points(*range(100)))
     failing(path, errno.EIO, times=3, after=1000)
@@ -414,7 +414,7 @@ def test_a_file_that_cannot_be_opened_is_tried_three_times(tmp_path, times, expe
 
 
 @pytest.mark.fault(55)
-def test_an_image_on_a_disk_that_fails_says_what_to_do(tmp_path, monkeypatch):
+def test_an_image_on_a_failing_disk_says_what_to_do(tmp_path, monkeypatch):
     write(tmp_path / EVENTS, image(1, b"x"))
     [picture] = rf.open(tmp_path).images()["image"]
 

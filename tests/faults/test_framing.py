@@ -1,4 +1,4 @@
-"""Faults of the record framing: each is made in a file on disk, and the rest must be read."""
+"""Faults of the record framing, in files on disk: the rest of the file must be read."""
 
 import gzip
 import zlib
@@ -35,7 +35,7 @@ def test_empty_file_is_a_run_without_series(faulty_log):
 
 @pytest.mark.fault(2)
 @pytest.mark.parametrize("size", [1, 8, 11])
-def test_file_shorter_than_a_header_is_waited_for(growing_file, size):
+def test_file_shorter_than_a_header_is_read_later(growing_file, size):
     log = growing_file(torn=TORN, cut=size)
     log.check({})
     log.complete()
@@ -83,7 +83,7 @@ def test_file_that_grows_byte_by_byte_never_shows_a_point_early_or_twice(faulty_
 
 @pytest.mark.fault(6)
 @pytest.mark.parametrize("cut", [1, 11, 12, 20, -1])
-def test_tail_that_stays_torn_is_noted_until_it_is_complete(growing_file, cut):
+def test_tail_that_stays_torn_is_reported_until_it_is_complete(growing_file, cut):
     log = growing_file(scalars(1, 2), torn=TORN, cut=cut)
     log.age()
     log.check(loss(1, 2), [("incomplete-tail", 2 * SIZE)])
@@ -93,7 +93,7 @@ def test_tail_that_stays_torn_is_noted_until_it_is_complete(growing_file, cut):
 
 @pytest.mark.fault(2)
 @pytest.mark.fault(6)
-def test_file_that_stays_shorter_than_a_header_is_noted(growing_file):
+def test_file_that_stays_shorter_than_a_header_is_reported(growing_file):
     log = growing_file(torn=TORN, cut=5)
     log.age()
     log.check({}, [("incomplete-tail", 0)])
@@ -107,7 +107,7 @@ def test_record_with_a_bad_payload_checksum_is_skipped(faulty_log, at):
 
 
 @pytest.mark.fault(7)
-def test_every_bad_payload_checksum_is_noted_at_its_own_offset(faulty_log):
+def test_every_bad_payload_checksum_is_reported_at_its_own_offset(faulty_log):
     bad = corrupt(scalars(10), 20)
     log = faulty_log(bad, scalars(1), bad, bad, scalars(2))
     code = Code.BAD_PAYLOAD_CHECKSUM
@@ -116,7 +116,7 @@ def test_every_bad_payload_checksum_is_noted_at_its_own_offset(faulty_log):
 
 @pytest.mark.fault(8)
 @pytest.mark.parametrize("at", [0, 7, 8, 11])
-def test_bad_length_checksum_ends_the_file_until_it_is_mended(faulty_log, at):
+def test_bad_length_checksum_ends_the_file_until_it_is_repaired(faulty_log, at):
     log = faulty_log(scalars(1, 2), corrupt(scalar(step=3), at), scalars(4))
     log.check(loss(1, 2), [("bad-length-checksum", 2 * SIZE)])
     log.append(scalars(5))
@@ -126,7 +126,7 @@ def test_bad_length_checksum_ends_the_file_until_it_is_mended(faulty_log, at):
 
 
 @pytest.mark.fault(8)
-def test_other_files_of_the_run_go_on_after_a_bad_length_checksum(faulty_log):
+def test_other_files_of_the_run_continue_after_a_bad_length_checksum(faulty_log):
     log = faulty_log(scalars(1, 2), corrupt(scalar(step=3), 0))
     log.add_file(NAME + ".1", scalars(6, 7))
     log.runs.refresh()
@@ -134,7 +134,7 @@ def test_other_files_of_the_run_go_on_after_a_bad_length_checksum(faulty_log):
 
 
 @pytest.mark.fault(8)
-def test_zeros_between_records_are_a_bad_length_and_no_tail(faulty_log):
+def test_zeros_between_records_are_a_bad_length_and_not_a_tail(faulty_log):
     log = faulty_log(scalars(1), bytes(64), scalars(2))
     log.check(loss(1), [("bad-length-checksum", SIZE)])
 
@@ -142,7 +142,7 @@ def test_zeros_between_records_are_a_bad_length_and_no_tail(faulty_log):
 @pytest.mark.fault(9)
 @pytest.mark.parametrize("kept", [0, 3, 8, 10, 12, 20, SIZE - 4, SIZE - 2])
 def test_zeros_at_the_end_are_read_once_they_are_filled(faulty_log, kept):
-    """Space may be zeros from any byte on: a page of a network disk that is not there yet."""
+    """Zeros can start at any byte: a page of a network disk that has not arrived yet."""
     log = faulty_log(scalars(1, 2), TORN[:kept], bytes(4096))
     log.check(loss(1, 2))
     log.age()
@@ -152,7 +152,7 @@ def test_zeros_at_the_end_are_read_once_they_are_filled(faulty_log, kept):
 
 
 @pytest.mark.fault(9)
-def test_filling_zeros_counts_as_growth_and_not_as_another_file(faulty_log):
+def test_filling_zeros_counts_as_growth_and_not_as_a_new_file(faulty_log):
     log = faulty_log(scalars(1), bytes(4096))
     log.runs.load()
     log.path.write_bytes(scalars(1, 2) + bytes(4000))
@@ -161,7 +161,7 @@ def test_filling_zeros_counts_as_growth_and_not_as_another_file(faulty_log):
 
 
 @pytest.mark.fault(9)
-def test_file_of_zeros_alone_is_read_once_it_is_filled(faulty_log):
+def test_file_of_only_zeros_is_read_once_it_is_filled(faulty_log):
     log = faulty_log(bytes(500))
     log.check({})
     log.age()
@@ -171,8 +171,8 @@ def test_file_of_zeros_alone_is_read_once_it_is_filled(faulty_log):
 
 
 @pytest.mark.fault(9)
-def test_zero_checksum_in_the_middle_of_a_large_file_loses_one_record_alone(faulty_log):
-    """What looks like a tail where one stretch ends is none where the file goes on."""
+def test_zero_checksum_in_the_middle_of_a_large_file_loses_only_one_record(faulty_log):
+    """Zeros at the end of a stretch are not a tail if the file continues."""
     large = frame(bytes(5 << 20))[:-4] + bytes(4)
     log = faulty_log(scalars(1), large, scalars(2))
     log.check(loss(1, 2), [("bad-payload-checksum", SIZE)])
@@ -188,7 +188,7 @@ def test_garbage_at_the_start_is_not_an_event_file(faulty_log, garbage):
 
 @pytest.mark.fault(15)
 @pytest.mark.parametrize("compress", [gzip.compress, zlib.compress])
-def test_compressed_file_is_named_as_such(faulty_log, compress):
+def test_compressed_file_is_reported_as_compressed(faulty_log, compress):
     log = faulty_log(compress(scalars(*range(1, 20))))
     log.check({}, [("compressed", 0)])
     message = log.runs.problems()["message"].item()
@@ -202,8 +202,8 @@ def test_compressed_file_is_named_as_such(faulty_log, compress):
     payload=st.binary(max_size=200),
     after=st.binary(max_size=200),
 )
-def test_random_bytes_give_notes_only(tmp_path: Path, before, payload, after):
-    """Random bytes alone, as the payload of a sound record, and behind sound records."""
+def test_random_bytes_give_only_problems(tmp_path: Path, before, payload, after):
+    """Random bytes alone, as the payload of a valid record, and after valid records."""
     files = {
         "alone": before,
         "payload": scalars(1) + frame(payload) + scalars(2),

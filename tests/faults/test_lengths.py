@@ -1,4 +1,4 @@
-"""Lengths that a record's header claims: none, too much, and more than numbers can hold."""
+"""Lengths in a record's header: zero, too large, and beyond the range of integers."""
 
 from pathlib import Path
 
@@ -12,10 +12,10 @@ SIZE = len(scalars(1))
 
 
 @pytest.mark.fault(10)
-def test_record_above_the_cap_is_skipped_where_it_lies_whole_in_the_file(faulty_log):
+def test_complete_record_above_the_limit_is_skipped(faulty_log):
     log = faulty_log(scalars(1), header(MAX_RECORD + 1))
     log.check(loss(1), [("record-too-long", SIZE)])
-    with log.path.open("r+b") as file:  # a hole: no disk is used for it
+    with log.path.open("r+b") as file:  # a hole that uses no disk space
         file.truncate(SIZE + 16 + MAX_RECORD + 1)
     log.append(scalars(3))
     log.check(loss(1, 3), [("record-too-long", SIZE)])
@@ -26,7 +26,7 @@ def test_record_above_the_cap_is_skipped_where_it_lies_whole_in_the_file(faulty_
 @pytest.mark.fault(10)
 @pytest.mark.fault(11)
 @pytest.mark.fault(12)
-def test_no_memory_is_taken_for_what_a_length_claims(tmp_path: Path):
+def test_no_memory_is_allocated_for_a_claimed_length(tmp_path: Path):
     lengths = {
         "beyond-end": 200 << 20,
         "cap": MAX_RECORD,
@@ -55,7 +55,7 @@ def test_length_beyond_the_end_is_a_torn_record(faulty_log):
 
 @pytest.mark.fault(12)
 @pytest.mark.parametrize("length", [2**63 - 1, 2**63, 2**64 - 17, 2**64 - 16, 2**64 - 1])
-def test_length_that_could_overflow_is_above_the_cap(faulty_log, length):
+def test_length_that_could_overflow_is_above_the_limit(faulty_log, length):
     log = faulty_log(scalars(1), header(length), scalars(2))
     log.check(loss(1), [("record-too-long", SIZE)])
     log.append(scalars(3))

@@ -1,4 +1,4 @@
-"""Images and clips that do not decode, or claim to be larger than any memory."""
+"""Images and audio clips that do not decode, or claim to be larger than any memory."""
 
 import struct
 import zlib
@@ -13,7 +13,7 @@ SIZE = len(scalars(1))
 
 
 def png(width: int, height: int) -> bytes:
-    """A PNG that claims a size and has no pixels to show for it."""
+    """Return a PNG that claims a size but has no pixels."""
 
     def chunk(kind: bytes, data: bytes) -> bytes:
         return (
@@ -45,7 +45,7 @@ def test_image_that_does_not_decode_is_shown_as_a_placeholder(faulty_log, data, 
 
 
 @pytest.mark.fault(33)
-def test_image_that_claims_a_billion_pixels_in_its_value_is_listed_by_that_claim(faulty_log):
+def test_image_that_claims_a_billion_pixels_is_listed_with_that_size(faulty_log):
     log = faulty_log(record(values.image("i", 100_000, 10_000, 3, b"tiny"), step=1))
     row = log.runs.images().iloc[0]
     assert (row["width"], row["height"]) == (10_000, 100_000)
@@ -54,7 +54,7 @@ def test_image_that_claims_a_billion_pixels_in_its_value_is_listed_by_that_claim
 
 @pytest.mark.fault(33)
 @pytest.mark.parametrize("claim", [-1, 1 << 40])
-def test_image_with_an_impossible_size_is_noted_and_left_out(faulty_log, claim):
+def test_image_with_an_impossible_size_is_reported_and_skipped(faulty_log, claim):
     bad = field(1, b"i") + field(4, varint(1 << 3) + varint(claim) + field(4, png(1, 1)))
     log = faulty_log(scalars(1), frame(field(2, 2) + field(5, field(1, bad))))
     assert log.runs.images().empty
@@ -63,7 +63,7 @@ def test_image_with_an_impossible_size_is_noted_and_left_out(faulty_log, claim):
 
 @pytest.mark.fault(33)
 @pytest.mark.parametrize("data", [b"not a clip", b"", b"RIFF\xff\xff\xff\xffWAVEfmt "])
-def test_audio_that_does_not_decode_is_listed_and_says_so(faulty_log, data):
+def test_audio_that_does_not_decode_is_listed_with_a_problem(faulty_log, data):
     log = faulty_log(scalars(1), record(values.audio("a", 44_100, 1, 1 << 40, data), step=2))
     log.check(loss(1))
     clip = log.runs.audio()["audio"].item()

@@ -1,4 +1,4 @@
-"""Faults inside sound records: payloads that are no events, or unusual ones."""
+"""Faults inside valid records: payloads that are not events, or unusual events."""
 
 import pytest
 from helpers.eventfiles import (
@@ -23,7 +23,7 @@ GROUP_START, GROUP_END = varint(20 << 3 | 3), varint(20 << 3 | 4)
 
 
 def skipped(log) -> None:
-    """Check that of the records 1, faulty, 2 the one in the middle is skipped and noted."""
+    """Check that the faulty record between records 1 and 2 is skipped and reported."""
     log.check(loss(1, 2), [("malformed-event", SIZE)])
 
 
@@ -33,20 +33,20 @@ def skipped(log) -> None:
     [
         b"no protobuf at all",
         b"\xff" * 40,
-        event(simple("loss", 9))[:-3],  # cut off, with a checksum made for it
+        event(simple("loss", 9))[:-3],  # truncated, with a matching checksum
         event(extra=b"\x07"),  # field number 0
         event(extra=varint(3 << 3 | 6)),  # a wire type that does not exist
-        event(extra=GROUP_END),  # ends a group that nobody began
+        event(extra=GROUP_END),  # ends a group that was never started
         field(5, field(1, b"\x0a\xff")),  # the tag is longer than its value
     ],
 )
-def test_payload_that_is_no_event_is_skipped(faulty_log, payload):
+def test_payload_that_is_not_an_event_is_skipped(faulty_log, payload):
     skipped(faulty_log(scalars(1), frame(payload), scalars(2)))
 
 
 @pytest.mark.fault(17)
-def test_event_whose_second_value_is_malformed_leaves_nothing_of_the_first(faulty_log):
-    """Not even the metadata of its first value, which would make a tensor of the next one."""
+def test_event_with_a_malformed_second_value_is_skipped_completely(faulty_log):
+    """Including the metadata of its first value, which would turn the next one into a tensor."""
     first = values.text("acc", "not a scalar")
     bare = field(1, b"acc") + field(8, field(1, 1) + field(2, b"") + field(4, b"\0\0\x80\x3f"))
     broken = field(1, b"loss") + b"\xff"
@@ -57,7 +57,7 @@ def test_event_whose_second_value_is_malformed_leaves_nothing_of_the_first(fault
 
 
 @pytest.mark.fault(17)
-def test_value_with_a_malformed_tensor_leaves_nothing_of_its_metadata(faulty_log):
+def test_metadata_of_a_value_with_a_malformed_tensor_is_ignored(faulty_log):
     bad = field(1, b"acc") + field(8, b"\xff") + values.metadata_only("acc", "text", b"")
     bare = field(1, b"acc") + field(8, field(1, 1) + field(2, b"") + field(4, b"\0\0\x80\x3f"))
     log = faulty_log(record(bad), record(bare, step=2))
@@ -72,7 +72,7 @@ def test_groups_beyond_the_depth_limit_are_skipped(faulty_log, depth):
 
 
 @pytest.mark.fault(18)
-def test_groups_within_the_depth_limit_are_read_over(faulty_log):
+def test_groups_within_the_depth_limit_are_ignored(faulty_log):
     nested = event(simple("loss", 3), step=3, extra=GROUP_START * 64 + GROUP_END * 64)
     log = faulty_log(scalars(1), frame(nested), scalars(2))
     log.check(loss(1, 3, 2))
@@ -117,7 +117,7 @@ def test_tensor_of_an_unknown_plugin_is_a_tensor(faulty_log):
         b"\x80" * 10 + b"\x01",  # the same for a key
         varint(20 << 3 | 2) + varint(-1),  # a negative length
         varint(20 << 3 | 2) + varint(1 << 62),
-        varint(20 << 3) + b"\x80",  # no end
+        varint(20 << 3) + b"\x80",  # without an end
     ],
 )
 def test_record_with_an_overlong_or_negative_varint_is_skipped(faulty_log, extra):
@@ -144,14 +144,14 @@ def test_missing_or_strange_file_version_is_read_anyway(faulty_log, version):
 
 
 @pytest.mark.fault(34)
-def test_file_version_in_the_middle_is_read_over(faulty_log):
+def test_file_version_in_the_middle_is_ignored(faulty_log):
     buffer = EventBuffer()
     buffer.file_version(WALL_TIME)
     log = faulty_log(buffer.getvalue(), scalars(1), buffer.getvalue(), scalars(2))
     log.check(loss(1, 2))
 
 
-def test_fields_may_stand_in_any_order(faulty_log):
+def test_fields_can_be_in_any_order(faulty_log):
     value = b"".join(reversed([field(1, b"loss"), varint(2 << 3 | 5) + b"\0\0\x40\x40"]))
     backwards = field(5, field(1, value)) + field(2, 3) + field(1, 12.5)
     log = faulty_log(frame(backwards))
@@ -159,7 +159,7 @@ def test_fields_may_stand_in_any_order(faulty_log):
     assert log.runs["bad"]["loss"].wall_times.tolist() == [12.5]
 
 
-def test_metadata_behind_the_tensor_counts_for_it(faulty_log):
+def test_metadata_after_the_tensor_applies_to_it(faulty_log):
     buffer = EventBuffer()
     buffer.scalar_tensor("loss", 1, 1, WALL_TIME)
     log = faulty_log(buffer.getvalue(), record(values.text("note", "hello"), step=1))
@@ -173,13 +173,13 @@ def test_several_values_and_summaries_in_one_event_are_all_read(faulty_log):
     log.check({"loss": [(7, 7.0), (7, 8.0)], "lr": [(7, 2.0)], "acc": [(7, 0.5)]})
 
 
-def test_repeated_step_and_tag_mean_the_last(faulty_log):
+def test_the_last_of_repeated_steps_and_tags_is_used(faulty_log):
     value = field(1, b"first") + simple("loss", 4)
     log = faulty_log(frame(event(value, step=1, extra=field(2, 4))))
     log.check(loss(4))
 
 
-def test_fault_in_one_file_leaves_the_other_files_of_the_run_alone(faulty_log):
+def test_fault_in_a_file_does_not_affect_the_runs_other_files(faulty_log):
     log = faulty_log(scalars(1), frame(b"\xff"))
     age(log.add_file("events.out.tfevents.9999999999", scalars(2) + scalar("acc", 2)))
     assert points(log.runs, "bad") == loss(1)

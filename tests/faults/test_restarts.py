@@ -13,7 +13,7 @@ WRITERS = {"torch": TorchWriter, "tensorboardX": tensorboardX.SummaryWriter}
 
 
 def log(writer, first, last, shift=0.0):
-    """Steps of two scalars, a histogram and an image, as a training loop logs them."""
+    """Log steps of two scalars, a histogram and an image, like a training loop."""
     for step in range(first, last):
         writer.add_scalar("loss", step + shift, step)
         writer.add_scalar("accuracy", step - shift, step)
@@ -22,7 +22,7 @@ def log(writer, first, last, shift=0.0):
 
 
 def restarted(writer_class, folder):
-    """A job that died at step 9 and went on from its checkpoint of step 6, in a second file."""
+    """A job that died at step 9 and continued from its checkpoint at step 6, in a second file."""
     with writer_class(str(folder), filename_suffix=".1") as writer:
         log(writer, 0, 10)
     with writer_class(str(folder), purge_step=6, filename_suffix=".2") as writer:
@@ -34,7 +34,7 @@ def restarted(writer_class, folder):
 
 
 @pytest.mark.fault(35)
-def test_a_step_that_goes_back_is_kept_unless_the_policy_is_step(tmp_path):
+def test_a_decreasing_step_is_kept_unless_the_policy_is_step(tmp_path):
     write(tmp_path / EVENTS, version(), points(0, 1, 2, 3, 4), points(2, 3, value=0.5))
     for policy in ("session", "keep"):
         runs = rf.open(tmp_path, restarts=policy)
@@ -49,18 +49,18 @@ def test_a_step_that_goes_back_is_kept_unless_the_policy_is_step(tmp_path):
 
 
 @pytest.mark.fault(35)
-def test_a_step_that_goes_back_in_a_later_file_hides_what_earlier_files_hold(tmp_path):
+def test_a_decreasing_step_in_a_later_file_hides_points_of_earlier_files(tmp_path):
     write(tmp_path / "1.tfevents", points(0, 1, 2, 3), image(2, b"old"))
     write(tmp_path / "2.tfevents", points(2), image(1, b"new"))
     runs = rf.open(tmp_path, restarts="step")
     assert steps(runs) == [0, 1, 2]
-    assert [one.data for one in runs.images()["image"]] == [b"new"]
+    assert [image.data for image in runs.images()["image"]] == [b"new"]
     assert runs.hidden == 3
 
 
 @pytest.mark.fault(36)
 @pytest.mark.parametrize("writer", WRITERS)
-def test_purge_step_hides_what_the_dead_job_left_of_every_tag_and_kind(tmp_path, writer):
+def test_purge_step_hides_points_of_the_dead_job_in_every_tag_and_kind(tmp_path, writer):
     folder = restarted(WRITERS[writer], tmp_path)
     runs = rf.open(folder)
     for tag, shift in (("loss", 0.5), ("accuracy", -0.5)):
@@ -78,7 +78,7 @@ def test_purge_step_hides_what_the_dead_job_left_of_every_tag_and_kind(tmp_path,
 
 @pytest.mark.fault(36)
 @pytest.mark.parametrize("writer", WRITERS)
-def test_purge_step_shows_what_tensorboard_shows(tmp_path, writer):
+def test_purge_step_shows_the_same_as_tensorboard(tmp_path, writer):
     folder = restarted(WRITERS[writer], tmp_path)
     theirs = EventAccumulator(
         str(folder), size_guidance={"scalars": 0, "histograms": 0, "images": 0}
@@ -93,7 +93,7 @@ def test_purge_step_shows_what_tensorboard_shows(tmp_path, writer):
     [picture] = theirs.Tags()["images"]
     images = ours.images(picture)
     assert images["step"].tolist() == [event.step for event in theirs.Images(picture)]
-    assert [one.data for one in images["image"]] == [
+    assert [image.data for image in images["image"]] == [
         event.encoded_image_string for event in theirs.Images(picture)
     ]
     [weights] = theirs.Tags()["histograms"]
@@ -111,7 +111,7 @@ def test_a_marker_first_in_the_only_file_hides_nothing(tmp_path):
 
 
 @pytest.mark.fault(36)
-def test_markers_within_one_file_hide_what_stands_before_them(tmp_path):
+def test_markers_within_a_file_hide_earlier_points(tmp_path):
     write(
         tmp_path / EVENTS,
         version(),
@@ -129,12 +129,12 @@ def test_markers_within_one_file_hide_what_stands_before_them(tmp_path):
     assert runs["."]["loss"].values.tolist() == [0, 1, 0.5, 0.25]
     assert (runs["."]["loss"].hidden, runs["."]["lagging"].hidden) == (3, 1)
     assert len(runs["."]["lagging"]) == 0
-    assert [one.data for one in runs.images()["image"]] == [b"new"]
+    assert [image.data for image in runs.images()["image"]] == [b"new"]
     assert runs.hidden == 5
 
 
 @pytest.mark.fault(36)
-def test_a_marker_that_comes_while_a_file_is_followed_hides_what_was_shown(tmp_path):
+def test_a_marker_that_appears_later_hides_earlier_points(tmp_path):
     path = write(tmp_path / EVENTS, points(0, 1, 2, 3), image(3, b"old"))
     runs = rf.open(tmp_path)
     assert steps(runs) == [0, 1, 2, 3]
@@ -147,15 +147,15 @@ def test_a_marker_that_comes_while_a_file_is_followed_hides_what_was_shown(tmp_p
 
 
 @pytest.mark.fault(36)
-def test_a_marker_counts_in_its_own_run_only(tmp_path):
+def test_a_marker_applies_only_to_its_own_run(tmp_path):
     write(tmp_path / "a" / EVENTS, points(0, 1, 2))
     write(tmp_path / "b" / EVENTS, points(0, 1, 2), restart(1))
     runs = rf.open(tmp_path)
     assert (steps(runs, "a"), steps(runs, "b")) == ([0, 1, 2], [0])
 
 
-def test_an_unknown_policy_is_refused_with_the_known_ones(tmp_path):
-    with pytest.raises(ValueError, match="restarts is one of 'session', 'step', 'keep'"):
+def test_an_unknown_policy_lists_the_known_policies(tmp_path):
+    with pytest.raises(ValueError, match="restarts must be one of 'session', 'step', 'keep'"):
         rf.open(tmp_path, restarts="sesion")
 
 
@@ -164,7 +164,7 @@ def test_an_unknown_policy_is_refused_with_the_known_ones(tmp_path):
 
 @pytest.mark.fault(37)
 @pytest.mark.parametrize("policy", ["session", "step", "keep"])
-def test_equal_steps_are_all_kept_in_their_order(tmp_path, policy):
+def test_equal_steps_are_all_kept_in_order(tmp_path, policy):
     write(tmp_path / EVENTS, *(points(step, value=value) for step, value in POINTS))
     series = rf.open(tmp_path, restarts=policy)["."]["loss"]
     assert list(zip(series.steps.tolist(), series.values.tolist(), strict=True)) == POINTS
@@ -176,8 +176,8 @@ POINTS = [(0, 0.5), (0, 0.25), (1, 1.0), (1, 1.0), (1, -1.0), (2, 0.0)]
 
 @pytest.mark.fault(38)
 @pytest.mark.parametrize("policy", ["session", "step", "keep"])
-def test_a_tag_whose_steps_lag_hides_nothing_of_another(tmp_path, policy):
-    """Validation is logged with the step of the epoch's start, behind the training's."""
+def test_a_tag_with_lagging_steps_hides_no_other_tags(tmp_path, policy):
+    """Validation is logged with the epoch's first step, after the training steps."""
     write(
         tmp_path / EVENTS,
         *(
@@ -193,7 +193,7 @@ def test_a_tag_whose_steps_lag_hides_nothing_of_another(tmp_path, policy):
 
 
 @pytest.mark.fault(38)
-def test_policy_step_hides_within_the_tag_that_went_back_alone(tmp_path):
+def test_policy_step_hides_points_only_in_the_tag_with_a_decreasing_step(tmp_path):
     write(tmp_path / EVENTS, points(0, 1, 2), points(0, 1, 2, tag="other"), points(1))
     runs = rf.open(tmp_path, restarts="step")
     assert (steps(runs), steps(runs, tag="other")) == ([0, 1], [0, 1, 2])
@@ -201,7 +201,7 @@ def test_policy_step_hides_within_the_tag_that_went_back_alone(tmp_path):
 
 @pytest.mark.fault(39)
 @pytest.mark.parametrize("policy", ["session", "step", "keep"])
-def test_a_clock_that_goes_back_changes_no_order(tmp_path, policy):
+def test_a_clock_that_is_set_back_does_not_change_the_order(tmp_path, policy):
     write(tmp_path / "1.tfevents", version(), points(0, 1, time=5000), points(2, 3, time=-5000))
     write(tmp_path / "2.tfevents", version(), points(4, 5, time=-9000))
     runs = rf.open(tmp_path, restarts=policy)
@@ -244,7 +244,7 @@ def test_two_live_files_with_one_tag_keep_all_points_file_by_file(tmp_path, poli
 
 @pytest.mark.fault(41)
 @pytest.mark.parametrize("policy", ["session", "keep"])
-def test_an_older_file_that_appears_later_erases_nothing(tmp_path, policy):
+def test_an_older_file_that_appears_later_hides_nothing(tmp_path, policy):
     write(tmp_path / "2.tfevents", version(), restart(4), points(4, 5, 6))
     runs = rf.open(tmp_path, restarts=policy)
     assert steps(runs) == [4, 5, 6]

@@ -1,4 +1,4 @@
-"""Strange tags: shown safely, kept apart, and never taken for one another."""
+"""Strange tags are shown safely and stay distinct."""
 
 import numpy as np
 import pytest
@@ -12,15 +12,15 @@ QUIET = r"a\x1b[2Jb\x00c\u202ed\n\x07"
 
 
 def views(log) -> list[str]:
-    """Everything that shows the run's tags."""
+    """Return everything that shows the run's tags."""
     run = log.runs["bad"]
     shown = [repr(log.runs), log.runs._repr_html_(), repr(run), run._repr_html_()]
     return shown + [repr(run[tag]) for tag in run]
 
 
 @pytest.mark.fault(21)
-def test_tags_that_are_not_utf8_stay_apart_from_each_other_and_from_their_escaped_look(faulty_log):
-    """b"a\\xff", b"a\\xfe", and a tag that is spelled with a backslash."""
+def test_tags_that_are_not_utf8_stay_distinct_from_each_other_and_from_escapes(faulty_log):
+    """b"a\\xff", b"a\\xfe", and a tag with a literal backslash."""
     tags = [b"a\xff", b"a\xfe", b"a\\xff"]
     once = b"".join(record(simple(tag, n), step=n) for n, tag in enumerate(tags))
     log = faulty_log(once, once)
@@ -36,7 +36,7 @@ def test_tags_that_are_not_utf8_stay_apart_from_each_other_and_from_their_escape
 
 
 @pytest.mark.fault(21)
-def test_tag_names_stay_as_they_are_when_more_tags_come(faulty_log):
+def test_tag_names_do_not_change_when_more_tags_appear(faulty_log):
     log = faulty_log(record(simple(b"a\xff", 1)))
     before = points(log.runs, "bad")
     log.append(record(simple(b"a\\xff", 2)), record(simple(b"a\xff", 3)))
@@ -46,7 +46,7 @@ def test_tag_names_stay_as_they_are_when_more_tags_come(faulty_log):
 
 
 @pytest.mark.fault(21)
-def test_tag_of_a_skipped_event_is_not_noted(faulty_log):
+def test_tag_of_a_skipped_event_is_not_reported(faulty_log):
     log = faulty_log(record(simple(b"\xff", 1), b"\xff"), scalars(1))
     log.check(loss(1), [("malformed-event", 0)])
 
@@ -70,7 +70,7 @@ def test_empty_tag_is_not_mixed_up_with_the_graph_which_has_no_tag(faulty_log):
 
 
 @pytest.mark.fault(23)
-def test_tag_of_a_megabyte_is_whole_in_the_data_and_short_in_views(faulty_log):
+def test_tag_of_a_megabyte_is_complete_in_data_and_short_in_views(faulty_log):
     tag = "x" * (1 << 20)
     log = faulty_log(scalar(tag, 1), scalar(tag, 2))
     log.check({tag: [(1, 1.0), (2, 2.0)]})
@@ -83,7 +83,7 @@ def test_tag_of_a_megabyte_is_whole_in_the_data_and_short_in_views(faulty_log):
 
 
 @pytest.mark.fault(23)
-def test_note_about_a_tag_of_a_megabyte_is_short(faulty_log):
+def test_problem_about_a_tag_of_a_megabyte_is_short(faulty_log):
     unequal = field(1, b"x" * (1 << 20)) + field(5, field(6, bytes(8)))
     log = faulty_log(record(unequal), record(simple(b"\xff" * (1 << 20), 1)))
     assert [code for code, _ in log.notes()] == ["bad-histogram", "invalid-utf8-tag"]
@@ -103,7 +103,7 @@ def test_control_direction_and_nul_characters_are_kept_and_shown_escaped(faulty_
 
 @pytest.mark.fault(24)
 @pytest.mark.parametrize("tag", ["__proto__", "constructor", "toString", "hasOwnProperty"])
-def test_tags_that_scripts_trip_over_are_tags_like_any_other(faulty_log, tag):
+def test_unusual_tags_work_like_any_other(faulty_log, tag):
     log = faulty_log(scalar(tag, 1), record(values.text(tag + "/text", "hi")))
     log.check({tag: [(1, 1.0)]})
     assert log.runs["bad"].tags == {"scalar": [tag], "text": [tag + "/text"]}
@@ -120,7 +120,7 @@ def test_tag_that_looks_like_html_is_text(faulty_log):
 
 
 @pytest.mark.fault(25)
-def test_two_kinds_under_one_tag_are_both_kept_and_noted(faulty_log):
+def test_two_kinds_under_the_same_tag_are_both_kept_and_reported(faulty_log):
     histogram = values.histogram("loss", 0, 1, 2, 1, 1, [0.5, 1.0], [1, 1])
     log = faulty_log(scalars(1), record(histogram, step=2), scalars(3))
     log.check(loss(1, 3), [("two-kinds", None)])
@@ -131,7 +131,7 @@ def test_two_kinds_under_one_tag_are_both_kept_and_noted(faulty_log):
 
 @pytest.mark.fault(25)
 @pytest.mark.parametrize("scalar_is_first", [True, False])
-def test_tensors_that_name_their_own_plugins_are_kept_apart(faulty_log, scalar_is_first):
+def test_tensors_with_their_own_plugins_are_kept_separate(faulty_log, scalar_is_first):
     """As TensorFlow 2 writes a scalar and a histogram that share a tag."""
     buffer = EventBuffer()
     buffer.scalar_tensor("loss", 1, 1, WALL_TIME)
@@ -146,7 +146,7 @@ def test_tensors_that_name_their_own_plugins_are_kept_apart(faulty_log, scalar_i
 
 
 @pytest.mark.fault(25)
-def test_tensors_of_two_other_plugins_are_kept_apart(faulty_log):
+def test_tensors_of_two_other_plugins_are_kept_separate(faulty_log):
     log = faulty_log(
         record(values.text("x", "words"), step=1),
         record(values.histogram_tensor("x", [[0, 1, 2]]), step=2),
@@ -158,7 +158,7 @@ def test_tensors_of_two_other_plugins_are_kept_apart(faulty_log):
 
 
 @pytest.mark.fault(25)
-def test_two_kinds_of_tensors_under_one_tag_are_both_kept_and_noted(faulty_log):
+def test_two_kinds_of_tensors_under_the_same_tag_are_both_kept_and_reported(faulty_log):
     log = faulty_log(
         record(values.text("x", "words"), step=1),
         record(values.image("x", 1, 1, 3, b"not decoded here"), step=2),
@@ -169,7 +169,7 @@ def test_two_kinds_of_tensors_under_one_tag_are_both_kept_and_noted(faulty_log):
 
 
 @pytest.mark.fault(25)
-def test_one_tag_with_different_kinds_in_different_runs_is_no_fault(faulty_log):
+def test_a_tag_with_different_kinds_in_different_runs_is_not_a_fault(faulty_log):
     log = faulty_log(record(values.tensor("loss", np.arange(3.0)), step=1))
     log.check({})
     assert log.runs.tags == {"tensor": ["loss"], "scalar": ["loss"]}

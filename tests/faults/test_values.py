@@ -1,4 +1,4 @@
-"""Values that do not add up, strange numbers, and kinds that only metadata tells."""
+"""Inconsistent values, unusual numbers, and kinds that are known only from metadata."""
 
 import math
 from pathlib import Path
@@ -28,12 +28,12 @@ def shape(*sizes: int) -> bytes:
 
 
 def tensor(tag: str, dtype: int, dims: bytes, content: bytes, metadata: bytes = b"") -> bytes:
-    """A value with a tensor of any shape and content, fitting or not."""
+    """Return a value with a tensor of any shape and content, matching or not."""
     return field(1, tag.encode()) + field(8, field(1, dtype) + dims + content) + metadata
 
 
 def without_metadata(value: bytes) -> bytes:
-    """The same value as a writer stores it that names the plugin in the first event only."""
+    """Return the value as stored by a writer that puts metadata only in the first event."""
     from tensorboard.compat.proto.summary_pb2 import Summary
 
     parsed = Summary.Value.FromString(value)
@@ -43,7 +43,7 @@ def without_metadata(value: bytes) -> bytes:
 
 @pytest.mark.fault(26)
 @pytest.mark.parametrize("in_other_file", [False, True])
-def test_metadata_of_the_first_event_counts_for_the_whole_run(faulty_log, in_other_file):
+def test_metadata_of_the_first_event_applies_to_the_whole_run(faulty_log, in_other_file):
     first = [
         values.histogram_tensor("h", [[0, 1, 2]]),
         values.text("t", "one"),
@@ -67,10 +67,10 @@ def test_metadata_of_the_first_event_counts_for_the_whole_run(faulty_log, in_oth
 
 
 @pytest.mark.fault(26)
-def test_metadata_without_a_value_says_what_the_tag_is_and_no_more(faulty_log):
-    said = values.metadata_only("acc", "scalars", b"", description="how good")
+def test_metadata_without_a_value_only_describes_the_tag(faulty_log):
+    metadata = values.metadata_only("acc", "scalars", b"", description="how good")
     bare = tensor("acc", DT_FLOAT, shape(), field(4, b"\0\0\x80\x3f"))
-    log = faulty_log(record(said), record(bare, step=1))
+    log = faulty_log(record(metadata), record(bare, step=1))
     log.check({"acc": [(1, 1.0)]})
     assert log.runs["bad"].tags == {"scalar": ["acc"]}
     assert log.runs["bad"].points == 1
@@ -82,7 +82,7 @@ def test_metadata_without_a_value_says_what_the_tag_is_and_no_more(faulty_log):
     [
         (shape(3), field(4, bytes(8))),  # two numbers for three
         (shape(), field(4, bytes(8))),  # two for one
-        (shape(2, 2), field(4, bytes(15))),  # no whole number of them
+        (shape(2, 2), field(4, bytes(15))),  # not a whole number of values
         (shape(-1), field(4, bytes(4))),
         (shape(2), field(5, bytes(12))),  # three in the list
         (field(2, field(3, 1)), field(4, bytes(4))),  # unknown rank
@@ -97,8 +97,8 @@ def test_tensor_whose_shape_disagrees_with_its_content_is_skipped(faulty_log, di
 
 
 @pytest.mark.fault(28)
-def test_no_memory_is_taken_for_what_a_shape_claims(tmp_path: Path):
-    """With content, with a list to be repeated, with strings, and where the product overflows."""
+def test_no_memory_is_allocated_for_a_claimed_shape(tmp_path: Path):
+    """With content, with a repeated list, with strings, and with an overflowing product."""
     content, one_listed = field(4, bytes(4)), field(5, bytes(4))
     bad = {
         "content": tensor("x", DT_FLOAT, shape(1 << 40), content),
@@ -135,7 +135,7 @@ def test_histogram_with_arrays_of_unequal_length_is_skipped(faulty_log, content)
 
 
 @pytest.mark.fault(29)
-def test_histogram_tensor_of_a_wrong_shape_is_noted_once_it_is_asked_for(faulty_log):
+def test_histogram_tensor_of_a_wrong_shape_is_reported_once_it_is_requested(faulty_log):
     bad = values.tensor("h", np.zeros((4, 2)), "histograms")
     log = faulty_log(scalars(1), record(bad, bad.replace(b"h", b"g", 1), step=2))
     assert log.runs.histograms().empty
@@ -164,7 +164,7 @@ def test_value_with_an_unknown_wall_time_is_kept(faulty_log, wall_time):
     log = faulty_log(scalars(1), odd, scalars(3))
     log.check(loss(1, 2, 3), [("unknown-wall-time", SIZE)])
     assert np.isnan(log.runs["bad"]["loss"].wall_times).tolist() == [False, True, False]
-    assert "unknown" not in log.runs._repr_html_()  # its duration is that of its other events
+    assert "unknown" not in log.runs._repr_html_()  # its duration comes from the other events
 
 
 @pytest.mark.fault(32)
@@ -187,7 +187,7 @@ def test_large_steps_of_other_kinds_are_kept_exactly(faulty_log):
 
 @pytest.mark.fault(30)
 @pytest.mark.parametrize(("dtype", "number"), [(DT_INT64, 2**53 + 1), (DT_UINT64, 2**64 - 1)])
-def test_integer_that_float64_cannot_hold_is_rounded_and_noted(faulty_log, dtype, number):
+def test_integer_that_float64_cannot_represent_is_rounded_and_reported(faulty_log, dtype, number):
     large = tensor("n", dtype, shape(), field(4, number.to_bytes(8, "little")))
     exact = tensor("n", dtype, shape(), field(4, (2**53).to_bytes(8, "little")))
     log = faulty_log(record(exact, step=1), record(large, step=2))
