@@ -1,4 +1,4 @@
-"""Training scripts for torch's and tensorboardX's writer run with nothing changed but an import."""
+"""Training scripts for torch's and tensorboardX's writer work after changing only the import."""
 
 import importlib.util
 import json
@@ -16,7 +16,7 @@ THEIRS = {
     "tensorboardX": "from tensorboardX import SummaryWriter",
 }
 
-# What both writers can do.
+# Methods that both writers have.
 TRAINING = """
 import sys
 
@@ -76,7 +76,7 @@ writer.add_custom_scalars({"Both": {"loss": ["Multiline", ["train/loss", "split/
 writer.add_custom_scalars_multilinechart(["train/.*"], category="More", title="all")
 writer.add_custom_scalars_marginchart(["train/loss", "low", "high"], category="Most")
 """
-# Their writers need that package for it, too.
+# Their writers need that package too.
 ONNX = """
 import onnx
 info = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [1]) for name in "xy"]
@@ -99,7 +99,7 @@ writer.close()
 with SummaryWriter(log_dir=sys.argv[1], comment="more", max_queue=5) as writer:
     writer.add_scalar("later", 0.25, 7)
 """,
-    # It has no add_tensor, and its add_audio needs soundfile.
+    # tensorboardX has no add_tensor, and its add_audio needs soundfile.
     "tensorboardX": """
 writer.add_scalar("described", 0.5, 1, display_name="shown", summary_description="beside")
 with writer.use_metadata(global_step=12, walltime=1.7e9):
@@ -115,9 +115,9 @@ with SummaryWriter(logdir=sys.argv[1], comment="more", max_queue=5, write_to_dis
 """,
 }
 
-# Without moviepy their writers log no film.
-FILM = ("images", "film")
-# The same boxes are drawn in colours that tell labels apart.
+# Without moviepy, their writers log no video.
+VIDEO = ("images", "film")
+# The same boxes, drawn in one colour per label.
 BOXES = {("images", "samples/boxes"), ("images", "twice")}
 
 
@@ -135,7 +135,7 @@ def test_a_script_logs_the_same_with_another_import(peer: str, tmp_path: Path):
     onnx = ONNX if importlib.util.find_spec("onnx") else ""
     script = f"{THEIRS[peer]}\n{TRAINING}{onnx}{REST[peer]}"
     theirs = run(script, tmp_path / peer)
-    # Runfold's writer has nothing to warn of.
+    # Runfold's writer gives no warning.
     changed = script.replace(THEIRS[peer], OURS)
     ours = run(changed, tmp_path / "runfold", "-W", "error::UserWarning")
     compare_values(ours, theirs)
@@ -144,12 +144,12 @@ def test_a_script_logs_the_same_with_another_import(peer: str, tmp_path: Path):
     assert hparams(ours) == hparams(theirs)
     assert graphs(ours) == graphs(theirs)
     assert embeddings(ours) == embeddings(theirs)
-    # add_scalars adds a chart of its own.
+    # add_scalars also adds a chart.
     added = {key: chart for key, chart in charts(ours).items() if key != ("split", "split/loss")}
     assert added == charts(theirs)
     if peer == "tensorboardX":
         compare_exports(ours, theirs)
-    # One run, with a file for each writer, and its named trial.
+    # One run, with one file per writer, and its named trial.
     assert {file.parent for file in ours.rglob("*tfevents*")} == {ours, ours / "trial"}
     assert len(list(ours.glob("*tfevents*"))) == 2
 
@@ -157,17 +157,17 @@ def test_a_script_logs_the_same_with_another_import(peer: str, tmp_path: Path):
 def compare_values(ours: Path, theirs: Path) -> None:
     found, expected = read(ours), read(theirs)
     found = {key: values for key, values in found.items() if not key[1].startswith("runfold/")}
-    assert set(found) - {FILM} == set(expected) - {FILM}
-    assert FILM in found
+    assert set(found) - {VIDEO} == set(expected) - {VIDEO}
+    assert VIDEO in found
     for key, values in expected.items():
         if key in BOXES:
             assert [step for step, _ in found[key]] == [step for step, _ in values]
-        elif key != FILM:
+        elif key != VIDEO:
             assert found[key] == values, key
 
 
 def compare_exports(ours: Path, theirs: Path) -> None:
-    """The export of tensorboardX has what add_scalars logged; Runfold's, all that is stored."""
+    """Compare exports: tensorboardX's has the values of add_scalars, Runfold's all of them."""
     found, expected = (
         json.loads((folder / "scalars.json").read_text()) for folder in (ours, theirs)
     )

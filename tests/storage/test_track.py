@@ -135,7 +135,7 @@ def test_a_script_is_stopped_by_a_command_through_its_storage(s3, tmp_path):
     assert {action["target"] for action in read_actions()} == {f"{s3.url}/runs/a"}
     process.communicate(timeout=60)
     again = run_apart("stop", f"{s3.url}/runs/a")
-    assert again.stderr.startswith(f"{s3.url}/runs/a: the run does not run any more")
+    assert again.stderr.startswith(f"{s3.url}/runs/a: the run is no longer running")
     assert rf.open(f"{s3.url}/runs")["a"].status.state == "stopped"
     assert json.loads(stored(s3, "runs/a")[".runfold/stop.seen"])["reason"] == "diverged"
 

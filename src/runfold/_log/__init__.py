@@ -1,11 +1,11 @@
-"""Logging: the SummaryWriter, the tracker, and what writes their events in the background.
+"""Logging: SummaryWriter, `rf.track`, and the background writer that both use.
 
 Modules:
 
-    writer    events checked, encoded and written in the background
-    summary   SummaryWriter, every `add_*` call, and the values they write
-    track     `rf.track`, a SummaryWriter that records how its run came about
-    capture   code, console output, environment and system metrics
-    masking   secrets hidden before anything is recorded
-    trackers  W&B, MLflow and others, which receive what is logged
+    writer    checks, encodes and writes events in the background
+    summary   SummaryWriter, its `add_*` methods and the values that they write
+    track     `rf.track`, a SummaryWriter that also records code, config and status
+    capture   records code, console output, environment and system metrics
+    masking   hides secrets before anything is recorded
+    trackers  forwards logged values to W&B, MLflow and other trackers
 """

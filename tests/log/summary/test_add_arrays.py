@@ -1,4 +1,4 @@
-"""Tensors and PR curves, as torch's SummaryWriter stores them and TensorBoard reads them."""
+"""Tensors and PR curves: stored as in torch, and read by TensorBoard."""
 
 import warnings
 
@@ -19,11 +19,12 @@ TYPES = ["bool", "int8", "int16", "int32", "int64", "float32", "float64", "compl
 
 
 def read(folder):
-    """The tensors of a run by tag, as TensorBoard's reader has them."""
+    """Return the tensors of a run by tag, as TensorBoard reads them."""
     reader = EventAccumulator(str(folder)).Reload()
     return {
         tag: [
-            (one.step, one.wall_time, make_ndarray(one.tensor_proto)) for one in reader.Tensors(tag)
+            (event.step, event.wall_time, make_ndarray(event.tensor_proto))
+            for event in reader.Tensors(tag)
         ]
         for tag in reader.Tags()["tensors"]
     }
@@ -31,7 +32,7 @@ def read(folder):
 
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("shape", [(), (0,), (1,), (3, 4)])
-def test_tensors_are_stored_as_torch_stores_them(tmp_path, dtype, shape):
+def test_tensors_are_stored_as_in_torch(tmp_path, dtype, shape):
     tensor = torch.from_numpy(np.asarray(RNG.normal(0, 30, shape)).astype(dtype))
     write_both(tmp_path, lambda writer: writer.add_tensor("x", tensor, 3, 5.5))
     assert_stored_alike(tmp_path)
@@ -40,7 +41,7 @@ def test_tensors_are_stored_as_torch_stores_them(tmp_path, dtype, shape):
     np.testing.assert_array_equal(array, tensor.numpy())
 
 
-def test_integers_of_every_length_are_stored_as_torch_stores_them(tmp_path):
+def test_integers_of_every_size_are_stored_as_in_torch(tmp_path):
     ends = [[2**n - 1, 2**n, -(2**n)] for n in range(63)]
     tensor = torch.tensor([2**63 - 1, -(2**63), *np.ravel(ends).tolist()])
     write_both(tmp_path, lambda writer: writer.add_tensor("x", tensor))
@@ -48,7 +49,7 @@ def test_integers_of_every_length_are_stored_as_torch_stores_them(tmp_path):
 
 
 @pytest.mark.parametrize("dtype", ["float16", "uint8", "uint16", "uint32", "uint64"])
-def test_tensors_that_torch_stores_unreadably_are_read_right(tmp_path, dtype):
+def test_tensors_that_torch_stores_unreadably_can_be_read(tmp_path, dtype):
     array = np.array([[0, 1, 200]], dtype)
     with strict_writer(tmp_path) as writer:
         writer.add_tensor("x", array)
@@ -79,7 +80,7 @@ def add_curves(writer):
     writer.add_pr_curve_raw("wide", *np.ones((6, 300)), 7, 300)
 
 
-def test_curves_are_stored_as_torch_stores_them(tmp_path):
+def test_curves_are_stored_as_in_torch(tmp_path):
     write_both(tmp_path, add_curves)
     assert_stored_alike(tmp_path)
 
@@ -92,12 +93,12 @@ def test_tensorboard_reads_the_same_curves(tmp_path, reader):
 
     write_both(tmp_path, write)
     runs = read_tensors(reader, tmp_path, "pr_curves")
-    assert [one[:2] for one in runs[OURS]["curve"]] == [(3, 5.5), (4, 6.5)]
+    assert [point[:2] for point in runs[OURS]["curve"]] == [(3, 5.5), (4, 6.5)]
     assert runs[OURS] == runs[PEERS]
 
 
 @pytest.mark.parametrize("kept", [100, 3, 1])
-def test_predictions_beyond_0_and_1_are_left_out_as_by_torch_and_told_of_once(tmp_path, kept):
+def test_predictions_outside_0_to_1_are_left_out_with_one_warning(tmp_path, kept):
     scores = np.concatenate([SCORES[:kept], [-0.5, 1.5, 3.0]])
     labels = LABELS[: len(scores)]
 
@@ -105,9 +106,9 @@ def test_predictions_beyond_0_and_1_are_left_out_as_by_torch_and_told_of_once(tm
         writer.add_pr_curve("curve", labels, scores)
         writer.add_pr_curve("curve", labels, scores)
 
-    with pytest.warns(UserWarning, match="'curve': 3 of the predictions are not from 0") as told:
+    with pytest.warns(UserWarning, match="'curve': 3 of the predictions are not in 0") as caught:
         write_both(tmp_path, write)
-    assert len(told) == 1
+    assert len(caught) == 1
     assert_stored_alike(tmp_path)
 
 
@@ -150,7 +151,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("argument", BAD)
-def test_what_cannot_be_logged_is_refused_by_name_and_leaves_nothing(tmp_path, argument):
+def test_an_invalid_value_raises_with_tag_and_argument_and_logs_nothing(tmp_path, argument):
     with strict_writer(tmp_path) as writer:
         writer.add_tensor("before", ROW)
         with pytest.raises(CannotLog, match=f"^Tag 't': {argument.strip()} cannot be "):
@@ -160,6 +161,6 @@ def test_what_cannot_be_logged_is_refused_by_name_and_leaves_nothing(tmp_path, a
 
 
 @pytest.mark.parametrize("tag", [None, 3])
-def test_a_tag_that_is_no_text_is_refused(tmp_path, tag):
+def test_a_tag_that_is_not_a_str_raises(tmp_path, tag):
     with strict_writer(tmp_path) as writer, pytest.raises(CannotLog, match="tag cannot be"):
         writer.add_tensor(tag, ROW)

@@ -1,4 +1,4 @@
-"""Scalars many at a time: in one run and one file, where torch and tensorboardX make many."""
+"""Several scalars per call: in one run and one file, not many as in torch and tensorboardX."""
 
 import json
 import math
@@ -17,12 +17,12 @@ from torch.utils.tensorboard import SummaryWriter
 from runfold.errors import CannotLog
 
 LOSSES = {"train": 0.5, "val": torch.tensor(0.25), "test": np.float32(2)}
-# Where the peers put the keys of a main tag: in runs of their own.
+# The peers put the keys of a main tag in separate runs.
 PLACES = {SummaryWriter: "loss_{}", tensorboardX.SummaryWriter: "loss/{}"}
 
 
 def scalars(folder):
-    """Every scalar below a folder as (tag, step, wall_time, value), in order."""
+    """Return every scalar below a folder as (tag, step, wall_time, value), in order."""
     return [
         (value.tag, event.step, event.wall_time, value.simple_value)
         for event in events(folder)
@@ -33,7 +33,7 @@ def scalars(folder):
 
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize("peer", PLACES)
-def test_scalars_have_the_points_of_the_peers_in_one_run(tmp_path, reader, peer):
+def test_scalars_have_the_same_points_as_the_peers_but_in_one_run(tmp_path, reader, peer):
     def write(writer):
         writer.add_scalars("loss", LOSSES, 3, 5.5)
         writer.add_scalars("loss", {"train": 0.125}, 4, 6.5)
@@ -49,7 +49,7 @@ def test_scalars_have_the_points_of_the_peers_in_one_run(tmp_path, reader, peer)
 
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize("is_double", [False, True])
-def test_a_series_has_the_points_of_single_calls(tmp_path, reader, is_double):
+def test_a_series_has_the_same_points_as_single_calls(tmp_path, reader, is_double):
     steps, values = np.arange(0, 50, 5), np.geomspace(1, 1e-9, 10)
     with strict_writer(tmp_path / "series") as writer:
         writer.add_scalar_series("a", steps, values, steps + 0.5, double_precision=is_double)
@@ -63,14 +63,14 @@ def test_a_series_has_the_points_of_single_calls(tmp_path, reader, is_double):
         assert [point[2] for point in points] == values.astype(np.float32).tolist()
 
 
-def test_a_series_takes_lists_and_tensors_and_the_time_of_the_call(tmp_path):
+def test_a_series_accepts_lists_and_tensors_and_uses_the_current_time(tmp_path):
     with strict_writer(tmp_path) as writer, writer.use_metadata(walltime=7.0):
         writer.add_scalar_series("a", [1.0, 2**62], torch.tensor([True, False]))
         writer.add_scalar_series("a", [], [])
     assert scalars(tmp_path) == [("a", 1, 7.0, 1.0), ("a", 2**62, 7.0, 0.0)]
 
 
-def test_a_dict_is_logged_below_a_tag_or_as_it_is(tmp_path):
+def test_a_dict_is_logged_with_or_without_a_tag_prefix(tmp_path):
     with strict_writer(tmp_path) as writer:
         writer.add_scalar_dict({"a": 1.0, "b": 2}, 3, tag="main", walltime=5.0)
         writer.add_scalar_dict({"a": np.nextafter(np.float32(1), 2)}, global_step=4, walltime=6.0)
@@ -79,7 +79,7 @@ def test_a_dict_is_logged_below_a_tag_or_as_it_is(tmp_path):
     assert scalars(tmp_path) == expected
 
 
-def test_a_number_that_is_nan_is_told_of_with_its_tag(tmp_path):
+def test_a_nan_causes_a_warning_with_its_tag(tmp_path):
     with (
         strict_writer(tmp_path) as writer,
         pytest.warns(UserWarning, match="Tag 'loss/val' is NaN"),
@@ -91,7 +91,7 @@ def test_a_number_that_is_nan_is_told_of_with_its_tag(tmp_path):
     ]
 
 
-def test_metadata_is_given_to_calls_without_their_own_as_by_tensorboardx(tmp_path):
+def test_metadata_applies_to_calls_without_step_or_time_as_in_tensorboardx(tmp_path):
     def write(writer):
         with writer.use_metadata(global_step=3, walltime=5.5):
             writer.add_scalar("a", 1.0)
@@ -108,26 +108,33 @@ def test_metadata_is_given_to_calls_without_their_own_as_by_tensorboardx(tmp_pat
         for run in (OURS, PEERS)
     )
     assert ours == peers
-    assert [one[:2] for one in ours] == [(3, 5.5), (4, 5.5), (5, 6.5), (3, 5.5), (9, 7.5), (0, 8.5)]
+    assert [point[:2] for point in ours] == [
+        (3, 5.5),
+        (4, 5.5),
+        (5, 6.5),
+        (3, 5.5),
+        (9, 7.5),
+        (0, 8.5),
+    ]
 
 
-def test_metadata_ends_with_its_block_also_by_an_exception(tmp_path):
+def test_metadata_ends_with_its_block_and_after_an_exception(tmp_path):
     with strict_writer(tmp_path) as writer:
         with writer.use_metadata(global_step=1, walltime=2.0):
             with suppress(KeyError), writer.use_metadata(global_step=3):
                 writer.log({"a": 1.0})
                 raise KeyError
-            writer.flush()  # the thread that writes must not end it either
+            writer.flush()  # the background thread must not end it either
             writer.log({"a": 2.0})
             writer.add_scalar("a", 3.0, 5)
         writer.add_scalar("a", 4.0, 7)
     found = scalars(tmp_path)
-    assert [one[1:3] for one in found[:3]] == [(3, 2.0), (1, 2.0), (5, 2.0)]
+    assert [point[1:3] for point in found[:3]] == [(3, 2.0), (1, 2.0), (5, 2.0)]
     assert found[3][1] == 7
     assert found[3][2] > 1e9
 
 
-def test_json_is_what_tensorboardx_writes(tmp_path, monkeypatch):
+def test_the_json_export_is_that_of_tensorboardx(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     texts = []
     for name, writer_class in (("ours", strict_writer), ("peers", tensorboardX.SummaryWriter)):
@@ -141,7 +148,7 @@ def test_json_is_what_tensorboardx_writes(tmp_path, monkeypatch):
     assert texts[0]["run/loss/val"] == [[0.5, 0, 0.0], [1.5, 1, 0.25], [2.5, 2, 0.5]]
 
 
-def test_json_has_every_scalar_of_the_writer_also_once_it_is_closed(tmp_path):
+def test_the_json_export_of_a_closed_writer_has_every_scalar(tmp_path):
     with strict_writer(tmp_path / "run") as writer:
         writer.add_scalar("a/b", 0.1, 7, 5.0, double_precision=True)
     with strict_writer(tmp_path / "run") as other:
@@ -169,7 +176,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("place", BAD)
-def test_what_cannot_be_logged_is_refused_by_name_and_leaves_nothing(tmp_path, place):
+def test_an_invalid_value_raises_with_tag_and_argument_and_logs_nothing(tmp_path, place):
     with strict_writer(tmp_path) as writer:
         writer.add_scalar("before", 1.0)
         with pytest.raises(CannotLog, match=f"{place.strip()} cannot be "):

@@ -1,4 +1,4 @@
-"""Charts of the custom scalars page: one layout with all of them, as real TensorBoard shows it."""
+"""Charts of the custom scalars page: one layout for all, as real TensorBoard shows it."""
 
 import json
 
@@ -25,7 +25,7 @@ def layouts(folder):
     return [decode(value) for value in stored(folder).get(TAG, [])]
 
 
-def test_charts_are_stored_as_torch_stores_them(tmp_path):
+def test_charts_are_stored_as_in_torch(tmp_path):
     calls = {
         "page": lambda writer: writer.add_custom_scalars(PAGE),
         "lines": lambda writer: writer.add_custom_scalars_multilinechart(["a", "b"], "c", "t"),
@@ -37,14 +37,14 @@ def test_charts_are_stored_as_torch_stores_them(tmp_path):
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_tensorboard_draws_the_keys_of_a_main_tag_on_one_chart(tmp_path, reader):
+def test_tensorboard_draws_the_keys_of_a_main_tag_in_one_chart(tmp_path, reader):
     with strict_writer(tmp_path / "run") as writer:
         for step in range(30):
             writer.add_scalars("loss (a+b)", {"train": 1.0, "val[0]": 2.0}, step)
             writer.add_scalar("loss (a+b)/train/other", 3.0, step)
             writer.add_scalars("acc/all", {"train": 1.0}, step)
             writer.add_custom_scalars_multilinechart([f"line {step}"], "mine", "mine")
-            writer.flush()  # each time with another layout
+            writer.flush()  # with a different layout each time
     with provider(reader, tmp_path) as source:
         plugin = page(CustomScalarsPlugin, source)
         shown = json.loads(plugin.layout_impl(CONTEXT, ""))["category"]
@@ -66,7 +66,7 @@ def test_tensorboard_draws_the_keys_of_a_main_tag_on_one_chart(tmp_path, reader)
     }
 
 
-def test_a_layout_is_written_only_where_it_is_new(tmp_path):
+def test_a_layout_is_written_only_if_it_changed(tmp_path):
     with strict_writer(tmp_path) as writer:
         for step in range(3):
             for main_tag in ("a", "b"):
@@ -75,12 +75,12 @@ def test_a_layout_is_written_only_where_it_is_new(tmp_path):
             writer.flush()
         writer.add_scalars("a", {"z": 1.0})
     first, second = layouts(tmp_path)
-    assert [one.title for one in first.categories] == ["Losses", "empty", "a", "b"]
+    assert [category.title for category in first.categories] == ["Losses", "empty", "a", "b"]
     assert first.categories[2].charts == (Chart("a", ("a/x$", "a/y$"), ()),)
     assert second.categories[2].charts == (Chart("a", ("a/x$", "a/y$", "a/z$"), ()),)
 
 
-def test_charts_of_all_calls_stand_side_by_side(tmp_path):
+def test_charts_of_all_calls_are_kept(tmp_path):
     with strict_writer(tmp_path) as writer:
         writer.add_custom_scalars({"one": {"t": ["multiline", ["old"]]}})
         writer.add_custom_scalars({"one": {"t": ["Multiline", ("new",)]}})
@@ -88,12 +88,12 @@ def test_charts_of_all_calls_stand_side_by_side(tmp_path):
             writer.add_custom_scalars_multilinechart(tags)
         writer.add_custom_scalars_marginchart(["v", "l", "u"], "one", "m")
     untitled = Chart("untitled", ("a",), ()), Chart("untitled", ("b",), ())
-    one = Chart("t", ("new",), ()), Chart("m", (), (Margin("v", "l", "u"),))
-    expected = Layout((Category("one", False, one), Category("default", False, untitled)))
+    named = Chart("t", ("new",), ()), Chart("m", (), (Margin("v", "l", "u"),))
+    expected = Layout((Category("one", False, named), Category("default", False, untitled)))
     assert layouts(tmp_path) == [expected]
 
 
-def test_a_chart_asked_for_by_name_takes_the_place_of_the_main_tags_own(tmp_path):
+def test_a_named_chart_replaces_that_of_the_main_tag(tmp_path):
     with strict_writer(tmp_path) as writer:
         writer.add_scalars("loss", {"a": 1.0})
         writer.add_custom_scalars_multilinechart(["loss/.*"], "loss", "loss")
@@ -101,7 +101,7 @@ def test_a_chart_asked_for_by_name_takes_the_place_of_the_main_tags_own(tmp_path
     assert layouts(tmp_path) == [Layout((Category("loss", False, (chart,)),))]
 
 
-def test_a_main_tag_with_very_many_keys_has_one_expression(tmp_path):
+def test_a_main_tag_with_many_keys_has_one_expression(tmp_path):
     with strict_writer(tmp_path) as writer:
         for key in range(300):
             writer.add_scalars("a.b", {str(key): 1.0})
@@ -111,7 +111,7 @@ def test_a_main_tag_with_very_many_keys_has_one_expression(tmp_path):
     assert last.categories[0].charts == (Chart("a.b", (r"a\.b/",), ()),)
 
 
-def test_a_chart_of_an_unknown_kind_has_lines_as_in_torch_and_a_warning(tmp_path):
+def test_a_chart_of_an_unknown_kind_has_lines_and_causes_a_warning(tmp_path):
     def write(writer):
         writer.add_custom_scalars({"one": {"two": ["Pie", ["x"], "more"]}})
 
@@ -120,11 +120,11 @@ def test_a_chart_of_an_unknown_kind_has_lines_as_in_torch_and_a_warning(tmp_path
     assert list(assert_stored_alike(tmp_path)) == [TAG]
 
 
-def test_a_text_is_one_tag_and_none_is_no_name(tmp_path):
+def test_a_str_is_one_tag_and_none_is_an_empty_name(tmp_path):
     with strict_writer(tmp_path) as writer:
         writer.add_custom_scalars({"c": {"lines": ["Multiline", "loss"]}})
         writer.add_custom_scalars({None: {"bound": ["Margin", ["mean", None, "high"]]}})
-    charts = [(one.title, one.charts) for one in layouts(tmp_path)[-1].categories]
+    charts = [(category.title, category.charts) for category in layouts(tmp_path)[-1].categories]
     assert charts == [
         ("c", (Chart("lines", ("loss",), ()),)),
         ("", (Chart("bound", (), (Margin("mean", "", "high"),)),)),
@@ -143,7 +143,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("place", BAD)
-def test_what_cannot_be_drawn_is_refused_by_name_and_leaves_nothing(tmp_path, place):
+def test_an_invalid_chart_raises_by_name_and_adds_nothing(tmp_path, place):
     with strict_writer(tmp_path / OURS) as writer:
         writer.add_scalar("a", 1.0)
         with pytest.raises(CannotLog, match=f"{place.strip()} cannot be "):

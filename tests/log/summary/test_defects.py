@@ -1,7 +1,7 @@
-"""What users complain of in torch's and tensorboardX's writers, and ours does not have.
+"""Known defects of torch's and tensorboardX's writers that Runfold does not have.
 
-Others are with the tests of their subject: add_hparams in test_hparams*.py, add_scalars and
-use_metadata in test_add_scalars.py, and in tests/log/writer NaN in test_checks.py, forks,
+Others are tested with their subject: add_hparams in test_hparams*.py, add_scalars and
+use_metadata in test_add_scalars.py, and in tests/log/writer NaN in test_checks.py, and forks,
 threads and exits in the files of these names.
 """
 
@@ -17,16 +17,16 @@ import runfold as rf
 
 
 def starts(folder):
-    """The steps of the restart markers below a folder."""
-    return [one.step for one in events(folder) if one.HasField("session_log")]
+    """Return the steps of the restart markers below a folder."""
+    return [event.step for event in events(folder) if event.HasField("session_log")]
 
 
-def test_purge_step_is_applied_once_however_often_a_file_is_begun(tmp_path):
+def test_purge_step_is_applied_once_even_with_several_files(tmp_path):
     peer = tensorboardX.SummaryWriter(str(tmp_path / "peer"), purge_step=5)
     for step in (5, 6):
         peer.add_scalar("loss", 0.5, step)
         peer.close()
-        peer._filename_suffix = ".again"  # or it empties the file of the same second
+        peer._filename_suffix = ".again"  # else it empties the file of the same second
     assert starts(tmp_path / "peer") == [5, 5]
 
     code = """
@@ -56,7 +56,7 @@ def test_purge_step_is_applied_once_however_often_a_file_is_begun(tmp_path):
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_a_float64_keeps_its_digits_and_is_shown_where_torch_rounds_it(tmp_path, reader):
+def test_a_float64_keeps_its_digits(tmp_path, reader):
     value = 0.1 + 2**-50
     with SummaryWriter(str(tmp_path / "peer")) as writer:
         writer.add_scalar("loss", value, 1, 5.0, double_precision=True)
@@ -70,7 +70,7 @@ def test_a_float64_keeps_its_digits_and_is_shown_where_torch_rounds_it(tmp_path,
     assert ours == peers == [(1, 5.0, np.float32(value))]
 
 
-def test_what_waits_is_written_without_a_flush_and_outlives_a_kill(tmp_path):
+def test_pending_events_are_written_without_a_flush_and_survive_a_kill(tmp_path):
     code = """
         quick = EventWriter(writer.folder + "/run", flush_secs=0)
         before = os.path.getsize(quick.path)

@@ -1,4 +1,4 @@
-"""add_embedding: torch's files, byte for byte, and what torch loses kept."""
+"""add_embedding: torch's files, byte for byte, without its data loss."""
 
 import io
 from pathlib import Path
@@ -18,18 +18,18 @@ POINTS = torch.linspace(-1, 1, 15).reshape(5, 3)
 LABELS = ["a", "b", "ü", "", "e"]
 ROWS = [[name, number] for number, name in enumerate(LABELS)]
 generator = torch.Generator().manual_seed(1)
-PICTURES = torch.rand(5, 3, 4, 6, generator=generator) * 1.2 - 0.1
+IMAGES = torch.rand(5, 3, 4, 6, generator=generator) * 1.2 - 0.1
 CALLS = [
     {"mat": POINTS},
     {"mat": POINTS.to(torch.float64).numpy(), "metadata": LABELS, "global_step": 7},
     {"mat": POINTS, "metadata": ROWS, "metadata_header": ["name", "number"], "tag": "a/b\\c%"},
-    {"mat": POINTS, "metadata": list(range(5)), "label_img": PICTURES, "tag": "seen"},
-    {"mat": POINTS, "label_img": PICTURES[:, :1], "global_step": 123456, "tag": "grey"},
+    {"mat": POINTS, "metadata": list(range(5)), "label_img": IMAGES, "tag": "seen"},
+    {"mat": POINTS, "label_img": IMAGES[:, :1], "global_step": 123456, "tag": "grey"},
 ]
 
 
 def files(folder):
-    """The bytes of every file but the event file, by path."""
+    """Return the bytes of every file except the event file, by path."""
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for path in folder.rglob("*")
@@ -38,7 +38,7 @@ def files(folder):
 
 
 @pytest.mark.parametrize("calls", [CALLS, *([call] for call in CALLS)])
-def test_every_file_is_what_torch_writes(calls, tmp_path):
+def test_every_file_is_the_same_as_torchs(calls, tmp_path):
     for name, writer in {"torch": TorchWriter, "ours": SummaryWriter}.items():
         with writer(str(tmp_path / name)) as log:
             for call in calls:
@@ -48,7 +48,7 @@ def test_every_file_is_what_torch_writes(calls, tmp_path):
     assert ours == files(tmp_path / "torch")
 
 
-def test_runfold_reads_the_same_of_both(tmp_path):
+def test_runfold_reads_the_same_from_both(tmp_path):
     for name, writer in {"torch": TorchWriter, "ours": SummaryWriter}.items():
         with writer(str(tmp_path / name)) as log:
             log.add_scalar("loss", 0.5, 1)
@@ -56,7 +56,7 @@ def test_runfold_reads_the_same_of_both(tmp_path):
                 log.add_embedding(**call)
     table = rf.open(tmp_path).embeddings()
     theirs, ours = (table[table["run"] == name]["embedding"].tolist() for name in ("torch", "ours"))
-    assert [one.name for one in ours] == [one.name for one in theirs]
+    assert [embedding.name for embedding in ours] == [embedding.name for embedding in theirs]
     for call, a, b in zip(CALLS, ours, theirs, strict=True):
         assert np.array_equal(a.tensor(), POINTS.numpy())
         assert np.array_equal(a.tensor(), b.tensor())
@@ -80,7 +80,7 @@ def test_another_writer_adds_to_the_configuration(tmp_path):
     assert first.metadata()["label"].tolist() == LABELS
 
 
-def test_a_configuration_that_is_something_else_stays_as_it_is(tmp_path):
+def test_an_invalid_configuration_is_left_unchanged(tmp_path):
     config = tmp_path / "projector_config.pbtxt"
     config.write_text("embeddings { what: ")
     with (
@@ -92,7 +92,7 @@ def test_a_configuration_that_is_something_else_stays_as_it_is(tmp_path):
 
 
 @pytest.mark.parametrize("tag", [".", "..", "../../x", "x\ny"])
-def test_no_tag_leads_out_of_the_runs_folder(tag, tmp_path):
+def test_no_tag_escapes_the_runs_folder(tag, tmp_path):
     run = tmp_path / "run"
     with SummaryWriter(run) as writer:
         writer.add_embedding(POINTS, tag=tag)
@@ -106,19 +106,22 @@ def test_labels_cannot_break_their_table(tmp_path):
         writer.add_embedding(POINTS[:2], ["a\tb", "c\nd"], tag="one")
         writer.add_embedding(POINTS[:2], [["a"], ["b"]], tag="column", metadata_header=["name"])
         writer.add_embedding(POINTS[:2], torch.tensor([3, 4]), tag="tensor")
-    read = [one.metadata()["label"].tolist() for one in rf.open(tmp_path).embeddings()["embedding"]]
+    read = [
+        embedding.metadata()["label"].tolist()
+        for embedding in rf.open(tmp_path).embeddings()["embedding"]
+    ]
     assert read == [["a b", "c d"], ["a", "b"], ["3", "4"]]
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (4, 6), (6, 4), (7, 2)])
-def test_pictures_of_bytes_are_found_in_the_sprite_where_the_page_looks(shape, tmp_path):
+def test_uint8_images_are_in_the_sprite_where_the_page_expects_them(shape, tmp_path):
     height, width = shape
     pictures = np.random.default_rng(1).integers(0, 256, (5, 3, height, width), np.uint8)
     with SummaryWriter(tmp_path) as writer:
         writer.add_embedding(POINTS, label_img=pictures)
-    (one,) = rf.open(tmp_path).embeddings()["embedding"]
-    sprite = np.asarray(Image.open(io.BytesIO(one.sprite())))
-    assert one.sprite_size == (width, height)
+    (embedding,) = rf.open(tmp_path).embeddings()["embedding"]
+    sprite = np.asarray(Image.open(io.BytesIO(embedding.sprite())))
+    assert embedding.sprite_size == (width, height)
     for index, picture in enumerate(pictures):
         top, left = index // 3 * height, index % 3 * width
         shown = sprite[top : top + height, left : left + width]
@@ -126,24 +129,24 @@ def test_pictures_of_bytes_are_found_in_the_sprite_where_the_page_looks(shape, t
 
 
 @pytest.mark.parametrize("step", ["last", "../../last", "epoch/3"])
-def test_a_step_that_is_a_word_names_the_folder_inside_the_run(tmp_path, step):
+def test_a_step_that_is_a_str_names_a_folder_in_the_run(tmp_path, step):
     with SummaryWriter(tmp_path / "run") as writer:
         writer.add_embedding(POINTS, global_step=step)
-    (one,) = rf.open(tmp_path / "run").embeddings()["embedding"]
-    np.testing.assert_allclose(one.tensor(), POINTS, rtol=1e-6)
-    assert one.name == f"default:{step.zfill(5)}"
+    (embedding,) = rf.open(tmp_path / "run").embeddings()["embedding"]
+    np.testing.assert_allclose(embedding.tensor(), POINTS, rtol=1e-6)
+    assert embedding.name == f"default:{step.zfill(5)}"
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
 
 
-def test_an_empty_tag_has_the_folder_of_its_step(tmp_path):
+def test_an_empty_tag_uses_the_folder_of_its_step(tmp_path):
     with SummaryWriter(tmp_path) as writer:
         writer.add_embedding(POINTS, ["a", "b", "c", "d", "e"], tag="")
-    (one,) = rf.open(tmp_path).embeddings()["embedding"]
-    assert (one.name, one.tensor_path) == (":00000", "00000/tensors.tsv")
-    assert one.metadata()["label"].tolist() == ["a", "b", "c", "d", "e"]
+    (embedding,) = rf.open(tmp_path).embeddings()["embedding"]
+    assert (embedding.name, embedding.tensor_path) == (":00000", "00000/tensors.tsv")
+    assert embedding.metadata()["label"].tolist() == ["a", "b", "c", "d", "e"]
 
 
-def test_rows_of_labels_may_be_shorter_and_longer_than_the_header_as_in_torch(tmp_path):
+def test_label_rows_can_be_shorter_or_longer_than_the_header_as_in_torch(tmp_path):
     rows = [["a", 1], ["b"], ["c", 3, 4], ["d", 4], "ef"]
     for name, kind in {"torch": TorchWriter, "ours": SummaryWriter}.items():
         with kind(str(tmp_path / name)) as writer:
@@ -162,14 +165,16 @@ def test_rows_of_labels_may_be_shorter_and_longer_than_the_header_as_in_torch(tm
         ({"metadata": LABELS[:2]}, "'t': metadata .*2 labels for 5 points"),
         ({"metadata": 5}, "'t': metadata .*expected a list"),
         ({"metadata": ROWS, "metadata_header": ["a"]}, "'t': metadata_header .*1 columns.* 2"),
-        ({"label_img": PICTURES[:2]}, "'t': label_img .*2 pictures for 5 points"),
-        ({"label_img": PICTURES[0]}, r"'t': label_img .*shape \(3, 4, 6\)"),
+        ({"label_img": IMAGES[:2]}, "'t': label_img .*2 images for 5 points"),
+        ({"label_img": IMAGES[0]}, r"'t': label_img .*shape \(3, 4, 6\)"),
         ({"global_step": [1, 2]}, "'t': global_step"),
-        ({"tag": "a\0b"}, r"tag cannot be .*no folder"),
-        ({"tag": 3}, r"tag cannot be int 3: a tag is a str"),
+        ({"tag": "a\0b"}, r"tag cannot be .*a folder name cannot contain NUL"),
+        ({"tag": 3}, r"tag cannot be int 3: expected a str"),
     ],
 )
-def test_bad_input_names_the_tag_and_the_argument_and_writes_nothing(arguments, message, tmp_path):
+def test_invalid_input_raises_with_tag_and_argument_and_writes_nothing(
+    arguments, message, tmp_path
+):
     with (
         SummaryWriter(tmp_path, on_error="raise") as writer,
         pytest.raises(CannotLog, match=message),
@@ -178,25 +183,25 @@ def test_bad_input_names_the_tag_and_the_argument_and_writes_nothing(arguments, 
     assert files(tmp_path) == {}
 
 
-def test_a_folder_that_cannot_be_written_is_raised_or_warned_of(tmp_path):
+def test_a_folder_that_cannot_be_written_raises_or_warns(tmp_path):
     (tmp_path / "00000").write_text("in the way")
     with SummaryWriter(tmp_path, on_error="raise") as writer, pytest.raises(Untrusted):
         writer.add_embedding(POINTS)
     with SummaryWriter(tmp_path, on_error="warn") as writer:
-        with pytest.warns(UserWarning, match="The embedding 'default' is not logged"):
+        with pytest.warns(UserWarning, match="The embedding 'default' was not logged"):
             writer.add_embedding(POINTS)
         writer.add_scalar("loss", 0.5, 1)
     assert rf.open(tmp_path).tags == {"scalar": ["loss"]}
     assert Path(tmp_path, "00000").read_text() == "in the way"
 
 
-def test_a_sprite_that_the_page_cannot_show_is_warned_of(tmp_path):
-    told = pytest.warns(UserWarning, match="'t': label_img makes a sprite of 9000 pixels")
-    with SummaryWriter(tmp_path) as writer, told:
+def test_a_sprite_that_is_too_large_causes_a_warning(tmp_path):
+    warns = pytest.warns(UserWarning, match="'t': label_img makes a sprite of 9000 x 9000 pixels")
+    with SummaryWriter(tmp_path) as writer, warns:
         writer.add_embedding([[1.0]], label_img=np.zeros((1, 1, 1, 9000)), tag="t")
 
 
 def test_a_silent_writer_writes_no_files(tmp_path):
     with SummaryWriter(tmp_path / "run", write_to_disk=False) as writer:
-        writer.add_embedding(POINTS, LABELS, PICTURES)
+        writer.add_embedding(POINTS, LABELS, IMAGES)
     assert not (tmp_path / "run").exists()

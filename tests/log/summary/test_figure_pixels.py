@@ -1,4 +1,4 @@
-"""Figures: drawn as torch draws them, and otherwise left alone."""
+"""Figures: drawn as in torch, and otherwise unchanged."""
 
 import subprocess
 import sys
@@ -21,14 +21,14 @@ def draw(size=(2, 1), color="red"):
     return figure
 
 
-def test_figures_are_drawn_as_torch_draws_them(tmp_path):
+def test_figures_are_drawn_as_in_torch(tmp_path):
     figure, other = draw(), draw(color="blue")
     assert_same(tmp_path, lambda w: w.add_figure("p", figure, 1, close=False))
     assert_same(tmp_path / "b", lambda w: w.add_figure("p", [figure, other], close=False))
     plt.close("all")
 
 
-def test_figures_are_closed_only_when_told_and_keep_their_canvas(tmp_path):
+def test_figures_are_closed_only_on_request_and_keep_their_canvas(tmp_path):
     figure = draw()
     canvas = FigureCanvasSVG(figure)
     with rf.SummaryWriter(tmp_path) as writer:
@@ -39,10 +39,10 @@ def test_figures_are_closed_only_when_told_and_keep_their_canvas(tmp_path):
     assert plt.get_fignums() == []
 
 
-def test_figures_of_two_sizes_and_what_is_none_are_refused(tmp_path):
+def test_figures_of_different_sizes_and_other_objects_raise(tmp_path):
     figures = [Figure(figsize=(1, 1)), Figure(figsize=(2, 1))]
     with rf.SummaryWriter(tmp_path, on_error="raise") as writer:
-        with pytest.raises(CannotLog, match=r"'p': figure.*one size, not 100 x 100, 200 x 100"):
+        with pytest.raises(CannotLog, match=r"'p': figure.*same size, got 100 x 100, 200 x 100"):
             writer.add_figure("p", figures)
         value: Any
         for value in ([], None, "figure"):

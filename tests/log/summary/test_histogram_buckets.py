@@ -1,4 +1,4 @@
-"""Histograms of arrays: the same buckets and numbers as torch's, in both readers."""
+"""Histograms: the same buckets and statistics as torch's, in both readers."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ LIMITS = [10, [-1, 0, 1], np.linspace(-9, 9, 31), [-np.inf, 0.5, np.inf]]
 
 @pytest.mark.parametrize("bins", RULES + LIMITS, ids=str)
 @pytest.mark.parametrize("peer", [SummaryWriter, tensorboardX.SummaryWriter])
-def test_buckets_are_those_of_the_peers(tmp_path, bins, peer):
+def test_buckets_are_the_same_as_in_the_peers(tmp_path, bins, peer):
     def write(writer):
         for most in (None, 1, 7, 64, 100, 2000):
             writer.add_histogram(f"at_most_{most}", VALUES, 3, bins, 5.5, most)
@@ -46,12 +46,12 @@ def test_buckets_are_those_of_the_peers(tmp_path, bins, peer):
     ],
     ids=repr,
 )
-def test_arrays_of_every_type_and_shape_are_counted_as_by_torch(tmp_path, values):
+def test_arrays_of_every_type_and_shape_are_counted_as_in_torch(tmp_path, values):
     write_both(tmp_path, lambda writer: writer.add_histogram("h", values, 3))
     assert_stored_alike(tmp_path)
 
 
-def test_squares_that_no_float_holds_are_infinite(tmp_path):
+def test_squares_that_overflow_are_infinite(tmp_path):
     with strict_writer(tmp_path) as writer:
         writer.add_histogram("h", [1e300, -1e300, 0.5])
     ((value,),) = stored(tmp_path).values()
@@ -59,7 +59,7 @@ def test_squares_that_no_float_holds_are_infinite(tmp_path):
     assert (histo.min, histo.max, histo.sum_squares) == (-1e300, 1e300, np.inf)
 
 
-def test_raw_histograms_are_stored_as_torch_stores_them(tmp_path):
+def test_raw_histograms_are_stored_as_in_torch(tmp_path):
     def write(writer):
         writer.add_histogram_raw("h", -1, 2, 9, 1.5, 4.25, [0.0, 1.0, 2.5], [3, 0, 6], 4, 5.5)
         limits, counts = torch.tensor([1.0, 2.0]), torch.tensor([3, 4])
@@ -78,11 +78,11 @@ def test_tensorboard_reads_the_same_histograms(tmp_path, reader):
 
     write_both(tmp_path, write)
     runs = read_tensors(reader, tmp_path, "histograms")
-    assert [one[:2] for one in runs[OURS]["weights"]] == [(0, 0.5), (1, 1.5), (2, 2.5)]
+    assert [point[:2] for point in runs[OURS]["weights"]] == [(0, 0.5), (1, 1.5), (2, 2.5)]
     assert runs[OURS] == runs[PEERS]
 
 
-def test_numbers_that_are_not_finite_are_left_out_and_told_of_once(tmp_path):
+def test_numbers_that_are_not_finite_are_left_out_with_one_warning(tmp_path):
     mixed = np.array([1.0, np.nan, 2.0, np.inf, -np.inf])
     with strict_writer(tmp_path) as writer:
         with pytest.warns(UserWarning, match="'grads': 3 of the values are NaN or infinite"):
@@ -111,7 +111,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("argument", BAD)
-def test_what_cannot_be_counted_is_refused_by_name_and_leaves_nothing(tmp_path, argument):
+def test_invalid_input_raises_with_tag_and_argument_and_logs_nothing(tmp_path, argument):
     with strict_writer(tmp_path) as writer:
         writer.add_histogram("before", VALUES)
         with pytest.raises(CannotLog, match=f"^Tag 't': {argument.strip()} cannot be "):
@@ -133,7 +133,7 @@ def test_numbers_outside_all_bins_leave_one_empty_bucket_with_a_warning(tmp_path
     assert (len(histogram.bucket_limit), list(histogram.bucket)) == (1, [0])
 
 
-def test_complex_numbers_are_counted_by_their_real_part_with_a_warning(tmp_path):
+def test_complex_numbers_are_counted_by_real_part_with_a_warning(tmp_path):
     with strict_writer(tmp_path) as writer:
         with pytest.warns(UserWarning, match="Tag 't': values is complex; only its real part"):
             writer.add_histogram("t", VALUES + 1j)
@@ -142,7 +142,7 @@ def test_complex_numbers_are_counted_by_their_real_part_with_a_warning(tmp_path)
     assert Summary.Value.FromString(complex_one).histo == Summary.Value.FromString(real_one).histo
 
 
-def test_a_silent_writer_takes_histograms_and_writes_nothing(tmp_path):
+def test_a_silent_writer_accepts_histograms_and_writes_nothing(tmp_path):
     with strict_writer(tmp_path / "run", write_to_disk=False) as writer:
         writer.add_histogram("h", VALUES)
     assert not (tmp_path / "run").exists()

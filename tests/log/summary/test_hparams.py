@@ -1,4 +1,4 @@
-"""add_hparams: on TensorBoard's page above either reader, and in Runfold's tables."""
+"""add_hparams, as shown by TensorBoard's page with either reader, and by Runfold's tables."""
 
 import math
 import pathlib
@@ -34,38 +34,42 @@ def test_the_page_lists_types_domains_metrics_and_final_values(reader, tmp_path)
             )
     with provider(reader, tmp_path) as source:
         plan, sessions = shown(source)
-    assert {one.name: one.type for one in plan.hparam_infos} == TYPES
+    assert {info.name: info.type for info in plan.hparam_infos} == TYPES
     domains = {
-        one.name: list(one.domain_discrete)
-        for one in plan.hparam_infos
-        if one.WhichOneof("domain") is not None
+        info.name: list(info.domain_discrete)
+        for info in plan.hparam_infos
+        if info.WhichOneof("domain") is not None
     }
     assert domains == {"lr": [0.1, 0.2], "optimizer": ["adam", "sgd"]}
-    assert [one.name.tag for one in plan.metric_infos] == ["val/loss", "hparam/accuracy"]
+    assert [info.name.tag for info in plan.metric_infos] == ["val/loss", "hparam/accuracy"]
     assert sorted(sessions) == ["a", "b"]
     for run, rate in {"a": 0.1, "b": 0.2}.items():
         assert settings(sessions[run]) == SETTINGS | {"lr": rate, "layers": 3.0}
         final = {
-            one.name.tag: (one.training_step, one.value) for one in sessions[run].metric_values
+            metric.name.tag: (metric.training_step, metric.value)
+            for metric in sessions[run].metric_values
         }
         loss = float(np.float32(rate / 5))
         assert final == {"val/loss": (4, loss), "hparam/accuracy": (4, 0.75)}
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_without_metrics_every_series_of_every_run_is_one(reader, tmp_path):
+def test_without_metrics_every_series_of_every_run_is_a_metric(reader, tmp_path):
     for run, given in {"a": {"lr": 0.1}, "b": {"depth": 2, "act": "relu"}}.items():
         with SummaryWriter(tmp_path / run, hparams=given) as writer:
             writer.add_scalar(f"loss/{run}", 0.5, 1)
     with provider(reader, tmp_path) as source:
         plan, sessions = shown(source)
-    assert {one.name: one.type for one in plan.hparam_infos} == {"lr": 3, "depth": 3, "act": 1}
-    assert {one.name.tag for one in plan.metric_infos} == {"loss/a", "loss/b"}
-    assert {run: len(one.metric_values) for run, one in sessions.items()} == {"a": 1, "b": 1}
+    assert {info.name: info.type for info in plan.hparam_infos} == {"lr": 3, "depth": 3, "act": 1}
+    assert {info.name.tag for info in plan.metric_infos} == {"loss/a", "loss/b"}
+    assert {run: len(session.metric_values) for run, session in sessions.items()} == {
+        "a": 1,
+        "b": 1,
+    }
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_the_page_shows_what_it_shows_of_torch_without_the_extra_run(reader, tmp_path):
+def test_the_page_shows_the_same_as_for_torch_without_the_extra_run(reader, tmp_path):
     given = {"lr": 0.1, "layers": 3, "optimizer": "adam"}
     arguments = (given, {"acc": 0.5}, {"layers": [3, 4]})
     with TorchWriter(str(tmp_path / "torch")) as theirs, SummaryWriter(tmp_path / "ours") as ours:
@@ -76,8 +80,8 @@ def test_the_page_shows_what_it_shows_of_torch_without_the_extra_run(reader, tmp
     with provider(reader, tmp_path / "ours") as source:
         plan, sessions = shown(source)
     assert plan == their_plan
-    one, (other,) = sessions["."], their_sessions.values()
-    assert (one.hparams, one.metric_values[0].value) == (other.hparams, 0.5)
+    ours, (other,) = sessions["."], their_sessions.values()
+    assert (ours.hparams, ours.metric_values[0].value) == (other.hparams, 0.5)
     assert list(rf.open(tmp_path / "ours")) == ["."]
     assert len(list((tmp_path / "ours").iterdir())) == 1
 
@@ -143,21 +147,21 @@ def test_values_keep_their_types(tmp_path):
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_odd_values_leave_the_page_whole(reader, tmp_path):
+def test_odd_values_do_not_break_the_page(reader, tmp_path):
     odd = {"none": None, "nan": math.nan, "inf": math.inf, "text": "x"}
     with SummaryWriter(tmp_path) as writer:
         domains = {"inf": [1.0, math.inf], "text": ["y"], "none": [1, 2]}
         writer.add_hparams(odd, {"loss": None}, domains)
     with provider(reader, tmp_path) as source:
         plan, sessions = shown(source)
-    assert settings(sessions["."]) == {"none": 0, "text": "x"}  # 0 is how protobuf names null
+    assert settings(sessions["."]) == {"none": 0, "text": "x"}  # protobuf encodes null as 0
     assert sessions["."].hparams["none"].WhichOneof("kind") == "null_value"
-    infos = {one.name: (one.type, list(one.domain_discrete)) for one in plan.hparam_infos}
-    # A run that has another value than its domain would be left out of the list.
+    infos = {info.name: (info.type, list(info.domain_discrete)) for info in plan.hparam_infos}
+    # A run with a value outside its domain would be missing from the list.
     assert infos == {"none": (3, [1, 2]), "nan": (3, []), "inf": (3, [1]), "text": (1, ["y", "x"])}
 
 
-def test_metrics_of_the_run_go_on_in_its_own_series(tmp_path):
+def test_metrics_of_the_run_continue_its_own_series(tmp_path):
     with SummaryWriter(tmp_path) as writer:
         writer.add_scalar("loss", 0.5, 1)
         writer.add_hparams(SETTINGS, {"loss": 0.25}, global_step=2)
@@ -170,19 +174,22 @@ def test_metrics_of_the_run_go_on_in_its_own_series(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (([1],), "hparam_dict cannot be list .*by name"),
-        (({"a": 1}, [1]), "metric_dict cannot be list .*by tag"),
+        (([1],), "hparam_dict cannot be list .*mapping of names to values"),
+        (({"a": 1}, [1]), "metric_dict cannot be list .*mapping of tags to numbers"),
         (({"a": 1}, {"m": "x"}), "'m': metric_dict cannot be str"),
         (({"a": 1}, {"m": [1, 2]}), "'m': metric_dict .*2 numbers"),
-        (({"a": 1}, {3: 1.0}), "'3': metric_dict .*a tag is a str"),
-        (({"rate": 1}, {}, {"rte": [1]}), "'rte': hparam_domain_discrete .*but there is rate"),
+        (({"a": 1}, {3: 1.0}), "'3': metric_dict .*expected a str"),
+        (
+            ({"rate": 1}, {}, {"rte": [1]}),
+            r"'rte': hparam_domain_discrete .*no such hparam \(did you mean rate\?\)",
+        ),
         (({"lr": 1}, {}, {"lr": 3}), "'lr': hparam_domain_discrete .*a list"),
         (({"lr": 1}, {}, {"lr": "ab"}), "'lr': hparam_domain_discrete .*a list"),
-        (({"lr": 1}, {}, {"lr": [1, "a"]}), "'lr': hparam_domain_discrete .*differ in type"),
+        (({"lr": 1}, {}, {"lr": [1, "a"]}), "'lr': hparam_domain_discrete .*different types"),
         (({"lr": 1}, {"m": 1}, None, None, "x"), "global_step .*not a number"),
     ],
 )
-def test_bad_input_names_the_place_and_logs_nothing(arguments, message, tmp_path):
+def test_invalid_input_raises_with_its_name_and_logs_nothing(arguments, message, tmp_path):
     with SummaryWriter(tmp_path, on_error="raise") as writer:
         writer.add_scalar("loss", 0.5, 1)
         with pytest.raises(CannotLog, match=message):
@@ -190,7 +197,7 @@ def test_bad_input_names_the_place_and_logs_nothing(arguments, message, tmp_path
     assert rf.open(tmp_path).tags == {"scalar": ["loss"]}
 
 
-def test_a_mapping_that_holds_itself_and_a_value_without_text_are_refused(tmp_path):
+def test_a_recursive_mapping_and_a_value_without_text_raise(tmp_path):
     class Mute:
         def __str__(self):
             raise KeyError("no")
@@ -198,7 +205,9 @@ def test_a_mapping_that_holds_itself_and_a_value_without_text_are_refused(tmp_pa
     endless: dict[str, Any] = {}
     endless["again"] = endless
     with SummaryWriter(tmp_path, on_error="raise") as writer:
-        with pytest.raises(CannotLog, match=r"again\.again.*without end"):
+        with pytest.raises(CannotLog, match=r"again\.again.*too deeply"):
             writer.add_hparams(endless)
-        with pytest.raises(CannotLog, match=r"'mute': hparam_dict .*no text \(KeyError\)"):
+        with pytest.raises(
+            CannotLog, match=r"'mute': hparam_dict .*its str\(\) failed \(KeyError\)"
+        ):
             writer.add_hparams({"mute": Mute()})

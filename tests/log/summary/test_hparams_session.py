@@ -1,4 +1,4 @@
-"""The session of a run's hparams: begun once, and ended with the status that is true."""
+"""The hparams session of a run: started once, and ended with the correct status."""
 
 import multiprocessing
 import subprocess
@@ -22,7 +22,7 @@ def run_script(body, folder):
     return subprocess.run([sys.executable, "-c", code, str(folder)], capture_output=True).returncode
 
 
-def test_a_session_has_no_end_while_the_run_goes_on(tmp_path):
+def test_a_session_has_no_end_while_the_run_continues(tmp_path):
     writer = SummaryWriter(tmp_path, hparams={"lr": 0.1})
     writer.flush()
     assert statuses(tmp_path) == [""]
@@ -39,20 +39,20 @@ def test_a_session_lasts_as_long_as_the_writer(tmp_path):
 
 
 @pytest.mark.parametrize("raised", [ValueError, KeyboardInterrupt, SystemExit("no"), SystemExit(2)])
-def test_a_block_that_ends_by_an_exception_has_failed(raised, tmp_path):
+def test_a_block_that_raises_has_failed(raised, tmp_path):
     with pytest.raises(BaseException), SummaryWriter(tmp_path, hparams={"lr": 0.1}):  # noqa: B017, PT011
         raise raised
     assert statuses(tmp_path) == ["failure"]
 
 
 @pytest.mark.parametrize("code", [None, 0])
-def test_a_block_that_ends_the_program_well_has_not_failed(code, tmp_path):
+def test_a_block_that_exits_with_status_0_has_not_failed(code, tmp_path):
     with pytest.raises(SystemExit), SummaryWriter(tmp_path, hparams={"lr": 0.1}):
         raise SystemExit(code)
     assert statuses(tmp_path) == ["success"]
 
 
-def test_a_writer_that_is_closed_on_the_way_of_an_exception_has_failed(tmp_path):
+def test_a_writer_closed_in_a_finally_block_has_failed(tmp_path):
     def train():
         writer = SummaryWriter(tmp_path, hparams={"lr": 0.1})
         try:
@@ -65,7 +65,7 @@ def test_a_writer_that_is_closed_on_the_way_of_an_exception_has_failed(tmp_path)
     assert statuses(tmp_path) == ["failure"]
 
 
-def test_a_second_attempt_does_not_fail_by_what_ended_the_first(tmp_path):
+def test_a_second_attempt_does_not_fail_because_of_the_first(tmp_path):
     try:
         _ = 1 / 0
     except ZeroDivisionError:
@@ -86,7 +86,7 @@ def test_a_program_that_never_closes_its_writer_ends_the_session(end, status, tm
     assert statuses(tmp_path) == [status]
 
 
-def test_a_program_that_dies_at_once_leaves_the_session_open(tmp_path):
+def test_a_killed_program_leaves_the_session_open(tmp_path):
     body = "import os\nwriter = SummaryWriter(folder, hparams=dict(lr=0.1))\nwriter.flush()\n"
     assert run_script(f"{body}os._exit(3)", tmp_path) == 3
     assert statuses(tmp_path) == [""]
@@ -97,7 +97,7 @@ def log_and_close(writer):
     writer.close()
 
 
-def test_a_worker_that_is_forked_off_does_not_end_the_session(tmp_path):
+def test_a_forked_worker_does_not_end_the_session(tmp_path):
     writer = SummaryWriter(tmp_path, hparams={"lr": 0.1})
     writer.flush()
     worker = multiprocessing.get_context("fork").Process(target=log_and_close, args=[writer])
@@ -117,31 +117,31 @@ def test_a_run_without_hparams_has_no_session(tmp_path):
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_metrics_may_be_named_after_the_hparams(reader, tmp_path):
+def test_metrics_can_be_named_after_the_hparams(reader, tmp_path):
     with SummaryWriter(tmp_path, hparams={"lr": 0.1}) as writer:
         writer.add_scalar("loss", 0.5, 1)
         writer.add_scalar("acc", 0.5, 1)
         writer.add_hparams({"lr": 0.1}, {"acc": 0.75}, global_step=2)
     with provider(reader, tmp_path) as source:
         plan, sessions = shown(source)
-    assert [one.name.tag for one in plan.metric_infos] == ["acc"]
-    assert [one.value for one in sessions["."].metric_values] == [0.75]
+    assert [info.name.tag for info in plan.metric_infos] == ["acc"]
+    assert [metric.value for metric in sessions["."].metric_values] == [0.75]
     assert statuses(tmp_path) == ["success"]
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_more_hparams_extend_the_run_with_a_warning_that_tensorboard_keeps_the_first(
-    reader, tmp_path
-):
+def test_more_hparams_extend_the_run_with_a_warning(reader, tmp_path):
     with SummaryWriter(tmp_path, hparams={"lr": 0.1, "bias": True}) as writer:
         with pytest.warns(UserWarning, match=r"TensorBoard will not show depth, width:") as warned:
             writer.add_hparams({"lr": 0.1, "depth": 3, "width": 2})
         writer.add_hparams({"lr": 0.1, "depth": 3})
-    assert [one.filename for one in warned] == [__file__]
+    assert [warning.filename for warning in warned] == [__file__]
     assert read(tmp_path) == {"lr": 0.1, "bias": True, "depth": 3.0, "width": 2.0}
     with provider(reader, tmp_path) as source:
         _, sessions = shown(source)
-    assert {run: settings(one) for run, one in sessions.items()} == {".": {"lr": 0.1, "bias": True}}
+    assert {run: settings(session) for run, session in sessions.items()} == {
+        ".": {"lr": 0.1, "bias": True}
+    }
 
 
 @pytest.mark.parametrize(("raised", "status"), [(None, 1), (ValueError("x"), 2)])
@@ -159,7 +159,7 @@ def test_the_page_shows_how_a_run_ended(reader, raised, status, tmp_path):
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_a_run_that_is_resumed_has_one_session_as_on_tensorboard_s_page(reader, tmp_path):
+def test_a_resumed_run_has_one_session_as_in_tensorboard(reader, tmp_path):
     with SummaryWriter(tmp_path / "run", hparams={"lr": 0.1}):
         pass
     resumed = SummaryWriter(tmp_path / "run", hparams={"lr": 0.2})

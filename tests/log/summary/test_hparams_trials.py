@@ -1,4 +1,4 @@
-"""add_hparams called again: trials, as TensorBoard's page lists them and Runfold reads them."""
+"""Further calls of add_hparams: trials, as shown by TensorBoard's page and read by Runfold."""
 
 import math
 import multiprocessing
@@ -21,31 +21,34 @@ from runfold.errors import CannotLog
 
 
 def trials(folder, reader="python"):
-    """The hparams and metrics of each trial on TensorBoard's page, by its name."""
+    """Return the hparams and metrics of each trial on TensorBoard's page, by name."""
     with provider(reader, folder) as source:
         _, groups = shown(source)
     return {
-        name: (settings(one), {metric.name.tag: metric.value for metric in one.metric_values})
-        for name, one in groups.items()
+        name: (
+            settings(session),
+            {metric.name.tag: metric.value for metric in session.metric_values},
+        )
+        for name, session in groups.items()
     }
 
 
 def columns(folder, reader):
-    """The hparams and metrics for which the page has a column."""
+    """Return the hparams and metrics that have a column on the page."""
     with provider(reader, folder) as source:
         plan, _ = shown(source)
-    names = {one.name for one in plan.hparam_infos}
-    return names, {one.name.tag for one in plan.metric_infos}
+    names = {info.name for info in plan.hparam_infos}
+    return names, {info.name.tag for info in plan.metric_infos}
 
 
 def hparams(folder):
-    """The hparams of each run, as Runfold reads them."""
+    """Return the hparams of each run, as Runfold reads them."""
     found = rf.open(folder).hparams(wide=True)
     return {run: dict(row.dropna()) for run, row in found.iterrows()}
 
 
 def log_example(writer):
-    """Log what the documentation of torch's writer has as its example."""
+    """Log the example in the documentation of torch's writer."""
     for i in range(5):
         writer.add_hparams(
             {"lr": 0.1 * i, "bsize": i}, {"hparam/accuracy": 10 * i, "hparam/loss": 10 * i}
@@ -53,7 +56,7 @@ def log_example(writer):
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_the_example_of_torch_s_documentation_lists_five_trials(reader, tmp_path):
+def test_the_example_in_torchs_documentation_lists_five_trials(reader, tmp_path):
     for name, kind in {"theirs": TorchWriter, "ours": SummaryWriter}.items():
         with kind(str(tmp_path / name)) as writer:
             log_example(writer)
@@ -75,17 +78,19 @@ def test_trials_are_listed_while_the_writer_is_open(reader, tmp_path):
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_the_36_named_trials_of_tensorboardx_s_test_are_listed_by_name(reader, tmp_path):
+def test_the_36_named_trials_of_tensorboardxs_test_are_listed(reader, tmp_path):
     choices = product((0.1, 0.01, 0.001), (1, 2, 4), (100, 200), (True, False))
-    given = [dict(zip(("lr", "bsize", "n_hidden", "bn"), one, strict=True)) for one in choices]
+    given = [
+        dict(zip(("lr", "bsize", "n_hidden", "bn"), choice, strict=True)) for choice in choices
+    ]
     for name, kind in {"theirs": tensorboardX.SummaryWriter, "ours": SummaryWriter}.items():
         with kind(str(tmp_path / name)) as writer:
-            for number, one in enumerate(given):
-                writer.add_hparams(dict(one), {"accuracy": number}, name=f"trial{number}")
+            for number, trial in enumerate(given):
+                writer.add_hparams(dict(trial), {"accuracy": number}, name=f"trial{number}")
     found = trials(tmp_path / "ours", reader)
     assert found == trials(tmp_path / "theirs", reader)
     assert found == {
-        f"trial{number}": (one, {"accuracy": number}) for number, one in enumerate(given)
+        f"trial{number}": (trial, {"accuracy": number}) for number, trial in enumerate(given)
     }
     assert "trial35" in rf.open(tmp_path / "ours").hparams(wide=True).index
 
@@ -115,23 +120,23 @@ def test_trials_with_different_hparams_and_metrics_are_shown_with_all_of_them(
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_hparams_whose_type_differs_between_trials_are_shown(reader, tmp_path):
+def test_hparams_with_different_types_in_trials_are_shown(reader, tmp_path):
     with SummaryWriter(tmp_path) as writer:
         for value in (3, "auto", True, None):
             writer.add_hparams({"layers": value, "seed": None}, {"acc": 0.5}, {"layers": [value]})
     assert columns(tmp_path, reader) == ({"layers"}, {"acc"})
     found = [hparam["layers"] for hparam, _ in trials(tmp_path, reader).values()]
-    assert found == [3, "auto", True, 0]  # 0 is how protobuf names null
+    assert found == [3, "auto", True, 0]  # protobuf encodes null as 0
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_the_domain_of_an_hparam_has_the_values_of_all_trials(reader, tmp_path):
+def test_the_domain_of_an_hparam_includes_the_values_of_all_trials(reader, tmp_path):
     with SummaryWriter(tmp_path) as writer:
         writer.add_hparams({"lr": 0.1}, {"acc": 0.5}, {"lr": [0.1, 0.2]})
         writer.add_hparams({"lr": 0.3}, {"acc": 0.5})
     with provider(reader, tmp_path) as source:
         plan, _ = shown(source)
-    assert [list(one.domain_discrete) for one in plan.hparam_infos] == [[0.1, 0.2, 0.3]]
+    assert [list(info.domain_discrete) for info in plan.hparam_infos] == [[0.1, 0.2, 0.3]]
 
 
 def test_runfold_reads_each_trial_with_its_values(tmp_path):
@@ -168,7 +173,7 @@ def test_true_and_one_are_different_values(tmp_path):
     assert hparams(tmp_path) == {".": {"a": True}, "trial-2": {"a": 1.0}, "trial-3": {"a": "True"}}
 
 
-def test_metrics_of_a_trial_without_a_step_follow_each_other_from_step_0(tmp_path):
+def test_metrics_of_a_trial_without_a_step_are_counted_from_0(tmp_path):
     with SummaryWriter(tmp_path) as writer:
         writer.add_scalar("loss", 0.5, 9)
         writer.add_hparams({"lr": 0.1}, {"acc": 1})
@@ -199,7 +204,7 @@ def test_a_report_with_more_or_fewer_hparams_than_the_first_is_a_trial(tmp_path)
     }
 
 
-def test_the_first_report_belongs_to_the_run_that_was_begun_with_these_hparams(tmp_path):
+def test_the_first_report_belongs_to_the_run_with_these_hparams(tmp_path):
     with SummaryWriter(tmp_path, hparams={"lr": 0.1, "data": "cifar"}) as writer:
         writer.add_hparams({"lr": 0.1}, {"acc": 1}, global_step=1)
         writer.add_hparams({"lr": 0.1}, {"acc": 2}, global_step=2)
@@ -216,7 +221,7 @@ def test_metrics_without_hparams_leave_the_first_report_to_the_run(tmp_path):
     assert hparams(tmp_path) == {".": {"lr": 0.1}}
 
 
-def test_hparams_that_contradict_the_run_are_a_trial_also_without_metrics(tmp_path):
+def test_hparams_that_contradict_the_run_are_a_trial_even_without_metrics(tmp_path):
     with SummaryWriter(tmp_path, hparams={"lr": 0.1}) as writer:
         writer.add_hparams({"lr": 0.2, "bias": True})
         writer.add_hparams({"lr": 0.2, "bias": True})
@@ -243,7 +248,7 @@ POSITIONS = {
 
 
 @pytest.mark.parametrize("call", POSITIONS)
-def test_name_and_step_may_be_in_the_places_of_torch_or_of_tensorboardx(call, tmp_path):
+def test_name_and_step_can_be_in_the_order_of_torch_or_tensorboardx(call, tmp_path):
     with SummaryWriter(tmp_path) as writer:
         POSITIONS[call](writer, "a/b")
     runs = rf.open(tmp_path)
@@ -252,7 +257,7 @@ def test_name_and_step_may_be_in_the_places_of_torch_or_of_tensorboardx(call, tm
 
 
 @pytest.mark.parametrize("call", [TorchWriter.add_hparams, SummaryWriter.add_hparams])
-def test_numbers_of_any_kind_are_metrics_as_for_torch(call, tmp_path):
+def test_numbers_of_any_type_are_metrics_as_in_torch(call, tmp_path):
     numbers = {
         "tensor": torch.tensor([[2.5]], requires_grad=True),
         "numpy": np.float16(0.5),
@@ -267,7 +272,7 @@ def test_numbers_of_any_kind_are_metrics_as_for_torch(call, tmp_path):
     assert trials(tmp_path) == {"trial": ({"lr": 0.1}, expected)}
 
 
-def test_a_named_trial_is_a_run_below_and_the_run_itself_has_no_session(tmp_path):
+def test_a_named_trial_is_a_run_below_and_the_run_has_no_session(tmp_path):
     with SummaryWriter(tmp_path / "run") as writer:
         writer.add_scalar("loss", 0.5, 1)
         writer.add_hparams({"lr": 0.1}, {"acc": 0.5}, run_name="trial")
@@ -276,7 +281,7 @@ def test_a_named_trial_is_a_run_below_and_the_run_itself_has_no_session(tmp_path
     assert runs.sessions()["run"].tolist() == ["run/trial"]
 
 
-def test_a_named_trial_may_be_reported_again_and_again(tmp_path):
+def test_a_named_trial_can_be_reported_several_times(tmp_path):
     with SummaryWriter(tmp_path) as writer:
         for step in range(4):
             writer.add_hparams({"lr": 0.1}, {"acc": step / 4}, run_name="best", global_step=step)
@@ -287,26 +292,26 @@ def test_a_named_trial_may_be_reported_again_and_again(tmp_path):
     assert trials(tmp_path)["best"] == ({"lr": 0.1}, {"acc": 1.0})
 
 
-def test_a_name_that_leads_to_the_run_s_own_folder_is_the_run(tmp_path, monkeypatch):
+def test_a_name_that_resolves_to_the_runs_folder_is_the_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with SummaryWriter("runs/a") as writer:
         writer.add_hparams({"lr": 0.1}, {"acc": 0.5}, run_name=".")
-        # How a much copied answer puts hparams into the run itself with torch.
+        # A popular answer uses this to log hparams in the run itself with torch.
         name = os.path.dirname(os.path.realpath("script.py")) + os.sep + writer.get_logdir()
         writer.add_hparams({"lr": 0.1}, {"f1": 0.25}, run_name=name)
     assert trials(tmp_path) == {"runs/a": ({"lr": 0.1}, {"acc": 0.5, "f1": 0.25})}
 
 
 @pytest.mark.parametrize("name", ["../b", "{folder}/b"])
-def test_a_trial_outside_of_the_run_is_written_where_torch_writes_it_with_a_warning(name, tmp_path):
+def test_a_trial_outside_the_run_is_written_as_in_torch_with_a_warning(name, tmp_path):
     name = name.format(folder=tmp_path)
     with SummaryWriter(tmp_path / "a") as writer:
         with pytest.warns(
-            UserWarning, match=rf"written to {tmp_path}/b, which is not in"
+            UserWarning, match=rf"written to {tmp_path}/b, outside the run's"
         ) as warned:
             writer.add_hparams({"lr": 0.1}, {"acc": 0.5}, run_name=name)
         writer.add_hparams({"lr": 0.1}, {"acc": 0.5}, run_name=name)
-    assert [one.filename for one in warned] == [__file__]
+    assert [warning.filename for warning in warned] == [__file__]
     assert hparams(tmp_path) == {"b": {"lr": 0.1}}
 
 
@@ -327,7 +332,7 @@ def log_trial(writer, rate):
     writer.add_hparams({"lr": rate}, {"acc": rate})
 
 
-def test_forked_workers_log_trials_of_their_own(tmp_path):
+def test_forked_workers_log_separate_trials(tmp_path):
     writer = SummaryWriter(tmp_path, hparams={"lr": 0.0})
     context = multiprocessing.get_context("fork")
     workers = [context.Process(target=log_trial, args=(writer, rate)) for rate in (1.0, 2.0, 3.0)]
@@ -338,11 +343,11 @@ def test_forked_workers_log_trials_of_their_own(tmp_path):
     writer.close()
     assert [worker.exitcode for worker in workers] == [0, 0, 0]
     found = hparams(tmp_path)
-    assert sorted(one["lr"] for one in found.values()) == [0.0, 1.0, 2.0, 3.0]
+    assert sorted(row["lr"] for row in found.values()) == [0.0, 1.0, 2.0, 3.0]
     assert rf.open(tmp_path).sessions()["status"].tolist() == ["success"] * 4
 
 
-def test_trials_may_come_from_several_threads(tmp_path):
+def test_several_threads_can_log_trials(tmp_path):
     writer = SummaryWriter(tmp_path)
     barrier = threading.Barrier(8)
 
@@ -389,14 +394,14 @@ def test_a_trial_that_was_logged_before_the_program_failed_has_not_failed(tmp_pa
     }
 
 
-def test_a_silent_writer_makes_no_trials(tmp_path):
+def test_a_silent_writer_creates_no_trials(tmp_path):
     with SummaryWriter(tmp_path / "run", write_to_disk=False) as writer:
         writer.add_hparams({"lr": 0.1}, {"acc": 0.5}, run_name="trial")
         log_example(writer)
     assert list(tmp_path.rglob("*tfevents*")) == []
 
 
-def test_a_trial_that_cannot_be_written_warns_and_is_whole_when_it_can(tmp_path):
+def test_a_trial_that_cannot_be_written_warns_and_is_complete_once_it_can(tmp_path):
     blocked = tmp_path / "trial"
     blocked.write_text("a file")
     with SummaryWriter(tmp_path) as writer:
@@ -408,7 +413,7 @@ def test_a_trial_that_cannot_be_written_warns_and_is_whole_when_it_can(tmp_path)
     assert trials(tmp_path) == {"trial": ({"lr": 0.1}, {"acc": 0.75})}
 
 
-def test_a_trial_that_cannot_be_written_raises_if_that_is_requested(tmp_path):
+def test_a_trial_that_cannot_be_written_raises_on_request(tmp_path):
     (tmp_path / "trial").write_text("a file")
     with SummaryWriter(tmp_path, on_error="raise") as writer:
         with pytest.raises(FileExistsError, match="trial"):
@@ -417,7 +422,7 @@ def test_a_trial_that_cannot_be_written_raises_if_that_is_requested(tmp_path):
     assert trials(tmp_path) == {".": ({"lr": 0.1}, {"acc": 0.75})}
 
 
-def test_a_closed_writer_goes_on_with_its_trials(tmp_path):
+def test_a_reopened_writer_continues_its_trials(tmp_path):
     writer = SummaryWriter(tmp_path)
     for rate in (0.1, 0.2):
         writer.add_hparams({"lr": rate}, {"acc": 1.0})
@@ -432,7 +437,7 @@ def test_a_closed_writer_goes_on_with_its_trials(tmp_path):
     }
 
 
-def test_a_step_that_voids_the_run_voids_its_trials(tmp_path):
+def test_a_purge_step_also_applies_to_trials(tmp_path):
     for purge_step, steps in {None: range(5), 3: [3]}.items():
         with SummaryWriter(tmp_path, purge_step=purge_step) as writer:
             for step in steps:
@@ -450,7 +455,7 @@ def test_a_tracked_run_has_trials(tmp_path):
     assert rf.open(tmp_path).table(columns=["status"])["status"].tolist() == ["finished"] * 2
 
 
-def test_bad_input_of_a_later_call_makes_no_folder(tmp_path):
+def test_invalid_input_in_a_later_call_creates_no_folder(tmp_path):
     with SummaryWriter(tmp_path, on_error="raise", hparams={"lr": 0.1}) as writer:
         for arguments in [
             ({"lr": 0.2}, {"acc": "high"}),
@@ -459,11 +464,11 @@ def test_bad_input_of_a_later_call_makes_no_folder(tmp_path):
         ]:
             with pytest.raises(CannotLog):
                 writer.add_hparams(*arguments)
-    assert [one for one in tmp_path.iterdir() if one.is_dir()] == []
+    assert [path for path in tmp_path.iterdir() if path.is_dir()] == []
     assert hparams(tmp_path) == {".": {"lr": 0.1}}
 
 
-def test_writers_that_follow_one_another_in_a_folder_make_trials(tmp_path):
+def test_successive_writers_in_a_folder_log_trials(tmp_path):
     for number in range(3):
         with rf.SummaryWriter(tmp_path / "run") as writer:
             writer.add_hparams({"lr": number / 10}, {"loss": float(number)})

@@ -1,4 +1,4 @@
-"""add_mesh: what torch writes, by both readers of TensorBoard and by Runfold."""
+"""add_mesh: the same as torch, in both TensorBoard readers and in Runfold."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ PARTS = {"vertices": VERTICES, "colors": COLORS, "faces": FACES}
 @pytest.mark.parametrize("names", [("vertices",), ("vertices", "colors"), tuple(PARTS)])
 @pytest.mark.parametrize("config", [None, MESH_CONFIG])
 @pytest.mark.parametrize("convert", [torch.from_numpy, np.ndarray.tolist])
-def test_a_mesh_is_stored_as_torch_stores_it(names, config, convert, tmp_path):
+def test_a_mesh_is_stored_as_in_torch(names, config, convert, tmp_path):
     for name, writer in {"torch": TorchWriter, "ours": SummaryWriter}.items():
         with writer(str(tmp_path / name)) as log:
             parts = {part: convert(PARTS[part]) for part in names}
@@ -32,7 +32,7 @@ def test_a_mesh_is_stored_as_torch_stores_it(names, config, convert, tmp_path):
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_both_readers_of_tensorboard_read_what_torch_wrote(reader, tmp_path):
+def test_both_tensorboard_readers_read_the_same_as_for_torch(reader, tmp_path):
     for name, writer in {"torch": TorchWriter, "ours": SummaryWriter}.items():
         with writer(str(tmp_path / name)) as log:
             log.add_mesh("m", *map(torch.from_numpy, PARTS.values()), global_step=3, walltime=5.0)
@@ -82,7 +82,7 @@ def test_runfold_reads_the_mesh(tmp_path):
         ({"vertices": VERTICES, "global_step": "one"}, "'m': global_step"),
     ],
 )
-def test_bad_input_names_the_tag_and_the_argument(arguments, message, tmp_path):
+def test_invalid_input_raises_with_tag_and_argument(arguments, message, tmp_path):
     with SummaryWriter(tmp_path, on_error="raise") as writer:
         writer.add_scalar("loss", 0.5, 1)
         with pytest.raises(CannotLog, match=message):
@@ -90,7 +90,7 @@ def test_bad_input_names_the_tag_and_the_argument(arguments, message, tmp_path):
     assert rf.open(tmp_path).tags == {"scalar": ["loss"]}
 
 
-def test_a_tag_that_is_no_text_is_refused(tmp_path):
+def test_a_tag_that_is_not_a_str_raises(tmp_path):
     with (
         SummaryWriter(tmp_path, on_error="raise") as writer,
         pytest.raises(CannotLog, match=r"'7': tag .*a str"),

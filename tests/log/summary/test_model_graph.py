@@ -1,4 +1,4 @@
-"""add_graph and add_onnx_graph: what torch's converters give, in the events that torch writes."""
+"""add_graph and add_onnx_graph: the graphs of torch's converters, stored as in torch."""
 
 import importlib.util
 import subprocess
@@ -30,7 +30,7 @@ ROWS = torch.zeros(2, 3)
 
 
 def read(folder):
-    """The graph and the run metadata, as TensorBoard reads them."""
+    """Return the graph and the run metadata, as TensorBoard reads them."""
     accumulator = EventAccumulator(str(folder)).Reload()
     tags = accumulator.Tags()
     metadata = {tag: accumulator.RunMetadata(tag) for tag in tags["run_metadata"]}
@@ -38,7 +38,7 @@ def read(folder):
 
 
 @pytest.mark.parametrize("given", [ROWS, (ROWS,), (ROWS, torch.ones(2))])
-def test_a_graph_is_stored_as_torch_stores_it(given, tmp_path):
+def test_a_graph_is_stored_as_in_torch(given, tmp_path):
     model = Model().train()
     for name, writer in {"torch": TorchWriter, "ours": SummaryWriter}.items():
         with writer(str(tmp_path / name)) as log:
@@ -50,7 +50,7 @@ def test_a_graph_is_stored_as_torch_stores_it(given, tmp_path):
     assert model.training
 
 
-def test_the_call_of_tensorboardx_gives_its_nodes(tmp_path):
+def test_the_nodes_are_the_same_as_in_tensorboardx(tmp_path):
     for name, writer in {"x": tensorboardX.SummaryWriter, "ours": SummaryWriter}.items():
         with writer(str(tmp_path / name)) as log:
             log.add_graph(Model(), input_to_model=ROWS, verbose=False)
@@ -66,23 +66,23 @@ def test_verbose_prints_the_graph(tmp_path, capsys):
     assert "aten::linear" in capsys.readouterr().out
 
 
-def test_what_is_no_model_is_refused(tmp_path):
+def test_an_object_that_is_not_a_model_raises(tmp_path):
     with SummaryWriter(tmp_path, on_error="raise") as writer:
         writer.add_scalar("loss", 0.5, 1)
         for model in (None, "resnet", ROWS, Model):
-            with pytest.raises(CannotLog, match=r"model cannot be .* a torch\.nn\.Module is meant"):
+            with pytest.raises(CannotLog, match=r"model cannot be .* expected a torch\.nn\.Module"):
                 writer.add_graph(model, ROWS)
     assert rf.open(tmp_path).tags == {"scalar": ["loss"]}
 
 
-def test_a_model_that_cannot_be_traced_raises_what_torch_raises_and_says_where(tmp_path):
+def test_a_model_that_cannot_be_traced_raises_torchs_error_with_a_note(tmp_path):
     with SummaryWriter(tmp_path, on_error="raise") as writer:
         writer.add_scalar("loss", 0.5, 1)
         with pytest.raises(RuntimeError, match="shapes") as caught:
             writer.add_graph(Model(), torch.zeros(2, 5))
         (note,) = caught.value.__notes__
         assert note == (
-            "add_graph: model Model could not be traced with the input_to_model that was given "
+            "add_graph: model Model could not be traced with this input_to_model "
             "(Tensor of shape (2, 5)). Nothing was logged by this call."
         )
         with pytest.raises(RuntimeError) as caught:
@@ -103,8 +103,8 @@ def test_without_torch_the_error_says_so(tmp_path):
         assert "torch" not in sys.modules
     """
     command = [sys.executable, "-c", code, str(tmp_path)]
-    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert said.startswith("add_graph: model is a object, and torch is not imported")
+    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert output.startswith("add_graph: model is a object, but torch is not imported")
 
 
 OPENVINO = """<?xml version="1.0"?>
@@ -124,7 +124,7 @@ OPENVINO = """<?xml version="1.0"?>
 """
 
 
-def test_a_graph_of_openvino_has_the_edges_of_tensorboardx_and_one_node_per_layer(tmp_path):
+def test_an_openvino_graph_has_tensorboardxs_edges_and_one_node_per_layer(tmp_path):
     file = tmp_path / "model.xml"
     file.write_text(OPENVINO)
     graphs = {}
@@ -134,11 +134,11 @@ def test_a_graph_of_openvino_has_the_edges_of_tensorboardx_and_one_node_per_laye
         accumulator = EventAccumulator(str(tmp_path / name)).Reload()
         graphs[name] = accumulator.Graph()
     edges = {
-        name: [(node.name, one) for node in graph.node for one in node.input]
+        name: [(node.name, source) for node in graph.node for source in node.input]
         for name, graph in graphs.items()
     }
     assert edges["ours"] == edges["x"]
-    nodes = [(one.name, one.op, one.attr["parameters"].s) for one in graphs["ours"].node]
+    nodes = [(node.name, node.op, node.attr["parameters"].s) for node in graphs["ours"].node]
     assert nodes == [
         ("input", "Parameter", b"shape=1,3, element_type=f32"),
         ("weights", "Const", b""),
@@ -162,7 +162,7 @@ def test_a_graph_of_openvino_has_the_edges_of_tensorboardx_and_one_node_per_laye
         (OPENVINO.replace('to-layer="3"', 'to-layer="9"'), "KeyError: '9'"),
     ],
 )
-def test_what_is_not_a_model_of_openvino_is_refused(tmp_path, content, message):
+def test_a_file_that_is_not_an_openvino_model_raises(tmp_path, content, message):
     file = tmp_path / "model.xml"
     file.write_text(content)
     with SummaryWriter(tmp_path / "run", on_error="raise") as writer:
@@ -173,7 +173,7 @@ def test_what_is_not_a_model_of_openvino_is_refused(tmp_path, content, message):
     assert rf.open(tmp_path / "run").graphs().empty
 
 
-def test_a_graph_of_onnx_says_that_the_package_or_the_file_is_missing(tmp_path):
+def test_add_onnx_graph_reports_a_missing_package_or_file(tmp_path):
     has_onnx = importlib.util.find_spec("onnx") is not None
     error, message = (OSError, r"model\.onnx") if has_onnx else (ImportError, "pip install onnx")
     with SummaryWriter(tmp_path, on_error="raise") as writer:
@@ -181,5 +181,5 @@ def test_a_graph_of_onnx_says_that_the_package_or_the_file_is_missing(tmp_path):
             writer.add_onnx_graph("model.onnx")
         with pytest.raises(error, match=message):
             writer.add_onnx_graph(onnx_model_file="model.onnx")
-        with pytest.raises(TypeError, match="needs the path"):
+        with pytest.raises(TypeError, match="requires the path"):
             writer.add_onnx_graph()

@@ -1,4 +1,4 @@
-"""Pictures: the pixels that torch logs, and clear words for what is none."""
+"""Images: the same pixels as in torch, and clear errors for invalid values."""
 
 import numpy as np
 import pytest
@@ -38,26 +38,26 @@ FLOATS = RNG.random((3, 5, 7))
         (np.array([[0, 1]]), "HW"),
     ],
 )
-def test_pixels_are_those_of_torch(tmp_path, array, dataformats):
+def test_pixels_are_the_same_as_in_torch(tmp_path, array, dataformats):
     assert_same(tmp_path, lambda w: w.add_image("p", array, 3, 4.0, dataformats))
 
 
 @pytest.mark.parametrize("count", [1, 3, 8, 9, 17])
 @pytest.mark.parametrize("channels", [1, 3])
-def test_a_batch_is_the_grid_of_torch(tmp_path, count, channels):
+def test_a_batch_is_the_same_grid_as_in_torch(tmp_path, count, channels):
     batch = RNG.random((count, channels, 4, 6))
     assert_same(tmp_path, lambda w: w.add_images("p", batch))
     assert_same(tmp_path / "other", lambda w: w.add_images("p", batch.T, dataformats="WHCN"))
 
 
-def test_a_batch_may_have_opacity_as_in_tensorboardx(tmp_path):
+def test_a_batch_can_have_alpha_as_in_tensorboardx(tmp_path):
     batch = RNG.integers(0, 256, (3, 4, 5, 6)).astype(np.uint8)
     ours = written(rf.SummaryWriter, tmp_path / "a", lambda w: w.add_images("p", batch))
     theirs = written(tensorboardX.SummaryWriter, tmp_path / "b", lambda w: w.add_images("p", batch))
     np.testing.assert_array_equal(picture(ours)[3], picture(theirs)[3])
 
 
-def test_grey_with_opacity_is_read_back_with_both(tmp_path):
+def test_grey_with_alpha_is_read_back_with_both(tmp_path):
     with rf.SummaryWriter(tmp_path) as writer:
         writer.add_image("p", BYTES[:2])
     (image,) = rf.open(tmp_path).images()["image"]
@@ -74,7 +74,7 @@ def test_grey_with_opacity_is_read_back_with_both(tmp_path):
         ([BYTES[:1], BYTES[1:2]], "CHW"),
     ],
 )
-def test_a_list_of_pictures_is_the_grid_of_tensorboardx(tmp_path, batch, dataformats):
+def test_a_list_of_images_is_the_same_grid_as_in_tensorboardx(tmp_path, batch, dataformats):
     def write(writer):
         writer.add_images("p", batch, 3, 4.0, dataformats)
 
@@ -86,14 +86,14 @@ def test_a_list_of_pictures_is_the_grid_of_tensorboardx(tmp_path, batch, datafor
     np.testing.assert_array_equal(ours[3], theirs[3])
 
 
-def test_a_tuple_and_grey_pictures_without_an_axis_of_channels_are_a_batch_too(tmp_path):
+def test_a_tuple_and_grey_images_without_a_channel_axis_are_a_batch(tmp_path):
     with rf.SummaryWriter(tmp_path) as writer:
         writer.add_images("p", (BYTES[0], BYTES[1]), dataformats="HW")
     shown = np.concatenate([BYTES[0], BYTES[1]], axis=1)
     np.testing.assert_array_equal(picture(read(tmp_path))[3], np.stack([shown] * 3, axis=2))
 
 
-def test_complex_pixels_are_drawn_by_their_real_part_with_a_warning(tmp_path):
+def test_complex_pixels_are_drawn_by_real_part_with_a_warning(tmp_path):
     with (
         rf.SummaryWriter(tmp_path) as writer,
         pytest.warns(UserWarning, match="Tag 'p': img_tensor is complex; only its real part"),
@@ -102,7 +102,7 @@ def test_complex_pixels_are_drawn_by_their_real_part_with_a_warning(tmp_path):
     assert picture(read(tmp_path))[3].tolist() == [[[0] * 3, [255] * 3]]
 
 
-def test_tensors_of_torch_are_taken_on_any_terms(tmp_path):
+def test_torch_tensors_of_any_kind_are_accepted(tmp_path):
     image = torch.rand(3, 5, 7, requires_grad=True)
     assert_same(tmp_path, lambda w: w.add_image("p", image, torch.tensor(2)))
     log = written(rf.SummaryWriter, tmp_path / "b", lambda w: w.add_image("p", image.bfloat16()))
@@ -112,7 +112,7 @@ def test_tensors_of_torch_are_taken_on_any_terms(tmp_path):
 REFUSED = [
     (np.zeros((3, 5, 7)), {"dataformats": "HW"}, "img_tensor.*shape is .3, 5, 7.*'HW' means"),
     (np.zeros((5, 5, 7)), {}, "img_tensor.*5 channels.*'CHW' means .channels, height, width"),
-    (np.zeros((3, 0, 7)), {}, "img_tensor.*empty, of shape .3, 0, 7"),
+    (np.zeros((3, 0, 7)), {}, "img_tensor.*empty, with shape .3, 0, 7"),
     (None, {}, "img_tensor.*not a number"),
     ("photo.png", {}, "img_tensor"),
     ([[[1], [2, 3]]], {}, "img_tensor"),
@@ -122,7 +122,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("value", "options", "words"), REFUSED)
-def test_what_is_no_picture_is_refused_by_name_and_nothing_is_lost(tmp_path, value, options, words):
+def test_an_invalid_image_raises_by_name_and_nothing_is_lost(tmp_path, value, options, words):
     with rf.SummaryWriter(tmp_path, on_error="raise") as writer:
         writer.add_image("p", BYTES, 1)
         with pytest.raises(CannotLog, match=f"Tag 'val/p': {words}.*Nothing was logged"):
@@ -132,7 +132,7 @@ def test_what_is_no_picture_is_refused_by_name_and_nothing_is_lost(tmp_path, val
 
 
 @pytest.mark.parametrize("tag", [None, 5])
-def test_a_tag_that_is_none_is_refused(tmp_path, tag):
+def test_an_invalid_tag_raises(tmp_path, tag):
     with (
         rf.SummaryWriter(tmp_path, on_error="raise") as writer,
         pytest.raises(CannotLog, match="tag cannot be"),
@@ -140,11 +140,11 @@ def test_a_tag_that_is_none_is_refused(tmp_path, tag):
         writer.add_image(tag, BYTES)
 
 
-def test_nan_is_black_and_told_by_tag(tmp_path):
+def test_nan_is_drawn_black_with_a_warning(tmp_path):
     array = np.array([[np.nan, 1.0]])
     with (
         rf.SummaryWriter(tmp_path) as writer,
-        pytest.warns(UserWarning, match="Tag 'p': img_tensor holds NaN") as caught,
+        pytest.warns(UserWarning, match="Tag 'p': img_tensor contains NaN") as caught,
     ):
         writer.add_image("p", array, dataformats="HW")
     assert caught[0].filename == __file__
@@ -152,16 +152,16 @@ def test_nan_is_black_and_told_by_tag(tmp_path):
     assert np.isnan(array[0, 0])
 
 
-def test_integers_that_count_to_255_but_are_no_bytes_are_told(tmp_path):
+def test_integers_up_to_255_that_are_not_uint8_cause_a_warning(tmp_path):
     with (
         rf.SummaryWriter(tmp_path) as writer,
-        pytest.warns(UserWarning, match="int64 and clipped at 1; give uint8"),
+        pytest.warns(UserWarning, match="int64, clipped to 1; pass uint8"),
     ):
         writer.add_image("p", BYTES.astype(np.int64))
 
 
-def test_a_silent_writer_looks_at_nothing(tmp_path):
+def test_a_silent_writer_ignores_invalid_images(tmp_path):
     with rf.SummaryWriter(tmp_path, write_to_disk=False, on_error="raise") as writer:
-        writer.add_image("p", "no picture")
-    writer.add_image("p", "no picture")
+        writer.add_image("p", "not an image")
+    writer.add_image("p", "not an image")
     assert list(tmp_path.iterdir()) == []

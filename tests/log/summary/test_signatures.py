@@ -1,4 +1,4 @@
-"""Every call that torch's and tensorboardX's writers take, Runfold's takes as well."""
+"""Runfold's writer accepts every call of torch's and tensorboardX's writers."""
 
 import inspect
 from inspect import Parameter
@@ -14,14 +14,14 @@ PEERS = {
     "torch": torch.utils.tensorboard.SummaryWriter,
     "tensorboardX": tensorboardX.SummaryWriter,
 }
-# The first arguments of tensorboardX in whose places torch has others. Which of the two
-# is meant shows in the type: see below, and the tests of boxes and of hparams.
+# The first arguments of tensorboardX whose positions torch uses for others. The type shows
+# which one was passed: see below, and the tests of boxes and hparams.
 CLASHES = {
     "add_scalar": "display_name",
     "add_hparams": "name",
     "add_image_with_boxes": "dataformats",
 }
-# tensorboardX's names of what stands in the same places.
+# tensorboardX's names for arguments in the same position.
 RENAMED = {
     "__init__": {"logdir": "log_dir", "log_dir": "logdir"},
     "add_onnx_graph": {"onnx_model_file": "prototxt"},
@@ -35,18 +35,24 @@ METHODS = [
 
 
 def parameters(writer, name):
-    """The parameters of a method that have names."""
+    """Return the named parameters of a method."""
     found = inspect.signature(getattr(writer, name)).parameters.values()
-    return {one.name: one for one in found if one.kind is not Parameter.VAR_KEYWORD}
+    return {
+        parameter.name: parameter
+        for parameter in found
+        if parameter.kind is not Parameter.VAR_KEYWORD
+    }
 
 
-def places(writer, name):
+def positions(writer, name):
     found = parameters(writer, name).values()
-    return [one.name for one in found if one.kind is Parameter.POSITIONAL_OR_KEYWORD]
+    return [
+        parameter.name for parameter in found if parameter.kind is Parameter.POSITIONAL_OR_KEYWORD
+    ]
 
 
 @pytest.mark.parametrize(("peer", "name"), METHODS)
-def test_every_argument_has_its_name_and_its_default(peer, name):
+def test_every_argument_has_the_same_name_and_default(peer, name):
     ours, theirs = parameters(rf.SummaryWriter, name), parameters(PEERS[peer], name)
     for argument, parameter in theirs.items():
         if parameter.default is Parameter.empty or argument == "comet_config":
@@ -56,23 +62,23 @@ def test_every_argument_has_its_name_and_its_default(peer, name):
 
 
 @pytest.mark.parametrize(("peer", "name"), METHODS)
-def test_every_argument_has_its_place_and_torchs_where_they_clash(peer, name):
-    theirs = places(PEERS[peer], name)
+def test_every_argument_has_the_same_position_or_that_of_torch_in_a_clash(peer, name):
+    theirs = positions(PEERS[peer], name)
     if peer == "tensorboardX":
         if name in CLASHES:
             del theirs[theirs.index(CLASHES[name]) :]
         renamed = RENAMED.get(name, {})
         theirs = [renamed.get(argument, argument) for argument in theirs]
-    assert places(rf.SummaryWriter, name)[: len(theirs)] == theirs
+    assert positions(rf.SummaryWriter, name)[: len(theirs)] == theirs
 
 
 @pytest.mark.parametrize(("peer", "name"), METHODS)
-def test_what_the_peer_needs_is_needed(peer, name):
+def test_required_arguments_are_the_same(peer, name):
     ours, theirs = parameters(rf.SummaryWriter, name), parameters(PEERS[peer], name)
-    needed = {one for one in theirs if theirs[one].default is Parameter.empty}
-    # A run may name its metrics later; and one of two names is enough.
+    needed = {parameter for parameter in theirs if theirs[parameter].default is Parameter.empty}
+    # A run can name its metrics later, and one of two names is enough.
     needed -= {"metric_dict", "prototxt", "onnx_model_file"}
-    assert needed == {one for one in ours if ours[one].default is Parameter.empty}
+    assert needed == {parameter for parameter in ours if ours[parameter].default is Parameter.empty}
 
 
 @pytest.mark.parametrize(
@@ -86,14 +92,16 @@ def test_what_the_peer_needs_is_needed(peer, name):
         ),
     ],
 )
-def test_what_tensorboardx_would_send_elsewhere_is_told_of(tmp_path, recwarn, options, ignored):
+def test_options_that_would_send_data_elsewhere_cause_a_warning(
+    tmp_path, recwarn, options, ignored
+):
     rf.SummaryWriter(logdir=tmp_path, **options).close()
-    told = [str(one.message) for one in recwarn]
-    assert told == ([f"SummaryWriter ignores {ignored}."] if ignored else [])
+    messages = [str(warning.message) for warning in recwarn]
+    assert messages == ([f"SummaryWriter ignores {ignored}."] if ignored else [])
 
 
-def test_both_names_of_the_folder_at_once_are_refused(tmp_path):
-    with pytest.raises(TypeError, match="two names of one argument"):
+def test_log_dir_and_logdir_together_raise(tmp_path):
+    with pytest.raises(TypeError, match="are the same argument"):
         rf.SummaryWriter(tmp_path, logdir=tmp_path)
 
 
@@ -108,19 +116,19 @@ def test_both_names_of_the_folder_at_once_are_refused(tmp_path):
         ((False, False, "name", "text"), ("name", "text")),
     ],
 )
-def test_texts_in_the_places_of_torchs_flags_are_those_of_tensorboardx(tmp_path, rest, texts):
+def test_strings_in_the_position_of_torchs_flags_are_tensorboardxs_texts(tmp_path, rest, texts):
     with rf.SummaryWriter(tmp_path) as writer:
         writer.add_scalar("loss", 1.5, 3, 4.0, *rest)
     log = EventAccumulator(str(tmp_path)).Reload()
-    assert [(one.step, one.value) for one in log.Scalars("loss")] == [(3, 1.5)]
+    assert [(event.step, event.value) for event in log.Scalars("loss")] == [(3, 1.5)]
     found = {
-        tag: (one.display_name, one.summary_description)
-        for tag, one in log.summary_metadata.items()
+        tag: (metadata.display_name, metadata.summary_description)
+        for tag, metadata in log.summary_metadata.items()
     }
     assert found == ({} if texts is None else {"loss": texts})
 
 
-def test_a_graph_of_onnx_needs_one_of_its_names(tmp_path):
+def test_add_onnx_graph_requires_one_of_its_arguments(tmp_path):
     with (
         rf.SummaryWriter(tmp_path, on_error="raise") as writer,
         pytest.raises(TypeError, match="path of an ONNX"),
@@ -128,14 +136,14 @@ def test_a_graph_of_onnx_needs_one_of_its_names(tmp_path):
         writer.add_onnx_graph()
 
 
-# What Runfold's writer has beyond the public names of the two peers.
+# Public names of Runfold's writer that neither peer has.
 OWN = {
     *("add_scalar_dict", "add_scalar_series", "add_value", "log", "clean_tags", "folder"),
     *("is_closed", "is_silent", "last_step", "path", "skipped"),
 }
 
 
-def test_dir_lists_what_users_call(tmp_path):
+def test_dir_lists_the_public_methods(tmp_path):
     writers = [make(str(tmp_path / name)) for name, make in PEERS.items()]
     known = {name for writer in writers for name in dir(writer)}
     with rf.SummaryWriter(tmp_path / "ours") as writer:
@@ -150,7 +158,7 @@ def test_dir_lists_what_users_call(tmp_path):
     }
 
 
-def test_a_subclass_may_use_common_names(tmp_path):
+def test_a_subclass_can_use_common_names(tmp_path):
     def taken(*_):
         raise AssertionError("this is the subclass's own")
 

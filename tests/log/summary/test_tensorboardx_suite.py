@@ -1,9 +1,9 @@
-"""tensorboardX's own tests of its writer pass with Runfold's in its place.
+"""tensorboardX's tests of its writer pass with Runfold's writer.
 
-`make test` fetches them into build/peers. They run with tensorboardX's writer as well:
-a test that passes with it must pass with Runfold's, unless it is listed here with the
-reason. Where a reason is that the test looks inside tensorboardX, a test below shows
-the same behaviour from the outside.
+`make test` downloads them to build/peers. They also run with tensorboardX's writer: a test that
+passes with it must pass with Runfold's, unless it is listed here with the reason. If the reason
+is that the test inspects internals of tensorboardX, a test below checks the behaviour from
+outside.
 """
 
 import subprocess
@@ -64,7 +64,7 @@ PASSING = {
     "WriterTest::test_flush_after_close",
     "WriterTest::test_reuse_writer_after_closed",
     "WriterTest::test_write_to_disk_false",
-    # tensorboardX needs the package soundfile for it.
+    # tensorboardX needs soundfile for it.
     "WriterTest::test_writer",
 }
 
@@ -168,7 +168,7 @@ writer.close()
 """
 
 
-def test_tensorboardxs_tests_of_the_writer_pass(tmp_path, s3_server):
+def test_tensorboardxs_writer_tests_pass(tmp_path, s3_server):
     peer_suites.require(SUITE, "`make test` fetches tensorboardX's tests")
     endpoint = f"http://localhost:{s3_server.port}"
     suite = peer_suites.Suite(
@@ -187,14 +187,14 @@ def test_tensorboardxs_tests_of_the_writer_pass(tmp_path, s3_server):
     original, ours = peer_suites.run_both(suite, tmp_path)
     assert ours.keys() == PASSING | EXCLUDED.keys()
     peer_suites.check(original, ours, PASSING, EXCLUDED)
-    # The test of a log_dir in S3 does not look there.
+    # The test of a log_dir in S3 does not check the content.
     bucket = s3fs.S3FileSystem(key="nobody", secret="hush-hush-hush", endpoint_url=endpoint)
     stored = " ".join(bucket.find("this/is/apen"))
     assert "events.out.tfevents" in stored
     assert "projector_config.pbtxt" in stored
 
 
-def test_forked_processes_log_by_the_global_writer(tmp_path):
+def test_forked_processes_log_with_the_global_writer(tmp_path):
     subprocess.run([sys.executable, "-c", PROCESSES, tmp_path], check=True, timeout=600)
     accumulator = EventAccumulator(str(tmp_path), {"scalars": 0}).Reload()
     points = accumulator.Scalars("loss")

@@ -1,4 +1,4 @@
-"""Texts: stored as torch stores them."""
+"""Text, stored as in torch."""
 
 import pytest
 from helpers.media import both
@@ -7,7 +7,7 @@ import runfold as rf
 from runfold.errors import CannotLog
 
 
-def test_texts_are_stored_as_torch_stores_them(tmp_path):
+def test_texts_are_stored_as_in_torch(tmp_path):
     write = lambda w: w.add_text("note", "# Größe\n`x`", 2, 3.0)  # noqa: E731
     ours, theirs = (log.Tensors("note/text_summary") for log in both(tmp_path, write))
     assert ours == theirs
@@ -15,7 +15,7 @@ def test_texts_are_stored_as_torch_stores_them(tmp_path):
     assert tags == [["# Größe\n`x`"]] * 2
 
 
-def test_what_is_no_text_is_refused_and_lone_surrogates_are_shown(tmp_path):
+def test_other_types_raise_and_lone_surrogates_are_escaped(tmp_path):
     with rf.SummaryWriter(tmp_path, on_error="raise") as writer:
         for value in (b"bytes", None, 3, ["a"]):
             with pytest.raises(CannotLog, match=r"Tag 't': text_string cannot be.*a str"):

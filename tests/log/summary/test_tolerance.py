@@ -1,4 +1,4 @@
-"""Whatever torch's or tensorboardX's writer logs, Runfold's logs too, with the same values."""
+"""Everything that torch's or tensorboardX's writer accepts is logged with the same values."""
 
 import logging
 from fnmatch import fnmatchcase
@@ -12,7 +12,7 @@ from torch.utils.tensorboard import SummaryWriter as TorchWriter
 import runfold as rf
 from runfold.errors import CannotLog
 
-# Calls that a peer accepts and Runfold refuses, each with the reason.
+# Calls that a peer accepts and Runfold rejects, with the reason.
 REFUSED = {
     "scalar*: value meta tensor": "torch logs a random number for a tensor without data",
     "histogram: values meta tensor": "torch logs a random number for a tensor without data",
@@ -33,15 +33,15 @@ REFUSED = {
     "embedding: step nan": "torch names a folder 00nan",
     "mesh: vertices [24]*": "TensorBoard's page draws only points in 3 dimensions",
     "mesh: vertices None": "there is nothing to draw",
-    "mesh: colors one for all": "TensorBoard's page needs a colour for each vertex",
+    "mesh: colors one for all": "TensorBoard's page needs one colour per vertex",
     "mesh: colors 4 channels": "TensorBoard's page draws only colours of 3 channels",
     "mesh: faces 4 corners": "TensorBoard's page draws only triangles",
 }
-# Calls whose values differ from those of the peer on purpose, each with the reason.
+# Calls whose values differ from those of the peer on purpose, with the reason.
 BETTER = {
     "*: time nan": "TensorBoard's Rust server reads nothing of a file with such a time",
     "*: time inf": "TensorBoard's Rust server reads nothing of a file with such a time",
-    "*: tag half a surrogate pair": "tensorboardX cleans tags; Runfold does so if asked",
+    "*: tag half a surrogate pair": "tensorboardX cleans tags; Runfold does so on request",
     "scalar: shown name None": "tensorboardX stores empty metadata",
     "histogram: values with *": "NaN and infinity are left out, so that the rest can be read",
     "histogram: values object with None": "None is a missing number, and left out",
@@ -62,7 +62,7 @@ BETTER = {
     "pr_curve: predictions masked": "masked predictions are left out",
     "pr_curve_raw: row": "TensorBoard cannot decode what torch writes",
     "pr_curve_raw: *masked": "masked numbers are NaN",
-    "chart: *line text": "a text is one tag; torch takes each letter for one",
+    "chart: *line text": "a str is one tag; torch uses each letter as a tag",
     "chart: layout margin in small letters": "torch draws any kind but 'Margin' as lines",
     "chart: layout empty": "an empty layout shows nothing",
     "embedding: mat bool": "the projector cannot read True and False as coordinates",
@@ -73,7 +73,7 @@ BETTER = {
     "embedding: metadata tensor*": "labels are numbers; torch writes tensor(1)",
     "embedding: metadata list of tensors": "labels are numbers; torch writes tensor(1)",
     "embedding: metadata newlines": "a label with a line break would become two",
-    "embedding: header one column": "the projector takes the name of a single column for a label",
+    "embedding: header one column": "the projector would show a single column's name as a label",
     "embedding: header array": "torch adds the names to the labels",
     "embedding: label_img bytes": "bytes range to 255; torch makes all of them white",
     "embedding: tag enum of text": "torch takes the name of the entry, here alone",
@@ -84,7 +84,7 @@ BETTER = {
     "mesh: tag enum of text": "torch takes the name of the entry, here alone",
     "mesh: tag bytes": "torch takes the repr of the bytes, here alone",
 }
-# torch accepts tensorboardX's texts here, and takes them for flags.
+# torch accepts tensorboardX's texts here, as flags.
 TENSORBOARDX_ORDER = "scalar: shown *"
 
 
@@ -93,27 +93,27 @@ def find(name: str, reasons: dict[str, str]) -> str | None:
 
 
 def select(name: str, read: Read, peer: str) -> object:
-    """The part of a log in which two writers can agree."""
+    """Return the part of a log that two writers can agree on."""
     method = name.partition(":")[0]
-    if method == "scalars":  # Runfold logs tags of one run, the peers one run per key
+    if method == "scalars":  # Runfold logs several tags in one run, the peers one run per key
         return [points for key, points in read.items() if " scalar " in key]
-    if method == "boxes":  # drawn in another way
+    if method == "boxes":  # drawn differently
         return [[e[:4] for e in events] for key, events in read.items() if " image " in key]
-    if method == "mesh" and peer == "tensorboardX":  # it has other tags, which TensorBoard ignores
+    if method == "mesh" and peer == "tensorboardX":  # the other tags, which TensorBoard ignores
         return list(read.values())
     return read
 
 
 @pytest.fixture(autouse=True, scope="module")
 def quiet():
-    """Hide what tensorboardX reports of cleaned tags and of arrays with NaN."""
+    """Hide tensorboardX's messages about cleaned tags and arrays with NaN."""
     logging.disable(logging.CRITICAL)
     yield
     logging.disable(logging.NOTSET)
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_a_call_that_a_peer_logs_is_logged_with_the_same_values(tmp_path, name):
+def test_calls_that_a_peer_accepts_log_the_same_values(tmp_path, name):
     call = CALLS[name]
     ours = outcome(lambda path: rf.SummaryWriter(path, on_error="raise"), tmp_path / "ours", call)
     assert not isinstance(ours, Exception) or isinstance(ours, CannotLog)
@@ -127,16 +127,16 @@ def test_a_call_that_a_peer_logs_is_logged_with_the_same_values(tmp_path, name):
     if not logged:
         return
     assert isinstance(ours, CannotLog) == (find(name, REFUSED) is not None)
-    # The peers encode videos by moviepy, and log nothing where it is missing.
+    # The peers use moviepy for videos, and log nothing if it is missing.
     if isinstance(ours, CannotLog) or name.startswith("video:"):
         return
     peer, theirs = next(iter(logged.items()))
-    # tensorboardX scales samples by 32768 where torch scales them by 32767.
+    # tensorboardX scales samples by 32768, torch by 32767.
     rounding = 0 if peer == "torch" else 2
     same = is_same(select(name, ours, peer), select(name, theirs, peer), rounding)
     assert same == (find(name, BETTER) is None)
 
 
 @pytest.mark.parametrize("pattern", [*REFUSED, *BETTER, TENSORBOARDX_ORDER])
-def test_every_known_difference_is_one_of_a_call(pattern):
+def test_every_known_difference_matches_a_call(pattern):
     assert any(fnmatchcase(name, pattern) for name in CALLS)

@@ -1,8 +1,8 @@
-"""torch's own tests of its writer pass with Runfold's in its place.
+"""torch's tests of its writer pass with Runfold's writer.
 
-`make test` fetches them into build/peers, from the source package of the Linux
-distribution. They run with torch's writer as well: a test that passes with it must
-pass with Runfold's, unless it is listed here with the reason.
+`make test` downloads them to build/peers, from the source package of the Linux distribution. They
+also run with torch's writer: a test that passes with it must pass with Runfold's, unless it is
+listed here with the reason.
 """
 
 from helpers import peer_suites
@@ -83,7 +83,7 @@ EXCLUDED = {
 }
 
 
-def test_torchs_tests_of_the_writer_pass(tmp_path):
+def test_torchs_writer_tests_pass(tmp_path):
     peer_suites.require(
         SUITE.folder, "`make test` fetches torch's tests where apt-get finds its source package"
     )

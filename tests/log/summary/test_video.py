@@ -1,4 +1,4 @@
-"""Films: frames in torch's order, exact colours, the right length."""
+"""Videos: frames in torch's order, exact colours, the right duration."""
 
 import io
 from typing import Any
@@ -19,7 +19,7 @@ RNG = np.random.default_rng(0)
 
 
 def frames_of(data):
-    """Every frame of a GIF as RGB, and how long it is shown, in seconds."""
+    """Return every frame of a GIF as RGB, and its duration in seconds."""
     gif: Any = PIL.Image.open(io.BytesIO(data))
     frames, seconds = [], []
     for number in range(gif.n_frames):
@@ -38,26 +38,27 @@ def logged(folder, *values, **options):
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 9])
 @pytest.mark.parametrize("channels", [1, 3])
-def test_a_batch_is_laid_out_as_torch_lays_it_out(tmp_path, count, channels):
-    # Few colours, so that a GIF keeps them all; and multiples of 1/255 that survive torch's way.
-    films = RNG.choice([0.0, 1.0, 0.4], (count, 3, channels, 4, 5))
-    event = logged(tmp_path, films, 7)
-    expected = (_prepare_video(films) * 255).clip(0, 255).astype(np.uint8)
+def test_a_batch_has_the_same_layout_as_in_torch(tmp_path, count, channels):
+    # Few colours, so that a GIF keeps them all, and multiples of 1/255 that survive torch's
+    # conversion.
+    videos = RNG.choice([0.0, 1.0, 0.4], (count, 3, channels, 4, 5))
+    event = logged(tmp_path, videos, 7)
+    expected = (_prepare_video(videos) * 255).clip(0, 255).astype(np.uint8)
     found, _ = frames_of(event.encoded_image_string)
     np.testing.assert_array_equal(found, np.broadcast_to(expected, found.shape))
     assert (event.step, event.height, event.width) == (7, *expected.shape[1:3])
 
 
-def test_axes_may_come_in_any_order_as_in_tensorboardx(tmp_path):
-    films = RNG.choice([0, 100, 255], (2, 3, 4, 5, 3)).astype(np.uint8)
-    event = logged(tmp_path, torch.tensor(films), dataformats="NTHWC")
-    expected = _prepare_video(convert_to_NTCHW(films, "NTHWC") / 255)
+def test_axes_can_be_in_any_order_as_in_tensorboardx(tmp_path):
+    videos = RNG.choice([0, 100, 255], (2, 3, 4, 5, 3)).astype(np.uint8)
+    event = logged(tmp_path, torch.tensor(videos), dataformats="NTHWC")
+    expected = _prepare_video(convert_to_NTCHW(videos, "NTHWC") / 255)
     found, _ = frames_of(event.encoded_image_string)
     np.testing.assert_array_equal(found, np.rint(expected * 255))
 
 
 @pytest.mark.parametrize("count", [2, 255, 256])
-def test_up_to_256_colours_a_frame_are_exact_also_where_frames_share_none(count):
+def test_up_to_256_colours_per_frame_are_exact(count):
     for _ in range(5):
         frames = np.stack(
             [
@@ -70,7 +71,7 @@ def test_up_to_256_colours_a_frame_are_exact_also_where_frames_share_none(count)
         np.testing.assert_array_equal(found, frames)
 
 
-def test_more_colours_are_kept_as_well_as_256_can():
+def test_more_colours_are_reduced_to_256():
     smooth = np.stack(np.meshgrid(np.arange(64), np.arange(64)), axis=-1).astype(np.uint8) * 4
     frames = np.concatenate([smooth, smooth[..., :1]], axis=-1)[None]
     found, _ = frames_of(encode_gif(frames, 4))
@@ -80,7 +81,7 @@ def test_more_colours_are_kept_as_well_as_256_can():
 @pytest.mark.parametrize(
     ("fps", "seconds"), [(4, 12.0), (30, 1.6), (24, 2.0), (0.5, 96.0), (60, 0.96), (1000, 0.96)]
 )
-def test_a_film_lasts_as_long_as_it_should_but_no_browser_shows_more_than_50_frames(fps, seconds):
+def test_a_video_has_the_right_duration_up_to_50_frames_per_second(fps, seconds):
     frames = RNG.integers(0, 256, (48, 2, 2, 1)).astype(np.uint8)
     found, durations = frames_of(encode_gif(frames, fps))
     assert len(found) == 48
@@ -88,22 +89,22 @@ def test_a_film_lasts_as_long_as_it_should_but_no_browser_shows_more_than_50_fra
     assert min(durations) >= 0.02
 
 
-def test_frames_that_do_not_change_are_shown_as_long():
+def test_unchanged_frames_are_shown_for_their_full_duration():
     _, durations = frames_of(encode_gif(np.zeros((8, 2, 2, 3), np.uint8), 4))
     assert sum(durations) == pytest.approx(2.0)
 
 
-def test_opacity_shows_the_white_page(tmp_path):
-    films = np.zeros((1, 2, 4, 1, 2), np.uint8)
-    films[:, :, 3, :, 0] = 255
-    found, _ = frames_of(logged(tmp_path, films).encoded_image_string)
+def test_transparent_pixels_are_white(tmp_path):
+    videos = np.zeros((1, 2, 4, 1, 2), np.uint8)
+    videos[:, :, 3, :, 0] = 255
+    found, _ = frames_of(logged(tmp_path, videos).encoded_image_string)
     assert found[0].tolist() == [[[0] * 3, [255] * 3]]
 
 
-def test_grey_with_opacity_is_shown_on_white(tmp_path):
-    film = np.array([[0, 255], [0, 0]], np.uint8).reshape(1, 1, 2, 1, 2)
-    film[0, 0, 1] = [[255, 0]]
-    found, _ = frames_of(logged(tmp_path, film).encoded_image_string)
+def test_grey_with_alpha_is_blended_with_white(tmp_path):
+    video = np.array([[0, 255], [0, 0]], np.uint8).reshape(1, 1, 2, 1, 2)
+    video[0, 0, 1] = [[255, 0]]
+    found, _ = frames_of(logged(tmp_path, video).encoded_image_string)
     assert found[0].tolist() == [[[0] * 3, [255] * 3]]
 
 
@@ -119,7 +120,7 @@ def test_grey_with_opacity_is_shown_on_white(tmp_path):
         ((np.zeros((1, 1, 1, 2, 2)),), {"fps": float("nan")}, "fps cannot be"),
     ],
 )
-def test_what_is_no_film_is_refused_by_name(tmp_path, values, options, words):
+def test_an_invalid_video_raises_by_name(tmp_path, values, options, words):
     with (
         rf.SummaryWriter(tmp_path, on_error="raise") as writer,
         pytest.raises(CannotLog, match=f"Tag 'v': {words}"),

@@ -1,4 +1,4 @@
-"""Files copied beside a run, with their hashes."""
+"""Files copied into a run's folder, with their hashes."""
 
 import hashlib
 import os
@@ -22,7 +22,7 @@ def run(tmp_path):
 
 
 def names(run):
-    """All files below a run's artifacts."""
+    """Return all files below a run's artifacts."""
     base = os.path.join(run, "artifacts")
     found = (os.path.join(at, name) for at, _, files in os.walk(base) for name in files)
     return sorted(os.path.relpath(path, base) for path in found)
@@ -39,7 +39,7 @@ def test_a_file_is_copied_with_its_hash(tmp_path, run):
     assert names(run) == ["model.pt"]
 
 
-def test_another_content_never_replaces_the_first(tmp_path, run):
+def test_other_content_never_replaces_the_first(tmp_path, run):
     source = tmp_path / "model.pt"
     for content in (b"one", b"two", b"six", b"two"):
         source.write_bytes(content)
@@ -50,7 +50,7 @@ def test_another_content_never_replaces_the_first(tmp_path, run):
     assert names(run) == ["best/model-1.pt", "best/model-2.pt", "best/model.pt"]
 
 
-def test_a_file_that_is_an_artifact_already_is_left_where_it_is(run):
+def test_a_file_that_is_already_an_artifact_stays_in_place(run):
     path = os.path.join(run, "artifacts", "x.txt")
     os.mkdir(os.path.dirname(path))
     with open(path, "w") as file:
@@ -59,7 +59,7 @@ def test_a_file_that_is_an_artifact_already_is_left_where_it_is(run):
     assert names(run) == ["x.txt"]
 
 
-def test_a_folder_is_copied_with_the_hash_of_what_sha256sum_prints(tmp_path, run):
+def test_a_folder_is_copied_with_the_hash_of_the_sha256sum_output(tmp_path, run):
     source = tmp_path / "data"
     (source / "deep").mkdir(parents=True)
     (source / "b.txt").write_text("b")
@@ -81,29 +81,29 @@ def test_a_folder_is_copied_with_the_hash_of_what_sha256sum_prints(tmp_path, run
 
 
 @pytest.mark.parametrize("name", ["", "..", "../x", "/etc/x", "a//b", "a/./b", "a\0b"])
-def test_a_name_that_leads_elsewhere_is_refused(tmp_path, run, name):
+def test_a_name_outside_the_artifacts_raises(tmp_path, run, name):
     (tmp_path / "x").write_text("x")
     with pytest.raises(CannotLog, match="cannot be the name of an artifact"):
         save_file(run, tmp_path / "x", name)
     assert names(run) == []
 
 
-def test_a_folder_that_holds_the_run_is_refused(tmp_path, run):
-    with pytest.raises(CannotLog, match="holds the run itself"):
+def test_a_folder_that_contains_the_run_raises(tmp_path, run):
+    with pytest.raises(CannotLog, match="contains the run itself"):
         save_file(run, tmp_path)
     assert names(run) == []
 
 
-def test_what_is_no_file_is_refused_and_nothing_is_left(tmp_path, run):
+def test_a_special_or_missing_file_raises_and_leaves_nothing(tmp_path, run):
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(OSError, match="No regular file"):
+    with pytest.raises(OSError, match="Not a regular file"):
         save_file(run, tmp_path / "pipe")
     with pytest.raises(FileNotFoundError):
         save_file(run, tmp_path / "missing")
     assert names(run) == []
 
 
-def test_the_story_tells_of_an_artifact(tmp_path, run):
+def test_an_artifact_is_recorded_in_the_story(tmp_path, run):
     (tmp_path / "x").write_text("x")
     saved = save_file(run, tmp_path / "x")
     with EventWriter(run) as writer:

@@ -1,4 +1,4 @@
-"""Metrics of batches: their tags, their numbers over restarts, and their rates."""
+"""Batch metrics: tags, numbering across restarts, and rates."""
 
 import math
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +14,7 @@ from runfold._log.track.batches import Loader, Meter
 from runfold.errors import CannotLog
 
 
-def test_batches_are_counted_and_validation_stands_at_the_last(tmp_path):
+def test_batches_are_counted_and_validation_is_logged_at_the_last(tmp_path):
     with track(tmp_path) as run:
         run.batch({"loss": 4.0}, validation=True)
         run.batch({"loss": 3.0, "accuracy": 1})
@@ -29,12 +29,12 @@ def test_batches_are_counted_and_validation_stands_at_the_last(tmp_path):
         "batch/loss": [(1, 3.0), (2, 2.0), (10, 1.0), (11, 0.5)],
         "batch/accuracy": [(1, 1.0)],
         "batch/val_auc": [(2, 0.5)],
-        "epoch": [(0, 1.0)],  # which has steps of its own
+        "epoch": [(0, 1.0)],  # which counts its own steps
     }
     assert run.batch_count == 11
 
 
-def test_numbers_are_taken_as_log_takes_them(tmp_path):
+def test_numbers_are_accepted_as_in_log(tmp_path):
     with track(tmp_path) as run:
         run.batch({"a": torch.tensor(1.5), "b": np.float32(2), "c": 3, "d": math.inf})
         with pytest.warns(UserWarning, match="Tag 'batch/a' is NaN at step 2"):
@@ -56,13 +56,13 @@ def test_numbers_are_taken_as_log_takes_them(tmp_path):
         ({"loss": 1.0, "other": "x"}, {"validation": True}, "Tag 'batch/val_other'"),
         ([1.0], {}, "metrics cannot be list"),
         ({1: 1.0}, {}, "metrics cannot be int 1"),
-        ({"loss": 1.0}, {"size": -1}, "size cannot be int -1: a number of samples is meant"),
+        ({"loss": 1.0}, {"size": -1}, "size cannot be int -1: expected a number of samples"),
         ({"loss": 1.0}, {"size": "x"}, "size cannot be str 'x': it is not a number"),
         ({"loss": 1.0}, {"size": math.nan}, "size cannot be float nan"),
         ({"loss": 1.0}, {"step": 1.5}, "step cannot be float 1.5"),
     ],
 )
-def test_what_is_no_number_is_refused_and_not_counted(tmp_path, metrics, options, message):
+def test_an_invalid_number_raises_and_is_not_counted(tmp_path, metrics, options, message):
     with track(tmp_path, on_error="raise") as run:
         with pytest.raises(CannotLog) as refusal:
             run.batch(metrics, **options)
@@ -72,7 +72,7 @@ def test_what_is_no_number_is_refused_and_not_counted(tmp_path, metrics, options
     assert points(tmp_path) == {"batch/loss": [(1, 1.0)]}
 
 
-def test_rates_are_of_the_time_of_training_alone():
+def test_rates_only_count_training_time():
     meter = Meter()
     meter.begin(100.0)
     meter.wait(0.1)
@@ -84,25 +84,25 @@ def test_rates_are_of_the_time_of_training_alone():
         "batch/samples_per_second": 48.0,
         "batch/loading_seconds": pytest.approx(0.15),
     }
-    # One whose size nobody said, and that nobody waited for.
+    # A batch without a size or loading time.
     assert meter.add(110.0, 32) == {}
     assert meter.add(113.5, None) == {"batch/per_second": 0.5}
     assert meter.add(115.5, 8) == {"batch/per_second": 0.5, "batch/samples_per_second": 4.0}
 
 
-def test_the_first_batch_without_a_beginning_has_no_time():
+def test_the_first_batch_without_a_start_has_no_time():
     meter = Meter()
     assert meter.add(100.0, 1) == {}
     assert meter.add(102.0, 1) == {"batch/per_second": 0.5, "batch/samples_per_second": 0.5}
 
 
 @given(st.lists(st.floats(0.001, 3.0), min_size=1, max_size=50))
-def test_rates_are_logged_once_a_second_at_most_and_lose_no_batch(seconds):
+def test_rates_are_logged_at_most_once_per_second_and_count_every_batch(seconds):
     meter = Meter()
     meter.begin(0.0)
     now, counted, since = 0.0, 0.0, 0.0
-    for one in [*seconds, 2.0]:
-        now += one
+    for duration in [*seconds, 2.0]:
+        now += duration
         rates = meter.add(now, 2)
         if rates:
             assert now - since >= 1.0 - 1e-9
@@ -113,7 +113,7 @@ def test_rates_are_logged_once_a_second_at_most_and_lose_no_batch(seconds):
     assert counted == pytest.approx(len(seconds) + 1)
 
 
-def test_a_loader_is_waited_for_under_the_meter():
+def test_the_meter_measures_the_loading_time():
     clock = iter([0.0, 0.25, 1.0, 1.5, 2.0]).__next__
     meter = Meter()
     loader = Loader(["a", "b"], meter, clock)
@@ -125,7 +125,7 @@ def test_a_loader_is_waited_for_under_the_meter():
     ]
 
 
-def test_a_loader_gives_what_it_holds_in_each_epoch(tmp_path):
+def test_a_loader_yields_its_items_in_each_epoch(tmp_path):
     data = torch.utils.data.DataLoader(torch.arange(6), batch_size=2)
     with track(tmp_path) as run:
         loader = run.batches(data)

@@ -1,4 +1,4 @@
-"""Configurations of every kind as plain and flat values."""
+"""Conversion of all kinds of configurations to plain and flat values."""
 
 import enum
 import functools
@@ -103,17 +103,17 @@ FLAT = {
     ],
     ids=lambda config: type(config).__name__,
 )
-def test_each_kind_of_configuration_becomes_the_same(config):
+def test_every_kind_of_configuration_has_the_same_result(config):
     assert as_plain(config) == NESTED
     assert flatten(config) == FLAT
 
 
-def test_an_object_and_a_class_of_the_script():
+def test_objects_and_classes_of_the_script_are_read():
     assert flatten(Plain()) == FLAT
     assert flatten(Plain) == FLAT | {"steps": 5}
 
 
-def test_values_keep_their_types_or_become_texts():
+def test_values_keep_their_types_or_become_text():
     plain = {
         "on": np.bool_(True),
         "half": np.float32(0.5),
@@ -177,7 +177,7 @@ def test_secrets_are_masked():
     assert as_plain("ghp_" + "a1" * 18) == "***"
 
 
-def test_interpolations_are_resolved_but_for_those_of_secrets(monkeypatch):
+def test_interpolations_are_resolved_except_secrets(monkeypatch):
     monkeypatch.setenv("SERVICE_API_KEY", "hunter2")
     monkeypatch.setenv("DATA", "/data")
     config = {
@@ -191,7 +191,7 @@ def test_interpolations_are_resolved_but_for_those_of_secrets(monkeypatch):
     assert as_plain(OmegaConf.create({"a": "${b}", "c": "???"})) == {"a": "${b}", "c": "???"}
 
 
-def test_cycles_and_depths_end():
+def test_cycles_and_deep_nesting_are_cut_off():
     cycle: dict[str, Any] = {"a": 1}
     cycle["self"] = cycle
     assert as_plain(cycle) == {"a": 1, "self": "..."}
@@ -202,13 +202,13 @@ def test_cycles_and_depths_end():
     assert len(json.dumps(as_plain({"many": [[0] * 1000] * 1000}))) < 100_000
 
 
-def test_a_name_with_a_dot_and_a_nested_one_are_both_kept():
+def test_a_name_with_a_dot_and_a_nested_name_are_both_kept():
     assert flatten({"a.b": 1, "a": {"b": 2}, 1: 3, "1": 4}) == {
         **{"a.b": 1, "a.b#2": 2, "1": 3, "1#2": 4}
     }
 
 
-def test_a_field_that_raises_spoils_no_other():
+def test_a_field_that_raises_does_not_affect_others():
     @dataclass
     class Broken:
         a: int = 1
@@ -229,7 +229,7 @@ def test_a_field_that_raises_spoils_no_other():
     }
 
 
-def test_what_is_no_mapping_is_kept_too():
+def test_a_config_that_is_not_a_mapping_is_kept():
     assert flatten([1, 2]) == {"config": "[1, 2]"}
     assert flatten(None) == {"config": None}
     assert flatten({}) == {}
@@ -242,7 +242,7 @@ json_values = st.recursive(
 
 
 @given(json_values)
-def test_plain_values_stay_as_they_are(value):
+def test_plain_values_are_unchanged(value):
     assert as_plain(value) == value
     for item in flatten(value).values():
         assert item is None or type(item) in (bool, int, float, str)

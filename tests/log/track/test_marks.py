@@ -1,4 +1,4 @@
-"""Events that a run marks: read back by the library and the server, shown by TensorBoard."""
+"""Marks: read back by the library and the server, and shown by TensorBoard."""
 
 import pytest
 from helpers.logs import values, write
@@ -14,7 +14,7 @@ from runfold.errors import CannotLog
 QUIET = {"system": False, "code": False}
 
 
-def told(run):
+def read_marks(run):
     return [(mark.step, mark.text) for mark in run.marks]
 
 
@@ -24,7 +24,7 @@ def test_marks_are_read_as_they_were_set(tmp_path):
         run.mark("lower lr")
         run.mark("unfreeze\n`all` layers", step=12)
     (read,) = rf.open(tmp_path).values()
-    assert told(read) == [(7, "lower lr"), (12, "unfreeze\n`all` layers")]
+    assert read_marks(read) == [(7, "lower lr"), (12, "unfreeze\n`all` layers")]
     times = [mark.wall_time for mark in read.marks]
     assert times == sorted(times)
     assert times[0] >= read["loss"].wall_times[0]
@@ -38,20 +38,20 @@ def test_tensorboard_shows_a_mark_as_text(tmp_path):
     assert b"lower lr" in tensor_util.make_ndarray(event.tensor_proto).item()
 
 
-def test_a_mark_goes_with_the_steps_that_a_restart_voids(tmp_path):
+def test_a_mark_is_hidden_with_the_steps_that_a_restart_discards(tmp_path):
     with rf.track(tmp_path, **QUIET) as run:
         run.mark("early", step=50)
         run.log({"loss": 1.0}, step=150)
         run.mark("late")
     with rf.track(tmp_path, resume=True, **QUIET) as run:
-        # The first step that is said: the run goes on from there.
+        # The first explicit step: the run continues from there.
         run.mark("again", step=100)
         run.log({"loss": 1.0}, step=100)
-    assert told(rf.open(tmp_path)["."]) == [(50, "early"), (100, "again")]
+    assert read_marks(rf.open(tmp_path)["."]) == [(50, "early"), (100, "again")]
     assert len(rf.open(tmp_path, restarts="keep")["."].marks) == 3
 
 
-def test_a_bad_step_is_refused(tmp_path):
+def test_an_invalid_step_raises(tmp_path):
     with (
         rf.track(tmp_path, **QUIET, on_error="raise") as run,
         pytest.raises(CannotLog, match="step"),
@@ -59,14 +59,14 @@ def test_a_bad_step_is_refused(tmp_path):
         run.mark("lower lr", step="soon")
 
 
-def test_what_is_no_mark_is_noted_and_left_out(tmp_path):
+def test_an_invalid_mark_is_reported_and_left_out(tmp_path):
     write(tmp_path / "a", values(text("runfold/mark", "no block"), step=3))
     run = rf.open(tmp_path)["a"]
     assert run.marks == []
     assert "runfold/mark" in run.problems()["message"].item()
 
 
-def test_the_server_tells_where_each_run_has_its_marks(tmp_path):
+def test_the_server_returns_the_marks_of_each_run(tmp_path):
     for name in ("a", "b"):
         with rf.track(tmp_path / name, **QUIET) as run:
             run.log({"loss": 1.0}, step=0)
@@ -87,17 +87,17 @@ def test_the_server_tells_where_each_run_has_its_marks(tmp_path):
     assert (own["step"], own["text"]) == (5, "b halves")
 
 
-def test_very_many_marks_are_counted(tmp_path, monkeypatch):
+def test_the_number_of_marks_is_limited_and_counted(tmp_path, monkeypatch):
     monkeypatch.setattr(marks, "MOST", 2)
     with rf.track(tmp_path, **QUIET) as run:
         for step in range(5):
             run.mark("x" * 1000, step)
     answer = open_client(tmp_path).get("/api/marks").json()
-    assert [(one["step"], len(one["text"])) for one in answer["marks"]] == [(0, 500), (1, 500)]
+    assert [(mark["step"], len(mark["text"])) for mark in answer["marks"]] == [(0, 500), (1, 500)]
     assert answer["leftOut"] == 3
 
 
-def test_marks_and_texts_of_a_tracked_run_hold_no_secret(tmp_path):
+def test_marks_and_texts_of_a_tracked_run_contain_no_secrets(tmp_path):
     token = "ghp_" + "a1B2" * 9
     with rf.track(tmp_path, **QUIET) as run:
         run.mark(f"pushed with {token}")
@@ -114,5 +114,5 @@ def test_marks_and_texts_of_a_tracked_run_hold_no_secret(tmp_path):
     assert read.text(tags="password/*")["text"].tolist() == ["***"]
     assert read.text(tags="note/*")["text"].tolist() == ["password=***, ***, token: 50256"]
     with rf.SummaryWriter(tmp_path / "plain") as writer:
-        writer.add_text("note", token)  # byte for byte as torch's writer
+        writer.add_text("note", token)  # the same bytes as torch's writer
     assert rf.open(tmp_path / "plain").text()["text"].tolist() == [token]

@@ -1,4 +1,4 @@
-"""Where a resumed run goes on, with its batches and with the rest."""
+"""Where a resumed run continues, for batches and for everything else."""
 
 import json
 import os
@@ -12,7 +12,7 @@ from helpers.trainings import training
 import runfold as rf
 
 
-def test_a_resumed_run_goes_on_counting(tmp_path):
+def test_a_resumed_run_continues_counting(tmp_path):
     with track(tmp_path) as run:
         for loss in (4.0, 3.0, 2.0):
             run.batch({"loss": loss})
@@ -29,7 +29,7 @@ def test_a_resumed_run_goes_on_counting(tmp_path):
 
 @pytest.mark.parametrize("epoch", [None, 2])
 @pytest.mark.parametrize("first", ["batch", "epoch", "validation"])
-def test_neither_batches_nor_epochs_hide_the_others_where_a_run_goes_on(tmp_path, first, epoch):
+def test_batches_and_epochs_do_not_hide_each_other_in_a_resumed_run(tmp_path, first, epoch):
     def log(run, what):
         if what == "batch":
             run.batch({"loss": 1.0})
@@ -53,7 +53,7 @@ def test_neither_batches_nor_epochs_hide_the_others_where_a_run_goes_on(tmp_path
     assert rf.open(tmp_path)["."].hidden == 0
 
 
-def test_an_epoch_that_comes_again_does_not_hide_batches_and_says_so(tmp_path):
+def test_a_repeated_epoch_does_not_hide_batches_and_warns(tmp_path):
     with track(tmp_path) as run:
         for epoch in range(3):
             for _ in range(10):
@@ -69,7 +69,7 @@ def test_an_epoch_that_comes_again_does_not_hide_batches_and_says_so(tmp_path):
     assert found["epoch"] == [(0, 2.0), (1, 2.0), (2, 2.0), (2, 1.0), (3, 1.0)]
 
 
-def test_a_batch_that_comes_again_voids_what_is_after_it_also_when_an_epoch_came_first(tmp_path):
+def test_a_repeated_batch_discards_later_ones_even_after_an_epoch(tmp_path):
     with track(tmp_path) as run:
         for loss in (4.0, 3.0, 2.0):
             run.batch({"loss": loss})
@@ -84,7 +84,7 @@ def test_a_batch_that_comes_again_voids_what_is_after_it_also_when_an_epoch_came
 
 
 @pytest.mark.parametrize("options", [{"resume": True}, {"resume": 2}])
-def test_one_that_went_back_is_counted_from_there(tmp_path, options):
+def test_a_run_that_restarted_earlier_is_counted_from_there(tmp_path, options):
     with track(tmp_path) as run:
         for loss in (4.0, 3.0, 2.0):
             run.batch({"loss": loss})
@@ -96,7 +96,7 @@ def test_one_that_went_back_is_counted_from_there(tmp_path, options):
     assert points(tmp_path) == {"batch/loss": [(1, 4.0), (2, 9.0), (3, 8.0)]}
 
 
-def test_a_validation_first_leaves_it_to_the_next_batch_where_the_run_goes_on(tmp_path):
+def test_after_a_first_validation_the_next_batch_shows_where_the_run_continues(tmp_path):
     with track(tmp_path) as run:
         for loss in (4.0, 3.0, 2.0):
             run.batch({"loss": loss})
@@ -111,17 +111,17 @@ def test_a_run_that_is_still_running_is_resumed_with_a_warning(tmp_path):
     folder = tmp_path / "run"
     with training(folder) as process:
         beat = json.loads((folder / ".runfold" / "heartbeat").read_text())
-        begun = f"{datetime.fromtimestamp(beat['started']):%Y-%m-%d %H:%M:%S}"
-        message = re.escape(f"process {process.pid} on {os.uname().nodename}, since {begun}")
+        start = f"{datetime.fromtimestamp(beat['started']):%Y-%m-%d %H:%M:%S}"
+        message = re.escape(f"process {process.pid} on {os.uname().nodename}, since {start}")
         with (
-            pytest.warns(RuntimeWarning, match=message) as told,
+            pytest.warns(RuntimeWarning, match=message) as caught,
             track(folder, resume=True) as run,
         ):
             run.log({"other": 1.0}, step=1)
-    assert [warning.filename for warning in told] == [__file__]
-    # What both have logged is kept apart.
+    assert [warning.filename for warning in caught] == [__file__]
+    # The points of both are kept.
     assert points(folder) == {"loss": [(0, 1.0)], "other": [(1, 1.0)]}
-    # The other process is gone now, and so nothing is said.
+    # The other process has ended, so there is no warning.
     with track(folder, resume=True):
         pass
 

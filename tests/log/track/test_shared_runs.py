@@ -1,4 +1,4 @@
-"""Run folders that a group may write to: nothing is written through a link in them."""
+"""Run folders that a group can write to: nothing is written through a link in them."""
 
 import os
 import subprocess
@@ -18,7 +18,7 @@ NOBODY = 65534
 
 @pytest.fixture
 def run_folder(tmp_path: Path) -> Path:
-    """A run's folder that a group may write to, next to a folder that is private."""
+    """A run's folder that a group can write to, next to a private folder."""
     folder, private = tmp_path / "g2" / "e1", tmp_path / "private"
     folder.mkdir(parents=True)
     private.mkdir(mode=0o700)
@@ -52,7 +52,7 @@ def read_all(folder: Path) -> dict[str, str]:
 def test_an_embedding_is_not_written_through_a_link(tmp_path, run_folder, commands):
     with rf.track(run_folder, code=False, system=False) as run:
         plant(run_folder, commands)
-        with pytest.warns(UserWarning, match=r"(?s)A link or a file .* is not logged"):
+        with pytest.warns(UserWarning, match=r"(?s)A link or a file .* was not logged"):
             run.add_embedding(np.ones((2, 2)), metadata=["a", "b"])
         run.add_embedding(np.ones((2, 2)), metadata=["a", "b"], global_step=1)
         run.log({"loss": 1.0}, step=1)
@@ -88,7 +88,7 @@ def test_an_artifact_is_not_saved_through_a_link(tmp_path, run_folder, commands,
     assert rf.open(run_folder).scalars(tags="loss")["value"].tolist() == [1.0]
 
 
-def test_a_refused_artifact_raises_on_request(tmp_path, run_folder):
+def test_an_untrusted_artifact_raises_on_request(tmp_path, run_folder):
     plant(run_folder, "ln -s ../../private artifacts")
     (tmp_path / "keys").write_text("forged")
     with (
@@ -103,13 +103,13 @@ def test_a_trial_is_not_written_through_a_link(tmp_path, run_folder):
     with SummaryWriter(str(run_folder)) as writer:
         writer.add_hparams({"lr": 1.0}, {"loss": 1.0})
         plant(run_folder, "ln -s ../../private better")
-        with pytest.warns(UserWarning, match=r"'better' was not logged: a link leads"):
+        with pytest.warns(UserWarning, match=r"'better' was not logged: its folder is a link to"):
             writer.add_hparams({"lr": 2.0}, {"loss": 2.0}, run_name="better")
     assert read_all(tmp_path / "private") == {"metadata.tsv": "mine"}
 
 
 @pytest.mark.fault(68)
-def test_an_artifact_that_is_a_link_or_a_pipe_is_not_taken_for_the_saved_file(tmp_path, run_folder):
+def test_a_link_or_a_pipe_is_not_mistaken_for_the_saved_file(tmp_path, run_folder):
     (tmp_path / "empty").touch()
     plant(run_folder, "mkdir artifacts; mkfifo artifacts/empty; ln -s ../../../empty artifacts/one")
     assert save_file(str(run_folder), tmp_path / "empty").name == "empty-1"

@@ -1,4 +1,4 @@
-"""The tracker: what a run records about itself, and how it is told to stop."""
+"""The tracker: what a run records about itself, and how it is stopped."""
 
 import argparse
 import json
@@ -30,7 +30,7 @@ def run_script(code: str, cwd: Path, *arguments: str) -> subprocess.CompletedPro
     )
 
 
-def test_the_example_of_the_docs_works_as_written(tmp_path, monkeypatch):
+def test_the_example_in_the_docs_works_as_written(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with rf.track("runs/seed-1", hparams={"lr": 0.1}) as run:
         run.log({"train/loss": 0.5}, step=1)
@@ -40,7 +40,7 @@ def test_the_example_of_the_docs_works_as_written(tmp_path, monkeypatch):
     assert read.status.state == "finished"
 
 
-def test_a_plain_object_begins_at_its_first_call(tmp_path):
+def test_a_plain_object_starts_with_its_first_call(tmp_path):
     run = rf.track(tmp_path / "run", system=False)
     assert not (tmp_path / "run").exists()
     run.add_scalar("loss", 1.0, 1)
@@ -49,7 +49,7 @@ def test_a_plain_object_begins_at_its_first_call(tmp_path):
     assert rf.open(tmp_path)["run"]["loss"].values.tolist() == [1.0]
 
 
-def test_a_decorated_function_is_a_run_each_time_it_is_called(tmp_path):
+def test_every_call_of_a_decorated_function_is_a_run(tmp_path):
     @rf.track(tmp_path / "run", system=False)
     def train(value: float, run: rf.SummaryWriter) -> float:
         run.add_scalar("loss", value, 1)
@@ -57,7 +57,7 @@ def test_a_decorated_function_is_a_run_each_time_it_is_called(tmp_path):
 
     assert not (tmp_path / "run").exists()
     assert train(1.0) == 1.0  # type: ignore[call-arg]
-    with pytest.warns(UserWarning, match="There is a run in .* already; this run goes to .*run-2"):
+    with pytest.warns(UserWarning, match="There is already a run in .*; this run goes to .*run-2"):
         assert train(2.0) == 2.0  # type: ignore[call-arg]
     runs = rf.open(tmp_path)
     assert {name: run["loss"].values.tolist() for name, run in runs.items()} == {
@@ -67,7 +67,7 @@ def test_a_decorated_function_is_a_run_each_time_it_is_called(tmp_path):
 
 
 def test_the_story_travels_with_the_folder_and_tensorboard_shows_it(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)  # this very file, which has the secret, may not be committed yet
+    monkeypatch.chdir(tmp_path)  # this file, which contains the secret, may not be committed yet
     config = argparse.Namespace(lr=0.1, model={"width": 64, "act": "relu"}, api_key="hush")
     with rf.track(tmp_path, config=config, system=False) as run:
         run.add_scalar("loss", 1.0, 1)
@@ -130,17 +130,17 @@ def test_a_stop_request_interrupts_the_main_thread(tmp_path):
     assert rf.open(tmp_path)["."].status.state == "stopped"
 
 
-def test_a_stop_request_may_be_asked_for_instead(tmp_path):
-    asked = threading.Event()
-    with rf.track(tmp_path, system=False, on_stop=lambda *request: asked.set()) as run:
+def test_on_stop_is_called_instead_of_an_interrupt(tmp_path):
+    stopped = threading.Event()
+    with rf.track(tmp_path, system=False, on_stop=lambda *request: stopped.set()) as run:
         run.add_scalar("loss", 1.0, 1)
         request_stop(str(tmp_path))
-        assert asked.wait(60)
+        assert stopped.wait(60)
         assert run.should_stop
     assert rf.open(tmp_path)["."].status.state in ("finished", "stopped")
 
 
-def test_a_resumed_run_voids_what_came_after_its_checkpoint(tmp_path):
+def test_a_resumed_run_discards_steps_after_its_checkpoint(tmp_path):
     with rf.track(tmp_path, system=False) as run:
         for step in range(180):
             run.add_scalar("loss", 1.0, step)
@@ -155,12 +155,12 @@ def test_a_resumed_run_voids_what_came_after_its_checkpoint(tmp_path):
     assert [event.value for event in accumulator.Scalars("loss")] == [1.0] * 100 + [2.0] * 100
 
 
-def test_a_resumed_run_goes_on_where_each_of_its_counters_stood(tmp_path):
+def test_a_resumed_run_continues_each_of_its_counters(tmp_path):
     for start in (0, 100):
         with rf.track(tmp_path, resume=bool(start), system=0.01, output=True) as run:
             print(f"from step {start}")
             run.save(__file__, f"checkpoint-{start}")
-            # Text without a step is no step of the training.
+            # Text without a step does not count as a training step.
             run.add_text("note", "on another machine")
             for step in range(start, start + 150):
                 run.add_scalar("loss", float(start), step)
@@ -171,11 +171,11 @@ def test_a_resumed_run_goes_on_where_each_of_its_counters_stood(tmp_path):
     read = rf.open(tmp_path)["."]
     assert read["loss"].values.tolist() == [0.0] * 100 + [100.0] * 150
     assert read.output == "from step 0\nfrom step 100\n"
-    assert [one.name for one in read.artifacts] == ["checkpoint-0", "checkpoint-100"]
+    assert [artifact.name for artifact in read.artifacts] == ["checkpoint-0", "checkpoint-100"]
     assert read.text("runfold/status")["step"].tolist() == [0, 1, 2, 3]
 
 
-def test_a_resumed_run_without_steps_goes_on_counting(tmp_path):
+def test_a_resumed_run_without_steps_continues_counting(tmp_path):
     for _ in range(2):
         with rf.track(tmp_path, resume=True, system=False) as run:
             for _ in range(3):
@@ -191,7 +191,7 @@ def test_a_resumed_run_without_steps_goes_on_counting(tmp_path):
         lambda run: run.log({"loss": 1.0}, 2),
     ],
 )
-def test_a_run_is_resumed_by_what_comes_first_of_any_kind(tmp_path, log):
+def test_the_first_call_of_any_kind_resumes_a_run(tmp_path, log):
     with rf.track(tmp_path, system=False) as run:
         for step in range(5):
             run.add_scalar("loss", 0.0, step)
@@ -205,12 +205,12 @@ def test_a_run_is_resumed_by_what_comes_first_of_any_kind(tmp_path, log):
 
 
 def wait_for_system(run):
-    """Wait until the machine was looked at."""
+    """Wait until system metrics were measured."""
     while not any("system/" in tag for tag in rf.open(run.folder)["."]):
         run.flush()
 
 
-def test_artifacts_lie_beside_the_run_with_their_hash(tmp_path):
+def test_artifacts_are_in_the_runs_folder_with_their_hash(tmp_path):
     weights = tmp_path / "weights.bin"
     weights.write_bytes(b"0123456789")
     with rf.track(tmp_path / "run", system=False) as run:
@@ -221,7 +221,7 @@ def test_artifacts_lie_beside_the_run_with_their_hash(tmp_path):
     assert saved.size == 10
 
 
-def test_other_ranks_take_every_call_and_write_nothing(tmp_path, monkeypatch):
+def test_other_ranks_accept_every_call_and_write_nothing(tmp_path, monkeypatch):
     monkeypatch.setenv("RANK", "1")
     monkeypatch.setenv("WORLD_SIZE", "2")
     with rf.track(tmp_path / "run", hparams={"lr": 0.1}) as run:
@@ -232,7 +232,7 @@ def test_other_ranks_take_every_call_and_write_nothing(tmp_path, monkeypatch):
     assert list((tmp_path / "run").iterdir()) == []
 
 
-def test_output_is_recorded_and_still_seen(tmp_path):
+def test_output_is_recorded_and_still_printed(tmp_path):
     code = """
         import os, subprocess, sys
         with rf.track("run", output=True, system=False) as run:
@@ -248,7 +248,7 @@ def test_output_is_recorded_and_still_seen(tmp_path):
         assert line in done.stdout + done.stderr
 
 
-def test_the_command_line_is_kept_without_its_secrets(tmp_path):
+def test_the_command_line_is_recorded_without_secrets(tmp_path):
     code = "with rf.track('run', system=False) as run: run.add_scalar('loss', 1.0, 1)"
     run_script(code, tmp_path, "--lr", "0.1", "--api-key", "hush")
     command = json.dumps(rf.open(tmp_path)["run"].command)
@@ -256,8 +256,8 @@ def test_the_command_line_is_kept_without_its_secrets(tmp_path):
     assert "hush" not in command
 
 
-@pytest.mark.filterwarnings("ignore:There is a run in")
-def test_runs_that_begin_at_the_same_moment_get_folders_of_their_own(tmp_path):
+@pytest.mark.filterwarnings("ignore:There is already a run in")
+def test_runs_that_start_at_the_same_moment_get_separate_folders(tmp_path):
     gate = threading.Barrier(8)
 
     def work(number):
@@ -275,7 +275,7 @@ def test_runs_that_begin_at_the_same_moment_get_folders_of_their_own(tmp_path):
     assert not list(tmp_path.glob("*/.runfold/claim"))
 
 
-def test_without_git_a_module_that_is_run_is_kept_with_those_beside_its_package(tmp_path):
+def test_without_git_the_modules_next_to_the_script_are_recorded(tmp_path):
     for name, code in {
         "package/__init__.py": "",
         "package/train.py": "import runfold, shared\nwith runfold.track('run'): pass",

@@ -1,4 +1,4 @@
-"""How a run begins: once, whoever logs first, and when its file can be made at last."""
+"""The start of a run: once, whichever thread logs first, and once its file can be created."""
 
 import asyncio
 import math
@@ -12,7 +12,7 @@ import runfold as rf
 from runfold.errors import CannotLog
 
 
-def test_threads_that_log_first_at_once_begin_one_run(tmp_path):
+def test_threads_that_log_at_the_same_time_start_one_run(tmp_path):
     for number in range(20):
         run = rf.track(tmp_path / f"run{number}", system=False, code=False)
         ready = threading.Barrier(8)
@@ -32,7 +32,7 @@ def test_threads_that_log_first_at_once_begin_one_run(tmp_path):
     assert {len(run["loss"]) for run in runs.values()} == {8}
 
 
-def test_a_run_whose_file_could_not_be_made_at_first_tells_its_story_later(tmp_path):
+def test_a_run_records_its_story_once_its_file_can_be_created(tmp_path):
     (tmp_path / "runs").write_text("in the way")
     run = rf.track(
         tmp_path / "runs" / "a", hparams={"lr": 0.5}, system=False, code=False, on_error="warn"
@@ -47,7 +47,7 @@ def test_a_run_whose_file_could_not_be_made_at_first_tells_its_story_later(tmp_p
     assert read["loss"].steps.tolist() == [1]
 
 
-def test_so_does_a_writer_with_its_hparams_and_its_purge_step(tmp_path):
+def test_a_writer_records_hparams_and_purge_step_once_its_file_can_be_created(tmp_path):
     folder = tmp_path / "runs" / "a"
     (tmp_path / "runs").write_text("in the way")
     with pytest.warns(UserWarning, match="Nothing is logged until the file can be created"):
@@ -63,7 +63,7 @@ def test_so_does_a_writer_with_its_hparams_and_its_purge_step(tmp_path):
     assert runs.hparams(wide=True).loc["a", "lr"] == 0.5
 
 
-def test_a_tracker_takes_the_options_of_a_writer(tmp_path):
+def test_a_tracker_accepts_the_options_of_a_writer(tmp_path):
     with rf.SummaryWriter(tmp_path) as earlier:
         earlier.add_scalar("loss", 1.0, 5)
     options = {"purge_step": 5, "filename_suffix": ".second", "flush_secs": 1}
@@ -96,23 +96,26 @@ def test_a_generator_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("option", "told"),
+    ("option", "message"),
     [
         ({"cod": False}, "rf.track has no option 'cod'. Did you mean 'code' or 'command'?"),
         ({"rank": "all"}, "no option 'rank'. Did you mean 'ranks'?"),
-        ({"system": "often"}, "system is True, False or a number of seconds, not 'often'"),
-        ({"system": -1}, "system is a number of seconds from 0 on, not -1"),
-        ({"system": math.nan}, "system is a number of seconds from 0 on, not nan"),
-        ({"resume": "yes"}, "resume is True, False or a step, not 'yes'"),
+        ({"system": "often"}, "system: expected True, False or a number of seconds, got 'often'"),
+        ({"system": -1}, "system: expected a non-negative number of seconds, got -1"),
+        (
+            {"system": math.nan},
+            "system: expected a non-negative number of seconds, got nan",
+        ),
+        ({"resume": "yes"}, "resume: expected True, False or a step, got 'yes'"),
     ],
 )
-def test_an_option_that_is_none_is_refused_before_a_run_is_begun(tmp_path, option, told):
-    with pytest.raises((TypeError, ValueError), match=re.escape(told)):
+def test_an_invalid_option_raises_before_the_run_starts(tmp_path, option, message):
+    with pytest.raises((TypeError, ValueError), match=re.escape(message)):
         rf.track(tmp_path / "run", **option)
     assert not (tmp_path / "run").exists()
 
 
-def test_hparams_that_cannot_be_stored_are_refused_before_a_file_is_begun(tmp_path):
+def test_invalid_hparams_raise_before_a_file_is_created(tmp_path):
     with pytest.raises(CannotLog, match="hparam_dict cannot be"):
         rf.SummaryWriter(tmp_path / "run", hparams=3)
     assert not (tmp_path / "run").exists()

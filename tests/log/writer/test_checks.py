@@ -1,4 +1,4 @@
-"""One point: which numbers, tags, steps and times are taken, and how others are refused."""
+"""Checks of a single point: which numbers, tags, steps and times are accepted."""
 
 import math
 import time
@@ -33,7 +33,7 @@ from runfold.errors import BadTag, CannotLog
         torch.tensor(1.5, dtype=torch.float8_e4m3fn),
     ],
 )
-def test_numbers_of_other_types_are_taken(tmp_path, value):
+def test_numbers_of_other_types_are_accepted(tmp_path, value):
     with EventWriter(tmp_path) as writer:
         writer.add_scalar("loss", value, torch.tensor(3))
     assert logged(tmp_path) == {3: 1.5}
@@ -45,16 +45,16 @@ def test_numbers_of_other_types_are_taken(tmp_path, value):
         (None, "it is not a number"),
         ("half", "it is not a number"),
         (np.array(None), "it is not a number"),
-        ([1.0, 2.0], "it holds 2 numbers; expected one"),
-        (np.empty(0), "it holds 0 numbers; expected one"),
+        ([1.0, 2.0], "it contains 2 numbers; expected one"),
+        (np.empty(0), "it contains 0 numbers; expected one"),
         (10**400, "it is too large for a float64"),
         (1j, "it is a complex number"),
         (np.timedelta64(5, "s"), "it is a time, not a number"),
-        ({"a": 1.0}, "it does not hold numbers"),
-        (object(), "it does not hold numbers"),
+        ({"a": 1.0}, "it does not contain numbers"),
+        (object(), "it does not contain numbers"),
     ],
 )
-def test_what_is_no_number_is_refused_by_name(tmp_path, value, reason):
+def test_an_invalid_number_raises_with_tag_and_argument(tmp_path, value, reason):
     with EventWriter(tmp_path) as writer:
         writer.add_scalar("loss", 1.0, 1)
         with pytest.raises(CannotLog) as caught:
@@ -64,7 +64,7 @@ def test_what_is_no_number_is_refused_by_name(tmp_path, value, reason):
     assert logged(tmp_path) == {1: 1.0}
 
 
-def test_a_nan_is_logged_and_told_of_once_by_its_tag(tmp_path):
+def test_nan_is_logged_with_one_warning_per_tag(tmp_path):
     with EventWriter(tmp_path) as writer:
         with pytest.warns(UserWarning, match="Tag 'loss' is NaN at step 3"):
             writer.add_scalar("loss", float("nan"), 3)
@@ -75,7 +75,7 @@ def test_a_nan_is_logged_and_told_of_once_by_its_tag(tmp_path):
     assert list(logged(tmp_path)) == [3, 4, 5]
 
 
-def test_half_a_surrogate_pair_in_a_tag_is_escaped(tmp_path):
+def test_a_lone_surrogate_in_a_tag_is_escaped(tmp_path):
     with EventWriter(tmp_path) as writer:
         writer.add_scalar("a\ud800", 1.0, 1)
         writer.log({"loss": 1.0, "b\udcff": 1.0}, 1)
@@ -87,7 +87,7 @@ class Tag(str, Enum):  # noqa: UP042 - its str() is another text
 
 
 @pytest.mark.parametrize("tag", [b"loss", np.str_("loss"), Tag.LOSS])
-def test_a_tag_of_another_type_of_text_is_that_text(tmp_path, tag):
+def test_a_tag_can_be_bytes_or_a_str_subclass(tmp_path, tag):
     with rf.SummaryWriter(tmp_path) as writer:
         writer.add_scalar(tag, 1.0, 1)
         writer.add_text(tag, "text", 1)
@@ -95,7 +95,7 @@ def test_a_tag_of_another_type_of_text_is_that_text(tmp_path, tag):
 
 
 @pytest.mark.parametrize("tag", [None, 5, ["loss"], object()])
-def test_a_tag_that_is_not_a_str_is_a_type_error_that_names_it(tmp_path, tag):
+def test_a_tag_that_is_not_a_str_raises_a_type_error(tmp_path, tag):
     with rf.SummaryWriter(tmp_path) as writer:
         for call in (
             lambda: writer.add_scalar(tag, 1.0, 1),
@@ -133,7 +133,7 @@ def test_a_fractional_step_is_truncated_with_one_warning_per_writer(tmp_path, st
 
 
 @pytest.mark.parametrize("step", ["5", b"5", " 5 ", "5.0", np.array("5"), [5], torch.tensor([5])])
-def test_a_step_in_another_form_is_taken_without_a_warning(tmp_path, step):
+def test_a_step_of_another_type_is_accepted_without_a_warning(tmp_path, step):
     with EventWriter(tmp_path) as writer:
         writer.add_scalar("loss", 1.0, step)
     assert list(logged(tmp_path)) == [5]
@@ -146,7 +146,7 @@ def test_a_fractional_step_for_a_block_is_truncated(tmp_path):
 
 
 @pytest.mark.parametrize("step", [2**63, -(2**63) - 1, 1e30, float("nan"), float("inf"), "one"])
-def test_what_is_no_step_is_refused_by_name(tmp_path, step):
+def test_an_invalid_step_raises_with_tag_and_argument(tmp_path, step):
     with EventWriter(tmp_path) as writer:
         with pytest.raises(CannotLog) as caught:
             writer.add_scalar("loss", 1.0, step)
@@ -154,11 +154,11 @@ def test_what_is_no_step_is_refused_by_name(tmp_path, step):
 
 
 @pytest.mark.parametrize("walltime", [float("nan"), -float("inf"), np.array(np.nan)])
-def test_a_time_that_is_not_finite_becomes_the_present_one_with_a_warning(tmp_path, walltime):
+def test_a_time_that_is_not_finite_becomes_the_current_time_with_a_warning(tmp_path, walltime):
     before = time.time()
     with (
         rf.SummaryWriter(tmp_path) as writer,
-        pytest.warns(UserWarning, match="Tag 'loss': walltime is .* the present time is logged"),
+        pytest.warns(UserWarning, match="Tag 'loss': walltime is .* the current time was logged"),
     ):
         writer.add_scalar("loss", 1.0, 1, walltime)
     (found,) = rf.open(tmp_path)["."]["loss"].wall_times
@@ -166,7 +166,7 @@ def test_a_time_that_is_not_finite_becomes_the_present_one_with_a_warning(tmp_pa
 
 
 @pytest.mark.parametrize("walltime", ["now", [1.0, 2.0], np.datetime64("2020-01-01")])
-def test_what_is_no_time_is_refused_by_name(tmp_path, walltime):
+def test_an_invalid_time_raises_with_tag_and_argument(tmp_path, walltime):
     with rf.SummaryWriter(tmp_path, on_error="raise") as writer:
         for call in (
             lambda: writer.add_scalar("loss", 1.0, 1, walltime),
@@ -182,7 +182,7 @@ def test_what_is_no_time_is_refused_by_name(tmp_path, walltime):
 
 
 @pytest.mark.parametrize("step", [1.5, "one", 2**63, float("nan")])
-def test_a_purge_step_that_is_none_is_refused_by_name_before_a_file_is_begun(tmp_path, step):
+def test_an_invalid_purge_step_raises_before_a_file_is_created(tmp_path, step):
     with pytest.raises(CannotLog, match=r"^purge_step cannot be"):
         rf.SummaryWriter(tmp_path / "run", purge_step=step)
     assert not (tmp_path / "run").exists()
@@ -200,7 +200,7 @@ def test_a_purge_step_that_is_none_is_refused_by_name_before_a_file_is_begun(tmp
         ("global_step", lambda writer: writer.add_hparams({}, {"loss": 1.0}, global_step="one")),
     ],
 )
-def test_a_call_without_a_tag_names_its_argument_alone(tmp_path, argument, call):
+def test_the_error_of_a_call_without_a_tag_names_only_the_argument(tmp_path, argument, call):
     with rf.SummaryWriter(tmp_path, on_error="raise") as writer, pytest.raises(CannotLog) as caught:
         call(writer)
     assert str(caught.value).startswith(f"{argument} cannot be ")

@@ -1,4 +1,4 @@
-"""What callers log: tensors of any framework, and what only looks like one."""
+"""Conversion of logged values: tensors of any framework, and values that only look like one."""
 
 import warnings
 
@@ -16,7 +16,7 @@ NUMBERS = np.array([[0.0, 1.5], [-2.0, 4.0]], np.float32)
 
 
 class LikeJax:
-    """An array that NumPy can ask for its content."""
+    """An array with `__array__`, like those of JAX."""
 
     def __init__(self, content):
         self._content = np.asarray(content)
@@ -27,7 +27,7 @@ class LikeJax:
 
 
 class LikeTensorFlow(LikeJax):
-    """Of a single bfloat16, TensorFlow's `__array__` gives no array."""
+    """A tensor whose `__array__` fails, as TensorFlow's does for a bfloat16 scalar."""
 
     def __array__(self, dtype=None, copy=None):
         return self._content.item()
@@ -37,7 +37,7 @@ class LikeTensorFlow(LikeJax):
 
 
 class OnlyDLPack:
-    """A tensor of a framework that has nothing but the protocol."""
+    """A tensor that only supports DLPack."""
 
     def __init__(self, content):
         self._content = torch.as_tensor(content)
@@ -50,7 +50,7 @@ class OnlyDLPack:
 
 
 class Traced:
-    """A tensor inside a compiled function, which has no numbers yet."""
+    """A tensor inside a compiled function, without values yet."""
 
     def __array__(self, dtype=None, copy=None):
         raise TypeError("It was traced.\nSee this page for more.")
@@ -58,7 +58,7 @@ class Traced:
 
 def quantized(content):
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # torch means to remove it
+        warnings.simplefilter("ignore")  # torch plans to remove it
         return torch.quantize_per_tensor(torch.as_tensor(content), 0.5, 0, torch.qint8)
 
 
@@ -79,17 +79,17 @@ KINDS = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_tensors_of_every_kind_hold_their_numbers(kind):
+def test_tensors_of_every_framework_keep_their_numbers(kind):
     np.testing.assert_array_equal(as_array(KINDS[kind](NUMBERS), "x", "tensor"), NUMBERS)
 
 
-def test_whole_numbers_of_four_bits_are_numbers():
+def test_four_bit_integers_are_numbers():
     numbers = as_array(np.array([-8, 0, 7]).astype(ml_dtypes.int4), "x", "tensor")
     assert (numbers.tolist(), numbers.dtype) == ([-8, 0, 7], np.int8)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_method_takes_them(tmp_path, kind):
+def test_every_method_accepts_them(tmp_path, kind):
     for name, convert in (("one", KINDS[kind]), ("plain", np.asarray)):
         with rf.SummaryWriter(tmp_path / name) as writer:
             writer.add_scalar("scalar", convert(np.float32([1.5])), 3)
@@ -107,10 +107,10 @@ def test_every_method_takes_them(tmp_path, kind):
     [
         (torch.ones(1, device="meta"), "Cannot copy out of meta tensor; no data"),
         (Traced(), "It was traced"),
-        (LikeJax(np.array(["text"])), "it does not hold numbers"),
+        (LikeJax(np.array(["text"])), "it does not contain numbers"),
     ],
 )
-def test_what_has_no_numbers_is_refused_by_name_and_in_one_line(tmp_path, value, reason):
+def test_a_value_without_numbers_raises_with_a_one_line_message(tmp_path, value, reason):
     with rf.SummaryWriter(tmp_path, on_error="raise") as writer:
         for call, argument in (
             (writer.add_scalar, "scalar_value"),

@@ -1,4 +1,4 @@
-"""The job of a process: its rank, its size, and what tells it from other jobs."""
+"""The distributed job of a process: rank, size and identity."""
 
 import contextlib
 import os
@@ -18,7 +18,7 @@ TORCHRUN = {"RANK": "1", "WORLD_SIZE": "3"}
 
 @pytest.fixture
 def variables(monkeypatch):
-    """Sets the variables of a launcher, and no others."""
+    """Set the variables of a launcher, and no others."""
     starts = ("RANK", "WORLD_SIZE", "MASTER_", "SLURM_", "OMPI_", "PMI", "TORCHELASTIC_")
 
     def set_variables(values):
@@ -41,13 +41,13 @@ def variables(monkeypatch):
         ({"PMI_RANK": "0", "PMI_SIZE": "2"}, (0, 2, False)),
         # One torchrun per node, started by Slurm.
         ({**SLURM, **TORCHRUN}, (1, 3, True)),
-        # mpirun in the script of a Slurm job: its processes inherit the variables of the script.
+        # mpirun in a Slurm script: its processes inherit the script's variables.
         ({**SLURM, "OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "2"}, (1, 2, False)),
-        # A RANK that somebody set for another purpose.
+        # RANK set for another purpose.
         ({**SLURM, "RANK": "7"}, (2, 4, False)),
     ],
 )
-def test_the_variables_of_launchers_give_rank_size_and_certainty(variables, values, found):
+def test_launcher_variables_set_rank_size_and_certainty(variables, values, found):
     variables(values)
     job = find_job()
     assert job is not None
@@ -74,7 +74,7 @@ def test_the_variables_of_launchers_give_rank_size_and_certainty(variables, valu
         {"RANK": "²", "WORLD_SIZE": "4"},
     ],
 )
-def test_a_process_is_alone_where_no_launcher_says_otherwise(variables, values):
+def test_a_process_without_a_launcher_is_alone(variables, values):
     variables(values)
     assert find_job() is None
 
@@ -95,7 +95,7 @@ JOBS = [
 ]
 
 
-def test_jobs_have_different_identities_and_all_ranks_of_one_the_same(variables):
+def test_an_identity_is_unique_to_a_job_and_shared_by_its_ranks(variables):
     identities: list[Any] = []
     for values in JOBS:
         found = set()
@@ -108,7 +108,7 @@ def test_jobs_have_different_identities_and_all_ranks_of_one_the_same(variables)
     assert all(len(identity) == 32 for identity in identities)
 
 
-def test_nodes_with_a_slurm_step_and_a_torchrun_each_are_one_job(variables):
+def test_nodes_with_separate_slurm_steps_and_torchruns_are_one_job(variables):
     identities = set()
     for step in "01":
         torchrun = {**TORCHRUN, "TORCHELASTIC_RUN_ID": "none", "MASTER_ADDR": "node"}
@@ -118,14 +118,14 @@ def test_nodes_with_a_slurm_step_and_a_torchrun_each_are_one_job(variables):
 
 
 def find_in_processes(program: str, *places: str, **variables: str) -> list[Job | None]:
-    """The jobs that two processes see, each given its rank and a place to meet."""
+    """Return the jobs that two processes detect, given their ranks and a rendezvous."""
     head = (
         "import sys\nfrom runfold._log.writer.distributed_job import Job, find_job\n"
         "rank = int(sys.argv[1])\n"
     )
     processes = [
         subprocess.Popen(
-            # Each has a parent of its own, as on two nodes.
+            # Each has its own parent, as on two nodes.
             [
                 *("sh", "-c", '"$@"; exit $?', "sh"),
                 *(sys.executable, "-c", head + program, str(rank), *places),
@@ -146,7 +146,7 @@ def find_in_processes(program: str, *places: str, **variables: str) -> list[Job 
 
 
 def free_port() -> int:
-    """A port that nobody listens at, and that the system gives to nobody who asks for any."""
+    """Return an unused port that the system does not assign to others."""
     while True:
         port = random.randrange(20_000, 32_000)
         with socket.socket() as listener, contextlib.suppress(OSError):
@@ -165,18 +165,18 @@ torch.distributed.destroy_process_group()
 
 
 @pytest.mark.parametrize("kind", ["file", "tcp"])
-def test_a_torch_group_decides_and_its_address_tells_it_from_others(tmp_path, variables, kind):
+def test_a_torch_group_takes_precedence_and_is_identified_by_its_address(tmp_path, variables, kind):
     addresses = {
         "file": f"file://{tmp_path / 'meeting'}",
         "tcp": f"tcp://127.0.0.1:{free_port()}",
     }
     # The variables are those of another launcher, and wrong for both.
-    zero, one = find_in_processes(TORCH_PROGRAM, addresses[kind], **SLURM)
+    zero, rank_one = find_in_processes(TORCH_PROGRAM, addresses[kind], **SLURM)
     assert (zero.rank, zero.size, zero.is_certain) == (0, 2, True)
-    assert one == Job(1, 2, zero.identity, is_certain=True)
+    assert rank_one == Job(1, 2, zero.identity, is_certain=True)
 
 
-def test_a_torch_group_of_one_process_is_no_job(tmp_path, variables):
+def test_a_torch_group_of_one_process_is_not_a_job(tmp_path, variables):
     program = """
 import torch.distributed
 torch.distributed.init_process_group("gloo", sys.argv[2] + str(rank), rank=0, world_size=1)
@@ -185,7 +185,7 @@ print(find_job())
     assert find_in_processes(program, f"file://{tmp_path}/meeting", **SLURM) == [None, None]
 
 
-def test_a_jax_group_decides_and_no_backend_is_started(variables):
+def test_a_jax_group_takes_precedence_and_no_backend_is_started(variables):
     pytest.importorskip("jax")
     program = """
 import jax
@@ -195,9 +195,9 @@ from jax._src import xla_bridge
 assert not xla_bridge.backends_are_initialized()
 jax.distributed.shutdown()
 """
-    zero, one = find_in_processes(program, f"127.0.0.1:{free_port()}", JAX_PLATFORMS="cpu")
+    zero, rank_one = find_in_processes(program, f"127.0.0.1:{free_port()}", JAX_PLATFORMS="cpu")
     assert (zero.rank, zero.size, zero.is_certain) == (0, 2, True)
-    assert one == Job(1, 2, zero.identity, is_certain=True)
+    assert rank_one == Job(1, 2, zero.identity, is_certain=True)
 
 
 class Strange:
@@ -208,7 +208,7 @@ class Strange:
 
 
 @pytest.mark.parametrize("package", ["torch.distributed", "jax._src.distributed"])
-def test_a_package_that_fails_leaves_the_variables(variables, monkeypatch, package):
+def test_variables_are_used_if_a_package_fails(variables, monkeypatch, package):
     monkeypatch.setitem(sys.modules, package, Strange())
     variables(TORCHRUN)
     job = find_job()

@@ -1,4 +1,4 @@
-"""What is on the disk when a call returns: which calls wait for it, and which do not."""
+"""Durability: which calls wait until data is on disk."""
 
 import errno
 import os
@@ -14,7 +14,7 @@ from runfold._cli import main
 
 @pytest.fixture
 def synced(monkeypatch):
-    """The kind and place of everything that is synced."""
+    """The kind and path of everything that is synced."""
     found = []
     real = os.fsync
 
@@ -28,7 +28,7 @@ def synced(monkeypatch):
     return found
 
 
-def test_logging_flushing_and_closing_wait_for_no_disk(tmp_path, synced):
+def test_logging_flushing_and_closing_do_not_wait_for_the_disk(tmp_path, synced):
     with rf.track(tmp_path / "run", hparams={"lr": 0.1}, code=False, system=False) as run:
         run.log({"loss": 1.0}, step=1)
         run.flush()
@@ -39,13 +39,13 @@ def test_logging_flushing_and_closing_wait_for_no_disk(tmp_path, synced):
 
 
 @pytest.mark.parametrize("make", [rf.SummaryWriter, rf.track])
-def test_a_flush_with_fsync_waits_for_the_event_file_and_its_name(tmp_path, synced, make):
+def test_a_flush_with_fsync_syncs_the_event_file_and_its_folder(tmp_path, synced, make):
     options = {"code": False, "system": False} if make is rf.track else {}
     with make(tmp_path / "run", **options) as writer:
         writer.add_scalar("loss", 1.0, 1)
         writer.flush(fsync=True)
         assert synced == [("file", writer.path), ("folder", str(tmp_path / "run"))]
-        # All of it was written before.
+        # Everything was written before.
         assert logged(tmp_path / "run") == {1: 1.0}
 
 
@@ -56,7 +56,7 @@ def test_a_disk_that_cannot_be_synced_is_reported(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "fsync", fail)
     with rf.SummaryWriter(tmp_path / "warns") as writer:
         writer.add_scalar("loss", 1.0, 1)
-        with pytest.warns(UserWarning, match="may be lost if the power fails"):
+        with pytest.warns(UserWarning, match="may be lost in a power failure"):
             writer.flush(fsync=True)
     with rf.SummaryWriter(tmp_path / "raises", on_error="raise") as writer:
         writer.add_scalar("loss", 1.0, 1)
@@ -84,7 +84,7 @@ def test_a_silent_or_closed_writer_has_nothing_to_sync(tmp_path, synced):
     ],
     ids=lambda command: command[0],
 )
-def test_output_of_commands_is_synced_before_it_has_its_name(
+def test_command_output_is_synced_before_it_is_renamed(
     tmp_path, synced, monkeypatch, capsys, command
 ):
     monkeypatch.chdir(tmp_path)

@@ -1,4 +1,4 @@
-"""How a run is told to have ended that its program did not end itself."""
+"""The recorded end of a run that the program did not close."""
 
 import subprocess
 import sys
@@ -29,7 +29,7 @@ ENDS = {
     "import argparse\nargparse.ArgumentParser().parse_args(['--unknown'])": (2, "failed", 2),
     "try:\n    leave(3)\nexcept SystemExit:\n    pass": (0, "finished", None),
     "try:\n    leave(3)\nexcept SystemExit:\n    1 / 0": (1, "failed", 1),
-    "one = threading.Thread(target=leave, args=[3])\none.start()\none.join()": (
+    "thread = threading.Thread(target=leave, args=[3])\nthread.start()\nthread.join()": (
         0,
         "finished",
         None,
@@ -40,10 +40,10 @@ ENDS = {
 
 
 @pytest.mark.parametrize("end", ENDS)
-@pytest.mark.parametrize("way", ["script", "module"])
-def test_a_plain_run_is_told_to_end_as_its_program_does(tmp_path, end, way):
+@pytest.mark.parametrize("launch", ["script", "module"])
+def test_a_plain_run_has_the_state_of_its_program(tmp_path, end, launch):
     (tmp_path / "train.py").write_text(HEAD + end)
-    program = ["train.py"] if way == "script" else ["-m", "train"]
+    program = ["train.py"] if launch == "script" else ["-m", "train"]
     done = subprocess.run(
         [sys.executable, *program, "run"], cwd=tmp_path, capture_output=True, check=False
     )
@@ -55,7 +55,7 @@ def test_a_plain_run_is_told_to_end_as_its_program_does(tmp_path, end, way):
     ]
 
 
-def test_a_run_that_is_begun_while_an_exception_is_handled_does_not_fail_by_it(tmp_path):
+def test_an_exception_handled_when_a_run_starts_does_not_make_it_fail(tmp_path):
     try:
         raise MemoryError
     except MemoryError:

@@ -1,4 +1,4 @@
-"""However a process ends, nothing is lost that was promised."""
+"""No promised event is lost, however a process ends."""
 
 import os
 import signal
@@ -25,14 +25,14 @@ from runfold._log.writer.event_writer import EventWriter
         ("writer.flush()\nos.kill(os.getpid(), signal.SIGKILL)", -signal.SIGKILL),
     ],
 )
-def test_an_end_of_any_kind_loses_nothing_that_was_promised(tmp_path, end, status):
+def test_no_kind_of_exit_loses_promised_events(tmp_path, end, status):
     code = "for step in range(500): writer.add_scalar('loss', 0.5, step)\n" + end
     assert run(code, tmp_path).returncode == status
     assert list(logged(tmp_path)) == list(range(500))
     assert problems(tmp_path) == []
 
 
-def test_a_writer_that_was_forgotten_still_writes(tmp_path):
+def test_a_dropped_writer_still_writes(tmp_path):
     code = """
         def log():
             EventWriter(writer.folder).add_scalar("forgotten", 1.0, 1)
@@ -42,7 +42,7 @@ def test_a_writer_that_was_forgotten_still_writes(tmp_path):
     assert logged(tmp_path, "forgotten") == {1: 1.0}
 
 
-def test_killed_at_any_moment_the_file_holds_all_that_was_flushed(tmp_path):
+def test_the_file_of_a_killed_process_contains_all_flushed_events(tmp_path):
     code = """
         for step in range(10**9):
             writer.add_scalar("loss", float(step), step)
@@ -56,7 +56,7 @@ def test_killed_at_any_moment_the_file_holds_all_that_was_flushed(tmp_path):
         writer = EventWriter({str(tmp_path)!r} + "/" + os.environ["ROUND"], flush_secs=600)
     """
     program = textwrap.dedent(head) + textwrap.dedent(code)
-    # A fresh interpreter takes longer than the loop: one server forks a child a round.
+    # A new interpreter takes longer than the loop: one server forks a child per round.
     server = f"""
 import os, signal, sys
 PROGRAM = compile({program!r}, "child", "exec")
@@ -92,7 +92,7 @@ for number in range(200):
 
 
 @pytest.mark.fault(61)
-def test_a_writer_whose_last_warning_is_an_error_keeps_no_other_from_its_end(tmp_path):
+def test_other_writers_are_closed_if_the_last_warning_of_one_is_an_error(tmp_path):
     code = """
         import shutil, warnings
         warnings.simplefilter("error")
@@ -108,9 +108,7 @@ def test_a_writer_whose_last_warning_is_an_error_keeps_no_other_from_its_end(tmp
 
 
 @pytest.mark.fault(56)
-def test_an_interrupt_in_the_middle_of_a_write_neither_loses_nor_repeats_anything(
-    tmp_path, monkeypatch
-):
+def test_an_interrupted_write_neither_loses_nor_repeats_events(tmp_path, monkeypatch):
     writer = EventWriter(tmp_path, flush_secs=600)
     write = os.write
 
@@ -132,9 +130,9 @@ def test_an_interrupt_in_the_middle_of_a_write_neither_loses_nor_repeats_anythin
     assert problems(tmp_path) == []
 
 
-def test_sigterm_while_an_event_is_added_waits_for_nobody(tmp_path):
-    # The other thread has the lock of the file and waits for that of the events, which the
-    # main thread holds when the signal comes.
+def test_sigterm_while_an_event_is_added_does_not_deadlock(tmp_path):
+    # The other thread holds the file lock and waits for the event lock, which the main thread
+    # holds when the signal arrives.
     code = """
         has_lock = threading.Event()
         def hold_lock():

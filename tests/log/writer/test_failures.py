@@ -1,4 +1,4 @@
-"""Disks that are full and folders that are gone: told of, and survived."""
+"""Full disks and deleted folders are reported, and logging continues."""
 
 import errno
 import os
@@ -13,7 +13,7 @@ from runfold._log.writer.event_writer import EventWriter
 
 @pytest.mark.fault(56)
 @pytest.mark.fault(61)
-def test_a_full_disk_is_told_at_the_next_call_and_nothing_is_lost_once_there_is_room(tmp_path):
+def test_a_full_disk_raises_at_the_next_call_and_nothing_is_lost_once_there_is_room(tmp_path):
     code = """
         import resource
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -28,19 +28,19 @@ def test_a_full_disk_is_told_at_the_next_call_and_nothing_is_lost_once_there_is_
         try:
             writer.add_scalar("loss", 1.0, 100)
         except OSError as error:
-            print("told")
+            print("raised")
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
         writer.close()
     """
     done = run(code, tmp_path)
-    assert done.stdout.decode().split("\n") == [f"{errno.EFBIG} True"] * 2 + ["told", ""]
+    assert done.stdout.decode().split("\n") == [f"{errno.EFBIG} True"] * 2 + ["raised", ""]
     assert done.returncode == 0, done.stderr
     assert list(logged(tmp_path)) == list(range(100))
     assert problems(tmp_path) == []
 
 
 @pytest.mark.fault(56)
-def test_flush_tries_again_once_there_is_room_and_raises_only_if_that_fails(tmp_path):
+def test_flush_retries_once_there_is_room_and_raises_only_if_that_fails(tmp_path):
     code = """
         import resource
         from runfold._log.writer import flusher
@@ -68,7 +68,7 @@ def test_flush_tries_again_once_there_is_room_and_raises_only_if_that_fails(tmp_
 
 
 @pytest.mark.fault(56)
-def test_with_warnings_only_a_disk_that_stays_full_costs_what_is_reported(tmp_path):
+def test_with_on_error_warn_the_bytes_lost_on_a_full_disk_are_reported(tmp_path):
     code = """
         import resource, warnings
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -87,17 +87,17 @@ def test_with_warnings_only_a_disk_that_stays_full_costs_what_is_reported(tmp_pa
     assert done.returncode == 0, done.stderr
     first, last = done.stdout.decode().splitlines()
     assert first == "Events are kept in memory, and the write will be retried."
-    lost = int(last.partition(" bytes of events are not in the file")[0].replace(",", ""))
+    lost = int(last.partition(" bytes of events were not written")[0].replace(",", ""))
     assert 0 < lost < 200 * 60
 
 
 @pytest.mark.fault(56)
-def test_what_no_longer_fits_in_memory_is_dropped_with_a_warning(tmp_path, monkeypatch):
+def test_events_that_do_not_fit_in_memory_are_dropped_with_a_warning(tmp_path, monkeypatch):
     def full(file: int, data: bytes) -> int:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr("runfold._log.writer.event_writer._MOST_WAITING", 100)
-    # The thread would write at moments of its own.
+    # The background thread would write at other moments.
     monkeypatch.setattr("runfold._log.writer.flusher.flusher.drain_all", lambda: None)
     kept = EventWriter(tmp_path, on_error="warn", flush_secs=600)
     with monkeypatch.context() as patch:
@@ -115,7 +115,7 @@ def test_what_no_longer_fits_in_memory_is_dropped_with_a_warning(tmp_path, monke
 
 
 @pytest.mark.fault(56)
-def test_a_file_that_cannot_be_begun_is_neither_held_open_nor_left(tmp_path, monkeypatch):
+def test_a_file_that_cannot_be_written_is_closed_and_removed(tmp_path, monkeypatch):
     def full(file: int, data: bytes) -> int:
         raise OSError(errno.ENOSPC, "No space left on device")
 
@@ -129,7 +129,7 @@ def test_a_file_that_cannot_be_begun_is_neither_held_open_nor_left(tmp_path, mon
 
 
 @pytest.mark.fault(61)
-def test_a_deleted_folder_is_told_at_the_next_call_and_on_close(tmp_path):
+def test_a_deleted_folder_raises_at_the_next_call_and_on_close(tmp_path):
     folder = tmp_path / "run"
     writer = EventWriter(folder)
     shutil.rmtree(folder)
@@ -142,7 +142,7 @@ def test_a_deleted_folder_is_told_at_the_next_call_and_on_close(tmp_path):
 
 
 @pytest.mark.fault(61)
-def test_with_warnings_only_training_goes_on_in_a_new_file(tmp_path):
+def test_with_on_error_warn_logging_continues_in_a_new_file(tmp_path):
     folder = tmp_path / "run"
     writer = EventWriter(folder, on_error="warn")
     shutil.rmtree(folder)
@@ -155,7 +155,7 @@ def test_with_warnings_only_training_goes_on_in_a_new_file(tmp_path):
 
 
 @pytest.mark.fault(61)
-def test_a_failure_that_is_raised_often_holds_no_frames_of_the_times_before(tmp_path):
+def test_a_failure_that_is_raised_again_keeps_no_earlier_frames(tmp_path):
     folder = tmp_path / "run"
     writer = EventWriter(folder)
     shutil.rmtree(folder)
@@ -171,18 +171,18 @@ def test_a_failure_that_is_raised_often_holds_no_frames_of_the_times_before(tmp_
 
 @pytest.mark.fault(61)
 @pytest.mark.parametrize("is_lazy", [False, True])
-def test_with_warnings_only_a_folder_that_cannot_be_made_is_tried_again(tmp_path, is_lazy):
+def test_with_on_error_warn_a_folder_that_cannot_be_created_is_retried(tmp_path, is_lazy):
     folder = tmp_path / "run"
     folder.write_text("in the way")
     with pytest.raises(FileExistsError):
         EventWriter(folder, is_lazy=is_lazy).add_scalar("loss", 1.0, 1)
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         writer = EventWriter(folder, is_lazy=is_lazy, on_error="warn")
         writer.add_scalar("loss", 1.0, 1)
         writer.log({"loss": 1.0}, 2)
         writer.flush()
-    assert [str(one.message).partition(". ")[2] for one in told] == [
+    assert [str(warning.message).partition(". ")[2] for warning in caught] == [
         "Nothing is logged until the file can be created."
     ]
     folder.unlink()
@@ -192,7 +192,7 @@ def test_with_warnings_only_a_folder_that_cannot_be_made_is_tried_again(tmp_path
 
 
 @pytest.mark.fault(61)
-def test_a_folder_that_may_not_be_written_is_told_of_at_once_and_survived_with_warnings(tmp_path):
+def test_a_read_only_folder_raises_at_once_or_warns(tmp_path):
     code = """
         import warnings
         writer.add_scalar("loss", 1.0, 1)
@@ -204,12 +204,12 @@ def test_a_folder_that_may_not_be_written_is_told_of_at_once_and_survived_with_w
                 EventWriter(folder)
             except PermissionError as error:
                 print(type(error).__name__)
-            with warnings.catch_warnings(record=True) as told:
+            with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
                 with EventWriter(folder, on_error="warn") as other:
                     other.add_scalar("loss", 1.0, 1)
                     other.flush()
-            print(*(one.category.__name__ for one in told))
+            print(*(warning.category.__name__ for warning in caught))
     """
     done = run(code, tmp_path)
     assert done.returncode == 0, done.stderr

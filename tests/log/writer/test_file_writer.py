@@ -1,4 +1,4 @@
-"""`writer.file_writer` takes the messages of tensorboard and tensorboardX, as frameworks do it."""
+"""`writer.file_writer` accepts messages of tensorboard and tensorboardX."""
 
 import pytest
 import tensorboardX.proto.event_pb2
@@ -52,12 +52,12 @@ def test_an_event_keeps_its_step_unless_one_is_given(tmp_path, package):
         assert writer.last_step == 20
     points = read(tmp_path).Scalars("loss")
     assert [(point.step, point.value) for point in points] == [(1, 1.0), (20, 2.0), (3, 3.0)]
-    # A time of its own counts only where the event is written as it is.
+    # The event's own time is only used if the event is written unchanged.
     assert points[0].wall_time > 1e9
     assert [point.wall_time for point in points[1:]] == [200.0, 1.0]
 
 
-def test_hparams_are_put_into_the_run_itself(tmp_path):
+def test_hparams_are_written_to_the_run_itself(tmp_path):
     with rf.SummaryWriter(tmp_path) as writer:
         for summary in hparams({"lr": 0.1, "layers": 2}, {"loss": 0.5}):
             writer.file_writer.add_summary(summary)
@@ -79,33 +79,37 @@ def test_graphs_are_written(tmp_path):
         assert read(tmp_path / name).Graph().node[0].op == "Relu"
 
 
-def test_what_frameworks_look_at_is_there(tmp_path):
+def test_the_attributes_that_frameworks_use_exist(tmp_path):
     writer = rf.SummaryWriter(tmp_path, max_queue=3, flush_secs=7, filename_suffix=".end")
     original = torch.utils.tensorboard.SummaryWriter(tmp_path / "torch", 3, 7)
     assert writer.log_dir is writer.get_logdir() is writer.logdir is tmp_path
     assert (writer.max_queue, writer.flush_secs, writer.filename_suffix) == (3, 7, ".end")
     assert writer.purge_step is None
     assert writer.default_bins == original.default_bins
-    door = writer.file_writer
-    assert writer.file_writer is door
-    assert writer.all_writers == {str(tmp_path): door}
-    assert door.get_logdir() == door.event_writer.get_logdir() == str(tmp_path)
-    assert door.event_writer._file_name == door.event_writer._ev_writer._file_name == writer.path
-    assert door.event_writer._logdir == str(tmp_path)
+    file_writer = writer.file_writer
+    assert writer.file_writer is file_writer
+    assert writer.all_writers == {str(tmp_path): file_writer}
+    assert file_writer.get_logdir() == file_writer.event_writer.get_logdir() == str(tmp_path)
+    assert (
+        file_writer.event_writer._file_name
+        == file_writer.event_writer._ev_writer._file_name
+        == writer.path
+    )
+    assert file_writer.event_writer._logdir == str(tmp_path)
     writer.add_scalar("loss", 0.5, 1, 100.0)
     assert writer.scalar_dict == {str(tmp_path / "loss"): [[100.0, 1, 0.5]]}
-    for one in (writer, original):
-        one.close()
-        assert one.file_writer is None
-        assert one.all_writers is None
+    for each_writer in (writer, original):
+        each_writer.close()
+        assert each_writer.file_writer is None
+        assert each_writer.all_writers is None
     writer._get_file_writer().close()
-    door.reopen()
-    door.add_summary(summary_pb2.Summary(value=[{"tag": "loss", "simple_value": 0.25}]), 2)
-    door.close()
+    file_writer.reopen()
+    file_writer.add_summary(summary_pb2.Summary(value=[{"tag": "loss", "simple_value": 0.25}]), 2)
+    file_writer.close()
     assert logged(tmp_path) == {1: 0.5, 2: 0.25}
 
 
-def test_a_silent_writer_has_one_that_writes_nothing(tmp_path):
+def test_the_file_writer_of_a_silent_writer_writes_nothing(tmp_path):
     with rf.SummaryWriter(tmp_path / "run", write_to_disk=False) as writer:
         writer.file_writer.add_summary(summary_pb2.Summary(), 1)
         writer.file_writer.add_event(event_pb2.Event())
@@ -114,7 +118,7 @@ def test_a_silent_writer_has_one_that_writes_nothing(tmp_path):
     assert list(tmp_path.rglob("*tfevents*")) == []
 
 
-def test_metadata_of_a_block_holds_for_its_messages(tmp_path):
+def test_metadata_of_a_block_applies_to_its_messages(tmp_path):
     summary = summary_pb2.Summary(value=[{"tag": "loss", "simple_value": 0.5}])
     event = event_pb2.Event(summary=summary)
     with rf.SummaryWriter(tmp_path) as writer:
@@ -131,7 +135,7 @@ def test_metadata_of_a_block_holds_for_its_messages(tmp_path):
 
 def test_attributes_can_be_assigned_as_in_torch(tmp_path):
     class Copied(rf.SummaryWriter):
-        """Repeats what torch's constructor does."""
+        """Repeats the assignments of torch's constructor."""
 
         def __init__(self, folder):
             super().__init__(folder)

@@ -1,4 +1,4 @@
-"""add_scalar in each precision and style: torch's bytes, every reader's values, all the digits."""
+"""add_scalar in each precision and style: torch's bytes, the same values in every reader."""
 
 from pathlib import Path
 
@@ -40,7 +40,7 @@ def read(folder: Path) -> list[float]:
 
 
 @pytest.mark.parametrize("options", [{}, DOUBLE], ids=["float32", "float64"])
-def test_new_style_scalars_are_stored_as_torch_stores_them(tmp_path, options):
+def test_new_style_scalars_are_stored_as_in_torch(tmp_path, options):
     def write(writer):
         for step, number in enumerate([*DIGITS, np.inf]):
             writer.add_scalar("a/b", number, step, 5.0 + step, new_style=True, **options)
@@ -62,7 +62,7 @@ def test_new_style_scalars_are_read_through_float_val_and_double_val(tmp_path):
 
 @pytest.mark.parametrize("new_style", [False, True])
 @pytest.mark.parametrize("reader", READERS)
-def test_both_readers_of_tensorboard_show_what_they_show_of_torchs(tmp_path, reader, new_style):
+def test_both_tensorboard_readers_show_the_same_as_for_torch(tmp_path, reader, new_style):
     def write(writer):
         for step, number in enumerate(DIGITS):
             writer.add_scalar("loss", number, step, 5.0 + step, new_style, True)
@@ -71,12 +71,12 @@ def test_both_readers_of_tensorboard_show_what_they_show_of_torchs(tmp_path, rea
     with provider(reader, tmp_path) as source:
         ours, peers = (read_scalars(source, run, "loss") for run in (OURS, PEERS))
     assert ours == peers
-    # The data server in Rust shows no tensor of float64, whoever wrote it.
+    # The Rust data server shows no float64 tensors, whoever wrote them.
     expected = SINGLES if not new_style else DIGITS if reader == "python" else []
     assert [value for _, _, value in ours] == expected
 
 
-def test_double_precision_stays_under_scalars_and_keeps_every_digit(tmp_path):
+def test_double_precision_scalars_keep_every_digit(tmp_path):
     write_digits(tmp_path)
     log = EventAccumulator(str(tmp_path)).Reload()
     assert log.Tags()["scalars"] == ["loss"]
@@ -85,7 +85,7 @@ def test_double_precision_stays_under_scalars_and_keeps_every_digit(tmp_path):
     assert np.signbit(read(tmp_path)).tolist() == np.signbit(DIGITS).tolist()
 
 
-def test_tensorboardx_reads_the_float32_and_keeps_the_rest(tmp_path):
+def test_tensorboardx_reads_the_float32_and_keeps_unknown_fields(tmp_path):
     write_digits(tmp_path)
     for event in events(tmp_path)[1:]:
         payload = event.SerializeToString()
@@ -111,7 +111,7 @@ def test_a_scalar_with_a_name_is_the_same_value_with_metadata(tmp_path, new_styl
     assert run["named"].values.tolist() == (DIGITS if is_double else SINGLES)
 
 
-def test_a_simple_scalar_with_a_name_is_stored_as_tensorboardx_stores_it(tmp_path):
+def test_a_simple_scalar_with_a_name_is_stored_as_in_tensorboardx(tmp_path):
     def write(writer):
         for step, number in enumerate(DIGITS):
             writer.add_scalar("a", number, step, 5.0, display_name="A", summary_description="B")
@@ -147,25 +147,25 @@ def test_a_renamed_and_shifted_series_keeps_its_digits(tmp_path):
     assert [event.value for event in log.Scalars("val/loss")] == SINGLES
 
 
-def test_a_pack_holds_the_digits_as_rows_and_gives_the_same_files_back(tmp_path):
+def test_a_pack_contains_the_digits_and_restores_the_same_files(tmp_path):
     write_digits(tmp_path / "log" / "run")
     packed = pack(tmp_path / "log")
     np.testing.assert_array_equal(rf.open(packed)["run"]["loss"].values, DIGITS)
     kinds = parquet.read_table(packed)["kind"].to_pylist()
-    assert sorted(kinds) == ["event", *["scalar"] * len(DIGITS)]  # the event is the file's version
+    assert sorted(kinds) == ["event", *["scalar"] * len(DIGITS)]  # the event is the file version
     unpack_logdir(packed, tmp_path / "new")
     (old,), (new,) = (list((tmp_path / name / "run").glob("*tfevents*")) for name in ("log", "new"))
     assert new.read_bytes() == old.read_bytes()
 
 
-def test_the_originals_readers_and_their_replacements_give_the_float32(tmp_path):
+def test_the_original_readers_and_their_replacements_return_float32(tmp_path):
     write_digits(tmp_path / "run")
     log = compat.EventAccumulator(str(tmp_path / "run")).Reload()
     assert log.Scalars("loss") == EventAccumulator(str(tmp_path / "run")).Reload().Scalars("loss")
     assert tbparse.SummaryReader(str(tmp_path / "run")).scalars["value"].tolist() == SINGLES
 
 
-def test_the_replacement_of_tensorboard_reducer_gives_the_float64(tmp_path):
+def test_the_replacement_of_tensorboard_reducer_returns_float64(tmp_path):
     write_digits(tmp_path / "run")
     (table,) = load_tb_events([str(tmp_path / "run")]).values()
     np.testing.assert_array_equal(table.iloc[:, 0], DIGITS)

@@ -1,4 +1,4 @@
-"""Writers and other processes: each has files of its own, and all are whole."""
+"""Writers and forked processes: each has its own files, all of them intact."""
 
 import subprocess
 import sys
@@ -10,7 +10,7 @@ import runfold as rf
 
 
 @pytest.mark.fault(60)
-def test_a_fork_leaves_both_files_whole(tmp_path):
+def test_both_files_are_intact_after_a_fork(tmp_path):
     code = """
         for step in range(100): writer.add_scalar("parent", 1.0, step)
         child = os.fork()
@@ -29,7 +29,7 @@ def test_a_fork_leaves_both_files_whole(tmp_path):
 
 
 @pytest.mark.fault(60)
-def test_a_child_that_logs_nothing_leaves_no_file(tmp_path):
+def test_a_child_that_logs_nothing_creates_no_file(tmp_path):
     code = """
         writer.add_scalar("loss", 1.0, 1)
         child = os.fork()
@@ -44,7 +44,7 @@ def test_a_child_that_logs_nothing_leaves_no_file(tmp_path):
 
 @pytest.mark.parametrize("method", ["fork", "forkserver", "spawn"])
 @pytest.mark.parametrize("end", ["pass", "raise RuntimeError"])
-def test_a_worker_that_closes_nothing_loses_nothing(tmp_path, method, end):
+def test_a_worker_that_does_not_close_its_writer_loses_nothing(tmp_path, method, end):
     (tmp_path / "program.py").write_text(f"""
 import multiprocessing
 from runfold._log.writer.event_writer import EventWriter
@@ -70,7 +70,7 @@ if __name__ == "__main__":
     assert problems(tmp_path / "run") == []
 
 
-def test_workers_of_a_data_loader_log_by_the_writer_of_their_parent(tmp_path):
+def test_data_loader_workers_log_with_the_writer_of_their_parent(tmp_path):
     code = """
         from torch.utils.data import DataLoader, Dataset
         class Numbers(Dataset):
@@ -87,7 +87,7 @@ def test_workers_of_a_data_loader_log_by_the_writer_of_their_parent(tmp_path):
     assert list(logged(tmp_path, "trained")) == [0, 4, 8, 12]
 
 
-# A thread makes the first call of one lazy run after another while the main thread forks.
+# A thread makes the first call of one lazy run after another, while the main thread forks.
 FIRST_CALLS = """
 import os, signal, sys, threading
 import runfold as rf

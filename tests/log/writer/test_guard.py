@@ -1,4 +1,4 @@
-"""What cannot be logged: one warning, a count, and training continues."""
+"""Values that cannot be logged: one warning, a count, and training continues."""
 
 import os
 import shutil
@@ -13,7 +13,7 @@ from runfold.errors import BadTag, CannotLog
 
 
 class Broken:
-    """A value that fails in its own way."""
+    """A value with its own error."""
 
     def __array__(self, *args, **kwargs):
         raise RuntimeError("the device is gone")
@@ -38,7 +38,7 @@ BAD_CALLS = {
 
 
 @pytest.mark.parametrize("name", BAD_CALLS)
-def test_a_call_that_fails_warns_once_and_is_counted(tmp_path, name):
+def test_a_failed_call_warns_once_and_is_counted(tmp_path, name):
     with rf.SummaryWriter(tmp_path) as writer:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -69,14 +69,14 @@ def test_a_call_that_fails_warns_once_and_is_counted(tmp_path, name):
         lambda writer: writer.file_writer.add_summary("text"),
     ],
 )
-def test_so_does_a_call_without_a_tag(tmp_path, call):
+def test_a_failed_call_without_a_tag_warns_once_and_is_counted(tmp_path, call):
     with rf.SummaryWriter(tmp_path) as writer:
         with pytest.warns(UserWarning, match="Nothing was logged by this call"):
             call(writer)
         assert sum(writer.skipped.values()) == 1
 
 
-def test_one_bad_value_of_several_keeps_back_no_other(tmp_path):
+def test_one_bad_value_does_not_affect_the_others(tmp_path):
     with rf.SummaryWriter(tmp_path) as writer:
         with pytest.warns(UserWarning, match="Tag 'b'"):
             writer.log({"a": 1.0, "b": object(), "c": 3.0}, 1)
@@ -86,7 +86,7 @@ def test_one_bad_value_of_several_keeps_back_no_other(tmp_path):
     assert sorted(rf.open(tmp_path).scalars()["tag"]) == ["a", "c", "m/a"]
 
 
-def test_a_program_whose_every_tag_fails_is_not_flooded(tmp_path):
+def test_the_number_of_warnings_is_limited(tmp_path):
     with (
         rf.SummaryWriter(tmp_path) as writer,
         warnings.catch_warnings(record=True) as caught,
@@ -98,7 +98,7 @@ def test_a_program_whose_every_tag_fails_is_not_flooded(tmp_path):
     assert len(caught) == 20
 
 
-def test_a_wrong_call_still_raises(tmp_path):
+def test_a_call_with_wrong_arguments_still_raises(tmp_path):
     with rf.SummaryWriter(tmp_path) as writer:
         for call in (
             lambda: writer.add_scalar(),  # type: ignore[call-arg]
@@ -146,7 +146,7 @@ def test_a_disk_that_fails_during_training_only_warns(tmp_path):
     assert list(logged(folder)) == [4]
 
 
-def test_with_raise_several_values_are_logged_together_or_not_at_all(tmp_path):
+def test_with_on_error_raise_either_all_values_are_logged_or_none(tmp_path):
     with rf.SummaryWriter(tmp_path, on_error="raise") as writer:
         with pytest.raises(CannotLog, match="Tag 'b'"):
             writer.log({"a": 1.0, "b": object()}, 1)

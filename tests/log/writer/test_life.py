@@ -1,4 +1,4 @@
-"""The parts of a writer: when and in which order they are called."""
+"""The parts of a writer: when, and in which order, they are called."""
 
 import os
 import threading
@@ -11,10 +11,10 @@ from runfold._log.writer.event_writer import EventWriter
 from runfold._log.writer.life import Part
 
 
-class Noted(Part):
-    """A part that notes its calls, and whether the event file was open then.
+class RecordingPart(Part):
+    """A part that records its calls, and whether the event file was open.
 
-    The thread that writes every two seconds calls it as well, which is not noted.
+    Calls of the background thread, every two seconds, are not recorded.
     """
 
     def __init__(self, name, calls):
@@ -42,7 +42,7 @@ class Noted(Part):
 
 
 @pytest.fixture
-def noted(tmp_path):
+def recorded_writer(tmp_path):
     """A writer with two parts and an upload, and their calls so far."""
     calls: list[tuple[str, str, bool | None]] = []
     writer = EventWriter(
@@ -50,18 +50,18 @@ def noted(tmp_path):
         flush_secs=600,
         is_lazy=True,
         reopens=True,
-        parts=[Noted("first", calls), Noted("second", calls)],
-        uploads=[Noted("upload", calls)],
+        parts=[RecordingPart("first", calls), RecordingPart("second", calls)],
+        uploads=[RecordingPart("upload", calls)],
     )
     yield writer, calls
     writer.close()
 
 
-def taken(calls):
-    """The calls since the last time."""
-    noted = list(calls)
+def take_calls(calls):
+    """Return the calls since the last time."""
+    recorded_writer = list(calls)
     calls.clear()
-    return noted
+    return recorded_writer
 
 
 OPENED = [("reopen", "upload", True), ("reopen", "second", True), ("reopen", "first", True)]
@@ -74,24 +74,24 @@ CLOSED = [
 ]
 
 
-def test_parts_are_called_before_the_file_and_uploads_after_it(noted):
-    writer, calls = noted
-    assert taken(calls) == []
+def test_parts_are_called_before_the_file_and_uploads_after_it(recorded_writer):
+    writer, calls = recorded_writer
+    assert take_calls(calls) == []
     writer.add_scalar("loss", 1.0, 1)
-    assert taken(calls) == OPENED
+    assert take_calls(calls) == OPENED
     writer.flush()
-    assert taken(calls) == FLUSHED
+    assert take_calls(calls) == FLUSHED
     writer.close()
-    assert taken(calls) == CLOSED
+    assert take_calls(calls) == CLOSED
     writer.close()
-    assert taken(calls) == []
+    assert take_calls(calls) == []
     writer.add_scalar("loss", 2.0, 2)
-    assert taken(calls) == OPENED
+    assert take_calls(calls) == OPENED
     writer.close()
     assert logged(writer.folder) == {1: 1.0, 2: 2.0}
 
 
-def test_what_a_part_adds_last_is_in_the_file(tmp_path):
+def test_events_that_a_part_adds_on_close_are_in_the_file(tmp_path):
     class Last(Part):
         def flush(self, sink):
             sink.put("scalar", "flushed", 1.0, 1, 2.0)
@@ -104,27 +104,27 @@ def test_what_a_part_adds_last_is_in_the_file(tmp_path):
     assert rf.open(tmp_path).tags["scalar"] == ["loss", "closed", "flushed"]
 
 
-def test_an_upload_of_a_forgotten_writer_is_not_waited_for(tmp_path):
+def test_dropping_a_writer_does_not_wait_for_its_upload(tmp_path):
     calls: list[tuple[str, str, bool | None]] = []
-    writer = EventWriter(tmp_path, uploads=[Noted("upload", calls)])
-    taken(calls)
+    writer = EventWriter(tmp_path, uploads=[RecordingPart("upload", calls)])
+    take_calls(calls)
     del writer
     assert calls == [("close_later", "upload", False)]
 
 
-def test_parts_are_told_of_a_fork_and_of_the_childs_own_file(noted, tmp_path):
-    writer, calls = noted
+def test_parts_are_notified_of_a_fork_and_of_the_childs_file(recorded_writer, tmp_path):
+    writer, calls = recorded_writer
     writer.add_scalar("loss", 1.0, 1)
     writer.flush()
-    taken(calls)
+    take_calls(calls)
     child = os.fork()
     if child == 0:
         forked = [("after_fork", name, None) for name in ("first", "second", "upload")]
-        is_told = taken(calls) == forked
+        is_notified = take_calls(calls) == forked
         writer.add_scalar("loss", 2.0, 2)
-        is_opened = taken(calls) == OPENED
+        is_opened = take_calls(calls) == OPENED
         writer.close()
-        os._exit(0 if is_told and is_opened and taken(calls) == CLOSED else 1)
+        os._exit(0 if is_notified and is_opened and take_calls(calls) == CLOSED else 1)
     assert os.waitpid(child, 0)[1] == 0
     assert calls == []
     writer.close()
@@ -140,7 +140,7 @@ def test_writers_inherit_only_the_methods_for_plain_numbers():
     ]
 
 
-def test_a_subclass_may_assign_attributes_before_the_constructor_runs(tmp_path):
+def test_a_subclass_can_assign_attributes_before_the_constructor_runs(tmp_path):
     class Early(rf.SummaryWriter):
         def __init__(self, folder):
             self.folder = self.purge_step = self.is_closed = self.skipped = "early"  # type: ignore[assignment]
@@ -153,7 +153,7 @@ def test_a_subclass_may_assign_attributes_before_the_constructor_runs(tmp_path):
     assert logged(tmp_path) == {1: 1.0}
 
 
-def test_a_subclass_sees_what_other_methods_log(tmp_path):
+def test_a_subclass_sees_the_calls_of_other_methods(tmp_path):
     class Seen(rf.SummaryWriter):
         seen: list[str]
 

@@ -1,4 +1,4 @@
-"""Distributed jobs: a rank above zero is silent only where rank zero logs to the same folder."""
+"""Distributed jobs: a rank above zero is silent only if rank zero logs to the same folder."""
 
 import json
 import os
@@ -18,7 +18,7 @@ from runfold._log.writer.distributed_job import find_job
 MARK = Path(".runfold", "rank-zero")
 LAUNCHERS = ("RANK", "WORLD_SIZE", "MASTER_", "SLURM_", "OMPI_", "PMI", "TORCHELASTIC_")
 
-# Executes one line of Python after the other, and prints a line when each has been done.
+# Executes Python line by line, and prints a line after each.
 PROGRAM = """
 import os, sys
 import runfold as rf
@@ -48,7 +48,7 @@ def outside() -> dict[str, str]:
 
 
 class Rank:
-    """One process of a job, which does what it is sent line by line."""
+    """A process of a job that executes the lines it is sent."""
 
     def __init__(self, folder, variables):
         self.process = subprocess.Popen(
@@ -68,7 +68,7 @@ class Rank:
             assert self.process.stdout.readline() == "done\n", self.end()
 
     def end(self):
-        """Let the process end by itself; return what it printed on stderr."""
+        """Let the process end by itself; return its stderr."""
         _, errors = self.process.communicate(timeout=120)
         return errors
 
@@ -89,7 +89,7 @@ def start(tmp_path):
 
 @pytest.fixture
 def job(monkeypatch):
-    """Makes this process one of a job."""
+    """Set the variables that make this process part of a job."""
 
     def set_variables(variables):
         for name in os.environ.keys() - outside().keys():
@@ -112,7 +112,7 @@ def log(folder, value=0.5, **options):
     return writer
 
 
-def test_four_seeds_in_one_slurm_step_leave_four_runs(tmp_path, start):
+def test_four_seeds_in_one_slurm_step_make_four_runs(tmp_path, start):
     tasks = [start(slurm(rank)) for rank in range(4)]
     for rank, task in enumerate(tasks):
         task.do(f"writer = rf.SummaryWriter('seed-{rank}')")
@@ -127,7 +127,7 @@ def test_four_seeds_in_one_slurm_step_leave_four_runs(tmp_path, start):
 
 
 @pytest.mark.parametrize("launcher", [slurm, torchrun, mpi])
-def test_ranks_after_rank_zero_in_its_folder_write_no_file(tmp_path, start, launcher):
+def test_ranks_that_log_after_rank_zero_write_no_file(tmp_path, start, launcher):
     zero, *others = [start(launcher(rank, 3)) for rank in range(3)]
     zero.do("writer = rf.SummaryWriter('run')", "writer.add_scalar('loss', 0.0, 1)")
     for other in others:
@@ -145,31 +145,31 @@ def test_ranks_after_rank_zero_in_its_folder_write_no_file(tmp_path, start, laun
 
 @pytest.mark.parametrize("launcher", [slurm, torchrun, mpi])
 @pytest.mark.parametrize("last", ["writer.flush()", "writer.close()", "del writer"])
-def test_a_rank_before_rank_zero_in_its_folder_removes_its_file(tmp_path, start, launcher, last):
-    one, zero = start(launcher(1)), start(launcher(0))
-    one.do("writer = rf.SummaryWriter('run')", "writer.add_scalar('loss', 9.0, 1)")
-    one.do("writer.flush()")
+def test_a_rank_that_logs_before_rank_zero_removes_its_file(tmp_path, start, launcher, last):
+    rank_one, zero = start(launcher(1)), start(launcher(0))
+    rank_one.do("writer = rf.SummaryWriter('run')", "writer.add_scalar('loss', 9.0, 1)")
+    rank_one.do("writer.flush()")
     assert len(event_files(tmp_path)) == 1
     zero.do("writer = rf.SummaryWriter('run')", "writer.add_scalar('loss', 0.0, 1)")
-    one.do("writer.add_scalar('loss', 9.0, 2)", last)
-    assert one.end().count("\n") == 1
+    rank_one.do("writer.add_scalar('loss', 9.0, 2)", last)
+    assert rank_one.end().count("\n") == 1
     assert zero.end() == ""
     assert logged(tmp_path / "run") == {1: 0.0}
     assert len(event_files(tmp_path)) == 1
 
 
-def test_a_rank_falls_silent_by_itself_while_it_logs(tmp_path, job):
+def test_a_rank_goes_silent_while_it_logs(tmp_path, job):
     job(slurm(1))
-    with rf.SummaryWriter(tmp_path / "run", flush_secs=0) as one:
-        one.add_scalar("loss", 9.0, 1)
+    with rf.SummaryWriter(tmp_path / "run", flush_secs=0) as rank_one:
+        rank_one.add_scalar("loss", 9.0, 1)
         job(slurm(0))
         log(tmp_path / "run")
-        until(lambda: one.is_silent)  # the thread that writes finds the mark
-        one.add_scalar("loss", 9.0, 2)
+        until(lambda: rank_one.is_silent)  # the background thread finds the mark
+        rank_one.add_scalar("loss", 9.0, 2)
     assert logged(tmp_path / "run") == {1: 0.5}
 
 
-def test_a_rank_that_trains_with_rank_zero_makes_its_file_with_the_first_events(tmp_path, job):
+def test_a_rank_that_trains_with_rank_zero_creates_its_file_with_the_first_events(tmp_path, job):
     job(torchrun(1))
     with rf.SummaryWriter(tmp_path / "run") as waiting:
         waiting.flush()
@@ -181,7 +181,7 @@ def test_a_rank_that_trains_with_rank_zero_makes_its_file_with_the_first_events(
     assert logged(tmp_path / "run") == {1: 0.5}
 
 
-def test_a_file_that_waits_begins_with_the_restart_and_the_hparams(tmp_path, job):
+def test_a_deferred_file_starts_with_the_restart_and_the_hparams(tmp_path, job):
     job(torchrun(1))
     log(tmp_path / "run", 0.25)
     log(tmp_path / "run", purge_step=1, hparams={"lr": 0.1})
@@ -189,7 +189,7 @@ def test_a_file_that_waits_begins_with_the_restart_and_the_hparams(tmp_path, job
     assert rf.open(tmp_path)["run"].hparams()["value"].tolist() == [0.1]
 
 
-def test_a_rank_that_waits_and_logs_nothing_leaves_an_empty_folder(tmp_path, job):
+def test_a_deferred_rank_that_logs_nothing_leaves_an_empty_folder(tmp_path, job):
     job(torchrun(1))
     with rf.SummaryWriter(tmp_path / "run"):
         pass
@@ -197,14 +197,14 @@ def test_a_rank_that_waits_and_logs_nothing_leaves_an_empty_folder(tmp_path, job
 
 
 @pytest.mark.parametrize("launcher", [slurm, torchrun, mpi])
-def test_the_last_rank_writes_where_rank_zero_has_no_writer(tmp_path, job, launcher, capfd):
+def test_the_last_rank_writes_if_rank_zero_has_no_writer(tmp_path, job, launcher, capfd):
     job(launcher(3))
     log(tmp_path / "run")
     assert logged(tmp_path / "run") == {1: 0.5}
     assert capfd.readouterr().err == ""
 
 
-def test_the_last_rank_writes_where_rank_zero_has_a_writer_and_never_logs(tmp_path, job):
+def test_the_last_rank_writes_if_rank_zero_never_logs(tmp_path, job):
     job(torchrun(0))
     with rf.SummaryWriter(tmp_path / "run") as zero:
         zero.flush()
@@ -214,14 +214,14 @@ def test_the_last_rank_writes_where_rank_zero_has_a_writer_and_never_logs(tmp_pa
 
 
 @pytest.mark.parametrize("variable", ["RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK"])
-def test_a_rank_without_a_number_of_processes_silences_nobody(tmp_path, job, variable):
+def test_a_rank_without_a_number_of_processes_is_ignored(tmp_path, job, variable):
     for rank in "01":
         job({variable: rank})
         log(tmp_path / "run")
     assert len(event_files(tmp_path)) == 2
 
 
-def test_a_process_alone_leaves_no_mark(tmp_path, job):
+def test_a_single_process_leaves_no_mark(tmp_path, job):
     log(tmp_path / "run")
     assert os.listdir(tmp_path / "run") == [path.name for path in event_files(tmp_path)]
 
@@ -234,13 +234,13 @@ def test_ranks_all_writes_from_every_rank(tmp_path, job):
     assert not (tmp_path / "run" / MARK).exists()
 
 
-def test_other_ranks_than_zero_and_all_are_refused(tmp_path):
+def test_ranks_other_than_zero_and_all_raise(tmp_path):
     with pytest.raises(ValueError, match="expected ranks='zero' or ranks='all', got 'first'"):
         rf.SummaryWriter(tmp_path / "run", ranks="first")
 
 
 @pytest.mark.parametrize("variables", [{}, torchrun(0), torchrun(2), slurm(2)])
-def test_is_main_decides_whatever_the_rank(tmp_path, job, variables, capfd):
+def test_is_main_overrides_the_rank(tmp_path, job, variables, capfd):
     job(torchrun(0))
     log(tmp_path / "run")
     job(variables)
@@ -257,16 +257,16 @@ def test_is_main_decides_whatever_the_rank(tmp_path, job, variables, capfd):
 def test_a_rank_that_logged_alone_for_long_keeps_its_file(tmp_path, job, monkeypatch):
     monkeypatch.setattr(ranks, "_ALONE_SECONDS", -1.0)
     job(slurm(1))
-    with rf.SummaryWriter(tmp_path / "run") as one:
+    with rf.SummaryWriter(tmp_path / "run") as rank_one:
         job(slurm(0))
         with rf.SummaryWriter(tmp_path / "run") as zero:
             zero.add_scalar("rate", 0.25, 1)
-        one.add_scalar("loss", 0.5, 1)
+        rank_one.add_scalar("loss", 0.5, 1)
     assert logged(tmp_path / "run") == {1: 0.5}
     assert logged(tmp_path / "run", "rate") == {1: 0.25}
 
 
-def test_the_mark_of_another_job_silences_nobody(tmp_path, job):
+def test_the_mark_of_another_job_is_ignored(tmp_path, job):
     job(slurm(0))
     log(tmp_path / "run")
     job({**slurm(1), "SLURM_JOB_ID": "18"})
@@ -274,9 +274,7 @@ def test_the_mark_of_another_job_silences_nobody(tmp_path, job):
     assert len(event_files(tmp_path)) == 2
 
 
-def test_the_mark_of_an_earlier_job_with_the_same_address_silences_nobody(
-    tmp_path, job, monkeypatch
-):
+def test_the_mark_of_an_earlier_job_with_the_same_address_is_ignored(tmp_path, job, monkeypatch):
     job(torchrun(0))
     with monkeypatch.context() as earlier:
         earlier.setattr(ranks, "_STARTED", ranks._STARTED - 3600)
@@ -286,7 +284,7 @@ def test_the_mark_of_an_earlier_job_with_the_same_address_silences_nobody(
     assert len(event_files(tmp_path)) == 2
 
 
-def test_a_resumed_job_replaces_the_mark_of_the_job_before(tmp_path, job):
+def test_a_resumed_job_replaces_the_mark_of_the_previous_job(tmp_path, job):
     job(slurm(0))
     log(tmp_path / "run")
     for rank in (0, 1):
@@ -296,7 +294,7 @@ def test_a_resumed_job_replaces_the_mark_of_the_job_before(tmp_path, job):
 
 
 @pytest.mark.parametrize("launcher", [slurm, mpi])
-def test_processes_that_may_be_seeds_get_default_folders_of_their_own(
+def test_processes_that_may_be_seeds_get_separate_default_folders(
     tmp_path, job, launcher, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
@@ -320,7 +318,7 @@ def test_in_a_job_that_trains_together_only_rank_zero_has_a_default_run(
     assert len(event_files("runs")) == 1
     assert capfd.readouterr().err == (
         f"runfold: rank 1 of 2 writes nothing to {writer.log_dir}: rank 0 logs this run. Pass "
-        'is_main=True to log from here, or ranks="all" to log from every rank.\n'
+        'is_main=True to log from this rank, or ranks="all" to log from every rank.\n'
     )
     job(torchrun(1, 2))
     assert log(None, is_main=True).log_dir == writer.log_dir
@@ -328,12 +326,12 @@ def test_in_a_job_that_trains_together_only_rank_zero_has_a_default_run(
     assert len(event_files("runs")) == 3
 
 
-def test_the_folder_of_runfold_run_is_shared_like_one_that_was_given(tmp_path, job, monkeypatch):
+def test_the_folder_of_runfold_run_is_shared_like_an_explicit_folder(tmp_path, job, monkeypatch):
     monkeypatch.setenv("RUNFOLD_LOGDIR", str(tmp_path / "run"))
     for rank in (3, 0, 1):
         job(torchrun(rank))
         log(None, float(rank))
-    # The last rank had closed its writer before rank zero came.
+    # The last rank had closed its writer before rank zero started.
     assert len(event_files(tmp_path / "run")) == 2
 
 
@@ -351,7 +349,7 @@ def test_a_silent_rank_says_so_once_per_folder(tmp_path, job, capfd):
 
 
 @pytest.mark.parametrize("stream", [None, "closed"])
-def test_a_missing_stderr_hurts_nobody(tmp_path, job, monkeypatch, stream):
+def test_a_missing_stderr_is_ignored(tmp_path, job, monkeypatch, stream):
     if stream == "closed":
         stream = open(tmp_path / "stderr", "w")  # noqa: SIM115
         stream.close()
@@ -382,20 +380,20 @@ def test_a_program_that_changes_its_directory_finds_mark_and_file(tmp_path, job,
 
 def test_a_silent_rank_stays_silent_after_close(tmp_path, job):
     job(torchrun(1))
-    with rf.SummaryWriter(tmp_path / "run") as one:
-        one.add_scalar("loss", 9.0, 1)
-        one.flush()
+    with rf.SummaryWriter(tmp_path / "run") as rank_one:
+        rank_one.add_scalar("loss", 9.0, 1)
+        rank_one.flush()
         job(torchrun(0))
         log(tmp_path / "run")
-    one.add_scalar("loss", 9.0, 2)
-    one.export_scalars_to_json(tmp_path / "scalars.json")
-    one.close()
-    assert one.is_silent
+    rank_one.add_scalar("loss", 9.0, 2)
+    rank_one.export_scalars_to_json(tmp_path / "scalars.json")
+    rank_one.close()
+    assert rank_one.is_silent
     assert logged(tmp_path / "run") == {1: 0.5}
     assert not (tmp_path / "scalars.json").exists()
 
 
-def test_a_rank_that_waits_has_the_scalars_of_all_its_files(tmp_path, job):
+def test_a_deferred_rank_has_the_scalars_of_all_its_files(tmp_path, job):
     job(torchrun(1))
     with rf.SummaryWriter(tmp_path / "run") as writer:
         for step in (1, 2):
@@ -406,7 +404,7 @@ def test_a_rank_that_waits_has_the_scalars_of_all_its_files(tmp_path, job):
 
 
 def test_a_process_that_logged_as_rank_zero_is_not_silenced_by_its_own_mark(tmp_path, job):
-    # The processes of a pool in a Slurm script inherit its rank, until they form a group.
+    # Processes of a pool in a Slurm script inherit its rank, until they form a group.
     job({"SLURM_PROCID": "0", "SLURM_NTASKS": "2"})
     writer = log(tmp_path / "run")
     job({"RANK": "1", "WORLD_SIZE": "2"})
@@ -415,7 +413,7 @@ def test_a_process_that_logged_as_rank_zero_is_not_silenced_by_its_own_mark(tmp_
     assert logged(tmp_path / "run") == {1: 0.5, 2: 0.25}
 
 
-def test_a_group_that_forms_before_the_first_call_counts(tmp_path, job):
+def test_a_group_that_forms_before_the_first_call_is_used(tmp_path, job):
     job(slurm(1))
     run = rf.track(tmp_path / "run", system=False, code=False)
     job(torchrun(1))
@@ -436,7 +434,7 @@ def test_a_copy_of_a_writer_has_the_rank_of_its_process(tmp_path, job):
     assert logged(tmp_path / "run") == {1: 0.5}
 
 
-def test_a_rank_whose_folder_was_deleted_while_it_waited_makes_it_again(tmp_path, job):
+def test_a_deferred_rank_recreates_its_deleted_folder(tmp_path, job):
     job(torchrun(1))
     with rf.SummaryWriter(tmp_path / "run") as writer:
         (tmp_path / "run").rmdir()
@@ -489,7 +487,7 @@ BAD_MARKS = {
 
 
 @pytest.mark.parametrize("kind", BAD_MARKS)
-def test_a_side_file_that_is_no_mark_silences_nobody_and_blocks_nobody(tmp_path, job, kind):
+def test_a_side_file_that_is_not_a_mark_is_ignored_without_blocking(tmp_path, job, kind):
     job(torchrun(1))
     (tmp_path / "run" / ".runfold").mkdir(parents=True)
     BAD_MARKS[kind](tmp_path / "run" / MARK)
@@ -497,7 +495,7 @@ def test_a_side_file_that_is_no_mark_silences_nobody_and_blocks_nobody(tmp_path,
     assert logged(tmp_path / "run") == {1: 0.5}
 
 
-def test_a_mark_of_the_right_form_silences(tmp_path, job):
+def test_a_valid_mark_silences_a_rank(tmp_path, job):
     job(torchrun(1))
     (tmp_path / "run" / ".runfold").mkdir(parents=True)
     mark = {"job": find_identity(), "started": ranks._STARTED}
@@ -506,7 +504,7 @@ def test_a_mark_of_the_right_form_silences(tmp_path, job):
 
 
 @pytest.mark.parametrize("kind", ["link", "file", "other owner"])
-def test_rank_zero_leaves_no_mark_in_a_side_folder_that_is_not_its_own(
+def test_rank_zero_leaves_no_mark_in_a_side_folder_of_another_user(
     tmp_path, job, monkeypatch, kind
 ):
     (tmp_path / "run").mkdir()
@@ -527,7 +525,7 @@ def test_rank_zero_leaves_no_mark_in_a_side_folder_that_is_not_its_own(
     assert os.listdir(tmp_path / "elsewhere") == []
 
 
-# A worker of a DataLoader: a child that logs with the writer of its parent, and with its own.
+# A DataLoader worker: a child that logs with its parent's writer, and with its own.
 FORKED = """
 import os, sys
 from runfold import SummaryWriter
@@ -580,7 +578,7 @@ torch.distributed.destroy_process_group()
 """
 
 
-def test_a_torch_group_in_one_folder_leaves_one_file_and_one_line(tmp_path):
+def test_a_torch_group_in_one_folder_writes_one_file_and_one_message(tmp_path):
     (tmp_path / "train.py").write_text(GLOO)
     # The variable is that of another launcher, and wrong for both.
     workers = [
@@ -620,7 +618,7 @@ torch.distributed.destroy_process_group()
 """
 
 
-def test_torchrun_leaves_one_run_per_folder_and_that_of_the_last_rank(tmp_path):
+def test_torchrun_makes_one_run_per_folder_and_one_for_the_last_rank(tmp_path):
     (tmp_path / "train.py").write_text(TORCHRUN)
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
     done = subprocess.run(
@@ -653,16 +651,16 @@ def test_only_rank_zero_tracks_a_run_in_a_job_that_trains_together(tmp_path, job
     assert capfd.readouterr().err.count("rank 1 of 2 writes nothing") == 1
 
 
-def test_processes_that_may_be_seeds_track_runs_of_their_own(tmp_path, job):
+def test_processes_that_may_be_seeds_track_separate_runs(tmp_path, job):
     job(slurm(0))
     with rf.track(tmp_path / "run", system=False, code=False) as zero:
         zero.log({"loss": 0.0}, step=1)
         job(slurm(1))
         with (
-            pytest.warns(UserWarning, match="There is a run in"),
-            rf.track(tmp_path / "run", system=False, code=False) as one,
+            pytest.warns(UserWarning, match="There is already a run in"),
+            rf.track(tmp_path / "run", system=False, code=False) as rank_one,
         ):
-            one.log({"loss": 1.0}, step=1)
+            rank_one.log({"loss": 1.0}, step=1)
     assert logged(tmp_path / "run") == {1: 0.0}
     assert logged(tmp_path / "run-2") == {1: 1.0}
 
@@ -672,9 +670,9 @@ def test_a_rank_that_resumes_the_run_of_rank_zero_is_silent(tmp_path, job):
     with rf.track(tmp_path / "run", resume=True, system=False, code=False) as zero:
         zero.log({"loss": 0.0}, step=1)
         job(slurm(1))
-        with rf.track(tmp_path / "run", resume=True, system=False, code=False) as one:
-            one.log({"loss": 1.0}, step=1)
-        assert one.is_silent
+        with rf.track(tmp_path / "run", resume=True, system=False, code=False) as rank_one:
+            rank_one.log({"loss": 1.0}, step=1)
+        assert rank_one.is_silent
         assert json.loads((tmp_path / "run/.runfold/heartbeat").read_text())["state"] == "running"
     assert logged(tmp_path / "run") == {1: 0.0}
 
@@ -692,7 +690,7 @@ def test_is_main_and_ranks_decide_for_a_tracker_as_well(tmp_path, job):
     assert os.listdir(tmp_path / "none") == []
 
 
-def test_a_rank_that_gives_way_writes_no_trial_of_hparams(tmp_path, job):
+def test_a_silenced_rank_writes_no_hparams_trial(tmp_path, job):
     job(torchrun(0))
     log(tmp_path / "run")
     job(torchrun(1))

@@ -1,4 +1,4 @@
-"""SummaryWriter with a URL as its log_dir: the log arrives in the store, and no folder stays."""
+"""SummaryWriter with a URL as log_dir: the log is uploaded, and no local folder remains."""
 
 import os
 import pickle
@@ -29,7 +29,7 @@ pytest_plugins = ["helpers.sftp"]
 
 @pytest.fixture
 def here(tmp_path, monkeypatch):
-    """An empty working folder, next to the home of a user without one."""
+    """An empty working folder, with a home folder next to it."""
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
@@ -45,12 +45,12 @@ def warned():
 
 
 def points_at(url, tag="loss"):
-    """The points of a tag of the only run at a URL, as a reader anywhere sees them."""
+    """Return the points of a tag in the only run at a URL, as any reader sees them."""
     [run] = rf.open(url).values()
     return list(zip(run[tag].steps.tolist(), run[tag].values.tolist(), strict=True))
 
 
-def test_the_log_is_in_the_bucket_and_nothing_stays_here(s3, here, tmp_path):
+def test_the_log_is_in_the_bucket_and_no_local_copy_remains(s3, here, tmp_path):
     url = f"{s3.url}/run1"
     with SummaryWriter(url) as writer:
         folder = writer.folder
@@ -66,7 +66,7 @@ def test_the_log_is_in_the_bucket_and_nothing_stays_here(s3, here, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["log_dir", "logdir"])
-def test_a_file_url_is_the_folder_that_it_names(here, tmp_path, name):
+def test_a_file_url_is_a_local_folder(here, tmp_path, name):
     with SummaryWriter(**{name: f"file://{tmp_path}/runs/a"}) as writer:
         writer.add_scalar("loss", 1.0, 0)
     assert writer.folder == f"{tmp_path}/runs/a"
@@ -83,13 +83,13 @@ def test_a_name_with_a_colon_is_a_folder(here, tmp_path, folder):
     assert points_at(here / folder) == [(0, 1.0)]
 
 
-def test_pathlib_does_not_make_a_file_url_relative(here, tmp_path):
+def test_a_file_url_in_a_path_object_is_still_absolute(here, tmp_path):
     with SummaryWriter(Path(f"file://{tmp_path}/a")) as writer:
         assert writer.folder == f"{tmp_path}/a"
     assert list(here.iterdir()) == []
 
 
-def test_pathlib_does_not_make_a_url_a_folder(s3, here, tmp_path):
+def test_a_url_in_a_path_object_is_still_a_url(s3, here, tmp_path):
     path = PurePosixPath(f"{s3.url}/run1")
     assert str(path) == f"s3:/{s3.bucket}/run1"
     with SummaryWriter(path) as writer:
@@ -102,16 +102,16 @@ def test_pathlib_does_not_make_a_url_a_folder(s3, here, tmp_path):
 @pytest.mark.parametrize(
     ("url", "reason"),
     [
-        ("s4://bucket/run1", "no store has the scheme 's4'. These are known: s3://"),
-        ("hdfs://host/run1", "log to a folder on a disk, and copy it there"),
-        (Path("hdfs://host/run1"), "log to a folder on a disk, and copy it there"),
-        ("s3://", "names no bucket"),
+        ("s4://bucket/run1", "unknown scheme 's4'. Supported: s3://"),
+        ("hdfs://host/run1", "log to a local folder and copy it there"),
+        (Path("hdfs://host/run1"), "log to a local folder and copy it there"),
+        ("s3://", "the bucket or folder is missing"),
         ("s3://key:hush@bucket/run1", "AWS_ACCESS_KEY_ID"),
         ("gs://bucket/run1", re.escape("pip install 'runfold[gcs]'")),
     ],
 )
 @pytest.mark.parametrize("open_log", [SummaryWriter, rf.track])
-def test_a_url_without_a_driver_is_refused_at_once(here, tmp_path, open_log, url, reason):
+def test_a_url_without_a_driver_raises_at_once(here, tmp_path, open_log, url, reason):
     with pytest.raises(CannotStore, match=reason) as raised:
         open_log(url)
     assert "Nothing was logged" in str(raised.value)
@@ -120,7 +120,7 @@ def test_a_url_without_a_driver_is_refused_at_once(here, tmp_path, open_log, url
     assert staged(tmp_path) == []
 
 
-def test_the_bucket_looks_as_with_torchs_writer(s3, here, tmp_path, monkeypatch):
+def test_the_bucket_has_the_same_files_as_with_torchs_writer(s3, here, tmp_path, monkeypatch):
     from torch.utils.tensorboard import SummaryWriter as TorchWriter
 
     monkeypatch.setenv("S3_ENDPOINT", os.environ["AWS_ENDPOINT_URL"])
@@ -133,7 +133,7 @@ def test_the_bucket_looks_as_with_torchs_writer(s3, here, tmp_path, monkeypatch)
         writer.close()
     keys, series = {}, {}
     for writer in ("torch", "ours"):
-        # torch also makes empty objects that stand for folders.
+        # torch also creates empty objects for folders.
         found = [key for key in stored(s3, writer) if not key.endswith("/")]
         keys[writer] = sorted(re.sub(r"tfevents\..*", "tfevents", key) for key in found)
         open_system().get(f"{s3.bucket}/{writer}/run1", str(tmp_path / writer), recursive=True)
@@ -147,7 +147,7 @@ def test_the_bucket_looks_as_with_torchs_writer(s3, here, tmp_path, monkeypatch)
     assert series["ours"] == series["torch"]
 
 
-def test_everything_below_the_folder_goes_up(s3, here, tmp_path):
+def test_everything_below_the_folder_is_uploaded(s3, here, tmp_path):
     with SummaryWriter(f"{s3.url}/run1") as writer:
         writer.add_embedding(np.eye(2), tag="points")
         with SummaryWriter(os.path.join(writer.folder, "trial")) as trial:
@@ -163,7 +163,7 @@ def test_everything_below_the_folder_goes_up(s3, here, tmp_path):
     assert staged(tmp_path) == []
 
 
-def test_trials_of_several_writers_are_runs_of_their_own(s3, here, tmp_path):
+def test_trials_of_several_writers_are_separate_runs(s3, here, tmp_path):
     url = f"{s3.url}/run1"
     writers = [SummaryWriter(url), SummaryWriter(url)]
     for seed, writer in enumerate(writers):
@@ -179,7 +179,7 @@ def test_trials_of_several_writers_are_runs_of_their_own(s3, here, tmp_path):
     assert staged(tmp_path) == []
 
 
-def test_a_trial_of_a_forked_child_arrives(s3, here, tmp_path):
+def test_a_trial_of_a_forked_child_is_uploaded(s3, here, tmp_path):
     body = (
         f"writer = SummaryWriter({s3.url + '/run1'!r})\n"
         "for rate in (0.1, 0.2): writer.add_hparams({'lr': rate}, {'loss': rate})\n"
@@ -226,13 +226,13 @@ def test_a_call_after_close_uploads_another_file(s3, here, tmp_path, warned):
         assert staged(tmp_path) == []
     assert points_at(f"{s3.url}/run1") == [(step, 1.0) for step in range(3)]
     assert sum("tfevents" in name for name in stored(s3, "run1")) == 3
-    # The file that lists the embeddings is replaced as a whole: it lists them all.
+    # The file that lists the embeddings is replaced as a whole, so it must list all of them.
     listed = stored(s3, "run1")["projector_config.pbtxt"].decode()
     assert re.findall(r"points\d(?=:)", listed) == ["points0", "points1", "points2"]
     assert warned == []
 
 
-def test_what_an_outage_left_over_is_uploaded_after_a_reopening(
+def test_files_left_over_from_an_outage_are_uploaded_after_reopening(
     s3, here, tmp_path, monkeypatch, warned
 ):
     s3.refuse()
@@ -281,7 +281,7 @@ def test_training_does_not_wait_for_a_store_that_hangs(s3, here, tmp_path):
     assert len(points_at(f"{s3.url}/run1")) == 10_000
 
 
-def test_what_could_not_be_uploaded_stays_here_and_can_be_sent_later(
+def test_files_that_could_not_be_uploaded_are_kept_and_can_be_uploaded_later(
     s3, here, tmp_path, monkeypatch, warned
 ):
     monkeypatch.setattr("runfold._log.writer.run_uploads._CLOSING_SECONDS", 0.1)
@@ -301,7 +301,7 @@ def test_what_could_not_be_uploaded_stays_here_and_can_be_sent_later(
     assert points_at(f"{s3.url}/run1") == [(0, 1.0)]
 
 
-def test_ctrl_c_while_the_rest_is_uploaded_tells_where_it_is(s3, here, tmp_path, warned):
+def test_ctrl_c_during_the_last_upload_reports_where_the_files_are(s3, here, tmp_path, warned):
     s3.gate.clear()
     writer = SummaryWriter(f"{s3.url}/run1")
     writer.add_scalar("loss", 1.0, 0)
@@ -319,18 +319,18 @@ def test_ctrl_c_while_the_rest_is_uploaded_tells_where_it_is(s3, here, tmp_path,
     assert f"rf.upload('{folder}', '{s3.url}/run1', " in str(warned[-1].message)
 
 
-def test_a_forgotten_writer_arrives_and_nobody_waits_for_it(s3, here, tmp_path):
+def test_the_log_of_a_dropped_writer_is_uploaded_in_the_background(s3, here, tmp_path):
     s3.gate.clear()
     writer = SummaryWriter(f"{s3.url}/run1")
     writer.add_scalar("loss", 1.0, 0)
     writer.flush()
-    del writer  # waits for nothing: the store hangs
+    del writer  # does not wait: the store hangs
     s3.gate.set()
     wait_for(lambda: staged(tmp_path) == [])
     assert points_at(f"{s3.url}/run1") == [(0, 1.0)]
 
 
-def test_the_end_of_the_program_waits_for_a_forgotten_writer(s3, here, tmp_path):
+def test_the_program_waits_for_the_upload_of_a_dropped_writer(s3, here, tmp_path):
     body = (
         f"writer = SummaryWriter({s3.url + '/run1'!r})\n"
         "writer.add_scalar('loss', 1.0, 0)\nwriter.flush()\ndel writer\n"
@@ -342,7 +342,7 @@ def test_the_end_of_the_program_waits_for_a_forgotten_writer(s3, here, tmp_path)
 
 
 @pytest.mark.parametrize("end", ["", "sys.exit(3)", "raise ValueError"])
-def test_a_writer_that_nobody_closed_arrives_at_the_end_of_its_program(s3, here, tmp_path, end):
+def test_the_log_of_an_unclosed_writer_is_uploaded_at_exit(s3, here, tmp_path, end):
     body = (
         f"writer = SummaryWriter({s3.url + '/run1'!r})\nwriter.add_scalar('loss', 1.0, 0)\n{end}\n"
     )
@@ -352,7 +352,7 @@ def test_a_writer_that_nobody_closed_arrives_at_the_end_of_its_program(s3, here,
     assert staged(tmp_path) == []
 
 
-def test_sigterm_leaves_time_for_the_last_upload_of_every_writer(s3, here, tmp_path):
+def test_sigterm_finishes_the_upload_of_every_writer(s3, here, tmp_path):
     body = (
         f"writers = [SummaryWriter({s3.url!r} + '/' + name) for name in 'abc']\n"
         "for writer in writers: writer.add_scalar('loss', 1.0, 0)\n"
@@ -383,7 +383,7 @@ def test_sigterm_during_an_outage_waits_once_for_all_writers(s3, here, tmp_path)
     assert printed.count("Then delete the folder") == len(staged(tmp_path)) == 3
 
 
-def test_sigkill_leaves_the_folder_with_all_that_was_flushed(s3, here, tmp_path):
+def test_sigkill_leaves_the_folder_with_all_flushed_events(s3, here, tmp_path):
     body = (
         f"writer = SummaryWriter({s3.url + '/run1'!r})\n"
         "writer.add_scalar('loss', 1.0, 0)\nwriter.flush()\n"
@@ -403,7 +403,7 @@ def test_the_child_of_a_fork_uploads_its_own_file(s3, here, tmp_path):
         "if child == 0:\n"
         "    writer.add_scalar('loss', 1.0, 1)\n"
         "else:\n"
-        "    writer.close()\n"  # and removes its folder, before the child has ended
+        "    writer.close()\n"  # and removes its folder, before the child ends
         "    os.waitpid(child, 0)\n"
     )
     _, printed = run_script(body).communicate(timeout=60)
@@ -413,14 +413,14 @@ def test_the_child_of_a_fork_uploads_its_own_file(s3, here, tmp_path):
     assert staged(tmp_path) == []
 
 
-def test_a_writer_that_is_silent_makes_no_folder(s3, here, tmp_path):
+def test_a_silent_writer_creates_no_folder(s3, here, tmp_path):
     with SummaryWriter(f"{s3.url}/run1", write_to_disk=False) as writer:
         writer.add_scalar("loss", 1.0, 0)
     assert staged(tmp_path) == []
     assert stored(s3, "run1") == {}
 
 
-def test_without_a_home_the_folder_is_a_temporary_one(s3, here, tmp_path, monkeypatch):
+def test_without_a_home_the_folder_is_temporary(s3, here, tmp_path, monkeypatch):
     (tmp_path / "file").touch()
     (tmp_path / "tmp").mkdir()
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
@@ -438,7 +438,7 @@ def test_the_folder_is_for_its_owner_only(s3, here, tmp_path):
         assert [folder.stat().st_mode & 0o77, folder.parent.stat().st_mode & 0o77] == [0, 0]
 
 
-def test_an_sftp_server_takes_it_and_the_password_is_shown_nowhere(
+def test_a_log_is_uploaded_by_sftp_and_the_password_is_never_shown(
     sftp, here, tmp_path, monkeypatch, warned
 ):
     with SummaryWriter(f"{sftp.url}/run1") as writer:
@@ -460,7 +460,7 @@ def test_a_log_that_is_reopened_while_another_thread_closes_it_has_a_new_folder(
     first = Path(remote.claim())
     (first / "events.out.tfevents.1").write_bytes(b"first")
     remote.start()
-    # Bound here: the thread may run only after the second upload has begun.
+    # Bound here, because the thread may run after the second upload has started.
     closing = threading.Thread(target=remote._uploads.close)
     closing.start()
     second = Path(remote.claim())
@@ -485,21 +485,23 @@ def test_a_storage_gets_the_folder_under_its_name(s3, here, tmp_path):
     assert staged(tmp_path) == []
 
 
-def test_a_storage_gets_the_folder_wherever_the_program_goes(s3, here, tmp_path, monkeypatch):
+def test_a_storage_gets_the_folder_if_the_program_changes_its_directory(
+    s3, here, tmp_path, monkeypatch
+):
     with SummaryWriter("runs/a", storage=s3.url) as writer:
         monkeypatch.chdir(tmp_path)
         writer.add_scalar("loss", 1.0, 0)
     assert points_at(f"{s3.url}/a") == [(0, 1.0)]
 
 
-def test_a_url_and_a_storage_do_not_go_together(s3, here):
+def test_a_url_with_a_storage_raises(s3, here):
     for open_log in (SummaryWriter, rf.track):
-        with pytest.raises(CannotLog, match="Leave out storage"):
+        with pytest.raises(CannotLog, match="Omit storage"):
             open_log(f"{s3.url}/run1", storage=s3.url)
-    with pytest.raises(CannotStore, match="its own copy"):
+    with pytest.raises(CannotStore, match="the upload would copy itself"):
         SummaryWriter("runs/a", storage="runs")
 
 
-def test_a_store_without_credentials_counts_as_one_that_refuses():
+def test_a_store_without_credentials_is_reported_as_refused():
     assert is_refusal(NoCredentialsError())
     assert not is_refusal(EndpointConnectionError(endpoint_url="http://localhost"))

@@ -1,4 +1,4 @@
-"""A writer after `close`: as torch's and tensorboardX's, it opens another file when it is used."""
+"""A writer after `close`: like torch's and tensorboardX's, it opens another file when used."""
 
 import copy
 import pickle
@@ -14,7 +14,7 @@ import runfold as rf
 from runfold.errors import WriterClosed
 
 
-def test_a_closed_writer_logs_on_in_another_file(tmp_path):
+def test_a_closed_writer_continues_in_another_file(tmp_path):
     writer = rf.SummaryWriter(tmp_path)
     writer.add_scalar("loss", 1.0, 1)
     writer.close()
@@ -29,7 +29,7 @@ def test_a_closed_writer_logs_on_in_another_file(tmp_path):
     assert problems(tmp_path) == []
 
 
-def test_every_kind_of_call_opens_a_closed_writer(tmp_path):
+def test_every_kind_of_call_reopens_a_closed_writer(tmp_path):
     calls = {
         "log": lambda writer: writer.log({"a": 1.0}, 1),
         "scalars": lambda writer: writer.add_scalars("a", {"b": 1.0}, 1),
@@ -61,7 +61,7 @@ def test_the_purge_step_and_the_hparams_of_the_constructor_are_written_once(tmp_
     assert len(rf.open(tmp_path).sessions()) == 1
 
 
-def test_a_writer_that_is_used_after_its_block_loses_nothing_at_exit(tmp_path):
+def test_a_writer_used_after_its_block_loses_nothing_at_exit(tmp_path):
     program = textwrap.dedent("""
         import atexit, sys
         atexit.register(lambda: writer.add_scalar("loss", 3.0, 3))  # after those of runfold
@@ -102,7 +102,7 @@ def test_an_open_writer_cannot_be_copied(tmp_path, copied):
         copied(writer)
 
 
-def test_a_tracked_run_that_has_ended_refuses(tmp_path):
+def test_a_tracked_run_cannot_be_reopened(tmp_path):
     with rf.track(tmp_path / "run", system=False, code=False) as run:
         run.log({"loss": 1.0}, 1)
     run.flush()
@@ -114,6 +114,6 @@ def test_a_tracked_run_that_has_ended_refuses(tmp_path):
         lambda: run.batch({"loss": 1.0}),
         lambda: run._get_file_writer(),
     ):
-        with pytest.raises(WriterClosed, match="begin another run"):
+        with pytest.raises(WriterClosed, match="start another run"):
             call()
     assert logged(tmp_path / "run") == {1: 1.0}

@@ -1,4 +1,4 @@
-"""Threads that log at once, and the one that writes for all."""
+"""Threads that log at the same time, and the background thread that writes for all."""
 
 import sys
 import threading
@@ -11,9 +11,9 @@ from runfold._events import value_encoding as values
 from runfold._log.writer.event_writer import EventWriter
 
 
-def test_threads_may_log_at_once(tmp_path):
+def test_threads_can_log_at_the_same_time(tmp_path):
     with EventWriter(tmp_path) as writer:
-        writer._recorder.limit = 1000  # so that the writing thread has to come often
+        writer._recorder.limit = 1000  # so that the background thread runs often
 
         def log(name: str) -> None:
             for step in range(5000):
@@ -29,7 +29,7 @@ def test_threads_may_log_at_once(tmp_path):
         assert run_of_all[name].steps.tolist() == list(range(5000))
 
 
-def test_no_event_is_lost_or_refused_while_others_are_written(tmp_path):
+def test_no_event_is_lost_while_others_are_written(tmp_path):
     message = values.text("note", "hello")
     writer, is_over = EventWriter(tmp_path), threading.Event()
 
@@ -55,7 +55,7 @@ def test_no_event_is_lost_or_refused_while_others_are_written(tmp_path):
 
 
 @pytest.mark.parametrize("flush_secs", [0, -1])
-def test_the_thread_rests_however_soon_it_is_to_write(tmp_path, flush_secs):
+def test_the_thread_sleeps_even_with_flush_secs_0(tmp_path, flush_secs):
     code = f"""
         import time
         from runfold._log.writer import flusher
@@ -70,17 +70,17 @@ def test_the_thread_rests_however_soon_it_is_to_write(tmp_path, flush_secs):
     assert float(run(code, tmp_path).stdout) > 0
 
 
-def test_a_warning_that_is_an_error_does_not_end_the_writing_for_others(tmp_path):
+def test_a_warning_turned_into_an_error_does_not_stop_other_writers(tmp_path):
     code = """
         import shutil, warnings
         from runfold._log.writer import flusher
         warnings.simplefilter("error")
-        told = threading.Event()
-        threading.excepthook = lambda arguments: (print(arguments.exc_type.__name__), told.set())
+        done = threading.Event()
+        threading.excepthook = lambda arguments: (print(arguments.exc_type.__name__), done.set())
         gone = EventWriter(writer.folder + "/gone", flush_secs=0, on_error="warn")
         shutil.rmtree(gone.folder)
         gone.add_scalar("loss", 1.0, 1)
-        assert told.wait(60)
+        assert done.wait(60)
         writer.add_scalar("loss", 1.0, 1)
         flusher.flusher.wake()
         while len(writer._recorder.events): pass

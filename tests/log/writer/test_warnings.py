@@ -1,4 +1,4 @@
-"""Warnings name the line of the program that they are about, not one of ours."""
+"""Warnings point to a line of the program, not of Runfold."""
 
 import math
 import warnings
@@ -25,29 +25,29 @@ CALLS = {
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_a_warning_of_a_call_names_its_line(tmp_path, name):
-    with rf.SummaryWriter(tmp_path) as writer, warnings.catch_warnings(record=True) as told:
+def test_a_warning_points_to_the_line_of_the_call(tmp_path, name):
+    with rf.SummaryWriter(tmp_path) as writer, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         CALLS[name](writer)
-    assert [one.filename for one in told] == [__file__]
+    assert [warning.filename for warning in caught] == [__file__]
 
 
-def test_so_does_one_of_a_tracker_and_of_a_new_writer(tmp_path):
+def test_warnings_of_a_tracker_and_of_a_new_writer_point_to_the_program(tmp_path):
     (tmp_path / "file").touch()
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         with rf.track(tmp_path / "run", system=False, code=False) as run:
             run.add_scalar("a", NAN, 1)
         rf.SummaryWriter(tmp_path / "other", comet_config={"project_name": "p"}).close()
         rf.SummaryWriter(tmp_path / "file", on_error="warn").close()
-    assert [one.filename for one in told] == [__file__] * 3
+    assert [warning.filename for warning in caught] == [__file__] * 3
 
 
-def test_so_does_one_that_the_folder_is_taken(tmp_path):
+def test_the_warning_about_an_existing_run_points_to_the_program(tmp_path):
     rf.SummaryWriter(tmp_path / "run").close()
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         with rf.track(tmp_path / "run", system=False, code=False):
             pass
         rf.track(tmp_path / "run", system=False, code=False).log({"a": 1.0}, 1)
-    assert [one.filename for one in told] == [__file__] * 2
+    assert [warning.filename for warning in caught] == [__file__] * 2

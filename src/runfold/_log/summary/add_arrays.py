@@ -1,4 +1,4 @@
-"""Arrays of numbers: tensors, histograms, PR curves."""
+"""SummaryWriter methods for arrays: tensors, histograms and PR curves."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from runfold.errors import CannotLog
 if TYPE_CHECKING:
     from runfold._log.writer.sink import Sink, Writer
 
-# No reader of protobuf takes a message of 2 GiB.
+# Protobuf cannot parse messages of 2 GiB or more.
 _MOST_BYTES = (1 << 31) - (1 << 20)
 
 
@@ -26,16 +26,23 @@ def add_tensor(
     global_step: Any = None,
     walltime: float | None = None,
 ) -> None:
-    """Log an array of numbers, whatever its shape, with its type."""
+    """Log an array of any shape, with its type.
+
+    Args:
+        tag: name of the series.
+        tensor: an array or tensor of numbers.
+        global_step: the step. Default: 0.
+        walltime: seconds since 1970. Default: now.
+    """
     if self._event_writer.accepts():
         name, array = as_tag(tag), as_array(tensor, tag, "tensor")
         if array.nbytes >= _MOST_BYTES:
-            reason = f"an event holds 2 GiB at most, not {array.nbytes:,} bytes"
+            reason = f"it has {array.nbytes:,} bytes; an event can contain at most 2 GiB"
             raise CannotLog(refuse(name, "tensor", tensor, reason))
         try:
             message = value_encoding.tensor_fields(name, array, "tensor")
         except TypeError:
-            reason = f"TensorBoard has no type {array.dtype}"
+            reason = f"TensorBoard does not support the type {array.dtype}"
             raise CannotLog(refuse(name, "tensor", tensor, reason)) from None
         self.add_value(name, message, global_step, walltime)
 
@@ -50,18 +57,22 @@ def add_histogram(
     walltime: float | None = None,
     max_bins: int | None = None,
 ) -> None:
-    """Log a histogram of an array's numbers.
+    """Log a histogram of the values of an array.
 
-    NaN and infinite numbers are left out, with one warning per tag.
+    NaN and infinite values are left out, with one warning per tag.
 
     Args:
-        tag: the name of the series.
+        tag: name of the series.
         values: an array of any shape.
         global_step: the step. Default: 0.
-        bins: "tensorflow", or what `numpy.histogram` accepts: the name of another
-            rule, a number of bins, or their limits.
+        bins: "tensorflow", or any `bins` argument of `numpy.histogram`: the name of a rule, a
+            number of bins, or their edges.
         walltime: seconds since 1970. Default: now.
-        max_bins: join bins if there are more.
+        max_bins: merge bins if there are more than this. Default: no limit.
+
+    Examples:
+        >>> writer.add_histogram("weights/layer1", model.layer1.weight, step)
+        >>> writer.add_histogram("activations", activations, step, bins="auto")
     """
     sink = self._event_writer
     if sink.accepts():
@@ -89,10 +100,28 @@ def add_histogram_raw(
     global_step: Any = None,
     walltime: float | None = None,
 ) -> None:
-    """Log a histogram that was counted elsewhere: `bucket_counts[i]` up to `bucket_limits[i]`.
+    """Log a histogram from existing counts.
 
-    `min`, `max`, `num`, `sum` and `sum_squares` describe the numbers that were counted;
-    None is stored as 0.
+    `bucket_counts[i]` is the number of values up to `bucket_limits[i]`. The other statistics
+    describe all values; None is stored as 0.
+
+    Args:
+        tag: name of the series.
+        min: smallest value.
+        max: largest value.
+        num: number of values.
+        sum: sum of the values.
+        sum_squares: sum of the squared values.
+        bucket_limits: right edge of each bucket.
+        bucket_counts: number of values in each bucket.
+        global_step: the step. Default: 0.
+        walltime: seconds since 1970. Default: now.
+
+    Examples:
+        >>> writer.add_histogram_raw(
+        ...     "loss", min=0.1, max=2.5, num=3, sum=3.8, sum_squares=7.7,
+        ...     bucket_limits=[1, 2, 3], bucket_counts=[1, 1, 1],
+        ... )
     """
     if not self._event_writer.accepts():
         return
@@ -129,19 +158,22 @@ def add_pr_curve(
     weights: Any = None,
     walltime: float | None = None,
 ) -> None:
-    """Log precision and recall of a classifier over its thresholds.
+    """Log the precision-recall curve of a binary classifier.
 
-    Predictions that are not from 0 to 1, or whose label or weight is NaN, are left
-    out, with one warning per tag.
+    Predictions outside 0 to 1, or with a NaN label or weight, are left out, with one warning per
+    tag.
 
     Args:
-        tag: the name of the series.
-        labels: the truth, 0 or 1, or False or True, for each prediction.
-        predictions: the predicted probabilities of 1.
+        tag: name of the series.
+        labels: the true label of each prediction: 0 or 1, or a bool.
+        predictions: the predicted probability of label 1.
         global_step: the step. Default: 0.
-        num_thresholds: at most 127 are used, as in torch.
-        weights: how much each prediction counts. Default: 1.
+        num_thresholds: number of thresholds, at most 127, as in torch.
+        weights: weight of each prediction. Default: 1.
         walltime: seconds since 1970. Default: now.
+
+    Examples:
+        >>> writer.add_pr_curve("val/pr", labels=[0, 1, 1], predictions=[0.2, 0.7, 0.9])
     """
     if self._event_writer.accepts():
         name = as_tag(tag)
@@ -152,7 +184,7 @@ def add_pr_curve(
         self.add_value(name, value_encoding.pr_curve(name, rows, thresholds), global_step, walltime)
         if left_out:
             _warn_left_out(
-                self._event_writer, name, f"{left_out:,} of the predictions are not from 0 to 1"
+                self._event_writer, name, f"{left_out:,} of the predictions are not in 0 to 1"
             )
 
 
@@ -171,9 +203,22 @@ def add_pr_curve_raw(
     weights: Any = None,
     walltime: float | None = None,
 ) -> None:
-    """Log a PR curve that was counted elsewhere: rows with one number per threshold.
+    """Log a precision-recall curve from existing counts.
 
-    `weights` is accepted as in torch, and ignored as there.
+    Every array has one number per threshold.
+
+    Args:
+        tag: name of the series.
+        true_positive_counts: number of true positives.
+        false_positive_counts: number of false positives.
+        true_negative_counts: number of true negatives.
+        false_negative_counts: number of false negatives.
+        precision: the precision.
+        recall: the recall.
+        global_step: the step. Default: 0.
+        num_thresholds: number of thresholds, at most 127, as in torch.
+        weights: ignored, as in torch.
+        walltime: seconds since 1970. Default: now.
     """
     if self._event_writer.accepts():
         name = as_tag(tag)
@@ -185,9 +230,9 @@ def add_pr_curve_raw(
 
 
 def _warn_left_out(sink: Sink, tag: str, fact: str) -> None:
-    """Warn about numbers that were left out, once per tag."""
+    """Warn once per tag about values that were left out."""
     sink.checks.warn_once(
         tag,
-        f"Tag '{escape(tag)}': {fact}. They were left out; further ones of this tag are "
+        f"Tag '{escape(tag)}': {fact}. They were left out; further ones for this tag are "
         "not reported.",
     )

@@ -1,11 +1,9 @@
-"""Pictures, figures, films, sound and text.
+"""SummaryWriter methods for images, figures, videos, audio and text.
 
-Each function is a method of SummaryWriter. It raises CannotLog, which names the tag and
-the argument, for a value that cannot be logged. The call then logs nothing; what was logged
-before is kept.
+They raise CannotLog, which names the tag and the argument, for a value that cannot be logged.
+Earlier data is kept.
 
-The encoders are imported when they are first used, so that a program that logs only
-numbers does not wait for them.
+Encoders are imported on first use, to keep programs that only log numbers fast.
 """
 
 from __future__ import annotations
@@ -33,14 +31,26 @@ def add_image(
     walltime: float | None = None,
     dataformats: str = "CHW",
 ) -> None:
-    """Log a picture of 1 (grey), 2 (grey and opacity), 3 or 4 channels.
+    """Log an image with 1 (grey), 2 (grey and alpha), 3 (RGB) or 4 (RGBA) channels.
 
-    Bytes range from 0 to 255, all other numbers from 0 to 1; values beyond are
-    clipped. `dataformats` names the axes in their order, such as "HWC" or "HW".
+    uint8 values range from 0 to 255, all others from 0 to 1. Values outside the range are
+    clipped.
+
+    Args:
+        tag: name of the series.
+        img_tensor: the image, an array or tensor.
+        global_step: the step. Default: 0.
+        walltime: seconds since 1970. Default: now.
+        dataformats: the order of the axes, such as "CHW", "HWC" or "HW".
+
+    Examples:
+        >>> writer.add_image("input", torch.rand(3, 64, 64), step)
+        >>> photo = np.asarray(PIL.Image.open("cat.png"))
+        >>> writer.add_image("photo", photo, step, dataformats="HWC")
     """
     if self._event_writer.accepts():
         name = self._event_writer.checks.tag(tag)
-        _add_picture(self, name, img_tensor, global_step, walltime, dataformats)
+        _add_image(self, name, img_tensor, global_step, walltime, dataformats)
 
 
 @guarded
@@ -52,14 +62,19 @@ def add_images(
     walltime: float | None = None,
     dataformats: str = "NCHW",
 ) -> None:
-    """Log a batch of pictures as one grid, eight in a row.
+    """Log a batch of images as one grid, with eight images per row.
 
-    `dataformats` names the axes of an array. For a list of pictures, it may name the
-    axes of one picture: "CHW" or "HWC".
+    Args:
+        tag: name of the series.
+        img_tensor: the images: one array, or a list of arrays.
+        global_step: the step. Default: 0.
+        walltime: seconds since 1970. Default: now.
+        dataformats: the order of the axes, such as "NCHW" or "NHWC". For a list, it can also be
+            that of a single image: "CHW" or "HWC".
     """
     if self._event_writer.accepts():
         name = self._event_writer.checks.tag(tag)
-        _add_picture(self, name, img_tensor, global_step, walltime, dataformats)
+        _add_image(self, name, img_tensor, global_step, walltime, dataformats)
 
 
 @guarded
@@ -78,41 +93,48 @@ def add_image_with_boxes(
     colors: str | Sequence[Any] | Mapping[str, Any] | None = None,
     masks: Any = None,
 ) -> None:
-    """Log a picture with boxes, drawn for TensorBoard and kept as data.
+    """Log an image with bounding boxes, both drawn and as data.
 
-    `Runs.boxes()` returns the boxes, and the picture without them.
+    TensorBoard shows the drawn image. `Runs.boxes()` returns the boxes, and the image without
+    them.
 
-    The last three positional arguments may also come in tensorboardX's order:
+    The three positional arguments after `walltime` can also be in tensorboardX's order:
     `dataformats`, then `labels`.
 
     Args:
-        tag: where TensorBoard shows the drawn picture.
-        img_tensor: the picture, as for `add_image`.
-        box_tensor: one row x1, y1, x2, y2 per box, in pixels. More columns are ignored.
+        tag: name of the series.
+        img_tensor: the image, as for `add_image`.
+        box_tensor: one row x1, y1, x2, y2 per box, in pixels. Further columns are ignored.
         global_step: the step. Default: 0.
         walltime: seconds since 1970. Default: now.
-        rescale: enlarge the stored picture by this factor; boxes keep their numbers.
-        dataformats: the axes of the picture.
-        labels: one per box, of any type. It is written next to the box and decides
-            its colour.
-        scores: one per box, written after its label.
-        colors: one per box, one for all, or a mapping with one per label: names,
+        rescale: factor by which to enlarge the stored image. Boxes keep their coordinates.
+        dataformats: the order of the image's axes.
+        labels: one label of any type per box. It is written next to the box and selects its
+            colour.
+        scores: one number per box, written after the label.
+        colors: one colour per box, one for all boxes, or a mapping from labels to colours: names,
             "#rrggbb" or three numbers. Default: one colour per label.
-        masks: (boxes, height, width), of bools, or of numbers that are true above 0.5.
+        masks: one mask per box, shape (boxes, height, width): bools, or numbers that count as
+            True above 0.5.
+
+    Examples:
+        >>> writer.add_image_with_boxes(
+        ...     "val/detections", image, [[10, 20, 110, 80]], step, labels=["cat"], scores=[0.93]
+        ... )
     """
     from runfold._log.summary.annotated_images import encode_boxes
-    from runfold._log.summary.pixels import as_picture
+    from runfold._log.summary.pixels import as_image
 
     if isinstance(rescale, str):
-        # tensorboardX has `dataformats` and `labels` in these two places.
+        # tensorboardX passes `dataformats` and `labels` in these positions.
         labels = labels if dataformats == "CHW" else dataformats
         rescale, dataformats = 1, rescale
     sink = self._event_writer
     if sink.accepts():
         name = as_tag(tag)
-        pixels = as_picture(img_tensor, name, dataformats=dataformats)
+        pixels = as_image(img_tensor, name, dataformats=dataformats)
         both = encode_boxes(name, pixels, box_tensor, rescale, labels, scores, colors, masks)
-        # In one event, so that neither exists without the other.
+        # One event for both, so that they exist only together.
         sink.put(
             "summary", both, sink.checks.step(global_step, name), sink.checks.time(walltime, name)
         )
@@ -127,9 +149,14 @@ def add_figure(
     close: bool = True,
     walltime: float | None = None,
 ) -> None:
-    """Log a figure of matplotlib as a picture, or a list of equal size as one grid.
+    """Log a matplotlib figure as an image, or a list of figures of equal size as one grid.
 
-    With `close`, figures that pyplot made are closed.
+    Args:
+        tag: name of the series.
+        figure: a `matplotlib.figure.Figure`, or a list of them.
+        global_step: the step. Default: 0.
+        close: close figures that pyplot created. Default: True.
+        walltime: seconds since 1970. Default: now.
     """
     from runfold._log.summary.figure_pixels import draw_figures
 
@@ -137,7 +164,7 @@ def add_figure(
         name = self._event_writer.checks.tag(tag)
         drawn = draw_figures(figure, name, close)
         axes = "NHWC" if drawn.ndim == 4 else "HWC"
-        _add_picture(self, name, drawn, global_step, walltime, axes, "figure")
+        _add_image(self, name, drawn, global_step, walltime, axes, "figure")
 
 
 @guarded
@@ -150,15 +177,28 @@ def add_video(
     walltime: float | None = None,
     dataformats: str = "NTCHW",
 ) -> None:
-    """Log films, all of a batch side by side, as an animated GIF.
+    """Log videos as an animated GIF, with all videos of a batch side by side.
 
-    Numbers are taken as by `add_image`; frames of more than 256 colours lose some.
+    Values have the same range as in `add_image`. Frames with more than 256 colours are reduced to
+    256.
+
+    Args:
+        tag: name of the series.
+        vid_tensor: the videos, an array or tensor.
+        global_step: the step. Default: 0.
+        fps: frames per second. Default: 4.
+        walltime: seconds since 1970. Default: now.
+        dataformats: the order of the axes: batch (N), time (T), channels (C), height (H), width
+            (W).
+
+    Examples:
+        >>> writer.add_video("rollout", torch.rand(1, 30, 3, 64, 64), step, fps=15)
     """
-    from runfold._log.summary.video import encode_film
+    from runfold._log.summary.video import encode_video
 
     if self._event_writer.accepts():
         name = self._event_writer.checks.tag(tag)
-        message = encode_film(name, vid_tensor, fps, dataformats)
+        message = encode_video(name, vid_tensor, fps, dataformats)
         self.add_value(name, message, global_step, walltime)
 
 
@@ -171,15 +211,21 @@ def add_audio(
     sample_rate: float = 44100,
     walltime: float | None = None,
 ) -> None:
-    """Log a mono or stereo clip of floats from -1 to 1, or of int16.
+    """Log a mono or stereo audio clip.
 
-    The shape is (frames,), (frames, 2) or (2, frames); axes of length 1 do not count.
+    Args:
+        tag: name of the series.
+        snd_tensor: floats from -1 to 1, or int16, of shape (frames,), (frames, 2) or (2, frames).
+            Further axes must have length 1.
+        global_step: the step. Default: 0.
+        sample_rate: samples per second. Default: 44100.
+        walltime: seconds since 1970. Default: now.
     """
-    from runfold._log.summary.wav import encode_sound
+    from runfold._log.summary.wav import encode_audio
 
     if self._event_writer.accepts():
         name = as_tag(tag)
-        message = encode_sound(name, snd_tensor, sample_rate)
+        message = encode_audio(name, snd_tensor, sample_rate)
         self.add_value(name, message, global_step, walltime)
 
 
@@ -191,27 +237,34 @@ def add_text(
     global_step: Any = None,
     walltime: float | None = None,
 ) -> None:
-    """Log a text, which TensorBoard shows as Markdown, under the tag `<tag>/text_summary`."""
+    """Log text, which TensorBoard renders as Markdown.
+
+    Args:
+        tag: name of the series, stored as `<tag>/text_summary`, as in torch.
+        text_string: the text.
+        global_step: the step. Default: 0.
+        walltime: seconds since 1970. Default: now.
+    """
     if self._event_writer.accepts():
         name = as_tag(tag)
         if not isinstance(text_string, str):
-            fact = "expected a str; log str() of it"
+            fact = "expected a str; convert it with str()"
             raise CannotLog(refuse(name, "text_string", text_string, fact))
-        # Texts may hold names of files, which need not be valid UTF-8.
+        # Text may contain file names, which need not be valid UTF-8.
         message = value_encoding.text(f"{name}/text_summary", [utf8(text_string)])
         self.add_value(name, message, global_step, walltime)
 
 
-def _add_picture(
+def _add_image(
     self: Writer,
     tag: str,
-    picture: Any,
+    image: Any,
     step: Any,
     walltime: float | None,
     axes: str,
     argument: str = "img_tensor",
 ) -> None:
-    from runfold._log.summary.pixels import as_picture, encode_picture
+    from runfold._log.summary.pixels import as_image, encode_image
 
-    pixels = as_picture(picture, tag, argument, axes)
-    self.add_value(tag, encode_picture(tag, pixels), step, walltime)
+    pixels = as_image(image, tag, argument, axes)
+    self.add_value(tag, encode_image(tag, pixels), step, walltime)

@@ -1,4 +1,4 @@
-"""What a model is: hparams, graphs, embeddings, meshes."""
+"""SummaryWriter methods for hparams, graphs, embeddings and meshes."""
 
 from __future__ import annotations
 
@@ -29,30 +29,37 @@ def add_hparams(
     *,
     name: str | os.PathLike[str] | None = None,
 ) -> None:
-    """Log the hparams of this run, or of a trial below it, and the metrics that it reached.
+    """Log the hparams of this run, or of a trial, with the resulting metrics.
 
-    The first call describes this run, and is written to its event file. So is a
-    call that repeats its hparams, or without metrics adds others. Any other call
-    is a trial: a run in a folder `trial-2`, `trial-3`, ... below this one, or in
-    the folder that `run_name` gives. TensorBoard lists each trial with its hparams
-    and metrics. The same hparams again are the same trial.
+    The first call describes this run. So do later calls with the same hparams, and calls without
+    metrics that only add new hparams. Any other call logs a trial: a run in its own folder,
+    either `trial-2`, `trial-3`, ... below this run or the one given by `run_name`. TensorBoard
+    lists each trial with its hparams and metrics. Calls with the same hparams belong to the same
+    trial.
 
-    The session of this run ends when the writer is closed, as a success, or as a
-    failure if an exception ended the `with` block or the program. A trial is
-    complete when this returns.
+    The session of this run ends when the writer is closed. Its status is success, or failure if
+    an exception ended the `with` block or the program. A trial is complete when the call returns.
 
     Args:
-        hparam_dict: bools, numbers and texts by name. None is a missing value, and
-            anything else is stored as its text. Nested mappings are flattened:
-            `{"adam": {"lr": 0.1}}` is `adam.lr`.
-        metric_dict: the metrics by tag, which are logged as scalars; None for a
-            metric that the run logs anyway.
-        hparam_domain_discrete: the possible values of hparams, by name. A str is
-            tensorboardX's third argument, `name`, and `global_step` then comes next.
-        run_name: the folder of a trial, below this run's; "." is this run.
-        global_step: the step of the metrics. Default: the last step of this run,
-            or for a trial the next one, from 0.
+        hparam_dict: bools, numbers and strings by name. None is a missing value; other types are
+            stored as text. Nested mappings are flattened: `{"adam": {"lr": 0.1}}` becomes
+            `adam.lr`.
+        metric_dict: metrics by tag, logged as scalars. Use None for a metric that the run logs
+            itself.
+        hparam_domain_discrete: the possible values of each hparam. A str is tensorboardX's third
+            argument, `name`; `global_step` follows it.
+        run_name: the trial's folder, relative to this run's folder. "." is this run.
+        global_step: the step of the metrics. Default: the last step of this run; for a trial, its
+            next step, starting at 0.
         name: tensorboardX's name for `run_name`.
+
+    Examples:
+        >>> writer.add_hparams({"lr": 0.1, "batch_size": 32}, {"val/accuracy": 0.93})
+
+        A sweep in one process, with one trial per call:
+
+        >>> for lr in (0.1, 0.01):
+        ...     writer.add_hparams({"lr": lr}, {"val/accuracy": train(lr)}, run_name=f"lr-{lr}")
     """
     if not self._event_writer.accepts():
         return
@@ -72,13 +79,16 @@ def add_graph(
     verbose: bool = False,
     use_strict_trace: bool = True,
 ) -> None:
-    """Log the graph of a torch model, by torch's own tracer.
+    """Log the graph of a torch model, using torch's tracer.
 
     Args:
         model: a `torch.nn.Module`.
-        input_to_model: a tensor to feed it, or a tuple of several.
+        input_to_model: an input tensor, or a tuple of them.
         verbose: print the graph.
-        use_strict_trace: False lets the tracer follow lists and dicts that change.
+        use_strict_trace: pass False for models that use mutable lists or dicts.
+
+    Examples:
+        >>> writer.add_graph(model, torch.rand(1, 3, 224, 224))
     """
     from runfold._log.summary import model_graph
 
@@ -97,15 +107,17 @@ def add_onnx_graph(
     *,
     onnx_model_file: str | os.PathLike[str] | None = None,
 ) -> None:
-    """Log the graph of an ONNX file, by torch's own converter and the package onnx.
+    """Log the graph of an ONNX file. Requires the packages torch and onnx.
 
-    `onnx_model_file` is tensorboardX's name of `prototxt`.
+    Args:
+        prototxt: path of the ONNX file.
+        onnx_model_file: tensorboardX's name for `prototxt`.
     """
     from runfold._log.summary import model_graph
 
     file = prototxt if onnx_model_file is None else onnx_model_file
     if file is None:
-        raise TypeError("add_onnx_graph needs the path of an ONNX file")
+        raise TypeError("add_onnx_graph requires the path of an ONNX file")
     sink = self._event_writer
     if sink.accepts():
         graph_def, now = model_graph.read_onnx(file), sink.checks.time(None)
@@ -114,7 +126,11 @@ def add_onnx_graph(
 
 @guarded
 def add_openvino_graph(self: Writer, xmlname: str | os.PathLike[str]) -> None:
-    """Log the graph of an OpenVINO model, from its XML file."""
+    """Log the graph of an OpenVINO model.
+
+    Args:
+        xmlname: path of the model's XML file.
+    """
     from runfold._log.summary import model_graph
 
     sink = self._event_writer
@@ -133,19 +149,25 @@ def add_embedding(
     tag: str = "default",
     metadata_header: Sequence[str] | None = None,
 ) -> None:
-    """Write points, their labels and pictures as files for TensorBoard's projector.
+    """Log points, with optional labels and images, for TensorBoard's projector.
 
-    They are in the run's folder when this returns. An embedding of the same tag
-    and step is replaced; those of other writers stay.
+    The files are in the run's folder when the call returns. An embedding with the same tag and
+    step is replaced; embeddings of other writers are kept.
 
     Args:
-        mat: the points, (points, dimensions).
-        metadata: one label per point, or with a header one row of labels.
-        label_img: one picture per point, (points, channels, height, width), of
-            uint8, or of floats from 0 to 1.
-        global_step: the step, or a word for it. Default: 0.
-        tag: the name of the embedding.
-        metadata_header: the names of the columns of labels.
+        mat: the points, shape (points, dimensions).
+        metadata: one label per point, or one row of labels with `metadata_header`.
+        label_img: one image per point, shape (points, channels, height, width): uint8, or floats
+            from 0 to 1.
+        global_step: the step, or a name for it. Default: 0.
+        tag: name of the embedding.
+        metadata_header: names of the label columns.
+
+    Examples:
+        >>> writer.add_embedding(features, metadata=["cat", "dog", "cat"], global_step=10)
+        >>> writer.add_embedding(
+        ...     features, metadata=[["cat", 3], ["dog", 5]], metadata_header=["animal", "age"]
+        ... )
     """
     from runfold._log.summary import embedding_files
 
@@ -163,7 +185,7 @@ def add_embedding(
     except OSError as error:
         if sink.errors.are_raised:
             raise
-        warn_caller(f"{error}. The embedding '{escape(tag)}' is not logged.")
+        warn_caller(f"{error}. The embedding '{escape(tag)}' was not logged.")
 
 
 @guarded
@@ -177,16 +199,20 @@ def add_mesh(
     global_step: Any = None,
     walltime: float | None = None,
 ) -> None:
-    """Log a mesh, or without faces a cloud of points.
+    """Log a mesh, or a point cloud if `faces` is omitted.
 
     Args:
-        tag: the name of the mesh.
-        vertices: coordinates, (batch, vertices, 3).
-        colors: of each vertex, (batch, vertices, 3), from 0 to 255.
-        faces: the three vertices of each triangle, (batch, triangles, 3).
-        config_dict: classes of three.js and their settings.
+        tag: name of the series.
+        vertices: coordinates, shape (batch, vertices, 3).
+        colors: RGB colour of each vertex, shape (batch, vertices, 3), from 0 to 255.
+        faces: vertex indices of each triangle, shape (batch, triangles, 3).
+        config_dict: three.js classes and their settings.
         global_step: the step. Default: 0.
         walltime: seconds since 1970. Default: now.
+
+    Examples:
+        >>> writer.add_mesh("cloud", vertices=np.random.rand(1, 100, 3))
+        >>> writer.add_mesh("bunny", vertices, faces=triangles)
     """
     from runfold._log.summary import mesh_values
 

@@ -1,4 +1,4 @@
-"""Many scalars at a time: of one step, one series, one chart; and exported as JSON."""
+"""SummaryWriter methods for several scalars: one step, one series, one chart, or JSON."""
 
 from __future__ import annotations
 
@@ -31,17 +31,27 @@ def add_scalars(
     global_step: Any = None,
     walltime: float | None = None,
 ) -> None:
-    """Log several numbers at one step, as `main_tag/key` in this run, on one chart.
+    """Log several numbers at one step, as `main_tag/key`, in one chart.
 
-    TensorBoard draws that chart on its custom scalars page. A value that is not a
-    number is left out; with on_error="raise" it raises CannotLog and none is logged.
+    TensorBoard draws the chart on its custom scalars page. All series are in this run; torch
+    would create one run per key. A value that is not a number is left out. With on_error="raise",
+    it raises CannotLog and nothing is logged.
+
+    Args:
+        main_tag: prefix of the tags, and title of the chart.
+        tag_scalar_dict: numbers by key.
+        global_step: the step. Default: 0.
+        walltime: seconds since 1970. Default: now.
+
+    Examples:
+        >>> writer.add_scalars("loss", {"train": 0.5, "val": 0.7}, step)  # loss/train and loss/val
     """
     sink = self._event_writer
     if not sink.accepts():
         return
     name = sink.checks.tag(main_tag, "main_tag")
     if not hasattr(tag_scalar_dict, "items"):
-        reason = "expected a dict of numbers by key"
+        reason = "expected a dict of keys and numbers"
         raise CannotLog(refuse(name, "tag_scalar_dict", tag_scalar_dict, reason))
     known, new, numbers = self._charts.lines(name), {}, {}
     for key, value in tag_scalar_dict.items():
@@ -67,7 +77,11 @@ def add_scalar_dict(
 ) -> None:
     """Log several numbers at one step, as `tag/key`, like `add_scalars`.
 
-    Without a tag they are logged as `key`, and drawn on no common chart.
+    Args:
+        values: numbers by key.
+        global_step: the step. Default: 0.
+        tag: prefix of the tags. Without it, the tags are the keys, and there is no common chart.
+        walltime: seconds since 1970. Default: now.
     """
     self.add_scalars(tag, values, global_step, walltime)
 
@@ -81,14 +95,19 @@ def add_scalar_series(
     wall_times: Any = None,
     double_precision: bool = False,
 ) -> None:
-    """Log all points of a series at once: three rows of as many numbers.
+    """Log a whole series at once.
+
+    `steps`, `values` and `wall_times` must have the same length.
 
     Args:
-        tag: the name of the series.
+        tag: name of the series.
         steps: whole numbers.
-        values: stored as float32, or with all digits by `double_precision`.
-        wall_times: seconds since 1970; now if left out.
-        double_precision: store all digits of a float64; see `add_scalar`.
+        values: the numbers, stored as float32 unless `double_precision` is set.
+        wall_times: seconds since 1970. Default: now.
+        double_precision: store values as float64; see `add_scalar`.
+
+    Examples:
+        >>> writer.add_scalar_series("train/loss", steps=range(1000), values=losses)
     """
     sink = self._event_writer
     if not sink.accepts():
@@ -100,10 +119,10 @@ def add_scalar_series(
     else:
         times = _floats(wall_times, name, "wall_times")
         if not np.isfinite(times).all():
-            raise CannotLog(refuse(name, "wall_times", wall_times, "they are no times"))
+            raise CannotLog(refuse(name, "wall_times", wall_times, "expected finite numbers"))
     for argument, row in (("values", numbers), ("wall_times", times)):
         if len(row) != len(index):
-            reason = f"{len(row)} numbers do not go with {len(index)} steps"
+            reason = f"it has {len(row)} numbers for {len(index)} steps"
             raise CannotLog(refuse(name, argument, row, reason))
     if len(index):
         sink.checks.step(int(index.min()), name)
@@ -114,12 +133,25 @@ def add_scalar_series(
 
 @guarded
 def add_custom_scalars(self: Writer, layout: Mapping[str, Mapping[str, Any]]) -> None:
-    """Add charts to TensorBoard's custom scalars page: `{category: {title: [kind, tags]}}`.
+    """Add charts to TensorBoard's custom scalars page.
 
-    The kind is "Multiline", whose tags are regular expressions, or "Margin" with
-    three tags: of a value, and of its lower and upper bound. Earlier charts stay,
-    except those of the same category and title. Raises CannotLog, and adds none, if
-    one of them cannot be drawn.
+    Existing charts are kept, except those with the same category and title.
+
+    Args:
+        layout: `{category: {title: [kind, tags]}}`. The kind is "Multiline", with regular
+            expressions as tags, or "Margin", with three tags: a value, its lower bound and its
+            upper bound.
+
+    Raises:
+        CannotLog: a chart is invalid; none is added. Only with on_error="raise".
+
+    Examples:
+        >>> writer.add_custom_scalars({
+        ...     "Training": {
+        ...         "Loss": ["Multiline", ["loss/train", "loss/val"]],
+        ...         "Accuracy": ["Margin", ["acc/mean", "acc/low", "acc/high"]],
+        ...     }
+        ... })
     """
     if self._event_writer.accepts():
         charts = read_layout(layout)
@@ -131,7 +163,13 @@ def add_custom_scalars(self: Writer, layout: Mapping[str, Mapping[str, Any]]) ->
 def add_custom_scalars_multilinechart(
     self: Writer, tags: list[str], category: str = "default", title: str = UNTITLED
 ) -> None:
-    """Add a chart that draws all tags that match one of these regular expressions."""
+    """Add a chart with all tags that match one of these regular expressions.
+
+    Args:
+        tags: regular expressions.
+        category: heading under which the chart is shown.
+        title: title of the chart.
+    """
     _add_chart(self, "Multiline", tags, category, title)
 
 
@@ -139,20 +177,32 @@ def add_custom_scalars_multilinechart(
 def add_custom_scalars_marginchart(
     self: Writer, tags: list[str], category: str = "default", title: str = UNTITLED
 ) -> None:
-    """Add a chart that draws a tag between two others: value, lower, upper."""
+    """Add a chart of a value between two bounds.
+
+    Args:
+        tags: three tags: the value, its lower bound and its upper bound.
+        category: heading under which the chart is shown.
+        title: title of the chart.
+    """
     _add_chart(self, "Margin", tags, category, title)
 
 
 def export_scalars_to_json(self: Writer, path: str | os.PathLike[str]) -> None:
-    """Write the scalars of this writer's event files as JSON.
+    """Write all scalars of this writer to a JSON file.
 
-    The form is `{"logdir/tag": [[wall_time, step, value], ...]}`, as tensorboardX
-    has it. A silent writer writes nothing. Raises OSError.
+    The format is tensorboardX's: `{"logdir/tag": [[wall_time, step, value], ...]}`. A silent
+    writer writes no file.
+
+    Args:
+        path: the file to write.
+
+    Raises:
+        OSError: the file cannot be written.
     """
-    found = read_scalars(self)
+    scalars = read_scalars(self)
     if self._event_writer.file.paths and not self._event_writer.is_silent:
         with open(path, "w", encoding="utf-8") as file:
-            json.dump(found, file)
+            json.dump(scalars, file)
 
 
 def read_scalars(self: Writer) -> dict[str, list[list[Any]]]:
@@ -164,9 +214,12 @@ def read_scalars(self: Writer) -> dict[str, list[list[Any]]]:
     log = read_event_files(self._event_writer.folder, files)
     return {
         os.path.join(self._event_writer.folder, tag): list(
-            map(list, zip(*map(_plain, (one.wall_times, one.steps, one.values)), strict=True))
+            map(
+                list,
+                zip(*map(_plain, (series.wall_times, series.steps, series.values)), strict=True),
+            )
         )
-        for tag, one in log.scalars.items()
+        for tag, series in log.scalars.items()
     }
 
 
@@ -174,10 +227,19 @@ def read_scalars(self: Writer) -> dict[str, list[list[Any]]]:
 def use_metadata(
     self: Writer, *, global_step: Any = None, walltime: float | None = None
 ) -> Iterator[Any]:
-    """Give the calls inside that have no step, or no time, these.
+    """Set the default step and wall time of calls in the block, in all threads.
 
-    A block inside another takes over what it does not say itself; at its end, also
-    by an exception, all is as before. It holds for all threads.
+    An inner block inherits the values that it does not set. The previous values are restored at
+    the end, also after an exception.
+
+    Args:
+        global_step: the step of calls without one.
+        walltime: seconds since 1970, for calls without a wall time.
+
+    Examples:
+        >>> with writer.use_metadata(global_step=step):
+        ...     writer.add_scalar("loss", loss)
+        ...     writer.add_histogram("weights", weights)
     """
     sink = self._event_writer
     before = sink.checks.default_step, sink.checks.default_walltime
@@ -205,13 +267,13 @@ def _set_defaults(sink: EventWriter, step: int | None, walltime: float | None) -
 
 
 def _steps(value: Any, tag: str) -> NDArray[np.int64]:
-    """Return a row of steps. Raises CannotLog for anything but integers of 64 bits."""
+    """Return steps as an int64 array. Raises CannotLog for anything else."""
     row = as_row(value, tag, "steps")
     if row.dtype.kind == "f" and not (np.isfinite(row) & (row == np.floor(row))).all():
-        raise CannotLog(refuse(tag, "steps", value, "a step is a whole number"))
-    # 2**63 itself is a float64, and the first that is too large.
+        raise CannotLog(refuse(tag, "steps", value, "expected whole numbers"))
+    # 2**63 is exact in float64, and the smallest value that is too large.
     if row.dtype.kind in "uf" and row.size and (row.max() >= 2**63 or row.min() < -(2**63)):
-        raise CannotLog(refuse(tag, "steps", value, "a step has at most 64 bits"))
+        raise CannotLog(refuse(tag, "steps", value, "they do not fit in 64 bits"))
     return np.ascontiguousarray(row, np.int64)
 
 

@@ -1,4 +1,4 @@
-"""Boxes, masks and captions drawn into a picture, legible on any size of it."""
+"""Drawing of boxes, masks and captions, legible at any image size."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Colour = tuple[int, int, int]
-    Place = tuple[float, float, float, float]
+    Rectangle = tuple[float, float, float, float]
 
-# Far apart from one another, and none so dark or pale that it is lost in a photograph.
+# Distinct colours, none too dark or too pale for a photograph.
 PALETTE = (
     "#ff4040",
     "#3296ff",
@@ -44,27 +44,27 @@ PALETTE = (
 _OPACITY = 0.45
 _SMALLEST_FONT = 10
 
-# The place in the palette of each label of this process; no more than the palette has.
-_places: dict[str, int] = {}
+# The palette index of each label seen in this process; at most one label per colour.
+_indices: dict[str, int] = {}
 
 
 def choose_colour(label: str) -> str:
-    """The colour of a label: its own in this process while the palette lasts.
+    """Return the colour of a label, unique in this process while the palette lasts.
 
-    It depends on the name first, so that it is mostly the same in other runs too.
+    It starts from the name, so that it is mostly the same in other runs.
     """
     size = len(PALETTE)
-    # The numbers of neighbouring classes lead to different colours at once.
+    # Adjacent class numbers get different colours.
     is_number = label.isdecimal() and len(label) < 10
-    wanted = (int(label) if is_number else zlib.crc32(label.encode())) % size
-    if label not in _places:
-        taken = set(_places.values())
+    preferred = (int(label) if is_number else zlib.crc32(label.encode())) % size
+    if label not in _indices:
+        taken = set(_indices.values())
         if len(taken) == size:
-            return PALETTE[wanted]
-        _places[label] = next(
-            place for step in range(size) if (place := (wanted + step) % size) not in taken
+            return PALETTE[preferred]
+        _indices[label] = next(
+            index for step in range(size) if (index := (preferred + step) % size) not in taken
         )
-    return PALETTE[_places[label]]
+    return PALETTE[_indices[label]]
 
 
 def draw_boxes(
@@ -74,12 +74,11 @@ def draw_boxes(
     captions: Sequence[tuple[str, str]],
     masks: Sequence[NDArray[np.bool_]] = (),
 ) -> NDArray[np.uint8]:
-    """A copy of the picture with masks, then boxes, then captions drawn into it.
+    """Return a copy of the image with masks, then boxes, then captions drawn on it.
 
-    Boxes and masks are in the picture's own pixels; a caption is a label and a
-    score, of which either may be empty. The first box lies on top: detectors give
-    the best ones first. A caption that has no place beside those of the boxes
-    before it is left out, because neither could be read.
+    Boxes and masks are in pixels of the image. A caption is a label and a score; either can be
+    empty. The first box is on top, because detectors return the best boxes first. A caption is
+    omitted if it would overlap an earlier one.
     """
     import PIL.Image
     import PIL.ImageDraw
@@ -88,34 +87,34 @@ def draw_boxes(
     for mask, colour in reversed(list(zip(masks, colours, strict=False))):
         blend = drawn[mask][:, :3] * (1 - _OPACITY) + np.array(colour) * _OPACITY
         drawn[mask, :3] = np.rint(blend).astype(np.uint8)
-    picture = PIL.Image.fromarray(drawn)
-    draw = PIL.ImageDraw.Draw(picture)
+    image = PIL.Image.fromarray(drawn)
+    draw = PIL.ImageDraw.Draw(image)
     height, width = pixels.shape[:2]
-    # Beyond this nothing is seen, and PIL has no such coordinates.
+    # PIL does not support coordinates far outside the image.
     limit = np.array([width, height, width, height], np.float64)
-    places = [_sort(box) for box in np.clip(boxes, -limit, 2 * limit)]
+    rectangles = [_sort(box) for box in np.clip(boxes, -limit, 2 * limit)]
     thickness = max(1, round(min(width, height) / 200))
-    for place, colour in reversed(list(zip(places, colours, strict=True))):
-        draw.rectangle(place, outline=colour, width=thickness)
+    for rectangle, colour in reversed(list(zip(rectangles, colours, strict=True))):
+        draw.rectangle(rectangle, outline=colour, width=thickness)
     tabs = _Tabs(draw, (width, height))
-    for place, colour, caption in zip(places, colours, captions, strict=True):
-        tabs.add(place, colour, caption)
-    return np.asarray(picture)
+    for rectangle, colour, caption in zip(rectangles, colours, captions, strict=True):
+        tabs.add(rectangle, colour, caption)
+    return np.asarray(image)
 
 
-def _sort(box: NDArray[np.float64]) -> Place:
-    """Left, top, right, bottom, whichever corners were given."""
+def _sort(box: NDArray[np.float64]) -> Rectangle:
+    """Return left, top, right and bottom, whichever corners were given."""
     x1, y1, x2, y2 = box.tolist()
     return min(x1, x2), min(y1, y2), max(x1, x2), max(y1, y2)
 
 
 class _Tabs:
-    """The captions of a picture, each on a tab of its box's colour, none on another."""
+    """Draws captions on tabs in the colour of their box, without overlaps."""
 
     def __init__(self, draw: PIL.ImageDraw.ImageDraw, size: tuple[int, int]) -> None:
         from PIL import ImageFont
 
-        # In proportion, so that a large picture can be read where it is shown small.
+        # In proportion, so that captions are legible when a large image is shown small.
         points = max(_SMALLEST_FONT, round(max(size) / 45))
         font: Any = ImageFont.load_default(points)
         self._font = font
@@ -124,11 +123,11 @@ class _Tabs:
         self._draw, self._size = draw, size
         self._taken = np.empty((0, 2))
 
-    def add(self, place: Place, colour: Colour, caption: tuple[str, str]) -> None:
-        """Draw a caption: on the box, or else in it, under it, or not at all."""
+    def add(self, rectangle: Rectangle, colour: Colour, caption: tuple[str, str]) -> None:
+        """Draw a caption above, inside or below its box, or not at all."""
         text = self._shorten(caption, self._size[0] - 2 * self._margin)
         wide = self._font.getlength(text) + 2 * self._margin
-        at = self._find_room(place, wide) if text else None
+        at = self._find_room(rectangle, wide) if text else None
         if at is None:
             return
         left, top = at
@@ -140,12 +139,12 @@ class _Tabs:
         spot = left + self._margin, top + self._margin / 2
         self._draw.text(spot, text, fill=ink, font=self._font)
 
-    def _find_room(self, place: Place, wide: float) -> tuple[float, float] | None:
-        """The left and top of the first spot that is free and in the picture."""
+    def _find_room(self, rectangle: Rectangle, wide: float) -> tuple[float, float] | None:
+        """Return the left and top of the first free spot in the image."""
         width, height = self._size
-        left = max(0.0, min(place[0], width - wide))
+        left = max(0.0, min(rectangle[0], width - wide))
         tall = self._tall
-        for top in (place[1] - tall, place[1], place[3] - tall, place[3]):
+        for top in (rectangle[1] - tall, rectangle[1], rectangle[3] - tall, rectangle[3]):
             if not 0 <= top <= height - tall:
                 continue
             spot = np.array([[left, top], [left + wide, top + tall]])
@@ -157,7 +156,7 @@ class _Tabs:
         return None
 
     def _shorten(self, caption: tuple[str, str], room: float) -> str:
-        """Label and score as far as there is room: the label loses its end first."""
+        """Return label and score, shortened to fit; the label is shortened first."""
         label, score = escape(caption[0], 60), caption[1]
         text = f"{label} {score}".strip()
         while label and self._font.getlength(text) > room:

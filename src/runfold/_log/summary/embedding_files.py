@@ -1,4 +1,4 @@
-"""Embeddings: the files that TensorBoard's projector shows, in a run's folder."""
+"""Embedding files for TensorBoard's projector, in a run's folder."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 TENSOR_NAME, METADATA_NAME, SPRITE_NAME = "tensors.tsv", "metadata.tsv", "sprite.png"
 
-# TensorBoard's page shows no sprite that is wider or higher.
+# TensorBoard does not show sprites that are wider or higher.
 _LARGEST_SPRITE = 8192
-# What would end a cell or a line of a table.
+# Characters that would end a cell or a line of the table.
 _BREAKS = str.maketrans("\t\n\r", "   ")
 _SEPARATORS = str.maketrans({"%": "%25", "/": "%2f", "\\": "%5c"})
 
@@ -42,18 +42,18 @@ def write_files(
     header: Sequence[str] | None = None,
     label_img: Any = None,
 ) -> None:
-    """Write an embedding's files, and add them to the projector's configuration of the run.
+    """Write the files of an embedding, and add them to the run's projector configuration.
 
-    The configuration is written last, so that it names only existing files. It keeps
-    the entries of other writers. Raises OSError; and CannotLog for bad input, and for a
-    configuration that cannot be read, before anything is written.
+    The configuration is written last, so that it only refers to existing files. Entries of other
+    writers are kept. Raises OSError. Raises CannotLog, before anything is written, for invalid
+    input or an unreadable configuration.
     """
-    place = str(step).zfill(5)
-    name, subdir = f"{tag}:{place}", str(PurePosixPath(_as_folder(place), _as_folder(tag)))
+    padded = str(step).zfill(5)
+    name, subdir = f"{tag}:{padded}", str(PurePosixPath(_as_folder(padded), _as_folder(tag)))
     points = _as_points(mat, tag)
     files = {TENSOR_NAME: _table(points)}
     config, path = _read_config(folder, tag), f"{subdir}/{TENSOR_NAME}"
-    kept = [one for one in config.embeddings if one.tensor_path != path]
+    kept = [info for info in config.embeddings if info.tensor_path != path]
     del config.embeddings[:]
     config.embeddings.extend(kept)
     info = config.embeddings.add(tensor_name=name, tensor_path=path)
@@ -61,13 +61,13 @@ def write_files(
         info.metadata_path = f"{subdir}/{METADATA_NAME}"
         files[METADATA_NAME] = _labels(metadata, header, len(points), tag)
     if label_img is not None:
-        pictures = _as_pictures(label_img, len(points), tag)
+        images = _as_pictures(label_img, len(points), tag)
         info.sprite.image_path = f"{subdir}/{SPRITE_NAME}"
-        info.sprite.single_image_dim.extend([pictures.shape[2], pictures.shape[1]])
-        files[SPRITE_NAME] = _sprite(pictures, tag)
+        info.sprite.single_image_dim.extend([images.shape[2], images.shape[1]])
+        files[SPRITE_NAME] = _sprite(images, tag)
     with make_folder(folder, subdir) as target:
-        for each, content in files.items():
-            replace_small(each, content, dir_fd=target)
+        for file_name, content in files.items():
+            replace_small(file_name, content, dir_fd=target)
     from google.protobuf import text_format
 
     data = text_format.MessageToString(config).encode()
@@ -76,9 +76,9 @@ def write_files(
 
 
 def _as_folder(tag: str) -> str:
-    """Return the folder of a tag, by torch's rule; `.` and `..` would be other folders."""
+    """Return the folder name of a tag, escaped as in torch, and for `.` and `..`."""
     if "\0" in tag:
-        raise CannotLog(refuse(tag, "tag", tag, "no folder can have this name"))
+        raise CannotLog(refuse(tag, "tag", tag, "a folder name cannot contain NUL"))
     folder = tag.translate(_SEPARATORS)
     return folder.replace(".", "%2e") if folder in (".", "..") else folder
 
@@ -86,7 +86,7 @@ def _as_folder(tag: str) -> str:
 def _as_points(mat: Any, tag: str) -> NDArray[Any]:
     points = as_real(mat, tag, "mat")
     if points.ndim != 2:
-        reason = f"expected numbers, (points, dimensions), got {_describe(points)}"
+        reason = f"expected shape (points, dimensions), got {_describe(points)}"
         raise CannotLog(refuse(tag, "mat", mat, reason))
     return points.astype(np.uint8) if points.dtype.kind == "b" else points
 
@@ -96,9 +96,9 @@ def _table(points: NDArray[Any]) -> bytes:
 
 
 def _labels(metadata: Any, header: Sequence[str] | None, count: int, tag: str) -> bytes:
-    """Return one line per point, after the names of the columns if there are several.
+    """Return one line per point, with a header line if there are several columns.
 
-    As in torch, only the first row must have as many cells as there are names.
+    As in torch, only the first row is checked against the number of column names.
     """
     listed = metadata.tolist() if hasattr(metadata, "tolist") else metadata
     if not isinstance(listed, Iterable):
@@ -113,29 +113,29 @@ def _labels(metadata: Any, header: Sequence[str] | None, count: int, tag: str) -
         names = list(header)
         table = [list(row) if isinstance(row, Iterable) else [row] for row in rows]
         if table and len(table[0]) != len(names):
-            reason = f"it names {len(names)} columns, and metadata has {len(table[0])}"
+            reason = f"it names {len(names)} columns, but metadata has {len(table[0])}"
             raise CannotLog(refuse(tag, "metadata_header", header, reason))
-        if len(names) > 1:  # the projector takes the first line of one column for a label
+        if len(names) > 1:  # with one column, the projector would show the header as a label
             table.insert(0, names)
     lines = ("\t".join(map(_cell, row)) for row in table)
     return "".join(f"{line}\n" for line in lines).encode("utf-8", "backslashreplace")
 
 
 def _cell(label: Any) -> str:
-    """Return a label on one line; a tensor of one number becomes that number."""
+    """Return a label on one line; a zero-dimensional tensor becomes its number."""
     if getattr(label, "shape", None) == ():
         label = label.item()
     return str(label).translate(_BREAKS)
 
 
 def _as_pictures(label_img: Any, count: int, tag: str) -> NDArray[np.uint8]:
-    """Return pictures in RGB, (points, height, width, 3); floats range from 0 to 1."""
+    """Return RGB images with shape (points, height, width, 3); floats range from 0 to 1."""
     array = as_real(label_img, tag, "label_img")
     if array.ndim != 4 or array.shape[1] not in (1, 3) or 0 in array.shape:
-        reason = f"expected pictures, (points, 1 or 3, height, width), got {_describe(array)}"
+        reason = f"expected shape (points, 1 or 3, height, width), got {_describe(array)}"
         raise CannotLog(refuse(tag, "label_img", label_img, reason))
     if len(array) != count:
-        reason = f"it has {len(array)} pictures for {count} points"
+        reason = f"it has {len(array)} images for {count} points"
         raise CannotLog(refuse(tag, "label_img", label_img, reason))
     if array.dtype != np.uint8:
         array = np.nan_to_num(array.astype(np.float64) * 255).clip(0, 255).astype(np.uint8)
@@ -143,30 +143,30 @@ def _as_pictures(label_img: Any, count: int, tag: str) -> NDArray[np.uint8]:
     return np.ascontiguousarray(rgb.transpose(0, 2, 3, 1))
 
 
-def _sprite(pictures: NDArray[np.uint8], tag: str) -> bytes:
-    """All pictures row by row in one square, as a PNG file."""
+def _sprite(images: NDArray[np.uint8], tag: str) -> bytes:
+    """Return a square PNG file of all images, row by row."""
     from PIL import Image
 
-    count, height, width, _ = pictures.shape
+    count, height, width, _ = images.shape
     columns = math.ceil(count**0.5)
     rows = math.ceil(count / columns)
     side = max(rows * height, columns * width)
     if side > _LARGEST_SPRITE:
         warn_caller(
-            f"Tag '{escape(tag)}': label_img makes a sprite of {side} pixels a side. TensorBoard "
-            f"shows up to {_LARGEST_SPRITE}: give smaller or fewer pictures."
+            f"Tag '{escape(tag)}': label_img makes a sprite of {side} x {side} pixels. TensorBoard "
+            f"shows at most {_LARGEST_SPRITE} x {_LARGEST_SPRITE}: pass fewer or smaller images."
         )
     sprite = np.zeros((side, side, 3), np.uint8)
-    for index, picture in enumerate(pictures):
+    for index, image in enumerate(images):
         top, left = index // columns * height, index % columns * width
-        sprite[top : top + height, left : left + width] = picture
+        sprite[top : top + height, left : left + width] = image
     out = io.BytesIO()
     Image.fromarray(sprite).save(out, format="PNG")
     return out.getvalue()
 
 
 def _read_config(folder: str, tag: str) -> ProjectorConfig:
-    """The configuration that is there already, or an empty one. Raises CannotLog for other text."""
+    """Return the existing configuration, or an empty one. Raises CannotLog if it is invalid."""
     from google.protobuf import text_format
     from tensorboard.plugins.projector.projector_config_pb2 import ProjectorConfig
 
@@ -180,7 +180,7 @@ def _read_config(folder: str, tag: str) -> ProjectorConfig:
         fault = "cannot be read" if isinstance(error, OSError) else "does not parse"
         raise CannotLog(
             f"Tag '{escape(tag)}': {escape(str(path))} {fault}: {escape(str(error))}. "
-            "The embedding was not logged, so that nothing in it is lost. Move the file away."
+            "The embedding was not logged, to keep the file as it is. Move it elsewhere."
         ) from error
     return config
 

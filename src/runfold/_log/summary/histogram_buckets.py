@@ -1,4 +1,4 @@
-"""Histograms of arrays: the buckets and numbers that torch and TensorFlow store."""
+"""Histograms of arrays, with the buckets and statistics that torch and TensorFlow store."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from runfold._events import value_encoding
-from runfold._log.writer.convert import as_array, as_number, as_real, refuse, tell
+from runfold._log.writer.convert import as_array, as_number, as_real, refuse, warn_about
 from runfold.errors import CannotLog
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ TENSORFLOW = "tensorflow"
 
 
 class Histogram(NamedTuple):
-    """`counts[i]` values up to `limits[i]`, in the order in which an event holds them."""
+    """A histogram with `counts[i]` values up to `limits[i]`, in the field order of the event."""
 
     min: float
     max: float
@@ -31,39 +31,39 @@ class Histogram(NamedTuple):
 
 
 def finite_numbers(given: Any, tag: str) -> tuple[NDArray[np.float64], int]:
-    """Return the finite numbers of an array in one row, and how many others there were.
+    """Return the finite numbers of an array, flattened, and the count of all others.
 
-    Raises CannotLog if the array holds no finite number.
+    Raises CannotLog if no number is finite.
     """
     array = as_real(given, tag, "values")
     if array.size == 0:
         raise CannotLog(refuse(tag, "values", given, "it is empty"))
     numbers: NDArray[np.float64] = array.astype(np.float64).reshape(-1)
-    # NaN and infinity show at the two ends, so most arrays need no second look.
+    # NaN and infinity show in the minimum or maximum, so most arrays need no second pass.
     if np.isfinite(numbers.min()) and np.isfinite(numbers.max()):
         return numbers, 0
     finite = numbers[np.isfinite(numbers)]
     if not finite.size:
-        raise CannotLog(refuse(tag, "values", given, "none of its numbers is finite"))
+        raise CannotLog(refuse(tag, "values", given, "it contains no finite number"))
     return finite, numbers.size - finite.size
 
 
 def count(numbers: NDArray[np.float64], tag: str, bins: Any, max_bins: Any = None) -> Histogram:
-    """Return the histogram of a row of finite numbers.
+    """Return the histogram of an array of finite numbers.
 
-    `bins` is "tensorflow" or what `numpy.histogram` accepts. As in torch, more than
-    `max_bins` bins are joined in equal groups, so that up to twice as many may remain.
-    Numbers outside all bins leave one empty bucket, with a warning. Raises CannotLog,
-    which names the argument.
+    `bins` is "tensorflow" or any `bins` argument of `numpy.histogram`. As in torch, if there are
+    more than `max_bins` bins, equal groups of them are merged, which can leave up to twice as
+    many. If all numbers are outside the bins, warns and returns one empty bucket. Raises
+    CannotLog, which names the argument.
     """
     counts, limits = _join(*_count(numbers, tag, bins), tag, max_bins)
     filled = np.flatnonzero(counts)
     if filled.size:
         first, last = filled[0], filled[-1]
-        # Only right limits are stored: an empty bucket in front holds the leftmost one.
+        # Only right limits are stored: an empty first bucket holds the leftmost one.
         counts, limits = np.append(0, counts[first : last + 1]), limits[first : last + 2]
     else:
-        tell(tag, "values", "are all outside the bins, which stay empty")
+        warn_about(tag, "values", "are all outside the bins; the histogram is empty")
         counts, limits = np.zeros(1), limits[-1:]
     with np.errstate(over="ignore", invalid="ignore"):
         total, squares = float(numbers.sum()), float(numbers.dot(numbers))
@@ -88,21 +88,21 @@ def _count(numbers: NDArray[np.float64], tag: str, bins: Any) -> tuple[NDArray[A
     if not isinstance(bins, str | int):
         bins = as_array(bins, tag, "bins")
         if np.isnan(bins).any():
-            raise CannotLog(refuse(tag, "bins", bins, "a limit is NaN"))
+            raise CannotLog(refuse(tag, "bins", bins, "an edge is NaN"))
     try:
         edges = default_limits() if isinstance(bins, str) and bins == TENSORFLOW else bins
         counts, limits = np.histogram(numbers, bins=edges)
     except (ValueError, TypeError, IndexError, OverflowError, MemoryError) as error:
         raise CannotLog(refuse(tag, "bins", bins, str(error).rstrip("."))) from error
     if not len(counts):
-        raise CannotLog(refuse(tag, "bins", bins, "expected at least two limits"))
+        raise CannotLog(refuse(tag, "bins", bins, "expected at least two edges"))
     return counts, limits
 
 
 def _join(
     counts: NDArray[Any], limits: NDArray[Any], tag: str, max_bins: Any
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return fewer bins where there are more than `max_bins`. Raises CannotLog."""
+    """Merge bins if there are more than `max_bins`. Raises CannotLog."""
     most = math.inf if max_bins is None else as_number(max_bins, tag, "max_bins")
     if not len(counts) > most:
         return counts, limits
@@ -115,7 +115,7 @@ def _join(
 
 @functools.cache
 def default_limits() -> NDArray[np.float64]:
-    """Return limits that grow by a tenth from 1e-12 to 1e20, on both sides of 0."""
+    """Return limits that grow by 10 % each, from 1e-12 to 1e20, on both sides of 0."""
     limits, limit = [], 1e-12
     while limit < 1e20:
         limits.append(limit)

@@ -1,4 +1,4 @@
-"""The hparams that a writer logs: those of its run, and those of trials in folders below it."""
+"""The hparams that a writer logs, for its run and for trials in folders below it."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 
 
 class HparamsLog(Part):
-    """The trials of a writer, and the session of its own run.
+    """The hparams session of a writer's run, and the writer's trials.
 
     Attributes:
-        trials: what was logged so far; None if nothing was.
-        purged_from: the step from which on earlier events are void, in trials as well.
+        trials: the trials so far; None if there are no hparams.
+        purged_from: the step from which earlier events are discarded, also in trials.
     """
 
     def __init__(self, remote: Remote | None = None) -> None:
-        """Begin without hparams. A remote log marks the folders of its trials as its own."""
+        """Start without hparams. With a remote log, names of trial folders are made unique."""
         self.trials: Trials | None = None
         self.purged_from: int | None = None
         self._remote = remote
-        # Whether the event file says how the session ended.
+        # Whether the session end is in the event file.
         self._is_ended = False
 
     def add(
@@ -45,7 +45,7 @@ class HparamsLog(Part):
     ) -> None:
         """Log hparams and metrics; see `SummaryWriter.add_hparams`.
 
-        The metrics of the run itself are logged by `add_scalar`.
+        `add_scalar` logs the metrics of the run itself.
         """
         settings = hparams_session.as_settings(hparam_dict)
         named = {} if metric_dict is None else hparams_session.as_metrics(metric_dict)
@@ -53,28 +53,30 @@ class HparamsLog(Part):
         numbers = {tag: value for tag, value in metrics.items() if value is not None}
         step = sink.checks.default_step
         if global_step is not None:
-            # A trial's step does not say where a run is resumed.
+            # A trial's step does not affect where the run is resumed.
             step = sink.checks.step(global_step, None, is_of_run=False)
         with sink.lock:
             trials = self._find_trials(sink.folder)
             if not label and not trials.own.is_begun:
                 trials.adopt(read_earlier(sink.folder, sink.file.paths))
-            possible = hparams_session.as_domains(domains or {}, trials.own.settings | settings)
+            known_domains = hparams_session.as_domains(
+                domains or {}, trials.own.settings | settings
+            )
             session = trials.find(settings, label, is_report=bool(numbers))
-            trials.announce(possible, metrics)
+            trials.announce(known_domains, metrics)
             if session is trials.own:
                 step = metric_step(sink, step)
                 for message in session.add(settings):
-                    sink.add_value("", message, 0)  # hparams hold from the first step on
+                    sink.add_value("", message, 0)  # hparams apply from the first step
         if session is trials.own:
             for tag, number in numbers.items():
                 add_scalar(tag, number, step)
         elif not sink.file.gives_way:
-            # Without the lock, which must not be held while another writer's is taken.
+            # Without the lock: two writers' locks must not be held at the same time.
             self._log_trial(sink, session, settings, numbers, step)
 
     def describe_run(self, sink: Sink, settings: Mapping[str, Any]) -> None:
-        """Log the hparams of the run itself; what goes wrong is treated as in a call."""
+        """Log the hparams of the run itself; errors are handled as in any call."""
         try:
             self.add(sink, settings, None, None, os.curdir, None, sink.add_scalar)
         except Exception as error:
@@ -82,11 +84,11 @@ class HparamsLog(Part):
                 raise
 
     def reopen(self, sink: Sink) -> None:
-        """Let the session go on in the new file."""
+        """Continue the session in the new file."""
         self._is_ended = False
 
     def close(self, sink: Sink) -> None:
-        """Add how the session ended, if there is one."""
+        """Add the end of the session, if there is one."""
         with sink.lock:
             # Another thread may close the same writer.
             if self.trials is None or sink.is_closed or self._is_ended:
@@ -111,14 +113,14 @@ class HparamsLog(Part):
         metrics: Mapping[str, float],
         step: int | None,
     ) -> None:
-        """Write hparams and metrics to the folder of a trial. Raises OSError."""
+        """Write hparams and metrics to a trial's folder. Raises OSError."""
         with sink.lock:
             messages = trial.add(settings)
             at = trial.take_step(step) if metrics else 0
         if not messages and not metrics:
             return
         try:
-            with _open_beside(sink, trial.folder) as writer:
+            with _open_trial_writer(sink, trial.folder) as writer:
                 if messages and self.purged_from is not None:
                     writer.put("session_start", self.purged_from, sink.checks.time(None))
                 for message in messages:
@@ -128,14 +130,14 @@ class HparamsLog(Part):
                 for message in trial.end() if messages else ():
                     writer.add_value("", message, 0)
         except Exception:
-            trial.is_begun = False  # the next call writes its hparams again
+            trial.is_begun = False  # the next call writes the hparams again
             raise
 
 
 class FirstEvents(Part):
-    """What comes first in the first event file: the options `purge_step` and `hparams`.
+    """The first events of the first file: the options `purge_step` and `hparams`.
 
-    With on_error="warn" that file may be opened late, and with is_lazy at the first call.
+    With on_error="warn", that file may be opened late; with is_lazy, on the first call.
     """
 
     def __init__(
@@ -146,7 +148,7 @@ class FirstEvents(Part):
         self._log = log
 
     def reopen(self, sink: Sink) -> None:
-        """Add them, once."""
+        """Add the events, once."""
         purge_step, self.purge_step = self.purge_step, None
         if purge_step is not None:
             self._log.purged_from = purge_step
@@ -157,19 +159,19 @@ class FirstEvents(Part):
 
 
 def metric_step(sink: Sink, step: Any) -> int:
-    """Return the step of a metric: by default the last one that was logged."""
+    """Return the step of a metric. Default: the last logged step."""
     if step is None and sink.checks.default_step is None:
         return sink.last_step
     return sink.checks.step(step, None)
 
 
-def _open_beside(sink: Sink, folder: str) -> EventWriter:
-    """Return a writer for a folder below that of another."""
+def _open_trial_writer(sink: Sink, folder: str) -> EventWriter:
+    """Return a writer for a trial's folder."""
     file = sink.file
     staged_for = file.staged_for
     if staged_for is not None:
         staged_for = os.path.join(staged_for, os.path.relpath(folder, file.folder))
-    # What fails is raised here, so that the call decides what becomes of it.
+    # Errors are raised here, so that the call handles them.
     return EventWriter(
         folder,
         suffix=file.suffix,

@@ -1,4 +1,4 @@
-"""The hparams of a run: what callers give as settings, and the session that has them."""
+"""The hparams of a run: conversion of the values, and the session that contains them."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ Setting: TypeAlias = bool | float | str | None
 StrPath: TypeAlias = str | os.PathLike[str]
 
 _TYPES: dict[type, str] = {bool: "bool", float: "float64", str: "string"}
-# Deeper than any configuration; a mapping that holds itself has no end.
+# Deeper than any configuration; a mapping that contains itself never ends.
 _DEEPEST = 100
 
 
 class Session:
-    """The hparams of one run, from its first ones until the writer is closed.
+    """The hparams of one run, from the first call until the writer is closed.
 
-    Only the process that began a session ends it: a forked worker does not.
+    Only the process that started a session ends it; a forked worker does not.
 
     Attributes:
         folder: the run's folder.
         start_time: seconds since 1970.
-        settings: all hparams so far; a later value replaces an earlier one.
-        is_begun: whether any were written.
+        settings: all hparams so far; later values replace earlier ones.
+        is_begun: whether any hparams were written.
     """
 
     def __init__(self, folder: str) -> None:
@@ -48,62 +48,61 @@ class Session:
         self.is_begun = False
         self._next_step = 0
         self._process = os.getpid()
-        # A run that begins while an exception is handled, as after a failed first
-        # attempt, does not fail because of it.
-        self._known = raised_now()
+        # An exception that is already being handled when the run starts, such as a failed first
+        # attempt, does not make the run fail.
+        self._initial_error = raised_now()
         watch_exit()
 
     @property
     def is_ours(self) -> bool:
-        """Whether this process began the session."""
+        """Whether this process started the session."""
         return os.getpid() == self._process
 
     def add(self, settings: Mapping[str, Setting]) -> list[bytes]:
-        """Take hparams and return the values to write: none if nothing is new."""
+        """Add hparams and return the values to write: an empty list if nothing changed."""
         merged = {**self.settings, **settings}
-        # As text, because NaN does not equal itself.
+        # Compare as text, because NaN does not equal itself.
         is_new = repr(merged) != repr(self.settings)
         if self.is_begun and not is_new:
             return []
         if self.is_begun:
-            self._warn_of_change(merged)
+            self._warn_about_change(merged)
         self.settings, self.is_begun = merged, True
         return [value_encoding.hparams_start(merged, self.start_time)]
 
     def take_step(self, step: int | None) -> int:
-        """Return the step of metrics of a trial: the one after the last, from 0, if None."""
-        taken = self._next_step if step is None else step
-        self._next_step = max(self._next_step, taken + 1)
-        return taken
+        """Return the step of a trial's metrics. Default: its next step, starting at 0."""
+        used = self._next_step if step is None else step
+        self._next_step = max(self._next_step, used + 1)
+        return used
 
     def end(self, raised: BaseException | None = None) -> list[bytes]:
-        """Return the value that says how the session ended: none if it never began here."""
-        has_failed = not (raised is None or raised is self._known or _is_clean(raised))
-        self._known = None
+        """Return the end of the session; an empty list if this process did not start it."""
+        has_failed = not (raised is None or raised is self._initial_error or _is_clean(raised))
+        self._initial_error = None
         if not (self.is_begun and self.is_ours):
             return []
         return [value_encoding.hparams_end("failure" if has_failed else "success", time.time())]
 
-    def _warn_of_change(self, merged: Mapping[str, Setting]) -> None:
+    def _warn_about_change(self, merged: Mapping[str, Setting]) -> None:
         names = [
             name
             for name, value in merged.items()
             if name not in self.settings or repr(value) != repr(self.settings[name])
         ]
         warn_caller(
-            f"TensorBoard will not show {human_list(names)}: it keeps the first hparams of a run, "
-            "and those were logged before. Runfold shows all of them. Give all hparams of a run in "
-            "one call, and each trial its own run_name."
+            f"TensorBoard will not show {human_list(names)}: it only shows the hparams that were "
+            "logged first for a run. Runfold shows all of them. Log all hparams of a run in one "
+            "call, and give each trial its own run_name."
         )
 
 
 def sort_arguments(
     third: Any, fourth: Any, step: Any, name: StrPath | None
 ) -> tuple[Any, StrPath | None, Any]:
-    """Return domains, name and step from what stands in torch's or in tensorboardX's places.
+    """Return domains, name and step from torch's or tensorboardX's argument order.
 
-    After hparams and metrics, torch has domains, a name and the step; tensorboardX has
-    a name and the step.
+    After hparams and metrics, torch has domains, name and step; tensorboardX has name and step.
     """
     if isinstance(third, str | os.PathLike):
         third, name = None, third
@@ -113,24 +112,24 @@ def sort_arguments(
 
 
 def flatten(settings: Any, argument: str = "hparam_dict") -> dict[str, Any]:
-    """The leaves of nested mappings under names joined by dots. Raises CannotLog."""
+    """Flatten nested mappings to names joined by dots. Raises CannotLog."""
     if not isinstance(settings, Mapping):
-        raise CannotLog(refuse(None, argument, settings, "a mapping by name is meant"))
+        raise CannotLog(refuse(None, argument, settings, "expected a mapping of names to values"))
     return dict(_leaves(settings, "", argument))
 
 
 def as_setting(value: Any, name: str) -> Setting:
-    """The value as hparams hold it: bool, float, str or None.
+    """Return a value as one of the hparam types: bool, float, str or None.
 
-    An array or tensor of one number is that number, a class or function its name,
-    and all else its text; so is an integer whose digits a float64 cannot hold.
+    An array or tensor with a single number becomes that number, a class or function its name, and
+    anything else its text. Integers that float64 cannot represent exactly become text, too.
     """
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):
         return utf8(value)
     if isinstance(value, int):
-        return _exactly(value)
+        return _as_exact_number(value)
     if isinstance(value, float):
         return float(value)
     if hasattr(value, "dtype") and hasattr(value, "shape"):
@@ -141,45 +140,45 @@ def as_setting(value: Any, name: str) -> Setting:
         return utf8(value.__name__)
     try:
         return utf8(str(value))
-    except Exception as error:  # the text is made by code of the caller's
-        reason = f"it has no text ({type(error).__name__})"
+    except Exception as error:  # `__str__` is the caller's code
+        reason = f"its str() failed ({type(error).__name__})"
         kind = type(value)
         raise CannotLog(refuse(name, "hparam_dict", kind, reason)) from error
 
 
 def as_settings(given: Any) -> dict[str, Setting]:
-    """Hparams as they are stored: flat, each of a type that they have. Raises CannotLog."""
+    """Return hparams flattened, with each value as an hparam type. Raises CannotLog."""
     return {name: as_setting(value, name) for name, value in flatten(given).items()}
 
 
 def as_domains(given: Any, settings: Mapping[str, Setting]) -> dict[str, tuple[Setting, ...]]:
-    """The values that hparams may have, by name. Raises CannotLog for other names and types."""
+    """Return the possible values of hparams. Raises CannotLog for unknown names and mixed types."""
     argument = "hparam_domain_discrete"
     domains = {}
     for name, choices in flatten(given, argument).items():
         if name not in settings:
             others = human_list(near(name, settings))
-            reason = "there is no such hparam" + (f", but there is {others}" if others else "")
+            reason = "no such hparam" + (f" (did you mean {others}?)" if others else "")
             raise CannotLog(refuse(name, argument, choices, reason))
         if isinstance(choices, str | bytes) or not isinstance(choices, Iterable):
-            raise CannotLog(refuse(name, argument, choices, "a list of values is meant"))
-        domain = tuple(as_setting(one, name) for one in choices)
-        types = {type(one) for one in (*domain, settings[name]) if one is not None}
+            raise CannotLog(refuse(name, argument, choices, "expected a list of values"))
+        domain = tuple(as_setting(choice, name) for choice in choices)
+        types = {type(value) for value in (*domain, settings[name]) if value is not None}
         if len(types) > 1:
-            reason = "its values and that of the hparam differ in type"
+            reason = "its values and the hparam's value have different types"
             raise CannotLog(refuse(name, argument, choices, reason))
         domains[name] = domain
     return domains
 
 
 def as_metrics(given: Any) -> dict[str, float | None]:
-    """Metrics by tag; None names one that is logged elsewhere. Raises CannotLog."""
+    """Return metrics by tag; None for one that is logged elsewhere. Raises CannotLog."""
     argument, metrics = "metric_dict", {}
     if not isinstance(given, Mapping):
-        raise CannotLog(refuse(None, argument, given, "numbers by tag are meant"))
+        raise CannotLog(refuse(None, argument, given, "expected a mapping of tags to numbers"))
     for tag, value in given.items():
         if not isinstance(tag, str):
-            raise CannotLog(refuse(tag, argument, tag, "a tag is a str"))
+            raise CannotLog(refuse(tag, argument, tag, "expected a str"))
         metrics[as_tag(tag, argument)] = None if value is None else as_number(value, tag, argument)
     return metrics
 
@@ -189,16 +188,17 @@ def plan(
     domains: Mapping[str, tuple[Setting, ...]],
     metrics: Iterable[str],
 ) -> Experiment:
-    """The experiment with these hparams, given by all values that they have, and metrics."""
+    """Return an experiment with these hparams, by all of their values, and metrics."""
     infos = []
     for name, own in found.items():
         choices = (*domains.get(name, ()), *own)
-        types = [*{_TYPES[type(one)] for one in choices if one is not None}]
-        if not types:  # TensorBoard has no column for what has no type
+        types = [*{_TYPES[type(choice)] for choice in choices if choice is not None}]
+        if not types:  # TensorBoard has no column for hparams without a type
             continue
-        # Trials may disagree. TensorBoard, where it has no experiment, calls that a string too.
+        # Trials may have different types. Without an experiment, TensorBoard shows a string
+        # too.
         kind = types[0] if len(types) == 1 else "string"
-        domain = tuple(_listed(*choices)) if name in domains and len(types) == 1 else None
+        domain = tuple(_domain_values(*choices)) if name in domains and len(types) == 1 else None
         infos.append(HParam(name, "", "", kind, domain))
     measured = tuple(Metric("", tag, "", "", None) for tag in metrics)
     return Experiment("", "", "", 0.0, tuple(infos), measured)
@@ -215,39 +215,39 @@ def _leaves(
             yield from _leaves(value, f"{name}.", argument, depth + 1)
         else:
             shown = type(value)
-            raise CannotLog(refuse(name, argument, shown, "mappings are nested without end"))
+            raise CannotLog(refuse(name, argument, shown, "mappings are nested too deeply"))
 
 
-def _exactly(value: int) -> Setting:
-    """A seed of 64 bits would be another one as a float64."""
+def _as_exact_number(value: int) -> Setting:
+    """Return an integer as float64 if that is exact, else as text, to keep 64-bit seeds."""
     try:
         number = float(value)
     except OverflowError:
-        return hex(value)  # beyond 4,300 digits Python refuses to write others
+        return hex(value)  # Python refuses to convert more than 4,300 digits to decimal
     return number if number == value else str(int(value))
 
 
 def _single(value: Any, name: str) -> Setting:
-    """The one number of an array or tensor, or None where it holds something else."""
+    """Return the single number of an array or tensor, or None if it has none or several."""
     try:
         if math.prod(value.shape) != 1:
             return None
         item = as_array(value, name, "hparam_dict").reshape(()).item()
-    except (CannotLog, TypeError):  # of unknown shape, as ragged tensors are
+    except (CannotLog, TypeError):  # the shape of ragged tensors is unknown
         return None
     if isinstance(item, bool):
         return item
     if isinstance(item, int):
-        return _exactly(item)
+        return _as_exact_number(item)
     return float(item) if isinstance(item, float) else None
 
 
-def _listed(*choices: Setting) -> Iterator[Setting]:
-    """Each value once. Those of the runs are among them, or TensorBoard would hide the runs."""
-    for one in dict.fromkeys(choices):
-        # JSON, in which TensorBoard's page gets it, has no other numbers.
-        if one is not None and (not isinstance(one, float) or np.isfinite(one)):
-            yield one
+def _domain_values(*choices: Setting) -> Iterator[Setting]:
+    """Yield each value once, including those of the runs, or TensorBoard would hide the runs."""
+    for choice in dict.fromkeys(choices):
+        # TensorBoard sends it to its page as JSON, which only has finite numbers.
+        if choice is not None and (not isinstance(choice, float) or np.isfinite(choice)):
+            yield choice
 
 
 def _is_clean(failure: BaseException) -> bool:

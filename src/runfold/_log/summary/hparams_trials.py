@@ -1,4 +1,4 @@
-"""The trials of one writer: which hparams are those of its run, and which belong to a run below."""
+"""The trials of a writer: which hparams describe its run, and which a trial."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from runfold.errors import CannotLog
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
-# Names with values as text, because NaN does not equal itself and True equals 1.0.
+# Values as text, because NaN does not equal itself and True equals 1.0.
 _Key: TypeAlias = frozenset[tuple[str, str]]
 
 
 class Trials:
     """The hparams of a writer's run and of its trials.
 
-    A trial is a run in a folder below that of the writer, so that TensorBoard lists it
-    with its own hparams and metrics. Used by one thread at a time: the writer holds a lock.
+    A trial is a run in a folder below the writer's, so that TensorBoard lists it with its own
+    hparams and metrics. Not thread-safe: the writer holds a lock.
 
     Attributes:
         folder: the run's folder.
         own: the session of the run itself.
-        mark: the end of the names that trials without a name get, unique to the writer
-            where writers in other folders log to the same run.
+        mark: a suffix for the folders of unnamed trials, unique to the writer if writers in other
+            folders log to the same run.
     """
 
     def __init__(self, folder: str, mark: str = "") -> None:
@@ -48,12 +48,12 @@ class Trials:
     def find(
         self, settings: Mapping[str, Setting], name: StrPath | None, is_report: bool
     ) -> Session:
-        """Return the session that a call belongs to, after making its folder if it is new.
+        """Return the session that a call belongs to; creates the folder of a new trial.
 
-        Without a name, that is the run itself for the first hparams, for the same ones
-        again, and for more of them. The same hparams as those of a trial belong to that
-        trial. Others are a new trial: those that contradict the run's, and if the call
-        reports metrics, as an earlier one did for the run, any others.
+        Without a name, the first hparams, the same hparams again, and additional hparams belong
+        to the run itself. Hparams equal to those of a trial belong to that trial. Others start a
+        new trial if they contradict the run's hparams, or if both this call and an earlier one
+        for the run report metrics.
         """
         if name:
             return self._find_named(os.fsdecode(name))
@@ -69,28 +69,28 @@ class Trials:
         return self._unnamed[key]
 
     def move(self, folder: str, mark: str) -> None:
-        """Continue in another folder: a forked child does not upload its parent's."""
+        """Continue in another folder, because a forked child does not upload its parent's."""
         for session in (self.own, *self._trials.values()):
             session.folder = os.path.join(folder, os.path.relpath(session.folder, self.folder))
-        self._trials = {os.path.realpath(one.folder): one for one in self._trials.values()}
+        self._trials = {os.path.realpath(trial.folder): trial for trial in self._trials.values()}
         self.folder, self.mark = folder, mark
 
     def adopt(self, settings: Mapping[str, Setting]) -> None:
-        """Take these as the run's hparams: an earlier writer has logged them in its folder."""
+        """Use these as the run's hparams: an earlier writer has logged them in its folder."""
         self.own.settings = dict(settings)
         self.own.is_begun = bool(settings)
 
     def announce(self, domains: Mapping[str, tuple[Setting, ...]], metrics: Iterable[str]) -> None:
-        """Add domains and metrics to the experiment, which is written at the end."""
+        """Add domains and metrics to the experiment, which is written when the writer is closed."""
         self._domains |= domains
         self._metrics |= dict.fromkeys(metrics)
 
     def end(self, raised: BaseException | None) -> list[bytes]:
-        """Return the values that end the run's file: the experiment, and how the session ended.
+        """Return the last values of the run's file: the experiment and the session's end.
 
-        TensorBoard takes the first experiment of a run and never a later one, and shows
-        what that names and nothing else; without any, it shows what all runs have. So
-        the experiment is written last, when all trials are known.
+        TensorBoard uses the first experiment of a run, and then only shows what it lists. Without
+        an experiment, it shows everything in all runs. So the experiment is written last, when
+        all trials are known.
         """
         messages = self.own.end(raised)
         if not self.own.is_ours or not (self._metrics or self._domains):
@@ -98,7 +98,7 @@ class Trials:
         experiment = value_encoding.hparams_experiment(
             plan(self._values(), self._domains, self._metrics)
         )
-        if experiment != self._written:  # the writer was closed before, and used again
+        if experiment != self._written:  # unless it was written by an earlier close
             self._written = experiment
             messages.insert(0, experiment)
         return messages
@@ -115,19 +115,19 @@ class Trials:
     def _find_named(self, name: str) -> Session:
         folder = os.path.join(self.folder, name)
         path, root = os.path.realpath(folder), os.path.realpath(self.folder)
-        if path == root:  # run_name="." is how people put hparams into the run itself
+        if path == root:  # run_name="." is a common way to log hparams in the run itself
             return self.own
         if path not in self._trials:
             if os.path.commonpath([path, root]) != root:
                 if os.path.commonpath([os.path.normpath(os.path.join(root, name)), root]) == root:
                     raise CannotLog(
-                        f"The trial '{escape(name)}' was not logged: a link leads from its folder "
-                        f"to {escape(path)}. Remove the link, or use another name."
+                        f"The trial '{escape(name)}' was not logged: its folder is a link to "
+                        f"{escape(path)}. Remove the link, or use another name."
                     )
                 warn_caller(
-                    f"The trial '{escape(name)}' is written to {escape(path)}, which is not in the "
-                    f"run's folder {escape(root)}. Use a name without '..' and a leading '/' to "
-                    "keep it there."
+                    f"The trial '{escape(name)}' is written to {escape(path)}, outside the run's "
+                    f"folder {escape(root)}. To keep it there, use a name without '..' and a "
+                    "leading '/'."
                 )
             self._begin(folder)
         return self._trials[path]
@@ -137,7 +137,7 @@ class Trials:
         return trial
 
     def _claim_folder(self) -> str:
-        """Make a folder for a trial without a name, which no other process has. Raises OSError."""
+        """Create a unique folder for an unnamed trial. Raises OSError."""
         while True:
             self._number += 1
             folder = os.path.join(self.folder, f"trial-{self._number}{self.mark}")
@@ -148,29 +148,29 @@ class Trials:
             return folder
 
     def _values(self) -> dict[str, Iterable[Setting]]:
-        """Every value of each hparam, in the run and in its trials."""
-        found: dict[str, dict[str, Setting]] = {}
+        """Return all values of each hparam, in the run and its trials."""
+        by_name: dict[str, dict[str, Setting]] = {}
         for session in (self.own, *self._trials.values()):
             for name, value in session.settings.items():
-                found.setdefault(name, {})[repr(value)] = value
-        return {name: own.values() for name, own in found.items()}
+                by_name.setdefault(name, {})[repr(value)] = value
+        return {name: values.values() for name, values in by_name.items()}
 
 
 def read_earlier(folder: str, own_files: Collection[str]) -> dict[str, Setting]:
-    """Return the hparams in the other event files of a folder; none where they cannot be read."""
+    """Return the hparams in a folder's other event files; empty if they cannot be read."""
     from runfold._events.kinds.hparams import SessionStart, decode
     from runfold._logdir.run_log import read_event_files
 
-    found: dict[str, Setting] = {}
-    with suppress(Exception):  # a damaged log must not keep this call from being logged
+    settings: dict[str, Setting] = {}
+    with suppress(Exception):  # a damaged log must not make this call fail
         names = (os.path.join(folder, name) for name in list_event_files(folder))
         log = read_event_files(folder, sorted(set(names) - set(own_files)))
         stored = [payloads for (kind, _), payloads in log.payloads.items() if kind == "hparams"]
-        for message in (one for payloads in stored for one in log.fetch(payloads.readable())):
+        for message in (item for payloads in stored for item in log.fetch(payloads.readable())):
             start = decode(message)
             if isinstance(start, SessionStart):
-                found.update(start.hparams)
-    return found
+                settings.update(start.hparams)
+    return settings
 
 
 def _key(settings: Mapping[str, Setting]) -> _Key:

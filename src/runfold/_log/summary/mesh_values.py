@@ -1,4 +1,4 @@
-"""Meshes and clouds of points, as the values of one event."""
+"""Encoding of meshes and point clouds."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 def encode(tag: str, vertices: Any, colors: Any, faces: Any, config: Any) -> list[bytes]:
-    """The serialised values of a mesh's parts. Raises CannotLog, which names the argument."""
+    """Return the serialised parts of a mesh. Raises CannotLog, which names the argument."""
     if not isinstance(tag, str):
-        raise CannotLog(refuse(tag, "tag", tag, "a tag is a str"))
+        raise CannotLog(refuse(tag, "tag", tag, "expected a str"))
     points = _rows(vertices, tag, "vertices")
     parts: dict[value_encoding.MeshContent, NDArray[Any]] = {"vertices": points}
     if faces is not None:
@@ -25,13 +25,15 @@ def encode(tag: str, vertices: Any, colors: Any, faces: Any, config: Any) -> lis
         parts["colors"] = _rows(colors, tag, "colors")
         if parts["colors"].shape != points.shape:
             reason = (
-                f"a color for each vertex is meant, {points.shape}, not {parts['colors'].shape}"
+                f"expected one color per vertex, shape {points.shape}, got {parts['colors'].shape}"
             )
             raise CannotLog(refuse(tag, "colors", colors, reason))
     try:
         json_config = "{}" if config is None else json.dumps(config, sort_keys=True)
     except (TypeError, ValueError, RecursionError) as error:
-        raise CannotLog(refuse(tag, "config_dict", config, f"no JSON: {error}")) from error
+        raise CannotLog(
+            refuse(tag, "config_dict", config, f"it is not valid JSON: {error}")
+        ) from error
     return [
         value_encoding.mesh_part(tag, name, rows, parts, json_config)
         for name, rows in parts.items()
@@ -41,6 +43,6 @@ def encode(tag: str, vertices: Any, colors: Any, faces: Any, config: Any) -> lis
 def _rows(value: Any, tag: str, argument: str) -> NDArray[Any]:
     array = as_array(value, tag, argument)
     if array.ndim != 3 or array.shape[2] != 3 or array.dtype.kind not in "biuf":
-        reason = f"numbers of shape (batch, n, 3) are meant, not {array.dtype} of {array.shape}"
+        reason = f"expected shape (batch, n, 3), got {array.dtype} of shape {array.shape}"
         raise CannotLog(refuse(tag, argument, value, reason))
     return array

@@ -1,4 +1,4 @@
-"""Graphs of models: of torch and ONNX by torch's own converters, of OpenVINO from its XML."""
+"""Graphs of torch and ONNX models (by torch's converters) and of OpenVINO models."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ _NOTHING = "Nothing was logged by this call."
 def trace(
     model: Any, input_to_model: Any, verbose: bool, use_strict_trace: bool
 ) -> tuple[bytes, bytes]:
-    """The GraphDef of a torch model and its RunMetadata, serialised.
+    """Return the serialised GraphDef and RunMetadata of a torch model.
 
-    Raises CannotLog for what is no model of torch's. What the tracer or the model
-    raise is raised as it is, with a note of what to look at.
+    Raises CannotLog if it is not a torch model. Exceptions of the tracer and the model are raised
+    unchanged, with a note about the input.
     """
     torch = sys.modules.get("torch")
     kind = type(model).__name__
     if torch is None:
         raise CannotLog(
-            f"add_graph: model is a {kind}, and torch is not imported; graphs are made of models "
-            f"of torch. {_NOTHING}"
+            f"add_graph: model is a {kind}, but torch is not imported; only torch models can be "
+            f"traced. {_NOTHING}"
         )
     if not isinstance(model, torch.nn.Module):
         raise CannotLog(
-            f"add_graph: model cannot be {kind} {escape(repr(model), 60)}: a torch.nn.Module is "
-            f"meant. {_NOTHING}"
+            f"add_graph: model cannot be {kind} {escape(repr(model), 60)}: expected a "
+            f"torch.nn.Module. {_NOTHING}"
         )
     from torch.utils.tensorboard._pytorch_graph import graph
 
@@ -41,7 +41,7 @@ def trace(
         graph_def, metadata = graph(model, input_to_model, verbose, use_strict_trace)
     except Exception as error:
         error.add_note(
-            f"add_graph: model {kind} could not be traced with the input_to_model that was given "
+            f"add_graph: model {kind} could not be traced with this input_to_model "
             f"({_describe(input_to_model)}). {_NOTHING}"
         )
         raise
@@ -49,17 +49,17 @@ def trace(
 
 
 def read_onnx(path: str | os.PathLike[str]) -> bytes:
-    """The GraphDef of an ONNX file, serialised.
+    """Return the serialised GraphDef of an ONNX file.
 
-    Raises ImportError without onnx or torch, OSError for a file that cannot be read,
-    and CannotLog for one that is no ONNX.
+    Raises ImportError without onnx or torch, OSError if the file cannot be read, and CannotLog if
+    it is not an ONNX model.
     """
     try:
         import_module("onnx")
         from torch.utils.tensorboard._onnx_graph import load_onnx_graph
     except ImportError as error:
         raise ImportError(
-            f"add_onnx_graph needs the packages onnx and torch ({error}). {_NOTHING} "
+            f"add_onnx_graph requires the packages onnx and torch ({error}). {_NOTHING} "
             "Install them with: pip install onnx torch",
             name=error.name,
         ) from error
@@ -73,10 +73,9 @@ def read_onnx(path: str | os.PathLike[str]) -> bytes:
 
 
 def read_openvino(path: str | os.PathLike[str]) -> bytes:
-    """Return the GraphDef of an OpenVINO model's XML file, serialised: one node per layer.
+    """Return the serialised GraphDef of an OpenVINO XML file, with one node per layer.
 
-    Raises OSError for a file that cannot be read, and CannotLog for one that is not
-    such a model.
+    Raises OSError if the file cannot be read, and CannotLog if it is not an OpenVINO model.
     """
     from xml.etree import ElementTree
 

@@ -1,4 +1,4 @@
-"""Arrays as pictures: any order of axes, numbers from 0 to 1 or bytes, one or a batch."""
+"""Conversion of arrays to images: any axis order, uint8 or 0 to 1, single or batched."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from runfold._events import value_encoding
 from runfold._events.kinds.image import as_png
-from runfold._log.writer.convert import as_real, refuse, tell
+from runfold._log.writer.convert import as_real, refuse, warn_about
 from runfold.errors import CannotLog
 
 if TYPE_CHECKING:
@@ -18,27 +18,26 @@ if TYPE_CHECKING:
 
     Pixels = NDArray[np.uint8]
 
-# As many pictures of a batch stand side by side.
+# Images per row in a grid.
 _COLUMNS = 8
 
 
-def as_picture(
+def as_image(
     value: Any, tag: str, argument: str = "img_tensor", dataformats: str = "CHW"
 ) -> Pixels:
-    """Return the pixels of an array, or of a batch as one grid: (height, width, 2 to 4).
+    """Return the pixels of an image, or of a batch as one grid: (height, width, 2 to 4).
 
-    `dataformats` names the axes: H, W, and optionally C and N, in any order; of a list
-    of pictures, it may be the axes of one. Bytes are stored as they are; other numbers
-    range from 0 to 1, and values beyond are clipped. A single channel becomes three
-    equal ones, as in torch; of two, the second is opacity. NaN becomes black, with a
-    warning. Raises CannotLog, which names the tag and the argument.
+    `dataformats` gives the order of the axes: H, W, and optionally C and N. For a list, it can be
+    that of a single image. uint8 is stored unchanged; other numbers range from 0 to 1 and are
+    clipped. One channel is repeated three times, as in torch; with two, the second is alpha. NaN
+    becomes black, with a warning. Raises CannotLog, which names the tag and the argument.
     """
     array, axes = arrange(value, tag, argument, dataformats, ("HW", "HWC", "NHW", "NHWC"))
     if "C" not in axes:
         array = array[..., None]
     channels = array.shape[-1]
     if channels not in (1, 2, 3, 4):
-        fact = f"it has {channels} channels, and pictures have 1 to 4; {_explain(axes)}"
+        fact = f"it has {channels} channels; expected 1 to 4, because {_explain(axes)}"
         raise CannotLog(refuse(tag, argument, value, fact))
     pixels = as_bytes(array, tag, argument)
     if channels == 1:
@@ -49,10 +48,9 @@ def as_picture(
 def arrange(
     value: Any, tag: str, argument: str, dataformats: Any, orders: Sequence[str]
 ) -> tuple[NDArray[Any], str]:
-    """Return the array with its axes in the one of the orders that has the same letters.
+    """Return the array transposed to the order with the same letters, and the given axes.
 
-    Also returns the axes as given. Raises CannotLog for axes that do not fit, and for an
-    array without elements.
+    Raises CannotLog for axes that do not match, and for an empty array.
     """
     array = as_real(value, tag, argument)
     given = dataformats.upper() if isinstance(dataformats, str) else ""
@@ -63,30 +61,30 @@ def arrange(
         fact = f"expected {' or '.join(orders)}, in any order"
         raise CannotLog(refuse(tag, "dataformats", dataformats, fact))
     if array.ndim != len(order):
-        fact = f"its shape is {array.shape}; {_explain(given)}"
+        fact = f"its shape is {array.shape}, but {_explain(given)}"
         raise CannotLog(refuse(tag, argument, value, fact))
     if not array.size:
-        raise CannotLog(refuse(tag, argument, value, f"it is empty, of shape {array.shape}"))
+        raise CannotLog(refuse(tag, argument, value, f"it is empty, with shape {array.shape}"))
     return array.transpose([given.index(letter) for letter in order]), given
 
 
 def as_bytes(array: NDArray[Any], tag: str, argument: str) -> Pixels:
-    """Return numbers from 0 to 1 as bytes, rounded and clipped as in torch; bytes as they are."""
+    """Return numbers from 0 to 1 as uint8, rounded and clipped as in torch; uint8 unchanged."""
     if array.dtype == np.uint8:
         return array
     if array.dtype.kind in "iu" and array.max() > 1:
-        # Only bytes range to 255, in torch too; other integers beyond 1 are all white.
-        tell(tag, argument, f"is {array.dtype} and clipped at 1; give uint8 for 0 to 255")
-    with np.errstate(over="ignore"):  # float64 beyond float32 is clipped like all else
+        # As in torch, only uint8 ranges to 255; other integers above 1 are all white.
+        warn_about(tag, argument, f"is {array.dtype}, clipped to 1; pass uint8 for 0 to 255")
+    with np.errstate(over="ignore"):  # values too large for float32 are clipped too
         scaled = array.astype(np.float32) * np.float32(255)
     if np.isnan(scaled).any():
-        tell(tag, argument, "holds NaN, which is drawn black")
+        warn_about(tag, argument, "contains NaN, which is drawn black")
         scaled[np.isnan(scaled)] = 0
     return scaled.clip(0, 255).astype(np.uint8)
 
 
-def encode_picture(tag: str, pixels: Pixels) -> bytes:
-    """Return the `Summary.Value` of a picture, as a PNG file."""
+def encode_image(tag: str, pixels: Pixels) -> bytes:
+    """Return the `Summary.Value` of an image, as a PNG file."""
     import PIL.Image
 
     height, width, channels = pixels.shape
@@ -94,13 +92,13 @@ def encode_picture(tag: str, pixels: Pixels) -> bytes:
 
 
 def _lay_out(batch: Pixels) -> Pixels:
-    """One picture of all in a batch, in rows of eight; what is left of the last row is black."""
+    """Return a grid of all images in a batch, eight per row, padded with black."""
     count, height, width, channels = batch.shape
     columns = min(count, _COLUMNS)
     rows = -(-count // columns)
-    places = np.zeros((rows * columns, height, width, channels), np.uint8)
-    places[:count] = batch
-    grid = places.reshape(rows, columns, height, width, channels).swapaxes(1, 2)
+    cells = np.zeros((rows * columns, height, width, channels), np.uint8)
+    cells[:count] = batch
+    grid = cells.reshape(rows, columns, height, width, channels).swapaxes(1, 2)
     return grid.reshape(rows * height, columns * width, channels)
 
 

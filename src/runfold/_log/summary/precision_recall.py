@@ -1,4 +1,4 @@
-"""Precision and recall over thresholds: the tensor that TensorBoard's PR curves page draws."""
+"""Precision-recall curves: the tensor that TensorBoard's PR curves page draws."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from runfold.errors import CannotLog
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# torch and tensorboardX never write more, whatever number is given.
+# torch and tensorboardX never write more, whatever number is passed.
 MOST_THRESHOLDS = 127
 ROWS = (
     "true_positive_counts",
@@ -28,7 +28,7 @@ def limit_thresholds(given: Any, tag: str, least: int = 1) -> int:
     """Return the number of thresholds, at most 127. Raises CannotLog."""
     count = min(as_number(given, tag, "num_thresholds"), MOST_THRESHOLDS)
     if not (count >= least and count == int(count)):
-        reason = f"expected a whole number of at least {least}"
+        reason = f"expected a whole number, at least {least}"
         raise CannotLog(refuse(tag, "num_thresholds", given, reason))
     return int(count)
 
@@ -36,11 +36,10 @@ def limit_thresholds(given: Any, tag: str, least: int = 1) -> int:
 def count_curve(
     tag: str, labels: Any, predictions: Any, thresholds: int, weights: Any = None
 ) -> tuple[NDArray[np.float64], int]:
-    """Return the six rows of a curve (see `ROWS`), and how many predictions were left out.
+    """Return the six rows of a curve (see `ROWS`), and the number of predictions left out.
 
-    A prediction counts at all thresholds up to it. Predictions that are not from 0 to
-    1 are left out, and those whose label or weight is NaN. Raises CannotLog, which names
-    the argument.
+    A prediction counts at every threshold up to its value. Predictions outside 0 to 1, or with a
+    NaN label or weight, are left out. Raises CannotLog, which names the argument.
     """
     scores = as_real(predictions, tag, "predictions")
     truth = as_real(labels, tag, "labels").astype(np.float64)
@@ -52,31 +51,31 @@ def count_curve(
     bucket = index[is_inside].astype(np.intp)
     positive = np.bincount(bucket, positives[is_inside], thresholds)
     negative = np.bincount(bucket, negatives[is_inside], thresholds)
-    # How many are at or above each threshold.
+    # Counts at or above each threshold.
     tp, fp = np.cumsum(positive[::-1])[::-1], np.cumsum(negative[::-1])[::-1]
     tn, fn = fp[0] - fp, tp[0] - tp
-    least = 1e-7  # where there is nothing, a ratio is 0
+    least = 1e-7  # makes a ratio of zeros 0
     precision, recall = tp / np.maximum(least, tp + fp), tp / np.maximum(least, tp + fn)
     rows = np.stack([tp, fp, tn, fn, precision, recall])
     return rows, int(scores.size - np.count_nonzero(is_inside))
 
 
 def stack_rows(tag: str, rows: tuple[Any, ...]) -> NDArray[np.float64]:
-    """Return six given rows of a curve as one array. Raises CannotLog, which names the argument."""
-    found = [
+    """Return six rows of a curve as one array. Raises CannotLog, which names the argument."""
+    arrays = [
         as_row(row, tag, name).astype(np.float64) for name, row in zip(ROWS, rows, strict=True)
     ]
-    for name, given, row in zip(ROWS, rows, found, strict=True):
-        if row.shape != found[0].shape:
-            reason = f"it has {row.size} numbers, and {ROWS[0]} has {found[0].size}"
+    for name, given, row in zip(ROWS, rows, arrays, strict=True):
+        if row.shape != arrays[0].shape:
+            reason = f"it has {row.size} numbers, but {ROWS[0]} has {arrays[0].size}"
             raise CannotLog(refuse(tag, name, given, reason))
-    return np.stack(found)
+    return np.stack(arrays)
 
 
 def _weigh(
     tag: str, shape: tuple[int, ...], truth: NDArray[np.float64], weight: Any
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return what each prediction adds to the positives and the negatives. Raises CannotLog."""
+    """Return the contribution of each prediction to positives and negatives. Raises CannotLog."""
     try:
         with np.errstate(over="ignore", invalid="ignore"):
             positives, negatives = np.asarray(truth * weight), np.asarray((1 - truth) * weight)
@@ -84,6 +83,6 @@ def _weigh(
         positives = negatives = np.empty(0)
     if positives.shape != shape:
         argument, given = ("weights", weight) if truth.shape == shape else ("labels", truth)
-        reason = f"its shape {given.shape} does not fit {shape}, that of predictions"
+        reason = f"its shape is {given.shape}, but that of predictions is {shape}"
         raise CannotLog(refuse(tag, argument, given, reason))
     return positives, negatives

@@ -1,4 +1,4 @@
-"""SummaryWriter: the interface of torch's and tensorboardX's, at a hundredth of the cost."""
+"""SummaryWriter, a fast replacement for those of torch and tensorboardX."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ if TYPE_CHECKING:
     from runfold._log.writer.rank_zero import Ranks
     from runfold._log.writer.remote_log import Remote
 
-# How `runfold run` tells a script's writers where the run is.
+# `runfold run` passes the run's folder to a script's writers in this variable.
 LOGDIR_VARIABLE = "RUNFOLD_LOGDIR"
 
 
 class Forwarded:
-    """An attribute of a writer that one of its parts has.
+    """An attribute of a writer that is stored in one of its parts.
 
-    A subclass may assign to it before it calls `SummaryWriter.__init__`, to no effect.
+    Assigning to it before `SummaryWriter.__init__`, as some subclasses do, has no effect.
     """
 
     def __init__(self, part: str, doc: str) -> None:
-        """Take the path of the part from the writer, and what the attribute is."""
+        """Use the attribute path of the part, and the docstring of the attribute."""
         self.__doc__ = doc
         self._find_part = operator.attrgetter(part)
 
@@ -56,7 +56,7 @@ class Forwarded:
         self._name = name
 
     def __get__(self, writer: Any, owner: type | None = None) -> Any:
-        """Return the attribute of the part, or on the class itself this object."""
+        """Return the part's attribute, or this object if accessed on the class."""
         return self if writer is None else getattr(self._find_part(writer), self._name)
 
     def __set__(self, writer: Any, value: Any) -> None:
@@ -65,23 +65,30 @@ class Forwarded:
 
 
 def forwarded(part: str, doc: str) -> Any:
-    """Return a `Forwarded` that a type checker takes for the attribute itself."""
+    """Return a `Forwarded`, typed as the attribute itself."""
     return Forwarded(part, doc)
 
 
 class SummaryWriter(ScalarMethods):
-    """Logs everything that TensorBoard shows into event files in one folder.
+    """Logs everything that TensorBoard shows, to event files in a folder.
 
-    A drop-in for `torch.utils.tensorboard.SummaryWriter` and tensorboardX's:
+    A drop-in replacement for `torch.utils.tensorboard.SummaryWriter` and
+    `tensorboardX.SummaryWriter`. Values can be Python numbers, NumPy arrays, or torch, JAX and
+    TensorFlow tensors on any device.
 
-        from runfold import SummaryWriter
+    Calls return at once: a background thread writes the events at least every two seconds.
+    Writers are thread-safe. A call after `close` opens another event file in the same folder.
 
-        with SummaryWriter("runs/seed-1") as writer:
-            writer.add_scalar("train/loss", 0.5, 1)
+    By default, logging never stops training: a value that cannot be logged causes one warning per
+    tag and is counted in `skipped`. If the disk is full, events are kept in memory and the write
+    is retried. Pass on_error="raise" to get `CannotLog` and `OSError` instead. A tag that is not
+    a str always raises `BadTag`.
 
-    Values may be Python numbers, NumPy arrays, or tensors of torch, JAX and
-    TensorFlow on any device. See `EventWriter` for what happens when things go
-    wrong. A call after `close` opens another event file in the same folder.
+    Examples:
+        >>> from runfold import SummaryWriter
+        >>> with SummaryWriter("runs/seed-1") as writer:
+        ...     for step in range(100):
+        ...         writer.add_scalar("train/loss", 1 / (step + 1), step)
     """
 
     folder: str = forwarded("_event_writer.file", "The local folder of the event file.")
@@ -91,13 +98,13 @@ class SummaryWriter(ScalarMethods):
     is_closed: bool = forwarded("_event_writer", "Whether the event file is closed.")
     skipped: dict[str, int] = forwarded(
         "_event_writer.errors",
-        'How many calls could not be logged, by tag; "" counts those without a tag.',
+        'Number of failed calls per tag; "" counts calls without a tag.',
     )
     clean_tags: bool = forwarded(
-        "_event_writer.checks", "Whether tags are stored as tensorboardX stores them."
+        "_event_writer.checks", "Whether tags are cleaned the way tensorboardX does."
     )
     purge_step: int | None = forwarded(
-        "_first_events", "The option, until it is written to the event file."
+        "_first_events", "The `purge_step` option, until it is written to the event file."
     )
 
     _file_writer: weakref.ref[FileWriter] | None = None
@@ -152,48 +159,56 @@ class SummaryWriter(ScalarMethods):
         sync_trackers: bool = True,
         **kwargs: object,
     ) -> None:
-        """Begin an event file in a folder.
+        """Open a new event file in a folder.
 
         Args:
-            log_dir: the run's folder; by default `runs/<time>_<host><comment>`. A URL such as
-                `s3://bucket/run` is written to a local folder and uploaded while it grows.
-            comment: the end of that default name.
+            log_dir: the run's folder, or a URL such as `s3://bucket/run`, to which a local copy
+                is uploaded as it grows. Default: `runs/<time>_<host><comment>`.
+            comment: suffix of the default folder name.
             purge_step: discard earlier events in this folder at or after this step.
             max_queue: ignored; accepted for compatibility with torch.
-            flush_secs: maximum seconds before logged events reach the disk.
-            filename_suffix: the end of the event file's name.
-            write_to_disk: False makes a writer that takes every call and writes nothing.
-            logdir: tensorboardX's name of `log_dir`.
+            flush_secs: maximum number of seconds before logged events reach the disk.
+            filename_suffix: suffix of the event file's name.
+            write_to_disk: False accepts every call and writes nothing.
+            logdir: tensorboardX's name for `log_dir`.
             comet_config: ignored; accepted for compatibility with tensorboardX.
-            hparams: the run's hparams, as by `add_hparams`.
-            on_error: by default a folder that cannot be written to raises here, and no
-                later call raises: what cannot be logged warns once and is counted in
-                `skipped`. "raise" raises it, also for a full disk. "warn" never raises,
-                not even here.
-            is_main: True writes whatever the rank of this process, False never writes.
-            ranks: "zero" keeps a rank above zero from writing where rank zero of the
-                same job logs to the same folder; "all" writes from every rank.
-            is_lazy: begin the file at the first call, not at once.
-            clean_tags: store tags as tensorboardX does, which replaces characters other than
-                letters, digits and `-_./` by `_`. A call then takes longer.
-            storage: upload the folder there while it grows, under its own name: a URL such as
-                `s3://bucket/runs`, or a shared folder.
-            sync_trackers: whether W&B, MLflow, SwanLab, ClearML and Comet receive what is
-                logged, where the program has set them up to take TensorBoard data.
+            hparams: the run's hparams, as in `add_hparams`.
+            on_error: "raise" raises every error. "warn" raises none, not even here. Default:
+                raise here if the folder cannot be written to, and only warn later.
+            is_main: True always writes, whatever the rank of this process; False never writes.
+            ranks: "zero" silences a rank above zero if rank zero of the same job logs to the same
+                folder; "all" writes from every rank.
+            is_lazy: open the file on the first call.
+            clean_tags: replace characters other than letters, digits and `-_./` in tags with `_`,
+                as tensorboardX does. Calls take longer.
+            storage: upload the folder to this URL, such as `s3://bucket/runs`, or shared folder
+                as it grows, under the folder's own name.
+            sync_trackers: forward logged data to W&B, MLflow, SwanLab, ClearML and Comet, if the
+                program has set them up to receive TensorBoard data.
             kwargs: ignored; a warning lists those with a true value.
+
+        Raises:
+            OSError: the folder cannot be written to.
+            CannotStore: a URL is not supported.
+            CannotLog: `log_dir` is a URL and `storage` is set too, or `hparams` cannot be logged.
+
+        Examples:
+            >>> writer = SummaryWriter()  # runs/<time>_<host>
+            >>> writer = SummaryWriter("runs/seed-1", hparams={"lr": 0.1})
+            >>> writer = SummaryWriter("s3://bucket/runs/seed-1")
         """
         if log_dir is not None and logdir is not None:
-            raise TypeError("log_dir and logdir are two names of one argument; give one of them")
-        # tensorboardX's own default is a config that is disabled.
+            raise TypeError("log_dir and logdir are the same argument; pass only one of them")
+        # tensorboardX's default is a disabled config.
         is_sent = bool(comet_config) and not comet_config.get("disabled")
         if ignored := [*["comet_config"] * is_sent, *filter(kwargs.get, kwargs)]:
             warn_caller(f"SummaryWriter ignores {', '.join(ignored)}.")
         policy = RankPolicy(is_main if write_to_disk else False, ranks)
-        given = log_dir or logdir or os.environ.get(LOGDIR_VARIABLE)
-        self.log_dir = given or policy.choose_default(default_folder(comment))
+        chosen = log_dir or logdir or os.environ.get(LOGDIR_VARIABLE)
+        self.log_dir = chosen or policy.choose_default(default_folder(comment))
         folder, self._remote = _locate(self.log_dir, storage)
         if self._remote is not None and self._remote.is_staged:
-            # Other machines see no mark in a staging folder.
+            # Other machines cannot see a mark in a staging folder.
             policy.defer(self._remote.shown)
         purge_step = None if purge_step is None else as_step(purge_step, None, "purge_step")
         settings = None if hparams is None else as_settings(hparams)
@@ -222,33 +237,46 @@ class SummaryWriter(ScalarMethods):
 
     @property
     def is_silent(self) -> bool:
-        """Whether the writer takes every call and writes nothing."""
+        """Whether the writer accepts every call and writes nothing."""
         is_silent: bool = self._event_writer.is_silent
         return is_silent
 
     @property
     def path(self) -> str | None:
-        """The event file; None for a silent writer."""
+        """The path of the event file; None for a silent writer."""
         path: str | None = self._event_writer.path
         return path
 
     def add_value(
         self, tag: str, message: Buffer, step: Any = None, walltime: float | None = None
     ) -> None:
-        """Add one serialised `Summary.Value`, as `_events.value_encoding` makes them."""
+        """Add a serialised `Summary.Value` protobuf message.
+
+        Args:
+            tag: the tag, used only for checks; the message contains its own.
+            message: the serialised message.
+            step: the step. Default: 0.
+            walltime: seconds since 1970. Default: now.
+        """
         self._event_writer.add_value(tag, message, step, walltime)
 
     def flush(self, *, fsync: bool = False) -> None:
-        """Wait until the system has everything that was logged; a closed writer has nothing left.
+        """Write all pending events, and retry writes that failed before.
 
-        Tries again what could not be written before. With `fsync` it also waits until
-        everything is on the disk, where a power loss cannot take it. Raises what went
-        wrong if on_error="raise".
+        Args:
+            fsync: also wait until everything is on disk, safe from a power failure.
+
+        Raises:
+            OSError: the events cannot be written. Only with on_error="raise".
         """
         self._event_writer.flush(fsync=fsync)
 
     def close(self) -> None:
-        """Write pending events and close the file. Raises what went wrong if on_error="raise"."""
+        """Write all pending events and close the event file.
+
+        Raises:
+            OSError: the events cannot be written. Only with on_error="raise".
+        """
         self._event_writer.close()
 
     def __enter__(self) -> Self:
@@ -262,7 +290,7 @@ class SummaryWriter(ScalarMethods):
     __reduce_ex__ = reduce_closed
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the attributes without what belongs to this process."""
+        """Return the attributes that do not belong to this process."""
         kept = {name: value for name, value in vars(self).items() if name != "_file_writer"}
         return {**kept, "_event_writer": copy.copy(self._event_writer)}
 
@@ -278,7 +306,7 @@ class SummaryWriter(ScalarMethods):
 
     @property
     def logdir(self) -> str | os.PathLike[str]:
-        """The run's folder or URL, by tensorboardX's name."""
+        """The run's folder or URL, under tensorboardX's name."""
         return self.log_dir
 
     @logdir.setter
@@ -286,20 +314,20 @@ class SummaryWriter(ScalarMethods):
         self.log_dir = value
 
     def get_logdir(self) -> str | os.PathLike[str]:
-        """Return the run's folder or URL, as it was given."""
+        """Return the run's folder or URL, as passed to the constructor."""
         return self.log_dir
 
     @property
     def file_writer(self) -> FileWriter | None:
-        """What takes whole protobuf messages, or None after `close`, as in torch.
+        """The writer for whole protobuf messages; None after `close`, as in torch.
 
-        Subclasses that were written for torch's writer may assign to it, which has no effect.
+        Assigning to it has no effect; subclasses written for torch's writer may do so.
         """
         if self.is_closed:
             return None
         file_writer = self._file_writer() if self._file_writer is not None else None
         if file_writer is None:
-            # It holds the writer, so the writer must not hold it: nobody else would let go.
+            # A weak reference, to avoid a cycle: the file writer refers to this object.
             file_writer = FileWriter(self)
             self._file_writer = weakref.ref(file_writer)
         return file_writer
@@ -310,7 +338,7 @@ class SummaryWriter(ScalarMethods):
 
     @property
     def all_writers(self) -> dict[str, FileWriter] | None:
-        """The file writer by its folder, or None after `close`, as in torch.
+        """The file writer by folder; None after `close`, as in torch.
 
         Assigning to it has no effect.
         """
@@ -322,13 +350,13 @@ class SummaryWriter(ScalarMethods):
         pass
 
     def _get_file_writer(self) -> FileWriter:
-        """Return the file writer, and open a new file if the last one was closed."""
+        """Return the file writer; opens a new file if the last one was closed."""
         self._event_writer.accepts()
         return self.file_writer or FileWriter(self)
 
     @property
     def default_bins(self) -> list[float]:
-        """The limits of the bins that `add_histogram` counts in by default; may be set."""
+        """The default bin edges of `add_histogram`; can be set."""
         return list(default_limits()) if self._default_bins is None else self._default_bins
 
     @default_bins.setter
@@ -337,7 +365,7 @@ class SummaryWriter(ScalarMethods):
 
     @property
     def scalar_dict(self) -> dict[str, list[list[Any]]]:
-        """Every scalar of this writer, as `export_scalars_to_json` writes them.
+        """All scalars of this writer, in the format of `export_scalars_to_json`.
 
         Assigning to it has no effect.
         """
@@ -351,19 +379,19 @@ class SummaryWriter(ScalarMethods):
 def _locate(
     log_dir: str | os.PathLike[str], storage: str | os.PathLike[str] | None
 ) -> tuple[str, Remote | None]:
-    """Return the local folder for a log, and its Remote if it is to be uploaded."""
+    """Return the local folder for a log, and its Remote if it is uploaded."""
     path = os.fsdecode(log_dir) if isinstance(log_dir, bytes | os.PathLike) else str(log_dir)
     if storage is None and ":/" not in path:
         return path, None
-    # Programs that log to a local folder are not to wait for this import.
+    # Skip this slow import for local folders.
     from runfold._log.writer.remote_log import locate
 
     return locate(path, storage)
 
 
 def default_folder(comment: str = "") -> str:
-    """Where a run goes that was given no folder: that of `runfold run`, or a new one in `runs`."""
-    if given := os.environ.get(LOGDIR_VARIABLE):
-        return given
+    """Return the default folder: that of `runfold run`, or a new one in `runs`."""
+    if folder := os.environ.get(LOGDIR_VARIABLE):
+        return folder
     now = datetime.now().strftime("%b%d_%H-%M-%S")
     return os.path.join("runs", f"{now}_{host_name()}{comment}")

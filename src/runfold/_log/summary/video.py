@@ -1,4 +1,4 @@
-"""Films as animated GIF files: all of a batch side by side, at the right speed."""
+"""Encoding of videos as animated GIF files."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ if TYPE_CHECKING:
 
     Pixels = NDArray[np.uint8]
 
-# In hundredths of a second. Browsers show a frame with less than the shortest for a tenth.
+# Frame durations in hundredths of a second. Browsers show frames with a shorter duration for a
+# tenth of a second.
 _SHORTEST, _LONGEST = 2.0, 65535.0
-# The width and height of a GIF have 16 bits, its palette has 256 colours.
+# GIF limits: 16-bit width and height, and a palette of 256 colours.
 _LARGEST = 65535
 _COLOURS = 256
 
 
-def encode_film(tag: str, value: Any, fps: Any, dataformats: str = "NTCHW") -> bytes:
-    """Return the `Summary.Value` of a film, or of a batch of films in one grid.
+def encode_video(tag: str, value: Any, fps: Any, dataformats: str = "NTCHW") -> bytes:
+    """Return the `Summary.Value` of a video, or of a batch of videos in one grid.
 
-    Numbers have the same ranges as in pictures. Browsers show at most 50 frames per
-    second; with a higher rate the film lasts longer, so that no frame is left out. A
-    frame of at most 256 colours keeps them. Raises CannotLog, which names the tag and
-    the argument.
+    Numbers have the same ranges as in images. Browsers show at most 50 frames per second; at a
+    higher rate the video plays slower, so that no frame is dropped. Frames with up to 256 colours
+    are exact. Raises CannotLog, which names the tag and the argument.
     """
     rate = as_number(fps, tag, "fps")
     if not 0 < rate < np.inf:
@@ -39,23 +39,23 @@ def encode_film(tag: str, value: Any, fps: Any, dataformats: str = "NTCHW") -> b
     array, _ = arrange(value, tag, "vid_tensor", dataformats, ("NTCHW",))
     channels = array.shape[2]
     if channels not in (1, 2, 3, 4):
-        fact = f"it has {channels} channels, and films have 1 to 4"
+        fact = f"it has {channels} channels; expected 1 to 4"
         raise CannotLog(refuse(tag, "vid_tensor", value, fact))
     frames = _lay_out(as_bytes(array, tag, "vid_tensor"))
     if channels in (2, 4):
         frames = _lay_on_white(frames)
     _, height, width, channels = frames.shape
     if max(height, width) > _LARGEST:
-        fact = f"its grid has {width} x {height} pixels, and a GIF has at most 65535 either way"
+        fact = f"its grid has {width} x {height} pixels; a GIF can have at most 65535 x 65535"
         raise CannotLog(refuse(tag, "vid_tensor", value, fact))
     return value_encoding.image(tag, height, width, channels, encode_gif(frames, rate))
 
 
 def encode_gif(frames: Pixels, fps: float) -> bytes:
-    """Frames, (frames, height, width, 1 or 3), as a GIF file that plays again and again."""
+    """Return frames, (frames, height, width, 1 or 3), as a GIF file that loops."""
     first, *others = map(_reduce_colours, frames)
     period = min(max(100 / fps, _SHORTEST), _LONGEST)
-    # Each ends at the hundredth next to its true end, so that errors do not add up.
+    # Round the end of each frame, not its duration, so that errors do not add up.
     ends = np.rint(period * np.arange(len(frames) + 1)).astype(np.int64)
     durations = (10 * np.diff(ends)).tolist()
     file = io.BytesIO()
@@ -64,23 +64,23 @@ def encode_gif(frames: Pixels, fps: float) -> bytes:
 
 
 def _lay_out(batch: Pixels) -> Pixels:
-    """Films, (films, frames, channels, height, width), as one: (frames, height, width, channels).
+    """Return one video, (frames, height, width, channels), of a batch of videos.
 
-    As torch lays them out: padded with black ones to a power of two, with as
-    many columns as rows, or twice as many.
+    `batch` has the axes (videos, frames, channels, height, width). The grid is that of torch:
+    padded with black to a power of two, with as many columns as rows, or twice as many.
     """
     count, length, channels, height, width = batch.shape
-    places = 1 << (count - 1).bit_length()
+    cells = 1 << (count - 1).bit_length()
     rows = 1 << (count.bit_length() - 1) // 2
-    grid = np.zeros((places, length, channels, height, width), np.uint8)
+    grid = np.zeros((cells, length, channels, height, width), np.uint8)
     grid[:count] = batch
-    grid = grid.reshape(rows, places // rows, length, channels, height, width)
+    grid = grid.reshape(rows, cells // rows, length, channels, height, width)
     grid = grid.transpose(2, 0, 4, 1, 5, 3)
-    return grid.reshape(length, rows * height, places // rows * width, channels)
+    return grid.reshape(length, rows * height, cells // rows * width, channels)
 
 
 def _lay_on_white(frames: Pixels) -> Pixels:
-    """Return the frames without their last channel, the opacity: a GIF has two values of it."""
+    """Return the frames blended with white: GIF pixels are either opaque or transparent."""
     opacity = frames[..., -1:].astype(np.float32) / 255
     return np.rint(frames[..., :-1] * opacity + 255 * (1 - opacity)).astype(np.uint8)
 
@@ -90,10 +90,10 @@ def _reduce_colours(frame: Pixels) -> PIL.Image.Image:
 
     if frame.shape[-1] == 1:
         return PIL.Image.fromarray(np.ascontiguousarray(frame[..., 0]))
-    picture = PIL.Image.fromarray(np.ascontiguousarray(frame))
-    if picture.getcolors(_COLOURS) is None:
-        return picture.quantize(_COLOURS, PIL.Image.Quantize.MEDIANCUT)
-    # PIL would choose 256 colours as well, but not quite these.
+    image = PIL.Image.fromarray(np.ascontiguousarray(frame))
+    if image.getcolors(_COLOURS) is None:
+        return image.quantize(_COLOURS, PIL.Image.Quantize.MEDIANCUT)
+    # PIL would also choose 256 colours, but not exactly these.
     codes = frame.astype(np.uint32) @ np.array([1 << 16, 1 << 8, 1], np.uint32)
     palette, indices = np.unique(codes, return_inverse=True)
     exact = PIL.Image.fromarray(indices.reshape(codes.shape).astype(np.uint8))

@@ -1,4 +1,4 @@
-"""Samples as WAV clips of 16 bits, mono or stereo."""
+"""Encoding of audio as 16-bit WAV clips, mono or stereo."""
 
 from __future__ import annotations
 
@@ -9,23 +9,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from runfold._events import value_encoding
-from runfold._log.writer.convert import as_number, as_real, refuse, tell
+from runfold._log.writer.convert import as_number, as_real, refuse, warn_about
 from runfold.errors import CannotLog
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# A WAV file counts the bytes of a second, here two for each of two channels, in 32 bits.
+# The WAV header has 32 bits for bytes per second; two channels have 4 bytes per sample.
 _HIGHEST_RATE = 2**30 - 1
 
 
-def encode_sound(tag: str, value: Any, sample_rate: Any) -> bytes:
-    """Return the `Summary.Value` of a clip.
+def encode_audio(tag: str, value: Any, sample_rate: Any) -> bytes:
+    """Return the `Summary.Value` of an audio clip.
 
-    Samples are floats from -1 to 1, clipped beyond with a warning, or int16 as
-    they are; NaN becomes silence. The shape is that of one channel, however many
-    axes of length 1 it has, or (frames, 2) or (2, frames). Raises CannotLog,
-    which names the tag and the argument.
+    Samples are int16, or floats from -1 to 1, clipped with a warning; NaN becomes silence. The
+    shape is (frames,), with any further axes of length 1, or (frames, 2) or (2, frames). Raises
+    CannotLog, which names the tag and the argument.
     """
     rate = as_number(sample_rate, tag, "sample_rate")
     if not 1 <= rate <= _HIGHEST_RATE:
@@ -43,26 +42,26 @@ def encode_sound(tag: str, value: Any, sample_rate: Any) -> bytes:
 
 
 def _as_samples(value: Any, tag: str) -> NDArray[np.int16]:
-    """The samples as (frames, channels), in the order of bytes that WAV has."""
+    """Return the samples with shape (frames, channels), in WAV byte order."""
     array = as_real(value, tag, "snd_tensor")
     if not array.size:
-        raise CannotLog(refuse(tag, "snd_tensor", value, f"it is empty, of shape {array.shape}"))
+        raise CannotLog(refuse(tag, "snd_tensor", value, f"it is empty, with shape {array.shape}"))
     if array.size == max(array.shape, default=1):
         array = array.reshape(-1, 1)
     elif array.ndim == 2 and array.shape[0] == 2 < array.shape[1]:
         array = array.T
     if array.ndim != 2 or array.shape[1] > 2:
-        fact = f"its shape is {array.shape}; a clip has (frames,), (frames, 2) or (2, frames)"
+        fact = f"its shape is {array.shape}; expected (frames,), (frames, 2) or (2, frames)"
         raise CannotLog(refuse(tag, "snd_tensor", value, fact))
     if array.dtype == np.int16:
         return array.astype("<i2")
-    # In float16, 1 becomes 32768, which int16 has not.
+    # In float16, 1 would become 32768, which does not fit in int16.
     array = array.astype(np.promote_types(array.dtype, np.float32))
     if np.isnan(array).any():
-        tell(tag, "snd_tensor", "holds NaN, which is logged as silence")
+        warn_about(tag, "snd_tensor", "contains NaN, which is logged as silence")
         array[np.isnan(array)] = 0
     if np.abs(array).max() > 1:
-        tell(tag, "snd_tensor", "reaches beyond -1 and 1, and is clipped there")
+        warn_about(tag, "snd_tensor", "has values outside -1 to 1, which were clipped")
         array = array.clip(-1, 1)
     samples: NDArray[np.int16] = (array * array.dtype.type(32767)).astype("<i2")
     return samples

@@ -1,4 +1,4 @@
-"""Files that belong to a run: copied beside its log, each with its hash."""
+"""Artifacts: files copied into a run's folder, with their hashes."""
 
 from __future__ import annotations
 
@@ -26,39 +26,38 @@ _BLOCK = 1 << 20
 
 
 def save_file(folder: str, path: str | os.PathLike[str], name: str | None = None) -> Artifact:
-    """Copy a file or a folder to `<folder>/artifacts/<name>`; gives the copy and its hash.
+    """Copy a file or folder to `<folder>/artifacts/<name>`, and return the copy with its hash.
 
-    Links are followed. The copy appears whole or not at all. Another content under
-    the same name stays as it is, and the new one is called `model-1.pt`; the same
-    content is not copied twice. Raises CannotLog for a name that leads elsewhere or
-    a folder that holds the run itself, Untrusted where a folder of the copy is a link
-    (`files.make_folder`), and OSError.
+    Links are followed. The copy appears as a whole or not at all. If the name exists with other
+    content, the new copy is named `model-1.pt`; identical content is not copied again. Raises
+    CannotLog for a name outside `artifacts` or a folder that contains the run, Untrusted if a
+    folder of the copy is a link (`files.make_folder`), and OSError.
     """
     source = os.fspath(path)
     name = _check_name(source, name)
     base = os.path.join(folder, ARTIFACTS)
     if os.path.isdir(source) and _is_within(base, source):
         raise CannotLog(
-            f"'{escape(source)}' holds the run itself, so it cannot be copied into it. "
-            "Nothing was saved. Save the files in it that matter."
+            f"'{escape(source)}' contains the run itself, so it cannot be copied into the run. "
+            "Nothing was saved. Save individual files instead."
         )
     parent = os.path.dirname(name)
     draft = f"{UNFINISHED_ARTIFACT}{secrets.token_hex(8)}"
-    with make_folder(folder, os.path.join(ARTIFACTS, parent)) as shelf:
+    with make_folder(folder, os.path.join(ARTIFACTS, parent)) as parent_fd:
         try:
-            size, digest = _copy(source, os.path.join(base, parent, draft), shelf)
-            for choice in _choices(name):
-                target = os.path.join(base, choice)
-                is_placed = place_new(draft, os.path.basename(choice), dir_fd=shelf)
-                if is_placed or _holds(target, size, digest):
-                    return Artifact(choice, target, size, digest)
+            size, digest = _copy(source, os.path.join(base, parent, draft), parent_fd)
+            for free_name in _candidates(name):
+                target = os.path.join(base, free_name)
+                is_placed = place_new(draft, os.path.basename(free_name), dir_fd=parent_fd)
+                if is_placed or _contains(target, size, digest):
+                    return Artifact(free_name, target, size, digest)
         finally:
-            _remove(draft, shelf)
-    raise AssertionError("names do not run out")
+            _remove(draft, parent_fd)
+    raise AssertionError("the candidates are endless")
 
 
 def encode_artifact(artifact: Artifact, source: str = "") -> bytes:
-    """The part of the story that tells of an artifact; its path is relative to the run."""
+    """Return the story part for an artifact; its path is relative to the run."""
     return encode_story(
         ARTIFACT,
         {
@@ -77,14 +76,14 @@ def _check_name(source: str, name: str | None) -> str:
     parts = name.split("/")
     if "\0" in name or any(part in ("", ".", "..") for part in parts):
         raise CannotLog(
-            f"'{escape(name)}' cannot be the name of an artifact: a name or a path below "
-            f"`{ARTIFACTS}` is meant. '{escape(source)}' was not saved. Give another name."
+            f"'{escape(name)}' cannot be the name of an artifact: expected a name or a path below "
+            f"`{ARTIFACTS}`. '{escape(source)}' was not saved. Pass another name."
         )
     return name
 
 
-def _choices(name: str) -> Iterator[str]:
-    """The name, and what it may be called where that is taken: `model.pt`, `model-1.pt`."""
+def _candidates(name: str) -> Iterator[str]:
+    """Yield the name and alternatives: `model.pt`, `model-1.pt`, `model-2.pt`."""
     yield name
     stem, suffix = os.path.splitext(name)
     for number in itertools.count(1):
@@ -92,16 +91,16 @@ def _choices(name: str) -> Iterator[str]:
 
 
 def _copy(source: str, target: str, folder: int) -> tuple[int, str]:
-    """Copy a file or a folder into the open folder of the target; gives its size and hash."""
-    shelf, draft = os.path.split(target)
+    """Copy a file or folder into an open folder, and return its size and hash."""
+    parent, draft = os.path.split(target)
     if not os.path.isdir(source):
         return _copy_file(source, draft, folder)
     os.mkdir(draft, dir_fd=folder)
 
     def copy(name: str) -> tuple[int, str]:
         inner, last = os.path.split(name)
-        with make_folder(shelf, os.path.join(draft, inner), dir_fd=folder) as place:
-            return _copy_file(os.path.join(source, name), last, place)
+        with make_folder(parent, os.path.join(draft, inner), dir_fd=folder) as inner_fd:
+            return _copy_file(os.path.join(source, name), last, inner_fd)
 
     return _add_up(source, copy)
 
@@ -117,28 +116,28 @@ def _copy_file(source: str, name: str, folder: int) -> tuple[int, str]:
 
 
 def _open_regular(path: str) -> FileIO:
-    # A pipe without a writer would be waited for, for ever.
+    # Opening a pipe without a writer would block forever.
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise OSError(errno.EINVAL, "No regular file", path)
+        raise OSError(errno.EINVAL, "Not a regular file", path)
     return open(descriptor, "rb", buffering=0)
 
 
-def _holds(target: str, size: int, digest: str) -> bool:
-    """Whether the same content is there, and not only a link to it."""
+def _contains(target: str, size: int, digest: str) -> bool:
+    """Whether the target has the same content, and is not a link to it."""
     try:
         if os.path.islink(target):
             return False
         if os.path.isdir(target):
-            found = _add_up(target, lambda name: _measure_file(os.path.join(target, name)))
+            existing = _add_up(target, lambda name: _measure_file(os.path.join(target, name)))
         elif os.path.getsize(target) != size:
             return False
         else:
-            found = _measure_file(target)
+            existing = _measure_file(target)
     except OSError:
         return False
-    return found == (size, digest)
+    return existing == (size, digest)
 
 
 def _measure_file(path: str) -> tuple[int, str]:
@@ -148,7 +147,7 @@ def _measure_file(path: str) -> tuple[int, str]:
 
 
 def _add_up(folder: str, measure: Callable[[str], tuple[int, str]]) -> tuple[int, str]:
-    """The size and hash of a folder, by those of its files."""
+    """Return the size and hash of a folder, computed from those of its files."""
     total, lines = 0, []
     for name in sorted(_files(folder)):
         size, digest = measure(name)
@@ -158,14 +157,14 @@ def _add_up(folder: str, measure: Callable[[str], tuple[int, str]]) -> tuple[int
 
 
 def _files(folder: str, below: str = "", above: tuple[str, ...] = ()) -> Iterator[str]:
-    """The regular files of a folder by their path below it; a link that leads up is passed over."""
+    """Yield the relative paths of a folder's regular files; skips links to a parent folder."""
     here = os.path.join(folder, below)
     real = os.path.realpath(here)
     if real in above:
         return
     with os.scandir(here) as entries:
-        found = sorted(entries, key=lambda entry: entry.name)
-    for entry in found:
+        sorted_entries = sorted(entries, key=lambda entry: entry.name)
+    for entry in sorted_entries:
         path = os.path.join(below, entry.name)
         if entry.is_dir():
             yield from _files(folder, path, (*above, real))

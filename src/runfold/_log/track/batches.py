@@ -1,4 +1,4 @@
-"""Batches, counted over the whole training: their metrics, their rate and their loading time."""
+"""Batches, counted across epochs, with their metrics, rates and loading times."""
 
 from __future__ import annotations
 
@@ -21,18 +21,17 @@ if TYPE_CHECKING:
 
 Item = TypeVar("Item")
 
-# The group of all tags here, which the steps of other tags say nothing of.
-# What the names of validation begin with.
+# Prefix of validation metrics.
 VALIDATION = "val_"
-# Rates of fewer seconds would be of the clock more than of the training, and dear.
+# Rates over shorter times would mostly measure the clock, and cost too much.
 _RATE_SECONDS = 1.0
 
 
 class BatchLog(Part):
-    """The batches of a run: how many there were, and what passes between them.
+    """The batches of a run, and the time between them.
 
     Attributes:
-        count: the number of the last batch of training.
+        count: the number of the last training batch.
         lock: held while a batch is counted.
     """
 
@@ -40,17 +39,19 @@ class BatchLog(Part):
         self.count = 0
         self.lock = threading.Lock()
         self.meter = Meter()
-        # By name: the tags of training, and those of validation.
+        # Tags by metric name, for training and for validation.
         self._tags: tuple[dict[Any, str], dict[Any, str]] = ({}, {})
 
     def after_fork(self) -> None:
-        """Take another lock: a thread of the parent may hold this one."""
+        """Replace the lock, because a thread of the parent may hold it."""
         self.lock = threading.Lock()
 
     def name_tags(self, metrics: Any, validation: bool) -> dict[str, Any]:
-        """The metrics by their tags. Raises CannotLog."""
+        """Return metrics by tag. Raises CannotLog."""
         if type(metrics) is not dict and not isinstance(metrics, Mapping):
-            raise CannotLog(refuse(None, "metrics", metrics, "numbers by name are meant"))
+            raise CannotLog(
+                refuse(None, "metrics", metrics, "expected a mapping of names to numbers")
+            )
         tags = self._tags[validation]
         named = {}
         for name, value in metrics.items():
@@ -64,13 +65,13 @@ class BatchLog(Part):
 
 
 class Tracked(Writer, Protocol):
-    """A tracker, as the functions that are its methods see it."""
+    """A tracker, as seen by the functions that are its methods."""
 
     _batches: BatchLog
 
     @property
     def _recorder(self) -> Recorder:
-        """The recorder of its event writer."""
+        """The recorder of the event writer."""
 
 
 @guarded
@@ -82,29 +83,31 @@ def batch(
     validation: bool = False,
     step: Any = None,
 ) -> None:
-    """Log what one batch gave, as `batch/<name>` at the number of the batch.
+    """Log the metrics of a batch, as `batch/<name>`, with the batch number as the step.
 
-        for inputs, targets in run.batches(loader):
-            loss = train_on(inputs, targets)
-            run.batch({"loss": loss}, size=len(inputs))
-        run.batch({"loss": validate()}, validation=True)    # batch/val_loss
+    Batches are numbered from 1; a resumed run continues the count. Validation is not counted: it
+    is logged at the number of the last training batch, so call it once for all validation
+    batches.
 
-    The first batch has the number 1, and a resumed run goes on counting. Validation
-    is not counted: it stands at the number of the last batch of training, so call it
-    once for all its batches. About once a second the rates since the last time are
-    logged as well: `batch/per_second`, `batch/samples_per_second` where sizes are
-    given, and `batch/loading_seconds`, the time that a batch was waited for in
-    `batches`. Time that validation takes counts for none of them.
+    About once per second, the current rates are also logged: `batch/per_second`,
+    `batch/samples_per_second` if sizes are given, and `batch/loading_seconds`, the time that a
+    loop over `batches` waited for a batch. Time spent on validation is not included.
+
+    With on_error="raise", a value that is not a number raises CannotLog, and the batch is neither
+    logged nor counted. Otherwise only that value is left out.
 
     Args:
-        metrics: numbers by name, as `log` takes them.
-        size: how many samples the batch has.
-        validation: whether it served validation; the names then begin with `val_`.
-        step: the number of the batch, from which the count goes on; a resumed run
-            that begins at an earlier batch than the last says so here.
+        metrics: numbers by name, as in `log`.
+        size: number of samples in the batch.
+        validation: whether these are validation metrics. Their names are prefixed with `val_`.
+        step: the number of this batch, from which the count continues. Use it if a resumed run
+            starts before its last batch.
 
-    With on_error="raise" a value that is not a number raises CannotLog, and the batch
-    is neither logged nor counted; otherwise only that value is left out.
+    Examples:
+        >>> for inputs, targets in run.batches(loader):
+        ...     loss = train_on(inputs, targets)
+        ...     run.batch({"loss": loss}, size=len(inputs))
+        >>> run.batch({"loss": validate()}, validation=True)  # batch/val_loss
     """
     now = time.perf_counter()
     log = self._batches
@@ -126,16 +129,26 @@ def batch(
 
 
 def batches(self: Tracked, loader: Iterable[Item]) -> Loader[Item]:
-    """The items of a loader, any iterable; how long each is waited for is measured.
+    """Iterate over a loader and measure how long each batch takes to load.
 
-    `batch`, called in the loop, logs it. It may be gone through again in each epoch,
-    and has a length where the loader has one.
+    `batch`, called in the loop, logs the time. The result can be iterated again in each epoch,
+    and has a length if the loader has one.
+
+    Args:
+        loader: any iterable, such as a torch DataLoader.
+
+    Returns:
+        An iterable of the loader's items.
+
+    Examples:
+        >>> for inputs, targets in run.batches(loader):
+        ...     run.batch({"loss": train_on(inputs, targets)})
     """
     return Loader(loader, self._batches.meter)
 
 
 class Meter:
-    """What passes between batches: how many, of how many samples, in which time."""
+    """Measures batches, samples, time and loading time between logged rates."""
 
     def __init__(self) -> None:
         self._last: float | None = None
@@ -149,20 +162,20 @@ class Meter:
         self._loading: float | None = None
 
     def begin(self, now: float) -> None:
-        """Take the time from here on, where nothing was measured before."""
+        """Start the clock, if it is not running."""
         if self._last is None:
             self._last = now
 
     def wait(self, seconds: float) -> None:
-        """Note that the next batch was waited for."""
+        """Add time spent waiting for the next batch."""
         self._waited += seconds
 
     def skip(self, now: float) -> None:
-        """Note that the time since the last call was not for training."""
+        """Exclude the time since the last call from the rates."""
         self._last, self._waited = now, 0.0
 
     def add(self, now: float, size: float | None) -> dict[str, float]:
-        """Count a batch that is done; the rates, where enough time has passed since the last."""
+        """Count a finished batch; return the rates if enough time has passed, else {}."""
         last, waited = self._last, self._waited
         self._last, self._waited = now, 0.0
         if last is None:
@@ -184,7 +197,7 @@ class Meter:
 
 
 class Loader(Generic[Item]):
-    """A loader whose items are waited for under a meter."""
+    """A loader that reports to a meter how long each item takes."""
 
     def __init__(
         self,
@@ -214,8 +227,8 @@ class Loader(Generic[Item]):
 
 
 def _read_size(size: Any) -> float:
-    """How many samples a batch has. Raises CannotLog."""
+    """Return the number of samples in a batch. Raises CannotLog."""
     number = size if type(size) is int else as_number(size, None, "size")
     if not 0 <= number < float("inf"):
-        raise CannotLog(refuse(None, "size", size, "a number of samples is meant"))
+        raise CannotLog(refuse(None, "size", size, "expected a number of samples"))
     return number

@@ -1,7 +1,7 @@
-"""A run's configuration as plain values: whatever a script keeps it in, nested or flat.
+"""Conversion of a run's configuration to plain values, nested or flat.
 
-Dicts, argparse and simple namespaces, dataclasses, attrs classes, pydantic models
-and OmegaConf are taken apart; no package is imported for it.
+Supports dicts, argparse and simple namespaces, dataclasses, attrs classes, pydantic models and
+OmegaConf, without importing any package.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ _VARIABLE = re.compile(r"oc\.env:\s*([A-Za-z_]\w*)")
 
 
 def flatten(config: Any) -> dict[str, bool | int | float | str | None]:
-    """The configuration as one row of named scalars: `{"optimizer.lr": 0.1, "layers": "[64, 64]"}`.
+    """Return the configuration as a flat dict, such as `{"optim.lr": 0.1, "layers": "[64, 64]"}`.
 
-    Nested names are joined by dots. A list is its JSON text; one with mappings
-    in it is numbered (`layers.0.width`). Long texts are cut. Secrets are masked.
-    Never raises: what cannot be taken apart is told by its text.
+    Nested names are joined by dots. A list becomes JSON text; a list that contains mappings is
+    numbered (`layers.0.width`). Long strings are truncated. Secrets are masked. Never raises:
+    values of unknown types become text.
     """
     flat: dict[str, bool | int | float | str | None] = {}
     plain = as_plain(config)
@@ -46,17 +46,17 @@ def flatten(config: Any) -> dict[str, bool | int | float | str | None]:
             value = json.dumps(value, ensure_ascii=False)
         if isinstance(value, str):
             value = _cut(value, _LONGEST_FLAT_TEXT)
-        # A name that has a dot in it may be that of a nested one: both are kept.
+        # A name with a dot can collide with a nested name; keep both.
         flat[free_name(name, flat.__contains__, "{}#{}")] = value
     return flat
 
 
 def as_plain(config: Any) -> Any:
-    """The configuration as JSON has it: dicts, lists, texts, numbers, truth values and None.
+    """Return the configuration as JSON types: dict, list, str, numbers, bool and None.
 
-    Secrets are masked, and known from then on; so are those of the environment. Cycles,
-    and what is too deep or too much, become `...`. Never raises: what cannot be taken
-    apart is told by its text.
+    Secrets are masked here and in later output, together with those of the environment. Cycles,
+    and values beyond the depth and size limits, become `...`. Never raises: values of unknown
+    types become text.
     """
     plain = {"config": _Plain().convert(config, is_top=True)}
     known.learn(os.environ)
@@ -65,7 +65,7 @@ def as_plain(config: Any) -> Any:
 
 
 class _Plain:
-    """One conversion, which knows where it is and how much it has seen."""
+    """A conversion, with its current path and the number of values left."""
 
     def __init__(self) -> None:
         self.path: list[int] = []
@@ -78,7 +78,7 @@ class _Plain:
         self.path.append(id(value))
         try:
             return self._convert(value, is_top)
-        except Exception:  # any class of the caller's may raise anything
+        except Exception:  # the caller's classes may raise anything
             return _describe(value)
         finally:
             self.path.pop()
@@ -112,7 +112,7 @@ class _Plain:
             name = _cut(name if isinstance(name, str) else json.dumps(name), _LONGEST_FLAT_TEXT)
             try:
                 value = parts[key]
-            except Exception as error:  # a field that is computed, or missing
+            except Exception as error:  # a computed or missing field
                 value = f"<{type(error).__name__}>"
             items[free_name(name, items.__contains__, "{}#{}")] = self.convert(value)
             if self.left < 0:
@@ -121,7 +121,7 @@ class _Plain:
 
 
 def _take_apart(value: Any, is_top: bool) -> Mapping[Any, Any] | list[Any] | None:
-    """What a value is made of: a mapping by name, a list, or None for what is one whole."""
+    """Return the parts of a value as a mapping or a list, or None if it has none."""
     modules = sys.modules
     if (omegaconf := modules.get("omegaconf")) and omegaconf.OmegaConf.is_config(value):
         return _resolve(omegaconf.OmegaConf, value)
@@ -148,11 +148,11 @@ def _take_apart(value: Any, is_top: bool) -> Mapping[Any, Any] | list[Any] | Non
 
 
 def _take_apart_object(value: Any) -> Mapping[Any, Any] | None:
-    """What a script's own object or class holds: `class Config: lr = 0.1`.
+    """Return the attributes of an object or class such as `class Config: lr = 0.1`.
 
-    Only of the configuration itself. An object inside it may be a whole model.
+    Only for the configuration itself, because an object inside it may be a whole model.
     """
-    # Those of absl, of ml_collections, transformers and others.
+    # Used by absl, ml_collections, transformers and others.
     for method in ("flag_values_dict", "to_dict"):
         if not isinstance(value, type) and callable(getattr(value, method, None)):
             parts = getattr(value, method)()
@@ -161,21 +161,21 @@ def _take_apart_object(value: Any) -> Mapping[Any, Any] | None:
     kinds = value.__mro__ if isinstance(value, type) else type(value).__mro__
     if kinds[-2:-1] and kinds[-2].__module__ == "builtins":
         return None
-    found: dict[str, Any] = {}
+    attributes: dict[str, Any] = {}
     for kind in reversed(kinds[:-1]):
-        found |= vars(kind)
-    found |= {} if isinstance(value, type) else getattr(value, "__dict__", {})
-    public = {name: item for name, item in found.items() if _is_setting(name, item)}
+        attributes |= vars(kind)
+    attributes |= {} if isinstance(value, type) else getattr(value, "__dict__", {})
+    public = {name: item for name, item in attributes.items() if _is_setting(name, item)}
     return public or None
 
 
 def _is_setting(name: str, value: Any) -> bool:
-    # Functions, properties and slots have `__get__`; a class, such as an optimiser, has not.
+    # Functions, properties and slots have `__get__`; a class, such as an optimiser, does not.
     return not name.startswith("_") and not hasattr(type(value), "__get__")
 
 
 class _Fields(Mapping[str, Any]):
-    """The fields of an object, read one by one: one that is not set spoils no other."""
+    """The fields of an object, read one by one, so that an unset field affects no other."""
 
     def __init__(self, value: Any, names: list[str]) -> None:
         self.value = value
@@ -192,14 +192,14 @@ class _Fields(Mapping[str, Any]):
 
 
 def _resolve(omegaconf: Any, config: Any) -> dict[Any, Any] | list[Any]:
-    """The containers of OmegaConf with their interpolations, but for those that name a secret."""
+    """Return an OmegaConf config with interpolations resolved, except those that are secrets."""
     raw: dict[Any, Any] | list[Any] = omegaconf.to_container(config, resolve=False)
     try:
         resolved = omegaconf.to_container(config, resolve=True)
-    except Exception:  # an interpolation of what is not there
+    except Exception:  # an interpolation of a missing key
         return raw
-    # `${oc.env:WANDB_API_KEY}` may stand under a name that says nothing of it, and
-    # `${login}` may lead to that.
+    # `${oc.env:WANDB_API_KEY}` may be stored under a harmless name, and `${login}` may refer to
+    # that.
     variables = set(_VARIABLE.findall(json.dumps(raw, default=str)))
     secrets = {os.environ.get(name, "") for name in variables if is_secret(name, name)} - {""}
     kept: dict[Any, Any] | list[Any] = _keep_references(raw, resolved, secrets)
@@ -216,7 +216,7 @@ def _keep_references(raw: Any, resolved: Any, secrets: set[str]) -> Any:
 
 
 def _as_number(value: Any) -> Any:
-    """A number or a small array of any framework, as Python's own; None for what is none."""
+    """Return a number or a small array of any framework as Python numbers, else None."""
     if isinstance(value, int | float):
         return int(value) if isinstance(value, int) else float(value)
     shape = getattr(value, "shape", None)
@@ -230,7 +230,7 @@ def _as_number(value: Any) -> Any:
 
 
 def _describe(value: Any) -> str:
-    """A text for what is one whole, the same in each process: without addresses."""
+    """Return a description of a value, without addresses: the same in every process."""
     try:
         if isinstance(value, type) or hasattr(value, "__qualname__"):
             return f"{value.__module__}.{value.__qualname__}"
@@ -242,7 +242,7 @@ def _describe(value: Any) -> str:
             return f"<{name}>"
         text = value.decode() if isinstance(value, bytes) else str(value)
         return _cut(_ADDRESS.sub("", text), _LONGEST_FLAT_TEXT)
-    except Exception:  # its own `__str__` fails
+    except Exception:  # its `__str__` fails
         return f"<{type(value).__name__}>"
 
 

@@ -1,4 +1,4 @@
-"""The status that a tracked run writes: its start and end as events, and a heartbeat file."""
+"""The status of a tracked run: start and end as events, and a heartbeat file."""
 
 from __future__ import annotations
 
@@ -33,15 +33,14 @@ _LONGEST_TRACEBACK = 20_000
 
 
 class Heart:
-    """Says in a run's event file that it began and how it ended, and beats in between.
+    """Logs the start and end of a run, and updates its heartbeat in between.
 
-    The heartbeat is the time of the file `.runfold/heartbeat`, so the event file
-    does not grow. The end is noted by `stop`, or else by what comes first: an
-    exception that nobody caught, SIGTERM, the end of the interpreter. A process
-    that is killed without a word is recognised by `read_status`.
+    The heartbeat is the modification time of `.runfold/heartbeat`, so the event file does not
+    grow. The end is logged by `stop`, or by whatever comes first: an uncaught exception, SIGTERM
+    or the exit of the interpreter. `read_status` detects a process that was killed.
 
-    `on_interrupt` is the state that a KeyboardInterrupt means: a stop request
-    that raises one sets it to "stopped".
+    `on_interrupt` is the state after a KeyboardInterrupt. A stop request that raises one sets it
+    to "stopped".
     """
 
     def __init__(
@@ -53,10 +52,10 @@ class Heart:
         first_step: int = 0,
         on_death: Callable[[], object] | None = None,
     ) -> None:
-        """Prepare; `on_end` is called before the last word, however the run ends.
+        """Prepare the heartbeat. `on_end` is called before the last status, however the run ends.
 
-        `on_death` is called after it where SIGTERM is about to end the process.
-        A run that is resumed goes on with the next step of its status.
+        `on_death` is called after it, if SIGTERM is about to end the process. `first_step` is the
+        step of the next status of a resumed run.
         """
         self.folder = folder
         self.on_interrupt: State = "interrupted"
@@ -69,21 +68,23 @@ class Heart:
         self._started = 0.0
         self._step = first_step
         self._is_over = False
-        # A run that is begun while an exception is handled does not fail by it.
-        self._known = raised_now()
+        # An exception that is already being handled when the run starts does not make it fail.
+        self._initial_error = raised_now()
         self._previous_hook: Callable[..., Any] = sys.__excepthook__
         self._previous_handler: Any = None
 
     def start(self) -> None:
-        """Log that the run runs, and watch for its end. Raises OSError for a bad folder."""
+        """Log that the run is running, and watch for its end. Raises OSError for a bad folder."""
         self._pid, self._started = os.getpid(), time.time()
         write_aside(self.folder, HEARTBEAT, self._describe("running"))
         host = host_name()
-        self._say({"state": "running", "pid": self._pid, "host": host, "started": self._started})
+        self._log_status(
+            {"state": "running", "pid": self._pid, "host": host, "started": self._started}
+        )
         self._previous_hook, sys.excepthook = sys.excepthook, self._on_exception
         self._watch_sigterm()
         watch_exit()
-        # Functions registered last are called first: the writer is still open then.
+        # Functions registered last are called first, while the writer is still open.
         atexit.register(self._stop_at_exit)
         self._periodic.start()
 
@@ -93,37 +94,36 @@ class Heart:
         state: State | None = None,
         code: int | None = None,
     ) -> None:
-        """Log how the run ended: by an error, or in a state, or else as finished.
+        """Log how the run ended: with an error, in a given state, or else finished.
 
-        Only the first call counts, in the process that began the run. Raises
-        nothing: at the end nobody is there to see it. `code` is the exit code
-        where it is known.
+        Only the first call in the process that started the run has an effect. Never raises.
+        `code` is the exit code, if known.
         """
         if self._is_over or self._pid != os.getpid():
             return
         self._is_over = True
         self._periodic.stop()
-        word = _tell_end(None if error is self._known else error, self.on_interrupt)
-        self._known = None
+        status = _describe_end(None if error is self._initial_error else error, self.on_interrupt)
+        self._initial_error = None
         if state is not None:
-            word["state"] = state
+            status["state"] = state
         if code is not None:
-            word["exit"] = code
-        word["ended"] = time.time()
+            status["exit"] = code
+        status["ended"] = time.time()
         try:
             if self._on_end is not None:
                 self._on_end()
         except Exception as failure:
-            warn_from_thread(f"At the end of the run: {type(failure).__name__}: {failure}.")
+            warn_from_thread(f"The end of the run failed: {type(failure).__name__}: {failure}.")
         try:
-            self._say(word)
-            write_aside(self.folder, HEARTBEAT, self._describe(word["state"]))
+            self._log_status(status)
+            write_aside(self.folder, HEARTBEAT, self._describe(status["state"]))
         except Exception as failure:
-            warn_from_thread(f"The end of the run could not be noted: {failure}.")
+            warn_from_thread(f"The end of the run could not be recorded: {failure}.")
         self._unhook()
 
-    def _say(self, word: dict[str, Any]) -> None:
-        self._writer.add_value(STORY_PREFIX + STATUS, encode_story(STATUS, word), self._step)
+    def _log_status(self, status: dict[str, Any]) -> None:
+        self._writer.add_value(STORY_PREFIX + STATUS, encode_story(STATUS, status), self._step)
         self._step += 1
         self._writer.flush()
 
@@ -159,7 +159,7 @@ class Heart:
     def _on_sigterm(self, number: int, frame: Any) -> None:
         previous = self._previous_handler
         if callable(previous) and previous is not flush_on_sigterm:
-            # Of the user, who may save the model, raise SystemExit, or go on.
+            # The user's handler may save the model, raise SystemExit, or continue.
             try:
                 previous(number, frame)
             except BaseException as error:
@@ -176,7 +176,7 @@ class Heart:
         self.stop(raised_last())
 
     def _unhook(self) -> None:
-        # Where another has hooked in after us, ours stays in the chain and does nothing.
+        # If another hook was installed after ours, ours stays in the chain and does nothing.
         if sys.excepthook == self._on_exception:
             sys.excepthook = self._previous_hook
         is_main = threading.current_thread() is threading.main_thread()
@@ -185,8 +185,8 @@ class Heart:
         atexit.unregister(self._stop_at_exit)
 
 
-def _tell_end(error: BaseException | None, on_interrupt: str) -> dict[str, Any]:
-    """The last word on a run that an exception ended, or none."""
+def _describe_end(error: BaseException | None, on_interrupt: str) -> dict[str, Any]:
+    """Return the last status of a run, after an exception or None."""
     if error is None:
         return {"state": "finished"}
     if isinstance(error, SystemExit):
@@ -196,7 +196,7 @@ def _tell_end(error: BaseException | None, on_interrupt: str) -> dict[str, Any]:
     state = on_interrupt if isinstance(error, KeyboardInterrupt) else "failed"
     try:
         text = mask_text("".join(traceback.format_exception(error)))
-    except Exception:  # an exception whose own text raises
+    except Exception:  # the exception's `__str__` fails
         text = type(error).__name__
     if len(text) > _LONGEST_TRACEBACK:
         head, tail = _LONGEST_TRACEBACK // 4, _LONGEST_TRACEBACK - _LONGEST_TRACEBACK // 4

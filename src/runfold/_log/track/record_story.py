@@ -1,4 +1,4 @@
-"""The story of a run in its event file: its settings, and where it comes from."""
+"""Recording of a run's settings and origin in its event file."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def record_settings(sink: Sink, log: HparamsLog, hparams: Any, config: Any) -> None:
-    """Record hparams and configuration, with `***` for the secrets among them."""
+    """Record hparams and configuration, with secrets replaced by `***`."""
     settings = {**flatten(config or {}), **flatten(hparams or {})}
     if settings:
         log.describe_run(sink, mask_mapping(settings))
@@ -35,7 +35,7 @@ def record_settings(sink: Sink, log: HparamsLog, hparams: Any, config: Any) -> N
 
 
 def record_origin(sink: Sink, command: Sequence[str] | None, has_code: bool) -> None:
-    """Record what runs, where, with which packages, environment and code."""
+    """Record command, host, packages, environment and code."""
     _record(sink, story_parts.COMMAND, describe_command(command))
     _record(sink, story_parts.HOST, describe_host())
     _record(sink, story_parts.PACKAGES, list_packages())

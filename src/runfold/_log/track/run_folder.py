@@ -1,4 +1,4 @@
-"""Which folder a new run goes to: one that has no run yet, and that no other process takes."""
+"""The folder of a new run: one without a run, claimed before any other process takes it."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ _CLAIM_SECONDS = 60.0
 
 
 class RunLocation:
-    """The location of a tracked run: a new run goes to a folder that has none yet.
+    """The location of a tracked run: a new run gets a folder without a run.
 
     Attributes:
         folder: the run's folder.
         claimed: the folder that a new run was given; None before that.
-        file_count: how many event files the run has. A forked child adds its own.
+        file_count: number of event files of the run. A forked child adds its own.
     """
 
     def __init__(
         self, folder: str, policy: RankPolicy, remote: Remote | None, is_new: bool
     ) -> None:
-        """Take the folder that was asked for; a remote log chooses its own."""
+        """Start with the requested folder; a remote log chooses its own."""
         self.folder = folder
         self.claimed: str | None = None
         self.file_count = 0
@@ -54,7 +54,7 @@ class RunLocation:
         return self.folder
 
     def release(self, has_file: bool) -> None:
-        """Remove the claim: from now on the event file keeps others away."""
+        """Remove the claim: from now on the event file shows that the folder is taken."""
         self.file_count += has_file
         if self._has_claim:
             self._has_claim = False
@@ -62,13 +62,13 @@ class RunLocation:
 
 
 def claim_folder(folder: str) -> tuple[str, bool]:
-    """Return the folder, or the next one after it that has no run yet, and whether it is claimed.
+    """Return the first folder of `x`, `x-2`, `x-3`, ... without a run, and whether it is claimed.
 
-    A file that only one process can make is the claim, until there is an event file:
-    jobs of a sweep begin at the same moment. A folder that another user may have put
-    there is passed over.
+    The claim is a file that only one process can create. It protects the folder until there is an
+    event file, because the jobs of a sweep start at the same moment. Folders that another user
+    may have created are skipped.
     """
-    reason = f"There is a run in {escape(folder)} already"
+    reason = f"There is already a run in {escape(folder)}"
     for number in itertools.count(2):
         free = folder if number == 2 else f"{folder}-{number - 1}"
         if _has_run(free):
@@ -78,11 +78,11 @@ def claim_folder(folder: str) -> tuple[str, bool]:
         except Untrusted as error:
             reason = f"{escape(os.fsdecode(error.filename))}: {error.strerror}"
             continue
-        except OSError:  # to make the event file fails as well, and says it better
+        except OSError:  # creating the event file fails too, with a better message
             return free, False
         if not is_claimed:
             continue
-        if not _has_run(free):  # by one who was quicker, and is done with the claim
+        if not _has_run(free):  # from a faster process, which has released its claim
             break
         drop_claim(free)
     if free != folder:
@@ -94,13 +94,13 @@ def claim_folder(folder: str) -> tuple[str, bool]:
 
 
 def drop_claim(folder: str) -> None:
-    """Remove the claim to a folder; raises nothing."""
+    """Remove the claim to a folder. Never raises."""
     with contextlib.suppress(OSError):
         remove_aside(folder, CLAIM)
 
 
 def _claim(folder: str) -> bool:
-    """Make the folder and the claim to it; whether nobody else has one. Raises OSError."""
+    """Create the folder and claim it; return False if it is already claimed. Raises OSError."""
     os.makedirs(os.path.dirname(folder) or os.curdir, exist_ok=True)
     try:
         os.mkdir(folder)
@@ -123,7 +123,7 @@ def _has_run(folder: str) -> bool:
 
 
 def _is_old(claim: str) -> bool:
-    """Whether a claim was left by a process that came to its end in between."""
+    """Whether a claim is stale, left by a process that died."""
     try:
         return abs(time.time() - os.stat(claim).st_mtime) > _CLAIM_SECONDS
     except OSError:

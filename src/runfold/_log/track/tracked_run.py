@@ -1,4 +1,4 @@
-"""A tracked run from its first event to its end: its story, heartbeat, captures and uploads."""
+"""A tracked run from start to end: story, heartbeat, captures and uploads."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ if TYPE_CHECKING:
     from runfold._log.writer.sink import Sink
     from runfold._story.stop_files import StopRequest
 
-# Tags whose steps are not those of the training.
+# Prefixes of tags whose steps are not training steps.
 _OWN = (STORY_PREFIX, SYSTEM_PREFIX)
 
 
 @dataclass(frozen=True)
 class TrackOptions:
-    """What `rf.track` was given; see `Tracker`.
+    """The options of `rf.track`; see `Tracker`.
 
     Attributes:
-        system_seconds: how often system metrics are logged; 0 for never.
-        is_guest: whether the run is within `runfold run`, which watches over it.
+        system_seconds: interval of system metrics; 0 disables them.
+        is_guest: whether the process runs under `runfold run`, which tracks the run itself.
     """
 
     logdir: str
@@ -59,11 +59,11 @@ class TrackOptions:
 
 
 class TrackedRun(Part):
-    """What goes on next to the log of a run. The first event file begins it, a close ends it.
+    """Everything tracked besides the log. Starts with the first event file, ends on close.
 
     Attributes:
-        heart: the heartbeat; None before the run begins, and within `runfold run`.
-        control: what watches for stop requests; None as for the heartbeat.
+        heart: the heartbeat; None before the run starts, and under `runfold run`.
+        control: the watch for stop requests; None as for the heartbeat.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class TrackedRun(Part):
         batches: BatchLog,
         uploads: RunUploads,
     ) -> None:
-        """Take the parts of the run's writer that the story is recorded by."""
+        """Use the parts of the run's writer that record the story."""
         self.heart: Heart | None = None
         self.control: Control | None = None
         self._options = options
@@ -87,7 +87,7 @@ class TrackedRun(Part):
         self._next_artifact = 0
 
     def reopen(self, sink: Sink) -> None:
-        """Begin the run with its first file; the child of a fork has a later one."""
+        """Start the run with its first file; a forked child's file is a later one."""
         if self._location.file_count == 1 and not sink.is_silent:
             self._begin(sink)
 
@@ -97,12 +97,12 @@ class TrackedRun(Part):
             self.heart.stop(sink.raised())
 
     def count_artifact(self) -> int:
-        """Return the step of one more artifact in the story."""
+        """Return the step of the next artifact in the story."""
         step, self._next_artifact = self._next_artifact, self._next_artifact + 1
         return step
 
     def _begin(self, sink: Sink) -> None:
-        """Record the story of the run, and watch over it from here on."""
+        """Record the story of the run, and start to watch it."""
         options = self._options
         is_resumed = options.resume is not False
         url = self._choose_url(sink.folder)
@@ -130,11 +130,11 @@ class TrackedRun(Part):
         self._batches.count = earlier.next_batch - 1
         if resume is True:
             if not earlier.is_over:
-                sink.checks.on_step = functools.partial(_note_step, sink, earlier)
+                sink.checks.on_step = functools.partial(_check_step, sink, earlier)
             sink.choose_path()
         elif resume is not False:
             self._batches.count = max(0, min(self._batches.count, resume - 1))
-            _void_from(sink, resume)
+            _discard_from(sink, resume)
 
     def _watch(self, sink: Sink, first_step: int) -> None:
         uploads = self._uploads.uploads
@@ -150,7 +150,7 @@ class TrackedRun(Part):
         self.control = Control(sink.folder, self._on_stop)
         self.control.start()
         if uploads is not None:
-            uploads.hear()
+            uploads.relay_stop_requests()
 
     def _capture(self, sink: Sink, before: dict[str, int]) -> None:
         if self._options.has_output:
@@ -180,7 +180,7 @@ class TrackedRun(Part):
             self._options.on_stop(request)
 
     def _choose_url(self, folder: str) -> str | None:
-        """Return the URL that the run is uploaded to; None for a run that stays here."""
+        """Return the URL to upload the run to; None for a local run."""
         if self._uploads.remote is not None:
             return self._uploads.remote.url
         options = self._options
@@ -191,11 +191,11 @@ class TrackedRun(Part):
 
 
 class RunUploads(Part):
-    """The uploads of a tracked run, and in the child of a fork those of its own files.
+    """Uploads a tracked run and, in a forked child, the child's files.
 
     Attributes:
         remote: the log at a URL; None for a run in a local folder.
-        uploads: those of the run itself; None before they start.
+        uploads: the uploads of the run itself; None before they start.
     """
 
     def __init__(self, remote: Remote | None) -> None:
@@ -203,48 +203,48 @@ class RunUploads(Part):
         self.uploads: Uploads | None = None
 
     def start(self, folder: str, url: str, is_resumed: bool) -> None:
-        """Upload the run from now on."""
+        """Start uploading the run."""
         is_staged = self.remote is not None
         self.uploads = Uploads(folder, url, is_resumed=is_resumed, is_staged=is_staged)
 
     def reopen(self, sink: Sink) -> None:
-        """Upload the files of a forked child; the run's own uploads start when it has begun."""
+        """Upload the files of a forked child; the run's own uploads start when the run does."""
         if self.remote is not None and self.uploads is not None:
             self.remote.start(self.uploads.target)
 
     def close(self, sink: Sink) -> None:
-        """Upload the rest."""
+        """Finish the uploads."""
         if self.remote is not None:
             self.remote.close(sink)
         if self.uploads is not None:
             self.uploads.close()
 
 
-def _note_step(sink: Sink, resumption: Resumption, index: int, tag: str | None) -> None:
-    """Void what is logged again, by the first step of a resumed run, whatever its kind."""
+def _check_step(sink: Sink, resumption: Resumption, index: int, tag: str | None) -> None:
+    """Discard steps that are logged again, based on the first step of a resumed run."""
     if tag is not None and tag.startswith(_OWN):
         return
     if resumption.goes_back(index, tag):
-        _void_from(sink, index)
+        _discard_from(sink, index)
     if resumption.is_over:
         sink.checks.on_step = None
         sink.choose_path()
 
 
-def _void_from(sink: Sink, step: int) -> None:
+def _discard_from(sink: Sink, step: int) -> None:
     sink.put("session_start", step, sink.checks.time(None))
 
 
 def _next_steps(folder: str) -> dict[str, int]:
-    """For each tag in the event files of a folder the step after its last one."""
+    """Return the next step of each tag in a folder's event files."""
     from runfold._logdir.assemble import assemble_series
     from runfold._logdir.run_log import read_event_files
 
     files = [os.path.join(folder, name) for name in sorted(list_event_files(folder))]
     log = read_event_files(folder, files)
-    steps = {tag: one.steps for tag, one in log.scalars.items()}
-    # A run that once went on at an earlier batch is counted from there.
+    steps = {tag: series.steps for tag, series in log.scalars.items()}
+    # If the run was ever restarted at an earlier batch, count from there.
     valid = assemble_series("", log.files, log.names, "session")
-    steps |= {tag: one.steps for tag, one in valid.items() if tag.startswith(BATCH_PREFIX)}
+    steps |= {tag: series.steps for tag, series in valid.items() if tag.startswith(BATCH_PREFIX)}
     steps |= {tag: payloads.steps for (_, tag), payloads in log.payloads.items()}
-    return {tag: int(some.max()) + 1 for tag, some in steps.items() if len(some)}
+    return {tag: int(logged.max()) + 1 for tag, logged in steps.items() if len(logged)}

@@ -1,4 +1,4 @@
-"""The tracker: a SummaryWriter that also records what makes its run reproducible."""
+"""The tracker, a SummaryWriter that also records what is needed to reproduce a run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from runfold._log.writer.remote_log import (
     as_log_path,
     check_storage,
     check_url_of_run,
-    join_place,
+    join_run_path,
 )
 from runfold._story import story_parts
 from runfold._system import IS_POSIX
@@ -42,46 +42,59 @@ if TYPE_CHECKING:
 
 
 class Tracker(SummaryWriter):
-    """A run that is logged with all that makes it reproducible: what `rf.track` gives.
+    """A run that is logged together with everything needed to reproduce it: `rf.track`.
 
-    A context manager, a decorator, or a plain object that begins at its first call:
+    A context manager, a decorator, or a plain object that starts with its first call. It has all
+    methods of `SummaryWriter`.
 
-        with rf.track("runs/seed-1", hparams=dict(lr=0.1)) as run:
-            run.log({"train/loss": 0.5}, step=1)
+    The event file contains hparams and configuration, the git commit with the diff of uncommitted
+    changes, the command line, host and packages, system metrics, and how the run ended. Values
+    whose names look like secrets are masked.
 
-        @rf.track("runs/seed-1")
-        def train(run): ...
-
-    Its event file holds hparams and configuration, the git commit with the diff
-    of uncommitted changes, the command line, host and packages, system metrics
-    and how the run ended. Names that look like secrets are masked.
-
-    A plain object that is not closed ends with its program, in the state of that:
-    failed by an exception or by `sys.exit(3)`. Only of a bare `raise SystemExit(3)`
-    Python tells nobody, and the run is told as finished.
+    A plain object that is not closed ends with the program. Its state is failed after an uncaught
+    exception or `sys.exit(3)`. Python does not report a bare `raise SystemExit(3)`, so that run
+    counts as finished.
 
     Args:
-        logdir: the run's folder. If there is a run in it already, the new one
-            goes to `<logdir>-2`, and so on. The same holds for a URL such as
-            `s3://bucket/run`, which is uploaded while it grows, from a local folder.
-        hparams: what TensorBoard's HPARAMS page shows: a mapping, a namespace, a
-            dataclass, a configuration of Hydra or pydantic; nested ones by dots.
+        logdir: the run's folder, or a URL such as `s3://bucket/run`, to which a local copy is
+            uploaded as it grows. If it already contains a run, the new run goes to `<logdir>-2`,
+            and so on. Default: `runs/<time>_<host>`.
+        hparams: the hparams that TensorBoard shows: a mapping, a namespace, a dataclass, or a
+            Hydra or pydantic configuration. Nested names are joined by dots.
         name: the run's folder below `logdir`.
-        config: the whole configuration, of any of these kinds; also hparams.
-        resume: True continues the run in that folder; if the first step that is logged
-            now was logged there before, all from it on is void. Or that step. Warns if
-            the run is still running.
+        config: the whole configuration, of any of these types. It is also logged as hparams.
+        resume: True continues the run in that folder. If the first step logged was already logged
+            before, everything at or after it is discarded. Pass a step to discard from that step.
+            Warns if the run is still running.
         code: whether to record the code.
-        system: whether to log system metrics, or every how many seconds.
+        system: whether to log system metrics, or the interval in seconds. Default: every 5
+            seconds.
         output: whether to record standard output and error.
-        on_stop: called with a stop request, instead of raising KeyboardInterrupt
-            in the main thread.
-        command: what runs, where that is not this process.
-        storage: where the run is uploaded to as it grows, such as `s3://bucket/runs` or
-            a shared folder: there it goes by `name`, or else the last part of its
-            folder. Without a network, training goes on, and the upload later. A run that
-            is resumed fetches its event files from there, where its folder lacks some.
-        options: those of SummaryWriter.
+        on_stop: called with a stop request, instead of raising KeyboardInterrupt in the main
+            thread.
+        command: the command line of the run, if it is not this process.
+        storage: upload the run to this URL, such as `s3://bucket/runs`, or shared folder as it
+            grows, under `name` or else the name of its folder. Without a network, training
+            continues and the upload follows later. A resumed run first downloads event files that
+            its folder lacks.
+        options: options of `SummaryWriter`.
+
+    Raises:
+        TypeError: an option is unknown or has the wrong type.
+        ValueError: an option has an invalid value.
+        CannotStore: a URL is not supported.
+        CannotLog: the arguments contradict each other, or the system is Windows.
+
+    Examples:
+        >>> import runfold as rf
+        >>> with rf.track("runs/seed-1", hparams={"lr": 0.1}) as run:
+        ...     run.log({"train/loss": 0.5}, step=1)
+
+        As a decorator:
+
+        >>> @rf.track("runs/seed-1")
+        ... def train(run):
+        ...     run.log({"train/loss": 0.5}, step=1)
     """
 
     # None until the folder is known.
@@ -106,16 +119,16 @@ class Tracker(SummaryWriter):
         storage: str | os.PathLike[str] | None = None,
         **options: Any,
     ) -> None:
-        given = {**locals(), **options}
-        for not_given in ("self", "options", "__class__"):
-            given.pop(not_given)
+        arguments = {**locals(), **options}
+        for excluded in ("self", "options", "__class__"):
+            arguments.pop(excluded)
         _check_options(options, system, resume)
         folder = as_log_path(logdir if logdir is not None else default_folder())
-        place = join_place(folder, name)
-        check_url_of_run(place)
+        path_or_url = join_run_path(folder, name)
+        check_url_of_run(path_or_url)
         check_storage(folder, storage, name)
-        self._again = functools.partial(Tracker, **given)
-        super().__init__(place, is_lazy=True, **options)
+        self._make_tracker = functools.partial(Tracker, **arguments)
+        super().__init__(path_or_url, is_lazy=True, **options)
         options_of_run = TrackOptions(
             logdir=folder,
             name=name,
@@ -134,7 +147,7 @@ class Tracker(SummaryWriter):
         self._add_parts(options_of_run)
 
     def _add_parts(self, options: TrackOptions) -> None:
-        """Give the event writer, which has no file yet, the parts of a run."""
+        """Add the parts of a tracked run to the event writer, which has no file yet."""
         event_writer: EventWriter = self._event_writer
         is_new = options.resume is False and not options.is_guest
         self._location = RunLocation(
@@ -145,7 +158,7 @@ class Tracker(SummaryWriter):
         self._tracked = TrackedRun(
             options, self._location, self._hparams, self._batches, self._run_uploads
         )
-        # A run that has ended says so in its event file, and stays ended.
+        # A run whose end is recorded cannot be reopened.
         event_writer.reopens = False
         event_writer.file.location = self._location
         event_writer.parts = [self._tracked, self._batches, *event_writer.parts]
@@ -156,12 +169,15 @@ class Tracker(SummaryWriter):
         return self
 
     def __call__(self, function: Function) -> Function:
-        """Track every call of a function; one with a parameter `run` is given the run.
+        """Track every call of a function, and pass it the run if it has a parameter `run`.
 
-        A coroutine is tracked until it ends. Raises TypeError for a generator.
+        A coroutine is tracked until it ends.
+
+        Raises:
+            TypeError: the function is a generator.
         """
         if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-            raise TypeError("A generator has no call to track. Use `with rf.track(...)` inside it.")
+            raise TypeError("A generator cannot be tracked. Use `with rf.track(...)` inside it.")
         takes_run = "run" in inspect.signature(function).parameters
 
         def add_run(kwargs: dict[str, Any], run: Tracker) -> dict[str, Any]:
@@ -169,12 +185,12 @@ class Tracker(SummaryWriter):
 
         @functools.wraps(function)
         def tracked(*args: Any, **kwargs: Any) -> Any:
-            with self._again() as run:
+            with self._make_tracker() as run:
                 return function(*args, **add_run(kwargs, run))
 
         @functools.wraps(function)
         async def awaited(*args: Any, **kwargs: Any) -> Any:
-            with self._again() as run:
+            with self._make_tracker() as run:
                 return await function(*args, **add_run(kwargs, run))
 
         chosen = awaited if inspect.iscoroutinefunction(function) else tracked
@@ -182,7 +198,7 @@ class Tracker(SummaryWriter):
 
     @property
     def log_dir(self) -> str | os.PathLike[str]:
-        """The run's folder or URL. A new run may get another folder than it was given."""
+        """The run's folder or URL. A new run may get a different folder than requested."""
         claimed = None if self._location is None else self._location.claimed
         return self._log_dir if claimed is None else claimed
 
@@ -194,32 +210,52 @@ class Tracker(SummaryWriter):
 
     @property
     def batch_count(self) -> int:
-        """How many batches of training were logged, before a resumption, too."""
+        """Number of training batches logged so far, including those before a resume."""
         if not self.is_closed:
             self._event_writer.accepts()
         return self._batches.count
 
     @property
     def should_stop(self) -> bool:
-        """Whether somebody asked the run to stop."""
+        """Whether the run was requested to stop."""
         return self._tracked.control is not None and self._tracked.control.should_stop
 
     @property
     def storage(self) -> str | None:
-        """Where the run is uploaded to, without user and password; None for nowhere."""
+        """The URL of the upload, without user and password; None if there is none."""
         uploads = self._run_uploads.uploads
         return None if uploads is None else uploads.url
 
     def fail(self, code: int, state: State = "failed") -> None:
-        """Say that the run ended otherwise than well, and with which exit status."""
+        """Record that the run ended abnormally.
+
+        Args:
+            code: the exit status.
+            state: the state of the run, such as "failed", "interrupted" or "killed".
+        """
         if self._tracked.heart is not None:
             self._tracked.heart.stop(state=state, code=code)
 
     def save(self, path: str | os.PathLike[str], name: str | None = None) -> Artifact | None:
         """Copy a file or folder into the run's folder, and record its hash.
 
-        Return None for a silent run, and with a warning where another user's link
-        would lead the copy out of the run's folder.
+        Args:
+            path: the file or folder to copy.
+            name: name of the copy below `artifacts`. Default: the name of the file. If it exists
+                with other content, a number is added: `model-1.pt`.
+
+        Returns:
+            The artifact, with its name, path, size and hash; None for a silent run, or if a link
+                created by another user would redirect the copy outside the run's folder.
+
+        Raises:
+            CannotLog: the name is invalid, or the folder contains the run itself.
+            OSError: the file cannot be read or copied.
+
+        Examples:
+            >>> torch.save(model.state_dict(), "model.pt")
+            >>> run.save("model.pt").path
+            'runs/seed-1/artifacts/model.pt'
         """
         from runfold._log.track.artifacts import encode_artifact, save_file
 
@@ -245,22 +281,27 @@ class Tracker(SummaryWriter):
         global_step: Any = None,
         walltime: float | None = None,
     ) -> None:
-        """Log a text as SummaryWriter does, with `***` for the secrets in it."""
+        """Log text, as in `SummaryWriter`, with secrets replaced by `***`."""
         if isinstance(text_string, str):
             text_string = MASK if is_secret(tag, text_string) else mask_output(text_string)
         super().add_text(tag, text_string, global_step, walltime)
 
     def add_hparams(self, hparam_dict: Mapping[str, Any], *args: Any, **options: Any) -> None:
-        """Log hparams as SummaryWriter does, with `***` for the secrets among them."""
+        """Log hparams, as in `SummaryWriter`, with secrets replaced by `***`."""
         if isinstance(hparam_dict, Mapping):
             hparam_dict = mask_mapping(hparam_dict)
         super().add_hparams(hparam_dict, *args, **options)
 
     @guarded
     def mark(self, text: str, step: Any = None) -> None:
-        """Mark an event, such as a lower learning rate: the page draws a line in all charts.
+        """Mark an event, such as a lower learning rate. The page draws a line in all charts.
 
-        Without a step it stands at the last one logged.
+        Args:
+            text: description of the event.
+            step: the step. Default: the last logged step.
+
+        Examples:
+            >>> run.mark("learning rate 0.1 -> 0.01", step=3000)
         """
         sink = self._event_writer
         if sink.accepts():
@@ -269,10 +310,10 @@ class Tracker(SummaryWriter):
 
 
 def _check_options(options: Mapping[str, Any], system: Any, resume: Any) -> None:
-    """Raise TypeError or ValueError for what would be passed over, or stumbled over later.
+    """Raise TypeError or ValueError for options that would be ignored or fail later.
 
-    A SummaryWriter takes options that it does not know, for tensorboardX's sake; but
-    `cod=False` is not to record the code.
+    SummaryWriter ignores unknown options, for compatibility with tensorboardX, but a typo such as
+    `cod=False` must not be ignored here.
     """
     if not IS_POSIX:
         raise CannotLog("rf.track does not work on Windows. Use runfold.SummaryWriter.")
@@ -282,8 +323,8 @@ def _check_options(options: Mapping[str, Any], system: Any, resume: Any) -> None
             hint = did_you_mean(name, known)
             raise TypeError(f"rf.track has no option '{escape(name)}'. {hint}".rstrip())
     if not isinstance(system, int | float):
-        raise TypeError(f"system is True, False or a number of seconds, not {system!r}")
+        raise TypeError(f"system: expected True, False or a number of seconds, got {system!r}")
     if not system >= 0:
-        raise ValueError(f"system is a number of seconds from 0 on, not {system!r}")
+        raise ValueError(f"system: expected a non-negative number of seconds, got {system!r}")
     if not isinstance(resume, SupportsIndex):
-        raise TypeError(f"resume is True, False or a step, not {resume!r}")
+        raise TypeError(f"resume: expected True, False or a step, got {resume!r}")

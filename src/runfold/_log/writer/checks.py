@@ -1,4 +1,4 @@
-"""Numbers, steps, times and tags as callers give them, checked on their way to the events."""
+"""Checks of the tags, steps, times and numbers that callers pass."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
 
 class Checks:
-    """Makes tags, steps and times of what callers give, or of the defaults.
+    """Converts arguments to tags, steps and times, and fills in defaults.
 
     Attributes:
-        clean_tags: whether tags are changed as tensorboardX changes them.
-        default_step, default_walltime: for calls that have none; see `use_metadata`.
-        next_step: the step of the next `log` without one.
-        on_step: called with each step that a caller gives and its tag, if it is set.
+        clean_tags: whether to clean tags the way tensorboardX does.
+        default_step, default_walltime: used by calls that pass none; see `use_metadata`.
+        next_step: the step of the next `log` call without a step.
+        on_step: if set, called with each step that a caller passes, and its tag.
     """
 
     def __init__(self, clean_tags: bool = False) -> None:
@@ -47,8 +47,8 @@ class Checks:
         self._has_warned_of_fraction = False
 
     @property
-    def are_needless(self) -> bool:
-        """Whether a plain number at a plain step needs no look at its tag, step or time."""
+    def can_be_skipped(self) -> bool:
+        """Whether a plain number at a plain step can be logged without any check."""
         return self.default_walltime is None and self.on_step is None and not self.clean_tags
 
     def tag(self, tag: Any, argument: str = "tag") -> str:
@@ -58,7 +58,7 @@ class Checks:
         return as_tag(tag, argument)
 
     def step(self, step: Any, tag: str | None, *, is_of_run: bool = True) -> int:
-        """Return the step of a call, without its fraction. Raises CannotLog.
+        """Return the step of a call, truncated to an integer. Raises CannotLog.
 
         `is_of_run` is False for the step of a trial, which is not passed to `on_step`.
         """
@@ -78,13 +78,13 @@ class Checks:
         return index
 
     def time(self, walltime: Any, tag: str | None = None) -> float:
-        """Return the time of a call, by default the present one. Raises CannotLog."""
+        """Return the wall time of a call. Default: now. Raises CannotLog."""
         if walltime is None:
             walltime = self.default_walltime
         return time.time() if walltime is None else as_time(walltime, tag)
 
     def warn_once(self, tag: str, message: str) -> None:
-        """Warn of the numbers of a tag, unless a warning came before."""
+        """Warn about the values of a tag, once per tag."""
         if tag not in self._reported_tags:
             self._reported_tags.add(tag)
             warn_caller(message)
@@ -101,7 +101,7 @@ def record_scalar(
     display_name: str,
     description: str,
 ) -> None:
-    """Add a scalar of any kind that holds one number."""
+    """Add a scalar: any value that contains a single number."""
     if not self.accepts():
         return
     tag = self.checks.tag(tag)
@@ -111,7 +111,7 @@ def record_scalar(
         self.checks.warn_once(
             tag,
             f"Tag '{escape(tag)}' is NaN at step {index}. It was logged as NaN; further NaNs "
-            "of this tag are not reported.",
+            "for this tag are not reported.",
         )
     self.last_step = max(self.last_step, index)
     if display_name or description:
@@ -125,16 +125,16 @@ def record_scalar(
 
 
 @guarded
-def record_scalars(self: Sink, many: Any, step: Any, walltime: Any) -> None:
-    """Add a scalar for each tag of a mapping; a refused one does not keep others back."""
-    if not hasattr(many, "items"):
-        raise CannotLog(refuse(None, "values", many, "expected a dict of numbers by tag"))
+def record_scalars(self: Sink, values: Any, step: Any, walltime: Any) -> None:
+    """Add a scalar for each tag of a mapping; one bad value does not affect the others."""
+    if not hasattr(values, "items"):
+        raise CannotLog(refuse(None, "values", values, "expected a dict of tags and numbers"))
     checks = self.checks
     if step is None and checks.default_step is None:
         step, checks.next_step = checks.next_step, checks.next_step + 1
-    at, points = checks.time(walltime), list(many.items())
+    at, points = checks.time(walltime), list(values.items())
     if self.errors.are_raised:
-        # All or none: every value is checked before the first is logged.
+        # Check every value before logging the first, so that all or none are logged.
         points = [
             (name := checks.tag(tag), as_number(value, name, "values")) for tag, value in points
         ]
@@ -143,6 +143,6 @@ def record_scalars(self: Sink, many: Any, step: Any, walltime: Any) -> None:
 
 
 def check_seconds(flush_secs: Any) -> None:
-    """Raise TypeError for what the writing thread would stumble over later."""
+    """Raise TypeError now for a value that would fail later, in the writing thread."""
     if not isinstance(flush_secs, Real) or math.isnan(flush_secs):
-        raise TypeError(f"flush_secs is a number of seconds, not {flush_secs!r}")
+        raise TypeError(f"flush_secs: expected a number of seconds, got {flush_secs!r}")

@@ -1,6 +1,6 @@
-"""Convert what callers log into NumPy arrays, numbers, tags, steps and times.
+"""Conversion of logged values to NumPy arrays, numbers, tags, steps and times.
 
-Values of any framework are accepted, and none is imported.
+Accepts values of any framework without importing it.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _INT64 = range(-(2**63), 2**63)
-# The types that JAX and TensorFlow add to those of NumPy, by the beginnings of their names.
+# NumPy types for those that JAX and TensorFlow add, by the prefix of their names.
 _WIDER = {"bfloat": np.float32, "float": np.float32, "int": np.int8, "uint": np.uint8}
-# Everything that tensorboardX replaces in a tag.
+# The characters that tensorboardX replaces in tags.
 _ODD_CHARACTERS = re.compile(r"[^-/\w.]")
 
 
 def as_array(value: Any, tag: str | None, argument: str) -> NDArray[Any]:
-    """Return the value as an array in this machine's memory, whatever device it is on.
+    """Return the value as an array in host memory, whatever device it is on.
 
-    Accepts what NumPy accepts, tensors of torch, JAX and TensorFlow, anything that
-    speaks DLPack, and lists of all these. Types that NumPy does not have, such as
-    bfloat16 and int4, become the next wider one. Objects and texts become float64, and
-    masked numbers NaN. Raises CannotLog, which names the tag and the argument.
+    Accepts anything NumPy accepts, torch, JAX and TensorFlow tensors, objects that support
+    DLPack, and lists of these. Types that NumPy lacks, such as bfloat16 and int4, are widened.
+    Objects and strings become float64, masked numbers NaN. Raises CannotLog, which names the tag
+    and the argument.
     """
     if value is None:
         raise CannotLog(refuse(tag, argument, value, "it is not a number"))
     try:
         array = np.asarray(_to_host(value))
-    except Exception as error:  # each framework has its own
-        # JAX adds a page of advice to its first line.
+    except Exception as error:  # each framework raises its own
+        # JAX appends a page of advice to its first line.
         reason = str(error).partition("\n")[0].rstrip(".!") or type(error).__name__
         raise CannotLog(refuse(tag, argument, value, reason)) from error
     is_added = array.dtype.isbuiltin == 2
@@ -55,27 +55,28 @@ def as_array(value: Any, tag: str | None, argument: str) -> NDArray[Any]:
     try:
         return array.astype(np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise CannotLog(refuse(tag, argument, value, "it does not hold numbers")) from None
+        raise CannotLog(refuse(tag, argument, value, "it does not contain numbers")) from None
 
 
 def as_real(value: Any, tag: str | None, argument: str) -> NDArray[Any]:
     """Return the value as an array of real numbers, like `as_array`.
 
-    Complex numbers lose their imaginary part, with a warning, as in torch.
+    For complex numbers, warns and returns the real part, as torch does.
     """
     array = as_array(value, tag, argument)
     if array.dtype.kind == "c":
-        tell(tag, argument, "is complex; only its real part is logged")
+        warn_about(tag, argument, "is complex; only its real part was logged")
         return array.real
     return array
 
 
 def as_number(value: Any, tag: str | None, argument: str) -> float:
-    """Return the one number that a value holds; it may be a text such as "0.5".
+    """Return the single number in a value, which can be a string such as "0.5".
 
     Raises CannotLog, which names the tag and the argument.
     """
-    # Python's numbers have it, and so do Decimal and Fraction, which are slow to import.
+    # All Python numbers have this method, including Decimal and Fraction, which are slow to
+    # import.
     is_plain = hasattr(value, "as_integer_ratio") or isinstance(value, str | bytes)
     if is_plain or (hasattr(value, "__float__") and not hasattr(value, "__array__")):
         try:
@@ -88,7 +89,7 @@ def as_number(value: Any, tag: str | None, argument: str) -> float:
         return as_number(value.item(), tag, argument)
     array = as_array(value, tag, argument)
     if array.size != 1:
-        reason = f"it holds {array.size} numbers; expected one"
+        reason = f"it contains {array.size} numbers; expected one"
         raise CannotLog(refuse(tag, argument, value, reason))
     if array.dtype.kind == "c":
         raise CannotLog(refuse(tag, argument, value, "it is a complex number"))
@@ -98,27 +99,27 @@ def as_number(value: Any, tag: str | None, argument: str) -> float:
 
 
 def as_row(value: Any, tag: str, argument: str) -> NDArray[Any]:
-    """Return a row of real numbers; the array may have more axes of length 1.
+    """Return a one-dimensional array of real numbers; further axes must have length 1.
 
     Raises CannotLog, which names the tag and the argument.
     """
     row = as_real(value, tag, argument)
     if row.size not in row.shape:
-        reason = f"expected a row of numbers, got an array of shape {row.shape}"
+        reason = f"expected one-dimensional data, got an array of shape {row.shape}"
         raise CannotLog(refuse(tag, argument, value, reason))
     return row.reshape(-1)
 
 
 def as_tag(value: Any, argument: str = "tag") -> str:
-    """Return the tag as a plain str that UTF-8 can hold.
+    """Return the tag as a plain str that can be encoded as UTF-8.
 
-    Bytes are decoded, as protobuf does it, and lone surrogates become escapes. Raises
-    BadTag for anything but a str or bytes.
+    Bytes are decoded, as in protobuf, and lone surrogates become escapes. Raises BadTag for
+    anything but str and bytes.
     """
     if isinstance(value, bytes):
         return value.decode("utf-8", "backslashreplace")
     if not isinstance(value, str):
-        raise BadTag(refuse(value, argument, value, "a tag is a str"))
+        raise BadTag(refuse(value, argument, value, "expected a str"))
     return utf8(value)
 
 
@@ -126,70 +127,71 @@ def as_tag(value: Any, argument: str = "tag") -> str:
 def clean_tag(tag: str) -> str:
     """Return the tag as tensorboardX would store it.
 
-    Characters other than letters, digits and `-_./` become `_`, and slashes at the
-    beginning are removed.
+    Characters other than letters, digits and `-_./` become `_`; leading slashes are removed.
     """
     return _ODD_CHARACTERS.sub("_", tag).lstrip("/")
 
 
 def as_step(value: Any, tag: str | None, argument: str = "global_step") -> int:
-    """Return the step, 0 for None. Raises CannotLog for anything but a whole number."""
+    """Return the step, or 0 for None. Raises CannotLog unless it is a whole number."""
     if value is None:
         return 0
     step, is_whole = read_step(value, tag, argument)
     if not is_whole:
-        raise CannotLog(refuse(tag, argument, value, "a step is a whole number"))
+        raise CannotLog(refuse(tag, argument, value, "expected a whole number"))
     return step
 
 
 def read_step(value: Any, tag: str | None, argument: str = "global_step") -> tuple[int, bool]:
-    """Return the step, without its fraction, and whether it had none.
+    """Return the step truncated to an integer, and whether it was a whole number.
 
-    Raises CannotLog for anything that is not a number of at most 64 bits.
+    Raises CannotLog for anything that is not a number or does not fit in 64 bits.
     """
     step, is_whole = _as_integer(value), True
     if step is None:
         number = as_number(value, tag, argument)
         if not math.isfinite(number):
-            raise CannotLog(refuse(tag, argument, value, "a step is finite"))
+            raise CannotLog(refuse(tag, argument, value, "expected a finite number"))
         step, is_whole = int(number), number.is_integer()
     if step not in _INT64:
-        raise CannotLog(refuse(tag, argument, value, "a step has at most 64 bits"))
+        raise CannotLog(refuse(tag, argument, value, "it does not fit in 64 bits"))
     return step, is_whole
 
 
 def as_time(value: Any, tag: str | None) -> float:
     """Return seconds since 1970. Raises CannotLog.
 
-    A time that is not finite becomes the present one, with a warning: with one such
-    event, TensorBoard's Rust server reads nothing of the whole file.
+    Warns and returns the current time if the value is not finite: a single such event makes
+    TensorBoard's Rust server reject the whole file.
     """
     seconds = as_number(value, tag, "walltime")
     if not math.isfinite(seconds):
-        tell(tag, "walltime", f"is {seconds}; the present time is logged instead")
+        warn_about(tag, "walltime", f"is {seconds}; the current time was logged instead")
         return time.time()
     return seconds
 
 
-def tell(tag: str | None, argument: str, fact: str) -> None:
+def warn_about(tag: str | None, argument: str, fact: str) -> None:
     """Warn that a value was not logged exactly as given."""
-    place = "" if tag is None else f"Tag '{escape(tag)}': "
-    warn_caller(f"{place}{argument} {fact}.")
+    prefix = "" if tag is None else f"Tag '{escape(tag)}': "
+    warn_caller(f"{prefix}{argument} {fact}.")
 
 
 def refuse(tag: str | None, argument: str, value: Any, reason: str) -> str:
-    """Return why a value cannot be logged: place, fact and effect.
+    """Return a message that says why a value cannot be logged.
 
-    The tag is None for a call that has none.
+    `tag` is None for calls without a tag.
     """
-    place = "" if tag is None else f"Tag '{escape(str(tag))}': "
+    prefix = "" if tag is None else f"Tag '{escape(str(tag))}': "
     shown = escape(repr(value), 60)
     kind = type(value).__name__
-    return f"{place}{argument} cannot be {kind} {shown}: {reason}. Nothing was logged by this call."
+    return (
+        f"{prefix}{argument} cannot be {kind} {shown}: {reason}. Nothing was logged by this call."
+    )
 
 
 def _as_integer(value: Any) -> int | None:
-    """Return the integer that a value is, or that its text shows; None for anything else."""
+    """Return the value as an int if it is an integer or the text of one, else None."""
     try:
         return int(value) if isinstance(value, str | bytes) else operator.index(value)
     except (TypeError, ValueError):
@@ -197,30 +199,30 @@ def _as_integer(value: Any) -> int | None:
 
 
 def _to_host(value: Any) -> Any:
-    """Return a tensor as something that NumPy accepts: detached, on the CPU, of a type it has."""
+    """Return a tensor as a type that NumPy accepts: detached, on the CPU, of a NumPy type."""
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(value, torch.Tensor):
         value = value.detach().cpu()
         if value.is_quantized:
             value = value.dequantize()
         elif value.layout != torch.strided:
-            value = value.to_dense()  # as the gradients of a sparse embedding are
+            value = value.to_dense()  # such as the gradients of a sparse embedding
         value = value.resolve_conj().resolve_neg()
         if value.is_floating_point() and value.dtype not in (torch.float16, torch.float64):
-            value = value.float()  # NumPy has neither bfloat16 nor the floats of 8 bits
+            value = value.float()  # NumPy has neither bfloat16 nor 8-bit floats
         return value.numpy()
     if isinstance(value, np.ma.MaskedArray) and value.mask.any():
-        # The numbers below a mask mean nothing.
+        # Masked numbers have no meaning.
         floats = np.asarray(value, np.result_type(value, np.float32))
         return np.where(value.mask, np.nan, floats)
-    # TensorFlow's eager tensors, whose `__array__` fails for a single bfloat16.
+    # Eager TensorFlow tensors: `__array__` fails for a bfloat16 scalar.
     if callable(numpy := getattr(value, "numpy", None)):
         return numpy()
-    # JAX arrays have `__array__`; others only DLPack.
+    # JAX arrays have `__array__`; some libraries support only DLPack.
     if hasattr(value, "__dlpack__") and not hasattr(value, "__array__"):
         return np.from_dlpack(value)
     if isinstance(value, list | tuple):
-        return [_to_host(one) for one in value] if any(map(_is_nested, value)) else value
+        return [_to_host(item) for item in value] if any(map(_is_nested, value)) else value
     if _is_stream(value):
         return _to_host(list(value))
     return value
@@ -231,6 +233,6 @@ def _is_nested(value: Any) -> bool:
 
 
 def _is_stream(value: Any) -> bool:
-    """Whether NumPy would take it for a single object: a generator, or the values of a dict."""
+    """Whether NumPy would treat the value as a single object: a generator or a dict view."""
     is_known = isinstance(value, str | bytes | Mapping) or hasattr(value, "__array__")
     return isinstance(value, Iterable) and not is_known and not hasattr(value, "__getitem__")

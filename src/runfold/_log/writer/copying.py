@@ -1,4 +1,4 @@
-"""Copies of closed writers, for `copy`, `pickle` and other processes."""
+"""Support for copying and pickling closed writers."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ if TYPE_CHECKING:
 
 
 def reduce_closed(self: ScalarMethods, protocol: Any) -> Any:
-    """Pickle or copy a closed writer; the copy opens its own file when it is used.
+    """Pickle or copy a closed writer; the copy opens its own file on first use.
 
-    Raises TypeError for a writer that is open, and for one that never opens again.
+    Raises TypeError for an open writer, and for one that cannot be reopened.
     """
     event_writer: Any = self._event_writer or self
     if not (event_writer.is_closed and event_writer.reopens):
         raise TypeError(
-            f"The writer of {escape(event_writer.folder)} cannot be copied or sent to another "
+            f"The writer for {escape(event_writer.folder)} cannot be copied or sent to another "
             "process while its file is open. Close it first, or open another writer there."
         )
     return _make_empty, (type(self),), self.__getstate__()
 
 
 def _make_empty(kind: type[ScalarMethods]) -> ScalarMethods:
-    """Return a writer without attributes, which unpickling then sets."""
+    """Return a writer without attributes; unpickling sets them."""
     return kind.__new__(kind)

@@ -1,4 +1,4 @@
-"""The event file that a writer has open, and the names of those before it."""
+"""The event file that a writer has open, and the paths of its earlier files."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
 
 class EventFile:
-    """One event file at a time in a folder. Used by one thread at a time: its writer holds a lock.
+    """The current event file of a writer. Not thread-safe: the writer holds a lock.
 
     Attributes:
         folder: the local folder. The location, if there is one, chooses it for each file.
         suffix: the end of the file's name.
         policy: whether this process of a distributed job writes.
-        paths: every file so far.
-        stream: what writes to the file; None while no file is open.
-        feed: what other trackers read of the file; None where they are kept out.
+        paths: all files so far.
+        stream: the open stream; None while no file is open.
+        feed: gives other trackers access to the file; None if they are disabled.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class EventFile:
         sync_trackers: bool = True,
         staged_for: str | None = None,
     ) -> None:
-        """Open no file yet. `staged_for` is what trackers see in place of a folder to upload."""
+        """Open no file yet. Trackers see `staged_for` instead of a staging folder."""
         self.folder = folder
         self.suffix = suffix
         self.policy = policy
@@ -55,21 +55,21 @@ class EventFile:
 
     @property
     def path(self) -> str | None:
-        """The event file; None while there is none."""
+        """The path of the event file; None while there is no file."""
         return None if self.stream is None else self.stream.path
 
     @property
     def is_first(self) -> bool:
-        """Whether the folder could not be written to even once."""
+        """Whether no file has ever been opened."""
         return not self.paths and self.stream is None
 
     @property
     def gives_way(self) -> bool:
-        """Whether rank zero of the same job logs this run in place of this process."""
+        """Whether rank zero of the same job logs this run instead of this process."""
         return isinstance(self.stream, RankStream) and self.policy.must_stop()
 
     def open(self, measure: Measure) -> bool:
-        """Begin a file; return False if another process logs the run. Raises OSError."""
+        """Open a new file; return False if another process logs the run. Raises OSError."""
         if self.location is None:
             self.stream = self._make_stream()
         else:
@@ -85,11 +85,11 @@ class EventFile:
         return True
 
     def write(self, recorder: Recorder, gate: AbstractContextManager[object]) -> None:
-        """Write all events, which are taken while the gate is held. Raises OSError."""
+        """Write all events, taking them from the recorder under `gate`. Raises OSError."""
         if self.stream is None:
             return
         self.stream.resume()
-        # Twice where an interrupt left the first ones between here and the file.
+        # A second pass, in case an interrupt left the first events between recorder and file.
         for _ in range(2):
             with gate:
                 events = recorder.take()
@@ -98,12 +98,12 @@ class EventFile:
                 break
 
     def sync(self) -> None:
-        """Wait until the file and its name in the folder are on the disk. Raises OSError."""
+        """Wait until the file and its folder entry are on disk. Raises OSError."""
         if self.stream is not None:
             self.stream.sync()
 
     def replace(self, measure: Measure) -> None:
-        """Continue in a new file, where the old one was deleted and training continues."""
+        """Continue in a new file, after the old one was deleted during training."""
         with suppress(OSError):
             new = self.policy.open_stream(self.folder, self.suffix)
             if self.stream is not None:
@@ -112,9 +112,9 @@ class EventFile:
             self.note_path(measure)
 
     def note_path(self, measure: Measure) -> None:
-        """Remember the event file, and let other trackers read it.
+        """Add the event file to `paths`, and let other trackers read it.
 
-        The file of a rank above zero may be made later, or never.
+        A rank above zero may create its file later, or never.
         """
         if self.path is not None and self.path not in self.paths:
             self.paths.append(self.path)
@@ -124,12 +124,12 @@ class EventFile:
                 self.feed = followed_files.follow(self.path, measure, self.staged_for)
 
     def announce(self) -> None:
-        """Let trackers know of the new file."""
+        """Notify trackers about the new file."""
         if self.feed is not None:
             self.feed.announce(is_first=len(self.paths) == 1)
 
     def close(self) -> int:
-        """Close the file; return how many bytes an error has left over."""
+        """Close the file; return the number of bytes that an error left unwritten."""
         if self.stream is None:
             return 0
         left = self.stream.waiting
@@ -150,7 +150,7 @@ class EventFile:
         except OSError as error:
             if error.errno != errno.EMFILE:
                 raise
-            # A program that forgets a thousand writers in a second has them closed here.
+            # This closes the writers of a program that drops a thousand of them in a second.
             shared.flusher.drain_all()
             gc.collect()
             return self.policy.open_stream(self.folder, self.suffix)

@@ -1,4 +1,4 @@
-"""The distributed job that this process belongs to, and its rank there."""
+"""Detection of the distributed job and rank of this process."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from runfold._system import host_name
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    Found = TypeVar("Found")
+    Result = TypeVar("Result")
 
-# The rank, the number of processes, and whether the launcher starts only programs that
-# train together. mpirun comes before Slurm: its processes inherit the variables of the
-# Slurm task that started it.
+# Rank variable, size variables, and whether the launcher only starts programs that train
+# together. mpirun comes before Slurm: its processes inherit the variables of the Slurm task
+# that started it.
 _LAUNCHERS = (
     ("RANK", ("WORLD_SIZE",), True),
     ("OMPI_COMM_WORLD_RANK", ("OMPI_COMM_WORLD_SIZE",), False),
     ("PMI_RANK", ("PMI_SIZE",), False),
     ("SLURM_PROCID", ("SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"), False),
 )
-# Variables that together name a job; the first set whose first variable exists counts.
-# torchrun goes without the Slurm step, because each node may have a step of its own.
+# Variables that together identify a job. The first group whose first variable is set is used.
+# torchrun's group omits the Slurm step, because each node can have its own step.
 _IDENTITIES = (
     ("TORCHELASTIC_RUN_ID", "MASTER_ADDR", "MASTER_PORT", "SLURM_JOB_ID"),
     ("PMIX_NAMESPACE",),
@@ -39,10 +39,10 @@ class Job:
     """A job of at least two processes, seen from one of them.
 
     Attributes:
-        rank: the number of this process, from 0 to `size - 1`.
+        rank: the rank of this process, from 0 to `size - 1`.
         size: the number of processes.
-        identity: a text that all processes of the job share, and no other job has.
-        is_certain: whether the processes surely train together. Slurm and MPI also start
+        identity: a string that is the same in all processes of the job, and unique to it.
+        is_certain: whether the processes certainly train together. Slurm and MPI can also start
             independent programs, such as one seed per task.
     """
 
@@ -53,11 +53,11 @@ class Job:
 
 
 def find_job() -> Job | None:
-    """Return the job of this process, or None if the process is alone. Never raises.
+    """Return the job of this process, or None if it runs alone. Never raises.
 
-    An initialised torch.distributed or jax.distributed decides; without one, the
-    variables of torchrun, MPI and Slurm do. A rank without a number of processes is
-    ignored: people set RANK for other purposes.
+    An initialised torch.distributed or jax.distributed group takes precedence over the
+    environment variables of torchrun, MPI and Slurm. A rank without a size is ignored, because
+    RANK is also set for other purposes.
     """
     for find_group in (_find_torch_group, _find_jax_group):
         group = _try(find_group)
@@ -78,7 +78,7 @@ def _make_job(rank: int, size: int, address: str, *, is_certain: bool) -> Job | 
 
 
 def _identify(address: str) -> str:
-    """Return a short text for the job, from its variables or else its group's address.
+    """Return a short id for the job, from its variables or else the address of its group.
 
     The variables come first: they are the same before and after a group is initialised.
     """
@@ -100,7 +100,7 @@ def _find_torch_group() -> tuple[int, int, str] | None:
 
 
 def _find_torch_store() -> str:
-    """Return where the processes of a torch group meet: an address, or a file."""
+    """Return the rendezvous of a torch process group: an address or a file."""
     store: Any = sys.modules["torch.distributed.distributed_c10d"]._get_default_store()
     while hasattr(store, "underlying_store"):
         store = store.underlying_store
@@ -108,7 +108,7 @@ def _find_torch_store() -> str:
 
 
 def _find_jax_group() -> tuple[int, int, str] | None:
-    # Not jax.process_index(), which would start a backend.
+    # jax.process_index() would start a backend.
     distributed = sys.modules.get("jax._src.distributed")
     if distributed is None or distributed.global_state.client is None:
         return None
@@ -116,8 +116,8 @@ def _find_jax_group() -> tuple[int, int, str] | None:
     return int(state.process_id), int(state.num_processes), str(state.coordinator_address or "")
 
 
-def _try(find: Callable[[], Found]) -> Found | None:
-    """Return what a function finds, and None where a package differs from the tested ones."""
+def _try(find: Callable[[], Result]) -> Result | None:
+    """Return the result of a function, or None if it fails in an untested package version."""
     try:
         return find()
     except Exception:

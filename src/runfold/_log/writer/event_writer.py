@@ -1,4 +1,4 @@
-"""Events written to a file in the background: what SummaryWriter and the tracker stand on."""
+"""EventWriter, the background writer that SummaryWriter and the tracker use."""
 
 from __future__ import annotations
 
@@ -28,30 +28,30 @@ if TYPE_CHECKING:
 
     from runfold._log.writer.life import Location, Part
 
-# While the disk takes nothing, this much is kept in memory to be written later.
+# Keep at most this many bytes in memory while the disk cannot be written.
 _MOST_WAITING = 64 << 20
-# What a copy of a writer in another process must not share.
+# A copy in another process must not share these.
 _OF_THIS_PROCESS = ("lock", "_gate", "_draining_thread", "_adding_thread")
 
 
 class EventWriter(ScalarMethods):
-    """A folder's new event file, and the calls that add events to it.
+    """Adds events to a new event file in a folder.
 
-    Each call returns at once: what it adds is written by a thread, every two
-    seconds or earlier. `flush` waits for that. What was flushed, or logged
-    `flush_secs` ago, outlives the process, however it ends. Safe to use from
-    several threads, and after a fork, where the child begins a file of its own.
-    A writer is closed when it is garbage-collected.
+    Calls return at once: a thread writes the events at least every two seconds, and `flush` waits
+    for it. Events that were flushed, or logged at least `flush_secs` ago, survive any end of the
+    process. A writer is thread-safe. After a fork, the child starts its own file. A writer is
+    closed when it is garbage-collected.
 
-    When the disk is full or the folder is gone, a warning says so and training
-    continues. Nothing is lost as long as memory lasts: the write is tried again with
-    each flush. A value that cannot be logged warns once for its tag and is counted in
-    `errors.skipped`. With on_error="raise" the next call, and `close`, raise instead.
+    If the disk is full or the folder was deleted, the writer warns and training continues. Events
+    are kept in memory, up to a limit, and every flush retries the write. A value that cannot be
+    logged causes one warning per tag and is counted in `errors.skipped`. With on_error="raise",
+    the next call and `close` raise instead.
 
-    It is the `Sink` of its parts; see `Part` for the order in which they are called.
+    An EventWriter is the `Sink` of its parts; see `Part` for the order in which they are called.
     """
 
-    # What ended the writer, once that is known: an exception, or nothing of the kind.
+    # The exception that ended the writer, or (None,) if it ended normally; None if not known
+    # yet.
     ended_by: tuple[BaseException | None] | None = None
 
     def __init__(
@@ -72,20 +72,21 @@ class EventWriter(ScalarMethods):
         uploads: Iterable[Part] = (),
         location: Location | None = None,
     ) -> None:
-        """Open an event file; a lazy writer opens it at its first call.
+        """Open an event file; a lazy writer opens it on the first call.
 
-        A silent writer takes every call and writes nothing. In a distributed job the policy
-        decides whether this process is silent. With on_error=None only a folder that cannot
-        be written to raises, when the first file is opened. With sync_trackers=False, W&B
-        and other trackers do not see the file. Those that do see `staged_for` in place of a
-        folder that is removed after an upload. A writer that reopens takes a call after
-        `close`, and begins another file. A location chooses the folder of each file.
+        A silent writer accepts every call and writes nothing. In a distributed job, the policy
+        decides whether this process is silent. With on_error=None, the only error that raises is
+        a folder that cannot be written to when the first file is opened. With
+        sync_trackers=False, W&B and other trackers do not see the file. Otherwise they see
+        `staged_for` instead of a staging folder, which is removed after the upload. A writer with
+        `reopens` accepts calls after `close` and starts another file. A location chooses the
+        folder of each file.
         """
         check_seconds(flush_secs)
         self.errors = ErrorPolicy(on_error)
         self.checks = Checks(clean_tags)
-        # Who writes holds the first, and who adds or takes events the second, so that
-        # nobody who logs waits for the disk.
+        # `lock` protects writing, `_gate` adding and taking events, so that logging never waits
+        # for the disk.
         self.lock = threading.RLock()
         self._gate = threading.RLock()
         self.flush_secs = flush_secs
@@ -101,7 +102,7 @@ class EventWriter(ScalarMethods):
         self.reopens = reopens
         self.parts, self.uploads = list(parts), list(uploads)
         self._draining_thread = self._adding_thread = 0
-        self._has_warned_of_open = False
+        self._has_warned_about_open = False
         shared.known.add(self)
         if not self.is_silent and not is_lazy:
             self._try_open()
@@ -113,12 +114,12 @@ class EventWriter(ScalarMethods):
 
     @property
     def is_silent(self) -> bool:
-        """Whether the writer takes every call and writes nothing."""
+        """Whether the writer accepts every call and writes nothing."""
         return self.file.policy.is_silent
 
     @property
     def path(self) -> str | None:
-        """The event file; None for a silent writer."""
+        """The path of the event file; None for a silent writer."""
         return self.file.path
 
     @property
@@ -133,18 +134,19 @@ class EventWriter(ScalarMethods):
     def add_value(
         self, tag: str, message: Buffer, step: Any = None, walltime: float | None = None
     ) -> None:
-        """Add one serialised `Summary.Value`, as `_events.value_encoding` makes them."""
+        """Add a serialised `Summary.Value`, made by `_events.value_encoding`."""
         if self.accepts():
             at = self.checks.step(step, tag)
             self.put("value", message, at, self.checks.time(walltime, tag))
 
     def put(self, kind: str, *arguments: Any) -> None:
-        """Add to the events by one of the methods of EventBuffer, while nobody takes them away."""
+        """Add to the events with a method of EventBuffer, while no other thread takes them."""
         with self._gate:
             self._adding_thread = threading.get_ident()
             try:
                 if self not in shared.flusher.busy:
-                    # It lives until this is written, whoever forgets it.
+                    # Keep a reference until the event is written, even if the program drops the
+                    # writer.
                     shared.flusher.busy.add(self)
                     self.choose_path()
                     self.file.policy.announce()
@@ -159,16 +161,15 @@ class EventWriter(ScalarMethods):
         shared.end_if_signalled()
 
     def flush(self, *, fsync: bool = False) -> None:
-        """Wait until the system has everything that was logged; a closed writer has nothing left.
+        """Write all pending events; a closed writer has none.
 
-        Tries again what could not be written before. With `fsync` it also waits until
-        everything is on the disk, where a power loss cannot take it. Raises what went
-        wrong if on_error="raise".
+        Retries writes that failed before. With `fsync`, also waits until everything is on disk,
+        safe from a power failure. With on_error="raise", raises the error of a failed write.
         """
         if self.is_closed:
             return
         if self.errors.failure is not None:
-            self.drain()  # or an old error would be raised though there is room again
+            self.drain()  # else an old error would be raised although there is room again
         if self.accepts():
             self.drain()
             if self.file.feed is not None:
@@ -178,19 +179,19 @@ class EventWriter(ScalarMethods):
                 self._sync()
 
     def _sync(self) -> None:
-        """Wait until the event file and its name in the folder are on the disk."""
+        """Wait until the event file and its folder entry are on disk."""
         try:
             with self.lock:
                 self.file.sync()
         except OSError as error:
             if self.errors.are_raised:
                 raise
-            warn_caller(f"{error}. What was logged may be lost if the power fails.")
+            warn_caller(f"{error}. Logged events may be lost in a power failure.")
 
     __reduce_ex__ = reduce_closed
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the attributes without what belongs to this process."""
+        """Return the attributes that do not belong to this process."""
         kept = {name: value for name, value in vars(self).items() if name not in _OF_THIS_PROCESS}
         for name in ("file", "errors", "checks"):
             kept[name] = copy.copy(kept[name])
@@ -210,18 +211,18 @@ class EventWriter(ScalarMethods):
         self.close()
 
     def __del__(self) -> None:
-        # A writer whose options were refused has none.
+        # `file` is missing if the constructor raised.
         if hasattr(self, "file") and self._is_open:
-            # Training must not wait for the store of a forgotten writer.
+            # Training must not wait while the upload of a forgotten writer finishes.
             uploads, self.uploads = self.uploads, []
             self.end()
             for upload in uploads:
                 upload.close_later(self)
 
     def close(self) -> None:
-        """Write the rest and close the file. Raises what went wrong if on_error="raise"."""
+        """Write pending events and close the file. Raises write errors if on_error="raise"."""
         if self.ended_by is None:
-            # `try: train() finally: writer.close()` is told by the exception on its way.
+            # In `try: train() finally: writer.close()`, this is the exception being raised.
             self.ended_by = (raised_now(),)
         try:
             if not self.is_closed:
@@ -230,17 +231,17 @@ class EventWriter(ScalarMethods):
                     followed_files.settle()
                 self.errors.raise_failure()
         finally:
-            self.ended_by = None  # it holds all frames that it went through
+            self.ended_by = None  # an exception keeps its frames alive
 
     def raised(self) -> BaseException | None:
-        """Return the exception that ends the writer, if one does."""
+        """Return the exception that ended the writer, or None."""
         return raised_last() if self.ended_by is None else self.ended_by[0]
 
     def end(self) -> None:
         """Close without raising."""
         lost = 0
         if self._is_open:
-            # Without the lock: a part may wait for a thread of its own, which logs.
+            # Without the lock: a part may wait for its own thread, which logs.
             for part in self.parts:
                 part.close(self)
         with self.lock:
@@ -252,12 +253,12 @@ class EventWriter(ScalarMethods):
             shared.flusher.writers.discard(self)
             shared.flusher.busy.discard(self)
         if lost and not self.errors.are_raised:
-            warn_caller(f"{self.errors.failure}. {lost:,} bytes of events are not in the file.")
+            warn_caller(f"{self.errors.failure}. {lost:,} bytes of events were not written.")
         for upload in self.uploads:
             upload.close(self)
 
     def drain(self) -> None:
-        """Hand all that waits to the system; what goes wrong is kept for the next call."""
+        """Write all pending events; an error is kept for the next call."""
         with self.lock:
             if not self._is_open:
                 return
@@ -277,18 +278,18 @@ class EventWriter(ScalarMethods):
         shared.end_if_signalled()
 
     def _measure(self) -> int:
-        """Hand all that waits to the system, and return the size of the event file."""
+        """Write all pending events, and return the size of the event file."""
         with self.lock:
             self.drain()
             return 0 if self.path is None else os.path.getsize(self.path)
 
     def is_busy_here(self) -> bool:
-        """Whether this very thread adds events or writes them, as a signal handler may find it."""
+        """Whether the current thread is adding or writing events, for use in signal handlers."""
         here = threading.get_ident()
         return here in (self._draining_thread, self._adding_thread)
 
     def after_fork(self) -> None:
-        """Forget the parent's file and what it has not written yet: the child of a fork."""
+        """Drop the parent's file and pending events, in the child of a fork."""
         self.lock, self._gate = threading.RLock(), threading.RLock()
         self._recorder.is_ready = False
         for part in (*self.parts, *self.uploads):
@@ -301,7 +302,7 @@ class EventWriter(ScalarMethods):
 
     def _open(self) -> None:
         with self.lock:
-            # Another thread may have been faster.
+            # Another thread may have opened it first.
             if self.file.stream is not None or not self.file.open(self._measure):
                 return
             for upload in self.uploads:
@@ -313,72 +314,72 @@ class EventWriter(ScalarMethods):
             part.reopen(self)
 
     def _rest(self) -> None:
-        """Let the writer go, if nobody else holds it; the next call comes the long way."""
+        """Release the reference that `put` took; the next call takes the slow path."""
         with self._gate:
-            self._recorder.is_ready = False  # first, or a number might slip in behind the next line
+            self._recorder.is_ready = False  # first, or a number could be added after the next line
             if not len(self._recorder.events):
                 shared.flusher.busy.discard(self)
             self.choose_path()
 
     def _try_open(self) -> bool:
-        """Open the file. Where this only warns, each call tries again until it succeeds."""
+        """Open the file. If failure only warns, each call retries until it succeeds."""
         try:
             self._open()
         except OSError as error:
             if self.errors.raises_open(self.file.is_first):
                 raise
-            if not self._has_warned_of_open:
-                self._has_warned_of_open = True
+            if not self._has_warned_about_open:
+                self._has_warned_about_open = True
                 warn_caller(f"{error}. Nothing is logged until the file can be created.")
         return self.file.stream is not None
 
     def choose_path(self) -> None:
-        """Let numbers take the fast path where nothing asks for a look at each of them."""
+        """Enable the fast path for plain numbers if they need no checks."""
         self._recorder.is_ready = (
             self._is_open
             and self.errors.failure is None
-            and self.checks.are_needless
+            and self.checks.can_be_skipped
             and not shared.flusher.is_over
             and self in shared.flusher.busy
         )
 
     def accepts(self) -> bool:
-        """Whether a call is to be recorded. Raises what went wrong if on_error="raise".
+        """Whether to record a call. Raises write errors if on_error="raise".
 
-        A closed writer is opened again, or raises WriterClosed where it is over for good.
+        Reopens a closed writer, or raises WriterClosed if it cannot be reopened.
         """
         if self.is_closed:
             self.reopen()
         file = self.file
         if file.policy.is_silent:
             return False
-        if file.stream is None and not self._try_open():  # lazy, or in the child of a fork
+        if file.stream is None and not self._try_open():  # lazy, or in a forked child
             return False
         if self.errors.failure is not None:
             self.errors.raise_failure()
         return True
 
     def reopen(self) -> None:
-        """Let the next event go to a new file in the same folder. Raises WriterClosed."""
+        """Start a new file in the same folder with the next event. Raises WriterClosed."""
         if not self.reopens:
             raise WriterClosed(
                 f"The run in {escape(self.folder)} is closed. Nothing was logged by this call. "
-                "Log before close(), or begin another run."
+                "Log before close(), or start another run."
             )
         with self.lock:
-            if self.is_closed:  # or another thread was faster
+            if self.is_closed:  # unless another thread was faster
                 self.file.stream = None
                 self.is_closed = False
 
     def _survive(self, error: Exception, call: str, tag: str) -> bool:
-        """Warn of a call that failed and count it, or return False where it has to raise."""
+        """Warn about a failed call and count it, or return False if it must raise."""
         return self.errors.survive(error, call, tag, self.file.is_first)
 
     def _fail(self, error: OSError) -> None:
         if error.filename is None and self.path is not None:
             error = OSError(error.errno, os.strerror(error.errno or 0), self.path)
         is_new, self.errors.failure = self.errors.failure is None, error
-        # The next call has to come the slow way, and so learns of it.
+        # The next call must take the slow path, which reports the failure.
         self._recorder.is_ready = False
         if isinstance(error, FileNotFoundError) and not self.errors.are_raised:
             self.file.replace(self._measure)
@@ -386,15 +387,15 @@ class EventWriter(ScalarMethods):
         dropped = len(events) if len(events) > _MOST_WAITING else 0
         if dropped:
             events.clear()
-        # Last, as the program may make it an error.
+        # Warn last, because the program may turn warnings into errors.
         if dropped:
-            warn_caller(f"{error}. {dropped:,} bytes of events were dropped: memory would fill up.")
+            warn_caller(f"{error}. {dropped:,} bytes of events were dropped to save memory.")
         elif is_new and not self.errors.are_raised:
             warn_caller(f"{error}. Events are kept in memory, and the write will be retried.")
 
     def wake(self) -> None:
-        """Have the events written soon: much waits in the recorder."""
+        """Write the events soon, because the recorder is filling up."""
         if len(self._recorder.events) > 16 * self._recorder.limit:
-            self.drain()  # the thread does not keep up
+            self.drain()  # the background thread cannot keep up
         else:
             shared.flusher.wake()

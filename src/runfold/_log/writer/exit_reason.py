@@ -1,4 +1,4 @@
-"""What ended a block or the program: an exception on its way, or the exit that was asked for."""
+"""The exception that ended a block or the program."""
 
 from __future__ import annotations
 
@@ -12,42 +12,42 @@ if TYPE_CHECKING:
     from types import FrameType
 
 _real_exit = sys.exit
-# The last exit that was asked for, and the first frame of the program that asked.
-_asked: tuple[SystemExit, FrameType] | None = None
+# The last SystemExit that `sys.exit` raised, and the outermost frame of that program.
+_last_exit: tuple[SystemExit, FrameType] | None = None
 
 
 def raised_now() -> BaseException | None:
-    """The exception that is on its way or being handled."""
+    """Return the exception that is being raised or handled."""
     return sys.exc_info()[1]
 
 
 def raised_last() -> BaseException | None:
-    """The exception that ended the program; None in a session in which one goes on after it.
+    """Return the exception that ended the program; None in an interactive session.
 
-    Of those that ask for its end it knows the ones that `sys.exit` raised, after `watch_exit`.
+    A SystemExit is only known if `sys.exit` raised it after `watch_exit` was called.
     """
     if hasattr(sys, "ps1"):
         return None
-    if _asked is not None and _has_broken_off(_asked[1]):
-        return _asked[0]
+    if _last_exit is not None and _was_interrupted(_last_exit[1]):
+        return _last_exit[0]
     return getattr(sys, "last_value", None)
 
 
 @functools.cache  # once
 def watch_exit() -> None:
-    """Note what `sys.exit` raises: Python forgets it before the functions of atexit are called."""
+    """Record SystemExit from `sys.exit`: Python forgets it before atexit functions run."""
     global _real_exit
     _real_exit, sys.exit = sys.exit, _exit
 
 
 def _exit(*status: Any) -> NoReturn:
-    global _asked
+    global _last_exit
     try:
         _real_exit(*status)
     except SystemExit as error:
         if threading.current_thread() is threading.main_thread():
-            # Not the error itself, which holds all frames that it goes through.
-            _asked = SystemExit(error.code), _find_first_frame()
+            # A copy: the original keeps all its frames alive.
+            _last_exit = SystemExit(error.code), _find_first_frame()
         raise
 
 
@@ -58,10 +58,10 @@ def _find_first_frame() -> FrameType:
     return frame
 
 
-def _has_broken_off(frame: FrameType) -> bool:
-    """Whether a program has ended otherwise than by its last line, and so by an exception.
+def _was_interrupted(frame: FrameType) -> bool:
+    """Whether an exception ended the program before its last line.
 
-    One that was asked to exit may have caught that, as notebooks and test runners do.
+    The program may have caught SystemExit, as notebooks and test runners do.
     """
     last = opname[frame.f_code.co_code[frame.f_lasti]]
     return _find_first_frame() is not frame and not last.startswith("RETURN")

@@ -1,9 +1,9 @@
-"""The file writer below a SummaryWriter, which takes whole messages, as frameworks expect it.
+"""The FileWriter interface of a SummaryWriter, which accepts whole protobuf messages.
 
     writer.file_writer.add_summary(summary)
     writer._get_file_writer().add_event(event)
 
-Messages may be those of tensorboard or of tensorboardX.
+Messages can be those of tensorboard or tensorboardX.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from runfold._log.summary.summary_writer import SummaryWriter
     from runfold._log.writer.sink import Sink
 
-# The number of the field `summary` in an Event.
+# The field number of `summary` in an Event.
 _SUMMARY = 5
 
 
 class FileWriter:
-    """Gives a SummaryWriter the interface of torch's and tensorboardX's FileWriter.
+    """Adapts a SummaryWriter to the FileWriter interface of torch and tensorboardX.
 
-    It has no file or state: what it is given goes to the writer's event file. A
-    writer that was closed opens a new file for it.
+    It has no file or state: messages go to the writer's event file. A closed writer opens a new
+    file for them.
     """
 
     def __init__(self, writer: SummaryWriter) -> None:
@@ -37,16 +37,16 @@ class FileWriter:
 
     @property
     def event_writer(self) -> EventFileWriter:
-        """This writer with the interface of TensorBoard's EventFileWriter."""
+        """This writer as a TensorBoard EventFileWriter."""
         return EventFileWriter(self._writer)
 
     def get_logdir(self) -> str:
-        """Return the run's folder, or its URL if it was given one."""
+        """Return the run's folder or URL."""
         return os.fsdecode(self._writer.log_dir)
 
     @guarded
     def add_event(self, event: Any, step: Any = None, walltime: float | None = None) -> None:
-        """Write an `Event`; its time becomes `walltime` or now, its step `step` if given."""
+        """Write an `Event`, after setting its wall time (default: now) and, if given, its step."""
         if self._sink.accepts():
             event.wall_time = self._sink.checks.time(walltime)
             if step is not None or self._sink.checks.default_step is not None:
@@ -65,7 +65,7 @@ class FileWriter:
 
     @guarded
     def add_graph(self, graph_profile: Any, walltime: float | None = None) -> None:
-        """Write a pair of a `GraphDef` and the `RunMetadata` of its run."""
+        """Write a `GraphDef` and its `RunMetadata`, passed as a pair."""
         graph, metadata = graph_profile
         self.add_onnx_graph(graph, walltime)
         if self._sink.accepts():
@@ -84,11 +84,11 @@ class FileWriter:
     def use_metadata(
         self, *, global_step: Any = None, walltime: float | None = None
     ) -> AbstractContextManager[SummaryWriter]:
-        """Use this step and time in the block for calls that give none."""
+        """Use this step and wall time in the block, for calls that pass none."""
         return self._writer.use_metadata(global_step=global_step, walltime=walltime)
 
     def flush(self) -> None:
-        """Wait until the system has everything that was logged."""
+        """Write all pending events."""
         self._writer.flush()
 
     def close(self) -> None:
@@ -104,7 +104,7 @@ class FileWriter:
 
 
 class EventFileWriter(FileWriter):
-    """Gives a SummaryWriter the interface of TensorBoard's EventFileWriter."""
+    """Adapts a SummaryWriter to TensorBoard's EventFileWriter interface."""
 
     @property
     def _file_name(self) -> str | None:
@@ -116,12 +116,12 @@ class EventFileWriter(FileWriter):
 
     @property
     def _ev_writer(self) -> EventFileWriter:
-        """TensorboardX has the file's name one level deeper."""
+        """This writer: tensorboardX keeps the file name one level deeper."""
         return self
 
     @guarded
     def add_event(self, event: Any, step: Any = None, walltime: float | None = None) -> None:
-        """Write an `Event` as it is."""
+        """Write an `Event` unchanged."""
         if self._sink.accepts():
             self._sink.last_step = max(self._sink.last_step, event.step)
             self._sink.put("event", event.SerializeToString())

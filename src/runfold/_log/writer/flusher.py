@@ -1,8 +1,7 @@
-"""What all writers of a process share: a thread that writes for them, and its end.
+"""The background thread that writes for all writers of a process.
 
-Writers are flushed at the end of the interpreter, also after an exception, and
-on SIGTERM; so they are at the end of a worker of multiprocessing. After a fork
-the child's writers begin files of their own.
+Writers are closed when the interpreter or a multiprocessing worker exits, also after an
+exception, and flushed on SIGTERM. After a fork, the child's writers start their own files.
 """
 
 from __future__ import annotations
@@ -23,47 +22,47 @@ if TYPE_CHECKING:
 
     from runfold._log.writer.event_writer import EventWriter
 
-# What waits goes to the system this often, whatever flush_secs allows: a write
-# costs microseconds, and what the system has outlives a process that is killed.
+# Write pending events this often, even if flush_secs is longer: a write takes microseconds, and
+# events in the kernel survive when the process is killed.
 SECONDS = 2.0
-# And no more often, also for flush_secs=0, or the thread would never rest.
+# But at most this often, even with flush_secs=0, so that the thread can sleep.
 LEAST_SECONDS = 0.1
 
 
 class Writers:
-    """Writers that are held weakly; other threads may add and remove some at any moment."""
+    """A set of weak references to writers; other threads may change it at any time."""
 
     def __init__(self) -> None:
-        # Not a WeakSet, which raises when it grows while it is read.
+        # A WeakSet raises if it grows during iteration.
         self._references: set[weakref.ref[EventWriter]] = set()
 
     def __iter__(self) -> Iterator[EventWriter]:
-        found = [reference() for reference in list(self._references)]
-        return iter([writer for writer in found if writer is not None])
+        writers = [reference() for reference in list(self._references)]
+        return iter([writer for writer in writers if writer is not None])
 
     def add(self, writer: EventWriter) -> None:
-        """Take a writer in; once more does nothing."""
+        """Add a writer; does nothing if it is already in the set."""
         self._references.add(weakref.ref(writer, self._references.discard))
 
     def discard(self, writer: EventWriter) -> None:
-        """Let a writer go, if it is here."""
+        """Remove a writer, if present."""
         self._references.discard(weakref.ref(writer))
 
 
 class Flusher:
-    """The thread, started for the first writer, and the writers that it serves."""
+    """The writing thread, started for the first writer, and the writers that it serves."""
 
     def __init__(self) -> None:
-        # Weakly: a writer that is forgotten ends itself, and gives its file back.
+        # Weak references: a forgotten writer closes itself and its file.
         self.writers = Writers()
-        # But not before it has written all: a signal that came while the collector of
-        # cycles is at work would find neither the writer nor what waits in it.
+        # Strong references until everything is written: otherwise, a signal during garbage
+        # collection would find neither the writer nor its pending events.
         self.busy: set[EventWriter] = set()
         self._wake = threading.Event()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self.deadly_signal = 0
-        # Nobody writes for those who log after the end: each call has to write itself.
+        # After the end there is no thread, so each call writes its own events.
         self.is_over = False
 
     def add(self, writer: EventWriter) -> None:
@@ -76,7 +75,7 @@ class Flusher:
                 _close_with_worker()
 
     def wake(self) -> None:
-        """Write soon."""
+        """Wake the thread to write now."""
         self._wake.set()
 
     def _work(self) -> None:
@@ -88,70 +87,70 @@ class Flusher:
             followed_files.look()
 
     def drain_all(self) -> None:
-        """Write all that waits, so that writers that were forgotten are held no longer."""
-        self._ask_each(lambda writer: writer.drain())
+        """Write all pending events, and so release writers that the program has dropped."""
+        self._call_each(lambda writer: writer.drain())
 
     def close_all(self) -> None:
-        """Write all that waits, and end the writers, without raising: nobody is there to see it."""
-        self._ask_each(lambda writer: writer.end())
+        """Write all pending events and close the writers, without raising."""
+        self._call_each(lambda writer: writer.end())
 
-    def _ask_each(self, ask: Callable[[EventWriter], object]) -> None:
+    def _call_each(self, call: Callable[[EventWriter], object]) -> None:
         for writer in list(self.writers):
             try:
-                ask(writer)
+                call(writer)
             except Exception:
-                # Such as a warning that the program makes an error; there are the other
-                # writers as well.
-                told = threading.ExceptHookArgs((*sys.exc_info(), self._thread))
-                threading.excepthook(told)
+                # For example, a warning that the program turns into an error. Continue with the
+                # other writers.
+                error_args = threading.ExceptHookArgs((*sys.exc_info(), self._thread))
+                threading.excepthook(error_args)
 
 
 flusher = Flusher()
-# Called on SIGTERM after everything was written, and before the process ends.
+# Called on SIGTERM after everything is written, before the process ends.
 last_calls: set[Callable[[], object]] = set()
 
 
 def flush_on_sigterm(number: int, frame: Any) -> None:
-    """Write all that waits, then let the signal do what it does."""
+    """Write all pending events, then let the signal end the process."""
     if any(writer.is_busy_here() for writer in flusher.writers):
-        # It came in the middle of a call that holds a lock, which has to end first.
+        # The signal interrupted a call that holds a lock; let the call finish first.
         flusher.deadly_signal = number
         return
     for writer in list(flusher.writers):
         writer.drain()
     for call in list(last_calls):
         call()
-    # Then end as the process would have ended without us, so that its status says so.
+    # End by the signal itself, so that the exit status is the same as without Runfold.
     signal.signal(number, signal.SIG_DFL)
     os.kill(os.getpid(), number)
 
 
 def end_if_signalled() -> None:
-    """Handle a SIGTERM that came while this thread held a lock."""
+    """Handle a SIGTERM that arrived while this thread held a lock."""
     if flusher.deadly_signal and threading.current_thread() is threading.main_thread():
         flush_on_sigterm(flusher.deadly_signal, None)
 
 
 def watch_sigterm() -> None:
-    """Flush on SIGTERM where nobody else asked to be told of it."""
+    """Flush on SIGTERM, unless the program has its own handler."""
     if threading.current_thread() is not threading.main_thread():
         return
     if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
         signal.signal(signal.SIGTERM, flush_on_sigterm)
 
 
-# Every writer of the process, open or not: a lazy one may be at its first call in another
-# thread. The child of a fork makes all of them usable.
+# Every writer of the process, open or not: a lazy writer may be in its first call in another
+# thread. After a fork, the child resets all of them.
 known = Writers()
-# Held by the one thread that forks, and the writers that it has locked for that.
+# Held by the thread that forks; `_forking` lists the writers that it has locked.
 _fork_lock = threading.RLock()
 _forking: list[EventWriter] = []
 
 
 def _before_fork() -> None:
     _fork_lock.acquire()
-    # No other thread may be in the middle of a write or of the first call of a lazy
-    # writer, or the child would see it half done, and its lock held for ever.
+    # No other thread may be writing or opening a lazy writer during the fork: the child would
+    # inherit a half-finished state and a lock that is never released.
     for writer in known:
         writer.lock.acquire()
         _forking.append(writer)
@@ -171,14 +170,14 @@ def _after_fork_in_child() -> None:
 
 
 def _close_with_worker() -> None:
-    """Close the writers when a forked worker of multiprocessing ends.
+    """Close the writers when a forked multiprocessing worker exits.
 
-    It leaves by `os._exit`, as the workers of torch's DataLoader do, and no function
-    that atexit knows is called.
+    Such workers, for example those of torch's DataLoader, exit with `os._exit`, so atexit
+    functions are not called.
     """
     util = sys.modules.get("multiprocessing.util")
     if util is not None and sys.modules["multiprocessing.process"].parent_process() is not None:
-        # After the worker's own workers were joined.
+        # After the worker has joined its own workers.
         util.Finalize(None, flusher.close_all, exitpriority=-100)
 
 

@@ -1,4 +1,4 @@
-"""The life of a writer's parts: four verbs that all of them have, and where the file goes."""
+"""The interfaces of a writer's parts and of the location of its files."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ if TYPE_CHECKING:
 
 
 class Part:
-    """A part of a writer that lives with its event file. A verb does nothing by default.
+    """A part of a writer, opened and closed with its event file. By default, methods do nothing.
 
-    An event writer calls the verbs of its parts, then of its file, then of its uploads,
-    in this order. Only `reopen` goes the other way, after the file.
+    An event writer calls its parts, then its file, then its uploads. Only `reopen` goes in
+    reverse: it starts with the file.
     """
 
     def reopen(self, sink: Sink) -> None:
-        """Continue in a new event file: the first, one after a close, or that of a fork's child."""
+        """Continue in a new event file: the first, one after `close`, or a forked child's."""
 
     def flush(self, sink: Sink) -> None:
-        """Add what waits: the events are about to be written. The writer holds its lock."""
+        """Add pending events, which are about to be written. The writer holds its lock."""
 
     def close(self, sink: Sink) -> None:
-        """Add what comes last, and end. Raises nothing but a warning made an error."""
+        """Add the last events, and end. Raises only if warnings are errors."""
 
     def close_later(self, sink: Sink) -> None:
-        """Do the same as `close` in the background, for a writer that was forgotten."""
+        """Do the same as `close`, in the background, for a writer that the program dropped."""
         self.close(sink)
 
     def after_fork(self) -> None:
-        """Forget the locks and threads of the parent process."""
+        """Reset the locks and threads of the parent process."""
 
 
 class Location(Protocol):
-    """Decides where the next event file of a writer goes."""
+    """Decides where a writer's next event file goes."""
 
     def claim(self) -> str | None:
         """Return the folder for the next event file; None if another process logs the run.
@@ -42,4 +42,4 @@ class Location(Protocol):
         """
 
     def release(self, has_file: bool) -> None:
-        """Give back what kept others from the folder, after the file was made or could not be."""
+        """Release the claim on the folder, after the file was created or could not be."""

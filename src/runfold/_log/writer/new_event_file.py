@@ -1,4 +1,4 @@
-"""The event file behind a writer: new, its own, and whole up to the last write."""
+"""A new event file, always intact up to the last complete write."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from runfold._system import IS_POSIX, O_BINARY
 
 
 class Stream:
-    """One event file. Used by one thread at a time: its writer holds a lock."""
+    """One event file. Not thread-safe: its writer holds a lock."""
 
     def __init__(self, folder: str, suffix: str = "") -> None:
-        """Make the folder, and in it a file that no other writer has. Raises OSError."""
+        """Create the folder, and a new file with a unique name in it. Raises OSError."""
         os.makedirs(folder, exist_ok=True)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | O_BINARY
         while True:
@@ -32,16 +32,16 @@ class Stream:
         except OSError:
             self.close()
             with suppress(OSError):
-                os.unlink(self.path)  # or a full disk fills with files as it is tried again
+                os.unlink(self.path)  # else retries would litter a full disk with files
             raise
 
     @property
     def waiting(self) -> int:
-        """How many bytes an error left over for `resume`."""
+        """The number of bytes that an error left unwritten."""
         return len(self._left)
 
     def resume(self) -> None:
-        """Write what an error left over, from the byte on where it struck. Raises OSError."""
+        """Write the bytes that an error left unwritten. Raises OSError."""
         left, start = self._left, self._tell()
         try:
             self._write_all(memoryview(left))
@@ -49,9 +49,9 @@ class Stream:
             self._left = left[self._tell() - start :]
 
     def write(self, events: EventBuffer) -> None:
-        """Write all events and clear them. Raises OSError, and keeps what is left for `resume`.
+        """Write all events and clear them. Raises OSError.
 
-        So it is when Ctrl-C strikes, after bytes that the system has taken already.
+        After an error or Ctrl-C, the bytes that were not written are kept for `resume`.
         """
         start = self._tell()
         try:
@@ -63,24 +63,24 @@ class Stream:
         finally:
             events.clear()
         if os.fstat(self._file).st_nlink == 0:
-            # The system would go on taking what nobody will ever read.
+            # The kernel would accept further writes to a file that can no longer be read.
             raise FileNotFoundError(errno.ENOENT, "The event file was deleted", self.path)
 
     def _tell(self) -> int:
-        """How many bytes the system has taken, which is more than a call that broke off tells."""
+        """Return the file position, which also counts the bytes of an interrupted write."""
         return os.lseek(self._file, 0, os.SEEK_CUR)
 
     def _write_all(self, waiting: memoryview) -> None:
         done = 0
         while done < len(waiting):
-            with waiting[done:] as rest:  # no frame of an error may keep the buffer
+            with waiting[done:] as rest:  # no traceback may keep the buffer alive
                 done += os.write(self._file, rest)
 
     def sync(self) -> None:
-        """Wait until the file and its name are on the disk. Raises OSError."""
+        """Wait until the file and its folder entry are on disk. Raises OSError."""
         os.fsync(self._file)
         if not IS_POSIX:
-            return  # Windows opens no folder, and writes names on its own
+            return  # Windows cannot open a folder, and writes entries by itself
         folder = os.open(os.path.dirname(self.path) or os.curdir, os.O_RDONLY)
         try:
             os.fsync(folder)
@@ -88,7 +88,7 @@ class Stream:
             os.close(folder)
 
     def close(self) -> None:
-        """Give the file back to the system; once more does nothing."""
+        """Close the file; does nothing the second time."""
         file, self._file = self._file, -1
         if file >= 0:
             os.close(file)

@@ -1,7 +1,7 @@
-"""Which processes of a distributed job write: all but those that share a folder with rank zero.
+"""Which processes of a distributed job write: all that do not share a folder with rank zero.
 
-Rank zero leaves a small file, the mark, in each folder that it logs to. A writer of
-another rank looks for the mark of its own job, and falls silent where it finds one.
+Rank zero leaves a small file, the mark, in each folder that it logs to. A writer of another rank
+goes silent if it finds the mark of the same job.
 """
 
 from __future__ import annotations
@@ -25,11 +25,12 @@ if TYPE_CHECKING:
 
 Ranks = Literal["zero", "all"]
 
-# Roughly when the process started. The processes of one job start together; a later job
+# The approximate start time of this process. The processes of a job start together; a later job
 # may have the same address and port, and so the same identity.
 _STARTED = time.time()
 _SAME_START_SECONDS = 600.0
-# A rank that logged alone for this long logs something else than rank zero: it continues.
+# A rank that has logged alone for this long logs something different from rank zero, and
+# continues.
 _ALONE_SECONDS = 300.0
 
 # Folders already reported on stderr.
@@ -37,14 +38,14 @@ _reported: set[str] = set()
 
 
 class RankPolicy:
-    """Decides whether one process of a distributed job writes.
+    """Decides whether this process of a distributed job writes.
 
     Attributes:
         is_silent: whether the writer accepts every call and writes nothing.
     """
 
     def __init__(self, is_main: bool | None = None, ranks: Ranks = "zero") -> None:
-        """Follow the caller's decision, or else the job. Raises ValueError for unknown `ranks`."""
+        """Use `is_main`, or else the job. Raises ValueError for unknown `ranks`."""
         if ranks not in get_args(Ranks):
             raise ValueError(f"expected ranks='zero' or ranks='all', got {ranks!r}")
         self.is_silent = is_main is not None and not is_main
@@ -57,31 +58,33 @@ class RankPolicy:
         self._alone_since: float | None = None
 
     def __reduce__(self) -> tuple[type[RankPolicy], tuple[bool | None, Ranks]]:
-        # Another process finds its own job.
+        # The other process detects its own job.
         return RankPolicy, self._options
 
     def choose_default(self, folder: str) -> str:
-        """Return the folder of a writer that was given none.
+        """Return the folder of a writer without a log_dir.
 
-        Processes that train together mean one run, so only rank zero writes it. Others
-        may be independent, such as seeds: each gets a folder of its own.
+        Processes that train together share a run, so only rank zero writes it. Others may be
+        independent, such as one seed per process: each gets its own folder.
         """
         if self._rank == 0 or self.defer(folder):
             return folder
         return f"{folder}_rank{self._rank}"
 
     def defer(self, folder: str) -> bool:
-        """Fall silent at once if another process surely logs this run; return whether it is so."""
+        """Go silent now if another process certainly logs this run; return whether silent."""
         if self._gives_way() and self.is_lazy:
-            self._silence(folder, "rank 0 logs this run. Pass is_main=True to log from here, or")
+            self._silence(
+                folder, "rank 0 logs this run. Pass is_main=True to log from this rank, or"
+            )
         return self.is_silent
 
     def open_stream(self, folder: str, suffix: str) -> Stream | RankStream:
-        """Return a new event file, or one that is only made if rank zero has none there.
+        """Return a new event file, created only later if rank zero may log to the folder.
 
         Raises OSError.
         """
-        # The program may change its directory before the first event.
+        # The program may change its working directory before the first event.
         self._folder = os.path.abspath(folder)
         if self._gives_way():
             return RankStream(self, self._folder, suffix)
@@ -89,19 +92,19 @@ class RankPolicy:
 
     @property
     def is_lazy(self) -> bool:
-        """Whether rank zero probably logs to the same folder, so that a file can wait."""
+        """Whether rank zero probably logs to the same folder, so that the file can wait."""
         return self._job is not None and self._job.is_certain
 
     @property
     def began(self) -> float:
-        """The earliest start of a process of this job; infinity for a process without a job."""
+        """The earliest start time of a process in this job; infinity without a job."""
         return float("inf") if self._job is None else _STARTED - _SAME_START_SECONDS
 
     def announce(self) -> None:
         """Leave the mark in the folder, once, if this is rank zero of a job."""
         if self._is_announced or self._job is None or self._job.rank or self._is_for_all:
             return
-        # Where this fails, the other ranks write as well, and the next call tries again.
+        # If this fails, the other ranks write as well, and the next call retries.
         with contextlib.suppress(Exception):
             if _may_write(os.path.join(self._folder, SIDE_FOLDER)):
                 write_aside(
@@ -110,13 +113,13 @@ class RankPolicy:
             self._is_announced = True
 
     def must_stop(self) -> bool:
-        """Fall silent if rank zero of the same job logs to the folder; return whether it is so."""
+        """Go silent if rank zero of the same job logs to the folder; return whether silent."""
         if not self.is_silent and self._is_marked():
             self._silence(self._folder, "rank 0 of the same job logs there. Pass")
         return self.is_silent
 
     def note_file(self) -> None:
-        """Take note that this rank has begun to write a file."""
+        """Record that this rank has started to write a file."""
         if self._alone_since is None:
             self._alone_since = time.monotonic()
 
@@ -125,13 +128,13 @@ class RankPolicy:
         return 0 if self._job is None else self._job.rank
 
     def _gives_way(self) -> bool:
-        """Whether rank zero has precedence over this process.
+        """Whether rank zero takes precedence over this process.
 
-        A group may have been initialised since the last time.
+        A process group may have been initialised since the last call.
         """
         if not self._is_decided and not self.is_lazy:
             self._job = find_job() or self._job
-        # A process that took itself for rank zero has silenced others, and must write.
+        # A process that acted as rank zero has silenced others, so it must write.
         return self._rank > 0 and not self._is_for_all and not self._is_announced
 
     def _is_marked(self) -> bool:
@@ -163,15 +166,14 @@ class RankPolicy:
 
 
 class RankStream:
-    """The event file of a rank above zero, which gives way to rank zero's.
+    """The event file of a rank above zero, which yields to rank zero.
 
-    Has the methods of a Stream. It makes the folder at once. Before each write it looks
-    for the mark of rank zero, and from then on it drops everything; its own file, if it
-    has made one, is removed.
+    Has the methods of a Stream. The folder is created at once. Each write looks for rank zero's
+    mark first. Once there is one, all events are dropped, and the file, if any, is removed.
     """
 
     def __init__(self, policy: RankPolicy, folder: str, suffix: str) -> None:
-        """Make the folder, and the file unless it can wait. Raises OSError."""
+        """Create the folder, and the file unless it can wait. Raises OSError."""
         os.makedirs(folder, exist_ok=True)
         self._policy, self._folder, self._suffix = policy, folder, suffix
         self._stream: Stream | None = None
@@ -180,21 +182,21 @@ class RankStream:
 
     @property
     def path(self) -> str | None:
-        """The event file; None while there is none."""
+        """The path of the event file; None while there is no file."""
         return None if self._stream is None else self._stream.path
 
     @property
     def waiting(self) -> int:
-        """How many bytes an error left over for `resume`."""
+        """The number of bytes that an error left unwritten."""
         return 0 if self._stream is None else self._stream.waiting
 
     def resume(self) -> None:
-        """Write what an error left over. Raises OSError."""
+        """Write the bytes that an error left unwritten. Raises OSError."""
         if self._stream is not None:
             self._stream.resume()
 
     def write(self, events: EventBuffer) -> None:
-        """Write all events, or drop them, and clear them. Raises OSError."""
+        """Write or drop all events, and clear them. Raises OSError."""
         if self._policy.must_stop():
             self._remove()
             events.clear()
@@ -204,12 +206,12 @@ class RankStream:
             self._make().write(events)
 
     def sync(self) -> None:
-        """Wait until the file and its name are on the disk. Raises OSError."""
+        """Wait until the file and its folder entry are on disk. Raises OSError."""
         if self._stream is not None:
             self._stream.sync()
 
     def close(self) -> None:
-        """Give the file back to the system; once more does nothing."""
+        """Close the file; does nothing the second time."""
         if self._stream is not None:
             self._stream.close()
 
@@ -227,16 +229,16 @@ class RankStream:
 
 
 def make_folder(folder: str) -> None:
-    """Make the folder of a silent writer, if possible: programs save checkpoints there."""
+    """Create the folder of a silent writer, if possible: programs save checkpoints there."""
     if not is_url(folder):
         with contextlib.suppress(OSError):
             os.makedirs(folder, exist_ok=True)
 
 
 def _may_write(side_folder: str) -> bool:
-    """Return whether a side folder is missing, or a folder of this user: no link, nobody else's."""
+    """Whether a side folder is missing, or a real folder (not a link) owned by this user."""
     try:
-        found = os.lstat(side_folder)
+        status = os.lstat(side_folder)
     except FileNotFoundError:
         return True
-    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid()
+    return stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid()

@@ -1,8 +1,7 @@
-"""Logs at a URL: written to a folder on this machine, and uploaded while they grow.
+"""Logs at a URL, written to a local staging folder and uploaded as they grow.
 
-The staging folder is in the user's state folder. Every writer has its own, so two writers
-with the same URL never share one. It is removed when the writer is closed and the store
-has all of it.
+The staging folder is in the user's state folder. Every writer has its own, even for the same URL.
+It is removed once the writer is closed and everything is uploaded.
 """
 
 from __future__ import annotations
@@ -41,17 +40,17 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 class Remote(Part):
-    """The URL of a log, the local folder that it is written to, and its upload.
+    """The URL of a log, its local folder, and its upload.
 
     Attributes:
-        url: where the log goes. It may hold a password: not for messages.
-        folder: the local folder. `claim` changes it in the child of a fork.
-        mark: the end of names that no other writer with the same URL uses.
+        url: where the log goes. It may contain a password: do not use it in messages.
+        folder: the local folder. `claim` changes it in a forked child.
+        mark: a suffix for names that no other writer with the same URL uses.
         is_staged: whether the folder exists only for the upload.
     """
 
     def __init__(self, url: str, folder: str | None = None) -> None:
-        """Take a URL that was checked, and the folder to upload; by default a staging folder."""
+        """Use a valid URL, and the folder to upload. Default: a staging folder."""
         self.url = url
         self.mark = _make_mark()
         self.folder = folder or _name_staging(url, self.mark)
@@ -70,16 +69,16 @@ class Remote(Part):
 
     @property
     def path(self) -> str | None:
-        """The path in the URL, such as `/bucket/run`; None if the local folder stays."""
+        """The path in the URL, such as `/bucket/run`; None if the local folder is kept."""
         if not self.is_staged:
             return None
         return "/" + split_url(self.url)[1].rpartition("@")[2]
 
     def claim(self) -> str:
-        """Make the folder for the next event file, and return it. Raises OSError.
+        """Create the folder for the next event file, and return it. Raises OSError.
 
-        It is the same folder each time, unless another thread is still uploading and
-        removing that one, or it belongs to the parent process.
+        Returns the same folder each time, unless another thread is still uploading and removing
+        it, or it belongs to the parent process.
         """
         if not self.is_staged:
             return self.folder
@@ -99,7 +98,7 @@ class Remote(Part):
         self.start()
 
     def start(self, url: str | None = None) -> None:
-        """Upload the folder from now on, to the log's URL or another."""
+        """Start uploading the folder, to the log's URL or another."""
         from runfold._log.writer.run_uploads import Uploads
 
         self._pid = os.getpid()
@@ -108,22 +107,22 @@ class Remote(Part):
         )
 
     def close(self, sink: Sink | None = None) -> None:
-        """Upload the rest and remove the staging folder, or warn where it stays."""
+        """Finish the upload and remove the staging folder, or warn that it is kept."""
         if self._uploads is not None:
             self._keep_projector_config()
             self._uploads.close()
 
     def close_later(self, sink: Sink) -> None:
-        """Do the same as `close` in the background."""
+        """Do the same as `close`, in the background."""
         if self._uploads is not None and not self._uploads.is_over:
             self._uploads.close_later()
 
     def _keep_projector_config(self) -> None:
-        """Remember the embeddings so far: the file in the store is replaced as a whole."""
+        """Keep the list of embeddings, because an upload replaces the whole file in the store."""
         try:
             with open(os.path.join(self.folder, PROJECTOR_CONFIG), "rb") as file:
                 self._projector_config = file.read()
-        except OSError:  # there are none
+        except OSError:  # no embeddings were logged
             return
 
     def _restore_projector_config(self) -> None:
@@ -134,10 +133,10 @@ class Remote(Part):
 
 
 def locate(log_dir: StrPath, storage: StrPath | None = None) -> tuple[str, Remote | None]:
-    """Return the local folder for a log, and its Remote if the log is to be uploaded.
+    """Return the local folder for a log, and its Remote if it is uploaded.
 
-    A `file://` URL is the folder that it names. Raises CannotStore for a URL that no driver
-    knows, and for a bad storage; CannotLog for a URL together with a storage.
+    A `file://` URL counts as a local folder. Raises CannotStore for a URL without a driver or an
+    invalid storage, and CannotLog for a URL combined with a storage.
     """
     path = as_log_path(log_dir)
     check_storage(path, storage)
@@ -150,42 +149,42 @@ def locate(log_dir: StrPath, storage: StrPath | None = None) -> tuple[str, Remot
 
 
 def check_storage(logdir: str, storage: StrPath | None, name: str | None = None) -> None:
-    """Raise CannotStore for a bad storage, and CannotLog for one in addition to a URL."""
+    """Raise CannotStore for an invalid storage, and CannotLog if the logdir is a URL too."""
     if storage is None:
         return
     url = as_url(storage)
     if is_url(logdir):
         raise CannotLog(
             f"{show_url(logdir)} is a URL, so the log is uploaded there. Nothing was logged. "
-            "Leave out storage, or give a folder as the logdir."
+            "Omit storage, or pass a folder as the logdir."
         )
-    folder = join_place(logdir, name)
+    folder = join_run_path(logdir, name)
     refuse_itself(folder, join_url(url, name_run(folder, logdir, name)))
 
 
-def check_url_of_run(place: str) -> None:
-    """Raise CannotLog for the URL of a bucket: the next free one would be another bucket."""
-    if is_url(place) and "/" not in split_url(place)[1].strip("/"):
+def check_url_of_run(url: str) -> None:
+    """Raise CannotLog for a bucket without a path: the next free name would be another bucket."""
+    if is_url(url) and "/" not in split_url(url)[1].strip("/"):
         raise CannotLog(
-            f"{show_url(place)} has no folder for the run. Nothing was logged. Give the run a "
-            f"name there, such as {show_url(place)}/run-1."
+            f"{show_url(url)} does not name a folder for the run. Nothing was logged. Add a name, "
+            f"such as {show_url(url)}/run-1."
         )
 
 
-def join_place(logdir: str, name: str | None) -> str:
-    """Return the path or URL of a run that has a name below a logdir, or of the logdir itself."""
+def join_run_path(logdir: str, name: str | None) -> str:
+    """Return the path or URL of a run in a logdir, or of the logdir itself without a name."""
     if not name:
         return logdir
     return join_url(logdir, name) if is_url(logdir) else os.path.join(logdir, name)
 
 
 def name_run(folder: str, logdir: str, name: str | None) -> str:
-    """Return a run's name in its storage: its path below the logdir, or its folder's name."""
+    """Return a run's name in its storage: its path in the logdir, or its folder's name."""
     return os.path.relpath(folder, logdir) if name else os.path.basename(os.path.abspath(folder))
 
 
 def as_log_path(log_dir: StrPath) -> str:
-    """Return a log_dir as a local path, or as a URL that a driver knows. Raises CannotStore."""
+    """Return a log_dir as a local path or a supported URL. Raises CannotStore."""
     path = restore_url(os.fsdecode(log_dir))
     if not is_url(path):
         return path
@@ -193,8 +192,8 @@ def as_log_path(log_dir: StrPath) -> str:
         check_url(path)
     except CannotStore as error:
         raise CannotStore(
-            f"{str(error).rstrip('.')}. Nothing was logged. For another store, log to a folder "
-            "on a disk, and copy it there."
+            f"{str(error).rstrip('.')}. Nothing was logged. For other stores, log to a local "
+            "folder and copy it there."
         ) from None
     return local_path(path) or path.rstrip("/")
 
@@ -204,9 +203,9 @@ def _make_mark() -> str:
 
 
 def _name_staging(url: str, mark: str) -> str:
-    """Return the path of a new staging folder: it shows the end of the URL, but no password.
+    """Return the path of a new staging folder, named after the end of the URL, without password.
 
-    It is with the temporary files if the user has no home.
+    It is a temporary folder if the user's state folder cannot be written.
     """
     name = _UNSAFE.sub("-", mask_url(url))[-_LONGEST_NAME:].strip("-.") + mark
     try:

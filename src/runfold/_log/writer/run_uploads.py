@@ -1,4 +1,4 @@
-"""The uploads of a run to its store, and the stop requests that come from there."""
+"""The upload of a run to its store, and stop requests from the store."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from runfold._log.writer import flusher
 from runfold._story.stop_request import Relay
 from runfold._warnings import warn_from_thread
 
-# In the environment of a command whose files are uploaded by the process that started it.
+# Set for a command whose files are uploaded by the process that started it.
 STORAGE_VARIABLE = "RUNFOLD_STORAGE"
 
-# Give up when the store takes or gives nothing for this long.
+# Give up if the store does not respond for this long.
 _CLOSING_SECONDS = 60.0
-# After SIGTERM a cluster waits for half a minute, and then kills.
+# A cluster kills the process half a minute after SIGTERM.
 _DYING_SECONDS = 20.0
 
 
 class Uploads:
-    """Uploads a run's folder from now until it is closed, and passes on stop requests from there.
+    """Uploads a run's folder until closed, and relays stop requests from the store.
 
     Args:
         folder: the run's folder.
         url: where its files go.
-        is_resumed: the run at the URL is this one, and continues there.
-        is_shared: event files of other writers may be at the URL. This one adds its own.
-        is_staged: the folder was made for the upload. All of its files are sent, and it is
-            removed when the store has them.
+        is_resumed: whether the run at the URL is this one, to be continued.
+        is_shared: whether other writers may have event files at the URL. This one adds its own.
+        is_staged: whether the folder exists only for the upload. All of its files are uploaded,
+            and it is removed afterwards.
     """
 
     def __init__(
@@ -56,33 +56,33 @@ class Uploads:
 
     @property
     def url(self) -> str:
-        """Where the run goes, without user and password."""
+        """The URL of the run, without user and password."""
         return self._uploader.url
 
     @property
     def target(self) -> str:
-        """Where the run goes, with the password that the URL may hold: not for messages."""
+        """The URL of the run, possibly with a password: do not use it in messages."""
         return self._uploader.target
 
-    def hear(self) -> None:
-        """Take stop requests from the store as well."""
+    def relay_stop_requests(self) -> None:
+        """Start to relay stop requests from the store."""
         self._relay.start()
 
     def close(self) -> None:
-        """Upload the rest, and warn if something could not be uploaded.
+        """Finish the upload, and warn about files that could not be uploaded.
 
-        Does nothing the second time, and in the child of a fork.
+        Does nothing the second time, and in a forked child.
         """
         if self._is_staged:
-            followed_files.settle()  # trackers read the folder, which is about to be removed
+            followed_files.settle()  # trackers read the folder, which will be removed
         self._close(_CLOSING_SECONDS)
 
     def close_soon(self) -> None:
-        """Do the same as `close`, before the process is killed."""
+        """Do the same as `close`, quickly, before the process is killed."""
         self._close(_DYING_SECONDS)
 
     def close_later(self) -> None:
-        """Do the same as `close` in the background. The end of the program waits for it."""
+        """Do the same as `close`, in the background. The program waits for it before exiting."""
         _closing_threads[self] = threading.Thread(
             target=self._close_in_background, name="runfold-close", daemon=True
         )
@@ -93,14 +93,14 @@ class Uploads:
         del _closing_threads[self]
 
     def hasten(self) -> None:
-        """Send what is left without waiting for it; `close` must follow."""
+        """Upload the remaining data without waiting; `close` must follow."""
         self._uploader.hasten()
 
     def _close(self, seconds: float) -> None:
-        # No lock: a signal handler may call this while its own thread is in here.
+        # No lock: a signal handler may call this while its thread is already here.
         if self.is_over or self._pid != os.getpid():
             return
-        missing = ["what was written last"]
+        missing = ["the latest data"]
         try:
             self._relay.stop()
             missing = self._uploader.close(seconds)
@@ -108,7 +108,7 @@ class Uploads:
             self._end(missing)
 
     def _end(self, missing: list[str]) -> None:
-        if self.is_over:  # by a signal handler meanwhile
+        if self.is_over:  # a signal handler was faster
             return
         if not missing and self._is_staged:
             shutil.rmtree(self._uploader.folder, ignore_errors=True)
@@ -123,7 +123,7 @@ _closing_threads: dict[Uploads, threading.Thread] = {}
 
 
 def _close_all_soon() -> None:
-    """Upload the rest of all folders at the same time, before SIGTERM ends the process."""
+    """Finish all uploads in parallel, before SIGTERM ends the process."""
     end = time.monotonic() + _DYING_SECONDS
     waiting = list(_open_uploads)
     for uploads in waiting:
@@ -139,9 +139,9 @@ def _await_closing() -> None:
 
 
 def fetch_earlier(folder: str, url: str) -> None:
-    """Fetch the event files that a resumed run has at a URL, so that its steps are counted on.
+    """Download the event files of a resumed run, to continue from its last step.
 
-    Raises nothing: the uploader, which uses the same store, warns of what is missing.
+    Never raises: the uploader, which uses the same store, warns about missing files.
     """
     from runfold._storage.earlier_files import fetch_lacking
 

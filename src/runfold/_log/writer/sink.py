@@ -1,4 +1,4 @@
-"""What the parts of a writer, and the functions behind its methods, may ask of it."""
+"""The interface between a writer, its parts and its methods."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 class Sink(Protocol):
-    """Takes events for an event file. An `EventWriter` is one.
+    """Accepts events for an event file. Implemented by `EventWriter`.
 
     Attributes:
-        lock: held while the file is opened, written or closed, and by those who change
-            state that a flush reads.
-        file: the event file that is open.
-        checks: makes tags, steps and times of what callers give.
-        errors: what becomes of calls that fail.
+        lock: held while the file is opened, written or closed, and to change state that a flush
+            reads.
+        file: the open event file.
+        checks: converts arguments to tags, steps and times.
+        errors: decides what happens when a call fails.
     """
 
     flush_secs: float
@@ -40,50 +40,50 @@ class Sink(Protocol):
 
     @property
     def path(self) -> str | None:
-        """The event file; None while there is none."""
+        """The path of the event file; None while there is no file."""
 
     @property
     def is_silent(self) -> bool:
-        """Whether the writer takes every call and writes nothing."""
+        """Whether the writer accepts every call and writes nothing."""
 
     def accepts(self) -> bool:
-        """Whether a call is to be recorded; opens the file if need be."""
+        """Whether to record a call; opens the file if needed."""
 
     def put(self, kind: str, *arguments: Any) -> None:
-        """Add to the events by one of the methods of EventBuffer."""
+        """Add to the events with a method of EventBuffer."""
 
     def add_value(
         self, tag: str, message: Buffer, step: Any = None, walltime: float | None = None
     ) -> None:
-        """Add one serialised `Summary.Value`."""
+        """Add a serialised `Summary.Value`."""
 
     def add_scalar(self, tag: str, scalar_value: Any, global_step: Any = None) -> None:
         """Add one number."""
 
     def choose_path(self) -> None:
-        """Decide whether plain numbers take the fast path; after a change of `checks`."""
+        """Decide whether plain numbers take the fast path, after `checks` has changed."""
 
     def flush(self) -> None:
-        """Wait until the system has everything that was logged."""
+        """Write all pending events."""
 
     def raised(self) -> BaseException | None:
-        """Return the exception that ends the writer, if one does."""
+        """Return the exception that ended the writer, or None."""
 
     def _survive(self, error: Exception, call: str, tag: str) -> bool:
-        """Report a call that failed, or return False where it has to raise."""
+        """Report a failed call, or return False if it must raise."""
 
 
 class Writer(Protocol):
-    """A SummaryWriter, as the functions that are its methods see it.
+    """A SummaryWriter, as seen by the functions that are its methods.
 
-    They call its public methods where a subclass may have overridden them.
+    They call its public methods, because a subclass may override them.
     """
 
     last_step: int
-    # The `Charts` and the `HparamsLog` of the writer.
+    # The writer's `Charts` and `HparamsLog`.
     _charts: Any
     _hparams: Any
-    # The limits of histograms that the program has set in place of torch's.
+    # The histogram limits that the program has set in place of torch's.
     _default_bins: list[float] | None
 
     @property
@@ -91,12 +91,12 @@ class Writer(Protocol):
         """The `EventWriter`, which is a `Sink`."""
 
     def _survive(self, error: Exception, call: str, tag: str) -> bool:
-        """Report a call that failed, or return False where it has to raise."""
+        """Report a failed call, or return False if it must raise."""
 
     def add_value(
         self, tag: str, message: Buffer, step: Any = None, walltime: float | None = None
     ) -> None:
-        """Add one serialised `Summary.Value`."""
+        """Add a serialised `Summary.Value`."""
 
     def add_scalar(self, tag: str, scalar_value: Any, global_step: Any = None) -> None:
         """Log one number."""
@@ -108,7 +108,7 @@ class Writer(Protocol):
         global_step: Any = None,
         walltime: float | None = None,
     ) -> None:
-        """Log several numbers at one step, on one chart."""
+        """Log several numbers at one step, in one chart."""
 
     def log(
         self, values: Mapping[str, Any], step: Any = None, walltime: float | None = None
@@ -116,4 +116,4 @@ class Writer(Protocol):
         """Log several numbers at one step, by tag."""
 
     def flush(self) -> None:
-        """Wait until the system has everything that was logged."""
+        """Write all pending events."""
