@@ -1,4 +1,4 @@
-"""What was done to runs, in the audit log: once, whoever did it, and for its owner alone."""
+"""The audit log: every action is recorded once, and only its owner can read it."""
 
 import os
 import subprocess
@@ -47,10 +47,10 @@ def by_request():
         (by_request, "api"),
     ],
 )
-def test_a_run_that_is_asked_is_noted_once_with_who_and_how(logdir, ask, how):
+def test_a_stop_request_is_recorded_once_with_user_and_origin(logdir, ask, how):
     with training(logdir / "a", STUBBORN):
         ask()
-        stop_run(logdir / "a", reason="again", wait=False)  # which asks nobody
+        stop_run(logdir / "a", reason="again", wait=False)  # sends no request
     (action,) = read_actions()
     assert action.pop("time") > 0
     assert action.pop("pid") > 0
@@ -65,19 +65,23 @@ def test_a_run_that_is_asked_is_noted_once_with_who_and_how(logdir, ask, how):
     }
 
 
-def test_each_signal_is_noted_with_the_reason_of_the_request(logdir):
+def test_each_signal_is_recorded_with_the_reason_of_the_request(logdir):
     with training(logdir / "a", DEAF):
         stop_run(logdir / "a", reason="enough", wait=False)
         kill_run("runs/a", seconds=0.05)
-    assert [(one["action"], one["outcome"], one["reason"]) for one in read_actions()] == [
+    assert [
+        (action["action"], action["outcome"], action["reason"]) for action in read_actions()
+    ] == [
         ("stop", "asked", "enough"),
         ("kill", "terminated", "enough"),
         ("kill", "killed", "enough"),
     ]
-    assert {(one["target"], one["how"]) for one in read_actions()} == {(f"{logdir}/a", "python")}
+    assert {(action["target"], action["how"]) for action in read_actions()} == {
+        (f"{logdir}/a", "python")
+    }
 
 
-def test_a_refusal_is_noted_once_with_its_reason(logdir):
+def test_a_refusal_is_recorded_once_with_its_reason(logdir):
     with rf.track(logdir / "a", code=False, system=False):
         pass
     whys = []
@@ -85,30 +89,30 @@ def test_a_refusal_is_noted_once_with_its_reason(logdir):
         with pytest.raises(CannotStop) as error:
             refuse("runs/a")
         whys.append(str(error.value))
-    noted = [(one["action"], one["outcome"], one["why"]) for one in read_actions()]
+    noted = [(action["action"], action["outcome"], action["why"]) for action in read_actions()]
     assert noted == list(zip(("stop", "stop", "kill"), ("refused",) * 3, whys, strict=True))
-    assert {one["target"] for one in read_actions()} == {str(logdir / "a")}
+    assert {action["target"] for action in read_actions()} == {str(logdir / "a")}
 
 
-def test_a_state_folder_that_cannot_be_written_keeps_nobody_from_stopping(logdir, monkeypatch):
+def test_a_run_can_be_stopped_if_the_state_folder_cannot_be_written(logdir, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", "/dev/null")
-    said = (
+    message = (
         "Cannot write the audit log: /dev/null/runfold: Not a directory. Set XDG_STATE_HOME to a"
-        " folder that you can write to. This action is not recorded."
+        " folder that you can write to. This action was not recorded."
     )
-    with training(logdir / "a", STUBBORN), pytest.warns(UserWarning, match=said):
+    with training(logdir / "a", STUBBORN), pytest.warns(UserWarning, match=message):
         assert stop_run(logdir / "a", wait=False).is_new
     with training(logdir / "b", STUBBORN) as process:
-        told = run_apart("stop", "runs/b", "--grace", "0", "--kill")
+        done = run_apart("stop", "runs/b", "--grace", "0", "--kill")
         process.wait(WAIT)
-    assert (told.returncode, told.stdout) == (0, "runs/b: killed\n")
-    assert said in told.stderr
+    assert (done.returncode, done.stdout) == (0, "runs/b: killed\n")
+    assert message in done.stderr
     with training(logdir / "c", STUBBORN):
         answer = open_client(logdir).post("/api/stop", json={"run": "c"})
         assert answer.json()["stage"] in ("asked", "seen")
 
 
-def test_the_audit_log_is_for_its_owner_alone_and_does_not_grow_for_ever(tmp_path):
+def test_the_audit_log_is_private_and_its_size_is_limited(tmp_path):
     for number in range(3):
         record_action("stop", "x" * 3_000_000, how="page", number=number)
     assert [action["number"] for action in read_actions()] == [0, 1, 2]
@@ -129,12 +133,12 @@ for number in range(150):
 """
 
 
-def test_the_audit_log_loses_nothing_where_two_write_at_once():
+def test_the_audit_log_loses_nothing_when_two_processes_write():
     children = [subprocess.Popen([sys.executable, "-c", WRITE]) for _ in range(2)]
     assert [child.wait(WAIT) for child in children] == [0, 0]
-    # 9 MB were written, of which the file put aside and the new one hold the last.
+    # 9 MB were written; the rotated file and the new one contain the last part.
     kept = read_actions(last=1000)
     assert len(kept) > 4_000_000 // 30_100
     for child in children:
-        numbers = [one["number"] for one in kept if one["pid"] == child.pid]
+        numbers = [action["number"] for action in kept if action["pid"] == child.pid]
         assert numbers == list(range(numbers[0], 150))

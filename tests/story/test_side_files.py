@@ -1,4 +1,4 @@
-"""Side files of a run that are not small regular files: nobody waits for them or reads them."""
+"""Side files that are not small regular files: nothing waits for them or reads them."""
 
 import json
 import os
@@ -49,7 +49,7 @@ def make_odd(path: Path, kind: str) -> None:
 
 @pytest.fixture
 def logdir(tmp_path: Path) -> Path:
-    """A sound run, and one per kind of odd file whose side files are all of that kind."""
+    """A valid run, and one run per kind of odd file, whose side files are all of that kind."""
     runs = tmp_path / "runs"
     for kind in ["sound", *KINDS]:
         folder = runs / kind.strip("/").replace("/", "-")
@@ -99,7 +99,9 @@ def test_check_lists_every_odd_side_file(logdir, capsys):
     folders = [path for path in logdir.iterdir() if path.name != "sound"]
     assert len(folders) == len(KINDS)
     expected = {str(path / ".runfold" / name) for path in folders for name in NAMES}
-    assert {one["file"] for one in problems if one["code"] == "odd-side-file"} == expected
+    assert {
+        problem["file"] for problem in problems if problem["code"] == "odd-side-file"
+    } == expected
     assert len(problems) == len(expected)
 
 
@@ -109,7 +111,7 @@ def test_ls_counts_the_problems_that_check_lists(logdir, capsys):
     expected = json.loads(capsys.readouterr().out)["problems"]
     assert main(["ls", "--json", str(logdir)]) == 0
     runs = json.loads(capsys.readouterr().out)["runs"]
-    assert [one for run in runs for one in run["problems"]] == expected
+    assert [problem for run in runs for problem in run["problems"]] == expected
     assert main(["ls", str(logdir)]) == 0
     out, notes = capsys.readouterr()
     problems = {line.split()[0]: line.split()[-1] for line in out.splitlines()[1:]}
@@ -140,7 +142,7 @@ def test_stop_says_that_the_heartbeat_cannot_be_read(tmp_path, kind):
 @pytest.mark.fault(66)
 def test_the_server_answers_while_every_side_file_is_odd(logdir):
     with open_client(logdir) as client, ThreadPoolExecutor(16) as pool:
-        # More at once than the server has threads: each that waited would be lost for good.
+        # More requests than the server has threads: a thread that waits would be lost.
         answers = list(pool.map(lambda _: client.get("/api/table").status_code, range(24)))
         assert answers == [200] * 24
         assert client.get("/api/status").status_code == 200
@@ -148,22 +150,22 @@ def test_the_server_answers_while_every_side_file_is_odd(logdir):
 
 @pytest.mark.fault(66)
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_odd_stop_request_that_exists_is_a_request_without_words(tmp_path, kind):
+def test_an_odd_stop_request_is_a_request_without_a_reason(tmp_path, kind):
     (tmp_path / ".runfold").mkdir()
     make_odd(tmp_path / ".runfold" / "stop", kind)
-    heard = find_request(str(tmp_path), None)
-    assert (heard is None) == (kind == "missing")
-    assert heard is None or (heard.request.who, heard.request.reason) == ("", "")
+    sent = find_request(str(tmp_path), None)
+    assert (sent is None) == (kind == "missing")
+    assert sent is None or (sent.request.who, sent.request.reason) == ("", "")
     if kind != "folder":
         control = Control(str(tmp_path))
-        control.start()  # which removes what was meant for an earlier run
+        control.start()  # removes requests for an earlier run
         control.stop()
         assert os.listdir(tmp_path / ".runfold") == []
 
 
 @pytest.mark.fault(66)
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_is_read_at_the_side_of_runs_counts_as_missing(tmp_path, kind):
+def test_odd_side_files_count_as_missing(tmp_path, kind):
     (tmp_path / ".runfold").mkdir()
     make_odd(tmp_path / ".runfold" / "fetched", kind)
     assert list_fetched(str(tmp_path), "s3://bucket/run") == frozenset()

@@ -1,4 +1,4 @@
-"""A stop request in the run's folder, and the run that sees it."""
+"""Stop requests in the run's folder, and the run that sees them."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from runfold._story.stop_request import Control, request_stop
 WAIT = 30
 
 
-def test_a_request_is_handed_to_on_stop_once(tmp_path):
+def test_a_request_is_passed_to_on_stop_once(tmp_path):
     heard: list[StopRequest] = []
     arrived = threading.Event()
 
@@ -36,7 +36,7 @@ def test_a_request_is_handed_to_on_stop_once(tmp_path):
     assert os.listdir(tmp_path / ".runfold") == ["stop.seen"]
 
 
-def test_a_file_made_by_hand_is_a_request(tmp_path):
+def test_a_file_created_by_hand_is_a_request(tmp_path):
     arrived = threading.Event()
     control = Control(str(tmp_path), lambda request: arrived.set(), seconds=0.01)
     control.start()
@@ -47,13 +47,13 @@ def test_a_file_made_by_hand_is_a_request(tmp_path):
     assert control.request == StopRequest()
 
 
-@pytest.mark.parametrize("said", ["[" * 100_000, '{"when": 1%s}' % ("0" * 400), "[]", "\udcff"])
-def test_a_request_that_cannot_be_read_is_one_all_the_same(tmp_path, said):
+@pytest.mark.parametrize("content", ["[" * 100_000, '{"when": 1%s}' % ("0" * 400), "[]", "\udcff"])
+def test_a_request_that_cannot_be_read_is_still_a_request(tmp_path, content):
     arrived = threading.Event()
     control = Control(str(tmp_path), lambda request: arrived.set(), seconds=0.01)
     control.start()
     (tmp_path / ".runfold").mkdir()
-    (tmp_path / "stop").write_text(said, errors="surrogateescape")
+    (tmp_path / "stop").write_text(content, errors="surrogateescape")
     (tmp_path / "stop").rename(tmp_path / ".runfold" / "stop")
     assert arrived.wait(WAIT)
     control.stop()
@@ -71,7 +71,7 @@ def test_a_request_for_an_earlier_run_is_removed(tmp_path):
 
 @pytest.mark.parametrize("sigint", ["default_int_handler", "SIG_IGN"])
 def test_without_on_stop_the_main_thread_is_interrupted(tmp_path, sigint):
-    # SIG_IGN is what a shell script gives to a command that it starts with `&`.
+    # Shell scripts set SIG_IGN in commands that they start with `&`.
     script = f"""
 import signal, sys, time
 from runfold._story.stop_request import Control
@@ -96,19 +96,19 @@ except KeyboardInterrupt:
     assert child.returncode == 0
 
 
-def test_a_request_to_no_run_is_refused(tmp_path):
+def test_a_request_to_a_missing_folder_raises(tmp_path):
     with pytest.raises(FileNotFoundError):
         request_stop(str(tmp_path / "nothing"))
     assert os.listdir(tmp_path) == []
 
 
-def test_a_request_says_who_when_and_why(tmp_path):
+def test_a_request_contains_who_when_and_why(tmp_path):
     sent = request_stop(str(tmp_path), "why")
-    told = json.loads((tmp_path / ".runfold" / "stop").read_text())
-    assert told == {"who": sent.who, "host": sent.host, "when": sent.when, "reason": "why"}
+    content = json.loads((tmp_path / ".runfold" / "stop").read_text())
+    assert content == {"who": sent.who, "host": sent.host, "when": sent.when, "reason": "why"}
 
 
-def test_a_failing_on_stop_is_warned_of(tmp_path):
+def test_a_failing_on_stop_causes_a_warning(tmp_path):
     def on_stop(request):
         raise OSError("no disk")
 

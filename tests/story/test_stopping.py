@@ -1,4 +1,4 @@
-"""A running script stopped from outside: asked, seen, ended; killed where it must be."""
+"""Stopping a running script: request, receipt, end, and if necessary a kill."""
 
 import json
 import os
@@ -33,61 +33,65 @@ def status_of(folder):
 
 
 def change_beat(folder, **changes):
-    place = folder / ".runfold" / "heartbeat"
-    place.write_text(json.dumps({**json.loads(place.read_text()), **changes}))
+    path = folder / ".runfold" / "heartbeat"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
 
 
-def test_a_run_is_asked_sees_it_and_ends(folder):
-    told: list[Stop] = []
+def test_a_run_sees_the_request_and_ends(folder):
+    stages: list[Stop] = []
     with training(folder) as process:
         assert look_at_stop(str(folder)).stage == "running"
-        stop = stop_run(folder, reason="enough", grace=WAIT, on_stage=told.append)
+        stop = stop_run(folder, reason="enough", grace=WAIT, on_stage=stages.append)
         process.wait(WAIT)
-    # One that ends at once is not met in between.
-    assert [one.stage for one in told] in (["asked", "seen", "ended"], ["asked", "ended"])
-    assert told[-1] == stop
+    # A run that ends quickly may skip the stage "seen".
+    assert [stop.stage for stop in stages] in (["asked", "seen", "ended"], ["asked", "ended"])
+    assert stages[-1] == stop
     assert (stop.state, stop.request.reason) == ("stopped", "enough")
     assert (status_of(folder).state, status_of(folder).exit) == ("stopped", 130)
     assert sorted(os.listdir(folder / ".runfold")) == ["heartbeat", "stop.seen"]
 
 
-def test_one_that_goes_on_is_stopping_and_is_still_being_written(folder):
-    told: list[Stop] = []
+def test_a_run_that_continues_is_stopping_and_still_alive(folder):
+    stages: list[Stop] = []
     with training(folder, STUBBORN):
-        asked = stop_run(folder, wait=False)
-        assert (asked.stage, asked.is_new, status_of(folder).state) == ("asked", True, "stopping")
+        request = stop_run(folder, wait=False)
+        assert (request.stage, request.is_new, status_of(folder).state) == (
+            "asked",
+            True,
+            "stopping",
+        )
         assert is_alive(str(folder))
 
-        def hear(stop):
-            told.append(stop)
+        def on_stage(stop):
+            stages.append(stop)
             if stop.stage == "seen":
                 assert status_of(folder).state == "stopping"
                 os.kill(json.loads((folder / ".runfold/heartbeat").read_text())["pid"], 15)
 
-        ended = stop_run(folder, reason="mine", grace=WAIT, on_stage=hear)
-    assert [one.stage for one in told][-2:] == ["seen", "ended"]
-    assert not any(one.is_new for one in told)  # asked before, and not again
-    assert ended.request == asked.request
+        ended = stop_run(folder, reason="mine", grace=WAIT, on_stage=on_stage)
+    assert [stop.stage for stop in stages][-2:] == ["seen", "ended"]
+    assert not any(stop.is_new for stop in stages)  # already requested, and not again
+    assert ended.request == request.request
     assert ended.state == "killed"
 
 
-def test_after_the_grace_period_sigterm_ends_it(folder):
-    told: list[Stop] = []
+def test_after_the_grace_period_sigterm_ends_the_run(folder):
+    stages: list[Stop] = []
     with training(folder, STUBBORN) as process:
-        stop = stop_run(folder, grace=0, kill=True, on_stage=told.append)
+        stop = stop_run(folder, grace=0, kill=True, on_stage=stages.append)
         assert process.wait(WAIT) == -signal.SIGTERM
-    assert [one.stage for one in told] == ["asked", "terminated", "ended"]
+    assert [stop.stage for stop in stages] == ["asked", "terminated", "ended"]
     assert stop.state == status_of(folder).state == "killed"
 
 
-def test_what_hears_nothing_is_killed_with_all_that_it_started(folder):
+def test_a_run_that_ignores_sigterm_is_killed_with_its_children(folder):
     begin = "import subprocess; subprocess.Popen(['sleep', '600'])"
-    told: list[Stop] = []
+    stages: list[Stop] = []
     with training(folder, DEAF.replace("run.flush()", begin)) as process:
         (child,) = psutil.Process(process.pid).children()
-        stop = kill_run(str(folder), seconds=0.05, on_stage=told.append)
+        stop = kill_run(str(folder), seconds=0.05, on_stage=stages.append)
         assert process.wait(WAIT) == -signal.SIGKILL
-    assert [one.stage for one in told] == ["terminated", "killed", "ended"]
+    assert [stop.stage for stop in stages] == ["terminated", "killed", "ended"]
     assert stop.state == "crashed"
     gone, _ = psutil.wait_procs([child], WAIT)
     assert gone == [child]
@@ -105,17 +109,17 @@ def test_runfold_run_is_stopped_with_its_command(folder):
     assert stop.state == "stopped"
 
 
-def test_a_process_that_got_the_number_of_a_run_s_is_never_touched(folder):
+def test_another_process_with_the_id_of_a_run_is_never_killed(folder):
     command = [sys.executable, "-c", "input()"]
     with training(folder), subprocess.Popen(command, stdin=subprocess.PIPE) as other:
-        # As after the run was killed, and its number went to the next process.
+        # As if the run was killed and its process id reused.
         change_beat(folder, pid=other.pid)
         assert status_of(folder).state == "crashed"
         with pytest.raises(CannotStop, match="the run crashed"):
             stop_run(folder, kill=True)
-        with pytest.raises(CannotStop, match="is gone"):
+        with pytest.raises(CannotStop, match="has ended"):
             RunProcess(str(folder), json.loads((folder / ".runfold/heartbeat").read_text()))
-        # And where a folder makes up even when it was started.
+        # Even if the folder also forges the start time.
         change_beat(folder, pid=other.pid, born=started_at(other.pid))
         with pytest.raises(CannotStop, match="has no event file of the run open"):
             stop_run(folder, kill=True)
@@ -129,7 +133,7 @@ def test_a_process_that_got_the_number_of_a_run_s_is_never_touched(folder):
     ("name", "mode"),
     [("events.out.tfevents.1", "rb"), ("notes.txt", "wb"), (".runfold/heartbeat", "rb")],
 )
-def test_a_process_that_only_has_a_file_of_the_folder_open_is_never_touched(folder, name, mode):
+def test_a_process_that_only_reads_a_file_of_the_run_is_never_killed(folder, name, mode):
     code = f"file = open({name!r}, {mode!r}); print('open', flush=True); input()"
     pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     with training(folder):
@@ -137,16 +141,16 @@ def test_a_process_that_only_has_a_file_of_the_folder_open_is_never_touched(fold
         with subprocess.Popen([sys.executable, "-c", code], cwd=folder, **pipes) as other:
             assert other.stdout.readline() == b"open\n"
             change_beat(folder, pid=other.pid, born=started_at(other.pid))
-            with pytest.raises(CannotStop, match=r"has no event file .* was left alone"):
+            with pytest.raises(CannotStop, match=r"has no event file .* was not stopped"):
                 stop_run(folder, kill=True)
-            with pytest.raises(CannotStop, match=r"has no event file .* was left alone"):
+            with pytest.raises(CannotStop, match=r"has no event file .* was not stopped"):
                 kill_run(str(folder))
             assert other.poll() is None
             other.communicate(b"\n")
 
 
 @pytest.mark.fault(74)
-def test_a_heartbeat_that_another_user_wrote_ends_no_process(folder, monkeypatch):
+def test_a_heartbeat_of_another_user_ends_no_process(folder, monkeypatch):
     with training(folder) as process:
         if os.geteuid() == 0:
             os.chown(folder / ".runfold" / "heartbeat", 65534, -1)
@@ -156,7 +160,9 @@ def test_a_heartbeat_that_another_user_wrote_ends_no_process(folder, monkeypatch
             monkeypatch.setattr(
                 process_module, "_owner_of", lambda path: owner.get(path) or real(path)
             )
-        with pytest.raises(CannotStop, match=r"Another user .* may be forged"):
+        with pytest.raises(
+            CannotStop, match=r"not written by the user of process .* may be forged"
+        ):
             stop_run(folder, kill=True)
         assert process.poll() is None
 
@@ -168,14 +174,14 @@ def test_a_heartbeat_that_another_user_wrote_ends_no_process(folder, monkeypatch
             {"pids": "elsewhere/1", "host": "node-7"},
             "cannot be killed from here. It runs on node-7",
         ),
-        ({"pids": os.uname().nodename + "/1"}, "in another container of"),
-        ({"pids": None, "host": None}, "does not tell where it runs"),
-        ({"born": None}, "does not tell which process it is"),
-        ({"pid": 10**30}, "is gone"),
-        ({"pid": -1}, "does not tell which process it is"),
+        ({"pids": os.uname().nodename + "/1"}, "in another container on"),
+        ({"pids": None, "host": None}, "does not say where it runs"),
+        ({"born": None}, "does not identify its process"),
+        ({"pid": 10**30}, "has ended"),
+        ({"pid": -1}, "does not identify its process"),
     ],
 )
-def test_a_run_that_cannot_be_killed_from_here_is_not_even_asked(folder, changes, message):
+def test_a_run_that_cannot_be_killed_from_here_gets_no_request(folder, changes, message):
     with training(folder):
         assert why_not_kill(str(folder)) == ""
         change_beat(folder, **changes)
@@ -183,12 +189,12 @@ def test_a_run_that_cannot_be_killed_from_here_is_not_even_asked(folder, changes
         with pytest.raises(CannotStop, match=message):
             stop_run(folder, kill=True)
         assert look_at_stop(str(folder)).stage == "running"
-        # From elsewhere it can be asked all the same.
+        # A request from elsewhere still works.
         assert stop_run(folder, wait=False).stage == "asked"
 
 
-def test_what_does_not_run_is_told_apart(tmp_path, folder):
-    with pytest.raises(LogdirNotFound, match="is no folder; there is no run to stop"):
+def test_runs_that_are_not_running_raise_different_errors(tmp_path, folder):
+    with pytest.raises(LogdirNotFound, match="is not a folder; there is no run to stop"):
         stop_run(tmp_path / "nothing")
     with rf.SummaryWriter(tmp_path / "plain"):
         pass
@@ -196,7 +202,7 @@ def test_what_does_not_run_is_told_apart(tmp_path, folder):
         stop_run(tmp_path / "plain")
     with rf.track(folder, code=False, system=False):
         pass
-    with pytest.raises(CannotStop, match=r"it is finished\. There is nothing to stop"):
+    with pytest.raises(CannotStop, match=r"its state is finished\. There is nothing to stop"):
         stop_run(folder)
     with training(tmp_path / "dead") as process:
         process.kill()
@@ -221,29 +227,29 @@ except CannotStop as error:
 """
 
 
-def test_a_folder_that_cannot_be_written_is_told(folder):
+def test_a_folder_that_cannot_be_written_is_reported(folder):
     with training(folder):
-        places = (folder / ".runfold", folder, folder.parent)
-        for place in places:
-            place.chmod(0o555)
-        # By a relative path, as pytest's own folders are closed to others.
-        asked = subprocess.run(
+        paths = (folder / ".runfold", folder, folder.parent)
+        for path in paths:
+            path.chmod(0o555)
+        # With a relative path, because pytest's own folders are closed to others.
+        done = subprocess.run(
             [sys.executable, "-c", ASK],
             cwd=folder.parent,
             env={**os.environ, "XDG_STATE_HOME": "/dev/null"},
             capture_output=True,
             text=True,
         )
-        for place in places:
-            place.chmod(0o755)
-    assert asked.stderr.count("Warning: Cannot write the audit log") == 1
-    assert asked.stdout == (
-        "run cannot be written: Permission denied. The run was not asked to stop. Ask as somebody"
-        " who may write there. running\n"
+        for path in paths:
+            path.chmod(0o755)
+    assert done.stderr.count("Warning: Cannot write the audit log") == 1
+    assert done.stdout == (
+        "run cannot be written: Permission denied. No stop was requested. Try again as a user with"
+        " write permission. running\n"
     )
 
 
-def test_a_request_of_an_earlier_session_does_not_count(folder):
+def test_a_request_for_an_earlier_session_is_ignored(folder):
     with training(folder):
         stop_run(folder, grace=WAIT)
     script = OBEDIENT.replace("code=False", "code=False, resume=True")
@@ -253,8 +259,8 @@ def test_a_request_of_an_earlier_session_does_not_count(folder):
         assert stop_run(folder, grace=WAIT).state == "stopped"
 
 
-def test_a_request_that_is_taken_back_is_none(tmp_path):
-    control = Control(str(tmp_path), lambda _: pytest.fail("it was taken back"))
+def test_a_withdrawn_request_is_ignored(tmp_path):
+    control = Control(str(tmp_path), lambda _: pytest.fail("it was withdrawn"))
     request_stop(str(tmp_path))
     (tmp_path / ".runfold" / "stop").unlink()
     control._look()

@@ -1,4 +1,4 @@
-"""A part of a run's story: read back as it was told, and readable on TensorBoard's page."""
+"""Parts of a run's story: read back unchanged, and readable on TensorBoard's page."""
 
 import html
 import re
@@ -27,30 +27,30 @@ trees = st.recursive(scalars, lambda inner: st.lists(inner) | st.dictionaries(te
 
 
 def stored(part, value):
-    """The text of a part, as it lies in the event file."""
+    """Return the text of a part, as stored in the event file."""
     return Summary.Value.FromString(encode_story(part, value)).tensor.string_val[0].decode()
 
 
 def blocks(text):
-    """The code blocks that TensorBoard's page shows of a text."""
+    """Return the code blocks that TensorBoard's page shows for a text."""
     page = markdown_to_safe_html(text)
     return [html.unescape(block) for block in re.findall(r"<code[^>]*>(.*?)</code>", page, re.S)]
 
 
 @given(trees)
-def test_a_part_is_read_as_it_was_told(value):
+def test_a_part_is_read_back_unchanged(value):
     assert decode_story(stored(CONFIG, value)) == value
 
 
 @given(texts)
-def test_plain_text_is_read_as_it_was_told(text):
+def test_plain_text_is_read_back_unchanged(text):
     assert decode_story(stored(OUTPUT, text)) == text
 
 
-def test_a_text_of_many_lines_is_shown_line_by_line():
-    word = {"state": "failed", "traceback": TRACEBACK, "exit": 1}
-    shown = stored(STATUS, word)
-    assert decode_story(shown) == word
+def test_a_multi_line_text_is_shown_line_by_line():
+    status = {"state": "failed", "traceback": TRACEBACK, "exit": 1}
+    shown = stored(STATUS, status)
+    assert decode_story(shown) == status
     assert blocks(shown) == [
         '{\n "state": "failed",\n "exit": 1\n}\n',
         "traceback",
@@ -65,7 +65,7 @@ def test_a_short_list_is_shown_on_one_line():
     ]
 
 
-def test_a_text_within_json_is_read_too():
+def test_a_text_inside_json_is_read():
     assert decode_story('```json\n{"script_text": "a\\nb"}\n```') == {"script_text": "a\nb"}
 
 
@@ -81,11 +81,11 @@ def test_a_text_within_json_is_read_too():
         '```json\n{}\n```\n\n`"`\n\n```\nx\n```',
     ],
 )
-def test_a_text_that_is_no_part_is_refused(text):
-    with pytest.raises(ValueError, match=r"no code block|Extra data"):
+def test_a_text_that_is_not_a_part_raises(text):
+    with pytest.raises(ValueError, match=r"expected a code block|Extra data"):
         decode_story(text)
 
 
-def test_a_name_may_hold_anything():
+def test_a_name_can_contain_anything():
     code = {'a`b\n\\"__c__': "1\n2", "é": "\n"}
     assert decode_story(stored(CODE, code)) == code

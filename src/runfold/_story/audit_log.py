@@ -1,4 +1,4 @@
-"""What was done to runs, experiments and instances, by whom and how: a log that only grows."""
+"""An append-only log of actions on runs, experiments and instances, with user and origin."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from runfold._story.processes import name_user
 from runfold._system import O_BINARY, O_NOFOLLOW, O_NONBLOCK, host_name, lock_file
 from runfold._warnings import warn_from_thread
 
-# Two files of this size are kept: some ten thousand actions.
+# The log is two files of up to this size: some ten thousand actions.
 _LARGEST = 4 << 20
 
 
 def record_action(
     action: str, target: str, *, how: str, outcome: str = "done", **more: Any
 ) -> None:
-    """Note an action, by `command`, `page`, `api` or `python`; raises nothing.
+    """Record an action by `command`, `page`, `api` or `python`. Never raises.
 
-    One line in `audit.jsonl` of the state folder, which only its owner can read. The copy of
-    a run in a store stands there as the URL of that.
+    Appends one line to `audit.jsonl` in the state folder, which only its owner can read. For the
+    local copy of a run in a store, the target is its URL.
     """
     line = {
         "time": time.time(),
@@ -42,43 +42,43 @@ def record_action(
         _append(state_folder("audit.jsonl"), json.dumps(line, default=str).encode() + b"\n")
     except OSError as error:
         reason = f"{error.filename}: {error.strerror}" if error.filename else str(error)
-        warn_from_thread(f"Cannot write the audit log: {reason}. This action is not recorded.")
+        warn_from_thread(f"Cannot write the audit log: {reason}. This action was not recorded.")
 
 
 def record_stop(action: str, folder: str, *, how: str, outcome: str, **more: Any) -> None:
-    """Note a `stop` or `kill` of the run in a folder, or at a URL; raises nothing."""
+    """Record a `stop` or `kill` of the run in a folder or at a URL. Never raises."""
     target = folder if is_url(folder) else os.path.abspath(folder)
     record_action(action, target, how=how, outcome=outcome, **more)
 
 
 def read_actions(last: int = 100) -> list[dict[str, Any]]:
-    """The last actions, the newest at the end; lines that say nothing readable are left out."""
-    place = state_folder("audit.jsonl")
-    found: list[dict[str, Any]] = []
-    for path in (place + ".1", place):
+    """Return the last actions, oldest first; unreadable lines are skipped."""
+    path = state_folder("audit.jsonl")
+    entries: list[dict[str, Any]] = []
+    for log_file in (path + ".1", path):
         try:
-            text = read_small(path, 2 * _LARGEST).decode("utf-8", "replace")
+            text = read_small(log_file, 2 * _LARGEST).decode("utf-8", "replace")
         except OSError:
             continue
         for line in text.split("\n")[-last - 1 :]:
             try:
-                said = json.loads(line)
+                entry = json.loads(line)
             except ValueError:  # cut off by a full disk
                 continue
-            found += [said] if isinstance(said, dict) else []
-    return found[-last:]
+            entries += [entry] if isinstance(entry, dict) else []
+    return entries[-last:]
 
 
-def _append(place: str, line: bytes) -> None:
-    make_private(os.path.dirname(place))
+def _append(path: str, line: bytes) -> None:
+    make_private(os.path.dirname(path))
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | O_BINARY | O_NOFOLLOW | O_NONBLOCK
-    handle = os.open(place, flags, 0o600)
+    handle = os.open(path, flags, 0o600)
     try:
         lock_file(handle)
-        os.write(handle, line)  # whole, whoever else writes
+        os.write(handle, line)  # a single write, so lines of other processes do not mix
         status = os.fstat(handle)
-        # Another may have put this file aside meanwhile; what is there now is a new one.
-        if status.st_size > _LARGEST and os.path.samestat(status, os.stat(place)):
-            os.replace(place, place + ".1")
+        # Another process may have rotated the log, so that the path is a new file.
+        if status.st_size > _LARGEST and os.path.samestat(status, os.stat(path)):
+            os.replace(path, path + ".1")
     finally:
         os.close(handle)

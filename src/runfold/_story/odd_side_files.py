@@ -1,4 +1,4 @@
-"""Odd side files: those in a run's `.runfold` that are not small regular files."""
+"""Side files of a run, in `.runfold`, that are not small regular files."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ _LIMITS = dict.fromkeys(_SMALL, MOST_BYTES) | {FETCHED: MOST_FETCHED_BYTES}
 
 
 def find_odd_files(folder: str) -> list[Problem]:
-    """Return a problem for each side file of a run that is ignored; none is opened.
+    """Return a problem for each side file that is ignored, without opening any.
 
-    A `.runfold` that is a link or a file is a problem itself.
+    A `.runfold` that is a link or a file is also a problem.
     """
     return [Problem.of(Code.ODD_SIDE_FILE, path) for path in _list_paths(folder)]
 
 
 def _list_paths(folder: str) -> list[str]:
     side = os.path.join(folder, SIDE_FOLDER)
-    status = _look_at(side)
+    status = _stat(side)
     if status is None:
         return []
     if not stat.S_ISDIR(status.st_mode):
@@ -34,11 +34,11 @@ def _list_paths(folder: str) -> list[str]:
 
 
 def _is_odd(path: str, limit: int) -> bool:
-    status = _look_at(path)
+    status = _stat(path)
     return status is not None and not (stat.S_ISREG(status.st_mode) and status.st_size <= limit)
 
 
-def _look_at(path: str) -> os.stat_result | None:
+def _stat(path: str) -> os.stat_result | None:
     try:
         return os.lstat(path)
     except (OSError, ValueError):  # missing

@@ -1,4 +1,4 @@
-"""Processes told apart: which one a run is, whether it is still there, and how it is ended."""
+"""Identification of a run's process: whether it is still running, and how to end it."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-# Where the system has no handles of processes that one could wait for.
+# For systems without process handles.
 _POLL_SECONDS = 0.1
 
 
 def describe_process() -> dict[str, Any]:
-    """What tells this process from all others, of any machine and at any time."""
+    """Return a description that identifies this process across machines and reboots."""
     pid = os.getpid()
     host = host_name()
     return {"pid": pid, "host": host, "pids": _name_pids(), "born": started_at(pid)}
 
 
 def name_user() -> str:
-    """Who runs this process: a name, or else a number."""
+    """Return the user name of this process, or else the user id."""
     try:
         return getpass.getuser()
-    except (KeyError, OSError, ImportError):  # in a container whose user has no name
+    except (KeyError, OSError, ImportError):  # in a container without a name for the user
         return str(os.getuid())
 
 
-def is_gone(told: Mapping[str, Any]) -> bool:
-    """Whether a process of this machine has ended; False where that cannot be known."""
-    pid = told.get("pid")
-    if not isinstance(pid, int) or pid <= 0 or told.get("pids") != _name_pids():
+def is_gone(description: Mapping[str, Any]) -> bool:
+    """Whether a process on this machine has ended; False if that is unknown."""
+    pid = description.get("pid")
+    if not isinstance(pid, int) or pid <= 0 or description.get("pids") != _name_pids():
         return False
     try:
         os.kill(pid, 0)
@@ -50,19 +50,19 @@ def is_gone(told: Mapping[str, Any]) -> bool:
         return True
     except (OSError, OverflowError):
         return False
-    born = told.get("born")
-    # Another process may have got the number since.
+    born = description.get("born")
+    # Another process may have the same id now.
     return isinstance(born, int) and started_at(pid) != born
 
 
 def started_at(pid: int) -> int | None:
-    """A number that tells a process from all others that had its number; None where it has ended.
+    """Return a number that distinguishes a process from others with the same id.
 
-    It is when it was started, and on Linux also by which start of the machine.
+    It is the start time and, on Linux, the boot. None if the process has ended.
     """
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
-            # The name of the program, in brackets, may hold anything.
+            # The program name, in brackets, can contain anything.
             fields = file.read().rpartition(b")")[2].split()
         with open("/proc/sys/kernel/random/boot_id") as file:
             boot = int(file.read(5), 16)
@@ -81,22 +81,22 @@ def started_at(pid: int) -> int | None:
 
 
 class RunProcess:
-    """The process that writes a run, of this machine, and no other.
+    """The process that writes a run, on this machine.
 
-    Whoever may write to the folder can forge its heartbeat. So the process must have
-    been started when the heartbeat says, and must have an event file of the folder open
-    for writing that belongs to the heartbeat's owner. From then on it is held by a
-    handle, which stands for it alone, even after its number went to another process.
+    Anyone who can write to the folder can forge its heartbeat. Therefore the process must have
+    started when the heartbeat says, and must have an event file of the folder open for writing
+    that belongs to the heartbeat's owner. It is then held by a handle, which never refers to
+    another process, even if the process id is reused.
     """
 
-    def __init__(self, folder: str, told: Mapping[str, Any]) -> None:
-        """Take hold of it. Raises CannotStop where it cannot be ended from here, and says why."""
+    def __init__(self, folder: str, description: Mapping[str, Any]) -> None:
+        """Open a handle to the process. Raises CannotStop if it cannot be ended from here."""
         self._handle: int | None = None
-        pid, self._born = told.get("pid"), told.get("born")
-        if told.get("pids") != _name_pids():
-            raise CannotStop(_tell_elsewhere(told))
+        pid, self._born = description.get("pid"), description.get("born")
+        if description.get("pids") != _name_pids():
+            raise CannotStop(_describe_location(description))
         if not isinstance(pid, int) or pid <= 0 or not isinstance(self._born, int):
-            raise CannotStop("Its folder does not tell which process it is.")
+            raise CannotStop("Its folder does not identify its process.")
         self.pid = pid
         if hasattr(os, "pidfd_open"):
             with contextlib.suppress(OSError, OverflowError):
@@ -110,26 +110,27 @@ class RunProcess:
     def _check(self, folder: str) -> None:
         import psutil
 
-        if not self.is_there():
-            raise CannotStop(f"Its process {self.pid} is gone.")
+        if not self.is_running():
+            raise CannotStop(f"Its process {self.pid} has ended.")
         try:
-            written = [one.path for one in psutil.Process(self.pid).open_files() if _writes(one)]
+            files = psutil.Process(self.pid).open_files()
+            written = [file.path for file in files if _writes(file)]
         except psutil.AccessDenied:
             raise CannotStop(f"Its process {self.pid} belongs to another user.") from None
         except psutil.Error:
-            raise CannotStop(f"Its process {self.pid} is gone.") from None
+            raise CannotStop(f"Its process {self.pid} has ended.") from None
         home = os.path.realpath(folder)
         events = [path for path in written if os.path.realpath(os.path.dirname(path)) == home]
         if not events:
             raise CannotStop(
                 f"Process {self.pid}, named in the run's folder, has no event file of the run open "
-                "for writing. It may be another program, and was left alone."
+                "for writing. It may be another program, so it was not stopped."
             )
         beat = os.path.join(folder, SIDE_FOLDER, HEARTBEAT)
         if not {_owner_of(beat)} & set(map(_owner_of, events)) - {None}:
             raise CannotStop(
-                f"Another user than that of process {self.pid} wrote the heartbeat in the run's "
-                "folder. It may be forged, and the process was left alone."
+                f"The heartbeat in the run's folder was not written by the user of process "
+                f"{self.pid}. It may be forged, so the process was not stopped."
             )
 
     def __enter__(self) -> Self:
@@ -144,21 +145,21 @@ class RunProcess:
         self.close()
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the handle."""
         if self._handle is not None:
             os.close(self._handle)
             self._handle = None
 
-    def is_there(self) -> bool:
-        """Whether it has not ended."""
+    def is_running(self) -> bool:
+        """Whether the process is still running."""
         return started_at(self.pid) == self._born
 
     def terminate(self) -> None:
-        """Send SIGTERM, on which a tracked run says its last word. Raises CannotStop."""
+        """Send SIGTERM, on which a tracked run records its end. Raises CannotStop."""
         self._send(signal.SIGTERM)
 
     def kill(self) -> None:
-        """Send SIGKILL to it and all that it started, as the command of `runfold run`.
+        """Send SIGKILL to the process and its children, such as the command of `runfold run`.
 
         Raises CannotStop.
         """
@@ -167,7 +168,7 @@ class RunProcess:
         children: list[psutil.Process] = []
         with contextlib.suppress(psutil.Error):
             children = psutil.Process(self.pid).children(recursive=True)
-        if not self.is_there():  # they may be those of another
+        if not self.is_running():  # else they may be the children of another process
             return
         self._send(signal.SIGKILL)
         for child in children:
@@ -175,13 +176,13 @@ class RunProcess:
                 child.kill()
 
     def wait(self, seconds: float) -> bool:
-        """Whether it ended within so many seconds."""
+        """Wait up to this many seconds; return whether the process ended."""
         if self._handle is not None:
             poll = select.poll()
             poll.register(self._handle, select.POLLIN)
             return bool(poll.poll(max(0.0, seconds) * 1000))
         deadline = time.monotonic() + seconds
-        while self.is_there():
+        while self.is_running():
             if time.monotonic() > deadline:
                 return False
             time.sleep(_POLL_SECONDS)
@@ -191,7 +192,7 @@ class RunProcess:
         try:
             if self._handle is not None:
                 signal.pidfd_send_signal(self._handle, number)
-            elif self.is_there():
+            elif self.is_running():
                 os.kill(self.pid, number)
         except ProcessLookupError:
             pass
@@ -213,15 +214,15 @@ def _owner_of(path: str) -> int | None:
         return None
 
 
-def _tell_elsewhere(told: Mapping[str, Any]) -> str:
-    host = escape(str(told.get("host") or ""))
+def _describe_location(description: Mapping[str, Any]) -> str:
+    host = escape(str(description.get("host") or ""))
     if host == escape(host_name()):
-        return f"It runs in another container of {host}."
-    return f"It runs on {host}." if host else "Its folder does not tell where it runs."
+        return f"It runs in another container on {host}."
+    return f"It runs on {host}." if host else "Its folder does not say where it runs."
 
 
 def _name_pids() -> str:
-    """Where a process id means the same process: a container may share only its host's name."""
+    """Return the scope of process ids: containers may have the same host name."""
     try:
         space = str(os.stat("/proc/self/ns/pid").st_ino)
     except OSError:

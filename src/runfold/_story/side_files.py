@@ -1,7 +1,7 @@
-"""Side files of a run: small files of JSON in its folder `.runfold`, which are not its log.
+"""Side files of a run: small JSON files in its folder `.runfold`, apart from the log.
 
-They are read and written through the open folder. A `.runfold` that is a link, or that
-another user may have put there, is not written to (`files.check_owner`).
+They are read and written relative to the open folder. A `.runfold` that is a link, or that
+another user may have created, is not written to (`files.check_owner`).
 """
 
 from __future__ import annotations
@@ -19,56 +19,56 @@ from runfold.errors import CannotStore
 
 
 def write_aside(folder: str, name: str, value: Any) -> None:
-    """Put JSON into a file of the run's `.runfold`, whole or not at all. Raises OSError.
+    """Write JSON atomically to a file in the run's `.runfold`. Raises OSError.
 
-    The folder may be the URL of one.
+    The folder can be a URL.
     """
     if is_url(folder):
-        _write_there(folder, name, json.dumps(value).encode())
+        _write_to_store(folder, name, json.dumps(value).encode())
         return
     place_aside(folder, name, json.dumps(value).encode())
 
 
 def place_aside(folder: str, name: str, data: bytes) -> None:
-    """Put bytes into a file of the run's `.runfold`, whole or not at all. Raises OSError."""
+    """Write bytes atomically to a file in the run's `.runfold`. Raises OSError."""
     side = os.path.join(folder, SIDE_FOLDER)
     with contextlib.suppress(FileExistsError):
-        os.mkdir(side)  # not its parents: a run that was deleted stays deleted
+        os.mkdir(side)  # not the parents: do not recreate a deleted run
     with open_folder(side, is_written=True) as opened:
         replace_small(name, data, dir_fd=opened)
 
 
 def touch_aside(folder: str, name: str) -> None:
-    """Set the time of a file of the run's `.runfold` to now. Raises OSError."""
+    """Set the modification time of a file in the run's `.runfold` to now. Raises OSError."""
     with open_folder(os.path.join(folder, SIDE_FOLDER), is_written=True) as opened:
         os.utime(name, dir_fd=opened, follow_symlinks=False)
 
 
 def remove_aside(folder: str, name: str) -> None:
-    """Remove a file of the run's `.runfold`. Raises OSError."""
+    """Remove a file from the run's `.runfold`. Raises OSError."""
     with open_folder(os.path.join(folder, SIDE_FOLDER), is_written=True) as opened:
         os.unlink(name, dir_fd=opened)
 
 
 def read_aside(folder: str, name: str) -> dict[str, Any]:
-    """Return what a file of the run's `.runfold` says; nothing for a missing or unreadable one.
+    """Return the content of a file in the run's `.runfold`; {} if missing or unreadable.
 
-    The folder may be the URL of one. Raises CannotStore where that cannot be reached.
+    The folder can be a URL. Raises CannotStore if it cannot be reached.
     """
     try:
         if is_url(folder):
-            found = json.loads(_read_there(folder, name))
+            content = json.loads(_read_from_store(folder, name))
         else:
             with open_folder(os.path.join(folder, SIDE_FOLDER)) as opened:
-                found = json.loads(read_small(name, dir_fd=opened))
+                content = json.loads(read_small(name, dir_fd=opened))
     except CannotStore:
         raise
     except (OSError, ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return content if isinstance(content, dict) else {}
 
 
-def _write_there(url: str, name: str, data: bytes) -> None:
+def _write_to_store(url: str, name: str, data: bytes) -> None:
     from runfold._storage.store import Store, explain
 
     store = Store(url)
@@ -78,7 +78,7 @@ def _write_there(url: str, name: str, data: bytes) -> None:
         raise CannotStore(f"{store}: {escape(explain(error))}. Nothing was written.") from None
 
 
-def _read_there(url: str, name: str) -> bytes:
+def _read_from_store(url: str, name: str) -> bytes:
     from runfold._storage.store import Store, explain
 
     store = Store(url)
@@ -90,9 +90,9 @@ def _read_there(url: str, name: str) -> bytes:
         raise CannotStore(f"{store}: {escape(explain(error))}. Nothing was read.") from None
 
 
-def as_float(said: Any) -> float | None:
-    """A number that a run or its folder tells; None where it is none, or beyond all floats."""
+def as_float(value: Any) -> float | None:
+    """Return a number from a run's files as float; None if it is not a number or too large."""
     try:
-        return float(said) if isinstance(said, int | float) else None
+        return float(value) if isinstance(value, int | float) else None
     except OverflowError:
         return None

@@ -1,4 +1,4 @@
-"""The state of a run, read from the status parts of its story and from its heartbeat."""
+"""The state of a run, from the status parts of its story and its heartbeat."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ State = Literal["running", "finished", "failed", "interrupted", "killed", "stopp
 ALIVE = ("running", "stopping")
 _ENDED = tuple(state for state in get_args(State) if state not in ALIVE)
 
-# A heart that missed so many beats, and is silent for so long, beats no more. A
-# minute, because clocks differ on a shared disk, and a long call may hold the GIL.
+# A run has crashed after this many missed heartbeats and this many seconds. A minute, because
+# clocks differ on a shared disk, and a long call can hold the GIL.
 _MISSED_BEATS = 6
 _SILENT_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class RunStatus:
-    """How a run fares; times are seconds since 1970, and None is what nobody said."""
+    """The status of a run. Times are seconds since 1970; None means unknown."""
 
     state: str
     started: float | None = None
@@ -40,27 +40,27 @@ class RunStatus:
 
 
 def last_sign(folder: str) -> float | None:
-    """When a run was last heard of: its heartbeat, or else when its files were last written."""
+    """Return the time of a run's last heartbeat, or else of its last write."""
     return _time_of(os.path.join(folder, SIDE_FOLDER, HEARTBEAT)) or _last_write(folder)
 
 
 def read_status(
     story: Sequence[Mapping[str, Any]], folder: str, now: float, sign: float | None = None
 ) -> RunStatus:
-    """How a run fares by the status parts of its story, in order, and by its heartbeat.
+    """Return the status of a run from the status parts of its story and its heartbeat.
 
-    `crashed` is a run that said no last word, and whose heartbeat is older than a
-    minute (or six beats), or whose process on this machine is gone. Without the
-    heartbeat's file the event files' times stand for it. `stopping` is one that was asked
-    to stop and still runs. `unknown` without a story.
-    `sign` is the `last_sign` of a run whose folder is no longer there.
+    `crashed` is a run without an end in its story, whose heartbeat is older than a minute (or six
+    beats) or whose process on this machine has ended. Without a heartbeat file, the modification
+    times of the event files are used. `stopping` is a run that was requested to stop and is still
+    running. `unknown` is a run without a story. `sign` is the `last_sign` of a run whose folder
+    no longer exists.
     """
     first: Mapping[str, Any] = {}
     last: Mapping[str, Any] = {}
-    for word in story:
-        if word.get("state") == "running":
-            first = word
-        last = word
+    for part in story:
+        if part.get("state") == "running":
+            first = part
+        last = part
     beat = read_aside(folder, HEARTBEAT)
     heartbeat = sign or last_sign(folder)
     state = str(last.get("state", "unknown"))
@@ -68,9 +68,9 @@ def read_status(
         missed = _MISSED_BEATS * (as_float(beat.get("seconds")) or 0.0)
         is_silent = heartbeat is None or now - heartbeat > max(_SILENT_SECONDS, missed)
         if is_silent or is_gone(beat):
-            # Its last word may have come after the story and the heartbeat were read.
-            said = str(read_aside(folder, HEARTBEAT).get("state"))
-            state = said if said in _ENDED else "crashed"
+            # The run may have ended after its story and heartbeat were read.
+            latest = str(read_aside(folder, HEARTBEAT).get("state"))
+            state = latest if latest in _ENDED else "crashed"
         elif find_request(folder, as_float(first.get("started"))) is not None:
             state = "stopping"
     code, trace = last.get("exit"), last.get("traceback")
@@ -92,7 +92,7 @@ def _time_of(path: str) -> float | None:
 
 
 def _last_write(folder: str) -> float | None:
-    """When an event file of the folder was last written."""
+    """Return the last modification time of the folder's event files."""
     try:
         names = list_event_files(folder)
     except OSError:

@@ -1,4 +1,4 @@
-"""The files of a stop request in a run's side folder: what was asked, and that the run saw it."""
+"""The files of a stop request in a run's side folder: the request, and its receipt."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class StopRequest:
-    """Who asked a run to stop, when (seconds since 1970) and why; empty where nobody said."""
+    """A request to stop a run: who sent it, when (seconds since 1970) and why, if known."""
 
     who: str = ""
     host: str = ""
@@ -23,28 +23,28 @@ class StopRequest:
     reason: str = ""
 
 
-class Heard(NamedTuple):
-    """A request that a run was sent, and when the run saw it; None where it did not yet."""
+class SentRequest(NamedTuple):
+    """A request that was sent to a run, and when the run saw it; None if it has not yet."""
 
     request: StopRequest
     seen: float | None
 
 
-def find_request(folder: str, started: float | None) -> Heard | None:
-    """What the run of a folder, which began at that time, was asked; None where nothing was.
+def find_request(folder: str, started: float | None) -> SentRequest | None:
+    """Return the stop request for a run that began at `started`; None if there is none.
 
-    One that an earlier run of the same folder saw does not count.
+    Ignores requests that an earlier run in the same folder saw.
     """
-    told = read_aside(folder, STOP_SEEN)
-    seen = as_float(told.get("seen"))
+    content = read_aside(folder, STOP_SEEN)
+    seen = as_float(content.get("seen"))
     if seen is not None and started is not None and seen >= started:
-        return Heard(read_request(told), seen)
+        return SentRequest(read_request(content), seen)
     if os.path.exists(os.path.join(folder, SIDE_FOLDER, STOP)):
-        return Heard(read_request(read_aside(folder, STOP)), None)
+        return SentRequest(read_request(read_aside(folder, STOP)), None)
     return None
 
 
-def read_request(found: Mapping[str, Any]) -> StopRequest:
-    """What a request says; a file that says nothing readable is a request all the same."""
-    who, host, reason = (str(found.get(name, "")) for name in ("who", "host", "reason"))
-    return StopRequest(who, host, as_float(found.get("when")), reason)
+def read_request(content: Mapping[str, Any]) -> StopRequest:
+    """Return the request in a file's content; unreadable content is still a request."""
+    who, host, reason = (str(content.get(name, "")) for name in ("who", "host", "reason"))
+    return StopRequest(who, host, as_float(content.get("when")), reason)

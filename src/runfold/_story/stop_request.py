@@ -1,4 +1,4 @@
-"""Control through the run's folder: a stop request is a file in it, and no port is opened."""
+"""Stop requests, sent as a file in the run's folder, without opening a port."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 
 def request_stop(folder: str, reason: str = "", *, how: str = "python") -> StopRequest:
-    """Ask the run of a folder to stop; its tracker sees it within seconds.
+    """Request the run in a folder to stop; its tracker sees the request within seconds.
 
-    Works from any machine that can write to the folder, and so does
-    `touch FOLDER/.runfold/stop`. The folder may be the URL of a run in its storage,
-    or the copy of one that was opened by its URL. What was asked is in the audit log,
-    with `how`. Raises OSError where there is no such folder.
+    Works from any machine that can write to the folder, like `touch FOLDER/.runfold/stop`. The
+    folder can also be the URL of a run in its storage, or the local copy of a run opened by URL.
+    The request is recorded in the audit log, with `how`. Raises OSError if the folder does not
+    exist.
     """
     from runfold._story.audit_log import record_stop
 
@@ -41,12 +41,12 @@ def request_stop(folder: str, reason: str = "", *, how: str = "python") -> StopR
 
 
 class Control:
-    """Watches a run's folder for a stop request, and acts on the first.
+    """Watches a run's folder for a stop request, and acts on the first one.
 
-    `should_stop` becomes true; then `on_stop` is called with the request, in the
-    watching thread, or, without one, KeyboardInterrupt is raised in the main thread
-    as by Ctrl-C. The file then is `.runfold/stop.seen`. A request that is there
-    before the start was meant for an earlier run, and is removed.
+    Sets `should_stop`, and then calls `on_stop` with the request, in the watching thread. Without
+    `on_stop`, raises KeyboardInterrupt in the main thread, as for Ctrl-C. The file is then
+    renamed to `.runfold/stop.seen`. A request that exists before the start was for an earlier
+    run, and is removed.
     """
 
     def __init__(
@@ -63,31 +63,31 @@ class Control:
 
     @property
     def should_stop(self) -> bool:
-        """Whether the run was asked to stop."""
+        """Whether the run was requested to stop."""
         return self.request is not None
 
     def start(self) -> None:
-        """Begin to watch."""
-        # Not by its time: the clock of who wrote it may be another.
+        """Start watching."""
+        # Whatever its time: the sender's clock may differ.
         with contextlib.suppress(OSError):
             remove_aside(self._folder, STOP)
         self._pulse.start()
 
     def stop(self) -> None:
-        """Watch no longer; a request that comes later stays where it is."""
+        """Stop watching; later requests are left in place."""
         self._pulse.stop()
 
     def _look(self) -> None:
         if not os.path.exists(self._file):
             return
         request = read_request(read_aside(self._folder, STOP))
-        # By the clock of the run, as its start is told. A full disk keeps nobody from stopping.
+        # In the run's own time, like its start. A full disk must not prevent the stop.
         with contextlib.suppress(OSError):
             write_aside(self._folder, STOP_SEEN, {**asdict(request), "seen": time.time()})
         try:
             remove_aside(self._folder, STOP)
         except FileNotFoundError:
-            return  # taken back
+            return  # withdrawn
         self.request = request
         self._pulse.stop()
         if self._on_stop is not None:
@@ -97,11 +97,11 @@ class Control:
 
 
 class Relay:
-    """Brings a stop request from a run's storage into its folder, where Control sees it.
+    """Copies a stop request from a run's storage to its folder, where Control sees it.
 
-    That the run saw it is then in the storage as well, for the folder is uploaded. One
-    that was meant for an earlier run is gone: the uploader removes it before it sends
-    anything by which this run could be known.
+    The receipt appears in the storage too, because the folder is uploaded. Requests for an
+    earlier run do not exist any more: the uploader removes them before it uploads anything that
+    identifies this run.
     """
 
     def __init__(self, uploader: Uploader, seconds: float = 2.0) -> None:
@@ -109,11 +109,11 @@ class Relay:
         self._pulse = Periodic(self._look, seconds, "runfold-relay")
 
     def start(self) -> None:
-        """Begin to look."""
+        """Start watching."""
         self._pulse.start()
 
     def stop(self) -> None:
-        """Look no longer. Whoever waits for an answer of the store is not waited for."""
+        """Stop watching, without waiting for a pending response of the store."""
         self._pulse.stop(timeout=0)
 
     def _look(self) -> None:
@@ -122,24 +122,24 @@ class Relay:
             return
         file = side_path(STOP)
         try:
-            said = store.read(file)
-        except Exception:  # none is there; of outages the uploader tells
+            data = store.read(file)
+        except Exception:  # there is no request; the uploader reports outages
             return
-        place_aside(self._uploader.folder, STOP, said)
+        place_aside(self._uploader.folder, STOP, data)
         with contextlib.suppress(Exception):
             store.delete(file)
 
 
 def interrupt_main() -> None:
-    """Raise KeyboardInterrupt in the main thread, or do what else Ctrl-C does there."""
+    """Interrupt the main thread as Ctrl-C does, usually with a KeyboardInterrupt."""
     main = threading.main_thread()
     if main.ident is None or not main.is_alive():
         return
     if callable(signal.getsignal(signal.SIGINT)):
-        # A real signal, because it also ends a sleep or a wait.
+        # A real signal, because it also interrupts a sleep or a wait.
         signal.pthread_kill(main.ident, signal.SIGINT)
         return
-    # A shell script ignores SIGINT for what it starts with `&`; the signal would be lost.
+    # Shell scripts ignore SIGINT in commands started with `&`, so the signal would be lost.
     import ctypes
 
     ctypes.pythonapi.PyThreadState_SetAsyncExc(

@@ -1,12 +1,12 @@
-"""A running run stopped: asked through its folder, waited for, and ended where it must be.
+"""Stopping a run: request it through its folder, wait, and end its process if necessary.
 
-What is done or refused is in the audit log, whoever calls.
+Every action and refusal is recorded in the audit log. The stages are:
 
-asked        the request lies in the run's folder
-seen         the run's tracker has taken note of it
-terminated   its process was sent SIGTERM
-killed       its process was sent SIGKILL
-ended        the run has said its last word, or its process is gone
+    asked        the request is in the run's folder
+    seen         the run's tracker has seen it
+    terminated   its process was sent SIGTERM
+    killed       its process was sent SIGKILL
+    ended        the run has recorded its end, or its process has ended
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ GRACE = 30.0
 _LOOK_SECONDS = 0.1
 # A script may save its model on SIGTERM.
 _TERM_SECONDS = 10.0
-# For the system to clear away a process that cannot help but end.
+# For the system to remove a killed process.
 _KILL_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """How far the stop of a run has come, the run's state, and what it was asked by whom.
+    """The stage of a stop, the run's state, and the request.
 
-    `is_new` where it was asked just now, and not by somebody before.
+    `is_new` if the request was sent just now, and not earlier by someone else.
     """
 
     stage: Stage
@@ -64,14 +64,13 @@ class Stop:
 
 
 def look_at_stop(folder: str) -> Stop:
-    """How far the stop of the run in a folder has come; "running" where nobody asked.
+    """Return the stage of the stop of the run in a folder; "running" without a request.
 
-    Raises LogdirNotFound where there is no folder, and CannotStop for one whose run was
-    not tracked.
+    Raises LogdirNotFound if the folder does not exist, and CannotStop if its run was not tracked.
     """
     refresh_copy(folder)
     now = _look(folder)
-    # A process may have ended just after its last word, of which a copy knows nothing yet.
+    # The process may have ended just after recording its end, which the copy does not have yet.
     return _look(folder) if now.state == "crashed" and refresh_copy(folder, 0) else now
 
 
@@ -79,25 +78,25 @@ def _look(folder: str) -> Stop:
     beat = read_aside(folder, HEARTBEAT)
     if not beat:
         if not os.path.isdir(folder):
-            raise LogdirNotFound(f"{show_place(folder)} is no folder; there is no run to stop.")
+            raise LogdirNotFound(f"{show_place(folder)} is not a folder; there is no run to stop.")
         heartbeat = os.path.join(folder, SIDE_FOLDER, HEARTBEAT)
         if os.path.lexists(heartbeat):
             raise CannotStop(
-                f"{show_place(heartbeat)}: the heartbeat of this run cannot be read, so that "
-                "nobody can ask the run to stop. `runfold check` says if the file is odd."
+                f"{show_place(heartbeat)}: the heartbeat of this run cannot be read, so the run "
+                "cannot be stopped. Use `runfold check` to see if the file is odd."
             )
         raise CannotStop(
-            f"{show_place(folder)}: this run was not tracked, so that nobody can ask it to stop. "
-            "Write it with rf.track or `runfold run`."
+            f"{show_place(folder)}: this run was not tracked, so it cannot be stopped. "
+            "Log it with rf.track or `runfold run`."
         )
     state = read_status([beat], folder, time.time()).state
-    heard = find_request(folder, as_float(beat.get("started")))
-    request = None if heard is None else heard.request
+    sent = find_request(folder, as_float(beat.get("started")))
+    request = None if sent is None else sent.request
     if state not in ALIVE:
         return Stop("ended", state, request)
-    if heard is None:
+    if sent is None:
         return Stop("running", state)
-    return Stop("asked" if heard.seen is None else "seen", state, request)
+    return Stop("asked" if sent.seen is None else "seen", state, request)
 
 
 def stop_run(
@@ -110,38 +109,39 @@ def stop_run(
     how: str = "python",
     on_stage: Callable[[Stop], object] | None = None,
 ) -> Stop:
-    """Ask the run in a folder to stop, wait until it has, and tell how far it came.
+    """Request the run in a folder to stop, wait until it ends, and return its stage.
 
-    A run that was asked already is not asked again. Nothing is raised for one that goes
-    on beyond the grace period: its stage tells.
+    A run that was already requested to stop is not sent another request. A run that continues
+    beyond the grace period does not raise; its stage shows it.
 
     Args:
         folder: the run's folder, or its URL in a storage.
-        reason: why, for the run's log.
-        grace: how many seconds to wait for its end.
-        kill: end its process after that, by SIGTERM and then SIGKILL. It must run on this
-            machine; that it is that very process is made sure of.
-        wait: False returns when the run is asked.
-        how: by what it was asked, for the audit log.
+        reason: the reason, for the run's log.
+        grace: number of seconds to wait for the end.
+        kill: end the process after that, with SIGTERM and then SIGKILL. It must run on this
+            machine, and is verified to be the run's process.
+        wait: False returns as soon as the request is sent.
+        how: the origin of the request, for the audit log.
         on_stage: called with each stage when it is reached.
 
-    Raises CannotStop for a run that does not run, or cannot be asked or killed from here,
-    and LogdirNotFound.
+    Raises:
+        CannotStop: the run is not running, or cannot be stopped or killed from here.
+        LogdirNotFound: the folder does not exist.
     """
-    tell = on_stage or (lambda _: None)
-    with _noting_refusal("stop", os.fsdecode(folder), how):
-        (place,) = map(os.fsdecode, fetch(folder))
-        now = _look_at_running(place, "stop")
+    report = on_stage or (lambda _: None)
+    with _recording_refusal("stop", os.fsdecode(folder), how):
+        (path,) = map(os.fsdecode, fetch(folder))
+        now = _look_at_running(path, "stop")
         if kill:
-            _hold(place).close()  # whoever wants it killed learns at once that it cannot be
+            _open_process(path).close()  # report at once if it cannot be killed
         if now.stage == "running":
-            now = _ask(place, reason, how)
-    tell(now)
+            now = _send_request(path, reason, how)
+    report(now)
     if not wait:
         return now
-    now = _await_end(place, now, grace, tell)
+    now = _await_end(path, now, grace, report)
     if kill and not now.is_over:
-        now = kill_run(place, reason=reason, how=how, on_stage=on_stage)
+        now = kill_run(path, reason=reason, how=how, on_stage=on_stage)
     return now
 
 
@@ -153,23 +153,23 @@ def kill_run(
     how: str = "python",
     on_stage: Callable[[Stop], object] | None = None,
 ) -> Stop:
-    """End the process of a run on this machine: SIGTERM, and after so many seconds SIGKILL.
+    """End the process of a run on this machine: SIGTERM and, after `seconds`, SIGKILL.
 
-    Also what it started is ended then. The reason is for the audit log, as `how` is; without
-    one, that of the request to stop stands there. Raises CannotStop where it is not sure to
-    be that run's process, and for one that does not run.
+    SIGKILL also ends the process's children. `reason` and `how` are for the audit log; without a
+    reason, that of the stop request is used. Raises CannotStop if the process is not certain to
+    be the run's, or is not running.
     """
-    tell = on_stage or (lambda _: None)
+    report = on_stage or (lambda _: None)
 
     def note(stage: Literal["terminated", "killed"]) -> None:
         why = reason or (now.request.reason if now.request else "")
         record_stop("kill", folder, how=how, outcome=stage, reason=why)
-        tell(Stop(stage, now.state, now.request))
+        report(Stop(stage, now.state, now.request))
 
     with ExitStack() as stack:
-        with _noting_refusal("kill", folder, how):
+        with _recording_refusal("kill", folder, how):
             now = _look_at_running(folder, "kill")
-            process = stack.enter_context(_hold(folder))
+            process = stack.enter_context(_open_process(folder))
             process.terminate()
         note("terminated")
         if not process.wait(seconds):
@@ -177,21 +177,21 @@ def kill_run(
             note("killed")
             if not process.wait(_KILL_SECONDS):
                 raise CannotStop(
-                    f"{show_place(folder)}: process {process.pid} was killed and is still there; "
-                    "it may wait for a disk or a device. Ask the system's administrator."
+                    f"{show_place(folder)}: process {process.pid} was killed but still exists; "
+                    "it may be waiting for a disk or a device. Ask the system's administrator."
                 )
     ended = look_at_stop(folder)
-    tell(ended)
+    report(ended)
     return ended
 
 
 def show_place(folder: str) -> str:
-    """The folder of a run for people; of a copy, the URL that it is the copy of."""
+    """Return the folder of a run for messages; for a local copy, its URL."""
     return show_url(find_origin(folder))
 
 
 def why_not_kill(folder: str) -> str:
-    """Why the process of a run cannot be killed from here; empty where it can."""
+    """Return why the process of a run cannot be killed from here; "" if it can."""
     try:
         RunProcess(folder, read_aside(folder, HEARTBEAT)).close()
     except CannotStop as error:
@@ -200,7 +200,7 @@ def why_not_kill(folder: str) -> str:
 
 
 @contextmanager
-def _noting_refusal(action: str, folder: str, how: str) -> Iterator[None]:
+def _recording_refusal(action: str, folder: str, how: str) -> Iterator[None]:
     try:
         yield
     except RunfoldError as error:
@@ -212,49 +212,51 @@ def _look_at_running(folder: str, verb: str) -> Stop:
     now = look_at_stop(folder)
     if now.is_over:
         raise CannotStop(
-            f"{show_place(folder)}: {_tell_end(now.state)} There is nothing to {verb}."
+            f"{show_place(folder)}: {_describe_end(now.state)} There is nothing to {verb}."
         )
     return now
 
 
-def _hold(folder: str) -> RunProcess:
+def _open_process(folder: str) -> RunProcess:
     try:
         return RunProcess(folder, read_aside(folder, HEARTBEAT))
     except CannotStop as error:
         raise CannotStop(f"{show_place(folder)} cannot be killed from here. {error}") from None
 
 
-def _ask(folder: str, reason: str, how: str) -> Stop:
+def _send_request(folder: str, reason: str, how: str) -> Stop:
     try:
         request = request_stop(folder, reason, how=how)
     except FileNotFoundError:
-        raise LogdirNotFound(f"{show_place(folder)} is gone; nobody was asked to stop.") from None
+        raise LogdirNotFound(
+            f"{show_place(folder)} does not exist any more; no stop was requested."
+        ) from None
     except CannotStore as error:
-        raise CannotStop(f"{error} The run was not asked to stop.") from None
+        raise CannotStop(f"{error} No stop was requested.") from None
     except OSError as error:
         raise CannotStop(
-            f"{show_place(folder)} cannot be written: {error.strerror or error}. The run was not "
-            "asked to stop. Ask as somebody who may write there."
+            f"{show_place(folder)} cannot be written: {error.strerror or error}. No stop was "
+            "requested. Try again as a user with write permission."
         ) from None
     return Stop("asked", "stopping", request, is_new=True)
 
 
-def _await_end(folder: str, now: Stop, grace: float, tell: Callable[[Stop], object]) -> Stop:
-    """Look until the run has ended or the time is over; each new stage is told."""
+def _await_end(folder: str, now: Stop, grace: float, report: Callable[[Stop], object]) -> Stop:
+    """Poll until the run has ended or time is up, and report each new stage."""
     deadline = time.monotonic() + grace
     while not now.is_over:
         left = deadline - time.monotonic()
         if left <= 0:
             break
         time.sleep(min(left, _LOOK_SECONDS))
-        found = look_at_stop(folder)
-        if found.stage not in (now.stage, "running"):
-            now = found
-            tell(now)
+        latest = look_at_stop(folder)
+        if latest.stage not in (now.stage, "running"):
+            now = latest
+            report(now)
     return now
 
 
-def _tell_end(state: str) -> str:
+def _describe_end(state: str) -> str:
     if state == "crashed":
-        return "the run crashed: its process is gone, or nothing was heard of it for a minute."
-    return f"the run does not run any more; it is {escape(state)}."
+        return "the run crashed: its process has ended, or its heartbeat is over a minute old."
+    return f"the run is no longer running; its state is {escape(state)}."

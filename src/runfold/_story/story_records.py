@@ -1,4 +1,4 @@
-"""Parts of a run's story as Python has them: its code, its artifacts, its marks, its settings."""
+"""Dataclasses for parts of a run's story: code, artifacts and marks."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """What is known of a run's code. Paths are relative to `root`, with `/`.
+    """The code of a run. Paths are relative to `root`, with `/`.
 
-    `left_out` tells the reason for each file that is not in `diff` and `files`;
-    in those of `masked`, a secret was replaced by `***`. `is_dirty` is about
-    tracked files; None where it is not known. Without git, `files` are the
-    modules that were imported from below the script's folder, or from below the
-    working directory where that holds the script.
+    `left_out` gives the reason for each file that is missing from `diff` and `files`. In the
+    files of `masked`, a secret was replaced by `***`. `is_dirty` is about tracked files; None if
+    unknown. Without git, `files` are the imported modules below the script's folder, or below the
+    working directory if that contains the script.
     """
 
     root: str | None = None
@@ -37,10 +36,10 @@ class Code:
 
 @dataclass(frozen=True, slots=True)
 class Artifact:
-    """A copy in a run's folder: its name below `artifacts`, where it is, its bytes, its hash.
+    """A copy of a file or folder in a run's folder: name below `artifacts`, path, size, hash.
 
-    The hash of a folder is that of a text with a line `<sha256>  <name>` for each
-    of its files, sorted by name: what `sha256sum` would print for them.
+    The hash of a folder is that of a text with one line `<sha256>  <name>` per file, sorted by
+    name, as `sha256sum` would print them.
     """
 
     name: str
@@ -51,7 +50,7 @@ class Artifact:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """An event that a run marked: at which step and time, and what it was."""
+    """An event that a run marked, with its step, time and description."""
 
     step: int
     wall_time: float
@@ -59,13 +58,14 @@ class Mark:
 
 
 def name_leaves(nested: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """The innermost values by joined names: `optim.lr`, and `layers.0.width` where a list is mixed.
+    """Yield the leaves of nested mappings by joined name, such as `optim.lr`.
 
-    A list without mappings in it and an empty mapping are such values themselves.
+    A list that contains mappings is numbered: `layers.0.width`. Other lists and empty mappings
+    are leaves.
     """
     for name, value in nested.items():
         if isinstance(value, list) and any(isinstance(item, dict) for item in value):
-            value = {str(place): item for place, item in enumerate(value)}
+            value = {str(index): item for index, item in enumerate(value)}
         if isinstance(value, dict) and value:
             yield from name_leaves(value, f"{prefix}{name}.")
         else:
