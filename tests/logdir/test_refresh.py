@@ -182,7 +182,7 @@ def test_an_image_of_a_replaced_file_raises_file_changed(tmp_path, how):
         _ = old.data
     assert str(caught.value) == (
         f"{path}: the file has changed since it was indexed."
-        " Read the log again (runs.refresh(), or Reload()) and ask again."
+        " Read the log again (runs.refresh(), or Reload()) and retry."
     )
     with pytest.raises(FileChanged):
         runs.images()

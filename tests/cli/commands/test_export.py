@@ -15,7 +15,7 @@ def runs(tmp_path, monkeypatch):
     return "runs"
 
 
-def test_files_are_named_on_stdout_and_counts_on_stderr(runs, tmp_path, capsys):
+def test_files_go_to_stdout_and_counts_to_stderr(runs, tmp_path, capsys):
     assert main(["export", runs, "-o", "out/", "--kinds", "scalar,text", "--kinds", "image"]) == 0
     shown = capsys.readouterr()
     assert shown.out == "out/scalars.parquet\nout/images.parquet\nout/text.parquet\n"
@@ -44,7 +44,7 @@ def test_options_reach_the_export(runs, tmp_path, capsys):
         (["-o", "out.csv", "--kinds", "mesh"], "There are no meshes to write"),
     ],
 )
-def test_mistakes_are_one_line_and_nothing_is_written(runs, tmp_path, capsys, args, message):
+def test_errors_are_one_line_and_nothing_is_written(runs, tmp_path, capsys, args, message):
     assert main(["export", runs, *args]) == 2
     shown = capsys.readouterr()
     assert message in shown.err
@@ -52,9 +52,9 @@ def test_mistakes_are_one_line_and_nothing_is_written(runs, tmp_path, capsys, ar
     assert not (tmp_path / "out.csv").exists()
 
 
-def test_what_exists_stays_without_overwrite(runs, tmp_path, capsys):
+def test_existing_files_stay_without_overwrite(runs, tmp_path, capsys):
     (tmp_path / "out.csv").write_text("old")
     assert main(["export", runs, "-o", "out.csv"]) == 2
-    assert "out.csv exists already. Use --overwrite" in capsys.readouterr().err
+    assert "out.csv already exists. Use --overwrite" in capsys.readouterr().err
     assert main(["export", runs, "-o", "out.csv", "--overwrite"]) == 0
     assert (tmp_path / "out.csv").read_text().startswith("run,tag,step,wall_time,value\nseed-1,")

@@ -1,4 +1,4 @@
-"""Records a run's code, console output, environment and machine use.
+"""Records a run's code, console output, environment and system metrics.
 
 Modules:
 
