@@ -108,8 +108,8 @@ def test_runs_of_a_group_can_share_a_colour(show):
 @pytest.mark.parametrize(
     ("by", "reason"),
     [
-        (r"seed-\d+", "A pattern needs a named group"),
-        ("(?P<seed>", "is no regular expression"),
+        (r"seed-\d+", "A pattern must have a named group"),
+        ("(?P<seed>", "is not a valid regular expression"),
         ("lrr", "Did you mean 'lr'?"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Which statistics make a band."""
+"""The statistics that form a band."""
 
 import numpy as np
 import pytest
@@ -27,15 +27,15 @@ from runfold._reduce.bands import Band, choose_band, explain_stray_edges, match_
         (["mean", "min"], None, None),
     ],
 )
-def test_the_first_line_and_the_first_that_can_be_its_edge(statistics, band, label):
+def test_first_centre_and_first_possible_edge_form_the_band(statistics, band, label):
     assert choose_band(statistics) == band
     if label:
         assert band.label == label
 
 
-def test_a_spread_is_taken_off_and_added():
-    one = curve("loss", [0, 1, 2], mean=[1.0, 2.0, np.inf], std=[0.5, np.nan, np.inf])
-    centre, lower, upper = Band("mean", "std", "std").of(one)
+def test_spread_is_subtracted_and_added():
+    loss = curve("loss", [0, 1, 2], mean=[1.0, 2.0, np.inf], std=[0.5, np.nan, np.inf])
+    centre, lower, upper = Band("mean", "std", "std").of(loss)
     np.testing.assert_array_equal(centre, [1.0, 2.0, np.inf])
     np.testing.assert_array_equal(lower, [0.5, np.nan, np.nan])
     np.testing.assert_array_equal(upper, [1.5, np.nan, np.inf])
@@ -56,7 +56,7 @@ def test_a_spread_is_taken_off_and_added():
         (["mean", "ci95-t-low", "ci95-t-high"], Band("mean", "ci95-t-low", "ci95-t-high")),
     ],
 )
-def test_an_interval_is_a_band_around_its_own_centre_only(statistics, band):
+def test_interval_forms_a_band_only_around_its_own_centre(statistics, band):
     assert choose_band(statistics) == band
 
 
@@ -65,20 +65,20 @@ def test_an_interval_is_a_band_around_its_own_centre_only(statistics, band):
     [
         (
             ["iqm", "ci90-low", "ci90-high"],
-            "ci90 belongs to the mean, so it makes no band around the iqm."
-            " Fold 'ci90-iqm' for one.",
+            "ci90 belongs to the mean, so it does not form a band around the iqm."
+            " Use 'ci90-iqm' for a band.",
         ),
         (
             ["median", "sem"],
-            "sem belongs to the mean, so it makes no band around the median."
-            " Fold 'ci95-median' for one.",
+            "sem belongs to the mean, so it does not form a band around the median."
+            " Use 'ci95-median' for a band.",
         ),
         (["median", "sem", "q25", "q75"], ""),
         (["mean", "ci95-low", "ci95-high"], ""),
         (["ci95-low", "ci95-high"], ""),
     ],
 )
-def test_statistics_that_make_no_band_are_explained(statistics, sentence):
+def test_statistics_that_form_no_band_are_explained(statistics, sentence):
     assert explain_stray_edges(statistics) == sentence
 
 
@@ -92,5 +92,5 @@ def test_statistics_that_make_no_band_are_explained(statistics, sentence):
         ("ci95", "ci95"),
     ],
 )
-def test_a_plain_interval_becomes_that_of_the_first_centre(operations, matched):
+def test_plain_interval_becomes_that_of_the_first_centre(operations, matched):
     assert match_intervals(operations) == matched

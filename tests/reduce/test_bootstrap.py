@@ -1,4 +1,4 @@
-"""Bootstrap intervals, against all resamples one by one and against scipy."""
+"""Bootstrap intervals, compared with all resamples one by one and with scipy."""
 
 from itertools import product
 
@@ -18,7 +18,7 @@ STATISTICS = {
 
 @pytest.mark.parametrize("name", STATISTICS)
 @given(st.lists(FINITE, min_size=2, max_size=5), st.sampled_from([0.5, 0.9, 0.95]))
-def test_few_values_are_drawn_in_every_way_there_is(name, values, level):
+def test_all_resamples_of_few_values_are_used(name, values, level):
     draws = np.array(list(product(values, repeat=len(values))))
     every = STATISTICS[name](draws, axis=1)
     tail = round((1 - level) / 2, 9)
@@ -28,7 +28,7 @@ def test_few_values_are_drawn_in_every_way_there_is(name, values, level):
 
 
 @pytest.mark.parametrize("name", STATISTICS)
-def test_of_10000_resamples_250_lie_at_either_end(name):
+def test_250_of_10000_resamples_are_at_either_end(name):
     values = np.sort(np.random.default_rng(6).normal(size=12))
     draws = np.random.default_rng(9).integers(0, 12, (10_000, 12))
     every = np.sort(STATISTICS[name](values[draws], axis=1))
@@ -43,14 +43,14 @@ def test_many_values_agree_with_scipy(name, runs):
     theirs = scipy.stats.bootstrap(
         (values,), STATISTICS[name], method="percentile", n_resamples=40_000, rng=1
     )
-    # Two draws of 10,000 and 40,000 differ by their own chance, a few hundredths of the error.
+    # Random draws of 10,000 and 40,000 differ by a few hundredths of the standard error.
     margin = 0.12 * theirs.standard_error
     low, high = bootstrap_interval(values, name)
     assert abs(low - theirs.confidence_interval.low) < margin
     assert abs(high - theirs.confidence_interval.high) < margin
 
 
-def test_the_interquartile_mean_agrees_with_resamples_made_by_hand():
+def test_interquartile_mean_agrees_with_manual_resamples():
     values = np.random.default_rng(3).normal(size=20)
     draws = np.random.default_rng(4).choice(values, size=(40_000, 20))
     expected = np.quantile(STATISTICS["iqm"](draws, axis=1), [0.05, 0.95])
@@ -59,20 +59,20 @@ def test_the_interquartile_mean_agrees_with_resamples_made_by_hand():
 
 
 @pytest.mark.parametrize("runs", [5, 10])
-def test_a_seed_gives_the_same_interval_again(runs):
+def test_same_seed_gives_the_same_interval(runs):
     values = np.random.default_rng(0).normal(size=(runs, 40))
     first = folded("ci95,ci95-iqm", values, seed=7)
     again = folded("ci95,ci95-iqm", values, seed=7)
     other = folded("ci95,ci95-iqm", values, seed=8)
     for name, column in first.items():
         assert column.tolist() == again[name].tolist()
-        # With five runs all resamples are taken, and there is nothing to draw.
+        # With five runs all resamples are used, so nothing is drawn at random.
         assert (column.tolist() == other[name].tolist()) == (runs == 5)
 
 
 @pytest.mark.parametrize("name", ["ci90", "ci90-median", "ci90-iqm"])
 @pytest.mark.parametrize("runs", [4, 11])
-def test_each_step_has_the_interval_of_the_values_that_are_there(name, runs):
+def test_each_step_has_the_interval_of_its_present_values(name, runs):
     random = np.random.default_rng(1)
     values, present = random.normal(size=(runs, 60)), random.random((runs, 60)) > 0.3
     got = folded(name, values, present, resamples=500, seed=3)
@@ -84,7 +84,7 @@ def test_each_step_has_the_interval_of_the_values_that_are_there(name, runs):
     np.testing.assert_allclose(np.array([*got.values()]).T, expected, rtol=1e-12)
 
 
-def test_many_steps_in_blocks_have_the_interval_of_each_alone():
+def test_steps_in_blocks_have_the_same_intervals_as_single_steps():
     values = np.random.default_rng(2).normal(size=(9, 300))
     got = folded("ci95", values)
     for step in (0, 104, 105, 299):
@@ -95,7 +95,7 @@ def test_many_steps_in_blocks_have_the_interval_of_each_alone():
 
 
 @given(st.lists(FINITE, min_size=2, max_size=12), st.randoms(use_true_random=False))
-def test_an_interval_lies_within_the_values_whatever_their_order(values, random):
+def test_interval_is_within_the_values_in_any_order(values, random):
     low, high = bootstrap_interval(values, resamples=200)
     assert min(values) - 1e-6 <= low <= high <= max(values) + 1e-6
     random.shuffle(values)
@@ -103,12 +103,12 @@ def test_an_interval_lies_within_the_values_whatever_their_order(values, random)
 
 
 @given(st.lists(FINITE, min_size=2, max_size=6), st.sampled_from(list(STATISTICS)))
-def test_the_interval_of_the_opposite_is_the_opposite(values, name):
+def test_interval_of_negated_values_is_negated(values, name):
     low, high = bootstrap_interval(values, name)
     assert_equal(bootstrap_interval(np.negative(values), name), (-high, -low))
 
 
-def test_a_run_that_diverged_does_not_take_the_lower_end_with_it():
+def test_diverged_run_does_not_affect_the_lower_end():
     values = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, np.inf]
     low, high = bootstrap_interval(values)
     assert (low < 9.0, high) == (True, np.inf)
@@ -117,5 +117,5 @@ def test_a_run_that_diverged_does_not_take_the_lower_end_with_it():
 
 
 @pytest.mark.parametrize("values", [[], [3.0]])
-def test_nothing_is_known_of_fewer_than_two_values(values):
+def test_interval_of_fewer_than_two_values_is_nan(values):
     assert np.isnan(bootstrap_interval(values)).all()

@@ -19,7 +19,7 @@ def placed(folder, *points, x="step", duplicates="error", tag="loss", adds=()) -
     return place(log, log.scalars[tag], x, duplicates)
 
 
-def test_points_come_in_the_order_of_their_steps(tmp_path):
+def test_points_are_sorted_by_step(tmp_path):
     points = placed(tmp_path, (3, 0.3), (1, 0.1), (2, 0.2))
     assert points.x.tolist() == [1, 2, 3]
     assert points.values.tolist() == [0.1, 0.2, 0.3]
@@ -30,58 +30,58 @@ def test_points_come_in_the_order_of_their_steps(tmp_path):
 @pytest.mark.parametrize(
     ("duplicates", "value", "wall_time"), [("first", 1.0, 10.0), ("last", 4.0, 12.0)]
 )
-def test_of_equal_steps_the_first_or_the_last_is_kept(tmp_path, duplicates, value, wall_time):
+def test_first_or_last_of_equal_steps_is_kept(tmp_path, duplicates, value, wall_time):
     points = placed(tmp_path, (5, 1.0), (7, 2.0), (5, 4.0), duplicates=duplicates)
     assert points.x.tolist() == [5, 7]
     assert (points.values[0], points.wall_times[0]) == (value, wall_time)
 
 
 @pytest.mark.fault(37)
-def test_of_equal_steps_the_mean_is_taken(tmp_path):
+def test_mean_of_equal_steps_is_used(tmp_path):
     points = placed(tmp_path, (5, 1.0), (7, 2.0), (5, 4.0), (5, 4.0), duplicates="mean")
     assert points.x.tolist() == [5, 7]
     assert points.values.tolist() == [3.0, 2.0]
 
 
 @pytest.mark.fault(37)
-def test_equal_steps_are_an_error_that_names_place_and_ways_out(tmp_path):
+def test_equal_steps_raise_with_step_and_options(tmp_path):
     with pytest.raises(CannotFold) as caught:
         placed(tmp_path, (5, 1.0), (7, 2.0), (5, 4.0), (5, 3.0))
     message = str(caught.value)
-    assert "Tag 'loss' in run 'a' has more than one value at step 5, 2 points too many" in message
+    assert "Tag 'loss' in run 'a' has more than one value at step 5 (2 duplicate points" in message
     assert "'first'" in message
     assert "--duplicates" in message
     assert "--restarts step" in message
 
 
 @pytest.mark.parametrize("x", ["step", "wall_time"])
-def test_a_value_logged_twice_in_succession_is_one_point(tmp_path, x):
+def test_value_logged_twice_in_a_row_is_one_point(tmp_path, x):
     points = placed(tmp_path, (1, 0.5), (1, 0.5), (2, np.nan), (2, np.nan), (2, np.nan), x=x)
     assert points.values.tolist() == pytest.approx([0.5, np.nan], nan_ok=True)
     assert points.wall_times.tolist() == [10.0, 12.0]
     assert points.doubles == 0
 
 
-def test_the_mean_of_equal_steps_counts_every_value(tmp_path):
+def test_mean_of_equal_steps_includes_every_value(tmp_path):
     points = placed(tmp_path, (1, 1.0), (1, 1.0), (1, 4.0), duplicates="mean")
     assert points.values.tolist() == [2.0]
 
 
-def announce(*tags):
+def declare(*tags):
     metrics = tuple(Metric("", tag, "", "", None) for tag in tags)
     return values(hparams_experiment(Experiment("", "", "", 0.0, (), metrics)))
 
 
-def test_of_an_hparams_metric_the_later_value_of_a_step_counts(tmp_path):
+def test_later_value_of_an_hparams_metric_is_used(tmp_path):
     series = (1, 0.1), (2, 0.2), (2, 0.2), (2, 0.3), (2, 0.4)
-    points = placed(tmp_path, *series, adds=[announce("other", "loss")])
+    points = placed(tmp_path, *series, adds=[declare("other", "loss")])
     assert points.x.tolist() == [1, 2]
     assert points.values.tolist() == [0.1, 0.4]
     assert points.doubles == 2
 
 
-def test_an_explicit_policy_holds_for_hparams_metrics_too(tmp_path):
-    points = placed(tmp_path, (2, 0.2), (2, 0.4), adds=[announce("loss")], duplicates="first")
+def test_explicit_policy_applies_to_hparams_metrics(tmp_path):
+    points = placed(tmp_path, (2, 0.2), (2, 0.4), adds=[declare("loss")], duplicates="first")
     assert points.values.tolist() == [0.2]
 
 
@@ -89,12 +89,12 @@ def test_an_explicit_policy_holds_for_hparams_metrics_too(tmp_path):
     ("metric", "series"),
     [("other", [(2, 0.2), (2, 0.4)]), ("loss", [(2, 0.2), (3, 0.3), (2, 0.4)])],
 )
-def test_other_metrics_and_steps_logged_again_later_are_refused(tmp_path, metric, series):
-    with pytest.raises(CannotFold, match="more than one value at step 2, 1 point too many"):
-        placed(tmp_path, *series, adds=[announce(metric)])
+def test_other_repeated_steps_raise(tmp_path, metric, series):
+    with pytest.raises(CannotFold, match=r"more than one value at step 2 \(1 duplicate point"):
+        placed(tmp_path, *series, adds=[declare(metric)])
 
 
-def test_wall_time_may_be_the_axis_and_unknown_ones_are_left_out(tmp_path):
+def test_wall_time_axis_leaves_out_unknown_times(tmp_path):
     def add(buffer):
         for step, time in enumerate([10.0, np.nan, 12.0]):
             buffer.scalar("loss", step, step, time)
@@ -110,12 +110,12 @@ def test_wall_time_may_be_the_axis_and_unknown_ones_are_left_out(tmp_path):
 
 
 def test_relative_time_counts_from_the_first_event_of_the_run(tmp_path):
-    # The file's first event, its version, is of second 1.
+    # The file's first event, its version, is at second 1.
     points = placed(tmp_path, (0, 1.0), (1, 2.0), x="relative")
     assert points.x.tolist() == [9.0, 10.0]
 
 
-def test_another_tag_may_be_the_axis(tmp_path):
+def test_another_tag_can_be_the_axis(tmp_path):
     seen = scalars("samples", (0, 0.0), (10, 640.0), (20, 1280.0), (30, 1920.0))
     points = placed(tmp_path, (10, 0.5), (15, 0.4), (30, 0.3), x="samples", adds=[seen])
     assert points.x.tolist() == [640.0, 1920.0]
@@ -123,14 +123,14 @@ def test_another_tag_may_be_the_axis(tmp_path):
     assert points.lost == 1
 
 
-def test_a_tag_that_goes_back_is_sorted(tmp_path):
+def test_decreasing_axis_tag_is_sorted(tmp_path):
     seen = scalars("samples", (0, 5.0), (1, 3.0), (2, 4.0))
     points = placed(tmp_path, (0, 0.5), (1, 0.3), (2, 0.4), x="samples", adds=[seen])
     assert points.x.tolist() == [3.0, 4.0, 5.0]
     assert points.values.tolist() == [0.3, 0.4, 0.5]
 
 
-def test_a_point_infinitely_far_along_a_tag_has_no_place(tmp_path):
+def test_point_at_an_infinite_x_is_left_out(tmp_path):
     seen = scalars("samples", (0, -np.inf), (1, 10.0), (2, np.inf), (3, np.nan))
     points = placed(tmp_path, *((step, float(step)) for step in range(4)), x="samples", adds=[seen])
     assert (points.x.tolist(), points.values.tolist(), points.lost) == ([10.0], [1.0], 3)

@@ -1,4 +1,4 @@
-"""Runs that log a metric every epoch and once more by add_hparams: one point, in every fold."""
+"""A metric logged every epoch and again by add_hparams is one point in every reduction."""
 
 import pytest
 from matplotlib import image
@@ -10,7 +10,7 @@ from runfold.errors import CannotFold
 
 @pytest.fixture
 def sweep(tmp_path):
-    """Two seeds of two rates; the metric ends at its last value, or at another one."""
+    """Write two seeds of two rates; add_hparams repeats the last value, or logs another."""
     for rate in (0.1, 0.2):
         for seed in range(2):
             with rf.SummaryWriter(tmp_path / f"lr-{rate}" / f"seed-{seed}") as writer:
@@ -22,7 +22,7 @@ def sweep(tmp_path):
     return tmp_path
 
 
-def test_reduce_folds_a_metric_that_add_hparams_logged_again(sweep):
+def test_reduce_accepts_a_metric_that_add_hparams_logged_again(sweep):
     reduced = rf.open(sweep).reduce("mean", by="lr")
     acc, f1 = (reduced["lr=0.1", tag] for tag in ("val/acc", "val/f1"))
     assert acc.x.tolist() == f1.x.tolist() == [0, 1, 2]
@@ -31,21 +31,21 @@ def test_reduce_folds_a_metric_that_add_hparams_logged_again(sweep):
     assert reduced.left_out == ("4 duplicate points",)
 
 
-def test_an_explicit_policy_is_followed(sweep):
+def test_explicit_policy_is_followed(sweep):
     runs = rf.open(sweep)
     for policy, last in {"first": 2.6, "last": 8.5, "mean": (2.6 + 8.5) / 2}.items():
         reduced = runs.reduce("mean", by="lr", duplicates=policy)
         assert reduced["lr=0.1", "val/f1"]["mean"][-1] == pytest.approx(last)
 
 
-def test_compare_and_table_take_the_value_that_tensorboard_shows(sweep):
+def test_compare_and_table_use_the_value_shown_in_tensorboard(sweep):
     runs = rf.open(sweep)
     scores = runs.compare("val/f1", by="lr", better="higher").scores
-    assert [one.score for one in scores] == [8.0, 9.0] * 2
+    assert [score.score for score in scores] == [8.0, 9.0] * 2
     assert runs.table(columns=["val/f1"])["val/f1"].tolist() == [8.0, 9.0] * 2
 
 
-def test_the_commands_reduce_plot_and_compare_take_such_runs(sweep, tmp_path, capsys):
+def test_commands_reduce_plot_and_compare_accept_these_runs(sweep, tmp_path, capsys):
     picture, folded = tmp_path / "acc.png", tmp_path / "folded"
     assert main(["reduce", str(sweep), "--by", "lr", "-o", str(folded)]) == 0
     assert main(["plot", str(sweep), "--tags", "val/acc", "--by", "lr", "-o", str(picture)]) == 0
@@ -54,7 +54,7 @@ def test_the_commands_reduce_plot_and_compare_take_such_runs(sweep, tmp_path, ca
     assert "val/acc" in capsys.readouterr().out
 
 
-def test_a_series_with_two_values_at_a_step_is_still_refused(sweep):
+def test_series_with_two_values_at_a_step_still_raises(sweep):
     with rf.SummaryWriter(sweep / "other") as writer:
         for value in (0.5, 0.25):
             writer.add_scalar("loss", value, 1)

@@ -1,4 +1,4 @@
-"""Which operations there are: names, NumPy's reductions and functions."""
+"""The available operations: names, NumPy's reductions and functions."""
 
 import functools
 import statistics
@@ -21,7 +21,7 @@ def names(operations):
     return [statistic.name for statistic in parse(operations)]
 
 
-def test_a_text_may_hold_several_names_and_each_is_taken_once():
+def test_string_can_contain_several_names_and_duplicates_are_dropped():
     assert names("mean, std,,mean") == ["mean", "std"]
     assert names(["q05,std", "mean", spread, "std", spread]) == ["q05", "std", "mean", "spread"]
     columns = [statistic.columns for statistic in parse("ci95,ci99.5-t,median")]
@@ -29,32 +29,32 @@ def test_a_text_may_hold_several_names_and_each_is_taken_once():
 
 
 @pytest.mark.parametrize("operations", ["", " , ", [], ()])
-def test_no_operation_at_all_is_refused(operations):
-    with pytest.raises(UnknownStatistic, match=r"No operation was asked for\. There are mean"):
+def test_no_operation_raises(operations):
+    with pytest.raises(UnknownStatistic, match=r"No operation was specified\. Available: mean"):
         parse(operations)
 
 
 @pytest.mark.parametrize(
-    ("name", "near"),
+    ("name", "similar"),
     [("menn", "mean"), ("stdev", "std"), ("Max", "max"), ("ci95t", "ci95-t"), ("ppt", "ptp")],
 )
-def test_an_unknown_name_lists_the_near_ones(name, near):
-    with pytest.raises(UnknownStatistic, match=f"No operation '{name}'. Did you mean '{near}'"):
+def test_unknown_name_lists_similar_names(name, similar):
+    with pytest.raises(UnknownStatistic, match=f"No operation '{name}'. Did you mean '{similar}'"):
         parse(["mean", name])
 
 
-def test_a_name_near_to_none_lists_the_kinds():
+def test_unknown_name_without_similar_names_lists_the_kinds():
     with pytest.raises(UnknownStatistic) as caught:
         parse("zzz\x1b")
     assert str(caught.value) == (
-        "No operation 'zzz\\x1b'. There are mean, std, var, sem, min, max, median, sum, count, "
+        "No operation 'zzz\\x1b'. Available: mean, std, var, sem, min, max, median, sum, count, "
         "iqm, quantiles such as q05, intervals such as ci95, ci95-t, ci95-iqm and ci95-median, "
         "and NumPy's reductions such as ptp."
     )
 
 
 @pytest.mark.parametrize("name", ["q101", "q100.1", "ci0", "ci100", "ci100-t"])
-def test_a_percentage_out_of_range_is_refused(name):
+def test_percentage_out_of_range_raises(name):
     with pytest.raises(UnknownStatistic, match=f"'{name}': .*100"):
         parse(name)
 
@@ -67,7 +67,7 @@ def test_a_percentage_out_of_range_is_refused(name):
         *("sort", "cumsum", "unique", "add", "lexsort", "squeeze", "put_along_axis", "quantile"),
     ],
 )
-def test_what_does_not_reduce_an_axis_is_refused(name, tmp_path, monkeypatch):
+def test_function_that_does_not_reduce_an_axis_raises(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UnknownStatistic, match="No operation"):
         parse(name)
@@ -76,12 +76,12 @@ def test_what_does_not_reduce_an_axis_is_refused(name, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", ["ptp", "nanmedian", "prod", "nanstd", "count_nonzero", "amax"])
 @given(table=tables(FINITE))
-def test_numpys_reductions_see_just_the_values_that_are_there(name, table):
+def test_numpy_reductions_receive_only_present_values(name, table):
     expected = [getattr(np, name)(column) if len(column) else np.nan for column in entering(*table)]
     np.testing.assert_allclose(folded(name, *table)[name], expected, rtol=1e-9, atol=1e-9)
 
 
-def test_the_place_of_a_run_is_its_place_among_all():
+def test_index_of_a_run_refers_to_all_runs():
     values = np.array([[1.0, 9.0], [5.0, np.nan], [7.0, 8.0]])
     present = np.array([[False, True], [True, True], [True, True]])
     got = folded("argmax,argmin", values, present)
@@ -95,7 +95,7 @@ def test_the_place_of_a_run_is_its_place_among_all():
         np.ptp,  # the same, by its axis
         functools.partial(np.quantile, q=0.3),
         scipy.stats.iqr,
-        lambda values: values.mean(),  # one step alone
+        lambda values: values.mean(),  # a single step
         lambda values: values.sum(axis=-1),  # reduces the other axis of two
         lambda values: np.atleast_1d(values.max()),
         statistics.median,
@@ -105,7 +105,7 @@ def test_the_place_of_a_run_is_its_place_among_all():
     ],
 )
 @given(table=tables(FINITE, runs=4))
-def test_a_function_gives_what_it_gives_for_each_step_alone(function, table):
+def test_function_gives_the_same_result_as_for_single_steps(function, table):
     expected = [
         float(np.asarray(function(column)).item()) if len(column) else np.nan
         for column in entering(*table)
@@ -114,7 +114,7 @@ def test_a_function_gives_what_it_gives_for_each_step_alone(function, table):
     assert_equal(got, expected)
 
 
-def test_a_function_may_change_what_it_is_given():
+def test_function_can_modify_its_argument():
     def raised(values):
         values += 1
         return np.atleast_1d(values.max())
@@ -124,18 +124,18 @@ def test_a_function_may_change_what_it_is_given():
     assert values.tolist() == [[3.0, 1.0], [2.0, 5.0], [1.0, 4.0]]
 
 
-def test_a_function_without_a_name_is_numbered():
+def test_function_without_a_name_is_numbered():
     def callable2(values):
         return values[0]
 
     nameless = [lambda values: values[0], functools.partial(np.max), lambda values: values[-1]]
     assert names(nameless) == ["callable1", "callable2", "callable3"]
-    with pytest.raises(UnknownStatistic, match="both be called 'callable2'"):
+    with pytest.raises(UnknownStatistic, match="have the name 'callable2'"):
         parse([callable2, *nameless])
 
 
-def test_two_operations_of_one_name_are_refused():
-    with pytest.raises(UnknownStatistic, match="Two operations would both be called 'std'"):
+def test_two_operations_with_one_name_raise():
+    with pytest.raises(UnknownStatistic, match="Two operations have the name 'std'"):
         parse(["std", np.std])
 
 
@@ -143,12 +143,12 @@ def test_two_operations_of_one_name_are_refused():
     "function",
     [lambda values: values, lambda values: 1j, np.cumsum, lambda values: None, lambda values: "x"],
 )
-def test_a_function_that_gives_no_number_is_refused(function):
-    with pytest.raises(CannotFold, match="It must give one number"):
+def test_function_that_does_not_return_a_number_raises(function):
+    with pytest.raises(CannotFold, match="It must return one number"):
         folded(function, np.ones((3, 3)))
 
 
-def test_what_a_function_raises_reaches_the_caller():
+def test_exception_of_a_function_reaches_the_caller():
     def broken(values):
         raise RuntimeError("out of luck")
 
@@ -157,6 +157,6 @@ def test_what_a_function_raises_reaches_the_caller():
 
 
 @pytest.mark.parametrize("operation", [3, None, ["mean", 3], b"mean"])
-def test_what_is_neither_a_name_nor_a_function_is_refused(operation):
-    with pytest.raises(UnknownStatistic, match="An operation is a name or a function, not"):
+def test_operation_that_is_neither_a_name_nor_a_function_raises(operation):
+    with pytest.raises(UnknownStatistic, match="Expected an operation name or a function, got"):
         parse(operation)

@@ -1,4 +1,4 @@
-"""A statistic is declared once, and operations, bands and help read the declaration."""
+"""A statistic is declared once; operations, bands and help use the declaration."""
 
 import subprocess
 import sys
@@ -40,7 +40,7 @@ def test_help_of_reduce_names_statistic(name: str, capsys: pytest.CaptureFixture
 
 
 @pytest.mark.parametrize("centre", CENTRES)
-def test_centre_is_the_mean_of_what_its_cut_leaves(centre: str) -> None:
+def test_centre_is_the_mean_of_the_values_after_its_cut(centre: str) -> None:
     sample = Sample(VALUES)
     cut = STATISTICS[centre].cut
     assert cut is not None
@@ -49,10 +49,12 @@ def test_centre_is_the_mean_of_what_its_cut_leaves(centre: str) -> None:
 
 @pytest.mark.parametrize("centre", CENTRES)
 @pytest.mark.parametrize("band", BANDS)
-def test_bands_of_charts_are_bands_of_folds(band: str, centre: str) -> None:
+def test_bands_of_charts_are_bands_of_reductions(band: str, centre: str) -> None:
     if centre not in list_centres_for(band):
         return
-    columns = [column for one in parse(band_operations(band, centre)) for column in one.columns]
+    columns = [
+        column for statistic in parse(band_operations(band, centre)) for column in statistic.columns
+    ]
     assert Band(centre, *band_edges(band, centre)) in list_bands(columns)
 
 
@@ -62,7 +64,7 @@ def test_names_are_known_without_numpy() -> None:
     assert done.stdout == "False\n"
 
 
-# What a contributor adds for a statistic that can be the line of a band.
+# The code that adds a statistic which can be the line of a band.
 NEW_STATISTIC = {
     "_reduce/statistics.py": (
         '        NamedStatistic(name="sum"',

@@ -1,4 +1,4 @@
-"""The statistics of a fold, against NumPy, pandas and scipy."""
+"""The statistics of a reduction, compared with NumPy, pandas and scipy."""
 
 import warnings
 from itertools import pairwise
@@ -18,7 +18,7 @@ PANDAS = ("mean", "std", "var", "sem", "min", "max", "median", "sum", "count")
 
 
 def reference(function, table, fewest=1):
-    """What a function gives for each step alone; NaN where fewer values than that enter."""
+    """Return a function's result for each step; NaN if there are fewer values than `fewest`."""
     with warnings.catch_warnings(action="ignore"), np.errstate(all="ignore"):
         return [
             function(column) if len(column) >= fewest else np.nan for column in entering(*table)
@@ -26,7 +26,7 @@ def reference(function, table, fewest=1):
 
 
 @given(tables())
-def test_means_and_spreads_are_those_of_pandas(table):
+def test_means_and_spreads_equal_those_of_pandas(table):
     values, present = table
     frame = pd.DataFrame(values if present is None else np.where(present, values, np.nan)).T
     with warnings.catch_warnings(action="ignore"), np.errstate(all="ignore"):
@@ -36,7 +36,7 @@ def test_means_and_spreads_are_those_of_pandas(table):
         assert_equal(column, expected[name], scale=1e12 if name == "var" else 1e6)
 
 
-def test_more_steps_than_are_worked_on_at_once_are_all_folded():
+def test_steps_of_several_blocks_are_all_reduced():
     values = np.random.default_rng(0).normal(size=(4, 150_000))
     gaps = np.where(values > 1.0, np.nan, values)
     assert_equal(folded("std", values)["std"], values.std(axis=0, ddof=1), scale=1)
@@ -44,7 +44,7 @@ def test_more_steps_than_are_worked_on_at_once_are_all_folded():
 
 
 @given(tables(), st.floats(0, 100))
-def test_quantiles_are_those_of_numpy(table, percent):
+def test_quantiles_equal_those_of_numpy(table, percent):
     name = f"q{percent:.3f}"
     got = folded([name, "median"], *table)
     finite = np.array([np.isfinite(column).all() for column in entering(*table)], bool)
@@ -54,13 +54,13 @@ def test_quantiles_are_those_of_numpy(table, percent):
 
 
 @given(tables())
-def test_the_interquartile_mean_is_scipys_trimmed_mean(table):
+def test_interquartile_mean_equals_scipys_trimmed_mean(table):
     trimmed = reference(lambda column: scipy.stats.trim_mean(column, 0.25), table)
     assert_equal(folded("iqm", *table)["iqm"], trimmed)
 
 
 @given(tables(FINITE))
-def test_the_t_interval_and_sem_are_scipys(table):
+def test_t_interval_and_sem_equal_those_of_scipy(table):
     got = folded("sem,ci95-t,ci99.5-t", *table)
     assert_equal(got["sem"], reference(scipy.stats.sem, table, fewest=2))
 
@@ -77,7 +77,7 @@ def test_the_t_interval_and_sem_are_scipys(table):
 
 
 @given(tables(), st.randoms(use_true_random=False))
-def test_the_order_of_the_runs_changes_nothing(table, random):
+def test_order_of_the_runs_does_not_matter(table, random):
     values, present = table
     order = list(range(len(values)))
     random.shuffle(order)
@@ -88,7 +88,7 @@ def test_the_order_of_the_runs_changes_nothing(table, random):
 
 
 @given(tables(FINITE))
-def test_quantiles_rise_with_their_percentage(table):
+def test_quantiles_increase_with_their_percentage(table):
     got = list(folded("min,q10,q25,median,q80,q99.9,max", *table).values())
     for lower, upper in pairwise(got):
         assert (lower[~np.isnan(lower)] <= upper[~np.isnan(upper)]).all()
@@ -137,7 +137,7 @@ def test_a_nan_is_skipped():
 
 
 @pytest.mark.parametrize("name", NAMES.split(","))
-def test_a_nan_propagates_when_told_to_but_not_to_the_count(name):
+def test_propagated_nan_does_not_affect_the_count(name):
     values = np.array([[1.0, np.nan, np.nan], [3.0, 4.0, np.nan], [9.0, 5.0, 2.0]])
     present = np.array([[True, True, False], [True, True, False], [True, True, True]])
     skipped = folded(name, values, present)
@@ -150,7 +150,7 @@ def test_a_nan_propagates_when_told_to_but_not_to_the_count(name):
 
 
 @pytest.mark.parametrize("name", NAMES.split(","))
-def test_where_no_run_has_a_value_only_the_count_is_a_number(name):
+def test_only_the_count_is_a_number_if_no_run_has_a_value(name):
     values, present = np.array([[1.0, 5.0], [3.0, 6.0]]), np.array([[False, True], [False, True]])
     for column, got in folded(name, values, present).items():
         assert got.dtype == np.float64
@@ -159,7 +159,7 @@ def test_where_no_run_has_a_value_only_the_count_is_a_number(name):
         assert folded(name, values[:, :0])[column].shape == (0,)
 
 
-def test_what_is_not_present_may_hold_anything_and_stays_as_it_is():
+def test_missing_values_are_ignored_and_not_modified():
     values = np.array([[1.0, np.inf], [np.nan, 2.0]])
     values.setflags(write=False)
     got = folded(NAMES, values, np.array([[True, False], [False, True]]))

@@ -1,21 +1,21 @@
-"""Many runs folded into one curve per group: grouped, aligned, turned into statistics.
+"""Runs reduced to one curve per group: grouped, aligned, and summarized by statistics.
 
 Modules:
 
-    groups             which runs are folded together
+    groups             the groups of runs
     contributing_runs  the runs of each group that have the tag
-    scalar_tags        which tags are folded
+    scalar_tags        the tags to reduce
     axes               the x-axes of curves
-    curve_points       the points of one series along the chosen x-axis
-    align              the same x for all runs, and which run has a value where
-    gaps               what a strict fold refuses
+    curve_points       the points of one series along an x-axis
+    align              common x values for all runs
+    gaps               the error for runs with different tags or steps
     sample             the aligned values of many runs
-    statistics         every statistic, declared once
-    operations         names and functions of the caller to columns of statistics
-    named_reductions   NumPy's reductions and functions of the caller
+    statistics         declarations of all statistics
+    operations         names and functions parsed into columns of statistics
+    named_reductions   NumPy's reductions and user functions
     bootstrap          confidence intervals by resampling runs
-    bands              which statistics make a line with a band
-    fold               the fold itself
+    bands              the statistics that form a line with a band
+    fold               the reduction itself
     folded             its result
-    fold_notes         what a fold reports besides its numbers
+    fold_notes         notes and warnings about the result
 """

@@ -1,4 +1,4 @@
-"""Runs brought together: the same places for all, and which run has a value at which."""
+"""Alignment of runs: common x values, and which run has a value at which."""
 
 from __future__ import annotations
 
@@ -14,39 +14,39 @@ if TYPE_CHECKING:
 
     from runfold._reduce.curve_points import Points
 
-    Places = NDArray[Any]
+    X = NDArray[Any]
 
 AUTO, STRICT, INTERSECTION, BINS = "auto", "strict", "intersection", "bins"
 INTERPOLATE = "interpolate"
 ALIGNMENTS = (AUTO, STRICT, INTERSECTION, "union", "nearest", "ffill", INTERPOLATE, BINS)
 
-# As many values of runs times places as "auto" aligns by lines between points.
+# "auto" interpolates up to this number of cells (runs times x values).
 _HANDY_CELLS = 4_000_000
-# So many points of a run are in a bin on average, so that few bins are without any.
+# Average number of a run's points per bin, so that few bins are empty.
 _PER_BIN = 4
 MOST_BINS = 10_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Aligned:
-    """The values of many runs at the same places.
+    """The values of many runs at common x values.
 
     Attributes:
-        x: the places, increasing.
-        values: (runs, places) float64; NaN where a run has none.
-        wall_times: float64, the mean over the runs that have a value there.
-        present: which run has a value where; None when all have one everywhere.
-        dropped: how many places were left out.
+        x: the x values, increasing.
+        values: float64, one row per run and one column per x; NaN if a run has no value.
+        wall_times: float64, the mean over the runs that have a value at x.
+        present: mask of the values that exist; None if all do.
+        dropped: the number of x values that were left out.
     """
 
-    x: Places
+    x: X
     values: NDArray[np.float64]
     wall_times: NDArray[np.float64]
     present: NDArray[np.bool_] | None = None
     dropped: int = 0
 
     def take(self, kept: NDArray[np.bool_]) -> Aligned:
-        """Some of the places."""
+        """Return the values at some of the x values, selected by a mask."""
         if kept.all():
             return self
         present = None if self.present is None else self.present[:, kept]
@@ -56,7 +56,7 @@ class Aligned:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """The range that bins divide: the same for all groups, so that their curves compare."""
+    """The range that is divided into bins, the same for all groups so that curves compare."""
 
     low: Any
     high: Any
@@ -64,74 +64,78 @@ class Range:
 
 
 def has_same_places(points: Sequence[Points]) -> bool:
-    """Whether all runs have the same places."""
+    """Return whether all runs have the same x values."""
     first, *others = points
-    return all(np.array_equal(first.x, one.x) for one in others)
+    return all(np.array_equal(first.x, run_points.x) for run_points in others)
 
 
-def union(points: Sequence[Points]) -> Places:
-    """The places that any of the runs has."""
-    # Not np.unique, which hashes integers before it sorts them, for five times as long.
-    every = np.concatenate([one.x for one in points])
-    every.sort()
-    return every[np.concatenate([[True], every[1:] != every[:-1]])] if len(every) else every
+def union(points: Sequence[Points]) -> X:
+    """Return the sorted x values of all runs."""
+    # np.unique takes five times as long, because it hashes integers before sorting.
+    merged = np.concatenate([run_points.x for run_points in points])
+    merged.sort()
+    return merged[np.concatenate([[True], merged[1:] != merged[:-1]])] if len(merged) else merged
 
 
 def choose_alignment(groups: Sequence[Sequence[Points]]) -> tuple[str, int | None]:
-    """What "auto" means for the groups of one tag, and how many bins where it means bins.
+    """Return the alignment that "auto" selects for the groups of one tag, and the bins if any.
 
-    Runs with the same places stay as they are. Others are aligned by lines between
-    their points or, where that would take too much memory, by means over bins.
+    Runs with the same x values are not changed. Others are interpolated, or averaged over
+    bins if interpolation would take too much memory.
     """
     cells = count_cells(groups)
     if not cells:
         return STRICT, None
     if cells <= _HANDY_CELLS:
         return INTERPOLATE, None
-    return BINS, choose_bins([len(one) for points in groups for one in points])
+    return BINS, choose_bins([len(run_points) for points in groups for run_points in points])
 
 
 def count_cells(groups: Sequence[Sequence[Points]]) -> int:
-    """How many values it takes to give every run of a group all places; 0 where all have them."""
-    apart = [points for points in groups if not has_same_places(points)]
-    return sum(len(union(points)) * len(points) for points in apart)
+    """Return the number of cells needed to give all runs of a group all x values.
+
+    Groups whose runs already have the same x values do not count.
+    """
+    different = [points for points in groups if not has_same_places(points)]
+    return sum(len(union(points)) * len(points) for points in different)
 
 
 def choose_bins(sizes: Sequence[int]) -> int:
-    """How many bins suit runs with so many points."""
+    """Return a suitable number of bins for runs with these numbers of points."""
     most = min(MOST_BINS, _HANDY_CELLS // len(sizes))
     return max(1, min(int(np.median(sizes)) // _PER_BIN, most))
 
 
 def align(points: Sequence[Points], how: str, bins: Range | None = None) -> Aligned:
-    """Bring runs to the same places.
+    """Align runs to common x values.
 
-    "intersection" takes those that all runs have, and "union" those that any
-    has, as do "nearest", "ffill" and "interpolate", which also give a run that
-    has no value there the nearest one, the one before, or one on the straight
-    line between its neighbours. None of them gives a run a value before its
-    first point or after its last. "bins" divides the range into equal parts,
-    takes the mean of each run's points in each, and places it in their middle.
-    "strict" is for runs that have the same places already.
+    "intersection" keeps the x values that all runs have, and "union" those that any run has.
+    "nearest", "ffill" and "interpolate" also use the union, and fill gaps with the nearest
+    value, the previous value, or by linear interpolation, never before a run's first point or
+    after its last. "bins" divides the range into equal parts; the mean of a run's points in a
+    part is placed in its middle. "strict" is for runs that already have the same x values.
     """
     if bins is not None:
         return _bin(points, bins)
     if has_same_places(points):
         return _stack(points)
-    places = union(points)
+    all_x = union(points)
     if how == INTERSECTION:
-        common = places
-        for one in points:
-            common = common[np.isin(common, one.x, assume_unique=True)]
-        kept = [one.take(np.isin(one.x, common, assume_unique=True)) for one in points]
-        return replace(_stack(kept), dropped=len(places) - len(common))
+        common = all_x
+        for run_points in points:
+            common = common[np.isin(common, run_points.x, assume_unique=True)]
+        kept = [
+            run_points.take(np.isin(run_points.x, common, assume_unique=True))
+            for run_points in points
+        ]
+        return replace(_stack(kept), dropped=len(all_x) - len(common))
     pick = {"union": _same, "nearest": _nearest, "ffill": _before, INTERPOLATE: _interpolate}
-    return _fill(points, places, pick[how])
+    return _fill(points, all_x, pick[how])
 
 
 def range_of(points: Sequence[Points], bins: int) -> Range:
-    """The range of all the points; no more bins than there are steps in it."""
-    filled = [one.x for one in points if len(one)]
+    """Return the range of all points, with at most as many bins as it has steps."""
+    filled = [run_points.x for run_points in points if len(run_points)]
     low, high = min(x[0] for x in filled), max(x[-1] for x in filled)
     if isinstance(low, np.integer):
         bins = min(bins, int(high) - int(low) + 1)
@@ -141,34 +145,34 @@ def range_of(points: Sequence[Points], bins: int) -> Range:
 
 
 def _stack(points: Sequence[Points]) -> Aligned:
-    values = np.stack([one.values for one in points])
+    values = np.stack([run_points.values for run_points in points])
     times = _MeanTimes(len(points[0]))
-    for one in points:
-        times.add(slice(None), one.wall_times)
+    for run_points in points:
+        times.add(slice(None), run_points.wall_times)
     return Aligned(points[0].x, values, times.mean())
 
 
 class _MeanTimes:
-    """The mean wall time of each place over the runs that have one there, run by run.
+    """The mean wall time at each x over the runs that have one, accumulated run by run.
 
-    An array of (runs, places) would be as large as that of the values.
+    An array with all times would be as large as that of the values.
     """
 
-    def __init__(self, places: int) -> None:
-        self._sums, self._counts = np.zeros(places), np.zeros(places)
+    def __init__(self, size: int) -> None:
+        self._sums, self._counts = np.zeros(size), np.zeros(size)
         self._origin = np.nan
 
     def add(self, at: Any, times: NDArray[np.float64]) -> None:
-        """Take the times of one run, and the numbers of the places at which it has them."""
+        """Add the times of one run at the indices `at`."""
         known = ~np.isnan(times)
         if np.isnan(self._origin) and known.any():
             self._origin = times[known.argmax()]
-        # From one of them: times since 1970 would lose digits in a sum over many runs.
+        # Relative to one of the times, because sums of times since 1970 would lose digits.
         self._sums[at] += np.where(known, times - self._origin, 0.0)
         self._counts[at] += known
 
     def mean(self) -> NDArray[np.float64]:
-        """The means; NaN where no time is known."""
+        """Return the means; NaN if no time is known."""
         with np.errstate(invalid="ignore"):
             mean: NDArray[np.float64] = self._origin + self._sums / self._counts
         return mean
@@ -176,64 +180,65 @@ class _MeanTimes:
 
 def _fill(
     points: Sequence[Points],
-    places: Places,
-    pick: Callable[[Points, Places], tuple[Any, NDArray[np.float64], NDArray[np.float64]]],
+    x: X,
+    pick: Callable[[Points, X], tuple[Any, NDArray[np.float64], NDArray[np.float64]]],
 ) -> Aligned:
-    """Values of each run where `pick` finds them: the numbers of the places, values, times."""
-    shape = len(points), len(places)
+    """Return the values that `pick` returns for each run, as indices, values and times."""
+    shape = len(points), len(x)
     values, present = np.full(shape, np.nan), np.zeros(shape, np.bool_)
-    times = _MeanTimes(len(places))
-    for row, one in enumerate(points):
-        if len(one):
-            at, found, own_times = pick(one, places)
-            values[row, at], present[row, at] = found, True
+    times = _MeanTimes(len(x))
+    for row, run_points in enumerate(points):
+        if len(run_points):
+            at, picked, own_times = pick(run_points, x)
+            values[row, at], present[row, at] = picked, True
             times.add(at, own_times)
-    return Aligned(places, values, times.mean(), present)
+    return Aligned(x, values, times.mean(), present)
 
 
-def _own_range(one: Points, places: Places) -> slice:
-    """The places between a run's first and last point."""
-    low = int(np.searchsorted(places, one.x[0]))
-    return slice(low, int(np.searchsorted(places, one.x[-1], side="right")))
+def _own_range(points: Points, x: X) -> slice:
+    """Return the x values between a run's first and last point, as a slice."""
+    low = int(np.searchsorted(x, points.x[0]))
+    return slice(low, int(np.searchsorted(x, points.x[-1], side="right")))
 
 
-def _same(one: Points, places: Places) -> Any:
-    return np.searchsorted(places, one.x), one.values, one.wall_times
+def _same(points: Points, x: X) -> Any:
+    return np.searchsorted(x, points.x), points.values, points.wall_times
 
 
-def _before(one: Points, places: Places) -> Any:
-    own = _own_range(one, places)
-    last = np.searchsorted(one.x, places[own], side="right") - 1
-    return own, one.values[last], one.wall_times[last]
+def _before(points: Points, x: X) -> Any:
+    own = _own_range(points, x)
+    last = np.searchsorted(points.x, x[own], side="right") - 1
+    return own, points.values[last], points.wall_times[last]
 
 
-def _nearest(one: Points, places: Places) -> Any:
-    own = _own_range(one, places)
-    after = np.searchsorted(one.x, places[own])
+def _nearest(points: Points, x: X) -> Any:
+    own = _own_range(points, x)
+    after = np.searchsorted(points.x, x[own])
     before = np.maximum(after - 1, 0)
-    # Of two equally near the earlier one.
-    to_before = _distance(places[own], one.x[before])
-    nearest = np.where(_distance(one.x[after], places[own]) < to_before, after, before)
-    return own, one.values[nearest], one.wall_times[nearest]
+    # If both are equally near, the earlier one is used.
+    to_before = _distance(x[own], points.x[before])
+    nearest = np.where(_distance(points.x[after], x[own]) < to_before, after, before)
+    return own, points.values[nearest], points.wall_times[nearest]
 
 
-def _distance(high: Places, low: Places) -> NDArray[Any]:
-    """How far two places are apart; unsigned for steps, whose distance may not fit an int64."""
+def _distance(high: X, low: X) -> NDArray[Any]:
+    """Return the distance of x values; unsigned for steps, because int64 could overflow."""
     if high.dtype == np.int64:
         return high.view(np.uint64) - low.view(np.uint64)
     distance: NDArray[Any] = high - low
     return distance
 
 
-def _interpolate(one: Points, places: Places) -> Any:
-    own = _own_range(one, places)
-    start = np.full_like(one.x, one.x[0])
-    have = _distance(one.x, start).astype(np.float64)
-    want = _distance(places[own], np.full_like(places[own], one.x[0])).astype(np.float64)
-    values, times = np.interp(want, have, one.values), np.interp(want, have, one.wall_times)
-    # At its own points a run has its own values, also beside an infinite one.
-    at = np.searchsorted(places[own], one.x)
-    values[at], times[at] = one.values, one.wall_times
+def _interpolate(points: Points, x: X) -> Any:
+    own = _own_range(points, x)
+    start = points.x[0]
+    known = _distance(points.x, np.full_like(points.x, start)).astype(np.float64)
+    target = _distance(x[own], np.full_like(x[own], start)).astype(np.float64)
+    values = np.interp(target, known, points.values)
+    times = np.interp(target, known, points.wall_times)
+    # A run's own points stay exact, even next to an infinite value.
+    at = np.searchsorted(x[own], points.x)
+    values[at], times[at] = points.values, points.wall_times
     return own, values, times
 
 
@@ -242,26 +247,27 @@ def _bin(points: Sequence[Points], bins: Range) -> Aligned:
     counts, values = np.zeros(shape, np.int64), np.zeros(shape)
     times = _MeanTimes(bins.bins)
     is_step = isinstance(bins.low, np.integer)
-    # A step takes up one unit: steps 0 to 9 in five bins are two steps each.
+    # A step is one unit wide: with five bins, steps 0 to 9 are two steps per bin.
     span = float(int(bins.high) - int(bins.low) + 1) if is_step else float(bins.high - bins.low)
     width = span / bins.bins or 1.0
-    for row, one in enumerate(points):
-        distance = _distance(one.x, np.full_like(one.x, bins.low)).astype(np.float64)
-        which = np.minimum((distance / width).astype(np.intp), bins.bins - 1)
-        counts[row] = np.bincount(which, minlength=bins.bins)
-        values[row] = np.bincount(which, one.values, bins.bins)
+    for row, run_points in enumerate(points):
+        distance = _distance(run_points.x, np.full_like(run_points.x, bins.low)).astype(np.float64)
+        numbers = np.minimum((distance / width).astype(np.intp), bins.bins - 1)
+        counts[row] = np.bincount(numbers, minlength=bins.bins)
+        values[row] = np.bincount(numbers, run_points.values, bins.bins)
         with np.errstate(invalid="ignore"):
-            times.add(slice(None), np.bincount(which, one.wall_times, bins.bins) / counts[row])
+            mean_times = np.bincount(numbers, run_points.wall_times, bins.bins) / counts[row]
+            times.add(slice(None), mean_times)
     with np.errstate(invalid="ignore"):
         values /= counts
     middles = (np.arange(bins.bins) + 0.5) * width
     if is_step:
-        # Unsigned and around the corner: the distance of two steps may not fit an int64.
+        # Unsigned and with wraparound, because the distance can overflow int64.
         distances = np.rint(middles - 0.5).astype(np.uint64)
-        x: Places = (np.array(bins.low).view(np.uint64) + distances).view(np.int64)
+        x: X = (np.array(bins.low).view(np.uint64) + distances).view(np.int64)
     else:
         x = bins.low + middles
     present: NDArray[np.bool_] = counts > 0
     aligned = Aligned(x, values, times.mean(), present)
-    # An empty bin is no place that was left out.
+    # Empty bins do not count as dropped.
     return replace(aligned.take(np.logical_or.reduce(present, axis=0)), dropped=0)

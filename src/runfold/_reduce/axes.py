@@ -10,15 +10,15 @@ AXES = tuple(AXIS_NAMES)
 
 
 def name_axis(x: str) -> str:
-    """An axis in words: `step`, `wall time`, `relative time`, or the tag."""
+    """Return the name of an axis: `step`, `wall time`, `relative time`, or the tag."""
     return AXIS_NAMES.get(x) or escape(x)
 
 
 def name_places(x: str, count: int | None = None) -> str:
-    """Places on an axis in words: `1 step`, `3 wall times`; without a count, `steps`.
+    """Return a noun for x values: `1 step`, `3 wall times`; without a count, `steps`.
 
-    Those of a tag are `values of 'samples'`.
+    If the axis is a tag, the noun is `values of 'samples'`.
     """
     noun = AXIS_NAMES.get(x, "value")
-    places = f"{noun}s" if count is None else human_count(count, noun)
-    return places if x in AXIS_NAMES else f"{places} of '{escape(x)}'"
+    words = f"{noun}s" if count is None else human_count(count, noun)
+    return words if x in AXIS_NAMES else f"{words} of '{escape(x)}'"

@@ -1,4 +1,4 @@
-"""Which statistics make a line with a band around it."""
+"""The statistics that form a line with a band around it."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """A line and what lies around it: `mean` with `std`, `median` with `q25` and `q75`.
+    """A line and a band around it: `mean` with `std`, `median` with `q25` and `q75`.
 
     Attributes:
         centre: the statistic of the line.
-        lower, upper: the statistics of the edges; or twice the spread to be
-            taken off and added.
+        lower: the statistic of the lower edge, or the spread to subtract.
+        upper: the statistic of the upper edge, or the same spread to add.
     """
 
     centre: str
@@ -34,12 +34,12 @@ class Band:
 
     @property
     def is_spread(self) -> bool:
-        """Whether the edges are the centre less and plus a spread."""
+        """Whether the edges are the centre minus and plus a spread."""
         return self.lower == self.upper
 
     @property
     def label(self) -> str:
-        """As one would write it below a figure: `mean ± std`, `median, q25 to q75`."""
+        """The band as in a figure's caption: `mean ± std`, `median, q25 to q75`."""
         if self.is_spread:
             return f"{self.centre} ± {self.lower}"
         if self.lower.endswith("-low"):
@@ -49,56 +49,56 @@ class Band:
     def of(
         self, curve: Curve
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """The line and its lower and upper edge."""
+        """Return the line and its lower and upper edge."""
         centre, lower, upper = (curve[name] for name in (self.centre, self.lower, self.upper))
         if not self.is_spread:
             return centre, lower, upper
-        with np.errstate(invalid="ignore", over="ignore"):  # the mean of a run may be infinite
+        with np.errstate(invalid="ignore", over="ignore"):  # means can be infinite
             return centre, centre - lower, centre + upper
 
 
 def choose_band(statistics: Sequence[str]) -> Band | None:
-    """The first band of `list_bands`, or None."""
+    """Return the first band of `list_bands`, or None."""
     return next(list_bands(statistics), None)
 
 
 def list_bands(statistics: Sequence[str]) -> Iterator[Band]:
-    """Yield every band that statistics make: by centre, then by edge, in their order.
+    """Yield all bands that statistics can form, by centre, then by edge.
 
-    An interval is drawn around its own centre only: `ci95-iqm` around `iqm`, `ci95`
-    and `sem` around `mean`.
+    An interval forms a band only around its own centre: `ci95-iqm` around `iqm`, `ci95` and
+    `sem` around `mean`.
     """
     for centre in find_centres(statistics):
         yield from _bands(centre, statistics)
 
 
 def find_centres(statistics: Sequence[str]) -> list[str]:
-    """The statistics that can be the line of a band."""
+    """Return the statistics that can be the line of a band."""
     return [name for name in statistics if name in CENTRES]
 
 
 def find_stray_edges(statistics: Sequence[str]) -> list[str]:
-    """The edges of intervals that belong to none of the centres; empty without a centre."""
+    """Return the edges of intervals whose centre is missing; empty without any centre."""
     centres = find_centres(statistics)
     return [name for name in statistics if centres and _owner(name) not in (None, *centres)]
 
 
 def explain_stray_edges(statistics: Sequence[str]) -> str:
-    """Why statistics make no band, and what does, in a sentence; empty where they do."""
+    """Return a sentence on why statistics form no band, and what to use; empty if they do."""
     edges = find_stray_edges(statistics)
     if not edges or choose_band(statistics):
         return ""
     name, centre = edges[0].removesuffix("-low"), find_centres(statistics)[0]
-    level = found[1] if (found := INTERVAL.fullmatch(name)) else "95"
+    level = match[1] if (match := INTERVAL.fullmatch(name)) else "95"
     own = name_interval(level, centre)
     return (
-        f"{name} belongs to the {_owner(edges[0])}, so it makes no band around the {centre}."
-        f" Fold '{own}' for one."
+        f"{name} belongs to the {_owner(edges[0])}, so it does not form a band around the"
+        f" {centre}. Use '{own}' for a band."
     )
 
 
 def match_intervals(operations: str) -> str:
-    """Operations in which each plain interval is that of the first centre.
+    """Replace plain intervals in operations by those of the first centre.
 
     "iqm,ci95"  ->  "iqm,ci95-iqm"
     """
@@ -108,24 +108,24 @@ def match_intervals(operations: str) -> str:
         return operations
     intervals = map(INTERVAL.fullmatch, names)
     return ",".join(
-        name_interval(found[1], centre) if found and not found[2] else name
-        for name, found in zip(names, intervals, strict=True)
+        name_interval(match[1], centre) if match and not match[2] else name
+        for name, match in zip(names, intervals, strict=True)
     )
 
 
 def _owner(name: str) -> str | None:
-    """The centre that a statistic is an uncertainty of; None for any other statistic."""
+    """Return the centre whose uncertainty a statistic is; None for other statistics."""
     if centre := SPREADS.get(name):
         return centre
-    found = INTERVAL.fullmatch(name.removesuffix("-low").removesuffix("-high"))
-    if not found or not name.endswith(("-low", "-high")):
+    match = INTERVAL.fullmatch(name.removesuffix("-low").removesuffix("-high"))
+    if not match or not name.endswith(("-low", "-high")):
         return None
-    return found[2] if found[2] in CENTRES else "mean"
+    return match[2] if match[2] in CENTRES else "mean"
 
 
 def _bands(centre: str, statistics: Sequence[str]) -> Iterator[Band]:
     quantiles = {
-        float(found[1]): name for name in statistics if (found := QUANTILE.fullmatch(name))
+        float(match[1]): name for name in statistics if (match := QUANTILE.fullmatch(name))
     }
     for name in statistics:
         if _owner(name) not in (None, centre):
@@ -141,8 +141,8 @@ def _bands(centre: str, statistics: Sequence[str]) -> Iterator[Band]:
 
 
 def _between_quantiles(centre: str, name: str, quantiles: dict[float, str]) -> Iterator[Band]:
-    """A quantile and its mirror image, q25 and q75, or else the farthest on the other side."""
-    percent = next(one for one, known in quantiles.items() if known == name)
+    """Yield a band of a quantile and its mirror (q25 and q75), or the farthest opposite one."""
+    percent = next(number for number, known in quantiles.items() if known == name)
     farthest = max(quantiles) if percent < 50 else min(quantiles)
     low, high = sorted((percent, 100 - percent if 100 - percent in quantiles else farthest))
     if low < 50 < high:

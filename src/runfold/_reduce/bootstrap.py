@@ -1,18 +1,16 @@
-"""How far a mean, median or interquartile mean of runs may be trusted, by drawing them again.
+"""Bootstrap confidence intervals of the mean, median and interquartile mean of runs.
 
-A run is the unit: other seeds would have given other runs. So a resample of n
-runs is n runs drawn from them with replacement, and the same draws serve every
-step; the points of one run are never drawn apart from each other. What is
-drawn are ranks, the lowest run of a step, the second lowest and so on: that
-has the same chances at each step as drawing runs by name, and the interval
-does not depend on the order in which the runs came.
+The unit of resampling is a run, because another seed would have produced another run. A
+resample consists of n runs drawn with replacement, and the same draws are used for every
+step, so that points of one run stay together. Ranks are drawn instead of runs (the lowest
+run of a step, the second lowest, ...). At each step this has the same distribution, and the
+interval does not depend on the order of the runs.
 
-The mean, median and interquartile mean of a resample are all the mean of the
-middle of its sorted values, so each is a product of weights and sorted values.
+The mean, median and interquartile mean of a resample are all means of the middle of its
+sorted values, so each is a product of weights and sorted values.
 
-Few runs have few different resamples, 126 for five: where there are no more
-of them than were to be drawn, all are taken, each with its probability, and
-chance plays no part.
+Few runs have few distinct resamples (126 for five runs). If there are no more of them than
+`resamples`, all are used, weighted by their probability, and the result is exact.
 """
 
 from __future__ import annotations
@@ -30,7 +28,7 @@ from runfold._reduce.statistics import CUTS
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# A block of steps times resamples; a few arrays of this size live at once.
+# Size of a block of steps times resamples; a few of these arrays exist at once.
 _BLOCK_BYTES = 8 << 20
 _MOST_THREADS = 4
 
@@ -42,11 +40,11 @@ def bootstrap_intervals(
     resamples: int = 10_000,
     seed: int = 0,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The percentile interval of each row of a (steps, n) array of sorted values, as its two ends.
+    """Return the lower and upper ends of the percentile interval of each row of sorted values.
 
-    Below the lower end lies no more than half of what `level` leaves over, and
-    above the upper end no more than the other half. NaN where n is below two.
-    Infinity counts as a value; no NaN may be among them.
+    `ordered` has the shape (steps, n). At most half of the remaining 1 - `level` is below the
+    lower end, and at most half is above the upper end. The ends are NaN if n is less than two.
+    Infinity counts as a value; NaN is not allowed.
     """
     steps, n = ordered.shape
     low, high = np.full((2, steps), np.nan)
@@ -62,7 +60,7 @@ def bootstrap_intervals(
         part = slice(start, start + width)
         low[part], high[part] = _ends(_resample(ordered[part], weights), chances, tail)
 
-    # Products and partitions let go of the GIL. Blocks are the same whoever takes them.
+    # Products and partitions release the GIL. The blocks do not depend on the threads.
     starts = range(0, steps, width)
     with ThreadPoolExecutor(min(_MOST_THREADS, len(starts), os.cpu_count() or 1)) as pool:
         list(pool.map(fill, starts))
@@ -70,7 +68,7 @@ def bootstrap_intervals(
 
 
 def _draw(n: int, resamples: int, seed: int) -> tuple[NDArray[np.intp], NDArray[np.int64] | None]:
-    """The ranks of each resample, sorted, and how often each comes about; None for equally."""
+    """Return the sorted ranks of each resample, and its weight; None if all are equal."""
     if math.comb(2 * n - 1, n) > resamples:
         ranks = np.random.default_rng(seed).integers(0, n, (resamples, n), dtype=np.intp)
         ranks.sort(axis=1)
@@ -81,17 +79,17 @@ def _draw(n: int, resamples: int, seed: int) -> tuple[NDArray[np.intp], NDArray[
 
 
 def _count(ranks: NDArray[np.intp], n: int) -> NDArray[np.intp]:
-    """How often each of n ranks is in each row of ranks: (n, rows)."""
+    """Return how often each of n ranks occurs in each row of ranks: (n, rows)."""
     rows = len(ranks)
-    places = ranks * rows + np.arange(rows)[:, None]
-    return np.bincount(places.ravel(), minlength=n * rows).reshape(n, rows)
+    cells = ranks * rows + np.arange(rows)[:, None]
+    return np.bincount(cells.ravel(), minlength=n * rows).reshape(n, rows)
 
 
 def _resample(ordered: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The statistic of every resample: (steps, resamples)."""
+    """Return the statistic of every resample: (steps, resamples)."""
     if np.isfinite(ordered).all():
         return ordered @ weights
-    # Zero times infinity is NaN, but a resample without the run that diverged is finite.
+    # Zero times infinity is NaN, but a resample without the diverged run is finite.
     drawn = (weights > 0).astype(np.float64)
     with np.errstate(invalid="ignore"):
         return (
@@ -104,10 +102,10 @@ def _resample(ordered: NDArray[np.float64], weights: NDArray[np.float64]) -> NDA
 def _ends(
     statistics: NDArray[np.float64], chances: NDArray[np.int64] | None, tail: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The values at which the share of resamples up to them, or from them on, reaches `tail`."""
+    """Return the values at which the share of resamples below and above reaches `tail`."""
     undefined = np.isnan(statistics).any(axis=1)
     total = statistics.shape[1] if chances is None else int(chances.sum())
-    # 0.025 of 10,000 is 250.00000000000023 to a computer.
+    # In floating point, 0.025 of 10,000 is 250.00000000000023.
     needed = max(1, math.ceil(round(tail * total, 6)))
     if chances is None:
         statistics.partition((needed - 1, total - needed), axis=1)

@@ -1,4 +1,4 @@
-"""The runs of each group that have what is folded; the others are left out, and named."""
+"""The runs of each group that have the requested tags; others are left out and reported."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 def having_axis(
     groups: Sequence[Members], x: str, *, is_lax: bool, has_hints: bool
 ) -> tuple[list[Members], list[str]]:
-    """The groups with the runs that have the tag of the x-axis, and in words, who lacks it.
+    """Return the groups without runs that lack the x-axis tag, and a note on these runs.
 
-    Raises CannotFold where a run lacks it, unless tags are lax.
+    Raises CannotFold if a run lacks it, unless tags are lax.
     """
     if x in AXES:
         return list(groups), []
@@ -30,20 +30,20 @@ def having_axis(
     lacking = f"{human_count(len(names), 'run')} without tag '{escape(x)}': {human_list(names)}"
     if not is_lax:
         raise CannotFold(
-            f"The x-axis is a tag that some runs lack, so nothing was folded: {lacking}. "
-            "Fold the runs that have it with lax_tags=True (--lax-tags)."
+            f"The x-axis is a tag that some runs lack, so nothing was reduced: {lacking}. "
+            "To leave these runs out, set lax_tags=True (--lax-tags)."
         )
     having = [replace(own, logs=[log for log in own.logs if x in log.scalars]) for own in groups]
-    hint = " (--no-lax-tags refuses that)" if has_hints else ""
+    hint = " (to raise an error instead: --no-lax-tags)" if has_hints else ""
     return [own for own in having if own.logs], [lacking + hint]
 
 
 def having_tags(
     groups: Sequence[Members], tags: Sequence[str], *, is_lax: bool
 ) -> tuple[list[Members], list[str]]:
-    """The groups with the runs that have any of the tags, and in words, who has none.
+    """Return the groups without runs that have none of the tags, and a note on these runs.
 
-    Unless tags are lax, a group in which any run has one stays whole.
+    Unless tags are lax, a group in which any run has a tag stays complete.
     """
     members, names = [], []
     for own in groups:
@@ -56,5 +56,5 @@ def having_tags(
             members.append(replace(own, logs=having))
     if not names:
         return members, []
-    lack = f"the tag '{escape(tags[0])}'" if len(tags) == 1 else f"any of the {len(tags):,} tags"
-    return members, [f"{human_count(len(names), 'run')} without {lack}: {human_list(names)}"]
+    missing = f"the tag '{escape(tags[0])}'" if len(tags) == 1 else f"any of the {len(tags):,} tags"
+    return members, [f"{human_count(len(names), 'run')} without {missing}: {human_list(names)}"]

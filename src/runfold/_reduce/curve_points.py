@@ -1,4 +1,4 @@
-"""The points of one series along the chosen x-axis, sorted, each place once."""
+"""The points of one series along an x-axis, sorted, with distinct x values."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ DUPLICATES = ("error", "first", "last", "mean")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Points:
-    """Points of one run, `x` increasing: int64 for steps, otherwise float64.
+    """The points of one run, with increasing `x`: int64 for steps, otherwise float64.
 
-    Of the points that the series does not have here, `lost` counts those without
-    a place on the axis, `doubles` those left out for another at the same place,
-    and `hidden` those that the restart policy left out.
+    Three counters describe points that are not included: `lost` have no finite x value,
+    `doubles` were dropped in favour of another point with the same x, and `hidden` were
+    hidden by the restart policy.
     """
 
     run: str
@@ -41,30 +41,28 @@ class Points:
     def __len__(self) -> int:
         return len(self.x)
 
-    def take(self, chosen: NDArray[Any]) -> Points:
-        """Some of the points, by their numbers or by a mask."""
+    def take(self, selection: NDArray[Any]) -> Points:
+        """Return some of the points, selected by index or mask."""
         return replace(
             self,
-            x=self.x[chosen],
-            wall_times=self.wall_times[chosen],
-            values=self.values[chosen],
+            x=self.x[selection],
+            wall_times=self.wall_times[selection],
+            values=self.values[selection],
         )
 
     def without_nan(self) -> Points:
-        """The points whose value is a number."""
+        """Return the points without NaN values."""
         is_nan = np.isnan(self.values)
         return self.take(~is_nan) if is_nan.any() else self
 
 
 def place(log: RunLog, series: Series, x: str, duplicates: str = "error") -> Points:
-    """The points of a series along an axis: "step", "wall_time", "relative" or a tag.
+    """Return the points of a series along an axis: "step", "wall_time", "relative" or a tag.
 
-    Along another tag, a point is placed at that tag's value of the same step.
-    A point without a finite place there, or with an unknown wall time, is left
-    out and counted. Raises CannotFold for equal places, unless `duplicates` says
-    which of them to keep: "first", "last" or their "mean". A value that was logged
-    twice in succession at one step is one point, and so is an hparams metric, of
-    which the later value counts.
+    If the axis is another tag, x is that tag's value at the same step. Points without a
+    finite x value are left out and counted. Points with equal x raise CannotFold, unless
+    `duplicates` says which to keep: "first", "last" or their "mean". A value that was logged
+    twice in a row at one step counts once, and so does an hparams metric (its later value).
     """
     points = Points(
         series.run, series.steps, series.wall_times, series.values, hidden=series.hidden
@@ -83,26 +81,26 @@ def place(log: RunLog, series: Series, x: str, duplicates: str = "error") -> Poi
 
 
 def _merge_repeats(points: Points, log: RunLog, tag: str) -> Points:
-    """The points without those that repeat the step and value of the one before.
+    """Return the points without those that repeat the step and value of the previous point.
 
-    `add_hparams` logs a metric once more at the last step. Where the value differs, the
-    later one counts, which is also the one on TensorBoard's page.
+    `add_hparams` logs a metric again at the last step. If the value differs, the later one is
+    kept, as in TensorBoard.
     """
-    is_again = points.x[1:] == points.x[:-1]
-    if not is_again.any():
+    is_repeat = points.x[1:] == points.x[:-1]
+    if not is_repeat.any():
         return points
-    one, next_one = points.values[:-1], points.values[1:]
-    is_same = (one == next_one) | (np.isnan(one) & np.isnan(next_one))
-    points = points.take(np.concatenate([[True], ~(is_again & is_same)]))
-    is_again = points.x[1:] == points.x[:-1]
-    if not is_again.any() or tag not in announced_metrics(log):
+    before, after = points.values[:-1], points.values[1:]
+    is_same = (before == after) | (np.isnan(before) & np.isnan(after))
+    points = points.take(np.concatenate([[True], ~(is_repeat & is_same)]))
+    is_repeat = points.x[1:] == points.x[:-1]
+    if not is_repeat.any() or tag not in announced_metrics(log):
         return points
-    replaced = int(np.count_nonzero(is_again))
-    return replace(points.take(np.concatenate([~is_again, [True]])), doubles=replaced)
+    replaced = int(np.count_nonzero(is_repeat))
+    return replace(points.take(np.concatenate([~is_repeat, [True]])), doubles=replaced)
 
 
 def _move(points: Points, x: NDArray[np.float64]) -> Points:
-    """The points at other places, without those at none: NaN, or infinitely far."""
+    """Return the points with new x values, without those whose x is NaN or infinite."""
     known = np.isfinite(x)
     moved = replace(points, x=x, lost=points.lost + int(np.count_nonzero(~known)))
     return moved if known.all() else moved.take(known)
@@ -117,17 +115,17 @@ def _along(points: Points, log: RunLog, tag: str) -> Points:
         none = np.zeros(len(points), np.bool_)
         return replace(points.take(none), lost=len(points))
     at = np.minimum(np.searchsorted(guide.x, points.x), len(guide) - 1)
-    found = guide.x[at] == points.x
-    lost = int(np.count_nonzero(~found))
-    kept = replace(points.take(found), lost=lost)
-    return _move(kept, guide.values[at[found]])
+    has_value = guide.x[at] == points.x
+    lost = int(np.count_nonzero(~has_value))
+    kept = replace(points.take(has_value), lost=lost)
+    return _move(kept, guide.values[at[has_value]])
 
 
 def _settle(points: Points, tag: str, x: str, duplicates: str) -> Points:
-    """The points in the order of x, each place once."""
+    """Return the points sorted by x, with distinct x values."""
     if _is_increasing(points.x):
         return points
-    # Stable: of equal places the one that was logged first stays first.
+    # Stable, so that points with equal x keep the order in which they were logged.
     points = points.take(np.argsort(points.x, kind="stable"))
     if _is_increasing(points.x):
         return points
@@ -140,7 +138,7 @@ def _settle(points: Points, tag: str, x: str, duplicates: str) -> Points:
         return replace(points.take(kept), doubles=doubles)
     starts = np.flatnonzero(is_new)
     counts = np.diff(starts, append=len(points))
-    with np.errstate(invalid="ignore"):  # infinity less infinity
+    with np.errstate(invalid="ignore"):  # infinity minus infinity
         values = np.add.reduceat(points.values, starts) / counts
         wall_times = np.add.reduceat(points.wall_times, starts) / counts
     return replace(points, x=points.x[starts], wall_times=wall_times, values=values)
@@ -153,15 +151,14 @@ def _is_increasing(x: NDArray[Any]) -> bool:
 def _twice(points: Points, tag: str, x: str, is_new: NDArray[np.bool_]) -> str:
     count = int(np.count_nonzero(~is_new))
     first = points.x[np.flatnonzero(~is_new)[0]]
-    again = human_count(count, "point")
-    told = (
+    message = (
         f"Tag '{escape(tag)}' in run '{escape(points.run)}' has more than one value at "
-        f"{name_axis(x)} {first}, {again} too many in all, so nothing was folded. Choose with "
-        "duplicates='first', 'last' or 'mean' (--duplicates)"
+        f"{name_axis(x)} {first} ({human_count(count, 'duplicate point')} in total), so nothing "
+        "was reduced. Use duplicates='first', 'last' or 'mean' (--duplicates)"
     )
     if x != STEP:
-        return f"{told}."
+        return f"{message}."
     return (
-        f"{told}; if the job was restarted, restarts='step' (--restarts step) hides the older "
-        "branch."
+        f"{message}, or if the job was restarted, hide the older points with restarts='step' "
+        "(--restarts step)."
     )

@@ -1,4 +1,4 @@
-"""The fold: runs grouped, aligned tag by tag, and turned into statistics."""
+"""The reduction of runs: grouped, aligned tag by tag, and summarized by statistics."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ NANS = ("skip", "propagate")
 
 @dataclass(frozen=True, slots=True)
 class FoldOptions:
-    """How runs are folded: the options of `runs.reduce` that hold for every tag.
+    """The options of `runs.reduce` that apply to every tag.
 
-    `has_hints` lets notes name the options of the command that change a choice.
+    With `has_hints`, notes name the command's options that change a choice.
 
-    Raises CannotFold for a value that an option does not have.
+    Raises CannotFold for an invalid value.
     """
 
     align: str = STRICT
@@ -72,17 +72,20 @@ class FoldOptions:
             if number is not None and (
                 isinstance(number, bool) or not isinstance(number, int | np.integer) or number < 1
             ):
-                raise CannotFold(f"{name} is a positive whole number, not {number!r}.")
+                raise CannotFold(f"{name} must be a positive whole number, got {number!r}.")
         if self.align == BINS and self.bins is None:
-            raise CannotFold("align='bins' needs to know how many: bins=100 (--bins 100).")
+            raise CannotFold("align='bins' requires the number of bins: bins=100 (--bins 100).")
         if self.bins is not None:
             if self.align not in (AUTO, STRICT, BINS):
-                raise CannotFold(f"bins={self.bins} and align='{self.align}' are two ways; choose.")
+                raise CannotFold(
+                    f"bins={self.bins} and align='{self.align}' cannot be combined."
+                    " Use one of them."
+                )
             object.__setattr__(self, "align", BINS)
 
     @property
     def too_few(self) -> str:
-        """Which places are left out, as a clause."""
+        """A clause that says which x values are left out."""
         if self.min_runs is None:
             return "that not all runs have"
         least = human_count(self.min_runs, "run")
@@ -93,13 +96,16 @@ class FoldOptions:
         )
 
     @property
-    def way_out(self) -> str:
-        """What may keep some places where none are left."""
+    def hint(self) -> str:
+        """Options that keep more x values if none remain."""
         hints = []
         if self.align == INTERSECTION:
-            hints.append("align='interpolate' or 'union' (--align) keeps what not all runs have.")
+            hints.append(
+                "Use align='interpolate' or 'union' (--align) to keep x values that not all runs"
+                " have."
+            )
         if self.min_runs is not None:
-            hints.append("A smaller min_runs (--min-runs) keeps more.")
+            hints.append("Use a smaller min_runs (--min-runs) to keep more.")
         return " ".join(hints)
 
 
@@ -112,30 +118,30 @@ def fold_runs(
     options: FoldOptions | None = None,
     progress: bool | None = None,
 ) -> Folded:
-    """Fold the scalars of runs into statistics, group by group and tag by tag.
+    """Reduce the scalars of runs to statistics, group by group and tag by tag.
 
-    `progress` shows a bar; by default where a person watches and it takes long.
+    `progress` shows a bar; by default only in a terminal or notebook, and if it takes long.
 
-    Raises CannotFold where runs do not have the same tags and steps and no
-    option allows it, UnknownStatistic and UnknownTag.
+    Raises CannotFold if the runs have different tags or steps and no option allows it,
+    UnknownStatistic and UnknownTag.
     """
     options = options or FoldOptions()
     statistics = parse(operations)
     grouping = make_groups(logs, by)
     if not grouping.groups:
-        raise CannotFold("There are no runs to fold.")
-    everyone = [log for group in grouping.groups for log in group.logs]
-    wanted, unasked = _wanted_tags(everyone, tags, options.x)
+        raise CannotFold("There are no runs to reduce.")
+    grouped = [log for group in grouping.groups for log in group.logs]
+    selected, not_requested = _select_tags(grouped, tags, options.x)
     members, lacking = having_axis(
         grouping.groups, options.x, is_lax=options.lax_tags, has_hints=options.has_hints
     )
-    members, untagged = having_tags(members, wanted, is_lax=options.lax_tags)
-    gathered = _gather(members, wanted, options)
+    members, untagged = having_tags(members, selected, is_lax=options.lax_tags)
+    gathered = _gather(members, selected, options)
     notes = Notes(options.x, options.nan, options.too_few, options.has_hints)
     options_of = _choose_options(gathered, options)
     ranges = _ranges(gathered, options_of)
     groups = {}
-    with progress_bar(lambda: sum(map(len, gathered)), "Folding", progress, " tags") as advance:
+    with progress_bar(lambda: sum(map(len, gathered)), "Reducing", progress, " tags") as advance:
         for own, tracks in zip(members, gathered, strict=True):
             runs = tuple(log.name for log in own.logs)
             curves = {}
@@ -150,50 +156,50 @@ def fold_runs(
                 advance(1)
             if curves:
                 groups[own.name] = Group(own.name, own.key, runs, own.hparams, curves)
-    columns = tuple(column for one in statistics for column in one.columns)
+    columns = tuple(column for statistic in statistics for column in statistic.columns)
     result = Folded(
         groups,
         columns,
         options.x,
-        max((one.align for one in options_of.values()), key=ALIGNMENTS.index, default=STRICT),
+        max((own.align for own in options_of.values()), key=ALIGNMENTS.index, default=STRICT),
         options.nan,
-        left_out=(*grouping.left_out, *unasked, *lacking, *untagged, *notes.left_out(groups)),
+        left_out=(*grouping.left_out, *not_requested, *lacking, *untagged, *notes.left_out(groups)),
         remarks=(*_explain_choice(options, options_of), *notes.remarks(groups, columns)),
     )
     if not result.tags:
         left_out = "; ".join(result.left_out)
         raise CannotFold(
-            f"Nothing is left to fold. Left out: {left_out}. {options.way_out}".rstrip()
+            f"There is nothing to reduce. Left out: {left_out}. {options.hint}".rstrip()
         )
     return result
 
 
-def _wanted_tags(
+def _select_tags(
     logs: Sequence[RunLog], tags: str | Iterable[str] | None, x: str
 ) -> tuple[list[str], list[str]]:
-    """The scalar tags to fold, and what is left out unless asked for, in words.
+    """Return the scalar tags to reduce, and a note on tags that are left out by default.
 
-    That is the tag that is the x-axis, of which nothing is said, and a tracked
-    run's system metrics.
+    By default, the tag of the x-axis is left out without a note, and the system metrics of
+    tracked runs with one.
     """
     names = choose_tags(logs)
     if not names:
         runs = human_count(len(logs), "run")
-        raise CannotFold(f"There are no scalars in {runs}, and only scalars can be folded.")
+        raise CannotFold(f"There are no scalars in {runs}, and only scalars can be reduced.")
     if x not in AXES and x not in names:
         hint = did_you_mean(x, [*AXES, *names])
-        raise UnknownTag(f"No tag '{escape(x)}' to be the x-axis. {hint}".rstrip())
+        raise UnknownTag(f"No tag '{escape(x)}' for the x-axis. {hint}".rstrip())
     if tags is None:
         return set_system_apart(logs, [name for name in names if name != x] or names)
     if not isinstance(tags, str) and not (tags := list(tags)):
-        raise CannotFold("No tag was asked for, so there is nothing to fold.")
+        raise CannotFold("No tag was specified, so there is nothing to reduce.")
     return choose_tags(logs, tags), []
 
 
 def _gather(
     groups: Sequence[Members], tags: Sequence[str], options: FoldOptions
 ) -> list[dict[str, list[Points]]]:
-    """The points of each tag in each group. Raises CannotFold for all gaps at once."""
+    """Return the points of each tag in each group. Raises one CannotFold for all gaps."""
     gaps = Gaps(options.x)
     gathered = []
     for members in groups:
@@ -209,7 +215,7 @@ def _gather(
                 gaps.add_places(tag, points)
             curves[tag] = points
         gathered.append(curves)
-    gaps.refuse()
+    gaps.check()
     return gathered
 
 
@@ -220,7 +226,7 @@ def _place(log: RunLog, tag: str, options: FoldOptions) -> Points:
 def _choose_options(
     gathered: Sequence[dict[str, list[Points]]], options: FoldOptions
 ) -> dict[str, FoldOptions]:
-    """How each tag is folded; with align="auto" that depends on its places."""
+    """Return the options for each tag; with align="auto" they depend on its x values."""
     tags: dict[str, list[list[Points]]] = {}
     for curves in gathered:
         for tag, points in curves.items():
@@ -228,22 +234,25 @@ def _choose_options(
     if options.align != AUTO:
         return dict.fromkeys(tags, options)
     chosen = {tag: choose_alignment(groups) for tag, groups in tags.items()}
-    return {tag: replace(options, align=way, bins=bins) for tag, (way, bins) in chosen.items()}
+    return {
+        tag: replace(options, align=alignment, bins=bins)
+        for tag, (alignment, bins) in chosen.items()
+    }
 
 
 def _explain_choice(options: FoldOptions, options_of: dict[str, FoldOptions]) -> list[str]:
-    """What "auto" chose, in sentences."""
+    """Return sentences on the alignment that "auto" selected."""
     if options.align != AUTO:
         return []
     tags: dict[str, list[str]] = {}
-    for tag, one in options_of.items():
-        if one.align != STRICT:
-            way = f"means over {one.bins:,} bins" if one.bins else one.align
-            tags.setdefault(way, []).append(tag)
+    for tag, own in options_of.items():
+        if own.align != STRICT:
+            alignment = f"means over {own.bins:,} bins" if own.bins else own.align
+            tags.setdefault(alignment, []).append(tag)
     return [
-        f"The runs do not have the same {name_places(options.x)} in {name_all('tag', names)}:"
-        f" aligned by {way} (align=, --align)."
-        for way, names in tags.items()
+        f"The runs have different {name_places(options.x)} in {name_all('tag', names)}:"
+        f" aligned by {alignment} (align=, --align)."
+        for alignment, names in tags.items()
     ]
 
 
@@ -253,7 +262,7 @@ def _ranges(
     tags: dict[str, list[Points]] = {}
     for curves in gathered:
         for tag, points in curves.items():
-            tags.setdefault(tag, []).extend(one for one in points if len(one))
+            tags.setdefault(tag, []).extend(run_points for run_points in points if len(run_points))
     return {
         tag: range_of(points, bins)
         for tag, points in tags.items()
@@ -268,16 +277,19 @@ def _fold_tag(
     options: FoldOptions,
     bins: Range | None,
 ) -> tuple[Curve, int]:
-    """The curve of a tag, and how many places were left out of it."""
-    # To skip a NaN is to go on as if it had not been logged: lines are drawn past it.
+    """Return the curve of a tag, and the number of x values that were left out."""
+    # A skipped NaN is treated as if it had not been logged, so gaps are filled across it.
     fills = options.align in ("nearest", "ffill", "interpolate", BINS)
-    used = [one.without_nan() for one in points] if fills and options.nan == "skip" else points
+    if fills and options.nan == "skip":
+        used: Sequence[Points] = [run_points.without_nan() for run_points in points]
+    else:
+        used = points
     aligned = align(used, options.align, bins)
     sample = _sample(aligned, options)
     if options.min_runs is not None:
         aligned = aligned.take(sample.counts >= options.min_runs)
         sample = _sample(aligned, options)
-    runs = tuple(one.run for one in points)
+    runs = tuple(run_points.run for run_points in points)
     values = fold(sample, statistics)
     curve = Curve(tag, runs, aligned.x, aligned.wall_times, sample.counts, values)
     return curve, aligned.dropped

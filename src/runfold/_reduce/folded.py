@@ -1,4 +1,4 @@
-"""What a fold gives: for each group of runs, and each tag, a curve of every statistic."""
+"""The result of a reduction: curves of every statistic, by group of runs and tag."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Curve:
-    """One tag folded over the runs of one group; `curve["mean"]` is a statistic's values.
+    """The statistics of one tag over the runs of one group; `curve["mean"]` is an array.
 
     Attributes:
-        tag: the name.
+        tag: the tag.
         runs: the names of the runs that have the tag.
-        x: where the statistics are, increasing: int64 for steps, otherwise float64.
-        wall_times: float64, the mean over the runs that have a value there.
-        counts: int64, how many runs entered at each x.
-        statistics: float64 values by name, each as long as `x`.
+        x: the x values, increasing: int64 for steps, otherwise float64.
+        wall_times: float64, the mean wall time over the runs that have a value at x.
+        counts: int64, the number of runs that have a value at x.
+        statistics: float64 arrays by name, each as long as `x`.
     """
 
     tag: str
@@ -35,11 +35,15 @@ class Curve:
     statistics: dict[str, NDArray[np.float64]]
 
     def __getitem__(self, name: str) -> NDArray[np.float64]:
-        """The values of a statistic. Raises UnknownStatistic with the near ones."""
+        """Return the values of a statistic.
+
+        Raises:
+            UnknownStatistic: it was not computed; the message lists similar names.
+        """
         if name not in self.statistics:
             known = list(self.statistics)
-            hint = did_you_mean(name, known) or f"There are {', '.join(known)}."
-            raise UnknownStatistic(f"No statistic '{escape(str(name))}' was asked for. {hint}")
+            hint = did_you_mean(name, known) or f"Available: {', '.join(known)}."
+            raise UnknownStatistic(f"Statistic '{escape(str(name))}' was not computed. {hint}")
         return self.statistics[name]
 
     def __len__(self) -> int:
@@ -54,14 +58,14 @@ class Curve:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Group:
-    """Runs that were folded together.
+    """Runs that were reduced together.
 
     Attributes:
-        name: after the values of its key, `lr=0.1`; empty where all runs are one group.
-        key: what its runs have in common, by name, as it was asked for.
-        runs: their names.
-        hparams: those that all its runs share.
-        curves: by tag.
+        name: the key as text, such as `lr=0.1`; empty if all runs form one group.
+        key: the values that define the group, by name, in the order of `by`.
+        runs: the names of the runs.
+        hparams: the hparams that all runs of the group share.
+        curves: the curves by tag.
     """
 
     name: str
@@ -73,16 +77,17 @@ class Group:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Folded:
-    """The curves of every group, and how they were made.
+    """The curves of each group, and how they were computed.
 
     Attributes:
-        groups: by name, in the natural order of their names.
-        statistics: the names that every curve has; `ci95` is `ci95-low` and `ci95-high`.
+        groups: the groups by name, in natural order.
+        statistics: the names of each curve's statistics; `ci95` is split into `ci95-low`
+            and `ci95-high`.
         x: "step", "wall_time", "relative" (seconds since the run's first event), or a tag.
-        align: how runs with different x were brought together.
+        align: how runs with different x values were aligned.
         nan: "skip" or "propagate".
-        left_out: everything that did not enter, in words.
-        remarks: what to beware of in the numbers, in sentences.
+        left_out: the data that was left out, and why.
+        remarks: caveats about the numbers, as sentences.
     """
 
     groups: dict[str, Group]
@@ -95,21 +100,21 @@ class Folded:
 
     @property
     def tags(self) -> list[str]:
-        """The tags of any group, in the order in which they first appear."""
+        """The tags of all groups, in order of first appearance."""
         return list(dict.fromkeys(tag for group in self.groups.values() for tag in group.curves))
 
     @property
     def runs(self) -> list[str]:
-        """The runs that entered."""
+        """The names of all runs that were reduced."""
         return [run for group in self.groups.values() for run in group.runs]
 
     def describe(self) -> str:
-        """One line: what was folded, and how."""
+        """Return a one-line summary of what was reduced, and how."""
         runs = human_count(len(self.runs), "run")
         groups = f" in {human_count(len(self.groups), 'group')}" if len(self.groups) > 1 else ""
         tags = human_count(len(self.tags), "tag")
         same = f"same {name_places(self.x)} in all"
-        manner = f"aligned by {self.align}" if self.align != "strict" else same
+        alignment = f"aligned by {self.align}" if self.align != "strict" else same
         nan = {"skip": "NaN skipped", "propagate": "NaN propagated"}[self.nan]
         statistics = ", ".join(self.statistics)
-        return f"{runs}{groups}, {tags}: {statistics} by {name_axis(self.x)} ({manner}, {nan})"
+        return f"{runs}{groups}, {tags}: {statistics} by {name_axis(self.x)} ({alignment}, {nan})"

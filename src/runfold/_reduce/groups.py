@@ -1,4 +1,4 @@
-"""Which runs are folded together: by hparams, by a pattern over their names, by folder."""
+"""Groups of runs: by hparams, by a pattern in their names, or by folder."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
 PARENT, RUN = "parent", "run"
 
-One = str | Callable[[Any], object]
-By = One | Sequence[One] | None
+Criterion = str | Callable[[Any], object]
+By = Criterion | Sequence[Criterion] | None
 Key = dict[str, Any]
-# Gives the named groups of a pattern in each of some names, None where it is not found.
+# Returns the named groups of a pattern for each name, None if it does not match.
 Search = Callable[[str, Sequence[str]], Sequence[Key | None]]
 
 
 @dataclass(frozen=True, slots=True)
 class Members:
-    """The runs of one group, before they are folded; see `Group` for the rest."""
+    """The runs of one group before the reduction; see `Group` for the other attributes."""
 
     name: str
     key: Key
@@ -40,39 +40,41 @@ class Members:
 
 @dataclass(frozen=True, slots=True)
 class Grouping:
-    """The groups in the natural order of their names, and who is in none, in sentences."""
+    """The groups in natural order of their names, and sentences on runs that are in no group."""
 
     groups: list[Members]
     left_out: list[str] = field(default_factory=list)
 
 
 def search_names(pattern: str, names: Sequence[str]) -> list[Key | None]:
-    """What the named groups of a regular expression are in each name; None where it is not found.
+    """Return the named groups of a regular expression for each name; None if it does not match.
 
-    Raises CannotFold for what is no regular expression. One such as `(?P<a>(x+)+)$` can
-    take for ever, and no other thread does anything meanwhile.
+    Raises CannotFold if the pattern is invalid. A pattern such as `(?P<a>(x+)+)$` can take
+    arbitrarily long, and blocks all other threads.
     """
     try:
         search = re.compile(pattern).search
     except (re.error, OverflowError, RecursionError) as error:
-        raise CannotFold(f"'{escape(pattern)}' is no regular expression: {error}.") from None
-    return [found.groupdict() if (found := search(name)) else None for name in names]
+        raise CannotFold(
+            f"'{escape(pattern)}' is not a valid regular expression: {error}."
+        ) from None
+    return [match.groupdict() if (match := search(name)) else None for name in names]
 
 
 def make_groups(logs: Iterable[RunLog], by: By = None, search: Search = search_names) -> Grouping:
-    """Share runs out among groups; with `by` None all are one group with an empty name.
+    """Divide runs into groups; with `by` None, all runs form one group with an empty name.
 
-    Each of `by` is the name of an hparam, "parent" for the folder that a run
-    is in, "run" for each run alone, a regular expression with named groups that is searched in the
-    run's name, or a function of the log that gives a value, or several by
-    name. A run for which one of them has no answer is left out, and said so;
-    CannotFold is raised where no run has any. Patterns are looked for by `search`.
+    A criterion in `by` is an hparam's name, "parent" for the run's folder, "run" for each run
+    by itself, a regular expression with named groups that is searched in the run's name (by
+    `search`), or a function of the log that returns a value, or several values by name. Runs
+    without a value for a criterion are left out and reported. Raises CannotFold if no run has
+    one.
 
-    Runs that Runfold itself wrote are not folded again.
+    Runs that Runfold wrote itself are left out.
     """
     runs, left_out = _choose(list(logs))
     settings = read_settings(runs)
-    keys = [_key_function(one, runs, settings, search) for one in _each(by)]
+    keys = [_key_function(criterion, runs, settings, search) for criterion in _each(by)]
     found: dict[tuple[tuple[str, str, str], ...], tuple[Key, list[RunLog]]] = {}
     keyless: dict[str, list[str]] = {}
     for log in runs:
@@ -85,17 +87,17 @@ def make_groups(logs: Iterable[RunLog], by: By = None, search: Search = search_n
             for name, value in part.items():
                 key[_free(name, key)] = value
         else:
-            # By type and text, because True is 1.0 to Python and NaN not even itself.
+            # By type and repr, because True equals 1.0 and NaN does not equal itself.
             known = tuple((name, type(value).__name__, repr(value)) for name, value in key.items())
             found.setdefault(known, (key, []))[1].append(log)
     if runs and not found:
         reason, names = next(iter(keyless.items()))
-        raise CannotFold(f"No run has {reason}; there is, for example, '{escape(names[0])}'.")
+        raise CannotFold(f"No run has {reason}; for example, run '{escape(names[0])}' does not.")
     for reason, names in keyless.items():
         left_out.append(f"{human_count(len(names), 'run')} without {reason}: {human_list(names)}")
     groups = [
         Members(
-            _name(key, by), key, members, _shared(settings.get(one.name, {}) for one in members)
+            _name(key, by), key, members, _shared(settings.get(log.name, {}) for log in members)
         )
         for key, members in found.values()
     ]
@@ -103,19 +105,19 @@ def make_groups(logs: Iterable[RunLog], by: By = None, search: Search = search_n
     return Grouping(sorted(groups, key=lambda group: natural_key(group.name)), left_out)
 
 
-def _each(by: By) -> list[One]:
+def _each(by: By) -> list[Criterion]:
     if by is None:
         return []
     return [by] if isinstance(by, str) or callable(by) else list(by)
 
 
 def _choose(logs: list[RunLog]) -> tuple[list[RunLog], list[str]]:
-    """The runs but for those that an earlier fold wrote, unless there are no others."""
+    """Leave out runs written by an earlier reduction, unless there are no others."""
     others = [log for log in logs if not _is_folded(log)]
-    ours = len(logs) - len(others)
-    if not others or not ours:
+    reduced = len(logs) - len(others)
+    if not others or not reduced:
         return logs, []
-    return others, [f"{human_count(ours, 'run')} that an earlier reduce wrote"]
+    return others, [f"{human_count(reduced, 'run')} written by an earlier reduce"]
 
 
 def _is_folded(log: RunLog) -> bool:
@@ -124,38 +126,40 @@ def _is_folded(log: RunLog) -> bool:
 
 
 def _key_function(
-    one: One, runs: list[RunLog], settings: Mapping[str, Mapping[str, Any]], search: Search
+    criterion: Criterion,
+    runs: list[RunLog],
+    settings: Mapping[str, Mapping[str, Any]],
+    search: Search,
 ) -> tuple[str, Callable[[RunLog], Key | None]]:
-    """What a run lacks that it gives no answer for, and the function that asks it."""
-    if not isinstance(one, str):
-        return "a group by the function", lambda log: _named(one(log))
-    if one == PARENT:
+    """Return a description of what runs without a key lack, and a function that returns keys."""
+    if not isinstance(criterion, str):
+        return "a group from the function", lambda log: _named(criterion(log))
+    if criterion == PARENT:
         return "a folder", lambda log: {PARENT: log.name.rpartition("/")[0] or "."}
-    if one == RUN:
+    if criterion == RUN:
         return "a name", lambda log: {RUN: log.name}
-    if "(?P<" in one:
+    if "(?P<" in criterion:
         names = [log.name for log in runs]
-        found = dict(zip(names, search(one, names), strict=True))
-        return f"a name that matches '{escape(one)}'", lambda log: found[log.name]
+        matches = dict(zip(names, search(criterion, names), strict=True))
+        return f"a name that matches '{escape(criterion)}'", lambda log: matches[log.name]
     known = {name for log in runs for name in settings.get(log.name, {})}
-    if runs and one not in known:
-        raise CannotFold(_no_hparam(one, sorted(known)))
-    reason = f"the hparam '{escape(one)}'"
+    if runs and criterion not in known:
+        raise CannotFold(_no_hparam(criterion, sorted(known)))
 
-    def ask(log: RunLog) -> Key | None:
+    def hparam_of(log: RunLog) -> Key | None:
         own = settings.get(log.name, {})
-        return {one: own[one]} if one in own else None
+        return {criterion: own[criterion]} if criterion in own else None
 
-    return reason, ask
+    return f"the hparam '{escape(criterion)}'", hparam_of
 
 
 def _no_hparam(name: str, known: list[str]) -> str:
     if re.search(r"[\\()\[\]*+?^$|]", name):
-        hint = "A pattern needs a named group: '(?P<algo>[a-z]+)/seed'."
+        hint = "A pattern must have a named group: '(?P<algo>[a-z]+)/seed'."
     elif known:
-        hint = did_you_mean(name, [*known, PARENT, RUN]) or f"There are {human_list(known, 20)}."
+        hint = did_you_mean(name, [*known, PARENT, RUN]) or f"Available: {human_list(known, 20)}."
     else:
-        hint = f"The runs have no hparams at all; '{PARENT}' groups them by folder."
+        hint = f"The runs have no hparams; '{PARENT}' groups them by folder."
     return f"No hparam '{escape(name)}' in any run. {hint}"
 
 
@@ -163,16 +167,17 @@ def _named(value: object) -> Key | None:
     if value is None:
         return None
     named = dict(value) if isinstance(value, Mapping) else {"group": value}
-    # As Python's own: the repr of NumPy's 0.1 is `np.float64(0.1)`.
+    # As Python types, because the repr of NumPy's 0.1 is `np.float64(0.1)`.
     return {
-        str(name): one.item() if isinstance(one, np.generic) else one for name, one in named.items()
+        str(name): part.item() if isinstance(part, np.generic) else part
+        for name, part in named.items()
     }
 
 
 def _free(name: str, taken: Key) -> str:
-    """The name, or `name2`, `name3`, ... where another of `by` gave it already."""
-    numbers = (f"{name}{number}" for number in count(2))
-    return next(one for one in chain([name], numbers) if one not in taken)
+    """Return the name, or `name2`, `name3`, ... if it is already taken."""
+    numbered = (f"{name}{number}" for number in count(2))
+    return next(candidate for candidate in chain([name], numbered) if candidate not in taken)
 
 
 def _name(key: Key, by: By) -> str:
@@ -182,12 +187,12 @@ def _name(key: Key, by: By) -> str:
 
 
 def _shared(settings: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """The hparams that are the same everywhere."""
+    """Return the hparams that are equal in all runs."""
     first, *others = settings
     return {
         name: value
         for name, value in first.items()
-        if all(name in one and one[name] == value for one in others)
+        if all(name in hparams and hparams[name] == value for hparams in others)
     }
 
 
@@ -197,7 +202,7 @@ def _refuse_equal_names(groups: list[Members]) -> None:
         twin = names.setdefault(group.name, group)
         if twin is not group:
             raise CannotFold(
-                f"Two groups would both be called '{escape(group.name)}': "
-                f"{twin.key} and {group.key}. Group by a pattern over the run's name, or in "
-                "Python by a function, that tells them apart."
+                f"Two groups would have the name '{escape(group.name)}': "
+                f"{twin.key} and {group.key}. Group by a pattern for the run's name, or in "
+                "Python by a function, that distinguishes them."
             )

@@ -1,4 +1,4 @@
-"""Statistics that Runfold does not know itself: NumPy's by name, and a caller's functions."""
+"""Statistics from elsewhere: NumPy's reductions by name, and user functions."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     # (runs, steps) without gaps -> (steps,)
     Reduction = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
-# These give the place of a run, which must be its place among all of them.
-_PLACES = ("argmax", "argmin", "nanargmax", "nanargmin")
+# Functions that return the index of a run, which must refer to all runs.
+_INDEX_FUNCTIONS = ("argmax", "argmin", "nanargmax", "nanargmin")
 
 
 def find_reduction(name: str) -> Callable[[Sample], NDArray[np.float64]] | None:
-    """NumPy's function of that name, if it reduces an axis of an array to numbers.
+    """Return the NumPy function with this name if it reduces an axis to numbers, or None.
 
-    `ptp`, `nanmedian`, `prod` and `argmax` do. What takes no `axis`, such as
-    `save` or `seterr`, is not even called to find out.
+    `ptp`, `nanmedian`, `prod` and `argmax` do. Functions without an `axis` parameter, such as
+    `save` or `seterr`, are never called.
     """
     function: Any = vars(np).get(name)
     if name.startswith("_") or not _takes_axis(function):
@@ -38,28 +38,28 @@ def find_reduction(name: str) -> Callable[[Sample], NDArray[np.float64]] | None:
     try:
         with warnings.catch_warnings(action="ignore"):
             whole = function(probe, axis=0)
-            # `lexsort` too gives two numbers here, but they hang together.
+            # `lexsort` also returns two numbers, but they depend on both columns.
             each = [function(column, axis=0) for column in probe.T]
-    except Exception:  # it asks for more arguments, or for other arrays
+    except Exception:  # it requires more arguments, or other arrays
         return None
     if np.shape(whole) != (2,) or _real(whole) is None or not np.array_equal(whole, each):
         return None
-    return partial(_reduce, reduction=partial(function, axis=0), gives_place=name in _PLACES)
+    returns_index = name in _INDEX_FUNCTIONS
+    return partial(_reduce, reduction=partial(function, axis=0), returns_index=returns_index)
 
 
 def list_reductions() -> list[str]:
-    """The names for which `find_reduction` has an answer."""
+    """Return all names that `find_reduction` accepts."""
     return [name for name in sorted(vars(np)) if find_reduction(name)]
 
 
 def adapt(function: Callable[..., Any], name: str) -> Callable[[Sample], NDArray[np.float64]]:
-    """A caller's function as a statistic of samples.
+    """Return a user function as a statistic of samples.
 
-    It is called with a (runs, steps) array without gaps, and with `axis=0` if
-    it takes that, and should give one number for each step. A function that
-    raises or gives something else is called for each step alone, with one
-    number for each run; what it raises then is the caller's to see, and
-    CannotFold says that its result is not one number.
+    The function is called with a (runs, steps) array without gaps, and with `axis=0` if it
+    has that parameter, and should return one number per step. If it raises or returns
+    something else, it is called for each step separately, with one number per run. Exceptions
+    then propagate, and a result that is not one number raises CannotFold.
     """
     call = partial(function, axis=0) if _takes_axis(function) else function
 
@@ -73,23 +73,25 @@ def adapt(function: Callable[..., Any], name: str) -> Callable[[Sample], NDArray
 def _takes_axis(function: Any) -> bool:
     try:
         return "axis" in inspect.signature(function).parameters
-    except (TypeError, ValueError):  # no function, or one in C that does not tell
+    except (TypeError, ValueError):  # not a function, or one in C without a signature
         return False
 
 
-def _reduce(sample: Sample, reduction: Reduction, gives_place: bool = False) -> NDArray[np.float64]:
+def _reduce(
+    sample: Sample, reduction: Reduction, returns_index: bool = False
+) -> NDArray[np.float64]:
     results = np.full(len(sample.counts), np.nan)
     for runs, steps in sample.patterns():
         reduced = reduction(sample.values[np.ix_(runs, steps)])
-        results[steps] = runs[reduced] if gives_place else reduced
+        results[steps] = runs[reduced] if returns_index else reduced
     return results
 
 
 def _call_whole(call: Callable[..., Any], dense: NDArray[np.float64]) -> NDArray[np.float64] | None:
-    """One result for each step, or None when the function cannot take them all at once."""
+    """Return one result per step, or None if the function cannot process all steps at once."""
     try:
-        # One step alone tells a function that reduces the other axis, which
-        # would go unseen where there are as many runs as steps.
+        # A single step detects a function that reduces the other axis, which would go
+        # unnoticed if there are as many runs as steps.
         with warnings.catch_warnings(action="ignore"):
             if np.shape(call(dense[:, :1].copy())) != (1,):
                 return None
@@ -106,8 +108,8 @@ def _call_each(
     for result in results:
         if result.size != 1 or _real(result) is None:
             raise CannotFold(
-                f"The function '{name}' gave {result.dtype} of shape {result.shape} for the "
-                "values of one step. It must give one number."
+                f"The function '{name}' returned {result.dtype} of shape {result.shape} for the "
+                "values of one step. It must return one number."
             )
     return np.array([float(result.item()) for result in results])
 

@@ -1,14 +1,14 @@
-"""The operations of a fold: names and functions in, columns of statistics out.
+"""The operations of a reduction: names and functions parsed into columns of statistics.
 
-| name | what it is |
+| name | meaning |
 |---|---|
-| `mean`, `std`, ... | those of `statistics` |
-| `q05`, `q97.5` | the quantile at so many percent, between two values by linear interpolation |
+| `mean`, `std`, ... | see `statistics` |
+| `q05`, `q97.5` | the quantile at this percentage, with linear interpolation |
 | `ci95`, `ci95-median`, `ci95-iqm` | percentile bootstrap of the mean, the median, the `iqm` |
 | `ci95-t` | Student's t interval of the mean |
-| `ptp`, `nanmedian`, `prod`, ... | any function of NumPy that reduces an axis, as NumPy does it |
+| `ptp`, `nanmedian`, `prod`, ... | any NumPy function that reduces an axis |
 
-An interval gives two columns, `ci95-low` and `ci95-high`.
+An interval has two columns, `ci95-low` and `ci95-high`.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _EXAMPLES = ("q05", "q95", *_INTERVALS)
 
 @dataclass(frozen=True, slots=True)
 class Statistic:
-    """An operation that was asked for, such as `ci95`, and the columns that it gives."""
+    """A requested operation, such as `ci95`, and its columns."""
 
     name: str
     columns: tuple[str, ...]
@@ -53,7 +53,7 @@ class Statistic:
     has_blanks: bool = True
 
     def compute(self, sample: Sample) -> Columns:
-        """The float64 values of each column at each step; NaN at the blank ones, `count` aside."""
+        """Return the float64 values of each column; NaN at blank steps, except for `count`."""
         if not self.has_blanks:
             return self.function(sample)
         if sample.blank.all():
@@ -64,7 +64,7 @@ class Statistic:
 
 
 def fold(sample: Sample, statistics: Sequence[Statistic]) -> dict[str, NDArray[np.float64]]:
-    """The values of all columns by name, in the order of the statistics."""
+    """Return the values of all columns by name, in the order of the statistics."""
     return {
         column: values
         for statistic in statistics
@@ -73,33 +73,33 @@ def fold(sample: Sample, statistics: Sequence[Statistic]) -> dict[str, NDArray[n
 
 
 def parse(operations: Operation | Iterable[Operation]) -> list[Statistic]:
-    """The statistics that names and functions stand for, each taken once.
+    """Return the distinct statistics for names and functions.
 
-    A text may hold several names, "mean,std". A function is called as `adapt`
-    says; its column has its name, or is `callable1` if it has none. Raises
-    UnknownStatistic, with the near names, for a name that means nothing, for
-    two functions of one name, and when nothing at all is asked for.
+    A string can contain several names: "mean,std". A function's column has its name, or
+    `callable1` if it has none; see `adapt` for how it is called. Raises UnknownStatistic for
+    an unknown name (with similar names), for two functions with the same name, and if no
+    operation is given.
 
     >>> [statistic.columns for statistic in parse("mean,ci95")]
     [('mean',), ('ci95-low', 'ci95-high')]
     """
-    found: dict[str | int, Statistic] = {}
+    statistics: dict[str | int, Statistic] = {}
     nameless = (f"callable{number}" for number in count(1))
     for operation in _each(operations):
-        # A function need not be hashable to be the same one.
+        # By id, because a function need not be hashable.
         key = operation if isinstance(operation, str) else id(operation)
-        if key in found:
+        if key in statistics:
             continue
-        statistic = _parse_one(operation, nameless)
-        if any(statistic.name == other.name for other in found.values()):
+        statistic = _parse_operation(operation, nameless)
+        if any(statistic.name == other.name for other in statistics.values()):
             raise UnknownStatistic(
-                f"Two operations would both be called '{escape(statistic.name)}'. "
+                f"Two operations have the name '{escape(statistic.name)}'. "
                 "Give the function another name."
             )
-        found[key] = statistic
-    if not found:
-        raise UnknownStatistic(f"No operation was asked for. {_kinds()}")
-    return list(found.values())
+        statistics[key] = statistic
+    if not statistics:
+        raise UnknownStatistic(f"No operation was specified. {_kinds()}")
+    return list(statistics.values())
 
 
 def _each(operations: Operation | Iterable[Operation]) -> Iterator[Operation]:
@@ -111,29 +111,32 @@ def _each(operations: Operation | Iterable[Operation]) -> Iterator[Operation]:
         for operation in operations:
             yield from _each(operation)
     else:
-        raise UnknownStatistic(f"An operation is a name or a function, not {operations!r}.")
+        raise UnknownStatistic(f"Expected an operation name or a function, got {operations!r}.")
 
 
-def _parse_one(operation: Operation, nameless: Iterator[str]) -> Statistic:
+def _parse_operation(operation: Operation, nameless: Iterator[str]) -> Statistic:
     if callable(operation):
         name = str(getattr(operation, "__name__", ""))
         name = name if name.isidentifier() else next(nameless)
-        return Statistic(name, (name,), _one(adapt(operation, name)))
+        return Statistic(name, (name,), _single_column(adapt(operation, name)))
     if known := STATISTICS.get(operation):
-        return Statistic(operation, (operation,), _one(known.compute), known.has_blanks)
-    if found := QUANTILE.fullmatch(operation):
-        if float(found[1]) > 100:
-            raise UnknownStatistic(f"No quantile '{operation}': they go from q0 to q100.")
-        quantile = partial(Sample.quantile, percent=float(found[1]))
-        return Statistic(operation, (operation,), _one(quantile))
-    if found := INTERVAL.fullmatch(operation):
-        if not 0 < float(found[1]) < 100:
-            raise UnknownStatistic(f"No interval '{operation}': its level lies between 0 and 100.")
-        interval = _t_interval if found[2] == "t" else partial(_bootstrap, of=found[2] or "mean")
+        function = _single_column(known.compute)
+        return Statistic(operation, (operation,), function, known.has_blanks)
+    if match := QUANTILE.fullmatch(operation):
+        if float(match[1]) > 100:
+            raise UnknownStatistic(f"No quantile '{operation}': quantiles go from q0 to q100.")
+        quantile = partial(Sample.quantile, percent=float(match[1]))
+        return Statistic(operation, (operation,), _single_column(quantile))
+    if match := INTERVAL.fullmatch(operation):
+        if not 0 < float(match[1]) < 100:
+            raise UnknownStatistic(
+                f"No interval '{operation}': the level must be between 0 and 100."
+            )
+        interval = _t_interval if match[2] == "t" else partial(_bootstrap, of=match[2] or "mean")
         columns = (f"{operation}-low", f"{operation}-high")
-        return Statistic(operation, columns, partial(interval, level=float(found[1]) / 100))
+        return Statistic(operation, columns, partial(interval, level=float(match[1]) / 100))
     if reduction := find_reduction(operation):
-        return Statistic(operation, (operation,), _one(reduction))
+        return Statistic(operation, (operation,), _single_column(reduction))
     hint = did_you_mean(operation, dict.fromkeys([*STATISTICS, *_EXAMPLES, *list_reductions()]))
     raise UnknownStatistic(
         " ".join(filter(None, (f"No operation '{escape(operation)}'.", hint, _kinds())))
@@ -142,12 +145,14 @@ def _parse_one(operation: Operation, nameless: Iterator[str]) -> Statistic:
 
 def _kinds() -> str:
     return (
-        f"There are {', '.join(STATISTICS)}, quantiles such as q05, intervals such as "
+        f"Available: {', '.join(STATISTICS)}, quantiles such as q05, intervals such as "
         f"{', '.join(_INTERVALS[:-1])} and {_INTERVALS[-1]}, and NumPy's reductions such as ptp."
     )
 
 
-def _one(function: Callable[[Sample], NDArray[np.float64]]) -> Callable[[Sample], Columns]:
+def _single_column(
+    function: Callable[[Sample], NDArray[np.float64]],
+) -> Callable[[Sample], Columns]:
     return lambda sample: (function(sample),)
 
 

@@ -1,4 +1,4 @@
-"""The values of many runs at the same places, and what several statistics of them share."""
+"""The values of many runs at common x values, and intermediate results that statistics share."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-# 2 MiB of float64: temporaries of this size stay in the cache of a core, and
-# in memory they do not count, however long the runs are.
+# 2 MiB of float64: temporaries fit into a core's cache, and their memory is negligible
+# however long the runs are.
 _BLOCK = 1 << 18
 
 
 class Sample:
-    """Values of many runs at the same places: (runs, steps), and which of them are there.
+    """The values of many runs at common steps.
 
-    With `nan="skip"` a NaN counts as not there. With `nan="propagate"` a NaN
-    that is there makes every statistic but `count` NaN at its step. What is
-    not present never enters.
+    With `nan="skip"`, NaN counts as missing. With `nan="propagate"`, a NaN makes all
+    statistics except `count` NaN at its step. Missing values are always ignored.
 
     Attributes:
-        values: float64, (runs, steps); NaN also where a run is not present.
-        here: which of the values are numbers; None when all are.
-        counts: int64, how many values enter at each step.
-        blank: the steps at which there is no statistic: nothing enters, or a NaN does.
-        seed, resamples: for the statistics that draw at random.
+        values: float64, (runs, steps); NaN also for missing values.
+        here: mask of the values that are numbers; None if all are.
+        counts: int64, the number of values used at each step.
+        blank: mask of the steps without statistics: no value is used, or NaN propagates.
+        seed: seed of the statistics that draw at random.
+        resamples: their number of resamples.
     """
 
     def __init__(
@@ -40,9 +40,9 @@ class Sample:
         seed: int = 0,
         resamples: int = 10_000,
     ) -> None:
-        """Take values that no one changes any more, NaN where a run is not present.
+        """Keep a reference to values, with NaN for missing ones; they must not change later.
 
-        `present` tells that from a NaN that was logged; None says all are there.
+        `present` distinguishes missing values from logged NaN; None if none are missing.
         """
         self.seed = seed
         self.resamples = resamples
@@ -53,9 +53,9 @@ class Sample:
         if present is not None and not present.all():
             self.counts = np.count_nonzero(present, axis=0)
         broken = np.zeros(steps, bool)
-        # A sum is finite only where every value is, so that most samples need no other look.
+        # A sum is finite only if all values are, so most samples need no further check.
         if not np.isfinite(self.sums).all() and not (here := ~np.isnan(self.values)).all():
-            del self.sums  # it was taken of the NaN too
+            del self.sums  # the cached sum includes NaN
             self.here = here
             numbers = np.count_nonzero(here, axis=0)
             if nan == "propagate":
@@ -66,7 +66,7 @@ class Sample:
 
     @cached_property
     def sums(self) -> NDArray[np.float64]:
-        """The sum of each step; 0 where nothing enters."""
+        """The sum at each step; 0 if no value is used."""
         with np.errstate(all="ignore"):
             if self.here is None:
                 dense: NDArray[np.float64] = self.values.sum(axis=0)
@@ -78,13 +78,13 @@ class Sample:
 
     @cached_property
     def means(self) -> NDArray[np.float64]:
-        """The mean of each step."""
+        """The mean at each step."""
         with np.errstate(all="ignore"):
             return self.sums / self.counts
 
     @cached_property
     def variances(self) -> NDArray[np.float64]:
-        """The sample variance of each step (ddof 1), exactly 0 where all values are equal."""
+        """The sample variance at each step (ddof 1); exactly 0 if all values are equal."""
         variances = np.empty(len(self.counts))
         with np.errstate(all="ignore"):
             for part in self._blocks():
@@ -93,8 +93,8 @@ class Sample:
                     deviations[~self.here[:, part]] = 0.0
                 variances[part] = np.einsum("ij,ij->j", deviations, deviations)
             variances /= self.counts - 1
-            # The mean of three times 0.1 is not 0.1, and a test that divides by
-            # the spread of equal values must not find one.
+            # The mean of three times 0.1 is not exactly 0.1, but equal values must not seem
+            # to have a spread, because tests divide by it.
             noise = (np.finfo(float).eps * self.counts * self.means) ** 2
             if ((variances > 0) & (variances <= noise)).any():
                 variances[(variances <= noise) & (self.lowest == self.highest)] = 0.0
@@ -102,35 +102,35 @@ class Sample:
 
     @cached_property
     def lowest(self) -> NDArray[np.float64]:
-        """The smallest value of each step."""
+        """The smallest value at each step."""
         lowest: NDArray[np.float64] = np.fmin.reduce(self.values, axis=0)
         return lowest
 
     @cached_property
     def highest(self) -> NDArray[np.float64]:
-        """The largest value of each step."""
+        """The largest value at each step."""
         highest: NDArray[np.float64] = np.fmax.reduce(self.values, axis=0)
         return highest
 
     @cached_property
     def ordered(self) -> NDArray[np.float64]:
-        """The values of each step in increasing order, (steps, runs), the missing as NaN last."""
+        """The sorted values at each step, (steps, runs), with NaN for missing ones at the end."""
         ordered = np.array(self.values.T, order="C")
         ordered.sort(axis=1)
         return ordered
 
     @property
     def deviations(self) -> NDArray[np.float64]:
-        """The standard deviation of each step (ddof 1)."""
+        """The standard deviation at each step (ddof 1)."""
         return np.sqrt(self.variances)
 
     @property
     def standard_errors(self) -> NDArray[np.float64]:
-        """The standard error of the mean of each step."""
+        """The standard error of the mean at each step."""
         return np.sqrt(self.variances / self.counts)
 
     def quantile(self, percent: float) -> NDArray[np.float64]:
-        """The quantile of each step, between two values by linear interpolation."""
+        """Return the quantile at each step, with linear interpolation between values."""
         quantiles = np.full(len(self.counts), np.nan)
         for size, steps in self.sizes():
             below, part = divmod(percent / 100 * (size - 1), 1)
@@ -140,7 +140,7 @@ class Sample:
         return quantiles
 
     def trimmed_mean(self, cut: Callable[[int], int]) -> NDArray[np.float64]:
-        """The mean of each step without the first and last `cut(n)` of its n sorted values."""
+        """Return the mean at each step without the first and last `cut(n)` of n sorted values."""
         means = np.full(len(self.counts), np.nan)
         for size, steps in self.sizes():
             left_out = cut(size)
@@ -148,20 +148,20 @@ class Sample:
         return means
 
     def sizes(self) -> Iterator[tuple[int, NDArray[np.intp]]]:
-        """Yield each number of values that enter somewhere, and the steps where that many do."""
+        """Yield each distinct number of values, and the steps that have that many."""
         for size in np.unique(self.counts[~self.blank]):
             yield int(size), np.flatnonzero((self.counts == size) & ~self.blank)
 
     def patterns(self) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-        """Yield runs, and the steps at which just these have a value.
+        """Yield sets of runs, and the steps at which exactly these runs have a value.
 
-        `values[np.ix_(runs, steps)]` has no gaps, for functions that know of none.
+        `values[np.ix_(runs, steps)]` has no gaps, for functions that cannot handle them.
         """
         steps = np.flatnonzero(~self.blank)
         if self.here is None:
             yield np.arange(len(self.values)), steps
             return
-        # Eight runs make a byte, and the bytes of a step one item to sort by.
+        # Pack eight runs per byte, and compare the bytes of a step as one item.
         packed = np.ascontiguousarray(np.packbits(self.here[:, steps], axis=0).T)
         _, first, inverse = np.unique(
             packed.view(f"V{packed.shape[1]}").ravel(), return_index=True, return_inverse=True
@@ -180,8 +180,8 @@ class Sample:
 def _between(
     lower: NDArray[np.float64], upper: NDArray[np.float64], part: float
 ) -> NDArray[np.float64]:
-    apart = upper - lower
-    # From the nearer end, so that it stays between the two and never falls with `part`.
-    between = lower + apart * part if part < 0.5 else upper - apart * (1 - part)
-    # The distance of two infinities, or of two huge numbers, is no number.
-    return np.where(np.isfinite(apart), between, lower * (1 - part) + upper * part)
+    distance = upper - lower
+    # From the nearer end, so that the result stays between both and is monotonic in `part`.
+    between = lower + distance * part if part < 0.5 else upper - distance * (1 - part)
+    # The difference of infinities, or of two huge numbers, is not finite.
+    return np.where(np.isfinite(distance), between, lower * (1 - part) + upper * part)

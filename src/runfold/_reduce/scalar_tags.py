@@ -1,4 +1,4 @@
-"""Which tags are folded or compared: those with scalars, by name or glob."""
+"""The scalar tags to reduce or compare, selected by name or glob."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from runfold._logdir.run_log import RunLog
 
 
-def choose_tags(logs: Iterable[RunLog], wanted: Names = None) -> list[str]:
-    """The tags with scalars in any run that are wanted, by default all. Raises UnknownTag."""
+def choose_tags(logs: Iterable[RunLog], tags: Names = None) -> list[str]:
+    """Return the selected scalar tags of any run; all by default. Raises UnknownTag."""
     logs = list(logs)
     names = list(dict.fromkeys(tag for log in logs for tag in log.scalars))
-    if wanted is not None:
-        wanted = [wanted] if isinstance(wanted, str) else list(wanted)
+    if tags is not None:
+        tags = [tags] if isinstance(tags, str) else list(tags)
     try:
-        return select(names, wanted, where="of kind scalar")
+        return select(names, tags, where="of kind scalar")
     except UnknownTag:
-        # A histogram of that name is better named as such than as not there.
-        for tag in wanted or ():
+        # If the tag is of another kind, this raises a message that says so.
+        for tag in tags or ():
             for log in logs:
                 if tag not in names and any(tag == other for _, other in log.payloads):
                     log.series(tag)
@@ -34,10 +34,10 @@ def choose_tags(logs: Iterable[RunLog], wanted: Names = None) -> list[str]:
 
 
 def set_system_apart(logs: Sequence[RunLog], names: list[str]) -> tuple[list[str], list[str]]:
-    """The tags that the user logged, and what is left out of them, in words.
+    """Return the tags without the system metrics of tracked runs, and a note on these.
 
-    What a tracked run logs of its machine has seconds for steps, and no two runs
-    have the same ones. Where there is nothing else, it is what was meant.
+    The steps of system metrics are seconds, which differ between runs. If there are no other
+    tags, they are kept.
     """
     if not any(("text", STORY_PREFIX + STATUS) in log.payloads for log in logs):
         return names, []
@@ -46,4 +46,4 @@ def set_system_apart(logs: Sequence[RunLog], names: list[str]) -> tuple[list[str
     if not own or not count:
         return names, []
     tags = human_count(count, "tag")
-    return own, [f"{tags} of the machine's load ({SYSTEM_PREFIX}*), not asked for"]
+    return own, [f"{tags} of the machine's load ({SYSTEM_PREFIX}*), not requested"]

@@ -1,17 +1,17 @@
-"""The statistics that Runfold defines itself. Each is declared once; everything else reads it here.
+"""Declarations of all statistics that Runfold implements itself.
 
-| name | what it is |
+| name | meaning |
 |---|---|
-| `mean`, `median`, `sum`, `min`, `max` | as everywhere |
-| `std`, `var`, `sem` | of a sample (ddof 1), as in pandas; NaN for one value |
-| `count` | how many runs entered; 0 where none did, where all others are NaN, `sum` too |
-| `iqm` | interquartile mean: of what is left without a quarter of the runs at each end |
+| `mean`, `median`, `sum`, `min`, `max` | as usual |
+| `std`, `var`, `sem` | sample statistics (ddof 1), as in pandas; NaN for one value |
+| `count` | number of runs; if it is 0, all other statistics are NaN, including `sum` |
+| `iqm` | interquartile mean: without the lowest and highest quarter of the runs |
 
 `operations` adds quantiles such as `q05`, intervals such as `ci95` and NumPy's functions.
 
-To add a statistic, declare it in STATISTICS: `-r`, its help, near matches, bands and
-intervals find it there. Nothing here imports NumPy, so that a command can list the
-names at once.
+To add a statistic, declare it in STATISTICS. `-r`, its help, hints for misspelled names,
+bands and intervals use this declaration. This module does not import NumPy, so that
+commands can list the names quickly.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedStatistic:
-    """What is known of a statistic.
+    """The declaration of a statistic.
 
     Attributes:
-        name: what users call it.
-        compute: returns its value at each step of a sample.
-        about: what the help says about it in parentheses, if anything.
-        label: what a chart calls it, if not by its name.
+        name: the name that users type.
+        compute: returns the value at each step of a sample.
+        about: description in the help, in parentheses; empty for none.
+        label: label in charts, if it differs from the name.
         cut: for the centre of a band: how many of n sorted values to leave out at each
             end before the mean is taken. It also defines the centre's bootstrap interval.
-        is_spread: whether a band is a centre less and plus it.
+        is_spread: whether a band can be a centre minus and plus this statistic.
         centre: the only centre that it is a spread of; empty for any.
-        has_blanks: whether it is NaN at steps where no value enters.
+        has_blanks: whether it is NaN at steps without values.
     """
 
     name: str
@@ -58,17 +58,17 @@ def _quarter(n: int) -> int:
 
 
 STATISTICS = {
-    one.name: one
-    for one in (
+    statistic.name: statistic
+    for statistic in (
         NamedStatistic(name="mean", compute=lambda sample: sample.means, cut=lambda n: 0),
         NamedStatistic(
             name="std",
             compute=lambda sample: sample.deviations,
-            about="of a sample: divided by n - 1",
+            about="sample standard deviation, divided by n - 1",
             is_spread=True,
         ),
         NamedStatistic(
-            name="var", compute=lambda sample: sample.variances, about="of a sample, as std"
+            name="var", compute=lambda sample: sample.variances, about="sample variance"
         ),
         NamedStatistic(
             name="sem",
@@ -99,12 +99,12 @@ STATISTICS = {
     )
 }
 
-# What can be the line of a band, and how much of n sorted values each leaves out per end.
-CUTS = {name: one.cut for name, one in STATISTICS.items() if one.cut is not None}
+# The statistics that can be the line of a band, with their `cut`.
+CUTS = {name: statistic.cut for name, statistic in STATISTICS.items() if statistic.cut is not None}
 CENTRES = tuple(CUTS)
-# What a band may add to its line and take off it.
-SPREADS = {name: one.centre for name, one in STATISTICS.items() if one.is_spread}
-# The bands that a chart offers, with the statistics of their edges. The edges of an
+# The statistics that a band can add to its line and subtract from it.
+SPREADS = {name: statistic.centre for name, statistic in STATISTICS.items() if statistic.is_spread}
+# The bands in a chart's menu, with the statistics of their edges. The edges of an
 # interval depend on the centre: see `band_edges`.
 BANDS: dict[str, tuple[str, str]] = {
     **{name: (name, name) for name in SPREADS},
@@ -113,7 +113,7 @@ BANDS: dict[str, tuple[str, str]] = {
     "q25-q75": ("q25", "q75"),
     "ci95": ("ci95-low", "ci95-high"),
 }
-# What a chart calls its lines and bands.
+# The labels of lines and bands in charts.
 CENTRE_LABELS = {name: STATISTICS[name].label or name for name in CENTRES}
 BAND_LABELS = {
     **{name: f"± {STATISTICS[name].label or name}" for name in SPREADS},
@@ -125,12 +125,12 @@ BAND_LABELS = {
 
 
 def name_interval(level: str, centre: str) -> str:
-    """Return the bootstrap interval of a centre, such as `ci95-iqm` for "95" and "iqm"."""
+    """Return the name of a centre's bootstrap interval, such as `ci95-iqm` for "95" and "iqm"."""
     return f"ci{level}" if centre == "mean" else f"ci{level}-{centre}"
 
 
 def band_edges(band: str, centre: str) -> tuple[str, str]:
-    """Return the columns of a fold that are the edges of one of the BANDS around a centre."""
+    """Return the columns that are the edges of one of the BANDS around a centre."""
     if not band.startswith("ci"):
         return BANDS[band]
     interval = name_interval(band.removeprefix("ci"), centre)
@@ -138,7 +138,7 @@ def band_edges(band: str, centre: str) -> tuple[str, str]:
 
 
 def band_operations(band: str, centre: str) -> list[str]:
-    """Return the operations to fold for one of the BANDS around a centre."""
+    """Return the operations needed for one of the BANDS around a centre."""
     edges = (name.removesuffix("-low").removesuffix("-high") for name in band_edges(band, centre))
     return list(dict.fromkeys((centre, *edges)))
 
@@ -149,11 +149,14 @@ def list_centres_for(band: str) -> tuple[str, ...]:
 
 
 def describe_statistics() -> str:
-    """Return what `-r` takes, for a help text."""
-    known = [f"{name} ({one.about})" if one.about else name for name, one in STATISTICS.items()]
+    """Return a list of the values that `-r` accepts, for its help."""
+    known = [
+        f"{name} ({statistic.about})" if statistic.about else name
+        for name, statistic in STATISTICS.items()
+    ]
     others = [name_interval("95", name) for name in CENTRES if name != "mean"]
     return (
         f"{', '.join(known)}, quantiles such as q05 or q97.5, ci95 (bootstrap interval of the"
-        f" mean; {' and '.join(others)} of the others), ci95-t (Student's t), or any reduction of"
-        " NumPy such as ptp"
+        f" mean), {' and '.join(others)} (of the others), ci95-t (Student's t), or any NumPy"
+        " reduction such as ptp"
     )
