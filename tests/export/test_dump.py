@@ -1,4 +1,4 @@
-"""Every kind of data as files: what is written where, and that no format loses what it can hold."""
+"""Export of every kind of data: the files, and that no format loses data it can store."""
 
 import csv
 import json
@@ -44,7 +44,7 @@ def write_arrow(table, path):
         return write_arrow_table(table, check_path(path), Options(), file)
 
 
-def test_folder_has_a_file_for_each_kind(runs, tmp_path):
+def test_folder_has_one_file_per_kind(runs, tmp_path):
     done = runs.export(f"{tmp_path}/out/")
     assert set(done.rows) == set(TABLES)
     assert done.files == [f"{tmp_path}/out/{TABLES[kind]}.parquet" for kind in done.rows]
@@ -53,7 +53,7 @@ def test_folder_has_a_file_for_each_kind(runs, tmp_path):
     } == (done.rows)
 
 
-def test_an_export_that_is_interrupted_leaves_no_file(runs, tmp_path, monkeypatch):
+def test_an_interrupted_export_leaves_no_file(runs, tmp_path, monkeypatch):
     tables = iter([to_arrow, to_arrow, interrupt])
     monkeypatch.setattr("runfold._export.dump.to_arrow", lambda table: next(tables)(table))
     with pytest.raises(KeyboardInterrupt):
@@ -65,7 +65,7 @@ def interrupt(table):
     raise KeyboardInterrupt
 
 
-def test_workbook_has_a_sheet_for_each_kind(runs, tmp_path):
+def test_workbook_has_one_sheet_per_kind(runs, tmp_path):
     done = runs.export(tmp_path / "out.xlsx")
     sheets = openpyxl.load_workbook(tmp_path / "out.xlsx")
     assert sheets.sheetnames == [TABLES[kind] for kind in done.rows]
@@ -80,16 +80,16 @@ def test_workbook_has_a_sheet_for_each_kind(runs, tmp_path):
     assert len(HPARAMS) == len(rows) - 1
 
 
-def test_file_holds_scalars_and_says_what_else_there_is(runs, tmp_path):
+def test_file_contains_scalars_and_a_note_lists_other_kinds(runs, tmp_path):
     done = runs.export(tmp_path / "out.csv", runs="seed-1*")
     assert set(done.rows) == {"scalar"}
     (note,) = done.notes
-    assert note.startswith(f"Only scalars are in {tmp_path}/out.csv; there are ")
+    assert note.startswith(f"{tmp_path}/out.csv contains only scalars; the runs also have ")
     assert "image" in note
 
 
 def test_file_for_several_kinds_is_refused(runs, tmp_path):
-    with pytest.raises(UnknownFormat, match=r"holds one kind\. Give a folder, such as out/"):
+    with pytest.raises(UnknownFormat, match=r"contains one kind\. Use a folder such as out/"):
         runs.export(tmp_path / "out.csv", ["image", "text"])
     assert os.listdir(tmp_path) == []
 
@@ -126,7 +126,9 @@ READ = {
     ".csv": _delimited(","),
     ".tsv": _delimited("\t"),
     ".json": lambda path: json.loads(path.read_text(encoding="utf-8")),
-    ".jsonl": lambda path: [json.loads(one) for one in path.read_text("utf-8").split("\n") if one],
+    ".jsonl": lambda path: [
+        json.loads(line) for line in path.read_text("utf-8").split("\n") if line
+    ],
     ".parquet": lambda path: pq.read_table(path).to_pylist(),
     ".xlsx": _sheet,
 }
@@ -144,14 +146,14 @@ def test_arrays_are_lists_in_json_with_their_shapes(runs, tmp_path):
     assert row["embedding_metadata"] == {"label": ["one", "two", "three"]}
 
 
-def test_odd_numbers_of_arrays_are_words_in_json(tmp_path):
+def test_nan_and_infinity_in_arrays_are_strings_in_json(tmp_path):
     write(tmp_path / "log", values(tensor("t", np.array([np.nan, -np.inf, 0.5]), "mine")))
     rf.open(tmp_path / "log").export(tmp_path / "out.json", "tensor")
     (row,) = READ[".json"](tmp_path / "out.json")
     assert row["value"] == ["NaN", "-Infinity", 0.5]
 
 
-def test_columns_of_any_type_of_arrow_are_valid_json(tmp_path):
+def test_columns_of_any_arrow_type_are_valid_json(tmp_path):
     at = datetime(2026, 1, 2, 3, 4, 5)
     table = pa.table(
         {
@@ -177,26 +179,26 @@ def test_columns_of_any_type_of_arrow_are_valid_json(tmp_path):
     ]
 
 
-def test_bytes_are_base64_in_text_and_the_note_says_so(runs, tmp_path):
+def test_bytes_are_base64_in_text_with_a_note(runs, tmp_path):
     import base64
 
     done = runs.export(tmp_path / "out.jsonl", "images", "sample")
-    assert done.notes == ["images: image: its bytes are written in base64"]
-    data = [one.data for one in runs.images("sample")["image"]]
+    assert done.notes == ["images: image: its bytes are written as base64"]
+    data = [image.data for image in runs.images("sample")["image"]]
     rows = READ[".jsonl"](tmp_path / "out.jsonl")
     assert [base64.b64decode(row["image"]) for row in rows] == data
 
 
-def test_what_excel_must_cut_is_told(tmp_path):
+def test_cells_cut_for_excel_are_noted(tmp_path):
     write(tmp_path / "log", values(tensor("t", np.arange(20_000), "mine")))
     done = rf.open(tmp_path / "log").export(tmp_path / "out.xlsx")
     assert done.notes == [
-        "tensors: value: 1 cell longer than Excel's 32,767 characters, cut in the middle;"
+        "tensors: value: 1 cell over Excel's limit of 32,767 characters, cut in the middle;"
         " use .parquet instead"
     ]
 
 
-def test_tags_filter_each_kind_by_those_that_it_has(runs, tmp_path):
+def test_tags_filter_the_kinds_that_have_them(runs, tmp_path):
     done = runs.export(f"{tmp_path}/", tags=["train/*", "sample", "mesh"])
     assert set(done.rows) == {"scalar", "image", "mesh"}
     with pytest.raises(UnknownTag, match=r"No tag 'sampel'\. Did you mean 'sample'"):
@@ -204,22 +206,22 @@ def test_tags_filter_each_kind_by_those_that_it_has(runs, tmp_path):
     assert not (tmp_path / "new").exists()
 
 
-def test_kinds_go_by_both_names_and_unknown_ones_list_the_near(runs, tmp_path):
+def test_kinds_have_two_names_and_unknown_kinds_near_matches(runs, tmp_path):
     assert set(runs.export(tmp_path / "a.csv", "scalars").rows) == {"scalar"}
     with pytest.raises(RunfoldError, match=r"not 'imge'\. Did you mean 'image'"):
         runs.export(tmp_path / "b.csv", "imge")
 
 
-def test_problems_are_those_of_the_runs_asked_for(runs, tmp_path):
+def test_problems_are_those_of_the_selected_runs(runs, tmp_path):
     assert runs.export(tmp_path / "a.csv", "problem").rows["problem"] >= 1
-    with pytest.raises(RunfoldError, match="There are no problems to write; these runs hold"):
+    with pytest.raises(RunfoldError, match="There are no problems to write; these runs have"):
         runs.export(tmp_path / "b.csv", "problem", runs="seed-1")
 
 
-def test_what_exists_stays_without_overwrite(runs, tmp_path):
+def test_existing_files_stay_without_overwrite(runs, tmp_path):
     (tmp_path / "text.csv").write_text("old")
     for path in (tmp_path / "text.csv", f"{tmp_path}/"):
-        with pytest.raises(OutputExists, match=r"text\.csv exists already"):
+        with pytest.raises(OutputExists, match=r"text\.csv already exists"):
             runs.export(path, "text", format="csv" if str(path).endswith("/") else None)
     assert os.listdir(tmp_path) == ["text.csv"]
     runs.export(tmp_path / "text.csv", "text", overwrite=True)
@@ -234,5 +236,5 @@ def test_files_of_a_folder_are_compressed_by_suffix(runs, tmp_path):
     assert text.startswith("run,tag,step,wall_time,value\n")
     with pytest.raises(UnknownFormat, match=r"Did you mean '\.csv'"):
         runs.export(f"{tmp_path}/", format="csb")
-    with pytest.raises(UnknownFormat, match="the name of a file says its format"):
+    with pytest.raises(UnknownFormat, match="a format can be given only for a folder"):
         runs.export(tmp_path / "x.csv", format="json")

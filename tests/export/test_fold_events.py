@@ -1,4 +1,4 @@
-"""A fold as event files: TensorBoard's readers and Runfold's find every number again."""
+"""A fold as event files: TensorBoard's readers and Runfold's read back every number."""
 
 import os
 from pathlib import Path
@@ -37,7 +37,7 @@ def files_below(folder: Path) -> dict[str, str]:
     }
 
 
-def test_each_statistic_is_a_folder_with_a_run_for_each_group(tmp_path):
+def test_each_statistic_is_a_folder_with_one_run_per_group(tmp_path):
     made = write_event_files(learning_rates("loss"), tmp_path / "fold")
     assert made == [str(tmp_path / f"fold-{part}") for part in ("mean", "std", "band")]
     found = files_below(tmp_path)
@@ -50,10 +50,10 @@ def test_each_statistic_is_a_folder_with_a_run_for_each_group(tmp_path):
 
 
 @pytest.mark.parametrize("out", ["fold/", "fold/.", "fold/deep/.."])
-def test_a_path_that_ends_as_a_folder_holds_the_statistics(out, tmp_path):
+def test_a_path_with_a_slash_contains_the_statistics(out, tmp_path):
     (tmp_path / "fold" / "deep").mkdir(parents=True)
     made = write_event_files(fold(group(noisy("loss"))), f"{tmp_path}/{out}")
-    assert [os.path.relpath(one, tmp_path) for one in made] == [
+    assert [os.path.relpath(folder, tmp_path) for folder in made] == [
         "fold/mean",
         "fold/std",
         "fold/band",
@@ -75,7 +75,7 @@ def test_tensorboard_reads_the_same_float32(mean, std, tmp_path_factory):
 
 
 @given(mean=FLOATS)
-def test_runfold_reads_the_float64_and_tensorboard_the_float32_where_asked(mean, tmp_path_factory):
+def test_with_float64_runfold_reads_float64_and_tensorboard_float32(mean, tmp_path_factory):
     folder = tmp_path_factory.mktemp("fold")
     write_event_files(
         fold(group(curve("loss", np.arange(5), mean=mean))), f"{folder}/", float64=True
@@ -93,10 +93,12 @@ def test_neither_reader_of_tensorboard_loses_a_point(reader, tmp_path):
     write_event_files(folded, tmp_path / "fold")
     with provider(reader, tmp_path) as source:
         for name, each in folded.groups.items():
-            for one in each.curves.values():
-                for statistic, numbers in one.statistics.items():
-                    read = read_scalars(source, f"fold-{statistic}/{name}", one.tag)
-                    columns = zip(one.x, one.wall_times, numbers.astype(np.float32), strict=True)
+            for curve in each.curves.values():
+                for statistic, numbers in curve.statistics.items():
+                    read = read_scalars(source, f"fold-{statistic}/{name}", curve.tag)
+                    columns = zip(
+                        curve.x, curve.wall_times, numbers.astype(np.float32), strict=True
+                    )
                     assert read == list(columns)
 
 
@@ -121,7 +123,7 @@ def test_steps_are_exact_over_all_of_int64(reader, tmp_path):
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_unknown_wall_times_are_those_of_the_point_before(reader, tmp_path):
+def test_unknown_wall_times_are_those_of_the_previous_point(reader, tmp_path):
     times = [np.nan, np.inf, 20.0, np.nan, 30.0, -np.inf]
     given = curve("loss", np.arange(6), times, mean=np.zeros(6))
     write_event_files(fold(group(given)), f"{tmp_path}/")
@@ -148,7 +150,7 @@ def test_wall_time_as_x_is_the_wall_time_of_numbered_points(tmp_path):
 
 
 @pytest.mark.parametrize("first", [0, 2])
-def test_time_since_the_start_is_what_tensorboard_shows_as_relative(first, tmp_path):
+def test_relative_time_is_the_same_in_tensorboard(first, tmp_path):
     x = np.array([0.0, 1.5, 2.0, 10.0])
     times = START + x
     times[:first] = np.nan
@@ -168,14 +170,14 @@ def test_another_tag_as_x_gives_steps(tmp_path):
 
 
 @pytest.mark.parametrize("x", [[0.1, 0.2], [1.0, np.nan], [0.0, 2.0**63], [0.0, np.inf]], ids=str)
-def test_an_x_that_gives_no_steps_is_refused_before_anything_is_written(x, tmp_path):
+def test_an_x_without_valid_steps_is_refused_before_writing(x, tmp_path):
     folded = fold(group(curve("loss", x, mean=x)), x="epoch")
     with pytest.raises(CannotFold, match="'loss' was folded at values of 'epoch' that"):
         write_event_files(folded, tmp_path / "fold")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_file_is_written_tag_by_tag_and_never_whole_in_memory(tmp_path):
+def test_a_file_is_written_tag_by_tag(tmp_path):
     sizes = []
 
     def pieces():
@@ -191,7 +193,7 @@ def test_a_file_is_written_tag_by_tag_and_never_whole_in_memory(tmp_path):
     assert list(rf.open(tmp_path)["run"]) == ["a", "b", "c"]
 
 
-def test_the_middles_of_bins_along_a_tag_are_different_steps(tmp_path):
+def test_bin_centres_along_a_tag_are_different_steps(tmp_path):
     x = np.arange(4) + 0.5
     write_event_files(fold(group(curve("loss", x, mean=x)), x="samples"), f"{tmp_path}/")
     assert rf.open(tmp_path)["mean"]["loss"].steps.tolist() == [1, 2, 3, 4]

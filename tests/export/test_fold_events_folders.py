@@ -1,4 +1,4 @@
-"""Where a fold is written, under which names, and what a failure leaves of it."""
+"""The folders and names of a fold's event files, and the state after a failure."""
 
 import os
 import signal
@@ -20,7 +20,7 @@ from runfold.errors import CannotFold, OutputExists
 HARD_NAMES = ["a/b", "a%2Fb", "..", ".", "../../x", "/x", "x/", "a\0b", "a\nb", ".x", " ", "a\\b"]
 NAMES = st.sampled_from(HARD_NAMES) | st.text(min_size=1)
 
-# Runs a fold with something done right after each write; files so small would fit in a buffer.
+# Runs a fold with an action after each write; files this small would fit in a buffer.
 APART = """
 import gc, io, os, resource, signal, sys
 from helpers.folds import noisy, fold, group
@@ -33,9 +33,9 @@ def after_write(frame, event, function):
 def fork():
     child = os.fork()
     if child == 0:  # ends as any process does, with all its buffers flushed
-        for one in gc.get_objects():
-            if isinstance(one, io.BufferedWriter):
-                one.flush()
+        for item in gc.get_objects():
+            if isinstance(item, io.BufferedWriter):
+                item.flush()
         os._exit(0)
     os.waitpid(child, 0)
 
@@ -76,15 +76,13 @@ def folders_below(folder: Path) -> set[str]:
 
 
 @given(names=st.lists(NAMES, min_size=2, max_size=5, unique=True), are_long=st.booleans())
-def test_groups_of_any_names_are_as_many_runs_below_the_statistic(
-    names, are_long, tmp_path_factory
-):
+def test_groups_with_any_names_are_separate_runs(names, are_long, tmp_path_factory):
     folder = tmp_path_factory.mktemp("fold")
     if are_long:
         names = [name * (1 + 300 // len(name)) for name in names]
         assume(len(set(names)) == len(names))
-    one = curve("loss", [0], count=[1.0])
-    write_event_files(fold(*(group(one, name=name) for name in names)), folder / "out")
+    loss = curve("loss", [0], count=[1.0])
+    write_event_files(fold(*(group(loss, name=name) for name in names)), folder / "out")
     assert os.listdir(folder) == ["out-count"]
     runs = os.listdir(folder / "out-count")
     assert len(runs) == len(names)
@@ -121,38 +119,40 @@ def test_a_name_stays_readable(name, run, tmp_path):
         ("a//b/", "a/%/b/%"),
     ],
 )
-def test_groups_by_folder_lie_as_the_folders_did(name, run, tmp_path):
-    one = group(curve("loss", [0], count=[1.0]), name=name, key={"parent": name})
-    write_event_files(fold(one), f"{tmp_path}/")
+def test_groups_by_folder_keep_the_folder_structure(name, run, tmp_path):
+    runs = group(curve("loss", [0], count=[1.0]), name=name, key={"parent": name})
+    write_event_files(fold(runs), f"{tmp_path}/")
     assert folders_below(tmp_path / "count") == {run}
 
 
 def test_a_folder_and_the_folder_in_it_are_two_runs(tmp_path):
-    one = curve("loss", [0], count=[1.0])
+    loss = curve("loss", [0], count=[1.0])
     names = [".", "a", "a/b"]
-    write_event_files(fold(*(group(one, name=n, key={"parent": n}) for n in names)), f"{tmp_path}/")
+    write_event_files(
+        fold(*(group(loss, name=n, key={"parent": n}) for n in names)), f"{tmp_path}/"
+    )
     assert list(rf.open(tmp_path / "count")) == [".", "a", "a/b"]
 
 
 def test_a_statistic_of_any_name_has_a_folder(tmp_path):
     numbers = {"<lambda>": [1.0], "a/b": [2.0]}
     made = write_event_files(fold(group(curve("loss", [0], **numbers))), tmp_path / "out")
-    assert [os.path.basename(one) for one in made] == ["out-<lambda>", "out-a%2Fb"]
+    assert [os.path.basename(folder) for folder in made] == ["out-<lambda>", "out-a%2Fb"]
 
 
-def test_a_statistic_called_band_is_refused_beside_a_band(tmp_path):
+def test_a_statistic_called_band_is_refused_with_a_band(tmp_path):
     numbers = {"mean": [1.0], "std": [1.0], "band": [2.0]}
-    with pytest.raises(CannotFold, match="may not be called 'band'"):
+    with pytest.raises(CannotFold, match="cannot be called 'band'"):
         write_event_files(fold(group(curve("loss", [0], **numbers))), tmp_path / "out")
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.fault(57)
-def test_what_is_there_is_refused_and_only_our_own_is_replaced(tmp_path):
+def test_existing_folders_are_refused_and_only_runfolds_are_replaced(tmp_path):
     first, second = (fold(group(noisy("loss", count))) for count in (3, 4))
     write_event_files(first, tmp_path / "fold")
     before = contents(tmp_path)
-    with pytest.raises(OutputExists, match="fold-mean exists already"):
+    with pytest.raises(OutputExists, match="fold-mean already exists"):
         write_event_files(second, tmp_path / "fold")
     assert contents(tmp_path) == before
 
@@ -183,7 +183,7 @@ def test_a_full_disk_and_a_killed_process_leave_the_earlier_output(what, tmp_pat
 
 
 @pytest.mark.fault(60)
-def test_a_fork_in_the_middle_writes_nothing_twice(tmp_path):
+def test_a_fork_during_the_write_writes_nothing_twice(tmp_path):
     for what in ("fork", "nothing"):
         ended = run_apart(what, f"{tmp_path}/{what}")
         assert (ended.returncode, ended.stderr) == (0, "")
@@ -200,10 +200,10 @@ def test_a_fork_in_the_middle_writes_nothing_twice(tmp_path):
 
 
 @pytest.mark.fault(59)
-def test_no_two_writers_give_a_file_the_same_name(tmp_path):
-    one = fold(group(curve("loss", [0], count=[1.0])))
+def test_file_names_are_unique(tmp_path):
+    folded = fold(group(curve("loss", [0], count=[1.0])))
     for number in range(3):
-        write_event_files(one, tmp_path / f"here-{number}")
+        write_event_files(folded, tmp_path / f"here-{number}")
     for number in range(2):
         assert run_apart("nothing", f"{tmp_path}/there-{number}").returncode == 0
     calls: dict[str, set[str]] = {}

@@ -1,4 +1,4 @@
-"""A fold on TensorBoard's pages of hparams and custom scalars, above either of its readers."""
+"""A fold on TensorBoard's hparams and custom scalars pages, with both of its readers."""
 
 import json
 import re
@@ -22,7 +22,7 @@ TAGS = ["val/loss", "val/accuracy (top-1) [%]", "lr", "a.*b+c?"]
 
 @pytest.fixture(params=READERS)
 def source(request, tmp_path):
-    """TensorBoard's view of two groups folded by learning rate."""
+    """Return TensorBoard's view of two groups folded by learning rate."""
     write_event_files(learning_rates(*TAGS), tmp_path / "fold")
     with provider(request.param, tmp_path) as found:
         yield found
@@ -44,10 +44,11 @@ def session_groups(backend):
 def test_the_hparams_page_lists_every_folded_run(source):
     backend = page(Context, source)
     settings = {
-        one.name: {
-            name: getattr(value, value.WhichOneof("kind")) for name, value in one.hparams.items()
+        session.name: {
+            name: getattr(value, value.WhichOneof("kind"))
+            for name, value in session.hparams.items()
         }
-        for one in session_groups(backend)
+        for session in session_groups(backend)
     }
     assert settings == {
         f"fold-{statistic}/lr={rate}": {
@@ -60,13 +61,13 @@ def test_the_hparams_page_lists_every_folded_run(source):
         for rate in (0.01, 0.1)
     }
     plan = experiment(backend)
-    assert {one.name: one.type for one in plan.hparam_infos} == {
+    assert {info.name: info.type for info in plan.hparam_infos} == {
         "lr": api_pb2.DATA_TYPE_FLOAT64,
         "hidden": api_pb2.DATA_TYPE_FLOAT64,
         "optimizer": api_pb2.DATA_TYPE_STRING,
         "nesterov": api_pb2.DATA_TYPE_BOOL,
     }
-    assert {one.name.tag for one in plan.metric_infos} == set(TAGS)
+    assert {info.name.tag for info in plan.metric_infos} == set(TAGS)
 
 
 def test_a_session_lasts_as_long_as_its_curves(source):
@@ -75,26 +76,27 @@ def test_a_session_lasts_as_long_as_its_curves(source):
 
 
 def test_runfold_reads_the_hparams_of_a_group(tmp_path):
-    one = group(
+    runs = group(
         noisy("loss"),
         name="deep",
         key={"group": "deep", "layers": 3, "shape": (1, 2), "name": "\udcff"},
         hparams={"layers": 2.0, "none": None, "sizes": [1, 2]},
     )
-    write_event_files(fold(one), f"{tmp_path}/")
+    write_event_files(fold(runs), f"{tmp_path}/")
     read = rf.open(tmp_path).hparams(wide=True).loc["mean/deep"].to_dict()
     assert read == {"group": "deep", "layers": 3.0, "name": "\\udcff"}
 
 
-def test_a_group_without_hparams_is_no_session(tmp_path):
+def test_a_group_without_hparams_is_not_a_session(tmp_path):
     write_event_files(fold(group(noisy("loss"))), f"{tmp_path}/")
     assert rf.open(tmp_path).hparams().empty
 
 
-def test_the_custom_scalars_page_has_a_chart_for_each_tag_below_its_prefix(source):
+def test_the_custom_scalars_page_has_one_chart_per_tag_by_prefix(source):
     layout = json.loads(page(CustomScalarsPlugin, source).layout_impl(REQUEST, ""))
     shown = [
-        (one["title"], [chart["title"] for chart in one["chart"]]) for one in layout["category"]
+        (category["title"], [chart["title"] for chart in category["chart"]])
+        for category in layout["category"]
     ]
     assert shown == [
         ("val", ["val/loss (mean ± std)", "val/accuracy (top-1) [%] (mean ± std)"]),
@@ -111,7 +113,7 @@ def test_the_page_finds_the_three_curves_of_each_chart_in_one_run(source):
     for chart, (name, each) in product(charts, learning_rates(*TAGS).groups.items()):
         (series,) = chart["margin"]["series"]
         tags = [series[part] for part in ("value", "lower", "upper")]
-        # The page takes all after a tag's first bracket for the name of the run.
+        # The page reads everything after a tag's first bracket as the name of the run.
         assert "(" not in "".join(tags)
         pattern = "|".join(f"({re.escape(tag)})" for tag in tags)
         found = plugin.scalars_impl(REQUEST, f"fold-band/{name}", pattern, "")["tag_to_events"]
@@ -121,7 +123,7 @@ def test_the_page_finds_the_three_curves_of_each_chart_in_one_run(source):
             _, steps, read = zip(*found[tag], strict=True)
             assert np.array_equal(steps, own.x)
             assert np.array_equal(read, expected.astype(np.float32))
-        # The page complains of a run that has one or two of the three.
+        # The page reports an error for a run that has only one or two of the three.
         found = plugin.scalars_impl(REQUEST, f"fold-mean/{name}", pattern, "")["tag_to_events"]
         assert not set(tags) & set(found)
 
@@ -166,7 +168,7 @@ def test_interval_of_the_mean_makes_no_band_around_the_iqm(tmp_path):
     assert made == [str(tmp_path / f"fold-{name}") for name in statistics]
 
 
-def test_statistics_that_make_no_band_give_no_folder_for_one(tmp_path):
+def test_statistics_without_a_band_have_no_band_folder(tmp_path):
     made = write_event_files(
         fold(group(curve("loss", [0, 1], std=[1.0, 2.0], count=[3.0, 3.0]))), tmp_path / "fold"
     )

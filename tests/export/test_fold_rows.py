@@ -17,18 +17,18 @@ def curve(tag, x, *statistics, x_type=np.int64):
 
 
 def group(name, key, *curves):
-    return Group(name, key, ("s1", "s2"), {}, {one.tag: one for one in curves})
+    return Group(name, key, ("s1", "s2"), {}, {each.tag: each for each in curves})
 
 
 def fold(*groups, statistics=("mean",), x="step"):
-    return Folded({one.name: one for one in groups}, statistics, x)
+    return Folded({each.name: each for each in groups}, statistics, x)
 
 
 def by_keys(*keys):
     return fold(*(group(str(n), key, curve("loss", [0], "mean")) for n, key in enumerate(keys)))
 
 
-def test_one_row_for_each_group_tag_and_step():
+def test_one_row_per_group_tag_and_step():
     folded = fold(
         group("lr=0.1", {"lr": 0.1}, curve("loss", [0, 10], "mean", "std")),
         group(
@@ -82,7 +82,7 @@ def test_a_key_with_the_name_of_another_column_gets_a_suffix():
     assert [list(rows[key]) for key in keys] == [[1.0], ["a"], [True], [2.0], ["b"]]
 
 
-def test_a_statistic_of_ones_own_with_the_name_of_a_column_gets_a_suffix():
+def test_a_custom_statistic_with_the_name_of_a_column_gets_a_suffix():
     rows = rows_of(fold(group("", {}, curve("loss", [0], "runs")), statistics=("runs",)))
     assert list(rows) == ["tag", "step", "wall_time", "runs", "runs_statistic"]
 

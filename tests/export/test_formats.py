@@ -1,4 +1,4 @@
-"""Every format is declared once, in its module, and every command finds it there."""
+"""Every format is declared once, in its module, where every command finds it."""
 
 import subprocess
 import sys
@@ -13,7 +13,7 @@ from runfold._cli import main
 from runfold._export.compression import COMPRESSIONS
 from runfold._export.formats import FORMATS
 
-# What a contributor adds for a format.
+# The module that a contributor adds for a format.
 NEW_FORMAT = {
     "_export/formats/wiki.py": """
 from runfold._export.cell_text import Spelling
@@ -60,9 +60,12 @@ def test_documentation_names_every_suffix(suffix: str) -> None:
 
 @pytest.mark.parametrize("suffix", FORMATS)
 def test_format_has_one_writer(suffix: str) -> None:
-    one = FORMATS[suffix]
-    assert one.suffix == suffix == suffix.lower()
-    assert sum(map(bool, (one.spell, one.write_sheets, one.write_arrow))) == 1
+    table_format = FORMATS[suffix]
+    assert table_format.suffix == suffix == suffix.lower()
+    assert (
+        sum(map(bool, (table_format.spell, table_format.write_sheets, table_format.write_arrow)))
+        == 1
+    )
 
 
 @pytest.mark.parametrize("command", ["reduce", "compare", "table", "export", "sql"])
@@ -78,16 +81,16 @@ def test_formats_are_listed_without_numpy() -> None:
     assert done.stdout == "False\n"
 
 
-def test_new_format_takes_one_file(tmp_path: Path) -> None:
+def test_a_new_format_needs_one_file(tmp_path: Path) -> None:
     assert len(NEW_FORMAT) == 1
     package = Changed(tmp_path, NEW_FORMAT)
     write(tmp_path / "log", scalars("loss", (0, 0.5), (1, 0.25)))
     done = package.run("-c", COMMANDS)
     assert done.returncode == 0, done.stderr
-    # In formats, rounded formats and formats for spreadsheets.
+    # In the lists of formats, rounded formats and spreadsheet formats.
     assert done.stdout.splitlines() == ["reduce 3", "compare 2", "table 2", "export 2", "sql 2"]
     assert "Did you mean '.wiki'" in done.stderr
-    assert "There are .csv, .tsv, .json, .jsonl, .tex, .md, .wiki, .xlsx" in done.stderr
+    assert "Formats: .csv, .tsv, .json, .jsonl, .tex, .md, .wiki, .xlsx" in done.stderr
     assert (tmp_path / "reduced.wiki").read_text().startswith("!tag!!step!!")
     assert (tmp_path / "rows.wiki").read_text() == "!step!!value\n|0||0.5\n|1||0.25\n"
     assert sorted(path.name for path in tmp_path.rglob("*.wiki*")) == [

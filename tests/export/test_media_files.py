@@ -1,4 +1,4 @@
-"""Pictures and clips as files: names that are safe on any file system, and never the same."""
+"""Pictures and clips as files: unique names that are safe on any file system."""
 
 import os
 import re
@@ -30,7 +30,7 @@ def files_below(folder):
     )
 
 
-def test_table_has_paths_relative_to_its_own_folder(tmp_path):
+def test_paths_in_the_table_are_relative_to_its_folder(tmp_path):
     write(tmp_path / "log" / "a" / "b", values(picture("x/y", b"GIF89a?", b"?"), step=7))
     done = rf.open(tmp_path / "log").export(
         tmp_path / "tables" / "out.csv", "image", images=tmp_path / "pictures"
@@ -44,15 +44,15 @@ def test_table_has_paths_relative_to_its_own_folder(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["images", "audio"])
-def test_a_folder_for_them_says_which_kind_a_file_holds(tmp_path, kind):
+def test_a_media_folder_selects_the_default_kind(tmp_path, kind):
     write_all_kinds(tmp_path / "log")
     folder = tmp_path / "folder"
     done = rf.open(tmp_path / "log").export(tmp_path / "out.csv", **{kind: folder})
     assert [*done.rows.values()] == [len(files_below(folder))] == [3]
-    assert f"Only {kind} are in" in done.notes[0]
+    assert f"out.csv contains only {kind}; " in done.notes[0]
 
 
-def test_clips_go_to_their_folder_and_pictures_stay_inside(tmp_path):
+def test_clips_go_to_their_folder_and_pictures_stay_embedded(tmp_path):
     write_all_kinds(tmp_path / "log" / "seed-1")
     runs = rf.open(tmp_path / "log")
     runs.export(f"{tmp_path}/out/", ["image", "audio"], audio=f"{tmp_path}/out/clips")
@@ -63,7 +63,7 @@ def test_clips_go_to_their_folder_and_pictures_stay_inside(tmp_path):
     assert rf.read_table(tmp_path / "out" / "images.parquet")["image"][0].width == 6
 
 
-def test_names_that_lead_elsewhere_stay_in_the_folder(tmp_path):
+def test_names_with_paths_stay_in_the_folder(tmp_path):
     tags = ["../../up", "/etc/passwd", "..", ".", "", "a\0b", "con", "x" * 500, "a\\..\\b", "~"]
     write(tmp_path / "log", values(*map(picture, tags)))
     rf.open(tmp_path / "log").export(f"{tmp_path}/out/", "image", images=tmp_path / "in")
@@ -83,8 +83,8 @@ def test_names_that_differ_in_case_or_not_at_all_do_not_collide(tmp_path):
 
 
 @given(st.text(), st.text())
-def test_any_text_makes_a_name_of_its_own(first, second):
-    names = [portable_name(one) for one in (first, second)]
+def test_different_texts_have_different_names(first, second):
+    names = [portable_name(text) for text in (first, second)]
     assert (names[0] == names[1]) == (first == second)
     for name in names:
         assert 0 < len(name.encode()) <= 220
@@ -92,12 +92,12 @@ def test_any_text_makes_a_name_of_its_own(first, second):
         assert not re.match(r"(con|prn|aux|nul|com\d|lpt\d)(\.|$)", name, re.IGNORECASE)
 
 
-def test_folder_with_files_in_it_is_refused_without_overwrite(tmp_path):
+def test_folder_with_files_is_refused_without_overwrite(tmp_path):
     write(tmp_path / "log", values(picture("p")))
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "mine.txt").write_text("keep")
     runs = rf.open(tmp_path / "log")
-    with pytest.raises(OutputExists, match="in has files in it already"):
+    with pytest.raises(OutputExists, match="in is not empty"):
         runs.export(tmp_path / "a.csv", "image", images=tmp_path / "in")
     assert not (tmp_path / "a.csv").exists()
     runs.export(tmp_path / "a.csv", "image", images=tmp_path / "in", overwrite=True)

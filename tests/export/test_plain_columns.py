@@ -1,4 +1,4 @@
-"""How single cells are written: missing values, formulas, signs that a format gives a meaning."""
+"""How cells are written: missing values, formulas, and special characters of a format."""
 
 import io
 import zipfile
@@ -62,7 +62,7 @@ MISSING = {
 }
 
 
-def test_a_missing_value_is_told_from_an_empty_text_and_from_nan(tmp_path):
+def test_a_missing_value_differs_from_empty_text_and_nan(tmp_path):
     text = written(tmp_path, ".csv", MISSING)
     assert text == 'text,flag,step,mean\n"",true,1,nan\n,,,\na,false,3,0.5\n'
     options = pa.csv.ConvertOptions(
@@ -83,7 +83,7 @@ def test_a_missing_value_is_told_from_an_empty_text_and_from_nan(tmp_path):
     ]
 
 
-def test_a_missing_value_alone_on_its_line_is_still_a_row(tmp_path):
+def test_a_row_with_only_a_missing_value_is_kept(tmp_path):
     path = tmp_path / "out.csv"
     write_table({"step": [1, None, 3]}, path)
     assert pd.read_csv(path)["step"].isna().tolist() == [False, True, False]
@@ -128,16 +128,16 @@ def test_formulas_are_escaped_by_option_and_numbers_stay_numbers(tmp_path):
     ]
 
 
-def test_what_xml_cannot_hold_is_escaped_in_excel_and_long_text_tells_its_length(tmp_path):
+def test_excel_escapes_invalid_xml_and_shortens_long_text(tmp_path):
     text = ["nul\0 esc\x1b \ud800 \udc80 \uffff\r\t\n", "a" * 40_000, "_x000D_ _x41_"]
     rows = [row[0] for row in sheet(written(tmp_path, ".xlsx", {"tag": text}))[1:]]
     assert rows[0] == "nul\\x00 esc\\x1b \\ud800 \\x80 \\uffff\r\t\n"
     assert rows[1].endswith("a (40,000 characters)")
     assert len(rows[1]) < 32_767
-    assert rows[2] == "_x005F_x000D_ _x41_"  # Excel shows it as it was
+    assert rows[2] == "_x005F_x000D_ _x41_"  # Excel shows the original text
 
 
-def test_a_table_too_long_for_excel_is_refused_and_nothing_is_left(tmp_path):
+def test_a_table_too_long_for_excel_is_refused_and_leaves_no_file(tmp_path):
     with pytest.raises(RunfoldError, match=r"1,048,576 rows.*1,048,577.*use \.parquet or \.csv"):
         write_table({"step": np.arange(1_048_576)}, tmp_path / "out.xlsx")
     with pytest.raises(RunfoldError, match="16,384 columns"):
@@ -162,7 +162,7 @@ def test_a_name_that_is_not_utf8_is_written_escaped(tmp_path):
     assert pq.read_table(written(tmp_path, ".parquet", columns)).to_pydict() == shown
 
 
-def test_repeated_text_is_encoded_by_a_dictionary_and_unique_text_is_not(tmp_path):
+def test_only_repeated_text_is_dictionary_encoded(tmp_path):
     columns = {"tag": ["a", "b"] * 50, "run": [str(number) for number in range(100)]}
     read = pq.read_table(written(tmp_path, ".parquet", columns))
     assert pa.types.is_dictionary(read.schema.field("tag").type)
@@ -173,7 +173,7 @@ def test_repeated_text_is_encoded_by_a_dictionary_and_unique_text_is_not(tmp_pat
 MARKED = {"tag": ["a|b_c", "*x* <b>&", "[y] ~z~ $1$ _w_", "--lr\n"], "mean": [0.5, -1, 2, 3]}
 
 
-def test_signs_of_markdown_are_escaped(tmp_path):
+def test_special_characters_of_markdown_are_escaped(tmp_path):
     assert written(tmp_path, ".md", MARKED) == (
         "| tag                     | mean |\n"
         "| ----------------------- | ---: |\n"
@@ -184,7 +184,7 @@ def test_signs_of_markdown_are_escaped(tmp_path):
     )
 
 
-def test_signs_of_latex_are_escaped(tmp_path):
+def test_special_characters_of_latex_are_escaped(tmp_path):
     assert written(tmp_path, ".tex", MARKED) == (
         "% \\usepackage{booktabs}\n\\begin{tabular}{lr}\n\\toprule\ntag & mean \\\\\n\\midrule\n"
         "a\\textbar{}b\\_c & 0.5 \\\\\n"
@@ -195,7 +195,7 @@ def test_signs_of_latex_are_escaped(tmp_path):
     )
 
 
-def test_digits_round_floats_but_no_whole_part_and_no_integer(tmp_path):
+def test_digits_round_only_the_fraction_of_floats(tmp_path):
     columns = {
         "step": [2**53 + 1, 10, 123456],
         "wall_time": [1700000000.25, 9999.96, 1e300],

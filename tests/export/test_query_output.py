@@ -1,4 +1,4 @@
-"""The rows of a query as Python values, and what Ctrl-C needs of the conversion."""
+"""The rows of a query as Python values, and that Ctrl-C can interrupt the conversion."""
 
 import io
 import json
@@ -17,7 +17,7 @@ ROWS = 200_000
 
 
 def count_lines(work: Callable[[], object]) -> int:
-    """Return how many lines of Python run. A signal waits for the next one."""
+    """Return how many lines of Python run. A signal is handled between two lines."""
     count = 0
 
     def trace(frame: FrameType, event: str, argument: object) -> Any:
@@ -43,7 +43,7 @@ def test_values_keep_their_order_over_blocks_and_chunks():
     assert list(list_values(count_rows(ROWS))) == [list(range(ROWS))]
 
 
-def test_a_long_column_leaves_room_for_a_signal():
+def test_converting_a_long_column_can_be_interrupted():
     short, long = (count_rows(rows) for rows in (10, ROWS))
     assert count_lines(lambda: list(list_values(long))) > count_lines(
         lambda: list(list_values(short))
@@ -58,7 +58,7 @@ def test_a_list_is_printed_as_one_line_of_json(rows: Any, capsys: pytest.Capture
 
 
 class Interrupted(io.StringIO):
-    """A stdout in which the third write is interrupted."""
+    """A stdout whose third write is interrupted."""
 
     writes = 0
 
@@ -70,7 +70,7 @@ class Interrupted(io.StringIO):
 
 
 class Entry:
-    """A value that counts how many of its kind were encoded."""
+    """A value that counts how many entries were encoded."""
 
     encoded = 0
 
@@ -79,7 +79,7 @@ class Entry:
         return "entry"
 
 
-def test_an_interrupted_list_is_encoded_no_further(monkeypatch: pytest.MonkeyPatch):
+def test_an_interrupted_list_stops_encoding(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(sys, "stdout", Interrupted())
     with pytest.raises(KeyboardInterrupt):
         print_json([Entry() for _ in range(10)])

@@ -1,4 +1,4 @@
-"""Tables by suffix: formats, compression, and what a broken write or a bad name does."""
+"""Tables by suffix: formats, compression, failed writes and bad names."""
 
 import bz2
 import gzip
@@ -19,7 +19,7 @@ COLUMNS = {"tag": ["loss", "loss"], "step": np.array([0, 1]), "mean": np.array([
 CSV = b"tag,step,mean\nloss,0,0.5\nloss,1,nan\n"
 
 
-def test_the_suffix_says_the_format_whatever_its_case():
+def test_the_suffix_determines_the_format_in_any_case():
     assert check_path("out.csv") == Format(".csv")
     assert check_path("a.b/OUT.v2.CSV.GZ") == Format(".csv", ".gz")
     assert [check_path(f"out{suffix}").suffix for suffix in FORMATS] == list(FORMATS)
@@ -31,14 +31,14 @@ def test_the_suffix_says_the_format_whatever_its_case():
         ("out.jsn", r"out\.jsn: unknown format\. Did you mean '\.json'"),
         ("out.xls", "Did you mean '.xlsx'"),
         ("out.csv.gzip", "Did you mean '.gz'"),
-        ("out.csv.zip", r"unknown format.* There are \.csv, \.tsv, \.json"),
-        ("out", "the suffix does not name a table format. There are .csv"),
-        ("out.gz", "the suffix does not name a table format"),
-        ("out.parquet.gz", "out.parquet.gz: .parquet is compressed inside already"),
+        ("out.csv.zip", r"unknown format.* Formats: \.csv, \.tsv, \.json"),
+        ("out", "the name has no suffix for a table format. Formats: .csv"),
+        ("out.gz", "the name has no suffix for a table format"),
+        ("out.parquet.gz", "out.parquet.gz: .parquet files are already compressed"),
         ("evil\x1b[2J.x", r"evil\\x1b"),
     ],
 )
-def test_an_unknown_suffix_lists_what_there_is(tmp_path, path, message):
+def test_an_unknown_suffix_lists_the_formats(tmp_path, path, message):
     with pytest.raises(UnknownFormat, match=message):
         check_path(path)
     with pytest.raises(ValueError, match=message):
@@ -56,7 +56,7 @@ def test_an_unknown_suffix_lists_what_there_is(tmp_path, path, message):
         (".zst", lambda data: pa.input_stream(pa.py_buffer(data), compression="zstd").read()),
     ],
 )
-def test_text_is_compressed_by_a_further_suffix(tmp_path, suffix, unpack):
+def test_text_is_compressed_by_a_second_suffix(tmp_path, suffix, unpack):
     path = write_table(COLUMNS, str(tmp_path / f"out.csv{suffix}"))
     assert path == str(tmp_path / f"out.csv{suffix}")
     with open(path, "rb") as file:
@@ -69,7 +69,7 @@ def test_a_long_table_is_one_frame_of_zstandard(tmp_path):
     with open(path, "rb") as file:
         data = file.read()
     size = len("step\n" + "\n".join(map(str, steps.tolist())) + "\n")
-    # Stops at the end of the first frame, as the reader of pandas does.
+    # Stops at the end of the first frame, like pandas's reader.
     assert len(pa.Codec("zstd").decompress(data, size)) == size
 
 
@@ -99,7 +99,7 @@ for suffix in sys.argv[2:]:
 
 
 @pytest.mark.fault(56)
-def test_a_disk_that_fills_up_is_an_error_with_the_path_and_the_old_file_stays(tmp_path):
+def test_a_full_disk_is_an_error_with_the_path_and_the_old_file_stays(tmp_path):
     suffixes = [
         *(".csv", ".csv.gz", ".csv.bz2", ".csv.xz", ".csv.zst"),
         *(".json", ".xlsx", ".parquet", ".feather", ".tex", ".md"),
@@ -119,7 +119,7 @@ def test_a_disk_that_fills_up_is_an_error_with_the_path_and_the_old_file_stays(t
 
 
 @pytest.mark.fault(57)
-def test_an_existing_table_is_replaced_only_when_told(tmp_path):
+def test_an_existing_table_is_replaced_only_with_overwrite(tmp_path):
     path = tmp_path / "out.csv"
     path.write_bytes(b"old")
     with pytest.raises(OutputExists):
@@ -130,8 +130,8 @@ def test_an_existing_table_is_replaced_only_when_told(tmp_path):
 
 
 @pytest.mark.parametrize("suffix", FORMATS)
-def test_columns_of_different_lengths_are_refused_and_nothing_is_left(tmp_path, suffix):
-    with pytest.raises(ValueError, match="equally long: step 2, mean 3"):
+def test_columns_of_different_lengths_are_refused_and_leave_no_file(tmp_path, suffix):
+    with pytest.raises(ValueError, match="the same length: step 2, mean 3"):
         write_table({"step": [1, 2], "mean": [1, 2, 3]}, tmp_path / f"out{suffix}")
     assert os.listdir(tmp_path) == []
 
@@ -156,8 +156,8 @@ def test_a_table_without_rows_is_written(tmp_path, suffix):
 @pytest.mark.parametrize(
     ("suffix", "digits"), [(".csv", 4), (".xlsx", 4), (".tex", 0), (".md", -1)]
 )
-def test_digits_are_for_tables_that_people_read(tmp_path, suffix, digits):
-    with pytest.raises(RunfoldError, match=r"only \.tex and \.md are rounded"):
+def test_digits_are_only_for_tables_that_people_read(tmp_path, suffix, digits):
+    with pytest.raises(RunfoldError, match=r"at least one digit, and only with \.tex or \.md"):
         write_table(COLUMNS, tmp_path / f"out{suffix}", digits=digits)
 
 
@@ -168,7 +168,7 @@ def test_digits_are_for_tables_that_people_read(tmp_path, suffix, digits):
         ([".csv.zst", ".parquet", ".feather"], ["pandas"]),
     ],
 )
-def test_no_heavy_module_is_imported_where_it_is_not_needed(tmp_path, suffixes, unwanted):
+def test_heavy_modules_are_imported_only_if_needed(tmp_path, suffixes, unwanted):
     code = (
         "import sys\n"
         "from runfold._export.table_file import write_table\n"

@@ -1,20 +1,20 @@
-"""Results written for others to read: event files, tables in every common format.
+"""Output of results as event files, and as tables in every common format.
 
 Modules:
 
-    dump           every kind of data of some runs, as tables in files
-    fold_output    a fold or a comparison, written where a path says
+    dump           exports every kind of data of some runs as tables
+    fold_output    writes a fold or a comparison to a path
     fold_rows      a fold as one tidy table
     fold_events    a fold as event files
     query_output   the rows of a query
-    table_file     a table written in the format of its file name
-    table_format   what a format declares
+    table_file     writes a table in the format of the file's suffix
+    table_format   the declaration of a format
     formats        one module per file format
-    compression    text files compressed by their suffix
-    plain_columns  columns of one kind each, which every format can hold
+    compression    compresses text files by suffix
+    plain_columns  columns of one kind, which every format can store
     arrow_columns  these columns as an Arrow table
     flat_columns   columns for formats without lists, bytes or pictures
     cell_text      cells as text
     media_files    pictures and clips as files
-    file_names     names of files from names of runs and tags
+    file_names     file names from the names of runs and tags
 """

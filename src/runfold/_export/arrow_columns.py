@@ -1,4 +1,4 @@
-"""Columns of plain values as a table of Arrow, without pandas."""
+"""Columns of plain values as an Arrow table, without pandas."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def to_table(columns: Sequence[Column]) -> pa.Table:
-    """A table of Arrow's with these columns."""
+    """Return an Arrow table with these columns."""
     import pyarrow as pa
 
     return pa.Table.from_arrays(
@@ -24,11 +24,11 @@ def to_table(columns: Sequence[Column]) -> pa.Table:
     )
 
 
-# Both arrays are built by hand: pa.array() would import pandas, for half a second.
+# Both arrays are built by hand because pa.array() imports pandas, which takes half a second.
 
 
 def _text(column: Column) -> pa.Array:
-    """Text, encoded by a dictionary where it repeats: a tag stands in thousands of rows."""
+    """Return text, dictionary-encoded if it repeats, as tags do in thousands of rows."""
     import pyarrow as pa
 
     builder = pa.lib.StringBuilder()

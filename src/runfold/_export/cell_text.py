@@ -1,4 +1,4 @@
-"""The columns of a table: their kinds, and their cells as the text of a format."""
+"""Table columns with their kinds, and their cells as text."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 Kind = Literal["bool", "int", "float", "text", "json"]
 
-# Rows that are spelled at a time: enough to be quick, few enough to stay small.
+# Rows converted at a time: enough to be fast, few enough to use little memory.
 _BLOCK = 65_536
-# What a spreadsheet takes for the beginning of a formula.
+# Characters at which a spreadsheet starts to read a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
@@ -21,8 +21,8 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 class Column:
     """A named column of one kind.
 
-    `values` is an array of bool, int64 or float64, or a list: of text or JSON, or
-    of any kind with None where there is nothing.
+    `values` is an array of bool, int64 or float64, or a list of text, of JSON, or of any
+    kind with None for missing values.
     """
 
     name: str
@@ -30,7 +30,7 @@ class Column:
     values: list[Any] | NDArray[Any]
 
     def part(self, start: int = 0, stop: int | None = None) -> list[Any]:
-        """The plain Python values of some rows."""
+        """Return the values of some rows as plain Python objects."""
         values = self.values[start:stop]
         return values if isinstance(values, list) else values.tolist()
 
@@ -39,8 +39,8 @@ class Column:
 class Spelling:
     """How a format writes a value.
 
-    `json` is for what is JSON already, and is text where the format has no place
-    for it. `odd` respells numbers, such as `nan`, as it must.
+    `json` writes values that are already JSON; by default they are text. `odd` replaces
+    numbers such as `nan` that the format cannot write.
     """
 
     text: Callable[[str], str]
@@ -53,26 +53,26 @@ class Spelling:
     odd: Mapping[str, str] = field(default_factory=dict)
 
     def spell(self, column: Column, start: int = 0, stop: int | None = None) -> list[str]:
-        """The cells of some rows of a column."""
+        """Return the cells of some rows of a column as text."""
         values = column.part(start, stop)
         if column.kind in ("bool", "text", "json"):
             text = self.json if column.kind == "json" and self.json else self.text
-            spelled = {value: self._one(value, text) for value in set(values)}
+            spelled = {value: self._spell_value(value, text) for value in set(values)}
             return list(map(spelled.__getitem__, values))
-        one: Callable[[Any], str] = self.integer if column.kind == "int" else self.number
+        number: Callable[[Any], str] = self.integer if column.kind == "int" else self.number
         if isinstance(column.values, list):
-            cells = [self.missing if value is None else one(value) for value in values]
+            cells = [self.missing if value is None else number(value) for value in values]
         else:
-            cells = list(map(one, values))
+            cells = list(map(number, values))
         return [self.odd.get(cell, cell) for cell in cells] if self.odd else cells
 
-    def _one(self, value: bool | str | None, text: Callable[[str], str]) -> str:
+    def _spell_value(self, value: bool | str | None, text: Callable[[str], str]) -> str:
         if value is None:
             return self.missing
         return text(value) if isinstance(value, str) else self.true if value else self.false
 
     def rows(self, columns: Sequence[Column]) -> Iterator[Iterator[tuple[str, ...]]]:
-        """The rows of a table as tuples of cells, a block of rows at a time."""
+        """Yield blocks of rows, each row as a tuple of cells."""
         for start in range(0, count_rows(columns), _BLOCK):
             yield zip(
                 *(self.spell(column, start, start + _BLOCK) for column in columns), strict=True
@@ -80,10 +80,10 @@ class Spelling:
 
 
 def disarm(text: str) -> str:
-    """Put a `'` before text that a spreadsheet would take for a formula."""
+    """Put a `'` before text that a spreadsheet would read as a formula."""
     return "'" + text if text.startswith(_FORMULA) else text
 
 
 def count_rows(columns: Sequence[Column]) -> int:
-    """How many rows a table has."""
+    """Return the number of rows of a table."""
     return len(columns[0].values) if columns else 0

@@ -1,4 +1,4 @@
-"""Text files that are compressed as the last suffix of their name says."""
+"""Compression of text files by the last suffix of their name."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ COMPRESSIONS = (".gz", ".bz2", ".xz", ".zst")
 
 
 def compress(file: BinaryIO, suffix: str) -> AbstractContextManager[Any]:
-    """Return what to write to, so that `file` gets it compressed; no suffix, as it is.
+    """Return a stream that compresses into `file`, or `file` itself without a suffix.
 
-    The same content gives the same bytes at any time. The file stays open.
+    The same content always gives the same bytes. The file stays open.
     """
     if suffix == ".gz":
         import gzip
 
-        # Without a name and a time in it.
+        # A file name or time would make the bytes differ.
         return gzip.GzipFile("", "wb", compresslevel=6, fileobj=file, mtime=0)
     if suffix == ".bz2":
         import bz2
@@ -36,7 +36,7 @@ def compress(file: BinaryIO, suffix: str) -> AbstractContextManager[Any]:
 
 
 class _KeptOpen(io.RawIOBase):
-    """A file that someone else closes."""
+    """A file that stays open when its stream closes."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file

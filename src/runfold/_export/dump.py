@@ -1,4 +1,4 @@
-"""Every kind of data of some runs, written as tables to files."""
+"""Export of every kind of data of some runs as tables."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from runfold._tables.frames.frame import Table
 
 _PROBLEM = "problem"
-# The name of each table in files, sheets and as a method of Runs. Problems come last:
-# those of values that do not decode are found on the way.
+# The name of each kind's file, sheet and method of Runs. Problems come last, because
+# decoding the other tables can find more of them.
 TABLES = {**KIND_TABLES, _PROBLEM: "problems"}
 _WITHOUT_TAGS = {_PROBLEM} | {
     name for kind in KINDS.values() if not kind.has_tags for name in (kind.name, *dict(kind.tables))
@@ -41,7 +41,7 @@ _HPARAM_TYPES = {"float": "float64", "str": "string", "NoneType": "null"}
 
 
 class Tagged(Protocol):
-    """What has tags, such as a run."""
+    """Something with tags, such as a run."""
 
     @property
     def tags(self) -> dict[str, list[str]]:
@@ -49,7 +49,7 @@ class Tagged(Protocol):
 
 
 class Source(Tagged, Protocol):
-    """What runs offer beside a method for the table of each kind."""
+    """Runs, which also have a method for the table of each kind."""
 
     def __iter__(self) -> Iterator[str]: ...
     def __getitem__(self, name: str) -> Tagged: ...
@@ -57,7 +57,7 @@ class Source(Tagged, Protocol):
 
 @dataclass(slots=True)
 class Export:
-    """What was written: files, how many rows of each kind, and what the format cannot hold."""
+    """The result of an export: files, row counts by kind, and notes on losses."""
 
     files: list[str] = field(default_factory=list)
     rows: dict[str, int] = field(default_factory=dict)
@@ -66,7 +66,7 @@ class Export:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where tables go: a folder of files, a workbook of sheets, or one file for one kind."""
+    """The output of an export: a folder of files, a workbook of sheets, or a file of one kind."""
 
     path: str
     form: Format
@@ -74,15 +74,18 @@ class Target:
 
     @classmethod
     def of(cls, path: StrPath, suffix: str | None = None) -> Target:
-        """What a path and the format of files in a folder say. Raises UnknownFormat."""
+        """Return the target for a path; `suffix` is the format of files in a folder.
+
+        Raises UnknownFormat.
+        """
         target = os.fspath(path)
         if target.endswith((os.sep, "/")) or os.path.isdir(target):
             ending = "." + (suffix or "parquet").lstrip(".")
             return cls(target, check_path("table" + ending), ending)
         if suffix:
             raise UnknownFormat(
-                f"{escape(target)}: the name of a file says its format; a format is given for a "
-                "folder, whose name ends in a slash."
+                f"{escape(target)}: a format can be given only for a folder, with a slash at the "
+                "end. The format of a file is its suffix."
             )
         return cls(target, check_path(target), "")
 
@@ -92,33 +95,33 @@ class Target:
         return not self.ending and self.form.table_format.write_sheets is not None
 
     @property
-    def holds_one(self) -> bool:
-        """Whether there is room for one kind only."""
+    def has_one_kind(self) -> bool:
+        """Whether the file can contain only one kind."""
         return not self.ending and not self.is_workbook
 
     def file_of(self, kind: str) -> str:
-        """The file that a kind is written to."""
+        """Return the file for a kind."""
         return os.path.join(self.path, TABLES[kind] + self.ending) if self.ending else self.path
 
 
 def choose_kinds(kinds: Names, target: Target, default: str = SCALAR) -> list[str]:
-    """The kinds that are meant, by their names or those of their tables.
+    """Return the requested kinds, given by their own names or those of their tables.
 
-    Without a choice all, or the default where there is room for one. Raises
-    RunfoldError for an unknown one, and UnknownFormat for several in one file.
+    None means all kinds, or the default for a file of one kind. Raises RunfoldError for
+    an unknown kind, and UnknownFormat for several kinds in such a file.
     """
     if kinds is None:
-        return [default] if target.holds_one else list(TABLES)
+        return [default] if target.has_one_kind else list(TABLES)
     by_table = {table: name for name, table in TABLES.items()}
     named = [kinds] if isinstance(kinds, str) else list(kinds)
     for name in named:
         if name not in TABLES and name not in by_table:
             raise RunfoldError(not_one_of("kind", name, list(TABLES)))
     chosen = {by_table.get(name, name) for name in named}
-    if target.holds_one and len(chosen) > 1:
+    if target.has_one_kind and len(chosen) > 1:
         raise UnknownFormat(
-            f"{escape(target.path)}: a file of this format holds one kind. Give a folder, such as "
-            f"out/, for a file a kind, or a name that ends in {_workbooks()} for a sheet a kind."
+            f"{escape(target.path)}: a file of this format contains one kind. Use a folder such as "
+            f"out/ for one file per kind, or a {_workbooks()} file for one sheet per kind."
         )
     return [kind for kind in TABLES if kind in chosen]
 
@@ -136,12 +139,12 @@ def export(
     overwrite: bool = False,
     escape_formulas: bool = False,
 ) -> Export:
-    """Write the tables of runs to files, by the rules that `Runs.export` tells."""
+    """Write the tables of runs to files, as `Runs.export` describes."""
     target = Target.of(path, suffix)
-    # Who says where pictures go wants pictures.
+    # A folder for pictures implies pictures.
     default = "image" if images is not None else "audio" if audio is not None else SCALAR
-    wanted = choose_kinds(kinds, target, default)
-    for file in {target.file_of(kind) for kind in wanted}:
+    selected = choose_kinds(kinds, target, default)
+    for file in {target.file_of(kind) for kind in selected}:
         check_file(file, overwrite)  # before anything is read
     with ExitStack() as stack:
         media = {
@@ -149,19 +152,19 @@ def export(
             for name, folder in (("images", images), ("audio", audio))
             if folder is not None
         }
-        tables = _read(source, wanted, tags, runs, is_chosen=kinds is not None)
+        tables = _read(source, selected, tags, runs, is_chosen=kinds is not None)
         if not tables:
-            raise RunfoldError(_nothing(_tags(source, runs), wanted))
+            raise RunfoldError(_nothing_to_write(_tags(source, runs), selected))
         done = _write(tables, target, media, Options(escape_formulas), overwrite)
-    others = [kind for kind in _tags(source, runs) if kind not in wanted]
+    others = [kind for kind in _tags(source, runs) if kind not in selected]
     if UNKNOWN in others:
         others.remove(UNKNOWN)
-        done.notes.append("Values of plugins that Runfold does not know are not written.")
+        done.notes.append("Values of plugins that Runfold does not know were not written.")
     if kinds is None and others:
         done.notes.append(
-            f"Only {TABLES[default]} are in {escape(target.path)}; there are "
-            f"{', '.join(others)} as well. "
-            f"Name a kind, or give a folder, such as out/, or {_workbooks()} for all."
+            f"{escape(target.path)} contains only {TABLES[default]}; the runs also have "
+            f"{', '.join(others)}. "
+            f"Specify a kind, or use a folder such as out/ or a {_workbooks()} file for all."
         )
     for folder in media.values():
         done.notes.append(f"{human_count(folder.count, 'file')} in {escape(folder.path)}")
@@ -171,9 +174,9 @@ def export(
 def _read(
     source: Source, kinds: list[str], tags: Names, runs: Names, is_chosen: bool
 ) -> dict[str, Table]:
-    """The tables that have rows. Raises UnknownTag for a tag that no kind has."""
+    """Return the tables that have rows. Raises UnknownTag for a tag that no kind has."""
     patterns = None if tags is None else [tags] if isinstance(tags, str) else list(tags)
-    found: set[str] = set()
+    matched: set[str] = set()
     tables: dict[str, Table] = {}
     for kind in kinds:
         method = getattr(source, TABLES[kind])
@@ -185,13 +188,13 @@ def _read(
             table = method(runs=runs)
         else:
             table, hits = _filter(method, patterns, runs)
-            found.update(hits)
+            matched.update(hits)
         if table is not None and len(table):
             tables[kind] = table
-    missed = [one for one in patterns or () if one not in found]
+    missed = [pattern for pattern in patterns or () if pattern not in matched]
     if missed and not all(kind in _WITHOUT_TAGS for kind in kinds):
-        there = _tags(source, runs)
-        names = {name for kind in kinds for name in there.get(kind, ())}
+        existing = _tags(source, runs)
+        names = {name for kind in kinds for name in existing.get(kind, ())}
         select(sorted(names), missed)
         raise UnknownTag(f"No tag '{escape(missed[0])}' of these kinds: {', '.join(kinds)}.")
     return tables
@@ -200,7 +203,7 @@ def _read(
 def _filter(
     method: Callable[..., Table], patterns: list[str], runs: Names
 ) -> tuple[Table | None, list[str]]:
-    """What some patterns give of a kind that may not have all of them."""
+    """Return a kind's table for the patterns that match its tags, and these patterns."""
     hits: dict[str, Table] = {}
     for pattern in patterns:
         with suppress(UnknownTag):
@@ -227,16 +230,16 @@ def _write(
     done = Export()
     sheets: dict[str, list[Column]] = {}
     write_sheets = target.form.table_format.write_sheets if target.is_workbook else None
-    # They appear together when all are written: Ctrl-C leaves none of them.
+    # The files appear together once all are written, so Ctrl-C leaves none of them.
     with ExitStack() as files:
         for kind, table in tables.items():
             file = target.file_of(kind)
             notes: list[str] = []
-            told = _type_hparams(table) if kind == "hparams" else table
+            content = _type_hparams(table) if kind == "hparams" else table
             for cells, folder in media.items():
-                told, lost = folder.save(told, cells, os.path.dirname(os.path.abspath(file)))
+                content, lost = folder.save(content, cells, os.path.dirname(os.path.abspath(file)))
                 notes += lost
-            arrow, lost = to_arrow(told)
+            arrow, lost = to_arrow(content)
             notes += lost
             if write_sheets:
                 columns, lost = flatten(arrow)
@@ -261,27 +264,27 @@ def _workbooks() -> str:
 
 
 def _type_hparams(table: Table) -> Table:
-    """Hparams as text, with the type of each: one column holds bools, numbers and text."""
+    """Return hparams as text with a column of types: values are bools, numbers and text."""
     values = table["value"].tolist()
-    types = [type(one).__name__ for one in values]
+    types = [type(value).__name__ for value in values]
     return table.assign(
-        value=objects([None if one is None else spell(one) for one in values]),
+        value=objects([None if value is None else spell(value) for value in values]),
         type=[_HPARAM_TYPES.get(name, name) for name in types],
     )
 
 
 def _tags(source: Source, runs: Names) -> dict[str, list[str]]:
-    """The tags of each kind in some runs, without reading the others."""
+    """Return the tags of each kind in some runs, without reading other runs."""
     if runs is None:
         return source.tags
     tags: dict[str, list[str]] = {}
     for name in select(list(source), runs, noun="run"):
-        for kind, found in source[name].tags.items():
-            tags.setdefault(kind, []).extend(found)
+        for kind, names in source[name].tags.items():
+            tags.setdefault(kind, []).extend(names)
     return tags
 
 
-def _nothing(tags: dict[str, list[str]], kinds: list[str]) -> str:
-    there = ", ".join(tags) or "nothing at all"
-    asked = ", ".join(TABLES[kind] for kind in kinds) if len(kinds) < len(TABLES) else "rows"
-    return f"There are no {asked} to write; these runs hold {there}. Nothing was written."
+def _nothing_to_write(tags: dict[str, list[str]], kinds: list[str]) -> str:
+    existing = ", ".join(tags) or "no data"
+    missing = ", ".join(TABLES[kind] for kind in kinds) if len(kinds) < len(TABLES) else "rows"
+    return f"There are no {missing} to write; these runs have {existing}. Nothing was written."

@@ -1,4 +1,4 @@
-"""Names of files and folders made of what a log calls its runs and tags."""
+"""File and folder names made from the names of runs and tags."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ import unicodedata
 
 from runfold._humanize import free_name
 
-# Room below the 255 bytes of most file systems.
+# Well below the limit of most file systems, 255 bytes.
 LONGEST_NAME = 200
 _NOT_ON_WINDOWS = '<>:"|?*'
-# Names of devices on Windows, whatever the suffix.
+# Device names on Windows, with any suffix.
 _DEVICE = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\.|$)", re.IGNORECASE)
 
 
 def safe_name(name: str, unsafe: str = "") -> str:
-    """A name for a folder that leads nowhere else, and another for each other name.
+    """Return a safe folder name that is different for each name.
 
-    What is no part of such a name, `unsafe` signs included, is written as in a
-    URL: `a/b` as `a%2Fb`.
+    Characters that are not allowed in it, including those in `unsafe`, are escaped as in
+    a URL: `a/b` becomes `a%2Fb`.
     """
     never = "/\\%" + unsafe
     safe = "".join(
@@ -35,7 +35,7 @@ def safe_name(name: str, unsafe: str = "") -> str:
 
 
 def portable_name(name: str) -> str:
-    """The same for any file system, that of Windows too; an empty name becomes `%`."""
+    """Return a safe name for any file system, including that of Windows; `%` if it is empty."""
     safe = safe_name(name, _NOT_ON_WINDOWS)
     if safe.endswith((".", " ")):
         safe = safe[:-1] + _quote(safe[-1])
@@ -45,13 +45,13 @@ def portable_name(name: str) -> str:
 
 
 class Claims:
-    """Paths that are taken, also where capitals and accents make no difference."""
+    """Paths in use, compared as on a file system that ignores case and Unicode form."""
 
     def __init__(self) -> None:
         self._taken: set[str] = set()
 
     def claim(self, stem: str, suffix: str) -> str:
-        """The path itself, or with `~2`, `~3` ... before its suffix if it is taken."""
+        """Return the path, with `~2`, `~3`, ... before its suffix if it is in use."""
         free = free_name(stem, lambda free: _fold(free + suffix) in self._taken, "{}~{}") + suffix
         self._taken.add(_fold(free))
         return free

@@ -1,4 +1,4 @@
-"""The columns of an Arrow table for formats that know no lists, bytes or pictures."""
+"""The columns of an Arrow table for formats without lists, bytes or pictures."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 def flatten(table: pa.Table) -> tuple[list[Column], list[str]]:
-    """Columns of plain values, and notes on those whose bytes became base64.
+    """Return columns of plain values, and notes on columns whose bytes became base64.
 
-    Numbers are exact; lists are JSON, with NaN and the infinities as words.
+    Numbers are exact. Lists are JSON, with NaN and infinity as strings.
     """
     forms = forms_in(table)
     encoded: list[str] = []
@@ -46,14 +46,14 @@ def _column(name: str, values: pa.ChunkedArray, form: str, encoded: list[str]) -
         return Column(name, "float", numbers)
     cells = values.to_pylist()
     if pa.types.is_struct(kind) and kind.get_field_index("bytes") >= 0:
-        cells = [None if one is None else one["bytes"] for one in cells]
-    is_encoded = any(isinstance(one, bytes) for one in cells)
+        cells = [None if cell is None else cell["bytes"] for cell in cells]
+    is_encoded = any(isinstance(cell, bytes) for cell in cells)
     if is_encoded:
-        encoded.append(f"{escape(name)}: its bytes are written in base64")
-        cells = [None if one is None else b64encode(one).decode("ascii") for one in cells]
-    # Integers beyond int64 have all their digits in JSON, and are no numbers elsewhere.
+        encoded.append(f"{escape(name)}: its bytes are written as base64")
+        cells = [None if cell is None else b64encode(cell).decode("ascii") for cell in cells]
+    # Integers beyond int64 keep all digits in JSON; in other formats they are text.
     is_json = form == "json" or pa.types.is_nested(kind) or pa.types.is_integer(kind)
-    spelled = [None if one is None else spell(one) for one in cells]
+    spelled = [None if cell is None else spell(cell) for cell in cells]
     return Column(name, "json" if is_json and not is_encoded else "text", spelled)
 
 

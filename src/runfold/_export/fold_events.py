@@ -1,4 +1,4 @@
-"""A fold as event files: a folder of runs for each statistic, and one that shows the band."""
+"""A fold as event files: one folder of runs per statistic, and one for the band."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     Form = Literal["simple", "double"]
 
 BAND = "band"
-# Sorted last among the sections of TensorBoard's page of time series.
+# Sorts last among the sections of TensorBoard's time series page.
 BAND_SECTION = "± band"
 
 
@@ -42,26 +42,26 @@ def write_event_files(
     overwrite: bool = False,
     float64: bool = False,
 ) -> list[str]:
-    """Write every statistic as event files that TensorBoard shows, and give the folders made.
+    """Write every statistic as event files for TensorBoard, and return the new folders.
 
-    `fold` makes `fold-mean` and `fold-std`, `fold/` makes `fold/mean` and
-    `fold/std`; a group is a run below: `fold-mean/lr=0.1`. It carries the hparams
-    of its group. Where the statistics make a band there is one more folder,
-    `fold-band`, from which TensorBoard's custom scalars page draws it.
+    `fold` makes `fold-mean` and `fold-std`, `fold/` makes `fold/mean` and `fold/std`.
+    Each group is a run in these folders, such as `fold-mean/lr=0.1`, with the group's
+    hparams. If the statistics form a band, TensorBoard's custom scalars page draws it
+    from one more folder, `fold-band`.
 
-    Values are float32, as TensorBoard's own. With `float64` Runfold reads back all
-    their digits; TensorBoard shows the float32.
+    Values are float32, like TensorBoard's own. With `float64`, Runfold reads back every
+    digit, and TensorBoard still shows float32.
 
-    All or nothing: the folders take their places when everything is written.
-    Raises OutputExists for what is there, unless it is Runfold's own and
-    `overwrite` is set, and CannotFold where `x` cannot be written as steps.
+    The folders appear only once everything is written. Raises OutputExists for existing
+    folders, unless Runfold wrote them and `overwrite` is set, and CannotFold if `x`
+    cannot be written as steps.
     """
     form: Form = "double" if float64 else "simple"
     band = choose_band(folded.statistics)
     runs = [_plan_run(group, folded.x) for group in folded.groups.values()]
     folders = list_folders(folded, out)
     if len(set(folders)) < len(folders):
-        raise CannotFold(f"A statistic may not be called '{BAND}': its folder is that of the band.")
+        raise CannotFold(f"A statistic cannot be called '{BAND}': that folder is for the band.")
     name = name_event_file(REDUCED_SUFFIX)
     with replace_folders(folders, overwrite=overwrite) as temporary:
         for statistic, folder in zip(folded.statistics, temporary, strict=False):
@@ -77,14 +77,14 @@ def write_event_files(
 
 
 def list_folders(folded: Folded, out: str | os.PathLike[str]) -> list[str]:
-    """The folders that `write_event_files` makes: for each statistic, and last for the band."""
+    """Return the folders that `write_event_files` makes: one per statistic, then the band's."""
     parts = [*folded.statistics, *([BAND] if choose_band(folded.statistics) else [])]
-    return [_beside(os.fspath(out), part) for part in parts]
+    return [_name_folder(os.fspath(out), part) for part in parts]
 
 
 @dataclass(frozen=True, slots=True)
 class _Series:
-    """A curve, and the steps and wall times that TensorBoard will show it at."""
+    """A curve with the steps and wall times at which TensorBoard shows it."""
 
     curve: Curve
     steps: NDArray[np.int64]
@@ -93,7 +93,7 @@ class _Series:
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """A group as a run: its folder below that of a statistic, hparams, span of time, series."""
+    """A group as a run: its folder within a statistic's folder, hparams, times and series."""
 
     folder: str
     settings: dict[str, bool | float | str]
@@ -103,15 +103,15 @@ class _Run:
 
 
 def _plan_run(group: Group, x: str) -> _Run:
-    series = [_place(curve, x) for curve in group.curves.values()]
-    times = [one.wall_times for one in series if len(one.curve)]
-    start = min((float(one[0]) for one in times), default=time.time())
-    end = max((float(one[-1]) for one in times), default=start)
-    return _Run(_folder(group), _settings(group), start, end, series)
+    every_series = [_make_series(curve, x) for curve in group.curves.values()]
+    times = [series.wall_times for series in every_series if len(series.curve)]
+    start = min((float(wall_times[0]) for wall_times in times), default=time.time())
+    end = max((float(wall_times[-1]) for wall_times in times), default=start)
+    return _Run(_folder(group), _settings(group), start, end, every_series)
 
 
-def _place(curve: Curve, x: str) -> _Series:
-    """Put the points of a curve where TensorBoard's axis of the same meaning shows them."""
+def _make_series(curve: Curve, x: str) -> _Series:
+    """Return a curve with steps and wall times for TensorBoard's axis that corresponds to x."""
     if x not in ("wall_time", "relative"):
         return _Series(curve, _whole(curve, x), _fill(curve.wall_times))
     wall_times = np.asarray(curve.x, np.float64)
@@ -124,25 +124,25 @@ def _place(curve: Curve, x: str) -> _Series:
 
 
 def _whole(curve: Curve, x: str) -> NDArray[np.int64]:
-    """The x of a curve as steps."""
+    """Return the x values of a curve as steps."""
     if curve.x.dtype == np.int64:
         return np.ascontiguousarray(curve.x, np.int64)
-    # Not np.rint, to which 0.5 and 1.5, the middles of bins, are no different numbers from 0 and 2.
+    # np.rint would round the centres of adjacent bins, such as 1.5 and 2.5, to the same step.
     rounded = np.floor(curve.x + 0.5)
-    # What is not below 2**63, NaN too, is no int64.
+    # Also false for NaN.
     if not (np.abs(rounded) < 2.0**63).all() or not (np.diff(rounded) > 0).all():
         raise CannotFold(
             f"Tag '{escape(curve.tag)}' was folded at values of '{escape(x)}' that are less than "
-            "one apart, or too large, and the steps of an event file are whole numbers. "
-            "Write a table, such as fold.csv, or fold into fewer bins (bins=N, --bins)."
+            "1 apart or too large, but the steps in an event file are whole numbers. "
+            "Write a table such as fold.csv, or fold into fewer bins (bins=N, --bins)."
         )
     return rounded.astype(np.int64)
 
 
 def _fill(wall_times: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Wall times with the unknown ones taken from before, or else from after.
+    """Return wall times with unknown ones filled from the previous one, or else the next.
 
-    TensorBoard's data server drops a whole file for one wall time that is NaN.
+    TensorBoard's data server drops a whole file because of a single NaN.
     """
     known = np.isfinite(wall_times)
     if known.all():
@@ -154,7 +154,7 @@ def _fill(wall_times: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _settings(group: Group) -> dict[str, bool | float | str]:
-    """What its runs have in common, without lists and the like, for which hparams have no type."""
+    """Return the hparams that a group's runs share, without types that hparams cannot have."""
     shared = group.hparams | group.key
     return {
         utf8(str(name)): utf8(value) if isinstance(value, str) else value
@@ -164,13 +164,13 @@ def _settings(group: Group) -> dict[str, bool | float | str]:
 
 
 def _encode(run: _Run, statistic: str, form: Form) -> Iterator[EventBuffer]:
-    """The event file of one statistic, piece by piece."""
+    """Yield the event file of one statistic in pieces."""
     events = _begin(run)
     if run.settings:
         events.value(value_encoding.hparams_start(run.settings, run.start), 0, run.start)
-    for one in run.series:
-        numbers = np.ascontiguousarray(one.curve[statistic], np.float64)
-        events.scalars(one.curve.tag, one.steps, one.wall_times, numbers, form)
+    for series in run.series:
+        numbers = np.ascontiguousarray(series.curve[statistic], np.float64)
+        events.scalars(series.curve.tag, series.steps, series.wall_times, numbers, form)
         yield events
         events.clear()
     if run.settings:
@@ -179,13 +179,13 @@ def _encode(run: _Run, statistic: str, form: Form) -> Iterator[EventBuffer]:
 
 
 def _encode_band(run: _Run, band: Band, page: bytes) -> Iterator[EventBuffer]:
-    """The event file of the line and the edges of the band, and the page that shows them."""
+    """Yield the event file of the band's line and edges, with the page that shows them."""
     events = _begin(run)
     events.value(page, 0, run.start)
-    for one in run.series:
-        # Row by row: the page compares the steps of the three while the file is still read.
-        rows = np.stack(band.of(one.curve), axis=1)
-        events.table(_band_tags(one.curve.tag, band), one.steps, one.wall_times, rows)
+    for series in run.series:
+        # Row by row, because the page compares the steps of all three while it loads the file.
+        rows = np.stack(band.of(series.curve), axis=1)
+        events.table(_band_tags(series.curve.tag, band), series.steps, series.wall_times, rows)
         yield events
         events.clear()
     yield events
@@ -198,11 +198,11 @@ def _begin(run: _Run) -> EventBuffer:
 
 
 def _band_tags(tag: str, band: Band) -> tuple[str, str, str]:
-    """The tags of the line and the edges.
+    """Return the tags of the line and the edges.
 
-    TensorBoard complains of a run that has one of the three but not all, so that
-    no run of a single statistic may have any. It finds the colour of a line by
-    what follows the first `(` of `tag (run)`, and draws nothing if that is no run.
+    TensorBoard reports an error for a run that has only some of the three, so these tags
+    must not occur in the runs of a single statistic. It takes a line's colour from the
+    run after the first `(` in `tag (run)`, and draws nothing if there is no such run.
     """
     lower, upper = band.lower, band.upper
     if band.is_spread:
@@ -212,7 +212,7 @@ def _band_tags(tag: str, band: Band) -> tuple[str, str, str]:
 
 
 def _lay_out(tags: list[str], band: Band) -> Layout:
-    """A chart for each tag, below what stands before its first slash."""
+    """Return a layout with one chart per tag, grouped by the part before the first slash."""
     charts: dict[str, list[Chart]] = {}
     for tag in tags:
         chart = Chart(f"{tag} ({band.label})", (), (Margin(*_band_tags(tag, band)),))
@@ -220,34 +220,33 @@ def _lay_out(tags: list[str], band: Band) -> Layout:
     return Layout(tuple(Category(title, False, tuple(own)) for title, own in charts.items()))
 
 
-def _beside(out: str, part: str) -> str:
+def _name_folder(out: str, part: str) -> str:
     name = safe_name(part)
     is_folder = os.path.basename(out) in ("", os.curdir, os.pardir)
     return os.path.join(out, name) if is_folder else f"{out}-{name}"
 
 
 def _folder(group: Group) -> str:
-    """The folder of a group below that of a statistic; empty for that folder itself."""
+    """Return a group's folder within a statistic's folder; "" for that folder itself."""
     if group.key != {PARENT: group.name}:
         return safe_name(group.name) if group.name else ""
     return os.path.join(*_safe_names(group.name)) if group.name != os.curdir else ""
 
 
 def _safe_names(path: str) -> Iterator[str]:
-    # An empty one would end the path or lead to the root.
+    # An empty name would end the path or make it absolute.
     return (safe_name(part) or "%" for part in path.split("/"))
 
 
 def write_file(folder: str, name: str, pieces: Iterable[EventBuffer]) -> None:
-    """Write events to a file that must be new, in a folder that is made.
+    """Write events to a new file, and create its folder.
 
-    Piece by piece, a tag at a time: the whole file may be larger than what was read.
-
-    Where capitals do not count, two groups may have one folder; FileExistsError
-    then keeps them from being one run.
+    The pieces are written one at a time, because the whole file can be larger than the
+    data that was read. If the file system ignores case, two groups can share a folder;
+    FileExistsError then keeps them from becoming one run.
     """
     os.makedirs(folder, exist_ok=True)
-    # Without a buffer in Python, that a fork would copy and write again.
+    # Unbuffered, because a fork would copy a buffer and write it again.
     with open(os.path.join(folder, name), "xb", buffering=0) as file:
         for events in pieces:
             with memoryview(events) as whole:

@@ -1,4 +1,4 @@
-"""A fold or a comparison written where a path says: as tables, or a fold as event files."""
+"""Output of a fold or a comparison as tables, or of a fold as event files."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ if TYPE_CHECKING:
     from runfold._compare.comparison import Comparison
     from runfold._reduce.folded import Folded
 
-# `fold.v2` and `lr-0.1` are names of folders; `fold.xls` was meant to be a file.
+# `fold.v2` and `lr-0.1` are folder names; `fold.xls` looks like a file.
 _LIKE_A_SUFFIX = re.compile(r"\.[a-z]{2,7}", re.IGNORECASE)
 _PICTURES = (".png", ".svg", ".pdf", ".jpg", ".jpeg")
 
 
 def is_table(path: str) -> bool:
-    """Whether a path names a table and not folders of event files.
+    """Return whether a path is a table rather than folders of event files.
 
-    Raises UnknownFormat for one that looks like a file of a format that there
-    is not: nobody wants a folder called `fold.jsn-mean`. Nor one called `--mean`,
-    or what `-o "$OUT"` makes where OUT is not set.
+    Raises UnknownFormat for a path that looks like a file of an unknown format, so that
+    `fold.jsn` does not make a folder `fold.jsn-mean`. Also for `-`, and for the empty
+    path that `-o "$OUT"` gives if OUT is not set.
     """
     if path in ("", "-"):
         raise UnknownFormat(
-            f"'{path}' is no name for output. Give a file, such as fold.csv, or the beginning of "
-            "folders, such as fold/."
+            f"'{path}' is not a valid output. Specify a file such as fold.csv, or a prefix of "
+            "folders such as fold/."
         )
     suffix = os.path.splitext(path)[1]
     if path.endswith(os.sep) or not suffix:
         if os.path.exists(path) and not os.path.isdir(path):
-            raise UnknownFormat(f"{escape(path)} is a file, and its name says no format.")
+            raise UnknownFormat(f"{escape(path)} is a file, but its suffix is not a format.")
         return False
     from runfold._export.table_file import check_path
 
@@ -47,32 +47,32 @@ def is_table(path: str) -> bool:
             return False
         picture = "`runfold plot` draws pictures. " if suffix.lower() in _PICTURES else ""
         raise UnknownFormat(
-            f"{error} {picture}For event files in folders of that name, put a slash behind: "
+            f"{error} {picture}For event files in folders of that name, add a slash: "
             f"{escape(path)}/"
         ) from None
     return True
 
 
 def check_outputs(folded: Folded, paths: Iterable[str], overwrite: bool = False) -> None:
-    """Refuse all that may not be written before any of it is. Raises as the writers do.
+    """Check all outputs before any is written. Raises the same errors as the writers.
 
-    Also OutputExists for a path that is given twice, where one would replace the other.
+    Also raises OutputExists for a path that is given twice.
     """
     taken: set[str] = set()
     for path in paths:
         if is_table(path):
             check_file(path, overwrite)
-            made = [path]
+            outputs = [path]
         else:
-            made = list_folders(folded, path)
-            check_folders(made, overwrite)
-        for one in map(os.path.realpath, made):
-            if one in taken:
+            outputs = list_folders(folded, path)
+            check_folders(outputs, overwrite)
+        for output in map(os.path.realpath, outputs):
+            if output in taken:
                 raise OutputExists(
-                    f"{escape(path)} would be written twice; nothing was written. Give each "
+                    f"{escape(path)} would be written twice; nothing was written. Specify each "
                     "output once."
                 )
-            taken.add(one)
+            taken.add(output)
 
 
 def write_output(
@@ -84,9 +84,9 @@ def write_output(
     digits: int | None = None,
     escape_formulas: bool = False,
 ) -> list[str]:
-    """Write a fold as its path says, and give the files or folders that were made.
+    """Write a fold in the format of its path, and return the new files or folders.
 
-    Each option is for some of the formats and ignored by the others.
+    Each option applies to some formats, and the others ignore it.
     """
     if not is_table(path):
         return write_event_files(folded, path, overwrite=overwrite, float64=float64)
@@ -99,9 +99,9 @@ def write_output(
 
 
 def list_tables(comparison: Comparison, path: str) -> dict[str, str]:
-    """The file of each table of a comparison that has rows: `a.csv` stands for `a-groups.csv`...
+    """Return the file of each table of a comparison that has rows, such as `a-groups.csv`.
 
-    Raises UnknownFormat for a path that names no table.
+    Raises UnknownFormat for a path without a table format.
     """
     from runfold._compare.comparison import ROWS
     from runfold._export.table_file import check_path
@@ -121,10 +121,10 @@ def write_comparison(
     digits: int | None = None,
     escape_formulas: bool = False,
 ) -> list[str]:
-    """Write the tables of a comparison, a file each, and give the files.
+    """Write the tables of a comparison to the files of `list_tables`, and return the files.
 
-    `list_tables` says how they are called. All paths are checked before anything
-    is written; `digits` is for formats that people read, and ignored elsewhere.
+    All paths are checked before anything is written. `digits` applies to formats that
+    people read; the others ignore it.
     """
     from runfold._export.table_file import check_path, write_table
 

@@ -1,4 +1,4 @@
-"""A fold as one tidy table: a row for each group, tag and x."""
+"""A fold as one tidy table, with one row per group, tag and x."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ if TYPE_CHECKING:
 
     from runfold._reduce.folded import Folded
 
-# What the x is called in a table; any other is a tag, and goes by its own name.
+# Column names of x. Any other x is a tag, which keeps its name.
 _X_NAMES = {"step": "step", "wall_time": "wall_time", "relative": "relative_time"}
 
 
 def rows_of(folded: Folded) -> dict[str, list[Any] | NDArray[Any]]:
-    """Return the columns of a fold, one row for each group, tag and x, in that order.
+    """Return the columns of a fold, with one row per group, tag and x, in that order.
 
-    First what the groups were made by, such as `lr`; then `tag`; the x, named
-    `step`, `wall_time`, `relative_time` or as the tag that it is; `wall_time`;
-    `runs`, how many entered; and one column for each statistic:
+    The columns are the keys of the groups, such as `lr`; `tag`; x, which is called
+    `step`, `wall_time`, `relative_time` or by the name of its tag; `wall_time`; `runs`,
+    the number of runs; and one column per statistic:
 
         lr   tag       step  wall_time     runs  mean  std
         0.1  val/loss     0  1700000000.0     5  0.75  0.05
 
-    A column whose name another one has already is called `<name>_key` if the
-    groups were made by it, `<name>_x` if it is the x, `<name>_statistic` if it
-    is a statistic. Keys of several types become text; one that a group lacks is None.
+    If a name is already in use, a key is called `<name>_key`, x `<name>_x` and a
+    statistic `<name>_statistic`. Keys of several types become text. A key that a group
+    lacks is None.
     """
     taken = {"tag", "wall_time", "runs", _X_NAMES.get(folded.x, "tag")}
     statistics = [_claim(name, "_statistic", taken) for name in folded.statistics]
@@ -46,7 +46,7 @@ def rows_of(folded: Folded) -> dict[str, list[Any] | NDArray[Any]]:
         for name in keys
     }
     columns["tag"] = _repeat([curve.tag for curve in curves], lengths)
-    # Of no curves at all, empty columns; to join no integers changes no type.
+    # The empty arrays make empty columns if there are no curves, and do not change the dtype.
     columns[x] = np.concatenate([np.empty(0, np.int64), *(curve.x for curve in curves)])
     if x != "wall_time":
         columns["wall_time"] = np.concatenate(
@@ -66,7 +66,7 @@ def _claim(name: str, suffix: str, taken: set[str]) -> str:
 
 
 def _spread(values: Iterable[Any], lengths: Sequence[int]) -> list[Any] | NDArray[Any]:
-    """A key's value for every row: an array of bools or numbers, otherwise a list."""
+    """Return a key's value for every row: an array of bools or numbers, otherwise a list."""
     plain = [value.item() if isinstance(value, np.generic) else value for value in values]
     types = {type(value) for value in plain}
     if types and (types == {bool} or types <= {int, float}):

@@ -1,4 +1,4 @@
-"""Pictures and clips of a table as files of their own, named by run, tag, step and index."""
+"""Pictures and clips of a table as separate files, named by run, tag, step and index."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ if TYPE_CHECKING:
 
     from runfold._tables.frames.frame import Table
 
-# By the parameter of `export` that names their folder.
+# By the parameter of `export` for their folder.
 MEDIA = {"images": image.Image, "audio": audio.Audio}
 _SUFFIXES = {"jpeg": ".jpg", **audio.SUFFIXES}
 
 
 class MediaFolder:
-    """A folder that files are put into, one for each picture or clip."""
+    """A folder that gets one file per picture or clip."""
 
     def __init__(self, path: str) -> None:
         self.path = path
         self.count = 0
         self._claims = Claims()
 
-    def save(self, table: Table, kind: type, beside: str) -> tuple[Table, list[str]]:
-        """The table with paths instead of what it holds of a kind, and notes on what is missing.
+    def save(self, table: Table, kind: type, base: str) -> tuple[Table, list[str]]:
+        """Save a table's media of a kind; return the table with paths, and notes on losses.
 
-        Paths are relative to the folder `beside`, with slashes on every system.
+        Paths are relative to the folder `base`, with slashes on every system.
         """
         notes: dict[str, None] = {}
         for number, name in enumerate(table.columns):
@@ -50,7 +50,7 @@ class MediaFolder:
                         path = self._write(_stem(table, row), cell.data)
                     except ValueError as error:
                         notes[f"{name}: left out: {error}"] = None
-                paths.append(path and os.path.relpath(path, beside).replace(os.sep, "/"))
+                paths.append(path and os.path.relpath(path, base).replace(os.sep, "/"))
             table = table.copy(deep=False)
             table.isetitem(number, paths)
         return table, list(notes)
@@ -67,7 +67,10 @@ class MediaFolder:
 
 
 def _stem(table: Table, row: int) -> str:
-    """`seed-1/train%2Fsample/7-0`: always three deep, so that no file takes a folder's place."""
+    """Return a path such as `seed-1/train%2Fsample/7-0`.
+
+    It always has three parts, so that no file conflicts with a folder.
+    """
     names = [table[name].iloc[row] if name in table else "" for name in ("run", "tag")]
     numbers = [str(table[name].iloc[row]) for name in ("step", "index") if name in table]
     parts: list[Any] = [portable_name(str(name)) for name in names]
@@ -76,20 +79,20 @@ def _stem(table: Table, row: int) -> str:
 
 @contextmanager
 def open_folder(path: str | os.PathLike[str], overwrite: bool) -> Iterator[MediaFolder]:
-    """Give a folder for media; on any error one that was made for them is removed again.
+    """Yield a folder for media; a new one is removed after an error.
 
-    One that has anything in it raises OutputExists without `overwrite`; with it,
-    files of the same names are replaced and all others stay.
+    Raises OutputExists for a folder that is not empty, unless `overwrite` is set. Files
+    with the same names are then overwritten, and others stay.
     """
     folder = os.fspath(path)
     is_new = not os.path.lexists(folder)
     if not is_new:
         if not os.path.isdir(folder):
-            raise OutputExists(f"{escape(folder)} is a file; give a folder for the files.")
+            raise OutputExists(f"{escape(folder)} is a file. Specify a folder.")
         if os.listdir(folder) and not overwrite:
             raise OutputExists(
-                f"{escape(folder)} has files in it already. Use --overwrite, or overwrite=True in "
-                "Python, to write among them."
+                f"{escape(folder)} is not empty. Use --overwrite, or overwrite=True in Python, to "
+                "write into it."
             )
     with Undo() as undo:
         if is_new:

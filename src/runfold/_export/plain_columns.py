@@ -1,4 +1,4 @@
-"""Arrays and lists as columns of one kind each, which every format can hold."""
+"""Arrays and lists as columns of one kind, which every format can store."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ _DTYPES = {"bool": np.bool_, "int": np.int64, "float": np.float64}
 
 
 def make_columns(columns: Mapping[str, Values]) -> list[Column]:
-    """Return columns with their kinds; numbers keep every bit, int64 and float64.
+    """Return columns with their kinds; int64 and float64 numbers stay exact.
 
-    Integers among floats make a column of floats. Any other mixture becomes
-    text, and so do integers that int64 cannot hold. A byte of a file name that
-    is no UTF-8 becomes a visible escape, because no format can hold it. Raises
-    ValueError if the columns are not equally long.
+    A mixture of integers and floats becomes floats. Any other mixture becomes text, and
+    so do integers beyond int64. Bytes of file names that are not UTF-8 become visible
+    escapes, because no format can store them. Raises ValueError if the columns have
+    different lengths.
     """
     made = [_make_column(_whole(str(name)), values) for name, values in columns.items()]
     if len({len(column.values) for column in made}) > 1:
         lengths = ", ".join(f"{column.name} {len(column.values)}" for column in made)
-        raise ValueError(f"The columns of a table must be equally long: {lengths}")
+        raise ValueError(f"The columns of a table must have the same length: {lengths}")
     return made
 
 
@@ -45,8 +45,8 @@ def _make_column(name: str, values: Values) -> Column:
         values = values.tolist()
     plain = list(values)
     types = set(map(type, plain))
-    # NumPy's own scalars are not what they look like: repr(np.float64(1)) is no number.
-    if any(issubclass(one, np.generic) for one in types):
+    # The repr of a NumPy scalar is not a number: "np.float64(1.0)".
+    if any(issubclass(scalar, np.generic) for scalar in types):
         plain = [value.item() if isinstance(value, np.generic) else value for value in plain]
         types = set(map(type, plain))
     kind = _kind(types - {type(None)})

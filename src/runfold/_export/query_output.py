@@ -1,4 +1,4 @@
-"""The rows of a query, written to a file or spelled for a program."""
+"""The rows of a query, written to a file or converted for a program."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-# Values that are converted in one call. Nothing can end the process during a call, and one
-# call for millions of rows takes seconds.
+# Values converted per call. A call cannot be interrupted, and one call for millions of rows
+# would take seconds.
 _BLOCK = 65_536
 
 
 def write_rows(
     rows: pa.Table, path: StrPath, overwrite: bool = False, *, escape_formulas: bool = False
 ) -> str:
-    """Write rows in the format that the file's name says, and give its path.
+    """Write rows in the format of the file's suffix, and return its path.
 
-    Parquet and Arrow keep every type. Elsewhere lists and the like are JSON
-    text, and bytes are base64; numbers, text and missing values are exact.
-    Raises as `write_table` does.
+    Parquet and Arrow keep every type. In other formats lists and mappings are JSON text
+    and bytes are base64; numbers, text and missing values are exact. Raises the same
+    errors as `write_table`.
     """
     form = check_path(path)
     write_arrow = form.table_format.write_arrow
@@ -45,7 +45,7 @@ def write_rows(
         except pa.ArrowNotImplementedError as error:
             name = form.suffix.strip(".").capitalize()
             raise RunfoldError(
-                f"{escape(str(path))}: {name} cannot hold these rows. {escape(str(error))}."
+                f"{escape(str(path))}: {name} cannot store these rows. {escape(str(error))}."
                 " Cast that column in the query (`i::varchar`), or write .arrow or .csv."
             ) from None
     return str(path)
@@ -57,15 +57,15 @@ def spell_csv(rows: pa.Table) -> Iterator[str]:
 
 
 def plain_rows(rows: pa.Table) -> list[dict[str, Any]]:
-    """The rows as plain values by name: lists and mappings too, bytes as base64."""
+    """Return the rows as dicts of plain values, with bytes as base64."""
     columns = [list(map(_plain, values)) for values in list_values(rows)]
     return [dict(zip(rows.column_names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
 def list_values(rows: pa.Table) -> Iterator[list[Any]]:
-    """Yield the values of each column. Raises RunfoldError for times that Python has no type for.
+    """Yield the values of each column. Raises RunfoldError for times out of Python's range.
 
-    They come of wall times that are no seconds: `to_timestamp` of a log in milliseconds.
+    Wall times that are not in seconds lead to them, such as `to_timestamp` of milliseconds.
     """
     for name, column in zip(rows.column_names, rows.columns, strict=True):
         try:
@@ -77,8 +77,8 @@ def list_values(rows: pa.Table) -> Iterator[list[Any]]:
         except (OverflowError, ValueError):
             shown = escape(name)
             raise RunfoldError(
-                f"Column '{shown}' holds a time outside of the years 1 to 9999, which only .parquet"
-                f" and .arrow can hold. Cast it in the query, as `{shown}::varchar` does."
+                f"Column '{shown}' has a time outside the years 1 to 9999, which only .parquet and"
+                f" .arrow can store. Cast it in the query, for example with `{shown}::varchar`."
             ) from None
 
 
@@ -97,7 +97,7 @@ def _plain(value: Any) -> Any:
 
 
 def _flat(rows: pa.Table) -> dict[str, list[Any]]:
-    """The columns by name, with nothing in them but numbers, booleans and text."""
+    """Return the columns by name, with only numbers, booleans and text."""
     return {
         name: [
             json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else value

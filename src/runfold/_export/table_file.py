@@ -1,4 +1,4 @@
-"""A table of columns, written in the format that the suffix of the file's name says."""
+"""Tables written in the format of the file's suffix."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """What a file's name says: `.csv`, and a compression such as `.gz` or nothing."""
+    """The format of a file: a suffix such as `.csv`, and a compression such as `.gz` or ""."""
 
     suffix: str
     compression: str = ""
 
     @property
     def table_format(self) -> TableFormat:
-        """What writes such files."""
+        """The functions that write the format."""
         return FORMATS[self.suffix]
 
 
 def check_path(path: StrPath, suffix: str | None = None) -> Format:
-    """Return the format that the name of a file says; case does not matter.
+    """Return the format for the suffix of a file name, in upper or lower case.
 
-    With a `suffix` the name says no more than the compression. Raises
-    UnknownFormat with what there is, and what may have been meant.
+    If `suffix` is given, the name determines only the compression. Raises UnknownFormat
+    with the known formats and near matches.
     """
     shown = escape(os.fspath(path))
     stem, last = os.path.splitext(os.path.basename(path).lower())
@@ -49,16 +49,16 @@ def check_path(path: StrPath, suffix: str | None = None) -> Format:
     suffix = suffix or last
     if compression and suffix in FORMATS and not FORMATS[suffix].is_text:
         raise UnknownFormat(
-            f"{shown}: {suffix} is compressed inside already; leave out the '{compression}'."
+            f"{shown}: {suffix} files are already compressed. Remove the '{compression}'."
         )
     if suffix not in FORMATS:
-        text = [name for name, one in FORMATS.items() if one.is_text]
+        text = [name for name, table_format in FORMATS.items() if table_format.is_text]
         known = (
-            f"There are {', '.join(FORMATS)}; "
-            f"{', '.join(text)} may be followed by {', '.join(COMPRESSIONS)}."
+            f"Formats: {', '.join(FORMATS)}; "
+            f"{', '.join(text)} can be followed by {', '.join(COMPRESSIONS)}."
         )
         if not suffix:
-            raise UnknownFormat(f"{shown}: the suffix does not name a table format. {known}")
+            raise UnknownFormat(f"{shown}: the name has no suffix for a table format. {known}")
         hint = did_you_mean(suffix, [*FORMATS, *COMPRESSIONS])
         raise UnknownFormat(" ".join(filter(None, [f"{shown}: unknown format.", hint, known])))
     return Format(suffix, compression)
@@ -67,7 +67,7 @@ def check_path(path: StrPath, suffix: str | None = None) -> Format:
 def spell_table(
     columns: Mapping[str, Values], suffix: str, escape_formulas: bool = False
 ) -> Iterator[str]:
-    """Yield the text of a table in a format of text, such as `.csv`, for a terminal or a pipe."""
+    """Yield the text of a table in a text format such as `.csv`, for a terminal or a pipe."""
     spell = FORMATS[suffix].spell
     assert spell is not None
     return spell(make_columns(columns), Options(escape_formulas))
@@ -84,33 +84,31 @@ def write_table(
 ) -> str:
     """Write columns of equal length to a file, and return its path.
 
-    `out.csv.gz` is a CSV file, compressed; `check_path` knows the formats. Each
-    keeps int64 and float64 exactly, NaN and the infinities too. The file appears
-    only when it is whole, and a file that is there is replaced only with
-    `overwrite`, as `replace_file` says.
+    `out.csv.gz` is a compressed CSV file. Every format keeps int64 and float64 exactly,
+    including NaN and infinity. The file appears only once it is complete.
 
     Args:
         columns: arrays or lists of booleans, numbers or text by name; None is a
             missing value.
         path: where to write.
-        overwrite: replace a file that is there.
-        escape_formulas: in formats that spreadsheets open, put a `'` before text that
-            begins with `=`, `+`, `-`, `@`, a tab or a line break, which a spreadsheet
-            that opens a CSV file would calculate. Excel files are safe without it.
+        overwrite: overwrite an existing file.
+        escape_formulas: in formats for spreadsheets, put a `'` before text that starts
+            with `=`, `+`, `-`, `@`, a tab or a line break. A spreadsheet would evaluate
+            it as a formula when it opens a CSV file. Excel files are safe without it.
         digits: round floats to this many significant digits, in formats for people such
-            as LaTeX; other formats are for programs, and refuse it.
-        suffix: the format, such as `.csv`, whatever the name of the file says.
+            as LaTeX. Formats for programs refuse it.
+        suffix: the format, such as `.csv`, regardless of the file's name.
 
     Raises:
         UnknownFormat, OutputExists: for the path.
-        RunfoldError: for more rows than Excel can hold, or for digits elsewhere.
-        OSError: with the path, where the system refuses.
+        RunfoldError: for more rows than Excel can store, or for digits in other formats.
+        OSError: with the path, if the file cannot be written.
     """
     form = check_path(path, suffix)
     if digits is not None and (not form.table_format.is_rounded or digits < 1):
         raise RunfoldError(
             f"{escape(os.fspath(path))}: digits={digits} cannot be used here. "
-            f"At least one digit, and only {' and '.join(rounded_formats())} are rounded."
+            f"Use at least one digit, and only with {' or '.join(rounded_formats())}."
         )
     options = Options(escape_formulas, digits)
     with replace_file(path, overwrite) as file:
@@ -119,10 +117,10 @@ def write_table(
 
 
 def write_arrow_table(table: pa.Table, form: Format, options: Options, file: BinaryIO) -> list[str]:
-    """Write an Arrow table to an open file, and return notes on what changed on the way.
+    """Write an Arrow table to an open file, and return notes on what changed.
 
-    Parquet and Feather keep it as it is. In all others lists are JSON and bytes
-    are base64; what the format must cut, as Excel does, is noted.
+    Parquet and Feather keep it unchanged. In other formats lists are JSON and bytes are
+    base64. A note reports cells that a format such as Excel must cut.
     """
     from runfold._export.flat_columns import flatten
 

@@ -1,4 +1,4 @@
-"""What a module of `_export.formats` declares: a file format for tables."""
+"""The declaration of a table format, for the modules of `_export.formats`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a caller may ask of any format; each uses what concerns it."""
+    """Options of all formats. Each format uses those that apply to it."""
 
     escape_formulas: bool = False
     digits: int | None = None
@@ -22,16 +22,16 @@ class Options:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableFormat:
-    """A format, by the suffix of its files. Exactly one of the three writers is given.
+    """A table format. It has exactly one of the three writers.
 
     Attributes:
-        suffix: in lower case, with its dot.
-        spell: yields the text of a table. Such files can be compressed.
+        suffix: the suffix of its files, in lower case, with the dot.
+        spell: yields the text of a table. Text files can be compressed.
         write_sheets: writes tables by name into one file.
-        write_arrow: writes a table of Arrow, with all of its types.
+        write_arrow: writes an Arrow table with all its types.
         note_losses: returns a note for each column that `write_sheets` must shorten.
-        is_rounded: whether the format is for people, and `Options.digits` rounds numbers.
-        is_for_spreadsheets: whether `Options.escape_formulas` is for it.
+        is_rounded: whether the format is for people, so that `Options.digits` applies.
+        is_for_spreadsheets: whether `Options.escape_formulas` applies.
     """
 
     suffix: str

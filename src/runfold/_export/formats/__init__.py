@@ -1,4 +1,4 @@
-"""The file formats for tables. A module here declares its FORMATS; nothing else lists them.
+"""The table formats. Each module declares its FORMATS and is found by its name.
 
     delimited       .csv, .tsv
     json_records    .json, .jsonl
@@ -19,33 +19,33 @@ from runfold._export.table_format import TableFormat
 
 
 def _find_formats() -> dict[str, TableFormat]:
-    """Return the formats by suffix: text first, last those that keep every type."""
+    """Return the formats by suffix: text first, formats that keep every type last."""
     modules = [import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__)]
-    found: list[TableFormat] = [one for module in modules for one in module.FORMATS]
-    found.sort(key=lambda one: (not one.is_text, one.write_arrow is not None))
-    return {one.suffix: one for one in found}
+    formats: list[TableFormat] = [form for module in modules for form in module.FORMATS]
+    formats.sort(key=lambda form: (not form.is_text, form.write_arrow is not None))
+    return {form.suffix: form for form in formats}
 
 
 FORMATS = _find_formats()
 
 
 def describe_formats() -> str:
-    """Return the suffixes for a help text, and how files of text can be compressed."""
-    text = ", ".join(suffix for suffix, one in FORMATS.items() if one.is_text)
-    others = ", ".join(suffix for suffix, one in FORMATS.items() if not one.is_text)
+    """Return the suffixes of formats and compressions for a help text."""
+    text = ", ".join(suffix for suffix, form in FORMATS.items() if form.is_text)
+    others = ", ".join(suffix for suffix, form in FORMATS.items() if not form.is_text)
     return f"{text} (and {', '.join(COMPRESSIONS)} appended), {others}"
 
 
 def rounded_formats() -> list[str]:
     """Return the suffixes of formats in which numbers can be rounded."""
-    return [suffix for suffix, one in FORMATS.items() if one.is_rounded]
+    return [suffix for suffix, form in FORMATS.items() if form.is_rounded]
 
 
 def spreadsheet_formats() -> list[str]:
     """Return the suffixes of formats in which formulas can be escaped."""
-    return [suffix for suffix, one in FORMATS.items() if one.is_for_spreadsheets]
+    return [suffix for suffix, form in FORMATS.items() if form.is_for_spreadsheets]
 
 
 def workbook_formats() -> list[str]:
-    """Return the suffixes of formats that hold several tables in one file."""
-    return [suffix for suffix, one in FORMATS.items() if one.write_sheets]
+    """Return the suffixes of formats with several tables in one file."""
+    return [suffix for suffix, form in FORMATS.items() if form.write_sheets]

@@ -1,4 +1,4 @@
-"""Tables as text with a separator: CSV and TSV."""
+"""Tables as delimited text: CSV and TSV."""
 
 from __future__ import annotations
 
@@ -12,12 +12,11 @@ from runfold._export.table_format import Options, TableFormat
 def spell_delimited(
     columns: Sequence[Column], separator: str, escape_formulas: bool = False
 ) -> Iterator[str]:
-    """Yield the text of a table: a heading, then one line a row, UTF-8 in mind.
+    """Yield the text of a table: a heading, then one line per row.
 
-    Numbers are spelled so that they read back exactly; `nan`, `inf`, `-inf`,
-    `true` and `false` as pandas and Python's float() know them. A cell is quoted
-    where it must be, and empty text always: `""` is an empty text, nothing at
-    all is a missing value.
+    Numbers read back exactly. pandas and Python's float() recognise `nan`, `inf` and
+    `-inf`, and pandas `true` and `false`. A cell is quoted only if necessary, except that
+    empty text is always `""`; an empty cell is a missing value.
     """
     must_quote = re.compile(f'[{separator}"\r\n]').search
 
@@ -28,7 +27,7 @@ def spell_delimited(
             return text
         return '"' + text.replace('"', '""') + '"'
 
-    # A line with nothing on it would be no row to most readers.
+    # Most readers would skip an empty line.
     spelling = Spelling(text=quote, missing='""' if len(columns) == 1 else "")
     yield separator.join(quote(column.name) for column in columns) + "\n"
     for rows in spelling.rows(columns):

@@ -1,7 +1,7 @@
 """Tables as Excel workbooks, written without a library.
 
-Those at hand round floats to 16 digits, cut long text silently, and take text
-that begins with `=` for a formula. Sheets of plain cells need none of them.
+The available libraries round floats to 16 digits, cut long text silently, and treat text
+that starts with `=` as a formula. Sheets of plain cells do not need them.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from runfold._export.table_format import Options, TableFormat
 from runfold._humanize import escape, human_count
 from runfold.errors import RunfoldError
 
-# Excel's own limits.
+# Excel's limits.
 _ROWS = 1_048_576
 _COLUMNS = 16_384
 _CHARACTERS = 32_767
-# Above this its numbers, which are float64, have no room for every integer.
+# Excel's numbers are float64, which cannot represent every integer above this.
 _EXACT = 2**53
 
 _HEAD = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
@@ -30,22 +30,22 @@ _SHEET = f'{_HEAD}<worksheet xmlns="{_NAMESPACE}/spreadsheetml/2006/main"><sheet
 _SHEET_TYPE = "application/vnd.openxmlformats-officedocument.spreadsheetml"
 _RELATIONS = f"{_NAMESPACE}/officeDocument/2006/relationships"
 
-# XML has no word for these characters.
+# XML cannot represent these characters.
 _NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
-# An underscore that Excel would read as the beginning of an escape, such as _x000D_.
+# An underscore that Excel would read as the start of an escape such as _x000D_.
 _EXCEL_ESCAPE = re.compile("_(?=x[0-9A-Fa-f]{4}_)")
 _ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"})
 
 
 def write_excel(sheets: Mapping[str, Sequence[Column]], options: Options, file: BinaryIO) -> None:
-    """Write a workbook: sheets by name, each a heading, then one row a row.
+    """Write a workbook: sheets by name, each with a heading and its rows.
 
-    Text is always text, never a formula; numbers have every bit. NaN and the
-    infinities, which Excel has not, are the texts `nan`, `inf` and `-inf`, that
-    pandas reads as numbers; integers beyond 2^53 are texts as well. Characters
-    that XML cannot hold are escaped, text beyond Excel's 32,767 characters loses
-    its middle and tells its length; `note_cut` tells of it. Raises RunfoldError for
-    a table that no sheet can hold, before anything is written.
+    Text is never a formula, and numbers are exact. Excel has no NaN or infinity, so they
+    are the texts `nan`, `inf` and `-inf`, which pandas reads as numbers. Integers beyond
+    2^53 are also text. Characters that XML cannot represent are escaped. Text over
+    Excel's limit of 32,767 characters loses its middle and states its length; `note_cut`
+    reports it. Raises RunfoldError for a table that is too large for a sheet, before
+    anything is written.
     """
     for columns in sheets.values():
         _refuse_too_large(columns)
@@ -60,14 +60,14 @@ def write_excel(sheets: Mapping[str, Sequence[Column]], options: Options, file: 
 
 
 def note_cut(columns: Sequence[Column]) -> list[str]:
-    """A note for each column with text that no cell of Excel can hold."""
+    """Return a note for each column with text that is too long for an Excel cell."""
     notes = []
     for column in columns:
         if column.kind in ("text", "json"):
-            cut = sum(len(one) > _CHARACTERS for one in column.values if one is not None)
+            cut = sum(len(text) > _CHARACTERS for text in column.values if text is not None)
             if cut:
                 notes.append(
-                    f"{escape(column.name)}: {human_count(cut, 'cell')} longer than Excel's "
+                    f"{escape(column.name)}: {human_count(cut, 'cell')} over Excel's limit of "
                     f"{_CHARACTERS:,} characters, cut in the middle; use .parquet instead"
                 )
     return notes
@@ -80,7 +80,7 @@ def _spell_sheet(columns: Sequence[Column], escape_formulas: bool) -> Iterator[s
     def integer(value: int) -> str:
         return f"><v>{value}</v></c>" if -_EXACT <= value <= _EXACT else _text_cell(str(value))
 
-    # What follows `<c r="A1"` in each case.
+    # The text after `<c r="A1"` in each case.
     spelling = Spelling(
         text=text,
         integer=integer,
@@ -101,7 +101,7 @@ def _spell_sheet(columns: Sequence[Column], escape_formulas: bool) -> Iterator[s
 
 
 def _package(names: Sequence[str]) -> dict[str, str]:
-    """What stands in a workbook beside its sheets."""
+    """Return the files of a workbook other than its sheets."""
     numbers = range(1, len(names) + 1)
     types = "".join(
         f'<Override PartName="/xl/worksheets/sheet{number}.xml"'
@@ -146,7 +146,7 @@ def _numbered(row: int, cells: tuple[str, ...]) -> tuple[int | str, ...]:
 
 
 def _deflated(name: str) -> ZipInfo:
-    # A bare ZipInfo has no time of its own, so that equal tables give equal bytes.
+    # A bare ZipInfo has a constant time, so that equal tables give equal bytes.
     entry = ZipInfo(name)
     entry.compress_type = ZIP_DEFLATED
     return entry
@@ -161,7 +161,7 @@ def _text_cell(text: str) -> str:
 
 
 def _letters(column: int) -> str:
-    """The name of a column: A, B, ..., Z, AA, AB, ..."""
+    """Return the name of a column: A, B, ..., Z, AA, AB, ..."""
     ahead, last = divmod(column, 26)
     return (_letters(ahead - 1) if ahead else "") + chr(ord("A") + last)
 
@@ -171,8 +171,8 @@ def _refuse_too_large(columns: Sequence[Column]) -> None:
     for size, most, what in ((rows, _ROWS, "rows"), (len(columns), _COLUMNS, "columns")):
         if size > most:
             raise RunfoldError(
-                f"A sheet of Excel has room for {most:,} {what}, and this table has {size:,} "
-                "with its heading. Nothing was written; use .parquet or .csv instead."
+                f"An Excel sheet can have {most:,} {what}, but this table has {size:,} "
+                "including its heading. Nothing was written; use .parquet or .csv instead."
             )
 
 

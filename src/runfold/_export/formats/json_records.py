@@ -1,4 +1,4 @@
-"""Tables as JSON: a list of records, or one record a line."""
+"""Tables as JSON: a list of records, or one record per line."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from runfold._export.table_format import Options, TableFormat
 
 
 def spell_json(columns: Sequence[Column], lines: bool = False) -> Iterator[str]:
-    """Yield the text of a table as strict JSON, one record a line.
+    """Yield the text of a table as strict JSON, one record per line.
 
-    JSON has no NaN and no infinity: they are the strings "NaN", "Infinity" and
-    "-Infinity", which float() and pandas.read_json turn into numbers again. A
-    missing value is null. With `lines`, the records alone, as in JSON Lines.
+    JSON has no NaN or infinity, so they are the strings "NaN", "Infinity" and
+    "-Infinity", which float() and pandas.read_json convert back. A missing value is
+    null. With `lines`, the output is JSON Lines instead of a list.
     """
     spelling = Spelling(
         text=_quote,

@@ -10,7 +10,7 @@ from runfold._export.cell_text import Column, Spelling
 from runfold._export.table_format import Options, TableFormat
 from runfold._humanize import escape
 
-# Up to here a float can be an exact count of something, such as seconds.
+# Up to this, a float can be an exact count, for example of seconds.
 _EXACT = 1e15
 
 _LATEX = {
@@ -21,22 +21,22 @@ _LATEX = {
     "<": "\\textless{}",
     ">": "\\textgreater{}",
     "|": "\\textbar{}",
-    "-": "-{}",  # two of them would become one dash
-    # At the beginning of a row these would belong to the `\\` before it.
+    "-": "-{}",  # two hyphens would become a dash
+    # At the start of a row LaTeX would read these as arguments of the preceding `\\`.
     "[": "{[}",
     "*": "{*}",
 }
 _LATEX_SPECIAL = re.compile(r"[&%$#_{}\\~^<>|\[*]|-(?=-)")
 _ENTITIES = {"<": "&lt;", "&": "&amp;"}  # nothing from a log is ever HTML
-# An underscore within a word means nothing to Markdown: val_loss stays legible.
+# An underscore within a word has no meaning in Markdown, so val_loss stays readable.
 _MARKDOWN_SPECIAL = re.compile(r"[\\`*\[\]<>&|~$]|(?<![^\W_])_|_(?![^\W_])")
 
 
 def spell_latex(columns: Sequence[Column], options: Options) -> Iterator[str]:
-    """Yield a table in LaTeX, with the rules of the booktabs package.
+    """Yield a table in LaTeX, with rules from the booktabs package.
 
-    Numbers are exact unless `options.digits` rounds the floats; they are written as
-    1.5e-05, `nan` and `inf`, so that a program may read them as well.
+    Numbers are exact unless `options.digits` rounds the floats. They are written as
+    1.5e-05, `nan` and `inf`, so that programs can read them too.
     """
     headings, rows = _spell(columns, _latex_text, options.digits)
     sides = "".join("l" if column.kind == "text" else "r" for column in columns)
@@ -48,7 +48,7 @@ def spell_latex(columns: Sequence[Column], options: Options) -> Iterator[str]:
 
 
 def spell_markdown(columns: Sequence[Column], options: Options) -> Iterator[str]:
-    """Yield a table in Markdown, as GitHub draws it, legible in a plain editor too.
+    """Yield a table in GitHub's Markdown that is also readable in a plain editor.
 
     Numbers are exact unless `options.digits` rounds the floats.
     """
@@ -79,9 +79,9 @@ def _spell(
 
 
 def _rounder(digits: int) -> Callable[[float], str]:
-    """Round to so many significant digits, but never before the decimal point.
+    """Return a function that rounds to significant digits, but only after the decimal point.
 
-    With four, 0.123456 is 0.1235, and a wall time stays a time: 1700000000.
+    With four digits, 0.123456 becomes 0.1235, and the wall time 1700000000 stays exact.
     """
 
     def spell(value: float) -> str:

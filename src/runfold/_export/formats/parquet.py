@@ -1,4 +1,4 @@
-"""Tables as Arrow keeps them: Parquet, and Feather, which is Arrow's own file format."""
+"""Tables with all Arrow types: Parquet, and Feather, which is Arrow's own file format."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ if TYPE_CHECKING:
 
 
 def write_parquet(table: pa.Table, file: BinaryIO) -> None:
-    """Write Parquet, compressed inside with Zstandard."""
+    """Write Parquet with internal Zstandard compression."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    # A dictionary of floats that never repeat would only be in the way.
+    # A dictionary for floats that never repeat would only cost time and space.
     is_text = (pa.types.is_string, pa.types.is_large_string, pa.types.is_dictionary)
-    text = [one.name for one in table.schema if any(test(one.type) for test in is_text)]
+    text = [field.name for field in table.schema if any(test(field.type) for test in is_text)]
     pq.write_table(table, file, compression="zstd", use_dictionary=text, write_page_checksum=True)
 
 
 def write_feather(table: pa.Table, file: BinaryIO) -> None:
-    """Write Arrow's file format, known as Feather too, compressed inside with Zstandard."""
+    """Write Arrow's file format, also called Feather, with internal Zstandard compression."""
     import pyarrow as pa
 
     options = pa.ipc.IpcWriteOptions(compression="zstd")
