@@ -15,12 +15,12 @@ from runfold.errors import RunfoldError
 
 COUNTS = [3, 3, 3, 1, 1]
 NOTE = (
-    "Not all runs have a value everywhere: 'loss' of lr=1 (n=1-3, fewer from step 30 on). These"
+    "Not all runs have a value everywhere: 'loss' of lr=1 (n=1-3, fewer from step 30). These"
     " parts are dashed; fewer_runs='hide' or 'plain' (--fewer-runs) changes that."
 )
 
 
-def test_part_with_fewer_runs_is_dashed_marked_and_said() -> None:
+def test_part_with_fewer_runs_is_dashed_marked_and_noted() -> None:
     sheet = make_sheet(ended_early(COUNTS))
     (stroke,) = sheet.panels[0].strokes
     assert_array_equal(stroke.fewer, [False, False, False, True, True])
@@ -29,7 +29,7 @@ def test_part_with_fewer_runs_is_dashed_marked_and_said() -> None:
     assert (sheet.caption, sheet.notes) == ("mean ± std, dashed: fewer runs", [NOTE])
 
 
-def test_part_with_fewer_runs_may_be_hidden_or_plain() -> None:
+def test_part_with_fewer_runs_can_be_hidden_or_plain() -> None:
     hidden = make_sheet(ended_early(COUNTS), fewer_runs="hide")
     (stroke,) = hidden.panels[0].strokes
     assert_array_equal(stroke.y, [2, 1.75, 1.5, np.nan, np.nan])
@@ -50,18 +50,18 @@ def test_late_start_and_gap_are_counted_and_steps_without_any_run_are_not() -> N
     assert "'loss' (n=1-3, fewer at 3 of 5 steps)" in sheet.notes[0]
 
 
-def test_seeds_that_share_no_step_are_not_said_to_be_folded_together() -> None:
+def test_seeds_that_share_no_step_count_one_run_per_point() -> None:
     assert make_sheet(ended_early([1, 1, 1])).groups == {"lr=1": "lr=1 (n=1 of 3)"}
     assert make_sheet(ended_early([1, 2, 1], group="")).groups == {"": "1-2 of 3 runs"}
 
 
-def test_marks_are_left_out_where_the_number_changes_all_the_time() -> None:
+def test_marks_are_left_out_if_the_number_changes_often() -> None:
     (stroke,) = make_sheet(ended_early([3, 2] * 20)).panels[0].strokes
     assert not stroke.marks.any()
     assert stroke.fewer.sum() == 20
 
 
-def test_all_runs_everywhere_is_drawn_as_ever() -> None:
+def test_a_curve_with_all_runs_is_drawn_plainly() -> None:
     sheet = make_sheet(seeds("a"))
     (stroke,) = sheet.panels[0].strokes
     assert (stroke.fewer, stroke.marks, sheet.notes) == (None, None, [])
@@ -92,13 +92,13 @@ def test_only_parts_with_fewer_runs_are_dashed_in_a_figure_of_many_groups(count:
     assert len({(line.get_color(), line.get_marker()) for line in shown}) == count
 
 
-def test_log_axis_keeps_dashes_where_they_belong() -> None:
+def test_log_axis_keeps_the_position_of_dashes() -> None:
     (stroke,) = make_sheet(ended_early(COUNTS), log_x=True).panels[0].strokes
     assert_array_equal(stroke.x, [10, 20, 30, 40])
     assert_array_equal(stroke.fewer, [False, False, True, True])
 
 
-def test_very_many_points_keep_the_place_of_the_change() -> None:
+def test_thinning_keeps_the_position_of_the_change() -> None:
     counts = [3] * 30_000 + [2] * 31
     with pytest.warns(UserWarning, match="Not all runs"):
         (ax,) = plot_folded(ended_early(counts)).axes
@@ -108,7 +108,7 @@ def test_very_many_points_keep_the_place_of_the_change() -> None:
     assert last == dashed.get_xdata()[np.isfinite(dashed.get_ydata())].min() == 10 * 29_999
 
 
-def test_terminal_dashes_the_line_and_keeps_points_alone() -> None:
+def test_terminal_dashes_the_line_and_keeps_isolated_points() -> None:
     x, flat = np.arange(20), np.ones(20)
     fewer = x >= 8
     (row,) = [

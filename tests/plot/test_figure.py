@@ -1,4 +1,4 @@
-"""Figures of folded runs: what matplotlib is told to draw."""
+"""Figures of folded runs."""
 
 import math
 import pickle
@@ -44,10 +44,10 @@ def ticks(figure: Figure, axis: str) -> list[str]:
     return [label.get_text() for label in found]
 
 
-def test_line_band_and_labels_are_those_of_the_fold() -> None:
-    one = curve("val/loss", {"mean": [3, 2, 1], "std": [1, 0.5, 0.25]})
-    two = curve("val/loss", {"mean": [6, 5, 4], "std": [1, 1, 1]}, runs=5)
-    figure = plot_folded(fold(("lr=1", one), ("lr=2", two)))
+def test_figure_has_the_line_band_and_labels_of_the_fold() -> None:
+    first = curve("val/loss", {"mean": [3, 2, 1], "std": [1, 0.5, 0.25]})
+    second = curve("val/loss", {"mean": [6, 5, 4], "std": [1, 1, 1]}, runs=5)
+    figure = plot_folded(fold(("lr=1", first), ("lr=2", second)))
     (ax,) = figure.axes
     assert [line.get_xydata().tolist() for line in ax.lines] == [
         [[0, 3], [10, 2], [20, 1]],
@@ -75,8 +75,8 @@ def test_tags_make_a_grid_with_one_legend(count: int, shape: tuple[int, int]) ->
 
 
 def test_group_has_its_colour_in_every_panel() -> None:
-    one, two = curve("x", {"mean": [1, 2]}), curve("y", {"mean": [1, 2]})
-    left, right = plot_folded(fold(("a", one), ("b", one), ("b", two))).axes
+    first, second = curve("x", {"mean": [1, 2]}), curve("y", {"mean": [1, 2]})
+    left, right = plot_folded(fold(("a", first), ("b", first), ("b", second))).axes
     assert left.lines[1].get_color() == right.lines[0].get_color() == OKABE_ITO[1]
 
 
@@ -98,7 +98,7 @@ def test_long_names_stay_inside_the_figure() -> None:
 
 
 @pytest.mark.parametrize("tag", ["$x_1$", "50%_of_{a}^b", r"\alpha$"])
-def test_names_are_shown_as_they_are(tag: str) -> None:
+def test_names_are_shown_literally(tag: str) -> None:
     figure = plot_folded(seeds(tag, tags=[tag]), title=tag)
     (ax,) = figure.axes
     shown = [ax.yaxis.label, *legend_of(ax).get_texts(), figure._suptitle]  # type: ignore[attr-defined]
@@ -107,16 +107,16 @@ def test_names_are_shown_as_they_are(tag: str) -> None:
     drawn(figure)
 
 
-def test_name_that_would_break_a_line_is_escaped() -> None:
+def test_line_break_in_a_name_is_escaped() -> None:
     (ax,) = plot_folded(seeds("a\nb", tags=["loss\x00\x1b[31m"])).axes
     assert ax.get_ylabel() == "loss\\x00\\x1b[31m"
     assert legend_of(ax).get_texts()[0].get_text() == "a\\nb (n=3)"
 
 
-def test_nan_is_a_gap_and_a_point_alone_a_dot() -> None:
+def test_nan_is_a_gap_and_an_isolated_point_a_dot() -> None:
     nan = math.nan
-    one = curve("loss", {"mean": [5, 4, nan, 3, nan], "std": [1, 1, nan, 0.5, nan]})
-    (ax,) = plot_folded(fold(("", one))).axes
+    loss = curve("loss", {"mean": [5, 4, nan, 3, nan], "std": [1, 1, nan, 0.5, nan]})
+    (ax,) = plot_folded(fold(("", loss))).axes
     (line,) = ax.lines
     assert_array_equal(line.get_ydata(), [5, 4, nan, 3, nan])
     assert (line.get_marker(), line.get_markevery()) == ("o", [3])
@@ -129,14 +129,14 @@ def test_a_panel_without_a_finite_value_says_so() -> None:
     nan, inf = math.nan, math.inf
     empty, drawn = curve("a", {"mean": [nan, inf, -inf]}), curve("b", {"mean": [nan, 1.0, nan]})
     first, second = plot_folded(fold(("", empty), ("", drawn))).axes
-    assert [text.get_text() for text in first.texts] == ["Nothing here is a finite number."]
+    assert [text.get_text() for text in first.texts] == ["No finite values."]
     assert not second.texts
 
 
 def test_one_run_is_a_plain_line() -> None:
     nan = math.nan
-    one = curve("loss", {"mean": [2, 1], "std": [nan, nan]}, runs=1)
-    (ax,) = plot_folded(fold(("", one))).axes
+    loss = curve("loss", {"mean": [2, 1], "std": [nan, nan]}, runs=1)
+    (ax,) = plot_folded(fold(("", loss))).axes
     assert ax.lines[0].get_ydata().tolist() == [2, 1]
     assert not any(path.vertices.size for path in ax.collections[0].get_paths())
     assert texts(legend_of(ax)) == ["", "1 run"]
@@ -151,13 +151,13 @@ def test_a_warning_names_the_line_of_the_caller() -> None:
     assert caught[0].filename == __file__
 
 
-def test_log_axes_start_where_the_band_is_cut() -> None:
-    one = curve("loss", {"mean": [10, 1, 2], "std": [1, 2, 0.5]})
+def test_log_axis_starts_where_the_band_is_cut_off() -> None:
+    loss = curve("loss", {"mean": [10, 1, 2], "std": [1, 2, 0.5]})
     with pytest.warns(UserWarning, match="log") as caught:
-        figure = plot_folded(fold(("", one)), log_x=True, log_y=True)
-    assert [str(one.message) for one in caught] == [
-        "1 value of 'loss' lies left of the log x-axis, at or below 0.",
-        "The band of 'loss' goes on below the log y-axis, where it is cut off.",
+        figure = plot_folded(fold(("", loss)), log_x=True, log_y=True)
+    assert [str(warning.message) for warning in caught] == [
+        "1 value of 'loss' is not drawn: a log x-axis starts above 0.",
+        "The band of 'loss' continues below the log y-axis and is cut off.",
     ]
     (ax,) = drawn(figure).axes
     assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
@@ -169,7 +169,7 @@ def test_log_axes_start_where_the_band_is_cut() -> None:
     [
         ((0.55, 0.95), "0.6", "0.8"),
         ((2000, 9000), "3000", "6000"),
-        # More than a decade, or too small to be written out.
+        # More than a decade, or too small for plain numbers.
         ((0.01, 1), "10^{-2}", "10^{0}"),
         ((3e-5, 9e-5), r"4\times10^{-5}", r"6\times10^{-5}"),
     ],
@@ -177,8 +177,8 @@ def test_log_axes_start_where_the_band_is_cut() -> None:
 def test_log_axis_of_a_decade_or_less_has_plain_numbers(
     ends: tuple[float, float], label: str, other: str
 ) -> None:
-    one = curve("loss", {"mean": np.geomspace(*ends, 9)})
-    (ax,) = drawn(plot_folded(fold(("", one)), log_y=True)).axes
+    loss = curve("loss", {"mean": np.geomspace(*ends, 9)})
+    (ax,) = drawn(plot_folded(fold(("", loss)), log_y=True)).axes
     labels = [text.get_text() for text in ax.get_yticklabels(which="both")]
     labels = [text.removeprefix(r"$\mathdefault{").removesuffix("}$") for text in labels]
     assert {label, other} <= set(labels)
@@ -195,32 +195,32 @@ def test_labels_of_the_axes_are_short() -> None:
 
 
 def test_wall_time_is_a_date() -> None:
-    one = curve("loss", {"mean": [2, 1]}, x=[1.7e9, 1.7e9 + 7200])
-    figure = plot_folded(fold(("", one), x="wall_time"))
+    loss = curve("loss", {"mean": [2, 1]}, x=[1.7e9, 1.7e9 + 7200])
+    figure = plot_folded(fold(("", loss), x="wall_time"))
     assert any(":" in label for label in ticks(figure, "x"))
     assert figure.axes[0].get_xlabel() == "time"
 
 
 def test_statistics_without_a_band_have_line_styles_and_names() -> None:
-    one = curve("loss", {"min": [2, 1], "max": [4, 3]})
-    figure = plot_folded(fold(("a", one), ("b", one)))
+    loss = curve("loss", {"min": [2, 1], "max": [4, 3]})
+    figure = plot_folded(fold(("a", loss), ("b", loss)))
     (ax,) = figure.axes
     assert [line.get_linestyle() for line in ax.lines] == ["-", "--", "-", "--"]
     assert texts(legend_of(figure)) == ["", "a (n=3)", "b (n=3)", "min", "max"]
-    (ax,) = plot_folded(fold(("", one))).axes
+    (ax,) = plot_folded(fold(("", loss))).axes
     assert texts(legend_of(ax)) == ["", "min", "max"]
 
 
-def test_axes_of_the_caller_are_drawn_on() -> None:
+def test_figure_is_drawn_on_the_callers_axes() -> None:
     mine = Figure()
     left, right = mine.subplots(1, 2)
     assert plot_folded(seeds("a", "b"), ax=right, title="right") is mine
     assert (len(left.lines), len(right.lines), right.get_title()) == (0, 2, "right")
-    with pytest.raises(ValueError, match="One axes holds one tag, not 2"):
+    with pytest.raises(ValueError, match="ax can show one tag, not 2"):
         plot_folded(seeds(tags=["a", "b"]), ax=left)
 
 
-def test_legend_and_size_are_the_caller_s_choice() -> None:
+def test_legend_and_size_are_options() -> None:
     figure = plot_folded(seeds("a", "b"), legend=False, size=(5, 2))
     assert figure.get_size_inches().tolist() == [5, 2]
     assert figure.axes[0].get_legend() is None
@@ -229,8 +229,8 @@ def test_legend_and_size_are_the_caller_s_choice() -> None:
 def test_very_many_points_are_thinned_and_the_spike_stays() -> None:
     values = np.zeros(200_000)
     values[123_456] = 1.0
-    one = curve("loss", {"mean": values, "std": values})
-    (ax,) = plot_folded(fold(("", one))).axes
+    loss = curve("loss", {"mean": values, "std": values})
+    (ax,) = plot_folded(fold(("", loss))).axes
     y = np.asarray(ax.lines[0].get_ydata())
     assert len(y) < 50_000
     assert y.max() == 1.0
@@ -244,13 +244,13 @@ def test_hostile_values_can_be_drawn() -> None:
         drawn(plot_folded(fold(("", curve("loss", values, x=x)))))
 
 
-def test_settings_of_matplotlib_are_left_as_they_are() -> None:
+def test_matplotlibs_settings_are_unchanged() -> None:
     before = dict(matplotlib.rcParams)
     drawn(plot_folded(seeds("a", "b")))
     assert dict(matplotlib.rcParams) == before
 
 
-def test_style_of_the_caller_does_not_show() -> None:
+def test_callers_style_has_no_effect() -> None:
     plain = picture(plot_folded(seeds("a", "b")))
     loud = {"font.size": 30, "xtick.labelsize": 20, "text.usetex": True, "axes.facecolor": "red"}
     with matplotlib.rc_context(loud):
@@ -267,7 +267,7 @@ def test_pyplot_is_not_imported() -> None:
     assert done.stdout == "False\n"
 
 
-def test_notebook_shows_a_picture_and_a_copy_is_the_same() -> None:
+def test_notebook_shows_a_picture_and_a_copy_is_identical() -> None:
     figure = plot_folded(seeds("a", "b"))
     assert picture(figure).startswith(b"\x89PNG\r\n")
     assert picture(pickle.loads(pickle.dumps(figure))) == picture(figure)

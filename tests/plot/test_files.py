@@ -18,7 +18,7 @@ def figure() -> Figure:
     return plot_folded(seeds("a", "b"))
 
 
-def test_png_is_as_large_as_its_inches(figure: Figure, tmp_path: Path) -> None:
+def test_png_has_the_size_in_inches(figure: Figure, tmp_path: Path) -> None:
     save_figure(figure, tmp_path / "a.png", dpi=200)
     with Image.open(tmp_path / "a.png") as image:
         assert (image.format, image.size) == ("PNG", (700, 520))
@@ -26,7 +26,7 @@ def test_png_is_as_large_as_its_inches(figure: Figure, tmp_path: Path) -> None:
         assert image.convert("L").getextrema() == (0, 255)
 
 
-def test_svg_is_xml_with_its_letters_drawn(figure: Figure, tmp_path: Path) -> None:
+def test_svg_is_xml_with_text_as_paths(figure: Figure, tmp_path: Path) -> None:
     save_figure(figure, tmp_path / "a.SVG")
     root = ElementTree.parse(tmp_path / "a.SVG").getroot()
     assert root.tag == "{http://www.w3.org/2000/svg}svg"
@@ -45,7 +45,7 @@ def test_pdf_has_truetype_fonts_and_no_picture(figure: Figure, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("kind", ["pdf", "svg", "png"])
-def test_file_made_twice_is_the_same(kind: str) -> None:
+def test_saving_twice_gives_the_same_file(kind: str) -> None:
     def save() -> bytes:
         file = io.BytesIO()
         plot_folded(seeds("a", "b")).savefig(file, format=kind)
@@ -60,24 +60,24 @@ def test_file_made_twice_is_the_same(kind: str) -> None:
     ("name", "message"),
     [
         ("a.pgn", "'pgn'. Did you mean 'jpg', 'pgf' or 'png'?"),
-        ("a", "''. A figure is saved as .png, .svg or .pdf."),
+        ("a", "''. Use .png, .svg or .pdf."),
         ("a.csv", "'csv'"),
     ],
 )
-def test_unknown_suffix_is_refused_with_the_near_one(
+def test_unknown_suffix_is_refused_with_near_matches(
     name: str, message: str, figure: Figure, tmp_path: Path
 ) -> None:
     with pytest.raises(UnknownFormat) as caught:
         save_figure(figure, tmp_path / name)
-    assert f"{name}: no picture has the suffix {message}" in str(caught.value)
+    assert f"{name}: unknown picture format {message}" in str(caught.value)
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.fault(57)
-def test_existing_file_is_replaced_only_when_told(figure: Figure, tmp_path: Path) -> None:
+def test_existing_file_is_replaced_only_with_overwrite(figure: Figure, tmp_path: Path) -> None:
     path = tmp_path / "a.png"
     path.write_text("mine")
-    with pytest.raises(OutputExists, match=r"a\.png exists already"):
+    with pytest.raises(OutputExists, match=r"a\.png already exists"):
         save_figure(figure, path)
     assert path.read_text() == "mine"
     save_figure(figure, path, overwrite=True)
@@ -85,9 +85,9 @@ def test_existing_file_is_replaced_only_when_told(figure: Figure, tmp_path: Path
 
 
 @pytest.mark.fault(58)
-def test_figure_that_cannot_be_drawn_leaves_nothing(tmp_path: Path) -> None:
+def test_figure_that_cannot_be_drawn_leaves_no_file(tmp_path: Path) -> None:
     broken = plot_folded(seeds())
-    broken.axes[0].set_title("$x_{$")  # matplotlib takes it for a formula
+    broken.axes[0].set_title("$x_{$")  # matplotlib treats it as a formula
     with pytest.raises(ValueError, match="Expected"):
         save_figure(broken, tmp_path / "a.pdf")
     assert list(tmp_path.iterdir()) == []

@@ -1,4 +1,4 @@
-"""Legends: they cover no curve, wherever the curves are."""
+"""Legends cover no curve, wherever the curves are."""
 
 import math
 
@@ -38,11 +38,13 @@ def folded(shape: str, spread: float = 0.05) -> Folded:
 
 def legends(figure: Figure) -> list[Legend]:
     places = [figure, *figure.axes]
-    return [one for place in places for one in place.get_children() if isinstance(one, Legend)]
+    return [
+        child for place in places for child in place.get_children() if isinstance(child, Legend)
+    ]
 
 
 def is_over(legend: Legend, ax: Axes) -> bool:
-    """Whether any of very many points on the lines and in the bands is under the legend."""
+    """Return whether any of many points on the lines and in the bands is under the legend."""
     box = legend.get_window_extent()
     points = []
     for line in ax.lines:
@@ -50,7 +52,7 @@ def is_over(legend: Legend, ax: Axes) -> bool:
         fine = np.linspace(0, len(x) - 1, 20_000)
         points.append(
             line.get_transform().transform(
-                np.column_stack([np.interp(fine, np.arange(len(x)), one) for one in (x, y)])
+                np.column_stack([np.interp(fine, np.arange(len(x)), values) for values in (x, y)])
             )
         )
         dots = np.column_stack([x, y])
@@ -75,14 +77,14 @@ def test_legend_of_a_figure_covers_no_curve(shape: str, log_y: bool) -> None:
     assert figure.bbox.padded(1).contains(box.x1, box.y1)
     if legend.axes is None:
         assert box.y1 <= ax.get_tightbbox().y0 + 1
-    # The panel stays as large as without a legend.
+    # The panel is as large as without a legend.
     assert ax.bbox.height / figure.dpi > 1.8
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("size", [(4, 3), (8, 5)])
 @pytest.mark.filterwarnings("ignore::UserWarning")
-def test_legend_in_axes_of_the_caller_covers_no_curve(shape: str, size: tuple[int, int]) -> None:
+def test_legend_in_the_callers_axes_covers_no_curve(shape: str, size: tuple[int, int]) -> None:
     figure = plt.figure(figsize=size)
     ax = figure.subplots()
     plot_folded(folded(shape), ax=ax, title="mine")
@@ -92,13 +94,13 @@ def test_legend_in_axes_of_the_caller_covers_no_curve(shape: str, size: tuple[in
     plt.close(figure)
 
 
-def test_free_panel_keeps_its_legend_inside_and_its_size() -> None:
+def test_legend_is_inside_a_panel_with_room() -> None:
     figure = plot_folded(folded("falling"))
     assert figure.axes[0].get_legend() is not None
     assert figure.get_size_inches().tolist() == [3.5, 2.6]
 
 
-def test_full_panel_has_its_legend_below_and_grows() -> None:
+def test_legend_is_below_a_full_panel_and_the_figure_grows() -> None:
     figure = plot_folded(folded("full"))
     assert figure.axes[0].get_legend() is None
     assert figure.get_figheight() > 2.6
@@ -106,7 +108,7 @@ def test_full_panel_has_its_legend_below_and_grows() -> None:
     assert fixed.get_size_inches().tolist() == [4, 3]
 
 
-def test_labels_that_cannot_be_short_are_broken_into_lines() -> None:
+def test_long_labels_are_broken_into_lines() -> None:
     names = ["x" * 30 + "y" * 30 + str(number) * 90 for number in range(6)]
     figure = plot_folded(seeds(*names))
     figure.draw_without_rendering()
@@ -118,7 +120,7 @@ def test_labels_that_cannot_be_short_are_broken_into_lines() -> None:
     assert box.x1 <= figure.bbox.x1
 
 
-def test_later_lines_still_scale_the_axes_of_the_caller() -> None:
+def test_later_lines_still_scale_the_callers_axes() -> None:
     ax = Figure().subplots()
     plot_folded(folded("full"), ax=ax)
     ax.plot([0, 590], [50, 60])

@@ -1,4 +1,4 @@
-"""What a figure shows, before anything is drawn."""
+"""The content of a figure, before anything is drawn."""
 
 import math
 from dataclasses import replace
@@ -17,8 +17,8 @@ FOUR = ("mean", "std", "ci95-low", "ci95-high", "min", "max")
 
 
 def test_each_group_is_a_line_with_its_band() -> None:
-    one = curve("loss", {"mean": [3, 2], "std": [1, 0.5]})
-    sheet = make_sheet(fold(("lr=1", one)))
+    loss = curve("loss", {"mean": [3, 2], "std": [1, 0.5]})
+    sheet = make_sheet(fold(("lr=1", loss)))
     (stroke,) = sheet.panels[0].strokes
     assert (stroke.group, stroke.statistic, sheet.panels[0].tag) == ("lr=1", "mean", "loss")
     assert [values.tolist() for values in (stroke.x, stroke.y)] == [[0, 10], [3, 2]]
@@ -26,21 +26,21 @@ def test_each_group_is_a_line_with_its_band() -> None:
     assert (sheet.caption, sheet.groups) == ("mean ± std", {"lr=1": "lr=1 (n=3)"})
 
 
-def test_line_and_edges_are_smoothed_alike_and_it_is_said() -> None:
-    one = curve("loss", {"mean": [3, 2, 4], "std": [1, 0.5, 2]})
-    sheet = make_sheet(fold(("", one)), weight=0.6)
+def test_line_and_edges_are_smoothed_and_the_caption_says_so() -> None:
+    loss = curve("loss", {"mean": [3, 2, 4], "std": [1, 0.5, 2]})
+    sheet = make_sheet(fold(("", loss)), weight=0.6)
     (stroke,) = sheet.panels[0].strokes
     assert_array_equal(stroke.y, smooth([3, 2, 4], 0.6))
     assert_array_equal(stroke.lower, smooth([2, 1.5, 2], 0.6))
     assert_array_equal(stroke.upper, smooth([4, 2.5, 6], 0.6))
-    # The band of the statistics smoothed is the same.
+    # The band of the smoothed statistics is the same.
     assert_allclose(stroke.upper, smooth([3, 2, 4], 0.6) + smooth([1, 0.5, 2], 0.6))
     assert sheet.caption == "mean ± std, smoothed 0.6"
 
 
-def test_statistics_without_a_band_are_lines_of_their_own() -> None:
+def test_statistics_without_a_band_are_separate_lines() -> None:
     sheet = make_sheet(fold(("", curve("loss", {"min": [1], "median": [2]}))))
-    assert [(one.statistic, one.lower) for one in sheet.panels[0].strokes] == [
+    assert [(stroke.statistic, stroke.lower) for stroke in sheet.panels[0].strokes] == [
         ("min", None),
         ("median", None),
     ]
@@ -57,7 +57,7 @@ def test_statistics_without_a_band_are_lines_of_their_own() -> None:
         ("none", None),
     ],
 )
-def test_band_may_be_chosen(wanted: str | None, found: Band | None) -> None:
+def test_band_can_be_chosen(wanted: str | None, found: Band | None) -> None:
     assert find_band(FOUR, wanted) == found
 
 
@@ -67,8 +67,8 @@ def test_band_may_be_chosen(wanted: str | None, found: Band | None) -> None:
         ("ci9", "No 'ci9' among mean, std, ci95, min, max. Did you mean 'ci95'?"),
         (
             "mean",
-            "'mean' makes no band among mean, std, ci95, min, max."
-            " A band needs a line and what lies around it, such as mean and std.",
+            "'mean' does not form a band among mean, std, ci95, min, max."
+            " A band needs a line and a spread, such as mean and std.",
         ),
     ],
 )
@@ -78,29 +78,36 @@ def test_unknown_band_is_refused(wanted: str, message: str) -> None:
     assert str(caught.value) == message
 
 
-def test_interval_of_another_centre_is_not_drawn_and_the_right_one_is_named() -> None:
-    one = curve("loss", {"iqm": [2, 1], "ci95-low": [0, 0], "ci95-high": [3, 3]})
-    sheet = make_sheet(fold(("", one)))
-    assert [(one.statistic, one.lower) for one in sheet.panels[0].strokes] == [("iqm", None)]
-    hint = "ci95 belongs to the mean, so it makes no band around the iqm. Fold 'ci95-iqm' for one."
+def test_interval_of_another_centre_is_not_drawn_with_a_hint() -> None:
+    loss = curve("loss", {"iqm": [2, 1], "ci95-low": [0, 0], "ci95-high": [3, 3]})
+    sheet = make_sheet(fold(("", loss)))
+    assert [(stroke.statistic, stroke.lower) for stroke in sheet.panels[0].strokes] == [
+        ("iqm", None)
+    ]
+    hint = (
+        "ci95 belongs to the mean, so it does not form a band around the iqm."
+        " Use 'ci95-iqm' for a band."
+    )
     assert sheet.notes == [hint]
-    with pytest.raises(UnknownStatistic, match=f"'ci95' makes no band among iqm, ci95. {hint}"):
-        find_band(tuple(one.statistics), "ci95")
+    with pytest.raises(
+        UnknownStatistic, match=f"'ci95' does not form a band among iqm, ci95. {hint}"
+    ):
+        find_band(tuple(loss.statistics), "ci95")
 
 
-def test_band_may_be_chosen_by_the_short_name_of_the_interval() -> None:
+def test_band_can_be_chosen_by_the_short_name_of_the_interval() -> None:
     edges = ("ci95-iqm-low", "ci95-iqm-high")
     assert find_band(("iqm", "std", *edges), "ci95") == Band("iqm", *edges)
 
 
-def test_no_band_draws_the_line_alone() -> None:
+def test_no_band_draws_only_the_line() -> None:
     sheet = make_sheet(seeds(), band="none")
-    assert [one.statistic for one in sheet.panels[0].strokes] == ["mean"]
+    assert [stroke.statistic for stroke in sheet.panels[0].strokes] == ["mean"]
     assert sheet.panels[0].strokes[0].lower is None
     assert sheet.caption == "mean"
 
 
-def test_tags_are_found_by_glob_and_groups_without_any_are_left_away() -> None:
+def test_tags_match_globs_and_groups_without_tags_are_left_out() -> None:
     loss, speed = (curve(tag, {"mean": [1.0]}) for tag in ("val/loss", "speed"))
     folded = fold(("a", loss), ("b", speed), ("a", speed))
     assert [panel.tag for panel in make_sheet(folded, "val/*").panels] == ["val/loss"]
@@ -114,7 +121,7 @@ def test_nothing_to_draw_is_refused() -> None:
         make_sheet(replace(seeds(), groups={}))
 
 
-def test_first_of_very_many_tags_are_drawn_and_it_is_said() -> None:
+def test_first_of_very_many_tags_are_drawn_with_a_note() -> None:
     tags = [f"tag-{number}" for number in range(61)]
     sheet = make_sheet(seeds(tags=tags, size=1))
     assert [panel.tag for panel in sheet.panels] == tags[:60]
@@ -128,14 +135,14 @@ def test_hundreds_of_groups_are_refused_with_a_hint() -> None:
     with pytest.raises(RunfoldError) as caught:
         make_sheet(folded)
     assert str(caught.value) == (
-        "101 groups do not fit into one figure, which holds 100. Draw fewer runs (--where, or"
+        "101 groups are too many for one figure; the limit is 100. Draw fewer runs (--where, or"
         " runs.where() in Python), group them by something else (by=, --by), or raise the limit"
         " (max_groups=, --max-groups)."
     )
     assert len(make_sheet(folded, max_groups=101).groups) == 101
 
 
-def test_long_folder_of_all_groups_is_in_the_caption() -> None:
+def test_long_shared_folder_is_in_the_caption() -> None:
     names = [f"a-folder-with-a-rather-long-name/of-a-sweep/lr-{rate}" for rate in (1, 2)]
     sheet = make_sheet(seeds(*names))
     assert list(sheet.groups.values()) == ["lr-1 (n=3)", "lr-2 (n=3)"]
@@ -155,7 +162,7 @@ def test_labels_of_groups_and_tags_are_distinct() -> None:
     assert max(map(len, sheet.groups.values())) <= 46
 
 
-def test_runs_are_counted_where_a_tag_has_fewer() -> None:
+def test_runs_are_counted_if_a_tag_has_fewer() -> None:
     few, all_ = curve("a", {"mean": [1.0]}, runs=2), curve("b", {"mean": [1.0]}, runs=5)
     assert make_sheet(fold(("g", few), ("g", all_))).groups == {"g": "g (n=2-5)"}
     assert make_sheet(fold(("", all_))).groups == {"": "5 runs"}
@@ -176,21 +183,21 @@ def test_one_run_has_neither_band_nor_caption() -> None:
         (864000, "relative time (d)", 10),
     ],
 )
-def test_relative_time_is_in_a_unit_that_fits(seconds: float, label: str, last: float) -> None:
-    one = curve("loss", {"mean": [2, 1]}, x=[0.0, seconds])
-    sheet = make_sheet(fold(("", one), x="relative"))
+def test_relative_time_has_a_suitable_unit(seconds: float, label: str, last: float) -> None:
+    loss = curve("loss", {"mean": [2, 1]}, x=[0.0, seconds])
+    sheet = make_sheet(fold(("", loss), x="relative"))
     assert sheet.x_label == label
     assert sheet.panels[0].strokes[0].x.tolist() == [0, last]
 
 
 @pytest.mark.parametrize(("x", "label"), [("wall_time", "time"), ("samples", "samples")])
-def test_other_axes_have_their_name(x: str, label: str) -> None:
+def test_other_axes_have_their_own_names(x: str, label: str) -> None:
     assert make_sheet(replace(seeds(), x=x)).x_label == label
 
 
-def test_log_y_leaves_out_what_is_not_positive_and_cuts_the_band() -> None:
-    one = curve("loss", {"mean": [10, 1, -1], "std": [1, 2, 3]})
-    sheet = make_sheet(fold(("", one)), log_y=True)
+def test_log_y_leaves_out_values_up_to_zero_and_cuts_the_band() -> None:
+    loss = curve("loss", {"mean": [10, 1, -1], "std": [1, 2, 3]})
+    sheet = make_sheet(fold(("", loss)), log_y=True)
     (panel,) = sheet.panels
     (stroke,) = panel.strokes
     assert_array_equal(stroke.y, [10, 1, math.nan])
@@ -198,8 +205,8 @@ def test_log_y_leaves_out_what_is_not_positive_and_cuts_the_band() -> None:
     assert_array_equal(stroke.upper, [11, 3, 2])
     assert panel.floor == 0.1
     assert sheet.notes == [
-        "1 value of 'loss' lies below the log y-axis, at or below 0.",
-        "The band of 'loss' goes on below the log y-axis, where it is cut off.",
+        "1 value of 'loss' is not drawn: a log y-axis starts above 0.",
+        "The band of 'loss' continues below the log y-axis and is cut off.",
     ]
 
 
@@ -209,10 +216,10 @@ def test_log_x_leaves_out_step_zero() -> None:
     assert stroke.x.tolist() == [10, 20]
     assert stroke.lower is not None
     assert {len(stroke.y), len(stroke.lower)} == {2}
-    assert sheet.notes == ["1 value of 'loss' lies left of the log x-axis, at or below 0."]
+    assert sheet.notes == ["1 value of 'loss' is not drawn: a log x-axis starts above 0."]
 
 
-def test_log_axis_with_nothing_positive_has_nothing_to_show() -> None:
-    one = curve("loss", {"mean": [-1, 0], "std": [0, 0]})
-    (stroke,) = make_sheet(fold(("", one)), log_y=True).panels[0].strokes
+def test_log_axis_without_positive_values_is_empty() -> None:
+    loss = curve("loss", {"mean": [-1, 0], "std": [0, 0]})
+    (stroke,) = make_sheet(fold(("", loss)), log_y=True).panels[0].strokes
     assert np.isnan(stroke.y).all()

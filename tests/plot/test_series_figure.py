@@ -11,7 +11,7 @@ from numpy.testing import assert_array_equal
 
 import runfold as rf
 
-# The writer tells of it, too.
+# The writer reports it too.
 pytestmark = pytest.mark.filterwarnings("ignore:.* is NaN at step 3")
 
 
@@ -32,7 +32,7 @@ def line(figure: Figure) -> tuple[list[float], list[float]]:
     return list(x), list(y)
 
 
-def test_a_curve_is_drawn_along_its_steps_with_a_gap_for_nan(series):
+def test_a_curve_is_drawn_over_steps_with_a_gap_for_nan(series):
     x, y = line(series.plot())
     assert_array_equal(x, [0, 1, 2, 3, 4])
     assert_array_equal(y, [4.0, 2.0, 1.0, np.nan, 0.5])
@@ -51,12 +51,12 @@ def test_a_warning_names_the_line_of_the_caller(series):
     assert caught[0].filename == __file__
 
 
-def test_along_wall_time_the_axis_is_one_of_dates(series):
+def test_wall_time_axis_has_dates(series):
     x, _ = line(series.plot(x="wall_time"))
     assert_array_equal(np.array(x) * 86400, [1000, 1010, 1020, 1030, 1040])
 
 
-def test_a_curve_can_be_drawn_into_axes_of_ones_own(series):
+def test_a_curve_can_be_drawn_on_the_callers_axes(series):
     figure = Figure()
     left, right = figure.subplots(1, 2)
     assert series.plot(ax=right, log_y=True, legend=False) is figure
@@ -64,8 +64,10 @@ def test_a_curve_can_be_drawn_into_axes_of_ones_own(series):
     assert right.get_yscale() == "log"
 
 
-def test_an_unknown_axis_is_told_with_those_there_are(series):
-    with pytest.raises(rf.errors.RunfoldError, match=r"^No axis 'time': x is step or wall_time\.$"):
+def test_an_unknown_axis_lists_the_axes(series):
+    with pytest.raises(
+        rf.errors.RunfoldError, match=r"^Unknown axis 'time': x is step or wall_time\.$"
+    ):
         series.plot(x="time")
 
 
@@ -73,8 +75,8 @@ def test_the_first_series_of_a_program_can_be_drawn():
     script = """
 import numpy as np
 import runfold as rf
-one = np.arange(2.0)
-print(type(rf.Series("run", "loss", one.astype(int), one, one).plot()).__name__)
+values = np.arange(2.0)
+print(type(rf.Series("run", "loss", values.astype(int), values, values).plot()).__name__)
 """
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True

@@ -28,14 +28,14 @@ def one_by_one(values: list[float], weight: float) -> list[float]:
     return smoothed
 
 
-def test_numbers_worked_by_hand() -> None:
+def test_results_match_manual_calculation() -> None:
     # 0.5 / 0.5; (0.25 + 1) / 0.75; (0.125 + 0.5 + 1.5) / 0.875
     assert_allclose(smooth([1, 2, 3], 0.5), [1, 5 / 3, 17 / 7], rtol=1e-15)
     # 0.4 * 10 / 0.4; (2.4 + 0) / 0.64; (1.44 + 4) / 0.784
     assert_allclose(smooth([10, 0, 10], 0.6), [10, 3.75, 5.44 / 0.784], rtol=1e-15)
 
 
-def test_values_that_are_not_finite_stay_and_do_not_count() -> None:
+def test_values_that_are_not_finite_stay_and_are_ignored() -> None:
     nan, inf = math.nan, math.inf
     assert_allclose(
         smooth([nan, 1, inf, 2, -inf, nan, 3], 0.5), [nan, 1, inf, 5 / 3, -inf, nan, 17 / 7]
@@ -47,7 +47,7 @@ def test_equal_values_stay_exactly_as_they_are() -> None:
     assert_array_equal(smooth([0.1] * 1000, 0.9), [0.1] * 1000)
 
 
-def test_weight_zero_changes_nothing_and_the_input_is_never_touched() -> None:
+def test_weight_zero_changes_nothing_and_the_input_is_unchanged() -> None:
     values = np.array([3.0, math.nan, 0.1])
     assert_array_equal(smooth(values, 0), values)
     smooth(values, 0.9)
@@ -62,11 +62,11 @@ def test_weight_out_of_range_is_refused(weight: float) -> None:
 
 
 @given(values=st.lists(NUMBERS, max_size=50), weight=WEIGHTS)
-def test_any_values_come_out_as_from_the_slow_way(values: list[float], weight: float) -> None:
+def test_results_match_a_slow_implementation(values: list[float], weight: float) -> None:
     assert_allclose(smooth(values, weight), one_by_one(values, weight), rtol=1e-12)
 
 
-def test_filter_of_scipy_agrees_to_the_last_bit() -> None:
+def test_results_match_scipys_filter_exactly() -> None:
     values = np.random.default_rng(1).normal(size=10_000)
     filtered = lfilter([1 - 0.6], [1, -0.6], values) / (1 - 0.6 ** np.arange(1.0, 10_001))
     assert_array_equal(smooth(values, 0.6), filtered)

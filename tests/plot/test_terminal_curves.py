@@ -28,7 +28,7 @@ def plain(*strokes: Stroke, **options: object) -> list[str]:
     return draw_curves(strokes, 13, 5, marks="*o", has_braille=False, **options)
 
 
-def test_curves_share_their_axes_and_have_their_marks() -> None:
+def test_curves_share_axes_and_have_marks() -> None:
     assert plain(stroke(0, 4), stroke(4, 4), x_label="step") == [
         "4 |oooooooo**",
         "  |      **",
@@ -71,7 +71,7 @@ def test_log_axes() -> None:
     ]
 
 
-def test_axes_have_room_for_those_that_are_not_drawn() -> None:
+def test_axes_fit_curves_that_are_not_drawn() -> None:
     assert plain(stroke(1, 1), among=[stroke(0, 2)])[2] == "1 |**********"
 
 
@@ -87,7 +87,7 @@ def test_colours_are_those_of_the_curves_and_faint_in_the_band() -> None:
     assert all(line.count("\x1b[0m") <= 1 for line in lines)
 
 
-def test_band_in_colour_is_denser_than_one_without() -> None:
+def test_band_with_colour_is_denser() -> None:
     flat = stroke(0, 0, spread=1)
     dots = [
         sum(bin(ord(char) - 0x2800).count("1") for char in "".join(lines) if char >= "\u2800")
@@ -100,11 +100,11 @@ def test_nothing_finite_draws_nothing() -> None:
     assert draw_curves([stroke(math.nan), stroke(math.inf)], 40) == []
 
 
-def test_the_smallest_floats_lie_in_the_middle() -> None:
+def test_the_smallest_floats_are_in_the_middle() -> None:
     assert plain(stroke(0.0, 5e-324))[2].count("*") > 1
 
 
-def test_ends_of_another_axis_are_written_as_told() -> None:
+def test_labels_of_another_axis_use_its_format() -> None:
     drawn = plain(stroke(1, 2, x=[0.25, 0.5]), show_x="{:.0%}".format)
     assert drawn[-1].split() == ["25%", "50%"]
 

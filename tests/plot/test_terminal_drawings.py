@@ -57,7 +57,7 @@ def test_any_points_can_be_drawn_in_any_width(
     assert all(cell_width(line) <= max(width, 40) for line in lines)
 
 
-def test_little_is_seen_and_nothing_is_not() -> None:
+def test_tiny_bars_are_visible_and_empty_bars_are_not() -> None:
     lines = draw_bars(["a", "b", "c"], [0.999, 0.001, 0.0], width=30)
     assert [line.split() for line in lines] == [
         ["a", "█" * 22, "99.9%"],
@@ -80,7 +80,7 @@ def test_shortened_text_keeps_its_end(text: str, size: int, shown: str) -> None:
     assert cell_width(shown) <= size
 
 
-def test_widest_column_gives_way_first() -> None:
+def test_widest_column_shrinks_first() -> None:
     columns = [Column("run", may_shrink=True), Column("tag", may_shrink=True), Column("n", True)]
     rows = [["short", "a/very/long/tag/indeed", "1"], ["other", "b", "12"]]
     assert format_table(columns, rows, 24) == [

@@ -15,7 +15,7 @@ from runfold._plot.theme import (
 )
 
 
-def test_groups_differ_by_colour_then_by_dashes_then_by_a_map() -> None:
+def test_groups_differ_by_colour_then_dashes_then_colour_map() -> None:
     for count in (2, 8, 9, 24, 25, 100):
         looks = choose_looks([str(number) for number in range(count)], ["mean"]).values()
         assert len(set(looks)) == count
@@ -23,7 +23,7 @@ def test_groups_differ_by_colour_then_by_dashes_then_by_a_map() -> None:
         assert {look.dashes for look in looks} == set(DASHES[: -(-count // 8) if count < 25 else 1])
 
 
-def test_statistics_differ_by_dashes_or_for_one_group_by_colour() -> None:
+def test_statistics_differ_by_dashes_or_by_colour_in_one_group() -> None:
     looks = choose_looks(["a", "b"], ["min", "max"])
     assert looks["b", "max"] == Look(OKABE_ITO[1], "--")
     assert choose_looks([""], ["min", "max"]) == {
@@ -58,7 +58,7 @@ def test_markers_replace_dashes_where_dashed_means_fewer_runs() -> None:
         ([], ""),
     ],
 )
-def test_numbers_are_short_and_told_apart(values: list[float], labels: str) -> None:
+def test_numbers_are_short_and_distinct(values: list[float], labels: str) -> None:
     assert " ".join(shorten_numbers(values)) == labels
 
 
@@ -74,7 +74,7 @@ def test_long_names_lose_their_middle(name: str, shown: str) -> None:
     assert show_name(name, 12) == shown
 
 
-def test_long_names_that_begin_and_end_alike_are_still_told_apart() -> None:
+def test_long_names_with_equal_ends_stay_distinct() -> None:
     names = ["run-7-lr=0.1-x-1000", "run-7-lr=0.2-x-1000"]
     labels = show_names(names, 12)
     assert labels.width <= 12
@@ -83,7 +83,7 @@ def test_long_names_that_begin_and_end_alike_are_still_told_apart() -> None:
     assert len(set(show_names(alike, 12).shown.values())) == len(alike)
 
 
-def test_folder_of_all_names_is_dropped_where_they_are_too_long() -> None:
+def test_shared_folder_of_long_names_is_dropped() -> None:
     labels = show_names(["a-long-sweep/lr-0.1", "a-long-sweep/lr-0.2"], 12, drop_folder=True)
     assert (labels.folder, list(labels.shown.values())) == ("a-long-sweep/", ["lr-0.1", "lr-0.2"])
 

@@ -10,11 +10,11 @@ from runfold._plot.thinning import thin
 SIZES = st.shared(st.integers(1, 300), key="n")
 
 
-def test_few_points_all_stay() -> None:
+def test_few_points_are_all_kept() -> None:
     assert thin(np.arange(8.0), [np.arange(8.0)], 2).tolist() == list(range(8))
 
 
-def test_spike_and_gap_among_many_stay() -> None:
+def test_spikes_and_gaps_are_kept() -> None:
     values = np.sin(np.arange(100_000) / 1e4)
     values[31_234], values[50_000:50_010], values[77_777] = 9, np.nan, -9
     kept = thin(np.arange(100_000.0), [values], 100)
@@ -27,7 +27,7 @@ def test_spike_and_gap_among_many_stay() -> None:
     values=arrays.arrays(np.float64, SIZES),
     columns=st.integers(1, 40),
 )
-def test_extremes_of_every_column_stay(x: np.ndarray, values: np.ndarray, columns: int) -> None:
+def test_extremes_of_every_column_are_kept(x: np.ndarray, values: np.ndarray, columns: int) -> None:
     kept = thin(x, [values], columns)
     assert len(kept) <= max(5 * columns, 4 * columns)
     edges = np.linspace(x[0], x[-1], columns + 1)

@@ -2,13 +2,13 @@
 
 Modules:
 
-    panels             what a figure shows, before anything is drawn
+    panels             the content of a figure, independent of how it is drawn
     figure             figures of folded runs
     series_figure      the figure of one series
-    legend             the legend, at a place where it covers no curve
-    fewer_runs         where a curve has fewer runs than elsewhere
+    legend             the legend, placed so that it covers no curve
+    fewer_runs         the parts of a curve that have fewer runs
     theme              colours, sizes and fonts
-    canvas             the figure that is returned
+    canvas             the Figure class
     smoothing          TensorBoard's smoothing
     thinning           fewer points for the same picture
     terminal_curves    curves in text

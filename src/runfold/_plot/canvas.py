@@ -1,6 +1,6 @@
-"""The figure that is handed out, which keeps its looks wherever it is drawn.
+"""The Figure class, which keeps its style wherever it is drawn.
 
-Imported only where a figure is made, because matplotlib takes its time.
+Imported only when a figure is made, because matplotlib is slow to import.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from matplotlib.backend_bases import RendererBase
 
-# A file made twice is the same file.
+# Without a date, the same figure always gives the same file.
 _UNDATED: dict[str, dict[str, Any]] = {
     "pdf": {"CreationDate": None},
     "svg": {"Date": None},
@@ -28,51 +28,50 @@ _UNDATED: dict[str, dict[str, Any]] = {
 
 
 class CurveFigure(Figure):
-    """A figure apart from pyplot and the global settings, which shows itself in a notebook.
+    """A figure that does not use pyplot or global settings, and displays itself in a notebook.
 
-    It is a matplotlib Figure in all else: change what you like of it.
+    Otherwise it is a normal matplotlib Figure, which you can change as you like.
     """
 
     def draw(self, renderer: RendererBase) -> None:
-        """Draw, in the same style in which the figure was made.
+        """Draw the figure in the style in which it was made.
 
-        Matplotlib makes the marks of the axes not before they are drawn, and
-        takes their sizes from the settings of that moment.
+        Matplotlib creates ticks only when it draws them, with the settings of that moment.
         """
         with rc_context(STYLE):
             super().draw(renderer)
 
     def savefig(self, fname: Any, **options: Any) -> None:
-        """Save as matplotlib does, with fonts that print and without a date."""
+        """Save like matplotlib, with printable fonts and without a date."""
         suffix = str(options.get("format") or str(fname).rpartition(".")[2]).lower()
-        given = {"dpi": DPI, "metadata": _UNDATED.get(suffix)}
+        defaults = {"dpi": DPI, "metadata": _UNDATED.get(suffix)}
         with rc_context(STYLE | FILES):
-            super().savefig(fname, **(given | options))
+            super().savefig(fname, **(defaults | options))
 
     def _repr_png_(self) -> bytes:
-        """What a notebook shows where pyplot is not set up to do it."""
-        shown = io.BytesIO()
-        self.savefig(shown, format="png", dpi=self.dpi)
-        return shown.getvalue()
+        """Return the picture for a notebook in which pyplot is not set up."""
+        picture = io.BytesIO()
+        self.savefig(picture, format="png", dpi=self.dpi)
+        return picture.getvalue()
 
 
 class NumberFormatter(Formatter):
-    """Labels of an axis as short as they can be told apart: 5k, 10k."""
+    """Tick labels that are as short as possible but distinct: 5k, 10k."""
 
     def format_ticks(self, values: Sequence[float]) -> list[str]:
-        """All labels at once."""
+        """Return all labels."""
         return shorten_numbers(values)
 
     def __call__(self, x: float, pos: int | None = None) -> str:
-        """One number, as where a mouse points."""
+        """Return one number, for example at the mouse pointer."""
         return f"{x:g}"
 
 
 class LogNumberFormatter(LogFormatterSciNotation):
-    """Labels of a log axis: powers of ten, but 0.6 and 0.8 where it spans a decade or less."""
+    """Tick labels of a log axis: powers of ten, or 0.6 and 0.8 if it spans at most a decade."""
 
     def __call__(self, x: float, pos: int | None = None) -> str:
-        """One label, empty for a mark that goes without."""
+        """Return one label, which is empty for a tick without a label."""
         label = str(super().__call__(x, pos))
         low, high = sorted(self.axis.get_view_interval())  # type: ignore[union-attr]
         is_plain = low >= 1e-4 and high <= min(10 * low, 1e6)

@@ -1,7 +1,6 @@
-"""Where a curve is folded over fewer runs than elsewhere, and how a figure shows it.
+"""The parts of a curve that are folded over fewer runs, and how a figure shows them.
 
-A seed that ends early leaves the fold there, and the mean of the others may jump as if
-something had happened.
+When a seed ends early, the mean of the others can jump for no other reason.
 """
 
 from __future__ import annotations
@@ -24,28 +23,28 @@ if TYPE_CHECKING:
     Mask = NDArray[np.bool_]
 
 DASH, HIDE, PLAIN = "dash", "hide", "plain"
-WAYS = (DASH, HIDE, PLAIN)
-# More marks than these would look like a line style.
+STYLES = (DASH, HIDE, PLAIN)
+# More marks than this would look like a line style.
 _MOST_MARKS = 12
-_SHOWN = {DASH: "dashed", HIDE: "not drawn", PLAIN: "drawn as elsewhere"}
+_SHOWN = {DASH: "dashed", HIDE: "not drawn", PLAIN: "drawn like the rest"}
 
 
-def check_way(fewer_runs: str) -> None:
-    """Raise RunfoldError for a way that does not exist."""
-    if fewer_runs not in WAYS:
-        raise RunfoldError(not_one_of("fewer_runs", fewer_runs, WAYS))
+def check_style(fewer_runs: str) -> None:
+    """Raise RunfoldError for an unknown style."""
+    if fewer_runs not in STYLES:
+        raise RunfoldError(not_one_of("fewer_runs", fewer_runs, STYLES))
 
 
 def find_fewer(curve: Curve) -> Mask | None:
-    """Where the curve has fewer runs than at most; None where it never has."""
+    """Return a mask of the points with fewer runs than the maximum, or None if there are none."""
     fewer: Mask = curve.counts < curve.counts.max(initial=0)
     return fewer if (fewer & (curve.counts > 0)).any() else None
 
 
 def find_changes(curve: Curve) -> Mask:
-    """The points next to which the number of runs changes, on the side with more runs.
+    """Return a mask of the points where the number of runs changes, on the side with more runs.
 
-    None where it changes so often that the marks would hide the line.
+    The mask is empty if it changes so often that marks would hide the line.
     """
     marks = np.zeros(len(curve), np.bool_)
     known = np.flatnonzero(curve.counts > 0)
@@ -57,29 +56,29 @@ def find_changes(curve: Curve) -> Mask:
 
 
 def count_runs(curves: Sequence[Curve], fewer_runs: str) -> str:
-    """How many runs the points of a group's line are folded over: `3`, `1-3`, or `1-2 of 3`."""
+    """Return the number of runs per point of a group's line: `3`, `1-3`, or `1-2 of 3`."""
     every = max(len(curve.runs) for curve in curves)
     counts = np.concatenate([_drawn_counts(curve, fewer_runs) for curve in curves])
     low, high = int(counts.min(initial=every)), int(counts.max(initial=0)) or every
     span = str(low) if low == high else f"{low}-{high}"
-    # Seeds that share no step: each point is of one run, and no point is of all.
+    # If seeds share no steps, each point has one run, and no point has all of them.
     return span if high == every else f"{span} of {every}"
 
 
 def explain_fewer(folded: Folded, tags: Sequence[str], fewer_runs: str) -> list[str]:
-    """Where groups have fewer runs, how that is drawn, and how to change it, in a sentence."""
-    places = [
+    """Return a note on the parts with fewer runs and how they are drawn, or an empty list."""
+    parts = [
         f"'{escape(tag)}'{f' of {escape(group.name)}' if group.name else ''}"
         f" (n={count_runs([curve], PLAIN)}, {_where(curve, fewer, folded.x)})"
         for group in folded.groups.values()
         for tag, curve in group.curves.items()
         if tag in tags and (fewer := find_fewer(curve)) is not None
     ]
-    if not places:
+    if not parts:
         return []
-    others = " or ".join(f"'{way}'" for way in WAYS if way != fewer_runs)
+    others = " or ".join(f"'{style}'" for style in STYLES if style != fewer_runs)
     return [
-        f"Not all runs have a value everywhere: {human_list(places, 3)}."
+        f"Not all runs have a value everywhere: {human_list(parts, 3)}."
         f" These parts are {_SHOWN[fewer_runs]}; fewer_runs={others} (--fewer-runs) changes that."
     ]
 
@@ -90,8 +89,8 @@ def _drawn_counts(curve: Curve, fewer_runs: str) -> NDArray[np.int64]:
 
 
 def _where(curve: Curve, fewer: Mask, x: str) -> str:
-    """`fewer from step 510 on`, or how many of the points."""
+    """Return text such as `fewer after step 500` or `fewer at 3 of 9 steps`."""
     first = int(fewer.argmax())
     if x == STEP and fewer[first:].all():
-        return f"fewer from {name_axis(x)} {curve.x[first]} on"
+        return f"fewer from {name_axis(x)} {curve.x[first]}"
     return f"fewer at {np.count_nonzero(fewer):,} of {name_places(x, len(curve))}"

@@ -1,4 +1,4 @@
-"""Figures of folded runs: a line with its band for each group, a panel for each tag."""
+"""Figures of folded runs, with one panel per tag and a line and a band per group."""
 
 from __future__ import annotations
 
@@ -49,34 +49,32 @@ def plot_folded(
     max_groups: int = MOST_GROUPS,
     stacklevel: int = 2,
 ) -> Figure:
-    """A figure with a panel for each tag, by name or glob; or with one tag on the axes given.
+    """Return a figure with one panel per tag, by name or glob, or draw one tag on `ax`.
 
-    Each group is a line with a band around it, which the statistics that were
-    folded make: mean and std, median and quantiles, ci95. Of several possible
-    bands, `band` names the one to draw ("ci95"), and "none" leaves it away.
-    Where the statistics make no band, each is a line of its own.
+    Each group is a line with a band, which the folded statistics determine: mean and
+    std, median and quantiles, ci95. If several bands are possible, `band` selects one
+    ("ci95"); "none" draws no band. If the statistics form no band, each is a line.
 
-    `smooth` is the weight of TensorBoard's smoothing, 0 for none and below 1.
-    The line and both edges of its band are smoothed alike, and the legend says
-    so. On a log axis, what is not positive is left out; a band that reaches
-    below it is cut off, one decade under the lowest line at most. Such things
-    are warned of. NaN is a gap, and a point alone a dot. Of very many points,
-    those are drawn that can be told apart in print.
+    `smooth` is the weight of TensorBoard's smoothing, from 0 (none) to below 1. It
+    applies to the line and both edges of its band, and the legend mentions it. A log
+    axis leaves out values that are not positive and cuts off a band at most one decade
+    below the lowest line, with a warning. NaN is a gap, and an isolated point is a dot.
+    Series with very many points are thinned to what is visible in print.
 
-    Where fewer runs of a group have a value than elsewhere, because some ended
-    early, the line is dashed and a small mark shows where their number changes;
-    `fewer_runs="hide"` ends the line there, and "plain" draws it as elsewhere.
+    If some runs of a group ended early, the part with fewer runs is dashed, and a small
+    mark shows where their number changes. `fewer_runs="hide"` ends the line there, and
+    "plain" draws it like the rest.
 
-    `size` is that of the whole figure in inches; by default each panel is as
-    wide as a column of a paper. The legend covers no curve: it is in the panel where
-    there is room, or else below, and the figure grows by its height. Neither
-    pyplot nor matplotlib's settings are touched.
+    `size` is the size of the whole figure in inches; by default each panel is as wide as
+    a column of a paper. The legend covers no curve: it is inside the panel if there is
+    room, otherwise below it, and the figure grows by its height. pyplot and matplotlib's
+    settings are not changed.
 
-    `stacklevel` chooses the line that warnings name: 2 is that of the caller.
+    `stacklevel` is the stack level of warnings: 2 is the caller.
 
-    Raises UnknownTag, UnknownStatistic, and RunfoldError for no tag at all or
-    more than `max_groups` groups. Of very many tags the first are drawn, with a
-    warning.
+    Raises UnknownTag, UnknownStatistic, and RunfoldError if there are no tags or more
+    than `max_groups` groups. If there are very many tags, only the first are drawn, with
+    a warning.
     """
     sheet = make_sheet(
         folded,
@@ -93,13 +91,13 @@ def plot_folded(
     looks = theme.choose_looks(list(sheet.groups), sheet.statistics, has_fewer=sheet.has_fewer)
     if ax is not None:
         if len(sheet.panels) > 1:
-            raise ValueError(f"One axes holds one tag, not {len(sheet.panels)}; leave ax out.")
+            raise ValueError(f"ax can show one tag, not {len(sheet.panels)}. Omit ax.")
         _draw_panel(ax, sheet, sheet.panels[0], looks)
         if title is not None:
             be_literal(ax.set_title(title))
         if legend:
             add_inside(ax, sheet, looks)
-        return ax.figure.figure  # of a part of a figure, the whole
+        return ax.figure.figure  # the whole figure, if ax is in a subfigure
     return _make_figure(sheet, looks, title, legend, size)
 
 
@@ -109,10 +107,10 @@ def save_figure(
     overwrite: bool = False,
     dpi: float = theme.DPI,
 ) -> None:
-    """Save a figure as its suffix says: PNG, SVG, PDF, or what else matplotlib can write.
+    """Save a figure in the format of the suffix: PNG, SVG, PDF or any other of matplotlib's.
 
-    The file takes its place when it is whole. Raises UnknownFormat, and
-    OutputExists for a file that is there and may not be overwritten.
+    The file appears only once it is complete. Raises UnknownFormat, and OutputExists for
+    an existing file unless `overwrite` is set.
     """
     kind = find_format(path)
     with replace_file(path, overwrite) as file:
@@ -120,15 +118,15 @@ def save_figure(
 
 
 def find_format(path: str | os.PathLike[str]) -> str:
-    """The format that a file's suffix means. Raises UnknownFormat with the near ones."""
+    """Return the format of a file's suffix. Raises UnknownFormat with near matches."""
     from matplotlib.backend_bases import FigureCanvasBase
 
     name = os.fspath(path)
     kind = os.path.splitext(name)[1].removeprefix(".").lower()
     known = FigureCanvasBase.get_supported_filetypes()
     if kind not in known:
-        hint = did_you_mean(kind, known) or "A figure is saved as .png, .svg or .pdf."
-        raise UnknownFormat(f"{escape(name)}: no picture has the suffix '{escape(kind)}'. {hint}")
+        hint = did_you_mean(kind, known) or "Use .png, .svg or .pdf."
+        raise UnknownFormat(f"{escape(name)}: unknown picture format '{escape(kind)}'. {hint}")
     return kind
 
 
@@ -157,12 +155,12 @@ def _make_figure(
         if title is not None:
             be_literal(figure.suptitle(title))
         if legend:
-            add_to_figure(figure, sheet, looks, may_grow=size is None)
+            add_to_figure(figure, sheet, looks, can_grow=size is None)
     return figure
 
 
 def _columns(count: int) -> int:
-    """Panels beside each other: four are two by two, and more than twelve four in a row."""
+    """Return the number of panels per row: four panels are 2 x 2, over twelve are four per row."""
     if count <= 3:
         return count
     return 2 if count == 4 else 3 if count <= 12 else 4
@@ -192,21 +190,21 @@ def _draw_panel(ax: Axes, sheet: Sheet, panel: Panel, looks: Looks) -> None:
 
 def _draw_stroke(ax: Axes, stroke: Stroke, look: Look, floor: float | None) -> None:
     x, y, edges, fewer, marks = _visible(stroke, ax.get_xscale() == "log")
-    alone = _alone(y)
+    isolated = _find_isolated(y)
     line: dict[str, Any] = {"color": look.colour, "linewidth": theme.LINE_WIDTH}
     ax.plot(
         x,
-        np.where(_lone_part(fewer, alone), np.nan, y),
+        np.where(_dashed_part(fewer, isolated), np.nan, y),
         look.dashes,
-        marker="o" if alone else None,
+        marker="o" if isolated else None,
         markersize=3,
-        markevery=alone,
+        markevery=isolated,
         label=stroke.group,
         **line,
     )
     style: dict[str, Any] = {"color": look.colour, "alpha": theme.BAND_ALPHA, "zorder": 1.5}
     if fewer.any():
-        # From the last point of all runs on, so that the line has no gap.
+        # Include the neighbouring points with all runs, so that the line has no gap.
         near = fewer | np.r_[fewer[1:], False] | np.r_[False, fewer[:-1]]
         ax.plot(x, np.where(near, y, np.nan), linestyle=theme.FEWER_DASHES, label="_", **line)
     if marks.any():
@@ -227,15 +225,15 @@ def _draw_stroke(ax: Axes, stroke: Stroke, look: Look, floor: float | None) -> N
     band = ax.fill_between(x, lower, upper, linewidth=0, **style)
     if floor is not None:
         band.sticky_edges.y.append(floor)
-    single = _alone(lower + upper)
+    single = _find_isolated(lower + upper)
     if single:
         ax.vlines(x[single], lower[single], upper[single], linewidth=4, **style)
 
 
-def _lone_part(fewer: NDArray[np.bool_], alone: list[int]) -> NDArray[np.bool_]:
-    """Where the line is dashed and not drawn as elsewhere; a point alone is always a dot."""
+def _dashed_part(fewer: NDArray[np.bool_], isolated: list[int]) -> NDArray[np.bool_]:
+    """Return a mask of the dashed part of a line; isolated points are always dots."""
     dashed = fewer.copy()
-    dashed[alone] = False
+    dashed[isolated] = False
     return dashed
 
 
@@ -248,25 +246,27 @@ def _visible(
     NDArray[np.bool_],
     NDArray[np.bool_],
 ]:
-    """The x, y, edges, fewer and marks to draw: of very many points those seen in print."""
+    """Return x, y, edges, fewer and marks, thinned to what is visible in print."""
     x = stroke.x.astype(np.float64)
     nowhere = np.zeros(len(x), np.bool_)
     fewer = nowhere if stroke.fewer is None else stroke.fewer
     marks = nowhere if stroke.marks is None else stroke.marks
     series = [stroke.y, *(edge for edge in (stroke.lower, stroke.upper) if edge is not None)]
-    # Matplotlib has no axis for numbers whose distance is no float any more.
-    drawn = [np.where(np.isfinite(one), np.clip(one, -_FAR, _FAR), np.nan) for one in series]
+    # Matplotlib fails if the distance between two numbers is not a finite float.
+    drawn = [
+        np.where(np.isfinite(values), np.clip(values, -_FAR, _FAR), np.nan) for values in series
+    ]
     kept = thin(np.log(x) if log_x else x, [*drawn, fewer.astype(np.float64)], theme.COLUMNS)
     kept = np.union1d(kept, np.flatnonzero(marks))
     y, *edges = (values[kept] for values in drawn)
     return x[kept], y, edges, fewer[kept], marks[kept]
 
 
-def _alone(values: NDArray[np.float64]) -> list[int]:
-    """The points without a neighbour, which a line does not show."""
+def _find_isolated(values: NDArray[np.float64]) -> list[int]:
+    """Return the points without a neighbour, which a line does not show."""
     known = np.concatenate([[False], np.isfinite(values), [False]])
-    found: list[int] = np.flatnonzero(known[1:-1] & ~known[:-2] & ~known[2:]).tolist()
-    return found
+    isolated: list[int] = np.flatnonzero(known[1:-1] & ~known[:-2] & ~known[2:]).tolist()
+    return isolated
 
 
 def _set_ticks(ax: Axes, sheet: Sheet) -> None:

@@ -1,4 +1,4 @@
-"""The legend of a figure: what it says, and a place where it covers no curve."""
+"""The legend of a figure: its entries, and a position where it covers no curve."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ if TYPE_CHECKING:
     Looks = dict[tuple[str, str], Look]
     Entry = tuple[tuple[Artist, ...], str]
 
-# More entries than these would fill the panel that they explain.
+# More entries than this would fill the panel.
 _MOST_INSIDE = 4
-Place = Literal[
+Position = Literal[
     "upper right", "upper left", "lower left", "lower right", "upper center", "lower center"
 ]
-_PLACES: tuple[Place, ...] = get_args(Place)
+_POSITIONS: tuple[Position, ...] = get_args(Position)
 _MARGIN = 3.0  # pixels between the legend and a curve, at 100 dots per inch
-# A legend in the caller's axes may push the curves down by this share of the height.
+# A legend in the caller's axes can push the curves down by this share of the height.
 _MOST_HEADROOM = 0.6
 
 
 def add_inside(ax: Axes, sheet: Sheet, looks: Looks) -> None:
-    """Add the legend to axes of the caller: at an edge where it is free, or above the curves.
+    """Add the legend to the caller's axes: at a free position, or above the curves.
 
-    Where no place is free, the y-axis grows until the legend has room above the
-    curves. Where it would take most of the axes, the legend goes next to them.
+    If no position is free, the y-axis grows until the legend fits above the curves. If
+    that would take most of the axes, the legend goes next to them.
     """
-    legend = _make(ax, sheet, list_entries(sheet, looks), loc=_PLACES[0], alignment="left")
-    if _find_place(ax, legend):
+    legend = _make(ax, sheet, list_entries(sheet, looks), loc=_POSITIONS[0], alignment="left")
+    if _find_position(ax, legend):
         return
-    legend.set_loc(_PLACES[0])
+    legend.set_loc(_POSITIONS[0])
     box = legend.get_window_extent()
     share = (ax.bbox.y1 - box.y0 + _margin(ax)) / ax.bbox.height
     if share > _MOST_HEADROOM:
@@ -55,28 +55,28 @@ def add_inside(ax: Axes, sheet: Sheet, looks: Looks) -> None:
     ax.set_ylim(top=float(top[0]), auto=None)
 
 
-def add_to_figure(figure: Figure, sheet: Sheet, looks: Looks, may_grow: bool) -> None:
-    """Add the legend to a whole figure: in its only panel where there is room, or below.
+def add_to_figure(figure: Figure, sheet: Sheet, looks: Looks, can_grow: bool) -> None:
+    """Add the legend to a whole figure: inside its only panel if there is room, or below.
 
-    A legend below makes the figure higher by its own height, if it may grow.
+    A legend below makes the figure taller by its own height, if the figure can grow.
     """
     entries = list_entries(sheet, looks)
     if len(sheet.panels) == 1 and len(entries) <= _MOST_INSIDE:
         (ax,) = figure.axes
-        legend = _make(ax, sheet, entries, loc=_PLACES[0], alignment="left")
-        if _find_place(ax, legend):
+        legend = _make(ax, sheet, entries, loc=_POSITIONS[0], alignment="left")
+        if _find_position(ax, legend):
             return
         legend.remove()
     width, height = figure.get_size_inches()
-    beside = _count_beside(entries, width)
-    legend = _make(figure, sheet, entries, loc="outside lower center", ncols=beside)
-    if may_grow:
+    columns = _count_columns(entries, width)
+    legend = _make(figure, sheet, entries, loc="outside lower center", ncols=columns)
+    if can_grow:
         pixels = legend.get_window_extent().height
         figure.set_size_inches(width, height + pixels / figure.dpi)
 
 
 def list_entries(sheet: Sheet, looks: Looks) -> list[Entry]:
-    """What the legend shows: the groups, and the statistics where there are several."""
+    """Return the legend's entries: the groups, and the statistics if there are several."""
     groups = list(sheet.groups.items())
     first, only = sheet.statistics[0], groups[0][0]
     if len(sheet.statistics) == 1:
@@ -90,7 +90,7 @@ def list_entries(sheet: Sheet, looks: Looks) -> list[Entry]:
 
 
 def covers(ax: Axes, box: Bbox) -> bool:
-    """Whether a box on the screen lies over a line, a dot or a band of the axes."""
+    """Return whether a box on the screen overlaps a line, dot or band of the axes."""
     for line in ax.lines:
         path = line.get_path().transformed(line.get_transform())
         if path.intersects_bbox(box, filled=False) or box.count_contains(path.vertices):
@@ -103,16 +103,16 @@ def covers(ax: Axes, box: Bbox) -> bool:
 
 
 def be_literal(text: Text) -> None:
-    """Show a name as it is: a `$` or `_` of a tag would otherwise be taken for a formula."""
+    """Show a name literally: matplotlib would treat a `$` or `_` in a tag as a formula."""
     text.set_parse_math(False)
     text.set_usetex(False)
 
 
-def _find_place(ax: Axes, legend: Legend) -> bool:
-    """Move the legend to where it covers nothing; False where there is no such place."""
-    ax.figure.figure.draw_without_rendering()  # so that the layout gives everything its place
-    for place in _PLACES:
-        legend.set_loc(place)
+def _find_position(ax: Axes, legend: Legend) -> bool:
+    """Move the legend to where it covers nothing, or return False if that is not possible."""
+    ax.figure.figure.draw_without_rendering()  # computes the layout
+    for position in _POSITIONS:
+        legend.set_loc(position)
         box = legend.get_window_extent().padded(_margin(ax))
         if box.width <= ax.bbox.width and box.height <= ax.bbox.height and not covers(ax, box):
             return True
@@ -140,17 +140,17 @@ def _handle(look: Look, sheet: Sheet) -> tuple[Artist, ...]:
     return (band, line) if sheet.has_band else (line,)
 
 
-def _count_beside(entries: list[Entry], width: float) -> int:
-    """How many entries fit next to each other, by a guess at the width of letters."""
+def _count_columns(entries: list[Entry], width: float) -> int:
+    """Return how many entries fit next to each other, with an estimated letter width."""
     widest = max((len(name) for _, name in entries), default=0)
     return max(1, int(width / (0.45 + 0.056 * min(widest, theme.LONGEST_LINE))))
 
 
-def _make(place: Axes | Figure, sheet: Sheet, entries: list[Entry], **options: Any) -> Legend:
+def _make(parent: Axes | Figure, sheet: Sheet, entries: list[Entry], **options: Any) -> Legend:
     from matplotlib.legend_handler import HandlerTuple
 
     handles: list[Any] = [handle for handle, _ in entries]
-    legend = place.legend(
+    legend = parent.legend(
         handles,
         ["\n".join(textwrap.wrap(name, theme.LONGEST_LINE)) for _, name in entries],
         title=sheet.caption or None,

@@ -1,4 +1,4 @@
-"""What a figure shows, before anything is drawn: panels of lines with their bands."""
+"""The content of a figure, independent of how it is drawn: panels of lines with bands."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from runfold._humanize import did_you_mean, escape, human_count
 from runfold._plot.fewer_runs import (
     DASH,
     PLAIN,
-    check_way,
+    check_style,
     count_runs,
     explain_fewer,
     find_changes,
@@ -41,7 +41,7 @@ NO_BAND = "none"
 MOST_PANELS = 60
 MOST_GROUPS = 100
 
-# Below this many of a unit the next smaller one is easier to read.
+# Size, name, and the least number of a unit. Below that, the next smaller unit is used.
 _DAY = 86400.0
 _UNITS = ((_DAY, "d", 2), (3600.0, "h", 2), (60.0, "min", 2), (1.0, "s", 0))
 
@@ -50,9 +50,9 @@ _UNITS = ((_DAY, "d", 2), (3600.0, "h", 2), (60.0, "min", 2), (1.0, "s", 0))
 class Stroke:
     """A line of one group, and the edges of the band around it, or None.
 
-    What is not to be seen is NaN: gaps, and what a log axis has no place for.
-    `fewer` is where fewer runs were folded than elsewhere, None where all were or
-    it is not shown; `marks` are the points at which their number changes.
+    Points that are not drawn are NaN: gaps, and values that a log axis cannot show.
+    `fewer` is a mask of the points with fewer runs, or None if there are none or they
+    are not shown. `marks` is a mask of the points where their number changes.
     """
 
     group: str
@@ -65,7 +65,7 @@ class Stroke:
     marks: NDArray[np.bool_] | None = None
 
     def start_at(self, first: int) -> Stroke:
-        """The stroke without the points before one."""
+        """Return the stroke from this point to the end."""
         kept: dict[str, Any] = {}
         for name in ("x", "y", "lower", "upper", "fewer", "marks"):
             values = getattr(self, name)
@@ -75,9 +75,9 @@ class Stroke:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Panel:
-    """One tag, and what it is called next to its axis.
+    """One tag, with the label of its axis.
 
-    Where a band goes on below a log axis, `floor` is where it is cut off.
+    `floor` is where a band is cut off if it continues below a log axis.
     """
 
     tag: str
@@ -88,19 +88,19 @@ class Panel:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sheet:
-    """Several panels, and what is said of all of them.
+    """Several panels, and the text that they share.
 
     Attributes:
-        panels: one for each tag.
-        groups: how each group is called, by its name: `lr=0.1 (n=5)`; on one line,
-            and no two alike.
-        statistics: those that are drawn as lines.
-        caption: what line and band are: `mean ± std, smoothed 0.6`; first the folder
-            that the labels of groups leave out.
-        x: what the x-axis is, as in Folded.
-        x_label: the same, to be written below it.
+        panels: one per tag.
+        groups: the label of each group by name, such as `lr=0.1 (n=5)`, on one line and
+            distinct from all others.
+        statistics: the statistics that are drawn as lines.
+        caption: a description of line and band, such as `mean ± std, smoothed 0.6`,
+            after the folder that is left out of the labels.
+        x: the x-axis, as in Folded.
+        x_label: the label of the x-axis.
         log_x, log_y: which axes are logarithmic.
-        notes: what is not drawn, in sentences.
+        notes: sentences on what is not drawn.
     """
 
     panels: list[Panel]
@@ -115,7 +115,7 @@ class Sheet:
 
     @property
     def has_band(self) -> bool:
-        """Whether any band is to be seen; around one run there is none."""
+        """Whether any band is visible. A single run has none."""
         return any(
             stroke.lower is not None and bool(np.isfinite(stroke.lower).any())
             for panel in self.panels
@@ -140,15 +140,15 @@ def make_sheet(
     max_panels: int = MOST_PANELS,
     max_groups: int = MOST_GROUPS,
 ) -> Sheet:
-    """Choose what to draw, smooth it, and leave out what the axes cannot show.
+    """Return the curves to draw, smoothed, without values that the axes cannot show.
 
     See `plot_folded` for the options. Raises UnknownTag, UnknownStatistic, and
-    RunfoldError for nothing to draw or too much.
+    RunfoldError if there is nothing to draw or too much.
     """
-    check_way(fewer_runs)
+    check_style(fewer_runs)
     chosen = select(folded.tags, tags)
     if not chosen:
-        raise RunfoldError("There is nothing to plot: no tag was folded.")
+        raise RunfoldError("Nothing to plot: no tag was folded.")
     notes = []
     if len(chosen) > max_panels:
         notes.append(
@@ -159,7 +159,7 @@ def make_sheet(
     names = [name for name, group in folded.groups.items() if group.curves.keys() & set(chosen)]
     if len(names) > max_groups:
         raise RunfoldError(
-            f"{human_count(len(names), 'group')} do not fit into one figure, which holds"
+            f"{human_count(len(names), 'group')} are too many for one figure; the limit is"
             f" {max_groups}. Draw fewer runs (--where, or runs.where() in Python), group them by"
             " something else (by=, --by), or raise the limit (max_groups=, --max-groups)."
         )
@@ -191,39 +191,39 @@ def make_sheet(
     return replace(sheet, caption=_caption(folded, sheet, ring, weight, labels.folder))
 
 
-def find_band(statistics: Sequence[str], wanted: str | None) -> Band | None:
-    """The band that is wanted, by a statistic that makes its edge; None takes the first.
+def find_band(statistics: Sequence[str], edge: str | None) -> Band | None:
+    """Return the band with this statistic as its edge, or the first band if it is None.
 
-    Raises UnknownStatistic for one that was not folded, or is no edge of a band.
+    Raises UnknownStatistic if it was not folded or is not the edge of a band.
     """
-    if wanted is None or wanted == NO_BAND:
-        return choose_band(statistics) if wanted is None else None
-    for found in list_bands(statistics):
+    if edge is None or edge == NO_BAND:
+        return choose_band(statistics) if edge is None else None
+    for band in list_bands(statistics):
         # Around the iqm, "ci95" means "ci95-iqm".
-        if {found.lower, found.upper} & {wanted, f"{wanted}-low", f"{wanted}-{found.centre}-low"}:
-            return found
+        if {band.lower, band.upper} & {edge, f"{edge}-low", f"{edge}-{band.centre}-low"}:
+            return band
     known = [name.removesuffix("-low") for name in statistics if not name.endswith("-high")]
-    fact = f"'{escape(wanted)}' makes no band" if wanted in known else f"No '{escape(wanted)}'"
-    hint = did_you_mean(wanted, [name for name in known if name != wanted])
-    if {wanted, f"{wanted}-low"} & set(find_stray_edges(statistics)):
-        hint = explain_stray_edges([*find_centres(statistics), wanted, f"{wanted}-low"])
-    hint = hint or "A band needs a line and what lies around it, such as mean and std."
+    fact = f"'{escape(edge)}' does not form a band" if edge in known else f"No '{escape(edge)}'"
+    hint = did_you_mean(edge, [name for name in known if name != edge])
+    if {edge, f"{edge}-low"} & set(find_stray_edges(statistics)):
+        hint = explain_stray_edges([*find_centres(statistics), edge, f"{edge}-low"])
+    hint = hint or "A band needs a line and a spread, such as mean and std."
     raise UnknownStatistic(f"{fact} among {', '.join(known)}. {hint}")
 
 
-def _lines(statistics: Sequence[str], ring: Band | None, wanted: str | None) -> list[str]:
+def _lines(statistics: Sequence[str], ring: Band | None, edge: str | None) -> list[str]:
     if ring is not None:
         return [ring.centre]
     centres, strays = find_centres(statistics), find_stray_edges(statistics)
-    if wanted == NO_BAND and centres:
+    if edge == NO_BAND and centres:
         return centres[:1]
     return [name for name in statistics if name not in strays]
 
 
 def _x_axis(folded: Folded, tags: list[str]) -> tuple[float, str]:
-    """By what to divide x, and its label: seconds become minutes, hours or days.
+    """Return the divisor of x and its label: seconds become minutes, hours or days.
 
-    Wall times become days since 1970, which is how matplotlib knows them.
+    Wall times become days since 1970, as matplotlib expects.
     """
     if folded.x == "wall_time":
         return _DAY, "time"
@@ -248,7 +248,7 @@ def _stroke(
     x = curve.x if scale == 1.0 else curve.x / scale
     if ring is None:
         return Stroke(group, line, x, smooth(curve[line], weight))
-    # All three alike, so that a band smoothed is the band of the statistics smoothed.
+    # Smooth all three, so that the band is that of the smoothed statistics.
     y, lower, upper = (smooth(values, weight) for values in ring.of(curve))
     return Stroke(group, line, x, y, lower, upper)
 
@@ -274,8 +274,7 @@ def _without_negative_x(panel: Panel, notes: list[str]) -> Panel:
     ]
     lost = sum(map(_points, panel.strokes)) - sum(map(_points, strokes))
     if lost:
-        where = "left of the log x-axis, at or below 0"
-        notes.append(_lost(panel.tag, lost, where))
+        notes.append(_not_drawn(panel.tag, lost, "x"))
     return replace(panel, strokes=strokes)
 
 
@@ -283,10 +282,10 @@ def _without_negative_y(panel: Panel, notes: list[str]) -> Panel:
     strokes = [replace(stroke, y=_positive(stroke.y)) for stroke in panel.strokes]
     lost = sum(map(_points, panel.strokes)) - sum(map(_points, strokes))
     if lost:
-        notes.append(_lost(panel.tag, lost, "below the log y-axis, at or below 0"))
+        notes.append(_not_drawn(panel.tag, lost, "y"))
     lowest = [np.nanmin(stroke.y) for stroke in strokes if _points(stroke)]
-    # A band may come as near to 0 as it likes. One decade of that is enough to see,
-    # or the lines would be squeezed into the top of the panel.
+    # A band can come arbitrarily close to 0. Show only one decade of that, or the lines
+    # would be squeezed into the top of the panel.
     floor = float(min(lowest, default=1.0)) / 10
     is_cut = False
     for number, stroke in enumerate(strokes):
@@ -296,7 +295,7 @@ def _without_negative_y(panel: Panel, notes: list[str]) -> Panel:
             strokes[number] = replace(stroke, lower=np.maximum(stroke.lower, floor), upper=upper)
     if is_cut:
         notes.append(
-            f"The band of '{escape(panel.tag)}' goes on below the log y-axis, where it is cut off."
+            f"The band of '{escape(panel.tag)}' continues below the log y-axis and is cut off."
         )
     return replace(panel, strokes=strokes, floor=floor if is_cut else None)
 
@@ -309,15 +308,16 @@ def _points(stroke: Stroke) -> int:
     return int(np.isfinite(stroke.y).sum())
 
 
-def _lost(tag: str, count: int, where: str) -> str:
-    verb = "lies" if count == 1 else "lie"
-    return f"{human_count(count, 'value')} of '{escape(tag)}' {verb} {where}."
+def _not_drawn(tag: str, count: int, axis: str) -> str:
+    verb = "is" if count == 1 else "are"
+    values = human_count(count, "value")
+    return f"{values} of '{escape(tag)}' {verb} not drawn: a log {axis}-axis starts above 0."
 
 
 def _name(folded: Folded, group: str, label: str, tags: list[str], fewer_runs: str) -> str:
-    """The group's label and over how many runs its points are folded, over all tags."""
+    """Return a group's label with the number of runs per point, over all tags."""
     if folded.groups[group].runs == (group,):
-        return label  # a run alone, under its own name
+        return label  # a single run with its own name
     curves = folded.groups[group].curves
     number = count_runs([curves[tag] for tag in tags if tag in curves], fewer_runs)
     if group:
@@ -326,14 +326,15 @@ def _name(folded: Folded, group: str, label: str, tags: list[str], fewer_runs: s
 
 
 def _caption(folded: Folded, sheet: Sheet, ring: Band | None, weight: float, folder: str) -> str:
-    # What the names of all groups begin with is said once.
-    said = [show_name(folder)] if folder else []
+    # The folder that all groups share appears only here.
+    parts = [show_name(folder)] if folder else []
+    has_several_runs = any(len(group.runs) > 1 for group in folded.groups.values())
     if ring is not None and sheet.has_band:
-        said.append(ring.label)
-    elif len(sheet.statistics) == 1 and any(len(one.runs) > 1 for one in folded.groups.values()):
-        said.append(sheet.statistics[0])
+        parts.append(ring.label)
+    elif len(sheet.statistics) == 1 and has_several_runs:
+        parts.append(sheet.statistics[0])
     if weight:
-        said.append(f"smoothed {weight:g}")
+        parts.append(f"smoothed {weight:g}")
     if sheet.has_fewer:
-        said.append("dashed: fewer runs")
-    return ", ".join(said)
+        parts.append("dashed: fewer runs")
+    return ", ".join(parts)

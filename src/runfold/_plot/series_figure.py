@@ -1,4 +1,4 @@
-"""Figures of one series: a fold of one run, so that it looks like one."""
+"""Figures of one series, drawn as a fold of one run so that they look the same."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ _AXES = ("step", "wall_time")
 
 
 def plot_series(series: Series, x: str, **options: Any) -> Figure:
-    """A figure of one series along its steps or wall times; for the options see `plot_folded`.
+    """Return a figure of one series over steps or wall times. See `plot_folded` for the options.
 
-    Points are drawn in the order of the axis, those without a time not at all.
-    Raises RunfoldError for another axis.
+    Points are drawn in the order of the axis, without points whose time is unknown.
+    Raises RunfoldError for any other axis.
     """
     if x not in _AXES:
-        raise RunfoldError(f"No axis '{escape(str(x))}': x is {' or '.join(_AXES)}.")
-    places = series.steps if x == "step" else series.wall_times
-    order = np.argsort(places, kind="stable")
-    order = order[np.isfinite(places[order])]
+        raise RunfoldError(f"Unknown axis '{escape(str(x))}': x is {' or '.join(_AXES)}.")
+    axis = series.steps if x == "step" else series.wall_times
+    order = np.argsort(axis, kind="stable")
+    order = order[np.isfinite(axis[order])]
     curve = Curve(
         series.tag,
         (series.run,),
-        places[order],
+        axis[order],
         series.wall_times[order],
         np.ones(len(order), np.int64),
         {"value": series.values[order]},

@@ -1,4 +1,4 @@
-"""Curves with their bands drawn in text, in braille where the terminal has it."""
+"""Curves with bands in text, drawn with Braille dots if the terminal has them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from runfold._plot.panels import Stroke
 
-# The bit of each of a braille character's dots, by row and column.
+# The bit of each dot in a Braille character, by row and column.
 _DOTS = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]], np.uint8)
 _BLANK = 0x2800
 
@@ -34,12 +34,11 @@ def draw_curves(
     x_label: str = "",
     show_x: Callable[[Any], str] = "{:.6g}".format,
 ) -> list[str]:
-    """The lines of several curves over the same axes, each with its band in sparse dots.
+    """Return text lines with several curves on the same axes, with bands in sparse dots.
 
-    `paints` are the colours of the strokes, as codes of a terminal. Without
-    them, or without braille, strokes are told apart by `marks`, and only one
-    alone has its band. `among` are strokes that the axes have room for too,
-    though they are not drawn.
+    `paints` are the terminal colour codes of the strokes. Without colours or Braille,
+    strokes differ by `marks`, and only a single stroke has a band. The axes also fit the
+    strokes of `among`, which are not drawn.
     """
     frame = _frame([*strokes, *among], log_x, log_y)
     if frame is None:
@@ -69,7 +68,7 @@ def draw_curves(
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """The axes: how far they reach. `low` and `high` are logarithms on a log axis."""
+    """The limits of the axes. `low` and `high` are logarithms on a log axis."""
 
     low: float
     high: float
@@ -78,9 +77,9 @@ class _Frame:
     log_y: bool
 
     def levels(self, values: NDArray[np.float64], rows: int) -> NDArray[np.intp]:
-        """The row of each value, counted from the top."""
-        # Halves, because the distance of two floats may not be a finite float. Those of
-        # the two smallest floats are the same.
+        """Return the row of each value, counted from the top."""
+        # Divide by 2 first, because the distance between two floats may not be finite. The
+        # halves of the smallest floats are equal, so the span can be 0.
         span = self.high / 2 - self.low / 2
         if span == 0:
             return np.full(len(values), rows // 2, np.intp)
@@ -88,10 +87,10 @@ class _Frame:
         share = (self.high / 2 - values / 2) / span
         return np.rint(share * (rows - 1)).astype(np.intp)
 
-    def places(self, x: NDArray[np.generic], columns: int) -> NDArray[np.intp]:
-        """The column of each x."""
+    def find_columns(self, x: NDArray[np.generic], columns: int) -> NDArray[np.intp]:
+        """Return the column of each x."""
         if x.dtype == np.int64 and not self.log_x:
-            # Unsigned, because the distance of two int64 steps may not fit into an int64.
+            # Unsigned, because the distance between two steps may not fit into an int64.
             distance = x.view(np.uint64) - np.int64(self.ends[0]).view(np.uint64)
             share = distance.astype(np.float64) / ((int(self.ends[1]) - int(self.ends[0])) or 1)
         else:
@@ -103,7 +102,7 @@ class _Frame:
 
 
 def _frame(strokes: Sequence[Stroke], log_x: bool, log_y: bool) -> _Frame | None:
-    """Axes with room for everything that is finite, or None where nothing is."""
+    """Return axes that fit all finite values, or None if there are none."""
     shown = [stroke for stroke in strokes if np.isfinite(stroke.y).any()]
     if not shown:
         return None
@@ -123,7 +122,7 @@ def _frame(strokes: Sequence[Stroke], log_x: bool, log_y: bool) -> _Frame | None
 
 
 def _labels(frame: _Frame, height: int) -> list[str]:
-    """A number at the top, the middle and the bottom row."""
+    """Return labels with a number in the top, middle and bottom rows."""
     labels = [""] * height
     low, high = frame.low, frame.high
     at = [high, high / 2 + low / 2, low]
@@ -132,7 +131,7 @@ def _labels(frame: _Frame, height: int) -> list[str]:
     if low == high:
         labels[height // 2] = f"{at[0]:.4g}"
         return labels
-    # As many digits as tell the three apart.
+    # As few digits as keep the three distinct.
     for digits in range(4, 18):
         shown = [f"{value:.{digits}g}" for value in at]
         if len(set(shown)) == 3:
@@ -142,7 +141,7 @@ def _labels(frame: _Frame, height: int) -> list[str]:
 
 
 def _below(first: str, label: str, last: str, columns: int) -> str:
-    """Both ends of the x-axis, and its label between them if there is room."""
+    """Return both ends of the x-axis, with its label between them if there is room."""
     gap = columns - len(first) - len(last)
     if gap <= 0 or first == last:
         return first
@@ -153,39 +152,39 @@ def _below(first: str, label: str, last: str, columns: int) -> str:
 def _draw(
     stroke: Stroke, frame: _Frame, rows: int, columns: int, per_column: int
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """The dots of the line, and those of its band; a character has `per_column` columns."""
+    """Return the dots of a line and of its band; a character is `per_column` dots wide."""
     line, band = np.zeros((2, rows, columns), np.bool_)
     finite = np.isfinite(stroke.y)
     if not finite.any():
         return line, band
-    # The points between two gaps have one number.
+    # Points between two gaps have the same part number.
     parts = np.cumsum(~finite)[finite]
-    places = frame.places(stroke.x[finite], columns)
-    order = np.argsort(places, kind="stable")
-    places, parts = places[order], parts[order]
+    positions = frame.find_columns(stroke.x[finite], columns)
+    order = np.argsort(positions, kind="stable")
+    positions, parts = positions[order], parts[order]
     levels = frame.levels(stroke.y[finite][order], rows)
-    _draw_line(line, places, levels, parts)
+    _draw_line(line, positions, levels, parts)
     if stroke.fewer is not None:
-        _dash(line, places, stroke.fewer[finite][order], parts, per_column)
+        _dash(line, positions, stroke.fewer[finite][order], parts, per_column)
     if stroke.lower is not None and stroke.upper is not None:
         lower, upper = stroke.lower[finite][order], stroke.upper[finite][order]
         known = np.isfinite(lower) & np.isfinite(upper)
         if known.any():
             tops, bottoms = (frame.levels(edge[known], rows) for edge in (upper, lower))
-            _fill_band(band, places[known], tops, bottoms, parts[known])
+            _fill_band(band, positions[known], tops, bottoms, parts[known])
     return line, band
 
 
 def _draw_line(
     canvas: NDArray[np.bool_],
-    places: NDArray[np.intp],
+    positions: NDArray[np.intp],
     levels: NDArray[np.intp],
     parts: NDArray[np.intp],
 ) -> None:
-    starts = np.flatnonzero(np.r_[True, places[1:] != places[:-1]])
+    starts = np.flatnonzero(np.r_[True, positions[1:] != positions[:-1]])
     tops, bottoms = np.minimum.reduceat(levels, starts), np.maximum.reduceat(levels, starts)
     ends = np.r_[starts[1:], len(levels)] - 1
-    columns = places[starts]
+    columns = positions[starts]
     for number, column in enumerate(columns):
         canvas[tops[number] : bottoms[number] + 1, column] = True
         start, before = starts[number], ends[number - 1]
@@ -195,21 +194,21 @@ def _draw_line(
 
 def _dash(
     canvas: NDArray[np.bool_],
-    places: NDArray[np.intp],
+    positions: NDArray[np.intp],
     fewer: NDArray[np.bool_],
     parts: NDArray[np.intp],
     per_column: int,
 ) -> None:
-    """Leave out every third character of the line where it has fewer runs."""
+    """Remove every third character of the line where it has fewer runs."""
     columns = canvas.shape[1]
     is_between = fewer[:-1] | fewer[1:]
-    begun = np.bincount(places[:-1][is_between], minlength=columns)
-    ended = np.bincount(places[1:][is_between] + 1, minlength=columns + 1)[:columns]
+    begun = np.bincount(positions[:-1][is_between], minlength=columns)
+    ended = np.bincount(positions[1:][is_between] + 1, minlength=columns + 1)[:columns]
     is_dashed = np.cumsum(begun - ended) > 0
-    # A point alone would be lost.
+    # An isolated point would disappear.
     joined = parts[1:] == parts[:-1]
     is_alone = ~(np.r_[False, joined] | np.r_[joined, False])
-    is_dashed[places[is_alone | ~fewer]] = False
+    is_dashed[positions[is_alone | ~fewer]] = False
     characters = np.arange(columns) // per_column
     canvas[:, is_dashed & (characters % 3 == 2)] = False
 
@@ -222,19 +221,19 @@ def _connect(canvas: NDArray[np.bool_], x0: int, y0: int, x1: int, y1: int) -> N
 
 def _fill_band(
     canvas: NDArray[np.bool_],
-    places: NDArray[np.intp],
+    positions: NDArray[np.intp],
     tops: NDArray[np.intp],
     bottoms: NDArray[np.intp],
     parts: NDArray[np.intp],
 ) -> None:
-    starts = np.flatnonzero(np.r_[True, places[1:] != places[:-1]])
-    known = places[starts]
+    starts = np.flatnonzero(np.r_[True, positions[1:] != positions[:-1]])
+    known = positions[starts]
     columns = np.arange(known[0], known[-1] + 1)
     top = np.rint(np.interp(columns, known, np.minimum.reduceat(tops, starts)))
     bottom = np.rint(np.interp(columns, known, np.maximum.reduceat(bottoms, starts)))
     rows = np.arange(len(canvas))[:, None]
     canvas[:, columns] = (rows >= top) & (rows <= bottom)
-    ends = np.r_[starts[1:], len(places)] - 1
+    ends = np.r_[starts[1:], len(positions)] - 1
     for number in np.flatnonzero(parts[starts[1:]] != parts[ends[:-1]]):
         canvas[:, known[number] + 1 : known[number + 1]] = False
 
@@ -242,10 +241,10 @@ def _fill_band(
 def _braille(
     lines: NDArray[np.bool_], bands: NDArray[np.bool_], paints: Sequence[str]
 ) -> list[str]:
-    """Rows of braille: a cell has the colour of whom most of its dots are of."""
+    """Return rows of Braille; a cell has the colour of the stroke with most of its dots."""
     _, rows, columns = lines.shape
-    # Two dots of a cell's eight, so that a band is lighter than a line; four where its
-    # faint colour makes it so.
+    # A band has two of the eight dots per cell, so that it is lighter than a line, or four
+    # if it also has a fainter colour.
     every, slope = (2, 1) if paints else (4, 2)
     sparse = (np.arange(rows)[:, None] + slope * np.arange(columns)) % every == 0
     by_line, by_band = (
@@ -258,14 +257,14 @@ def _braille(
     texts = ["".join(map(chr, row)).replace(chr(_BLANK), " ").rstrip() for row in codes.tolist()]
     if not paints:
         return texts
-    # The faint ones, for bands, follow on the others.
+    # The faint colours of the bands come after those of the lines.
     colours = np.array([*paints, *(f"2;{paint}" for paint in paints)])
     owners = np.where(has_line, 0, len(paints)) + counts.argmax(axis=0)
-    return [_paint(*one) for one in zip(texts, colours[owners].tolist(), strict=True)]
+    return [_paint(*row) for row in zip(texts, colours[owners].tolist(), strict=True)]
 
 
 def _paint(text: str, colours: Sequence[str]) -> str:
-    """The text with each character in its colour; blanks need none."""
+    """Return text with each character in its colour; blanks need none."""
     shown, current = "", ""
     for char, colour in zip(text, colours, strict=False):
         if char != " " and colour != current:
@@ -276,7 +275,7 @@ def _paint(text: str, colours: Sequence[str]) -> str:
 
 
 def _characters(lines: NDArray[np.bool_], bands: NDArray[np.bool_], marks: str) -> list[str]:
-    """Rows of plain characters; where strokes meet, the first is seen."""
+    """Return rows of plain characters; if strokes overlap, the first is visible."""
     shown = np.full(lines.shape[1:], " ")
     if len(bands) == 1:
         shown[bands[0]] = "."

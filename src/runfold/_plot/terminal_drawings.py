@@ -1,4 +1,4 @@
-"""Small drawings in text: a curve, bars, a picture."""
+"""Small text drawings: a curve, bars, a picture."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def draw_curve(
     height: int = 15,
     has_braille: bool = True,
 ) -> list[str]:
-    """The lines of a curve with its axes; no lines where no value is finite.
+    """Return the text lines of a curve with axes, or [] if no value is finite.
 
-    Points that share a column are drawn as one stroke from the lowest to the
-    highest, so that no spike is lost.
+    Points in the same column are drawn as one stroke from the lowest to the highest, so
+    that no spike is lost.
     """
     return draw_curves([Stroke("", "", steps, values)], width, height, has_braille=has_braille)
 
@@ -37,14 +37,14 @@ def draw_curve(
 def draw_bars(
     labels: Sequence[str], shares: Sequence[float], width: int, has_blocks: bool = True
 ) -> list[str]:
-    """One bar a line, the longest as long as the width allows, each with its share."""
+    """Return one bar per line with its share; the longest bar fills the width."""
     ends = [f"{share:.1%}" for share in shares]
     margin, end = max(map(len, labels)), max(map(len, ends))
     room = max(width - margin - end - 2, 10)
     most = max(shares) or 1.0
     lines = []
     for label, share, shown in zip(labels, shares, ends, strict=True):
-        # What is there is seen, however little.
+        # Even a tiny share is visible.
         eighths = max(round(share / most * room * 8), 1) if share > 0 else 0
         if has_blocks:
             bar = _EIGHTHS[8] * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
@@ -57,9 +57,9 @@ def draw_bars(
 def draw_picture(
     image: PIL.Image.Image, width: int, height: int = 24, has_true_colour: bool = True
 ) -> list[str]:
-    """The image in coloured half-block characters: two pixels a character.
+    """Return an image in coloured half-block characters, two pixels per character.
 
-    Without 24-bit colours the terminal's cube of 6 x 6 x 6 colours is used.
+    Without 24-bit colours, it uses the terminal's cube of 6 x 6 x 6 colours.
     """
     code = partial(colour_code, has_true_colour=has_true_colour)
     scale = min(1.0, width / image.width, 2 * height / image.height)
@@ -78,7 +78,7 @@ def draw_picture(
 
 
 def colour_code(red: int, green: int, blue: int, has_true_colour: bool = True) -> str:
-    """A colour as a terminal's codes have it, after the `38;` or `48;` that says for what."""
+    """Return the terminal code of a colour, to follow `38;` or `48;`."""
     if has_true_colour:
         return f"2;{red};{green};{blue}"
     levels = [round(level / 51) for level in (red, green, blue)]

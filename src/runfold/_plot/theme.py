@@ -1,4 +1,4 @@
-"""How figures look: colours that the colour-blind can tell apart, sizes, fonts."""
+"""The style of figures: colours for colour-blind readers, sizes and fonts."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from runfold._labels import Labels, label_names
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# Inches: as wide as a column of a paper, so that nothing is scaled in print.
+# In inches; as wide as a column of a paper, so that it is printed at its original size.
 PANEL = (3.5, 2.6)
 DPI = 300
-# As many as a good printer has over the width of a page.
+# The resolution of a good printer over the width of a page.
 COLUMNS = 4000
 
 LINE_WIDTH = 1.1
 BAND_ALPHA = 0.2
 LONGEST_NAME = 40
 LONGEST_AXIS = 32
-# A label that cannot be shorter is broken into lines.
+# Longer labels are broken into lines.
 LONGEST_LINE = 48
 
-# The eight of Okabe and Ito. The darker come first, and the yellow, which is
-# weak on white, last.
+# The eight colours of Okabe and Ito. Darker ones come first, and yellow, which is weak on
+# white, comes last.
 OKABE_ITO = (
     "#0072B2",
     "#D55E00",
@@ -39,16 +39,16 @@ OKABE_ITO = (
 Dashes = Literal["-", "--", ":", "-."]
 DASHES: tuple[Dashes, ...] = ("-", "--", ":", "-.")
 
-# They replace the dashes in a figure where dashed means fewer runs.
+# Markers replace line styles in figures where dashed means fewer runs.
 MARKERS = ("", "s", "^", "D")
 MARKER_SIZE = 3.5
-# The distance between two markers of a line, as a share of the diagonal of the panel.
+# The distance between two markers of a line, as a share of the panel's diagonal.
 MARKER_DISTANCE = 0.12
 
 FEWER_DASHES = (0, (1.8, 1.2))
 
 # Shown in a panel that has nothing to draw.
-NOTHING = "Nothing here is a finite number."
+NOTHING = "No finite values."
 
 GREY = "#444444"
 STYLE: dict[Any, Any] = {
@@ -97,8 +97,8 @@ STYLE: dict[Any, Any] = {
     "ytick.minor.size": 1.5,
     "ytick.minor.width": 0.4,
 }
-# Letters that an editor of papers can still change, as TrueType in a PDF; drawn in
-# an SVG, which looks the same then where the font is missing.
+# TrueType text in a PDF can still be edited. Text in an SVG is drawn as paths, so that it
+# looks the same without the font.
 FILES: dict[Any, Any] = {
     "pdf.fonttype": 42,
     "ps.fonttype": 42,
@@ -121,12 +121,12 @@ def choose_looks(
 ) -> dict[tuple[str, str], Look]:
     """Return a distinct look for each statistic of each group.
 
-    Each group has a colour and each statistic a line style; the statistics of a
-    single group have colours instead. If there are more groups than colours, groups
-    have line styles too. More than 24 groups have the colours of a map, in order.
+    Each group has a colour and each statistic a line style; the statistics of a single
+    group have colours instead. If there are more groups than colours, groups also have
+    line styles. More than 24 groups have the colours of a colour map, in order.
 
-    With `has_fewer` a dashed part of a line means fewer runs: all lines are solid, and
-    markers take the place of line styles.
+    With `has_fewer`, a dashed part of a line means fewer runs, so lines are solid and
+    markers replace line styles.
     """
     if len(groups) == 1:
         looks = _colour(len(statistics), len(DASHES), has_fewer)
@@ -148,30 +148,30 @@ def _colour(count: int, styles: int, has_fewer: bool) -> list[Look]:
     from matplotlib import colormaps
     from matplotlib.colors import to_hex
 
-    # Its yellow end is as weak on white as any.
+    # Leave out the yellow end, which is weak on white.
     shades = colormaps["viridis"]
     return [Look(to_hex(shades(0.92 * number / (count - 1)))) for number in range(count)]
 
 
 def _style(colour: str, number: int, has_fewer: bool) -> Look:
-    """Return the look of a colour with the line style or marker of this number."""
+    """Return a look with this colour and the line style or marker of this number."""
     number %= len(DASHES)
     return Look(colour, marker=MARKERS[number]) if has_fewer else Look(colour, DASHES[number])
 
 
 def show_name(name: str, size: int = LONGEST_NAME) -> str:
-    """A name from a log as a label; one that is too long loses its middle.
+    """Return a name as a label; a long name loses its middle.
 
-    The end stays longest, which tells `sweep-3/lr-0.1` from its kin.
+    More of the end is kept, which distinguishes `sweep-3/lr-0.1` from similar names.
     """
     head = size // 3
     return escape(name if len(name) <= size else f"{name[:head]}…{name[head + 1 - size :]}")
 
 
 def show_names(names: Sequence[str], size: int = LONGEST_NAME, drop_folder: bool = False) -> Labels:
-    """Names as distinct labels, as short as `label_names` can make them.
+    """Return names as distinct labels, shortened by `label_names`.
 
-    Where names have so little in common that it cannot, they lose their middle, if
+    If names have too little in common for that, they lose their middle, provided that
     they stay distinct.
     """
     labels = label_names(names, size, drop_folder)
@@ -182,7 +182,7 @@ def show_names(names: Sequence[str], size: int = LONGEST_NAME, drop_folder: bool
 
 
 def shorten_numbers(values: Sequence[float]) -> list[str]:
-    """Numbers as labels of an axis: alike, and with as many digits as tell them apart.
+    """Return numbers as uniform tick labels, with as few digits as keep them distinct.
 
     [0, 5000, 10000]  ->  ["0", "5k", "10k"]
     """
@@ -202,5 +202,5 @@ def shorten_numbers(values: Sequence[float]) -> list[str]:
     return [text.replace("-", "−") for text in shown]
 
 
-# From where on, and how much, a unit is. Thousands of one digit need none.
+# The least value for a unit, its size and its symbol. Numbers below 10,000 have no unit.
 _UNITS = ((1e12, 1e12, "T"), (1e9, 1e9, "G"), (1e6, 1e6, "M"), (1e4, 1e3, "k"))

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 def thin(
     x: NDArray[np.float64], series: Sequence[NDArray[np.float64]], columns: int
 ) -> NDArray[np.intp]:
-    """Which points to draw, so that in so many columns the picture is the same as with all.
+    """Return the points to draw so that a picture this many columns wide does not change.
 
-    Of each column its first and last point stay, the lowest and the highest of
-    each series, and a NaN if it has one, so that neither spike nor gap is lost.
-    `x` does not decrease. With no more points than four a column, all stay.
+    Each column keeps its first and last point, the lowest and highest point of each
+    series, and one NaN if it has any, so that no spike or gap is lost. `x` must not
+    decrease. All points are kept if there are at most four per column.
     """
     if len(x) <= 4 * columns:
         return np.arange(len(x))
@@ -31,9 +31,9 @@ def thin(
         is_gap = ~np.isfinite(values)
         low, high = (np.where(is_gap, blank, values) for blank in (np.inf, -np.inf))
         pairs = zip(starts.tolist(), ends.tolist(), strict=True)
-        places = [
+        points = [
             (a + low[a:b].argmin(), a + high[a:b].argmax(), a + is_gap[a:b].argmax())
             for a, b in pairs
         ]
-        kept.append(np.array(places).ravel())
+        kept.append(np.array(points).ravel())
     return np.unique(np.concatenate(kept))
